@@ -3,30 +3,34 @@
 
 import { Cluster } from "./platform/cluster/cluster.ts";
 import { canonicalName } from "./platform/canonical_name.ts";
-import {
-  canonicalRange,
-  createRangeCheck,
-  parseSocketAddress,
-  socketAddressText,
-} from "./platform/addresses.ts";
+import { canonicalRange, parseSocketAddress, socketAddressText } from "./platform/addresses.ts";
+import type { AlertService } from "./platform/alerts/alerts.ts";
+import { openAlerts } from "./platform/alerts/open_alerts.ts";
 import type { LiveSettings } from "./platform/config/live_settings.ts";
 import { AdminStore } from "./console/api/auth/admin_store.ts";
 import type { Dist } from "./console/assets.ts";
+import type { People } from "./console/api/deps.ts";
+import { createPeople } from "./console/api/people.ts";
+import { type EnrolmentService, startEnrolment } from "./console/api/enrolment/enrolment_service.ts";
 import { createAccountRenames } from "./console/api/account/account_renames.ts";
 import { createHttpApp } from "./console/app.ts";
 import { readinessOf } from "./console/api/health/readiness.ts";
 import { createNodeDescription } from "./console/api/nodes/node_description.ts";
 import type { HttpApp } from "./platform/http/http_server.ts";
+import { followRanges } from "./platform/http/trusted_proxies.ts";
 import { removeSetUpLink } from "./platform/banner.ts";
 import type { DataDir } from "./platform/data_dir.ts";
 import { syncPhonePairings } from "./radius/factors/pairing_sync.ts";
-import type { GatewayMonitor, LoginDirectory } from "./radius/ports.ts";
-import { reducePhoneNumber } from "./platform/phone_number.ts";
+import { type OpenLogExport, openLogExport } from "./platform/log_export/open_log_export.ts";
+import { loginDirectoryOf } from "./radius/login_directory.ts";
+import type { GatewayMonitor, Passwords } from "./radius/ports.ts";
 import { type GeoIp, startGeoIp } from "./platform/geoip/geoip.ts";
 import type { Log } from "./platform/log.ts";
+import { type MailService, openMailService } from "./platform/mail/mail_service.ts";
 import { createPasswordHasher, REQUEST_COST } from "./platform/password_hasher.ts";
 import { openHttpClient } from "./platform/fetch_with_deadline.ts";
 import { createOrderedIds } from "./radius/conversation/conversation.ts";
+import { decodeLoginRecord, historyKey } from "./radius/conversation/login_record.ts";
 import { createRadius, type Radius } from "./radius/radius.ts";
 import { type LastSignIns, startLastSignIns } from "./radius/factors/last_sign_ins.ts";
 import { matchTotp, totpAt } from "./radius/factors/totp.ts";
@@ -42,11 +46,11 @@ import { ldapAttributeNames } from "./scim/backends/ldap/ldap_schemas.ts";
 import { parseResource } from "./scim/schema/parse_resource.ts";
 import { createMapping, toFrontEnd } from "./scim/schema/mapping.ts";
 import { createUnreadableLog } from "./platform/unreadable_log.ts";
-import { createServices, type Services } from "./upstream/services.ts";
+import { createServices, type ServiceDeps, type Services } from "./upstream/services.ts";
 
 export const VERSION = "0.1.0";
 
-export interface CompositionDeps {
+export interface CompositionDeps extends Pick<ServiceDeps, "pushNetwork"> {
   /** Loaded. */
   readonly settings: LiveSettings;
   readonly dataDir: Pick<DataDir, "store" | "vault" | "shared">;
@@ -71,6 +75,7 @@ export interface Composition {
   readonly identity: Scim;
   readonly services: Services;
   readonly admins: AdminStore;
+  readonly mail: MailService;
   readonly app: HttpApp;
   /** Ends background work and waits for writes that are in progress. The store stays open. */
   close(): Promise<void>;
@@ -78,14 +83,11 @@ export interface Composition {
 
 /** Loads the stored state and builds the services. No listener is opened. */
 export async function compose(deps: CompositionDeps): Promise<Composition> {
-  const { settings, dataDir: { store, vault, shared: sharedLog }, clock, random, log } = deps;
+  const { settings, dataDir: { store, vault }, clock, random, log } = deps;
   const { config } = settings;
   const gateway: { monitor: GatewayMonitor | null } = { monitor: null };
-  const describe = createNodeDescription({ ...deps, version: VERSION, vault }, () => gateway.monitor);
   store.onUnreadable(createUnreadableLog({ log, clock }));
-  const secret = vault.deriveKey("peer keys", 32);
-  const cluster = new Cluster({ store, shared: sharedLog, clock, log, describe, secret });
-  await cluster.start();
+  const cluster = await startCluster(deps, () => gateway.monitor);
   const shared = { config, store, vault, clock, random, log, cluster };
   const identityClient = openHttpClient();
   const identity = await createScim({
@@ -103,6 +105,7 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
   const services = await createServices({
     ...shared,
     totp: { at: totpAt, match: matchTotp },
+    pushNetwork: deps.pushNetwork,
     findUserRecord,
     userAgent: `Countersign/${VERSION}`,
     onBug: (fault) => log.error("an embedded service failed", { fault: String(fault) }),
@@ -110,12 +113,8 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
   const radius: Radius = await createRadius({
     ...shared,
     peers: cluster,
-    directory: directoryOf(identity),
-    passwords: {
-      hasPassword: identity.hasPassword,
-      directory: (user, password) => identity.verifyPassword(user, password),
-      ldap: (backend, user, password) => identity.verifyAtBackend(backend, user, password),
-    },
+    directory: loginDirectoryOf(() => identity.logins.directory),
+    passwords: passwordsOf(identity),
     secondFactor: services.secondFactor,
     telephony: services.telephony,
     generatedSecret: deps.generatedSecret,
@@ -123,33 +122,37 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
     openSocket: (hostname) => Deno.listenDatagram({ transport: "udp", hostname, port: 0 }),
   });
   gateway.monitor = radius.monitor;
+  const mail = await openMailService({ ...shared, settings, findUserRecord });
   await cluster.finishLoading();
   settings.onChange(() => services.applySettings());
   // Settings that other nodes changed meanwhile.
   services.applySettings();
-  followUsers(deps, { services, radius, identity, findUserRecord });
+  followUsers(deps, { services, radius, identity, findUserRecord, mail });
   const { prepareDirectory } = radius;
   const directories = followDirectories({ settings, store, clock, log, identity, prepareDirectory });
-  const admins = new AdminStore({
-    ...shared,
-    configAdmins: config.console.admins,
-    http: config.http,
-    onSetUp: () => removeSetUpLink(config),
-  });
+  const { admins: configAdmins } = config.console;
+  const onSetUp = () => removeSetUpLink(config);
+  const admins = new AdminStore({ ...shared, configAdmins, http: config.http, onSetUp });
   const { geoIp, lastSignIns } = startReportSources(deps, { identity, radius });
-  const prepareRename = composeRenames(deps, [lastSignIns, services.embeddedService, radius]);
-  const parts = { cluster, radius, identity, services, admins };
-  const app = createApp(deps, { ...parts, identityClient, directories, geoIp, lastSignIns });
+  const { logExport, alerts } = await openReports(deps, { cluster, radius, mail });
+  const prepareRename = composeRenames(deps, [mail.admin, lastSignIns, services.embeddedService, radius]);
+  const people = createPeople({ config, radius, identity, findUserRecord, lastSignIns, parseResource });
+  const enrolment = startEnrolment({ ...shared, people, mail, services });
+  const parts = { cluster, radius, identity, services, admins, mail };
+  const sources = { identityClient, directories, geoIp, people, enrolment, logExport, alerts };
+  const app = createApp(deps, { ...parts, ...sources });
   return {
     ...parts,
     app,
     async close() {
       app.close();
+      await enrolment.close();
       geoIp.stop();
       directories.close();
       lastSignIns.stop();
       radius.close();
-      await identity.close();
+      await alerts.close();
+      await Promise.all([mail.close(), logExport.close(), identity.close()]);
       identityClient.close();
       await services.close();
       await cluster.close();
@@ -157,16 +160,31 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
   };
 }
 
+/** Joins the other nodes of the store. `monitor` returns `null` until the gateway exists. */
+async function startCluster(
+  deps: CompositionDeps,
+  monitor: () => GatewayMonitor | null,
+): Promise<Cluster> {
+  const { dataDir: { store, vault, shared }, clock, log } = deps;
+  const describe = createNodeDescription({ ...deps, version: VERSION, vault }, monitor);
+  const secret = vault.deriveKey("peer keys", 32);
+  const cluster = new Cluster({ store, shared, clock, log, describe, secret });
+  await cluster.start();
+  return cluster;
+}
+
 /** Phones follow the users of the directory, and a checked password does not count after a change of the user. */
 function followUsers(
   { log }: CompositionDeps,
-  { services, radius, identity, findUserRecord }: Pick<Composition, "services" | "radius" | "identity"> & {
-    readonly findUserRecord: FindUserRecord;
-  },
+  { services, radius, identity, findUserRecord, mail }:
+    & Pick<Composition, "services" | "radius" | "identity" | "mail">
+    & { readonly findUserRecord: FindUserRecord },
 ): void {
   syncPhonePairings({ ...services.embeddedService, radius, findUserRecord, log });
   identity.observeLogins(({ kind, name }) => {
-    if (kind === "user") radius.forgetPassword(canonicalName(name));
+    if (kind !== "user") return;
+    radius.forgetPassword(canonicalName(name));
+    mail.userChanged(canonicalName(name));
   });
 }
 
@@ -193,64 +211,48 @@ function startReportSources(
   };
 }
 
-/** Whether an address is a trusted proxy, as the settings say now. */
-export function followRanges(
-  settings: Pick<LiveSettings, "config" | "onChange">,
-): (address: string) => boolean {
-  const { http } = settings.config;
-  let isProxy = createRangeCheck(http.trustedProxies);
-  settings.onChange((changed) => {
-    if (changed.has("http.trusted_proxies")) isProxy = createRangeCheck(http.trustedProxies);
+/** What sends records and alerts to other systems. */
+async function openReports(
+  { settings: { config }, dataDir: { store, vault }, clock, random, log, isHttpServing }: CompositionDeps,
+  { cluster, radius, mail }: Pick<Composition, "cluster" | "radius" | "mail">,
+): Promise<{ logExport: OpenLogExport; alerts: AlertService }> {
+  const shared = { config, store, vault, clock, random, log, cluster, mayDeliver: isHttpServing };
+  const logExport = await openLogExport({
+    ...{ ...shared, version: VERSION, counters: () => radius.monitor.counters() },
+    login: { keyOf: historyKey, read: decodeLoginRecord },
   });
-  return (address) => isProxy(address);
+  const alerts = await openAlerts({ ...shared, mail, webhooks: logExport.logExport.webhooks });
+  return { logExport, alerts };
 }
 
 interface Parts extends Omit<Composition, "app" | "close"> {
   readonly identityClient: ReturnType<typeof openHttpClient>;
   readonly directories: DirectoryFollower;
   readonly geoIp: GeoIp;
-  readonly lastSignIns: LastSignIns;
+  readonly people: People;
+  readonly enrolment: EnrolmentService;
+  readonly logExport: OpenLogExport;
+  readonly alerts: AlertService;
 }
 
 function createApp(
   { settings, dataDir: { store, vault }, dist, clock, random, log, ...deps }: CompositionDeps,
-  { cluster, radius, identity, services, admins, identityClient, directories, geoIp, lastSignIns }: Parts,
+  { cluster, radius, identity, services, admins, identityClient, directories, ...parts }: Parts,
 ): HttpApp {
   const { config } = settings;
   return createHttpApp({
-    http: config.http,
-    settings,
-    serviceTrial: services.trial,
+    ...{ settings, http: config.http, console: config.console, serviceTrial: services.trial },
+    ...{ mail: parts.mail, geoIp: parts.geoIp, people: parts.people, enrolment: parts.enrolment },
+    ...{ logExport: parts.logExport.logExport, alerts: parts.alerts },
     isProxy: followRanges(settings),
-    console: config.console,
     fetch: identityClient.fetch,
-    log,
-    clock,
-    random,
-    vault,
-    store,
-    cluster,
-    admins,
+    ...{ log, clock, random, vault, store, cluster, admins },
     watch: radius.monitor,
-    geoIp,
     vpnSessions: radius.sessions,
     phone: () => services.embedded?.phone ?? null,
     secondFactorAdmin: () => services.embedded?.admin ?? null,
+    phonePages: () => services.embedded?.pages ?? null,
     outbox: () => services.outbox?.messages ?? null,
-    people: {
-      targets: identity.targets,
-      loginTarget: () => identity.logins.name,
-      pairings: radius.pairings,
-      limits: radius.limits,
-      recoveryCodes: radius.recoveryCodes,
-      policies: radius.policies,
-      lastSignIns,
-      prepareNotMeReport: radius.prepareNotMeReport,
-      findUserRecord: findUserRecordIn(identity.logins, store),
-      factors: config.factors,
-      readContent: parseResource,
-      trials: radius.loginDryRun,
-    },
     transfer: createTransfer({ clock, http: config.http }),
     replies: radius.replies,
     installation: {
@@ -269,6 +271,7 @@ function createApp(
       config,
       listening: { radius: deps.radiusListeners, http: socketAddressText(config.http.listen) },
       secondFactor: services.secondFactor,
+      pushPages: () => services.embedded?.pages ?? null,
       probeTelephony: () => services.probeTelephony?.() ?? null,
       canonicalRange,
       serverAddress: parseSocketAddress,
@@ -287,14 +290,11 @@ function createApp(
   });
 }
 
-/** The directory in the form that the RADIUS gateway needs. */
-function directoryOf({ logins }: Scim): LoginDirectory {
+/** The checks of passwords, by the directory of the login target and by its backends. */
+function passwordsOf({ hasPassword, verifyPassword, verifyAtBackend }: Scim): Passwords {
   return {
-    prepare: (name) => logins.directory.prepareLogin(name),
-    lookUp(name) {
-      const user = logins.directory.login(name);
-      if (user.phoneNumbers.length === 0) return user;
-      return { ...user, phoneNumbers: user.phoneNumbers.flatMap((given) => reducePhoneNumber(given) ?? []) };
-    },
+    hasPassword,
+    directory: verifyPassword,
+    ldap: (backend, user, password) => verifyAtBackend(backend, user, password),
   };
 }

@@ -1,7 +1,7 @@
 // The server: settings → store → listeners → services → shutdown. `compose.ts` builds the services.
 
 import { printFaults, VALUE_CHECKS } from "./cli/check_config.ts";
-import { compose, type Composition, followRanges, VERSION } from "./compose.ts";
+import { compose, type Composition, VERSION } from "./compose.ts";
 import { LiveSettings } from "./platform/config/live_settings.ts";
 import { socketAddressText } from "./platform/addresses.ts";
 import { controlSocketPath } from "./platform/config/validate.ts";
@@ -9,6 +9,7 @@ import { loadConfig } from "./platform/config/load.ts";
 import { loadDist } from "./console/assets.ts";
 import type { HttpApp } from "./platform/http/http_server.ts";
 import { serveHttp } from "./platform/http/http_listener.ts";
+import { followRanges } from "./platform/http/trusted_proxies.ts";
 import { reportStart, unsignedNotes } from "./platform/banner.ts";
 import { answerBackups } from "./platform/backup/backup_answer.ts";
 import { lifetimesOf } from "./platform/backup/expiry.ts";

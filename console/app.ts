@@ -4,9 +4,10 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import type { Log } from "../platform/log.ts";
 import type { GeoIp } from "../platform/geoip/geoip.ts";
-import type { AccountingSessionList } from "../radius/accounting/session_table.ts";
+import type { SessionAdministration } from "../radius/dynamic_authorization/open_disconnects.ts";
 import type { Cluster } from "../platform/cluster/cluster.ts";
 import type { GatewayMonitor } from "../radius/ports.ts";
+import type { LogExport } from "../platform/log_export/log_export.ts";
 import type { Clock, Random } from "../platform/runtime.ts";
 import type { ScimApp, ScimEnv } from "../scim/http/app.ts";
 import type { Store } from "../platform/store.ts";
@@ -17,10 +18,13 @@ import type { Vault } from "../platform/vault.ts";
 import type { AdminStore } from "./api/auth/admin_store.ts";
 import { type AuthServiceDeps, createAuthServices } from "./api/auth/auth_services.ts";
 import { ChartStore } from "./api/charts/chart_store.ts";
-import { CONSOLE_API_PATH, createConsoleApi } from "./api/console_api.ts";
-import { createDeviceApi } from "./api/devices/device_api.ts";
-import { phoneNoticesOf } from "./api/notices/notices.ts";
+import { createDeviceApi, type DeviceApiDeps } from "./api/devices/device_api.ts";
+import { phoneNamesOf } from "./api/devices/phone_names.ts";
+import { CONSOLE_API_PATH, type ConsoleApiDeps, createConsoleApi } from "./api/console_api.ts";
+import { callerReportOf, phoneNoticesOf } from "./api/notices/notices.ts";
 import { createEventStreams, type EventStreams } from "./api/conversations/event_stream.ts";
+import { createInvitedApp } from "./api/enrolment/invited_app.ts";
+import type { EnrolmentService } from "./api/enrolment/enrolment_service.ts";
 import type { GroupRouteDeps } from "./api/groups/group_routes.ts";
 import type { HttpEnv } from "./api/hono_env.ts";
 import { createOnboarding } from "./api/onboarding/onboarding.ts";
@@ -29,7 +33,7 @@ import type { Connect, People, Transfer } from "./api/deps.ts";
 import { createTargetRefreshes } from "./api/targets/target_refreshes.ts";
 import { createAccountApi, createLazyAccountAuth } from "./api/account/account_api.ts";
 import { createMonitoringRoutes, type Readiness } from "./api/health/metrics.ts";
-import { ERROR_CODES, type ErrorCode } from "./api/error_codes.ts";
+import { ERROR_CODES } from "./api/error_codes.ts";
 import { Refusal, type RefusalBody, refusalResponse } from "./api/errors.ts";
 import type { LiveSettings } from "../platform/config/live_settings.ts";
 import type { Installation } from "./api/settings/setting_types.ts";
@@ -39,13 +43,14 @@ import { clientAddress, createRequestLimit } from "../platform/http/request_limi
 import { consoleResponse, messagePreload, pageResponse } from "./html_shell.ts";
 import { REDIRECT_PATTERNS, redirectedPath } from "./web/app/redirects.ts";
 import { HOME_PATH, PAGE_ROUTES } from "./web/app/routes.ts";
+import { createPhonePageRoutes } from "./phone_page_routes.ts";
 import { createRequestGate, type HttpSettings } from "./request_gate.ts";
 import { createStoreCatchUp } from "./store_catch_up.ts";
 import { createApproveRoutes } from "./approval/approve_routes.ts";
 import type { HttpApp, PeerInfo } from "../platform/http/http_server.ts";
 import { securityHeaders } from "../platform/http/security_headers.ts";
 
-export interface HttpAppDeps {
+export interface HttpAppDeps extends Pick<ConsoleApiDeps, "mail"> {
   readonly http: HttpSettings;
   readonly settings: LiveSettings;
   /** Tests settings of services before they are saved. Absent: the console runs without services. */
@@ -65,17 +70,24 @@ export interface HttpAppDeps {
   /** Country and network of addresses. Absent: no GeoIP database. */
   readonly geoIp?: Pick<GeoIp, "isConfigured" | "locate" | "files"> | undefined;
   /** VPN sessions from accounting. Absent: the console runs without a gateway. */
-  readonly vpnSessions?: AccountingSessionList;
+  /** These return `null` while an external service is used. */
+  readonly vpnSessions?: SessionAdministration;
   /** These three return `null` while an external service is used. */
   readonly phone: () => DeviceService | null;
   readonly secondFactorAdmin: () => SecondFactorAdmin | null;
+  readonly phonePages?: DeviceApiDeps["pages"];
   readonly outbox: () => OutboxMessages | null;
   /** Users of the directory with their factors. Absent: the console runs without a directory. */
   readonly people?: People;
   /** Services for clients, targets, credentials and health. Absent: the console runs without a gateway. */
   readonly connect?: Connect;
+  /** Campaigns and reminders. Absent: the console runs without a directory. */
+  readonly enrolment?: EnrolmentService | undefined;
   /** Imports and exports users and groups. */
   readonly transfer?: Transfer;
+  /** Sends records to other systems. */
+  readonly logExport?: LogExport;
+  readonly alerts?: ConsoleApiDeps["alerts"];
   /** Reply attributes of groups. */
   readonly replies?: GroupRouteDeps["replies"];
   /** For the Settings page. */
@@ -245,10 +257,12 @@ function createSite(
     "/device/api",
     createDeviceApi({
       phone,
-      streams: streams.phones,
-      unpairedStreams: streams.unpaired,
-      clock,
+      pages: deps.phonePages ?? (() => null),
+      ...{ clock, streams: streams.phones, unpairedStreams: streams.unpaired },
+      names: phoneNamesOf(deps),
+      invitedApp: createInvitedApp(deps),
       notices: phoneNoticesOf(deps),
+      callerReport: callerReportOf(deps),
     }),
   );
   const accountAuth = createLazyAccountAuth(deps);
@@ -263,13 +277,7 @@ function createSite(
   for (const path of CONSOLE_PAGES) {
     app.get(path, compressAnswers, (c) => consoleResponse(c.req.raw, dist));
   }
-  app.get(
-    "/device",
-    (c) =>
-      phone() === null
-        ? sentence("no_phone_page")
-        : pageResponse("device", dist, { preload: messagePreload(c.req.raw) }),
-  );
+  app.route("/", createPhonePageRoutes({ phone, dist }));
   app.get("/me", (c) => pageResponse("me", dist, { preload: messagePreload(c.req.raw) }));
   if (openApi !== undefined) {
     app.get("/openapi.json", (c) => c.body(openApi(), 200, JSON_TYPE));
@@ -280,12 +288,6 @@ function createSite(
     return assetResponse(asset, c.req.raw);
   });
   return app;
-}
-
-/** A refusal for a person who typed an address. */
-function sentence(code: ErrorCode): Response {
-  const { status, message } = ERROR_CODES[code];
-  return new Response(`${message}\n`, { status, headers: { "content-type": "text/plain; charset=utf-8" } });
 }
 
 /** The response to an error. The cause of a failure goes to the log, under the id that the response shows. */

@@ -23,6 +23,17 @@ export interface PageFiles {
   readonly preloads: readonly string[];
 }
 
+/** The files that make the phone page an installable app, by name. */
+export interface PhoneAppFiles {
+  /** The web app manifest. */
+  readonly manifest: string;
+  /** The script of the service worker. */
+  readonly worker: string;
+  readonly icons: readonly string[];
+  /** The icon on the Home Screen of iOS. */
+  readonly touchIcon: string;
+}
+
 /** What the build writes as `manifest.json`. */
 export interface Manifest {
   /** The source files of the build, by path below `console/`, and a hash of them. */
@@ -30,6 +41,7 @@ export interface Manifest {
   readonly pages: Readonly<Record<string, PageFiles>>;
   readonly icon: string;
   readonly sprite: string;
+  readonly phoneApp: PhoneAppFiles;
   /** The messages of each application: the start of the names of their files, see `catalogueFile()`. */
   readonly messages: Readonly<Record<string, string>>;
   /** The messages that a page of the console needs in addition, by the name of the route. */
@@ -53,6 +65,7 @@ export const NO_DIST: Dist = {
     pages: {},
     icon: "",
     sprite: "",
+    phoneApp: { manifest: "", worker: "", icons: [], touchIcon: "" },
     messages: {},
     pageMessages: {},
     pageModules: {},
@@ -75,6 +88,8 @@ const TYPES: Readonly<Record<string, string>> = {
   css: "text/css; charset=utf-8",
   json: "application/json",
   svg: "image/svg+xml",
+  png: "image/png",
+  webmanifest: "application/manifest+json",
 };
 const FOR_EVER = "public, max-age=31536000, immutable";
 
@@ -119,9 +134,17 @@ async function etagOf(body: Uint8Array<ArrayBuffer>): Promise<string> {
   return `"${digest.slice(0, 12).toBase64({ alphabet: "base64url" })}"`;
 }
 
-/** The response with a file, compressed if the browser accepts it; 304 if the browser has the file. */
-export function assetResponse(asset: Asset, request: Request): Response {
-  const always = { "cache-control": FOR_EVER, vary: "accept-encoding" };
+/**
+ * The response with a file, compressed if the browser accepts it; 304 if the browser has the file.
+ *
+ * @param headers replace the defaults, such as the cache-control of an address that does not contain a hash.
+ */
+export function assetResponse(
+  asset: Asset,
+  request: Request,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  const always = { "cache-control": FOR_EVER, vary: "accept-encoding", ...headers };
   const held = (request.headers.get("if-none-match") ?? "").split(",").map((tag) =>
     tag.trim().replace(/^W\//, "")
   );

@@ -1,8 +1,8 @@
 // The HTML of the three applications. It contains only links to their files, so one strict content security policy fits all.
 // Preload links name the files that the browser needs first for an address.
 
-import { type Dist, scriptsOfPage } from "./assets.ts";
-import { PAGE_POLICY } from "../platform/http/security_headers.ts";
+import { type Dist, type Manifest, scriptsOfPage } from "./assets.ts";
+import { PAGE_POLICY, PHONE_PAGE_POLICY } from "../platform/http/security_headers.ts";
 import { matchRoute, PAGE_ROUTES } from "./web/app/routes.ts";
 import type { LinkedFiles } from "./web/app/page_loader.ts";
 import { catalogueFile, type Language, LANGUAGES } from "./web/i18n/catalogue.ts";
@@ -54,7 +54,7 @@ export function pageResponse(
     status,
     headers: {
       "content-type": "text/html; charset=utf-8",
-      "content-security-policy": PAGE_POLICY,
+      "content-security-policy": page === "device" ? PHONE_PAGE_POLICY : PAGE_POLICY,
       "cache-control": "no-cache",
     },
   });
@@ -79,6 +79,7 @@ function pageHtml(page: PageName, { dist, preload }: { dist: Dist; preload: Prel
     '<meta name="color-scheme" content="light dark">',
     `<title>${title}</title>`,
     `<link rel="icon" href="/assets/${dist.manifest.icon}" type="image/svg+xml">`,
+    ...(page === "device" ? phoneAppLinks(dist.manifest) : []),
     ...files.styles.map((name) => `<link rel="stylesheet" href="/assets/${name}">`),
     ...[...preloads].map((name) => `<link rel="modulepreload" href="/assets/${name}">`),
     ...catalogues.map((name) => early(`/assets/${name}`)),
@@ -95,6 +96,15 @@ function pageHtml(page: PageName, { dist, preload }: { dist: Dist; preload: Prel
     "",
   ];
   return lines.join("\n");
+}
+
+/** The links that make the phone page installable. Safari ignores the icons of the manifest. */
+function phoneAppLinks({ phoneApp }: Manifest): string[] {
+  return [
+    '<link rel="manifest" href="/device/manifest.webmanifest">',
+    `<link rel="apple-touch-icon" href="/assets/${phoneApp.touchIcon}">`,
+    '<meta name="theme-color" content="#00687f">',
+  ];
 }
 
 /** An attribute with the files of each page of the console: the script loads them when a link is followed. */

@@ -4,10 +4,12 @@ import en from "../console/web/i18n/en.json" with { type: "json" };
 import {
   CLIENT_GUIDES,
   type ClientGuide,
+  type ClientGuideId,
   fillGuide,
   GUIDE_REMARKS,
   type GuideValues,
 } from "../platform/client_guides.ts";
+import { DISCONNECT_GUIDES } from "../platform/client_disconnect_guides.ts";
 
 const INTRODUCTION = `<!-- deno-fmt-ignore-file -->
 
@@ -43,7 +45,8 @@ function remark(id: string, at: number): string {
   return text;
 }
 
-function section(id: string, guide: ClientGuide): string {
+function section(id: ClientGuideId, guide: ClientGuide): string {
+  const disconnect = DISCONNECT_GUIDES[id];
   const { product, testedWith, device, messageAuthenticator, blocks, test, sources } = guide;
   const code = (text: string) => `\`\`\`\n${fillGuide(text, EXAMPLE).trimEnd()}\n\`\`\`\n`;
   return [
@@ -52,12 +55,18 @@ function section(id: string, guide: ClientGuide): string {
     `Client: \`device = "${device}"\`, \`message_authenticator = "${messageAuthenticator}"\`.\n`,
     ...blocks.map(({ title, text }) => `${title}:\n\n${code(text)}`),
     `${GUIDE_REMARKS.map((at) => `- ${remark(id, at)}`).join("\n")}\n`,
+    disconnect.port === null
+      ? "The product does not accept Disconnect-Requests. End a session by hand:\n"
+      : `The product accepts [Disconnect-Requests](disconnect.md). Enable them, and set \`disconnect_port = ${disconnect.port}\`:\n`,
+    `${disconnect.title}:\n\n${code(disconnect.text)}`,
     `Test a sign-in:\n\n${code(test)}`,
     `Sources: ${sources.join(", ")}\n`,
   ].join("\n");
 }
 
 export function clientGuidesPage(): string {
-  const sections = Object.entries<ClientGuide>(CLIENT_GUIDES).map(([id, guide]) => section(id, guide));
+  const sections = Object.entries<ClientGuide>(CLIENT_GUIDES).map(([id, guide]) =>
+    section(id as ClientGuideId, guide)
+  );
   return [INTRODUCTION, ...sections].join("\n");
 }

@@ -2,7 +2,8 @@
 
 import { CONDITIONS, type FlowCondition } from "../radius/flow/conditions.ts";
 import { EFFECTS } from "../radius/flow/effects.ts";
-import { FLOW, type FlowRow } from "../radius/flow/flow.ts";
+import { FLOW } from "../radius/flow/flow.ts";
+import type { FlowRow } from "../radius/flow/flow_rows.ts";
 import { PROMPTS } from "../radius/flow/prompts.ts";
 import { type FlowEnd, type FlowPlace, PASSAGES, STEPS } from "../radius/protocol/steps.ts";
 

@@ -4,6 +4,7 @@ import { clientGuidesPage } from "./client_guides_page.ts";
 import { configurationPage } from "./configuration_page.ts";
 import { conversationPage } from "./conversation_page.ts";
 import { identityProvidersPage } from "./identity_providers_page.ts";
+import { logExportPage } from "./log_export_page.ts";
 import { scimPage } from "./scim_page.ts";
 import en from "../console/web/i18n/en.json" with { type: "json" };
 import { AUDIT_ACTIONS, type AuditObjectKind } from "../platform/audit_actions.ts";
@@ -112,16 +113,17 @@ export const PAGES: Readonly<Record<string, () => string>> = {
   "conversation.md": conversationPage,
   "drops.md": dropsPage,
   "identity-providers.md": identityProvidersPage,
+  "log-export.md": () => logExportPage(tableText),
   "scim.md": scimPage,
 };
 
 const HELP = `Writes the pages under docs/ that are generated from tables.
 
-  deno task docs [--check | --images]
+  deno task docs [--check | --images [name ...]]
   deno task docs --screens <directory> [page ...]
 
   --check    write nothing; exit 1 when a page is not what the tables say
-  --images   also write the screenshots of docs/images, with Chromium
+  --images   also write the screenshots of docs/images, or those with these names, with Chromium
   --screens  write screenshots of every page of the console, at five widths, light and dark, with 10,000 users;
              index.html shows them. Pages are named as in console/web/app/routes.ts
   --help     show this help`;
@@ -139,7 +141,9 @@ async function isCurrent(name: string, page: string): Promise<boolean> {
 
 async function main(args: readonly string[]): Promise<number> {
   if (args[0] === "--screens") return await runScreenshots("screens.ts", args.slice(1));
-  const unknown = args.find((arg) => !["--check", "--help", "--images"].includes(arg));
+  const at = args.indexOf("--images");
+  const [own, images] = at < 0 ? [args, []] : [args.slice(0, at + 1), args.slice(at + 1)];
+  const unknown = own.find((arg) => !["--check", "--help", "--images"].includes(arg));
   if (unknown !== undefined || args.includes("--help")) {
     console.log(HELP);
     return unknown === undefined ? 0 : 2;
@@ -156,7 +160,7 @@ async function main(args: readonly string[]): Promise<number> {
     await Deno.writeTextFile(new URL(name, HERE), page);
     console.log(`docs/${name} is written`);
   }
-  if (args.includes("--images")) return await runScreenshots("write.ts");
+  if (args.includes("--images")) return await runScreenshots("write.ts", images);
   return args.includes("--check") && stale > 0 ? 1 : 0;
 }
 

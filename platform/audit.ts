@@ -39,7 +39,7 @@ export interface AuditEntry extends Readonly<Partial<Record<AuditDetailName, Aud
   readonly after?: string | AuditValues | undefined;
 }
 
-/** The first commit of a record sets the id; later commits with the same slot overwrite the record. */
+/** Later commits with the same slot replace the record, under a new id, so that a reader that follows the log reads it again. */
 export interface AuditSlot {
   id: string | null;
   atMs: number;
@@ -79,6 +79,11 @@ export function createAuditIds(
 
 function idText(ticks: number): string {
   return ticks.toString(36).padStart(TIME_CHARACTERS, "0");
+}
+
+/** The node that wrote a record. */
+export function auditIdNode(id: string): string {
+  return id.slice(TIME_CHARACTERS);
 }
 
 /** The count in an id; 0 if the text is not an id, or the count is too large to continue. */
@@ -156,25 +161,46 @@ export interface AuditWriterOptions {
   readonly retentionMs?: () => number;
 }
 
-/** Turns the events of a transaction into records with ids, index entries and an expiry. Only the store calls it. */
+export interface AuditWriter {
+  /** Turns the events of a transaction into records with ids, index entries and an expiry. */
+  complete(mutations: readonly (KvMutation | AuditMutation)[]): readonly KvMutation[];
+  /** An id that is smaller than that of every later record, and larger than that of every earlier one. */
+  mark(): string;
+}
+
+/** Only the store calls it. */
 export function createAuditWriter(
   { nowMs, node, newest = "", retentionMs = () => DEFAULT_AUDIT_RETENTION_MS }: AuditWriterOptions,
-): (mutations: readonly (KvMutation | AuditMutation)[]) => readonly KvMutation[] {
+): AuditWriter {
   const nextId = createAuditIds({ node, newest });
-  const recordOf = ({ entry, slot }: AuditMutation): KvMutation => {
-    const atMs = slot === undefined || slot.id === null ? nowMs() : slot.atMs;
-    const id = slot?.id ?? nextId(atMs);
+  const recordOf = ({ entry, slot }: AuditMutation): KvMutation[] => {
+    const now = nowMs();
+    const atMs = slot === undefined || slot.id === null ? now : slot.atMs;
+    const id = nextId(now);
+    const value = storedOf(entry, atMs);
+    const replaced = slot?.id ?? null;
     if (slot !== undefined) Object.assign(slot, { id, atMs });
-    return { type: "set", key: auditKey(id), value: storedOf(entry, atMs), expireInMs: retentionMs() };
+    return [
+      { type: "set", key: auditKey(id), value, expireInMs: retentionMs() },
+      ...replaced === null ? [] : removalOf(replaced, value),
+    ];
   };
-  return (mutations) => {
-    const written = mutations.map((one) => one.type === "audit" ? recordOf(one) : one);
-    for (let at = 0; at < mutations.length; at++) {
-      const one = written[at];
-      if (one?.type === "set") addIndexEntries(written, retentionMs(), one);
-    }
-    return written;
+  return {
+    complete(mutations) {
+      const written = mutations.flatMap((one) => one.type === "audit" ? recordOf(one) : [one]);
+      for (const one of [...written]) {
+        if (one.type === "set") addIndexEntries(written, retentionMs(), one);
+      }
+      return written;
+    },
+    mark: () => nextId(nowMs()),
   };
+}
+
+/** The removal of a record whose later version has the same names. */
+function removalOf(id: string, value: Readonly<Record<string, unknown>>): KvMutation[] {
+  const keys = [auditKey(id), ...indexNames(value).map((name) => ["audit_by", ...name, id])];
+  return keys.map((key) => ({ type: "delete", key }));
 }
 
 /** The stored form of an event. Fields without a value are not stored. */
@@ -197,12 +223,16 @@ function addIndexEntries(
   const id = key[1];
   if (key[0] !== "audit" || key.length !== 2 || typeof id !== "string") return;
   if (typeof value !== "object" || value === null) return;
-  const record = value as Record<string, unknown>;
-  const add = (role: AuditRole, text: string): void => {
-    const name = indexedName(text);
-    if (!isWholeName(name)) return;
-    mutations.push({ type: "set", key: ["audit_by", role, name, id], value: NO_OCTETS, expireInMs });
-  };
-  for (const object of auditObjects(record)) add("object", object);
-  add("actor", auditActor(record));
+  for (const name of indexNames(value as Record<string, unknown>)) {
+    mutations.push({ type: "set", key: ["audit_by", ...name, id], value: NO_OCTETS, expireInMs });
+  }
+}
+
+/** The names under which the index lists a record, with their roles. */
+function indexNames(record: Readonly<Record<string, unknown>>): [AuditRole, string][] {
+  const names = [
+    ...auditObjects(record).map((object): [AuditRole, string] => ["object", indexedName(object)]),
+    ["actor", indexedName(auditActor(record))] satisfies [AuditRole, string],
+  ];
+  return names.filter((name): name is [AuditRole, string] => isWholeName(name[1] ?? ""));
 }

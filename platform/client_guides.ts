@@ -253,6 +253,7 @@ auth-timeout = 240
     sources: [
       "https://docs.fortinet.com/document/fortigate/7.6.1/cli-reference/164332072/config-user-radius",
       "https://docs.fortinet.com/document/fortigate/6.0.0/cli-reference/918082/user-radius",
+      "https://community.fortinet.com/fortiauthenticator-8/technical-tip-send-radius-change-of-authorization-coa-via-fortiauthenticator-118199",
     ],
   },
   cisco_asa: {
@@ -265,6 +266,7 @@ auth-timeout = 240
     sources: [
       "https://www.wiresandwi.fi/blog/demystifying-cisco-anyconnect-vpn-multifactor-authentication-timeouts",
       "Cisco OL-12180-01, chapter 12 (retry interval and ports)",
+      "https://www.cisco.com/c/en/us/support/docs/security/adaptive-security-appliance-asa-software/117693-configure-ASA-00.html",
     ],
   },
   palo_alto: {

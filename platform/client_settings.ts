@@ -21,6 +21,8 @@ export interface SettingTypes {
   /** The settings file gives milliseconds, or seconds; the program has milliseconds. */
   readonly milliseconds: number;
   readonly seconds: number;
+  /** A UDP port; 0: off. */
+  readonly port: number;
   /** One character between a password and a code. */
   readonly separator: string;
   readonly domains: readonly string[];
@@ -57,8 +59,10 @@ export interface ClientSettingRow {
   readonly isRequired?: true;
   /** In the example of docs/configuration.md, instead of the default. */
   readonly example?: string | readonly string[];
-  /** The setting has no effect unless another one has this value. */
-  readonly usedWhen?: { readonly setting: "firstFactor" | "appendMode"; readonly is: string | boolean };
+  /** The setting has no effect unless another one has this value, or has another value than `isNot`. */
+  readonly usedWhen?:
+    | { readonly setting: "firstFactor" | "appendMode"; readonly is: string | boolean }
+    | { readonly setting: "disconnectPort"; readonly isNot: number };
   /** Without it, only the settings file has the setting. */
   readonly console?: ConsoleRow;
 }
@@ -235,6 +239,21 @@ export const CLIENT_SETTINGS = {
     type: "realms",
     default: [],
     example: [],
+    console: { isOptional: true },
+  },
+  disconnectPort: {
+    key: "disconnect_port",
+    type: "port",
+    min: 0,
+    max: 65_535,
+    default: 0,
+    console: { isOptional: true },
+  },
+  disconnectSecret: {
+    key: "disconnect_secret",
+    type: "secret",
+    default: "",
+    usedWhen: { setting: "disconnectPort", isNot: 0 },
     console: { isOptional: true },
   },
 } as const satisfies Readonly<Record<string, ClientSettingRow>>;

@@ -14,6 +14,9 @@ export type PolicySetting = SettingWith<{ isPolicy: true }>;
 /** Settings that the console can change. */
 export type ConsoleSetting = SettingWith<{ console: object }>;
 
+/** Settings that are neither stored in the content of a client nor returned. */
+export type SecretSetting = SettingWith<{ type: "secret" }>;
+
 /** Settings that callers of the console's API may leave out. */
 export type OptionalSetting = SettingWith<{ console: { isOptional: true } }>;
 
@@ -42,7 +45,7 @@ export type ClientSettings =
 /** A client of the console, without its secrets. `firstFactor: "settings"` means the first factor of [radius]. */
 export type ClientContent =
   & { readonly name: string }
-  & { readonly [K in Exclude<ConsoleSetting, ServerSetting>]: ConsoleValue<K> }
+  & { readonly [K in Exclude<ConsoleSetting, ServerSetting | SecretSetting>]: ConsoleValue<K> }
   & { readonly firstFactorServer: Omit<FirstFactorServer, "secret"> | null };
 
 const NAMES = Object.keys(CLIENT_SETTINGS) as ClientSetting[];
@@ -96,5 +99,8 @@ export function settingsObject<K extends ClientSetting>(
 /** Whether the setting has an effect, given the values of the others. */
 export function isSettingUsed(name: ClientSetting, valueOf: (name: ClientSetting) => unknown): boolean {
   const { usedWhen } = clientSetting(name);
-  return usedWhen === undefined || valueOf(usedWhen.setting) === usedWhen.is;
+  if (usedWhen === undefined) return true;
+  const value = valueOf(usedWhen.setting);
+  // A form has the text of a number.
+  return "is" in usedWhen ? value === usedWhen.is : Number(value ?? usedWhen.isNot) !== usedWhen.isNot;
 }

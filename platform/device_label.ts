@@ -66,6 +66,29 @@ export function proposePhoneName(
   return browser !== "" && device !== "" ? join(browser, device) : browser || device;
 }
 
+/** What a phone page runs on. */
+export type DeviceKind = "phone" | "tablet" | "computer";
+
+/** The phone page sends it with "tablet" on an iPad, whose User-Agent header names a Mac. */
+export const DEVICE_KIND_HEADER = "countersign-device-kind";
+
+/** The first match counts. */
+const KINDS: readonly (readonly [pattern: RegExp, kind: DeviceKind])[] = [
+  [/iPad|Tablet|Android(?!.*\bMobile\b)/, "tablet"],
+  [/iPhone|Android|\bMobile\b/, "phone"],
+  [/CrOS|Windows|Mac ?OS|Macintosh|Linux|X11/, "computer"],
+];
+
+/**
+ * The kind of device that a User-Agent header names; `null` if it names none.
+ *
+ * @param given the value of {@link DEVICE_KIND_HEADER}.
+ */
+export function deviceKind(userAgent: string, given = ""): DeviceKind | null {
+  if (given === "tablet") return given;
+  return KINDS.find(([pattern]) => pattern.test(userAgent))?.[1] ?? null;
+}
+
 function firstMatch(rows: readonly NamePattern[], text: string): string {
   return rows.find(([pattern]) => pattern.test(text))?.[1] ?? "";
 }

@@ -10,7 +10,7 @@ export interface FetchRequest {
   readonly method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
+  readonly body?: string | Uint8Array<ArrayBuffer>;
 }
 
 export interface FetchLimits {
@@ -112,9 +112,14 @@ function messagesOf(thrown: unknown): string {
 /**
  * The real `fetch` for calls that must not be sent twice. If a reused connection fails, the platform's `fetch` sends the request
  * again, even a POST (measured on Deno 2.9.6). The user would get a second text or push. So each call has its own connection.
+ *
+ * @param options.ca certificates (PEM) of authorities that are accepted besides those of the platform
  */
-export function openHttpClient(): { fetch: Fetch; close: () => void } {
-  const client = Deno.createHttpClient({ poolMaxIdlePerHost: 0, http2: false });
+export function openHttpClient(
+  { ca = "" }: { ca?: string } = {},
+): { fetch: Fetch; close: () => void } {
+  const caCerts = ca === "" ? {} : { caCerts: [ca] };
+  const client = Deno.createHttpClient({ poolMaxIdlePerHost: 0, http2: false, ...caCerts });
   const singleUseFetch: Fetch = (url, init) => {
     const withClient: RequestInit & { client: Deno.HttpClient } = { ...init, client };
     return fetch(url, withClient);
@@ -166,4 +171,14 @@ function joined(chunks: readonly Uint8Array[], length: number): Uint8Array<Array
     at += chunk.length;
   }
   return whole;
+}
+
+const MAX_RETRY_AFTER_MS = 3_600_000;
+
+/** The milliseconds of `Retry-After` (RFC 9110 §10.2.3), which is seconds or a date: at most an hour; `null` if it is neither. */
+export function readRetryAfter(header: string | null, nowMs: number): number | null {
+  if (header === null) return null;
+  const text = header.trim();
+  const waitMs = /^\d{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs;
+  return Number.isFinite(waitMs) ? Math.min(MAX_RETRY_AFTER_MS, Math.max(0, waitMs)) : null;
 }

@@ -10,12 +10,16 @@ const MEANINGS = {
   means_certificates: "the path of a PEM file, or its content",
   means_choice: "{choices}",
   means_choices: "a list with any of {choices}, each at most once",
+  means_contact: 'a mailto: or https: address, as in "mailto:it@example.com", or empty',
   means_country_codes: 'a list of country codes of 1 to 3 digits without +, as in ["1", "49"]',
+  means_day_numbers: 'a list of up to 10 ascending numbers of days from 1 to 365, as in ["3", "7"]',
   means_dn: 'a distinguished name of at most 1024 characters, as in "ou=people,dc=example,dc=org"',
   means_domains: 'a list of domains without backslash, @ and blanks, as in ["CORP"]',
   means_extensions:
     "the path of a JSON file with a list of schema extensions, or that list of at most {max} characters",
   means_front_end_name: "the name of a front-end attribute: letters, digits, _ and -",
+  means_host_patterns: 'a list of host names, as in ["push.example.com", "*.push.example.com"]',
+  means_host: 'a host name or an IP address, as in "smtp.example.com", or empty',
   means_hours: "a whole number of hours from {min} to {max}",
   means_integer: "a whole number from {min} to {max}",
   means_ip: "an IP address, or empty",
@@ -23,6 +27,7 @@ const MEANINGS = {
   means_ldap_url: '"ldap://host:port" or "ldaps://host:port"',
   means_listen: '"host:port" or "[IPv6]:port", as in "127.0.0.1:8080"',
   means_listens: 'one "host:port" or "[IPv6]:port", or a list of one or more, as in ["[::]:1812"]',
+  means_mailbox: 'a mail address with an optional name, as in "Countersign <no-reply@example.com>", or empty',
   means_milliseconds: "a whole number of milliseconds from {min} to {max}",
   means_minutes: "a whole number of minutes from {min} to {max}",
   means_name: "1 to 64 of the letters A to Z and a to z, digits, dot, _ and -, not dots alone",
@@ -135,6 +140,8 @@ const WARNINGS = {
     '"always" lets anyone who types the name of a user without a factor pair a phone of their own',
   hard_limit_first:
     "{count} is less than factors.lockout.failures, {failures}; only an administrator unlocks",
+  mail_clear_text:
+    "it is none; the password and the mails cross the network in clear text; use starttls or tls",
   no_effect_beside_clients: "it has no effect beside [[radius.client]]; it is for any client address",
   no_effect_while_empty: "it has no effect while {other} is empty",
   no_effect_while_is: "it has no effect while {other} is {value}",

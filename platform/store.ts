@@ -65,6 +65,10 @@ export interface Store {
   readonly isShared: boolean;
   /** Differs for each run of a process. */
   readonly node: string;
+  /** An audit id that is larger than those of earlier commits of this process, and smaller than those of later ones. */
+  auditMark(): string;
+  /** An audit id that is smaller than those of all commits of this process. */
+  readonly firstAuditMark: string;
   /** When the store last answered (milliseconds since the epoch), for Status-Server and /readyz. */
   lastAnswerMs(): number;
   /** How many transactions failed because of the store; a lost race is none. */
@@ -90,7 +94,8 @@ export function createStore(
     shared?: SharedLog | null;
   } = {},
 ): Store {
-  const completeAudit = createAuditWriter({ nowMs, node, ...audit });
+  const auditWriter = createAuditWriter({ nowMs, node, ...audit });
+  const firstAuditMark = auditWriter.mark();
   let lastAnswer = nowMs();
   const onAnswer = (): void => void (lastAnswer = nowMs());
   let failures = 0;
@@ -127,7 +132,7 @@ export function createStore(
     append: (line, listener) => queue.append(line, listener),
     commit(transaction) {
       try {
-        const complete = { ...transaction, mutations: completeAudit(transaction.mutations) };
+        const complete = { ...transaction, mutations: auditWriter.complete(transaction.mutations) };
         if (shared === null) return queue.commit(complete);
         const endWrite = shared.beginWrite(complete.mutations.map(({ key }) => key));
         const committing = commitOnBasis(queue, complete);
@@ -145,6 +150,8 @@ export function createStore(
     reread: (keys) => shared === null ? Promise.resolve() : shared.entries.reread(keys),
     isShared: shared !== null,
     node,
+    auditMark: () => auditWriter.mark(),
+    firstAuditMark,
     lastAnswerMs: () => lastAnswer,
     commitFailures: () => failures,
     async close() {

@@ -120,7 +120,7 @@ export function isUsableFor(id: string | undefined, record: UserRecord): boolean
 
 export interface UserNotice {
   readonly atMs: number;
-  readonly what: "device" | "sms" | "voice" | "totp" | "recovery_codes";
+  readonly what: "device" | "sms" | "voice" | "totp" | "token" | "recovery_codes" | "bypass";
   /** `self`: on the user's own page. `phone`: a phone used an invitation. */
   readonly by: "administrator" | "self" | "phone";
   /** The directory record that the notice is about. */

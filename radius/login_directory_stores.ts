@@ -1,14 +1,18 @@
-// What the gateway stores for the users of the login target: pairings, recovery codes, remembered devices, and removals. Another target can
+// What the gateway stores for the users of the login target: pairings, recovery codes, enrolment marks, bypass codes, remembered devices, and removals. Another target can
 // become the login target at run time. Everything is loaded first; then one step changes all of it.
 
 import type { Clock, Random } from "../platform/runtime.ts";
 import type { Store } from "../platform/store.ts";
 import { createSwitchable, type PublicMembers } from "../platform/switchable.ts";
 import type { Vault } from "../platform/vault.ts";
+import { EnrolmentMarks } from "./factors/enrolment_marks.ts";
 import { Offboarding, type OffboardingDeps, type OnPhoneRevoked } from "./factors/offboarding.ts";
+import { BypassCodeStore } from "./factors/bypass_codes.ts";
 import { Pairings } from "./factors/pairings.ts";
 import { RecoveryCodeStore } from "./factors/recovery_codes.ts";
 import { RememberedDevices } from "./policy/remembered_devices.ts";
+import { HardwareTokens } from "./tokens/hardware_tokens.ts";
+import { tokenFactorId } from "./tokens/token.ts";
 
 export interface LoginStoreDeps {
   readonly store: Store;
@@ -19,7 +23,10 @@ export interface LoginStoreDeps {
   readonly remembersDevices: () => boolean;
 }
 
-type LeavingDeps = Omit<OffboardingDeps, "target" | "pairings" | "recoveryCodes" | "endedBeforeMs">;
+type LeavingDeps = Omit<
+  OffboardingDeps,
+  "target" | "pairings" | "recoveryCodes" | "hardwareTokens" | "enrolment" | "bypassCodes" | "endedBeforeMs"
+>;
 
 const PAIRINGS: PublicMembers<Pairings> = {
   size: "value",
@@ -38,7 +45,9 @@ const PAIRINGS: PublicMembers<Pairings> = {
   confirm: "method",
   rename: "method",
   revoke: "method",
+  prepareRevoke: "method",
   prepareUsedStep: "method",
+  prepareChange: "method",
   seedOf: "method",
   preparePreference: "method",
   adoptPreference: "method",
@@ -56,12 +65,51 @@ const RECOVERY_CODES: PublicMembers<RecoveryCodeStore> = {
   prepareRename: "method",
   load: "method",
 };
+const HARDWARE_TOKENS: PublicMembers<HardwareTokens> = {
+  size: "value",
+  userCount: "value",
+  isUsable: "method",
+  all: "method",
+  get: "method",
+  of: "method",
+  usable: "method",
+  open: "method",
+  findCode: "method",
+  prepareUse: "method",
+  prepareChange: "method",
+  prepareRemove: "method",
+  maxNew: "value",
+  prepareNew: "method",
+  prepareRelease: "method",
+  prepareRename: "method",
+  load: "method",
+};
+const BYPASS_CODES: PublicMembers<BypassCodeStore> = {
+  status: "method",
+  isFull: "method",
+  matches: "method",
+  create: "method",
+  prepareUse: "method",
+  removeUser: "method",
+  prepareRename: "method",
+  load: "method",
+};
 const REMEMBERED_DEVICES: PublicMembers<RememberedDevices> = {
   load: "method",
   isRemembered: "method",
   count: "method",
   prepareRemember: "method",
   prepareForget: "method",
+  prepareRename: "method",
+};
+const ENROLMENT_MARKS: PublicMembers<EnrolmentMarks> = {
+  load: "method",
+  of: "method",
+  all: "method",
+  isOverdue: "method",
+  prepare: "method",
+  reread: "method",
+  prepareRemoval: "method",
   prepareRename: "method",
 };
 const OFFBOARDING: PublicMembers<Offboarding> = {
@@ -79,7 +127,10 @@ export class LoginDirectoryStores {
   readonly #deps: LoginStoreDeps;
   readonly #pairings;
   readonly #recoveryCodes;
+  readonly #hardwareTokens;
+  readonly #bypassCodes;
   readonly #remembered;
+  readonly #enrolment;
   readonly #listeners: OnPhoneRevoked[] = [];
   #offboarding: { readonly deps: LeavingDeps; readonly use: (next: Offboarding) => void } | null = null;
   #target: string;
@@ -89,8 +140,11 @@ export class LoginDirectoryStores {
     this.#target = target;
     this.#pairings = createSwitchable(new Pairings({ ...deps, target }), PAIRINGS);
     this.#recoveryCodes = createSwitchable(new RecoveryCodeStore({ ...deps, target }), RECOVERY_CODES);
+    this.#hardwareTokens = createSwitchable(new HardwareTokens({ ...deps, target }), HARDWARE_TOKENS);
+    this.#enrolment = createSwitchable(new EnrolmentMarks({ ...deps, target }), ENROLMENT_MARKS);
+    this.#bypassCodes = createSwitchable(new BypassCodeStore({ ...deps, target }), BYPASS_CODES);
     this.#remembered = createSwitchable(
-      openRemembered(deps, { pairings: this.pairings, target }),
+      openRemembered(deps, { pairings: this.pairings, hardwareTokens: this.hardwareTokens, target }),
       REMEMBERED_DEVICES,
     );
   }
@@ -107,19 +161,33 @@ export class LoginDirectoryStores {
     return this.#recoveryCodes.facade;
   }
 
+  get hardwareTokens(): HardwareTokens {
+    return this.#hardwareTokens.facade;
+  }
+
+  get bypassCodes(): BypassCodeStore {
+    return this.#bypassCodes.facade;
+  }
+
   get remembered(): RememberedDevices {
     return this.#remembered.facade;
   }
 
+  get enrolment(): EnrolmentMarks {
+    return this.#enrolment.facade;
+  }
+
   async load(): Promise<void> {
-    await Promise.all([this.pairings.load(), this.recoveryCodes.load(), this.remembered.load()]);
+    const { pairings, recoveryCodes, hardwareTokens, bypassCodes, remembered, enrolment } = this;
+    const stores = [pairings, recoveryCodes, hardwareTokens, bypassCodes, remembered, enrolment];
+    await Promise.all(stores.map((store) => store.load()));
   }
 
   /** Call it once. */
   async openOffboarding(deps: LeavingDeps): Promise<Offboarding> {
-    const { pairings, recoveryCodes, target } = this;
+    const { pairings, recoveryCodes, hardwareTokens, enrolment, bypassCodes, target } = this;
     const offboarding = createSwitchable(
-      new Offboarding({ ...deps, pairings, recoveryCodes, target }),
+      new Offboarding({ ...deps, pairings, recoveryCodes, hardwareTokens, enrolment, bypassCodes, target }),
       OFFBOARDING,
     );
     this.#offboarding = { deps, use: offboarding.use };
@@ -141,14 +209,27 @@ export class LoginDirectoryStores {
   async prepare(target: string): Promise<() => void> {
     const pairings = new Pairings({ ...this.#deps, target });
     const recoveryCodes = new RecoveryCodeStore({ ...this.#deps, target });
-    const remembered = openRemembered(this.#deps, { pairings, target });
-    await Promise.all([pairings.load(), recoveryCodes.load(), remembered.load()]);
+    const hardwareTokens = new HardwareTokens({ ...this.#deps, target });
+    const bypassCodes = new BypassCodeStore({ ...this.#deps, target });
+    const remembered = openRemembered(this.#deps, { pairings, hardwareTokens, target });
+    const enrolment = new EnrolmentMarks({ ...this.#deps, target });
+    await Promise.all([
+      pairings.load(),
+      recoveryCodes.load(),
+      hardwareTokens.load(),
+      bypassCodes.load(),
+      remembered.load(),
+      enrolment.load(),
+    ]);
     const { deps = null } = this.#offboarding ?? {};
     const endedBeforeMs = { value: Number.POSITIVE_INFINITY };
     const offboarding = deps === null ? null : new Offboarding({
       ...deps,
       pairings,
       recoveryCodes,
+      hardwareTokens,
+      enrolment,
+      bypassCodes,
       target,
       endedBeforeMs: () => endedBeforeMs.value,
     });
@@ -158,7 +239,10 @@ export class LoginDirectoryStores {
       this.#target = target;
       this.#pairings.use(pairings);
       this.#recoveryCodes.use(recoveryCodes);
+      this.#hardwareTokens.use(hardwareTokens);
+      this.#bypassCodes.use(bypassCodes);
       this.#remembered.use(remembered);
+      this.#enrolment.use(enrolment);
       if (offboarding === null) return;
       for (const notify of this.#listeners) offboarding.onRevoked(notify);
       this.#offboarding?.use(offboarding);
@@ -168,12 +252,20 @@ export class LoginDirectoryStores {
 
 function openRemembered(
   { remembersDevices, ...deps }: LoginStoreDeps,
-  { pairings, target }: { pairings: Pairings; target: string },
+  { pairings, hardwareTokens, target }: {
+    pairings: Pairings;
+    hardwareTokens: HardwareTokens;
+    target: string;
+  },
 ): RememberedDevices {
   return new RememberedDevices({
     ...deps,
     target,
-    factorIds: (user) => pairings.of(user).map(({ id }) => id),
+    // A token that is assigned or taken away changes the factors, too.
+    factorIds: (user) => [
+      ...pairings.of(user).map(({ id }) => id),
+      ...hardwareTokens.of(user).map(({ id }) => tokenFactorId(id)),
+    ],
     isUsed: remembersDevices,
   });
 }

@@ -37,6 +37,8 @@ export interface ApprovalRequest {
   readonly numberToMatch?: string;
   /** Why a decided request was not granted; only from the embedded service. */
   readonly denial?: Denial;
+  /** The pairing whose passcode granted the request, if another one was asked; only from the embedded service. */
+  readonly passcodeOf?: string;
 }
 
 /** The fields of a pairing that the gateway uses. */
@@ -67,7 +69,8 @@ export interface SecondFactorService {
     request: { pairingId: string; terminalName: string; context: ApprovalContext },
   ): Promise<Outcome<ApprovalRequest>>;
   status(requestId: string): Promise<Outcome<ApprovalRequest>>;
-  otpAuth(requestId: string, otp: string): Promise<Outcome<ApprovalRequest>>;
+  /** @param also other pairings of the user, whose passcodes the embedded service accepts, too. An external service knows only the asked one. */
+  otpAuth(requestId: string, otp: string, also?: readonly string[]): Promise<Outcome<ApprovalRequest>>;
   createPairing(pairing: { phrase: string; userName: string }): Promise<Outcome<DevicePairing>>;
   pairing(pairingId: string): Promise<Outcome<DevicePairing>>;
   /** Embedded: cancels the request. External: does nothing. Never rejects. */
@@ -176,6 +179,8 @@ export interface ConversationView {
   readonly target?: string;
   /** The name of the phone that received the last push; absent without a phone or a name. */
   readonly phone?: string;
+  /** The serial number of the hardware token whose code was right. */
+  readonly token?: string;
   /** The node that handled the last packet; absent if no other node can use the store. */
   readonly node?: string;
   /** The policy that applied to the last packet, by name; absent if the settings applied. */

@@ -8,7 +8,12 @@ import type { Store } from "../platform/store.ts";
 import type { Vault } from "../platform/vault.ts";
 import type { PreparedChange, PrepareRename } from "../platform/write_batch.ts";
 import { createAccountingHandler } from "./accounting/accounting_handler.ts";
-import type { AccountingSessionList } from "./accounting/session_table.ts";
+import type { Disconnects } from "./dynamic_authorization/disconnects.ts";
+import {
+  administerSessions,
+  openDisconnects,
+  type SessionAdministration,
+} from "./dynamic_authorization/open_disconnects.ts";
 import { createEventBus } from "./conversation/event_bus.ts";
 import { sweepEachSecond } from "./conversation/expiry_sweep.ts";
 import { createLoginDryRun, type LoginDryRun } from "./conversation/login_dry_run.ts";
@@ -20,12 +25,15 @@ import type { PeerNodes } from "./conversation/peers.ts";
 import { AcceptAttributes } from "./factors/reply_attributes.ts";
 import { ReplyAttributeRegistry } from "./factors/reply_attribute_registry.ts";
 import { PolicyFirstFactor } from "./factors/first_factor.ts";
+import type { EnrolmentMarks } from "./factors/enrolment_marks.ts";
 import type { Limits } from "./factors/limits.ts";
 import type { Offboarding, OnPhoneRevoked } from "./factors/offboarding.ts";
 import type { Pairings } from "./factors/pairings.ts";
 import { createGatewayRenames } from "./factors/user_rename.ts";
 import { RadiusAuthClient } from "./factors/radius_auth_client.ts";
+import type { BypassCodeStore } from "./factors/bypass_codes.ts";
 import type { RecoveryCodeStore } from "./factors/recovery_codes.ts";
+import type { HardwareTokens } from "./tokens/hardware_tokens.ts";
 import { PolicyPreview } from "./policy/policy_preview.ts";
 import type { PolicyRegistry } from "./policy/policy_registry.ts";
 import type { RememberedDevices } from "./policy/remembered_devices.ts";
@@ -64,7 +72,7 @@ export interface RadiusDeps extends SettingSource {
   readonly passwords?: Passwords;
   readonly secondFactor: SecondFactorService;
   readonly telephony: TelephonyService;
-  /** Opens a datagram socket on a free port, for the first factor at another RADIUS server. */
+  /** Opens a datagram socket on a free port: for the first factor at another RADIUS server, and for Disconnect-Requests. */
   readonly openSocket: (hostname: string) => DatagramSocket;
 }
 
@@ -74,8 +82,12 @@ export interface Radius {
   readonly pairings: Pairings;
   readonly limits: Limits;
   readonly recoveryCodes: RecoveryCodeStore;
+  readonly hardwareTokens: HardwareTokens;
+  /** Invitations of users, with their deadlines. */
+  readonly enrolment: EnrolmentMarks;
+  readonly bypassCodes: BypassCodeStore;
   /** Accounting sessions. */
-  readonly sessions: AccountingSessionList;
+  readonly sessions: SessionAdministration;
   readonly signingClients: SigningClients;
   /** Clients of the settings and of the console. */
   readonly register: ClientRegistry;
@@ -111,7 +123,8 @@ export interface Radius {
 export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const { config: { radius }, store, clock, log, secondFactor } = deps;
   const state = await loadState(deps);
-  const { conversations, pairings, limits, recoveryCodes, signingClients, sessions, policies } = state;
+  const { conversations, limits, signingClients, sessions, policies } = state;
+  const { pairings, recoveryCodes, hardwareTokens, bypassCodes, enrolment } = state;
   const counters = new Counters();
   const packets = new PacketCapture({ clock });
   const { stores } = state;
@@ -148,15 +161,19 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     ...{ ...ending, remembered, orderedId: state.orderedId },
     logins: radius,
   });
+  const disconnects = await openDisconnects({ ...deps, counters, sessions, clients, limits });
   const clientDiscovery = createClientDiscovery({ clock });
   const server = createServer(deps, {
     ...state,
     ...{ counters, packets, monitor, clients, clientDiscovery, firstFactor, acceptAttributes, offboarding },
+    disconnects,
   });
   const stopSweeping = sweepEachSecond({ ...ending, followed, sessions });
-  const dryRunDeps = { ...factorDeps(deps), pairings, limits, recoveryCodes, policies };
+  const factors = { pairings, limits, recoveryCodes, hardwareTokens, bypassCodes, enrolment };
+  const dryRunDeps = { ...factorDeps(deps), ...factors, policies };
   return {
-    ...{ server, monitor, pairings, limits, recoveryCodes, sessions, signingClients },
+    ...{ server, monitor, ...factors, signingClients },
+    sessions: administerSessions(sessions, disconnects),
     ...{ register, clientDiscovery, replies },
     policies: {
       ...policies,
@@ -164,7 +181,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     },
     probeFirstFactor: (server) => authClient.probe(server),
     loginDryRun: createLoginDryRun(dryRunDeps, () => clients.all),
-    prepareNotMeReport: createNotMeReports({ ...ending, limits, remembered }),
+    prepareNotMeReport: createNotMeReports({ ...ending, limits, remembered, bypassCodes, disconnects }),
     prepareOffboarding: (user) => offboarding.prepare(user),
     prepareRename: createGatewayRenames({ ...deps, ...state, target, remembered, offboarding, replies }),
     onRevoked: (notify) => stores.onRevoked(offboarding, notify),
@@ -178,6 +195,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     forgetPassword: (user) => firstFactor.forget(user),
     close() {
       stopSweeping();
+      disconnects.close();
       authClient.close();
     },
   };
@@ -197,11 +215,12 @@ interface ServerParts extends StoredState {
   readonly firstFactor: PolicyFirstFactor;
   readonly acceptAttributes: AcceptAttributes;
   readonly offboarding: Offboarding;
+  readonly disconnects: Disconnects;
 }
 
 function createServer(
   deps: RadiusDeps,
-  { monitor, sessions, signingClients, clientDiscovery, clients, ...parts }: ServerParts,
+  { monitor, sessions, signingClients, clientDiscovery, clients, disconnects, ...parts }: ServerParts,
 ): RadiusServer {
   const { config: { radius }, store, clock, random, log, secondFactor, telephony } = deps;
   const { counters, packets } = parts;
@@ -216,7 +235,10 @@ function createServer(
     storeAnsweredMs: store.lastAnswerMs,
     catchUp: store.isShared ? new CatchUpQueue({ store, clock, log }) : null,
     createAccounting: (callbacks) =>
-      createAccountingHandler({ sessions, store, log, counters, ...callbacks }),
+      createAccountingHandler({
+        ...{ sessions, store, log, counters, ...callbacks },
+        reported: (user) => disconnects.endLate(user),
+      }),
     createRequestHandler: (callbacks) =>
       new RequestHandler({
         ...factors,
@@ -224,6 +246,7 @@ function createServer(
         ...callbacks,
         ...{ store, random, log, secondFactor, telephony, folded, unsignedLimits, emit, changed },
         peers: deps.peers,
+        helpText: () => deps.config.enrolment.helpText,
         menuOf: ({ policy }) => menuOfLogin({ ...factors, policies: parts.policies }, policy),
         target: () => parts.stores.target,
         logins: radius,

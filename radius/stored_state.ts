@@ -72,7 +72,7 @@ export async function loadState({ config, store, vault, clock, random, log, peer
     ...{ store, vault, clock, random },
     remembersDevices: () => registry.current.remembersDevices,
   }, config.radius.directory);
-  const { pairings, recoveryCodes, remembered } = stores;
+  const { pairings, recoveryCodes, hardwareTokens, remembered, enrolment, bypassCodes } = stores;
   const limits = new Limits({
     store,
     clock,
@@ -101,8 +101,9 @@ export async function loadState({ config, store, vault, clock, random, log, peer
   }
   if (loaded.alive > 0) log.info("conversations of an earlier run continue", { conversations: loaded.alive });
   return {
-    ...{ tokenOf, orderedId, conversations, sharedTuples, pairings, limits, recoveryCodes, signingClients },
-    ...{ sessions, hashSeed, policies, stores },
+    ...{ tokenOf, orderedId, conversations, sharedTuples, pairings, limits, signingClients },
+    ...{ recoveryCodes, bypassCodes },
+    ...{ sessions, hashSeed, policies, stores, hardwareTokens, enrolment },
     /** Adds a listener for conversations that other nodes changed. */
     onFollowed: (listener: (conversation: Conversation) => void) => void listeners.push(listener),
   };

@@ -17,7 +17,10 @@ export type TrialCode =
   | "sent"
   | "credentials_refused"
   | "refused"
-  | "unreachable";
+  | "unreachable"
+  /** Of mail: there is nothing to test, or TLS failed. */
+  | "no_mail"
+  | "no_tls";
 
 /** `detail`: what the service said, in its language, or "". */
 export interface TrialResult {

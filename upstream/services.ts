@@ -3,6 +3,7 @@
 
 import type { Config } from "../platform/config/config.ts";
 import { type Fetch, openHttpClient } from "../platform/fetch_with_deadline.ts";
+import type { Log } from "../platform/log.ts";
 import type { SecondFactorService, TelephonyService } from "../radius/ports.ts";
 import type { Clock, Random } from "../platform/runtime.ts";
 import type { Store } from "../platform/store.ts";
@@ -13,6 +14,9 @@ import {
   createEmbeddedSecondFactor,
   type EmbeddedSecondFactor,
 } from "./embedded/second_factor/second_factor.ts";
+import { openPushNetwork } from "./embedded/push/push_network.ts";
+import type { PushNetwork } from "./embedded/push/push_exchange.ts";
+import { createPushSettings } from "./embedded/push/push_settings.ts";
 import { TelephonyOutbox } from "./embedded/telephony/outbox.ts";
 import { createHttpCaller } from "./http/service_caller.ts";
 import { createSecondFactorClient } from "./second_factor.ts";
@@ -50,6 +54,9 @@ export interface ServiceDeps {
   readonly findUserRecord: FindUserRecord;
   readonly userAgent: string;
   readonly onBug: (fault: unknown) => void;
+  readonly log?: Pick<Log, "info" | "warn">;
+  /** The network for push messages. Default: that of the host. */
+  readonly pushNetwork?: PushNetwork | undefined;
 }
 
 type ServiceConfig = Pick<Config, "secondFactor" | "telephony">;
@@ -64,7 +71,17 @@ interface ExternalTelephony {
 export async function createServices(deps: ServiceDeps): Promise<Services> {
   const { config } = deps;
   const pool = openHttpClient();
-  const embedded = createEmbeddedSecondFactor({ ...deps, settings: embeddedSettings(config) });
+  const network = openPushNetwork();
+  const embedded = createEmbeddedSecondFactor({
+    ...deps,
+    settings: embeddedSettings(config),
+    push: {
+      network: deps.pushNetwork ?? network,
+      settings: createPushSettings(config),
+      userAgent: deps.userAgent,
+      log: deps.log,
+    },
+  });
   const outbox = new TelephonyOutbox({ ...deps, lifetimeMs: () => config.factors.passcode.lifetimeMs });
   await Promise.all([embedded.load(), outbox.load()]);
   const second = new SwitchableSecondFactor(embedded);
@@ -112,6 +129,7 @@ export async function createServices(deps: ServiceDeps): Promise<Services> {
       retired.add(external);
       await Promise.all([embedded.close(), outbox.close(), retired.close()]);
       pool.close();
+      network.close();
     },
   };
 }
@@ -159,7 +177,7 @@ function settingsText({ secondFactor, telephony }: ServiceConfig): string {
   return JSON.stringify([Object.entries(secondFactor), Object.entries(telephony)]);
 }
 
-function embeddedSettings({ factors, radius }: Config): EmbeddedSecondFactorSettings {
+function embeddedSettings({ factors, radius, helpDesk }: Config): EmbeddedSecondFactorSettings {
   return {
     get requesterName() {
       return factors.requesterName;
@@ -169,6 +187,9 @@ function embeddedSettings({ factors, radius }: Config): EmbeddedSecondFactorSett
     },
     get requestTtlMs() {
       return radius.conversationTtlMs;
+    },
+    get verificationsPerHour() {
+      return helpDesk.verificationsPerHour;
     },
   };
 }

@@ -67,7 +67,7 @@ export class SwitchableSecondFactor {
         return answer;
       },
       status: (requestId) => serviceOf(requestId).status(requestId),
-      otpAuth: (requestId, otp) => serviceOf(requestId).otpAuth(requestId, otp),
+      otpAuth: (requestId, otp, also) => serviceOf(requestId).otpAuth(requestId, otp, also),
       createPairing: (pairing) => current().createPairing(pairing),
       pairing: (pairingId) => current().pairing(pairingId),
       cancel: (requestId) => serviceOf(requestId).cancel(requestId),

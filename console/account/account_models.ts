@@ -42,6 +42,9 @@ export function createAccountCalls(api = hc<AccountApi>("/me/api", { fetch: brow
     beginTotp: () => take(api.totp.$post({ json: {} })),
     confirmTotp: (code: string) => take(api.totp.confirm.$post({ json: { code } })),
     removeTotp: (id: string) => take(api.totp[":id"].$delete(byId(id))),
+    resynchronizeToken: (id: string, codes: [string, string]) =>
+      take(api.tokens[":id"].resynchronize.$post({ ...byId(id), json: { codes } })),
+    revokeBypass: () => take(api.bypass.$delete()),
     makeCodes: () => take(api["recovery-codes"].$post({ json: {} })),
     /** Denies open requests, locks the user for an hour, and notifies the administrators. `null` for no specific login. */
     notMe: (conversationId: string | null) => take(api["not-me"].$post({ json: { conversationId } })),

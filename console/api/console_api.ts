@@ -2,6 +2,8 @@
 
 import { Hono } from "hono";
 import { type AdminRouteDeps, createAdminRoutes, createInvitationRoutes } from "./auth/admin_routes.ts";
+import { type AlertRouteDeps, createAlertRoutes } from "./alerts/alert_routes.ts";
+import { observeAlertStates } from "./alerts/alert_states.ts";
 import { createAuditRoutes } from "./audit/audit_log.ts";
 import { type ApprovalRouteDeps, createApprovalRoutes } from "./approvals/approval_routes.ts";
 import { createLiveRoutes, type LiveRouteDeps } from "./conversations/live_routes.ts";
@@ -11,7 +13,7 @@ import { type ConnectedRouteDeps, createConnectedRoutes } from "./accounting_ses
 import { type ConnectionRouteDeps, createConnectionRoutes } from "./connections/connection_routes.ts";
 import { createCredentialRoutes, type CredentialRouteDeps } from "./credentials/credential_routes.ts";
 import { createFactorRoutes, type FactorRouteDeps } from "./auth/factor_routes.ts";
-import { createHealthRoutes, type HealthRouteDeps } from "./health/health.ts";
+import { createHealthRoutes, type HealthRouteDeps, openHealth } from "./health/health.ts";
 import { createHistoryRoutes, type HistoryRouteDeps } from "./history/history.ts";
 import { type BulkRouteDeps, createBulkRoutes } from "./users/bulk_routes.ts";
 import { createDeviceRoutes, type DeviceRouteDeps } from "./devices/device_routes.ts";
@@ -28,8 +30,12 @@ import {
   type GroupReplyDeps,
   type GroupRouteDeps,
 } from "./groups/group_routes.ts";
+import { createLogExportRoutes, type LogExportRouteDeps } from "./log_export/log_export_routes.ts";
 import { createFirstStepRoutes, type FirstStepRouteDeps } from "./onboarding/onboarding.ts";
+import { createEnrolmentRoutes, type EnrolmentRouteDeps } from "./enrolment/enrolment_routes.ts";
+import { createHelpDeskRoutes, type HelpDeskRouteDeps } from "./help_desk/help_desk_routes.ts";
 import type { HttpEnv } from "./hono_env.ts";
+import { createMailRoutes, type MailRouteDeps } from "./mail/mail_routes.ts";
 import { createNodeRoutes, type NodeRouteDeps } from "./nodes/node_routes.ts";
 import { createNoticeRoutes, type NoticeRouteDeps } from "./notices/notices.ts";
 import { createOidcRoutes, type OidcRouteDeps } from "./auth/oidc_routes.ts";
@@ -54,6 +60,7 @@ import {
   type TargetSettingDeps,
 } from "./target_settings/target_setting_routes.ts";
 import { createTokenRoutes, type TokenRouteDeps } from "./auth/api_tokens.ts";
+import { createHardwareTokenRoutes, type HardwareTokenRouteDeps } from "./tokens/hardware_token_routes.ts";
 import { createTrashRoutes, type TrashRouteDeps } from "./trash/trash_routes.ts";
 import { createUserRoutes, type UserRouteDeps } from "./users/user_routes.ts";
 
@@ -73,6 +80,7 @@ export type ConsoleApiDeps =
   & ChartRouteDeps
   & OverviewRouteDeps
   & ReportRouteDeps
+  & EnrolmentRouteDeps
   & ApprovalRouteDeps
   & OutboxRouteDeps
   & SavedFilterRouteDeps
@@ -85,14 +93,19 @@ export type ConsoleApiDeps =
   & ConnectionRouteDeps
   & HealthRouteDeps
   & NodeRouteDeps
+  & MailRouteDeps
+  & LogExportRouteDeps
+  & AlertRouteDeps
   & GroupRouteDeps
   & GroupReplyDeps
   & DeviceRouteDeps
+  & HardwareTokenRouteDeps
   & BulkRouteDeps
   & ImportRouteDeps
   & ExportRouteDeps
   & TrashRouteDeps
-  & UserRouteDeps;
+  & UserRouteDeps
+  & HelpDeskRouteDeps;
 
 export const CONSOLE_API_PATH = "/console/api";
 
@@ -103,6 +116,8 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
   const { people } = deps;
   // One for both pages, so that they show the same count.
   const counter = people === undefined ? null : new EnrolmentCounter({ ...deps, people });
+  const health = openHealth(deps);
+  observeAlertStates(deps, health);
   return new Hono<HttpEnv>()
     .use(createAuthMiddleware(deps))
     .route("/session", createSessionRoutes(deps))
@@ -121,8 +136,10 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/charts", createChartRoutes(deps))
     .route("/overview", createOverviewRoutes(deps, counter))
     .route("/reports", createReportRoutes(deps, counter))
+    .route("/enrolment", createEnrolmentRoutes(deps))
     .route("/approvals", createApprovalRoutes(deps))
     .route("/users", createUserRoutes(deps))
+    .route("/users", createHelpDeskRoutes(deps))
     .route("/trash", createTrashRoutes(deps))
     .route("/group-names", createGroupNameRoutes(deps))
     .route("/clients", createClientRoutes(deps))
@@ -131,15 +148,19 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/target-settings", createTargetSettingRoutes(deps))
     .route("/credentials", createCredentialRoutes(deps))
     .route("/connections", createConnectionRoutes(deps))
-    .route("/health", createHealthRoutes(deps))
+    .route("/health", createHealthRoutes(deps, health))
+    .route("/mail", createMailRoutes(deps))
     .route("/nodes", createNodeRoutes(deps))
     .route("/groups", createGroupRoutes(deps).route("/", createGroupReplyRoutes(deps)))
     .route("/devices", createDeviceRoutes(deps))
+    .route("/hardware-tokens", createHardwareTokenRoutes(deps))
     .route("/", createBulkRoutes(deps))
     .route("/", createConnectedRoutes(deps))
     .route("/imports", createImportRoutes(deps))
     .route("/export", createExportRoutes(deps))
     .route("/notices", createNoticeRoutes(deps))
     .route("/outbox", createOutboxRoutes(deps))
-    .route("/saved-filters", createSavedFilterRoutes(deps));
+    .route("/saved-filters", createSavedFilterRoutes(deps))
+    .route("/log-export", createLogExportRoutes(deps))
+    .route("/alerts", createAlertRoutes(deps));
 }

@@ -4,6 +4,7 @@
 import type {
   Config,
   FactorSettings,
+  HelpDeskSettings,
   LdapBackendSettings,
   SocketAddress,
   TargetSettings,
@@ -28,11 +29,15 @@ import type {
   Stored,
 } from "../../scim/schema/resource.ts";
 import { Refusal } from "./errors.ts";
+import type { PhonePages } from "../../upstream/embedded/push/phone_pages.ts";
 import type { NotMeReport } from "../../radius/conversation/report_not_me.ts";
 import type { PolicyPreview } from "../../radius/policy/policy_preview.ts";
 import type { PolicyRegistry } from "../../radius/policy/policy_registry.ts";
 import type { RememberedDevices } from "../../radius/policy/remembered_devices.ts";
+import type { HardwareTokens } from "../../radius/tokens/hardware_tokens.ts";
+import type { BypassCodeStore } from "../../radius/factors/bypass_codes.ts";
 import type { RecoveryCodeStore } from "../../radius/factors/recovery_codes.ts";
+import type { EnrolmentMarks } from "../../radius/factors/enrolment_marks.ts";
 import type { LoginDryRun } from "../../radius/conversation/login_dry_run.ts";
 import type { Limits } from "../../radius/factors/limits.ts";
 import type { LastSignIns } from "../../radius/factors/last_sign_ins.ts";
@@ -56,6 +61,8 @@ export interface Connect {
   /** The bound addresses. */
   readonly listening: { readonly radius: readonly string[]; readonly http: string };
   readonly secondFactor: Pick<SecondFactorService, "embedded" | "status">;
+  /** Push messages to phones; `null` while an external second-factor service is used. Absent: none. */
+  readonly pushPages?: () => Pick<PhonePages, "status" | "probe"> | null;
   /** Tests the telephony service; `null` for the embedded outbox. */
   probeTelephony(): Promise<{ ok: boolean; detail: string }> | null;
   /** An IP address or range in canonical form; `null` for anything else. */
@@ -95,6 +102,10 @@ export interface People {
   readonly pairings: Pairings;
   readonly limits: Limits;
   readonly recoveryCodes: RecoveryCodeStore;
+  readonly hardwareTokens: HardwareTokens;
+  /** Invitations of users, with their deadlines. */
+  readonly enrolment: EnrolmentMarks;
+  readonly bypassCodes: BypassCodeStore;
   readonly policies: {
     readonly registry: PolicyRegistry;
     readonly remembered: RememberedDevices;
@@ -108,6 +119,7 @@ export interface People {
     FactorSettings,
     "enabled" | "countryCodes" | "requesterName" | "sends" | "lockout"
   >;
+  readonly helpDesk: HelpDeskSettings;
   /** Parses SCIM attributes as the SCIM routes do. */
   readContent(
     kind: ResourceKind,

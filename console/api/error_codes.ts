@@ -2,6 +2,10 @@
 // The English catalogue of the browser takes these messages; other languages translate them as `errors.<code>`.
 
 import { CONNECTION_ERRORS, type ErrorRow } from "./connection_errors.ts";
+import { PHONE_ERRORS } from "./phone_errors.ts";
+import { ENROLMENT_ERRORS } from "./enrolment_errors.ts";
+import { ALERT_ERRORS } from "./alert_errors.ts";
+import { LOG_EXPORT_ERRORS } from "./log_export_errors.ts";
 
 export type { ErrorRow };
 
@@ -36,6 +40,19 @@ export const ERROR_CODES = {
     message: "The directory has other users or groups now. Check the numbers and confirm again.",
   },
   setting_unknown_change: { status: 404, message: "This change can no longer be undone." },
+  mail_off: { status: 409, message: "No mail server is configured. See Settings, Mail." },
+  no_mail_address: {
+    status: 409,
+    message: "No mail can be sent to this user. Check the user's mail address and the mail server.",
+  },
+  bad_mail_address: { status: 422, message: "This mail address is not valid." },
+  bad_mail_values: { status: 422, message: "The values of this mail are not valid." },
+  bad_mail_template: {
+    status: 422,
+    message:
+      "The template is not valid: a placeholder is unknown or missing, or the text is empty or too long.",
+  },
+  mail_queue_full: { status: 503, message: "Too many mails wait or failed. Remove failed mails." },
   too_many_streams: { status: 503, message: "Too many live pages are open." },
   internal: { status: 500, message: "Something went wrong on the server. See the server log for details." },
   // Sign-in and administrators
@@ -99,34 +116,7 @@ export const ERROR_CODES = {
   },
   weak_password: { status: 400, message: "The password needs at least 12 characters." },
   bad_name: { status: 400, message: "A name has 1 to 64 characters and no control characters." },
-  // Approvals, messages and the phone page
-  already_decided: { status: 409, message: "This request was already answered." },
-  message_gone: { status: 410, message: "This message has expired and is no longer available." },
-  no_phone_page: {
-    status: 404,
-    message: "This gateway uses an external second-factor service, so it has no phone page.",
-  },
-  no_approvals: { status: 404, message: "An external second-factor service handles approvals." },
-  no_outbox: { status: 404, message: "An external telephony service sends the messages." },
-  unknown_token: { status: 401, message: "This phone is not paired." },
-  unknown_invitation: { status: 404, message: "This invitation is not valid." },
-  account_changed: {
-    status: 410,
-    message:
-      "This link is no longer valid: its account was deactivated or removed. Ask your administrator for a new one.",
-  },
-  already_used: {
-    status: 410,
-    message: "This invitation was already used.",
-  },
-  expired: { status: 410, message: "This has expired." },
-  unknown_request: { status: 404, message: "This phone has no such request." },
-  wrong_number: { status: 403, message: "The number was wrong, so the sign-in was denied." },
-  too_many_tries: { status: 429, message: "Too many attempts. Wait a few minutes." },
-  bad_phone_name: {
-    status: 400,
-    message: "A phone name has 1 to 60 characters, no control characters and no text direction marks.",
-  },
+  ...PHONE_ERRORS,
   // Users, groups and their factors
   no_directory: {
     status: 404,
@@ -176,9 +166,59 @@ export const ERROR_CODES = {
     message: "This user has the maximum number of factors. Revoke one.",
     isDetailed: true,
   },
+  unknown_hardware_token: { status: 404, message: "There is no hardware token with this serial number." },
+  hardware_token_taken: {
+    status: 409,
+    message: "This token belongs to another user. Unassign it there first.",
+  },
+  too_many_hardware_tokens: {
+    status: 409,
+    message: "This user has 10 hardware tokens already. Unassign one first.",
+  },
+  hardware_token_codes_wrong: {
+    status: 422,
+    message: "These are not two consecutive codes of this token. Enter two codes that follow each other.",
+  },
+  hardware_token_unreadable: {
+    status: 409,
+    message:
+      "The seed of this token cannot be read with this master key. Remove the token and import it again.",
+  },
+  too_many_tokens_stored: {
+    status: 409,
+    message: "The limit of 100,000 hardware tokens is reached. Remove tokens that are no longer used.",
+  },
+  token_file_too_large: { status: 413, message: "The file is larger than 16 MiB. Split it." },
   no_invitations: {
     status: 409,
     message: "The external second-factor service pairs phones, not this console.",
+  },
+  administrator_user: {
+    status: 403,
+    message: "This user is also an administrator of the console. A user manager or an owner can help.",
+  },
+  bad_bypass: { status: 400, message: "These limits of a bypass code are not allowed.", isDetailed: true },
+  bypass_inactive: {
+    status: 409,
+    message: "Only an active user of the directory can get a bypass code or a new phone.",
+  },
+  no_lost_phone: { status: 422, message: "Select the phone that was lost." },
+  no_bypass: { status: 404, message: "This user has no bypass code, or it was used or has expired." },
+  too_many_bypass_codes: {
+    status: 409,
+    message: "There are already 10,000 bypass codes. Revoke some first.",
+  },
+  no_verification: {
+    status: 409,
+    message: "The external second-factor service sends the push requests, not this console.",
+  },
+  verification_waiting: {
+    status: 409,
+    message: "The phone of this user already shows a question of the help desk. Wait for its end.",
+  },
+  too_many_verifications: {
+    status: 429,
+    message: "This user was verified too often in the last hour. Wait, or verify the caller in another way.",
   },
   no_totp_begun: { status: 410, message: "The secret was not confirmed in time. Start again." },
   wrong_totp: {
@@ -200,7 +240,9 @@ export const ERROR_CODES = {
     message: "The directory is busy. Try again in a moment.",
   },
   login_gone: { status: 404, message: "This sign-in does not exist or is no longer available." },
+  unknown_vpn_session: { status: 404, message: "This VPN session has ended." },
   unknown_notice: { status: 404, message: "This notice was dismissed or replaced by a newer one." },
+  ...ENROLMENT_ERRORS,
   // Jobs and imports
   too_many_chosen: { status: 400, message: "You can select at most 10,000 users. Narrow the list." },
   selection_changed: {
@@ -224,6 +266,8 @@ export const ERROR_CODES = {
   },
   // RADIUS clients, reply attributes, directories and credentials
   ...CONNECTION_ERRORS,
+  ...LOG_EXPORT_ERRORS,
+  ...ALERT_ERRORS,
   // The account page
   me_over: { status: 401, message: "Your session has ended. Use your phone or a new link to sign in again." },
   me_step_up: {

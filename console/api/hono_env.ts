@@ -158,7 +158,12 @@ export function wholeNumber({ least, most, otherwise }: { least: number; most: n
 
 const MAX_AGENT_CHARACTERS = 512;
 
+/** The User-Agent header, shortened; "" without one. */
+export function agentOf(c: Pick<Context, "req">): string {
+  return (c.req.header("user-agent") ?? "").slice(0, MAX_AGENT_CHARACTERS);
+}
+
 /** The browser and device of a request for the audit log: "Firefox on Windows"; "" for an unknown program. */
 export function browserLabel(c: Pick<Context, "req">): string {
-  return proposePhoneName({ userAgent: (c.req.header("user-agent") ?? "").slice(0, MAX_AGENT_CHARACTERS) });
+  return proposePhoneName({ userAgent: agentOf(c) });
 }

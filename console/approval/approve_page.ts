@@ -194,7 +194,7 @@ function homeOf({ text, home }: ApproveContext): Html | null {
   if (home === null) return null;
   return home === "me"
     ? html`<p class="home"><a href="/me">${text("approve.my_page")}</a></p>`
-    : html`<p class="home"><a href="/device">${text("approve.my_phone")}</a></p>`;
+    : html`<p class="home"><a href="/device/">${text("approve.my_phone")}</a></p>`;
 }
 
 /** In UTC, because the server does not know the time zone of the visitor. */

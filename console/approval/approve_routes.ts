@@ -16,7 +16,7 @@ import type { AccountAuth } from "../api/account/account_auth.ts";
 import type { AccountSession } from "../api/account/account_sessions.ts";
 import { reportNotMe } from "../api/account/account_logins.ts";
 import type { People } from "../api/deps.ts";
-import { phoneToken } from "../api/devices/device_api.ts";
+import { phoneToken } from "../api/devices/phone_cookie.ts";
 import { Refusal } from "../api/errors.ts";
 import type { Dist } from "../assets.ts";
 import { preferredLanguage } from "../html_shell.ts";

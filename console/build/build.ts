@@ -6,6 +6,7 @@ import type { Manifest } from "../assets.ts";
 import { PAGE_ROUTES, type PageRoute } from "../web/app/routes.ts";
 import { catalogueFile, LANGUAGES } from "../web/i18n/catalogue.ts";
 import { writeMessages } from "./messages.ts";
+import { ICON_FOLDER, writePhoneApp } from "./phone_app.ts";
 import {
   APPROVE_STYLE,
   baseName,
@@ -47,9 +48,16 @@ async function buildPages(): Promise<void> {
   const device = await bundlePage("device", defined);
   const me = await bundlePage("me", defined);
   const approve = await bundleStyle("approve", APPROVE_STYLE);
+  const deviceMessages = (await writeMessages(device, { page: "device" })).all;
+  const devicePage = filesOfPage(device, "device");
+  const phoneApp = await writePhoneApp({
+    page: devicePage,
+    messages: deviceMessages,
+    pictures: [icon, sprite],
+  });
   const bundles = [web, device, me, approve];
   const names = await writeOutputs(bundles);
-  const files = await inputFiles(bundles);
+  const files = await inputFiles([...bundles, phoneApp.bundle]);
   const lazy = lazyFiles(web, "web");
   const pages = pageModules(Object.keys(lazy));
   const messages = await writeMessages(web, { page: "web", pages });
@@ -57,7 +65,7 @@ async function buildPages(): Promise<void> {
     inputs: { hash: await hashFiles(files), files },
     pages: {
       web: filesOfPage(web, "web"),
-      device: filesOfPage(device, "device"),
+      device: devicePage,
       me: filesOfPage(me, "me"),
       approve: { scripts: [], styles: [styleFile(approve, APPROVE_STYLE)], preloads: [] },
     },
@@ -65,9 +73,10 @@ async function buildPages(): Promise<void> {
     sprite,
     messages: {
       web: messages.all,
-      device: (await writeMessages(device, { page: "device" })).all,
+      device: deviceMessages,
       me: (await writeMessages(me, { page: "me" })).all,
     },
+    phoneApp: phoneApp.files,
     pageMessages: messages.pages,
     pageModules: pages,
     lazy,
@@ -107,7 +116,7 @@ async function writeOutputs(bundles: readonly Bundle[]): Promise<string[]> {
 async function inputFiles(bundles: readonly Bundle[]): Promise<string[]> {
   const sources = bundles.flatMap(({ metafile }) => Object.keys(metafile.inputs));
   const folders = await Promise.all(
-    [BUILD_FOLDER, CATALOGUE_FOLDER].map(async (folder) =>
+    [BUILD_FOLDER, CATALOGUE_FOLDER, ICON_FOLDER].map(async (folder) =>
       await Array.fromAsync(Deno.readDir(CONSOLE + folder), ({ name }) => folder + name)
     ),
   );
@@ -140,13 +149,14 @@ async function isCurrent(): Promise<boolean> {
 }
 
 /** All files that a manifest names. */
-function namesIn({ pages, icon, sprite, messages, pageMessages, lazy }: Manifest): string[] {
+function namesIn({ pages, icon, sprite, messages, pageMessages, lazy, phoneApp }: Manifest): string[] {
   return [
     ...Object.values(pages).flatMap(({ scripts, styles, preloads }) => [...scripts, ...styles, ...preloads]),
     ...[...Object.values(messages), ...Object.values(pageMessages)].flatMap((name) =>
       LANGUAGES.map((language) => catalogueFile(name, language))
     ),
     ...Object.values(lazy).flat(),
+    ...[phoneApp.manifest, phoneApp.worker, ...phoneApp.icons],
     icon,
     sprite,
   ];

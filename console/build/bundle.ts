@@ -63,6 +63,14 @@ const COMMON = {
   logLevel: "error",
 } as const satisfies esbuild.BuildOptions;
 
+/** A classic script, because not all browsers start workers from modules. */
+export const WORKER_OPTIONS = {
+  ...COMMON,
+  format: "iife",
+  target: "es2022",
+  legalComments: "none",
+} as const satisfies esbuild.BuildOptions;
+
 /** The files of a page. */
 export function filesOfPage({ metafile }: Bundle, page: PageEntry): PageFiles {
   const { script, style } = PAGE_ENTRIES[page];
@@ -134,7 +142,7 @@ export function baseName(path: string): string {
 }
 
 /** A module that this many lazy modules import is shared, although some pages then load code that they do not use. */
-const MIN_USERS = 9;
+const MIN_USERS = 14;
 /** A module with two importers is shared up to this size, because a request costs more. */
 const SMALL_OCTETS = 1500;
 const NAME = "shared-modules";

@@ -9,21 +9,30 @@ import { t } from "../web/i18n/translate.ts";
 import { Logo } from "../web/components/icons.tsx";
 import { InlineIcon } from "../web/components/inline_icon.tsx";
 import { Alert } from "../web/components/alert.tsx";
+import { CallerQuestion } from "./caller_question.tsx";
+import { NotificationCard, NotificationOffer } from "./notification_card.tsx";
+import { ClockError, OfflineAccounts } from "./offline_accounts.tsx";
+import { HomeScreenFirst, InvitationField } from "./home_screen.tsx";
+import { PhoneName } from "./phone_name.tsx";
+import type { PhoneAppModel } from "./phone_app.ts";
+import { AuthenticatorApp } from "./authenticator_app.tsx";
 import { NameField, PairingQuestion, PairingRow, RequestCard, Sentence, usePhoneName } from "./paired.tsx";
 import type { Invitation, PhoneModel } from "./phone_model.ts";
 import { useEffect } from "preact/hooks";
 
 interface AppProps {
-  readonly model: PhoneModel;
+  readonly app: PhoneAppModel;
   readonly clock: ClockModel;
   /** From the address; "" without one. */
   readonly invitation: string;
 }
 
-export function PhoneApp({ model, clock, invitation }: AppProps) {
+export function PhoneApp({ app, clock, invitation }: AppProps) {
+  const { model } = app;
   const open = useSignal(invitation);
   const state = model.view.value;
   const nowMs = clock.nowMs.value;
+  const onInvitation = (invitation: string) => open.value = invitation;
   return (
     <main class="phone">
       <header class="phone-head">
@@ -43,6 +52,9 @@ export function PhoneApp({ model, clock, invitation }: AppProps) {
         </>
       )}
       <Notices model={model} />
+      {state.kind === "ready" && open.value !== "" && app.needsHomeScreen && (
+        <HomeScreenFirst invitation={open.value} />
+      )}
       {state.kind === "ready" && open.value !== "" && (
         <InvitationCard
           model={model}
@@ -53,8 +65,9 @@ export function PhoneApp({ model, clock, invitation }: AppProps) {
       )}
       {state.kind === "ready" &&
         (state.value === null
-          ? open.value === "" && <PairingMethods model={model} />
-          : <PhoneContents view={state.value} model={model} nowMs={nowMs} />)}
+          ? open.value === "" && <PairingMethods model={model} onInvitation={onInvitation} />
+          : <PhoneContents view={state.value} app={app} nowMs={nowMs} onInvitation={onInvitation} />)}
+      {state.kind === "failed" && <OfflineAccounts app={app} nowMs={nowMs} />}
     </main>
   );
 }
@@ -96,15 +109,24 @@ function ResultAlert({ model }: { model: PhoneModel }): ComponentChildren {
   );
 }
 
-function PhoneContents({ view, model, nowMs }: { view: PhoneView; model: PhoneModel; nowMs: number }) {
+interface PhoneContentsProps {
+  readonly view: PhoneView;
+  readonly app: PhoneAppModel;
+  readonly nowMs: number;
+  readonly onInvitation: (invitation: string) => void;
+}
+
+function PhoneContents({ view, app, nowMs, onInvitation }: PhoneContentsProps) {
+  const { model } = app;
   const asking = view.pairings.filter(({ status }) => status === "asks_approval");
   const enabled = view.pairings.filter(({ status }) => status === "enabled");
   const quiet = view.requests.length === 0 && asking.length === 0;
   return (
     <>
-      {view.requests.map((request) => (
-        <RequestCard key={request.requestId} request={request} model={model} nowMs={nowMs} />
-      ))}
+      {view.requests.map((request) => {
+        const Card = request.kind === "verify" ? CallerQuestion : RequestCard;
+        return <Card key={request.requestId} request={request} model={model} nowMs={nowMs} />;
+      })}
       {asking.map((pairing) => <PairingQuestion key={pairing.pairingId} pairing={pairing} model={model} />)}
       {view.phrase !== null && <PhraseCard phrase={view.phrase} nowMs={nowMs} model={model} />}
       {quiet && enabled.length > 0 && (
@@ -113,19 +135,25 @@ function PhoneContents({ view, model, nowMs }: { view: PhoneView; model: PhoneMo
           {t("device.calm_next")}
         </p>
       )}
+      {enabled.length > 0 && <NotificationOffer push={app.push} />}
       {enabled.length > 0
         ? (
           <section class="card accounts" aria-labelledby="accounts">
             <h2 id="accounts">{t("device.paired_with")}</h2>
             <ul>
               {enabled.map((pairing) => (
-                <PairingRow key={pairing.pairingId} pairing={pairing} model={model} nowMs={nowMs} />
+                <PairingRow key={pairing.pairingId} pairing={pairing} app={app} nowMs={nowMs} />
               ))}
             </ul>
+            <PhoneName model={model} name={enabled.find(({ name }) => name !== undefined)?.name ?? ""} />
             <a class="account-link" href="/me">{t("device.account")}</a>
           </section>
         )
-        : asking.length === 0 && view.phrase === null && <PairingMethods model={model} />}
+        : asking.length === 0 && view.phrase === null && (
+          <PairingMethods model={model} onInvitation={onInvitation} />
+        )}
+      {enabled.length > 0 && <ClockError app={app} />}
+      {enabled.length > 0 && <NotificationCard push={app.push} alerts={app.alerts} />}
     </>
   );
 }
@@ -141,6 +169,7 @@ function InvitationCard(
 ) {
   const seen = useSignal<Invitation | null>(null);
   const looked = useSignal(false);
+  const usesApp = useSignal(false);
   const name = usePhoneName();
   useEffect(() => {
     void model.look(invitation).then((found) => {
@@ -152,7 +181,11 @@ function InvitationCard(
   if (seen.value === null) {
     return <button type="button" class="button" onClick={done}>{t("device.without_invitation")}</button>;
   }
-  const { userName, requesterName, deadlineMs } = seen.value;
+  const { userName, requesterName, deadlineMs, offersApp } = seen.value;
+  if (usesApp.value) {
+    const back = () => usesApp.value = false;
+    return <AuthenticatorApp {...{ model, invitation, userName }} onBack={back} onDone={done} />;
+  }
   return (
     <section class="card" aria-labelledby="invitation-title">
       <h2 id="invitation-title">{t("device.pair_title")}</h2>
@@ -178,12 +211,22 @@ function InvitationCard(
           {t("device.pair")}
         </button>
       </div>
+      {offersApp && (
+        <div class="app-choice">
+          <p class="quiet small">{t("device.app_use_why")}</p>
+          <button type="button" class="button" onClick={() => usesApp.value = true}>
+            {t("device.app_use")}
+          </button>
+        </div>
+      )}
     </section>
   );
 }
 
 /** The two ways to pair. */
-function PairingMethods({ model }: { model: PhoneModel }) {
+function PairingMethods(
+  { model, onInvitation }: { model: PhoneModel; onInvitation: (invitation: string) => void },
+) {
   return (
     <>
       <p class="intro">
@@ -196,6 +239,7 @@ function PairingMethods({ model }: { model: PhoneModel }) {
           {t("device.by_link")}
         </h2>
         <p>{t("device.by_link_how")}</p>
+        <InvitationField onInvitation={onInvitation} />
       </section>
       <section class="card" aria-labelledby="by-phrase">
         <h2 id="by-phrase">

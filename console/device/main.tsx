@@ -1,28 +1,21 @@
 // Starts the phone page.
 
 import { render } from "preact";
-import { createClockModel, runLater } from "../web/app/clock_model.ts";
+import { createClockModel } from "../web/app/clock_model.ts";
 import { loadCatalogue, restoreLanguage, t } from "../web/i18n/translate.ts";
 import { PhoneApp } from "./app.tsx";
-import { PhoneModel } from "./phone_model.ts";
+import { createPhoneApp } from "./phone_app.ts";
 
 restoreLanguage();
 const messages = loadCatalogue();
 const clock = createClockModel();
-const model = new PhoneModel({
-  clock,
-  fetch: (...call) => fetch(...call),
-  openStream: () => new EventSource("/device/api/stream"),
-  localNowMs: Date.now,
-  later: runLater,
-});
-const invitation = new URLSearchParams(location.hash.slice(1)).get("invite") ?? "";
+const app = createPhoneApp(clock);
+const fragment = new URLSearchParams(location.hash.slice(1));
+const invitation = fragment.get("invite") ?? "";
+const opened = fragment.get("request") ?? "";
 // The invitation works once, so it is removed from the address bar and the history.
-if (invitation !== "") history.replaceState(null, "", location.pathname);
+if (location.hash !== "") history.replaceState(null, "", location.pathname);
 setInterval(clock.tick, 1000);
-document.addEventListener("visibilitychange", () => {
-  if (document.visibilityState === "visible") model.wake();
-});
 try {
   await messages;
 } catch (_offline) {
@@ -30,6 +23,5 @@ try {
 }
 document.title = t("device.title");
 const root = document.getElementById("app");
-if (root !== null) render(<PhoneApp model={model} clock={clock} invitation={invitation} />, root);
-// `load` stores its failures in the model.
-void model.load();
+if (root !== null) render(<PhoneApp app={app} clock={clock} invitation={invitation} />, root);
+app.start(opened);

@@ -1,14 +1,16 @@
 // A paired phone: its name, open requests, pairings to confirm, passcodes, and unpairing.
 
 import { type Signal, useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { PhonePairing, PhoneRequest } from "../../upstream/embedded/second_factor/interfaces.ts";
 import { countdownText } from "../web/app/format.ts";
 import { t } from "../web/i18n/translate.ts";
 import { InlineIcon } from "../web/components/inline_icon.tsx";
 import { TimeLeft } from "../web/components/time.tsx";
-import type { Passcode, PhoneModel } from "./phone_model.ts";
-import type { ComponentChildren } from "preact";
+import type { Passcode } from "./passcodes.ts";
+import type { PhoneModel } from "./phone_model.ts";
+import type { PhoneAppModel } from "./phone_app.ts";
+import type { ComponentChildren, RefObject } from "preact";
 import {
   type BrowserIdentity,
   MAX_DEVICE_LABEL_CHARACTERS,
@@ -24,6 +26,7 @@ export function RequestCard(
 ) {
   const number = useSignal("");
   const id = `request-${request.requestId}`;
+  const form = useFocusOfOpened(model, request);
   const over = request.deadlineMs <= nowMs;
   const incomplete = request.asksNumber && number.value.length !== NUMBER_DIGITS;
   const decide = (approve: boolean) =>
@@ -33,6 +36,7 @@ export function RequestCard(
     });
   return (
     <form
+      ref={form}
       class="card request"
       aria-labelledby={id}
       onSubmit={(event) => {
@@ -40,7 +44,7 @@ export function RequestCard(
         if (!incomplete && !over) decide(true);
       }}
     >
-      <h2 id={id}>{t("device.question")}</h2>
+      <h2 id={id} tabIndex={-1}>{t("device.question")}</h2>
       <dl class="facts">
         <dt>{t("device.application")}</dt>
         <dd>{request.terminalName || request.requesterName}</dd>
@@ -60,22 +64,12 @@ export function RequestCard(
             label={t("device.time_left")}
           />
           {request.asksNumber && (
-            <div class="field number-field">
-              <label for={`${id}-number`}>{t("device.number")}</label>
-              <input
-                id={`${id}-number`}
-                class="input mono"
-                inputMode="numeric"
-                autocomplete="off"
-                maxLength={NUMBER_DIGITS}
-                value={number.value}
-                aria-describedby={`${id}-hint`}
-                onInput={(event) => {
-                  number.value = event.currentTarget.value.replace(/\D/g, "");
-                }}
-              />
-              <span class="hint" id={`${id}-hint`}>{t("device.number_hint")}</span>
-            </div>
+            <NumberField
+              id={`${id}-number`}
+              number={number}
+              label={t("device.number")}
+              hint={t("device.number_hint")}
+            />
           )}
           <div class="choices">
             <button
@@ -93,6 +87,51 @@ export function RequestCard(
         </>
       )}
     </form>
+  );
+}
+
+/**
+ * The form of a request: it has the focus after the user chose the notification of the request. The focus is in the field of the
+ * number or, without one, on the heading: a key that is pressed by accident must not approve.
+ */
+export function useFocusOfOpened(
+  model: PhoneModel,
+  { requestId }: Pick<PhoneRequest, "requestId">,
+): RefObject<HTMLFormElement | null> {
+  const form = useRef<HTMLFormElement>(null);
+  const isOpened = model.opened.value === requestId;
+  useEffect(() => {
+    if (!isOpened) return;
+    const field = form.current?.querySelector<HTMLElement>("input");
+    (field ?? form.current?.querySelector<HTMLElement>("h2"))?.focus();
+  }, [isOpened]);
+  return form;
+}
+
+/** The two digits that the login or the help desk shows. */
+export function NumberField({ id, number, label, hint }: {
+  id: string;
+  number: Signal<string>;
+  label: string;
+  hint: string;
+}) {
+  return (
+    <div class="field number-field">
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        class="input mono"
+        inputMode="numeric"
+        autocomplete="off"
+        maxLength={NUMBER_DIGITS}
+        value={number.value}
+        aria-describedby={`${id}-hint`}
+        onInput={(event) => {
+          number.value = event.currentTarget.value.replace(/\D/g, "");
+        }}
+      />
+      <span class="hint" id={`${id}-hint`}>{hint}</span>
+    </div>
   );
 }
 
@@ -139,13 +178,17 @@ export function PairingQuestion({ pairing, model }: { pairing: PhonePairing; mod
 
 /** One account of this phone: its passcode on demand, and unpairing. */
 export function PairingRow(
-  { pairing, model, nowMs }: { pairing: PhonePairing; model: PhoneModel; nowMs: number },
+  { pairing, app, nowMs }: { pairing: PhonePairing; app: PhoneAppModel; nowMs: number },
 ) {
+  const { model, passcodes } = app;
   const passcode = useSignal<Passcode | null>(null);
   const dialog = useRef<HTMLDialogElement>(null);
   const shown = passcode.value !== null && passcode.value.validUntilMs > nowMs ? passcode.value : null;
   const toggle = async () => {
-    passcode.value = shown === null ? await model.passcode(pairing.pairingId) : null;
+    const { pairingId } = pairing;
+    passcode.value = shown === null
+      ? await passcodes.current(pairingId) ?? await model.passcode(pairingId)
+      : null;
   };
   const titleId = `unpair-${pairing.pairingId}`;
   return (
@@ -154,12 +197,7 @@ export function PairingRow(
         <strong class="mono">{pairing.userName}</strong>
         <span class="quiet">{pairing.requesterName}</span>
       </div>
-      {shown !== null && (
-        <p class="passcode" role="status">
-          <span class="mono digits">{grouped(shown.code)}</span>
-          <span class="quiet mono">{countdownText(shown.validUntilMs - nowMs)}</span>
-        </p>
-      )}
+      {shown !== null && <ShownPasscode passcode={shown} nowMs={nowMs} />}
       <div class="choices">
         <button type="button" class="button button-plain" onClick={() => dialog.current?.showModal()}>
           {t("device.unpair")}
@@ -193,6 +231,16 @@ export function PairingRow(
         </div>
       </dialog>
     </li>
+  );
+}
+
+/** A passcode with the time that it is valid. */
+export function ShownPasscode({ passcode, nowMs }: { passcode: Passcode; nowMs: number }) {
+  return (
+    <p class="passcode" role="status">
+      <span class="mono digits">{grouped(passcode.code)}</span>
+      <span class="quiet mono">{countdownText(passcode.validUntilMs - nowMs)}</span>
+    </p>
   );
 }
 

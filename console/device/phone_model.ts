@@ -2,17 +2,36 @@
 
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { hc } from "hono/client";
-import type { PhonePairing, PhoneView } from "../../upstream/embedded/second_factor/interfaces.ts";
+import type { PhoneView } from "../../upstream/embedded/second_factor/interfaces.ts";
+import type { AppKey, EnrolledApp } from "../api/enrolment/invited_app.ts";
 import type { DeviceApi, PhoneNotice } from "../api/devices/device_api.ts";
 import { ApiFailure, errorText, take } from "../web/app/api_client.ts";
 import type { ClockModel, RunLater } from "../web/app/clock_model.ts";
 import type { EventSourceLike } from "../web/app/live_stream.ts";
 import { type AsyncValue, LOADING, readyValue } from "../web/app/resource.ts";
 import { t } from "../web/i18n/translate.ts";
+import type { Passcode } from "./passcodes.ts";
 import { createPhoneStream, type PhoneStream } from "./phone_stream.ts";
+import {
+  type CallerAnswer,
+  CLOSING_CODES,
+  hasNewQuestion,
+  questionsOf,
+  withoutAnswered,
+} from "./questions.ts";
 
 /** What an action did: the message `did_<name>`. */
-type Done = "approved" | "denied" | "paired" | "pairing_denied" | "unpaired";
+type Done =
+  | "app"
+  | "approved"
+  | "denied"
+  | "paired"
+  | "pairing_denied"
+  | "renamed"
+  | "unpaired"
+  | "caller_confirm"
+  | "caller_deny"
+  | "caller_not_me";
 
 /** The result of the latest action as a message. */
 interface ActionResult {
@@ -24,23 +43,13 @@ export interface Invitation {
   readonly userName: string;
   readonly requesterName: string;
   readonly deadlineMs: number;
-}
-
-export interface Passcode {
-  readonly code: string;
-  readonly validUntilMs: number;
+  /** An authenticator app can be enrolled instead of this phone. */
+  readonly offersApp: boolean;
 }
 
 const REOPEN_MS = 3000;
 /** Over a dead connection a call can wait for minutes. */
 const LOAD_DEADLINE_MS = 15_000;
-/** Refusals after which the question is closed. */
-const CLOSING_CODES: ReadonlySet<string> = new Set([
-  "wrong_number",
-  "already_decided",
-  "unknown_request",
-  "expired",
-]);
 
 interface PhoneModelDeps {
   readonly clock: ClockModel;
@@ -48,6 +57,8 @@ interface PhoneModelDeps {
   readonly openStream: () => EventSourceLike;
   readonly localNowMs: () => number;
   readonly later: RunLater;
+  /** Receives the server's time, and whether this phone has a token, with each answer. */
+  readonly onAnswer?: (answer: { readonly nowMs: number; readonly view: PhoneView | null }) => void;
 }
 
 export class PhoneModel {
@@ -59,7 +70,11 @@ export class PhoneModel {
   readonly #notices = signal<readonly PhoneNotice[]>([]);
   readonly #result = signal<ActionResult | null>(null);
   readonly #busy = signal(false);
+  readonly #opened = signal("");
   readonly #answered = new Map<string, boolean>();
+  /** The requests whose notification reached this phone. */
+  readonly #notified = new Set<string>();
+  readonly #onAnswer: NonNullable<PhoneModelDeps["onAnswer"]>;
   /** Numbers the loads and the `view` events, so that an older answer does not replace a newer one. */
   #turn = 0;
   #adopted = 0;
@@ -71,11 +86,16 @@ export class PhoneModel {
   readonly notices: ReadonlySignal<readonly PhoneNotice[]> = this.#notices;
   readonly result: ReadonlySignal<ActionResult | null> = this.#result;
   readonly busy: ReadonlySignal<boolean> = this.#busy;
+  /** The id of the request whose notification the user chose; "" for none. */
+  readonly opened: ReadonlySignal<string> = this.#opened;
   /** Whether the open stream received something. */
   readonly online: ReadonlySignal<boolean>;
 
-  constructor({ clock, later, fetch, openStream, localNowMs }: PhoneModelDeps) {
+  constructor(
+    { clock, later, fetch, openStream, localNowMs, onAnswer = () => undefined }: PhoneModelDeps,
+  ) {
     this.#clock = clock;
+    this.#onAnswer = onAnswer;
     this.#later = later;
     this.#api = hc<DeviceApi>("/device/api", { fetch });
     this.#stream = createPhoneStream({
@@ -115,14 +135,36 @@ export class PhoneModel {
     return isDone;
   }
 
+  /** A new key for an authenticator app, which replaces an earlier one of the invitation. */
+  beginApp(invitation: string): Promise<AppKey | null> {
+    return this.#run(() => take(this.#api.invitation.app.$post({ json: { invitation } })));
+  }
+
+  /** Enrols the app with a code. The invitation is then used. */
+  confirmApp(
+    invitation: string,
+    proof: { readonly code: string; readonly recoveryCodes: boolean },
+  ): Promise<EnrolledApp | null> {
+    const json = { invitation, ...proof };
+    return this.#run(() => take(this.#api.invitation.app.confirm.$post({ json })), "app");
+  }
+
   async showPhrase(): Promise<void> {
     if (await this.#run(() => take(this.#api.phrase.$post({ json: {} }))) !== null) await this.load();
   }
 
   async decide(requestId: string, decision: { approve: boolean; number: string | null }): Promise<void> {
-    const call = () => take(this.#api.requests[":id"].$post({ ...byId(requestId), json: decision }));
     const { approve } = decision;
+    const call = () => this.#send(requestId, decision);
     await this.#run(() => this.#answer(requestId, { approve, call }), approve ? "approved" : "denied");
+  }
+
+  /** Answers the help desk, which asks whether the user called. */
+  async answerCaller(requestId: string, given: CallerAnswer): Promise<void> {
+    const approve = given.answer === "confirm";
+    const number = given.answer === "confirm" ? given.number : null;
+    const call = () => this.#send(requestId, { approve, number, notMe: given.answer === "not_me" });
+    await this.#run(() => this.#answer(requestId, { approve, call }), `caller_${given.answer}`);
   }
 
   async decidePairing(pairingId: string, decision: { approve: boolean; name: string }): Promise<void> {
@@ -140,9 +182,38 @@ export class PhoneModel {
     if (await this.#run(call, "unpaired") !== null) await this.load();
   }
 
+  /** Names this phone, for all its accounts. */
+  async rename(name: string): Promise<boolean> {
+    const isDone = await this.#run(() => take(this.#api.name.$post({ json: { name } })), "renamed") !== null;
+    if (isDone) await this.load();
+    return isDone;
+  }
+
+  /** The user chose the notification of a request. If it is not open any more, the page shows this. */
+  async openRequest(requestId: string): Promise<void> {
+    this.#opened.value = requestId;
+    this.#notified.add(requestId);
+    await this.load();
+    const view = readyValue(this.#view.peek());
+    if (view === null || requestId === "") return;
+    if (view.requests.some((request) => request.requestId === requestId)) return;
+    this.#result.value = { good: false, text: t("device.request_gone") };
+  }
+
+  /**
+   * The push service delivered a message about a request or a pairing (""). If the page does not show the same, its stream is late
+   * or dead, and the worker shows nothing beside a visible page.
+   */
+  pushed({ requestId, asks }: { requestId: string; asks: boolean }): void {
+    if (asks) this.#notified.add(requestId);
+    const isShown = questionsOf(readyValue(this.#view.peek())).includes(requestId);
+    if (isShown !== asks && !this.#answered.has(requestId)) void this.load();
+  }
+
   /** Loads and opens the stream again if it was closed, or is silent for too long. */
   wake(): void {
-    if (this.#view.peek().kind === "ready" && this.#stream.isLost()) void this.load();
+    const { kind } = this.#view.peek();
+    if (kind === "failed" || (kind === "ready" && this.#stream.isLost())) void this.load();
   }
 
   async #fetchView() {
@@ -159,6 +230,7 @@ export class PhoneModel {
     if (turn < this.#adopted) return;
     this.#adopted = turn;
     this.#clock.adjust(next.nowMs);
+    this.#onAnswer(next);
     this.#show(next.view);
     if (next.view === null) this.#stream.close();
     else this.#stream.listen();
@@ -166,7 +238,12 @@ export class PhoneModel {
 
   #show(next: PhoneView | null): void {
     const shown = next === null ? null : withoutAnswered(next, this.#answered);
-    if (hasNewQuestion(readyValue(this.#view.peek()), shown)) this.#result.value = null;
+    const before = readyValue(this.#view.peek());
+    if (hasNewQuestion(before, shown)) this.#result.value = null;
+    const isRevoked = shown === null && (before?.pairings.length ?? 0) > 0;
+    if (isRevoked && this.#result.peek()?.text !== t("device.did_unpaired")) {
+      this.#result.value = { good: false, text: t("device.no_longer_paired") };
+    }
     this.#view.value = { kind: "ready", value: shown };
   }
 
@@ -192,6 +269,11 @@ export class PhoneModel {
     }
   }
 
+  #send(requestId: string, decision: { approve: boolean; number: string | null; notMe?: boolean }) {
+    const json = { ...decision, isNotified: this.#notified.has(requestId) };
+    return take(this.#api.requests[":id"].$post({ ...byId(requestId), json }));
+  }
+
   /** Answers a question, and removes it from the page when it is closed. */
   async #answer(
     id: string,
@@ -213,35 +295,4 @@ export class PhoneModel {
 
 function byId(id: string) {
   return { param: { id } };
-}
-
-/** Request and pairing ids, with whether the person approved. */
-type AnsweredQuestions = ReadonlyMap<string, boolean>;
-
-/** The view without answered questions. An approved pairing is shown as enabled. */
-function withoutAnswered(view: PhoneView, answered: AnsweredQuestions): PhoneView {
-  const requests = view.requests.filter(({ requestId }) => !answered.has(requestId));
-  const pairings = view.pairings.flatMap((pairing): readonly PhonePairing[] => {
-    if (!asks(pairing)) return [pairing];
-    const isApproved = answered.get(pairing.pairingId);
-    if (isApproved === undefined) return [pairing];
-    return isApproved ? [{ ...pairing, status: "enabled" }] : [];
-  });
-  return { ...view, requests, pairings };
-}
-
-/** Whether `after` asks something that `before` did not ask. */
-function hasNewQuestion(before: PhoneView | null, after: PhoneView | null): boolean {
-  const known = questionsOf(before);
-  return questionsOf(after).some((id) => !known.includes(id));
-}
-
-function questionsOf(view: PhoneView | null): string[] {
-  if (view === null) return [];
-  const asking = view.pairings.filter(asks).map(({ pairingId }) => pairingId);
-  return [...view.requests.map(({ requestId }) => requestId), ...asking];
-}
-
-function asks({ status }: PhonePairing): boolean {
-  return status === "asks_approval";
 }

@@ -5,7 +5,7 @@ import type { Clock } from "../runtime.ts";
 import type { Store } from "../store.ts";
 import { type LeaseDeps, NO_LEASE, NodeLease, type WriteLease } from "./lease.ts";
 import { LogFollower } from "./log_follower.ts";
-import { type KnownNode, type NodeRecord, Nodes } from "./nodes.ts";
+import { type KnownNode, type NodeRecord, Nodes, type NodesDeps } from "./nodes.ts";
 import { type PeerKey, PeerKeys } from "./peer_keys.ts";
 import type { SharedLog } from "./shared_log.ts";
 
@@ -21,8 +21,11 @@ export interface ClusterDeps {
   readonly secret: Uint8Array;
 }
 
-export interface NodeDescription
-  extends Omit<NodeRecord, "node" | "beat" | "writtenMs" | "figures" | "publicKey"> {
+export interface NodeDescription extends
+  Omit<
+    NodeRecord,
+    "node" | "beat" | "writtenMs" | "figures" | "publicKey" | "auditMark" | "firstAuditMark"
+  > {
   readonly figures: Omit<NodeRecord["figures"], "lagMs" | "leases">;
 }
 
@@ -158,7 +161,7 @@ export class Cluster {
     await this.#nodes?.close();
   }
 
-  #describe(shared: SharedLog): Omit<NodeRecord, "node" | "beat" | "writtenMs"> {
+  #describe(shared: SharedLog): ReturnType<NodesDeps["describe"]> {
     const described = this.#deps.describe();
     const lagMs = this.#lagMs(shared);
     const publicKey = this.#keys?.publicKey ?? "";

@@ -22,6 +22,10 @@ export interface NodeRecord {
   readonly settings?: string;
   /** The public key of this run for digests between nodes, base64url; "" if there is none. */
   readonly publicKey: string;
+  /** Every audit record of the node up to this id is in the store; "" in records of earlier versions. */
+  readonly auditMark: string;
+  /** The audit records of this run of the node have larger ids; "" in records of earlier versions. */
+  readonly firstAuditMark: string;
 }
 
 /** The load of a node. */
@@ -45,11 +49,14 @@ export interface KnownNode extends NodeRecord {
 }
 
 export interface NodesDeps {
-  readonly store: Pick<Store, "follow" | "list" | "commit" | "catchUp" | "node">;
+  readonly store: Pick<
+    Store,
+    "follow" | "list" | "commit" | "catchUp" | "node" | "auditMark" | "firstAuditMark"
+  >;
   readonly clock: Clock;
   readonly log: Log;
   /** What this node says about itself now. */
-  readonly describe: () => Omit<NodeRecord, "node" | "beat" | "writtenMs">;
+  readonly describe: () => Omit<NodeRecord, "node" | "beat" | "writtenMs" | "auditMark" | "firstAuditMark">;
 }
 
 export const BEAT_MS = 1000;
@@ -77,6 +84,8 @@ export class Nodes {
   readonly #peers = new Map<string, Peer>();
   readonly #listeners = new Set<() => void>();
   #beat = 0;
+  /** The mark of the last record that is in the store. */
+  #auditMark = "";
   #cancel: CancelTimer = () => undefined;
   #isClosed = false;
 
@@ -176,12 +185,19 @@ export class Nodes {
       writtenMs,
       figures: readFigures(stored.figures),
       publicKey: textOf(stored.publicKey, ""),
+      auditMark: textOf(stored.auditMark, ""),
+      firstAuditMark: textOf(stored.firstAuditMark, ""),
     };
   }
 
   #describe(): NodeRecord {
     const { store, clock, describe } = this.#deps;
-    return { node: store.node, beat: this.#beat, writtenMs: clock.nowMs(), ...describe() };
+    const { node, firstAuditMark } = store;
+    const auditMark = this.#auditMark;
+    return {
+      ...{ node, beat: this.#beat, writtenMs: clock.nowMs(), auditMark, firstAuditMark },
+      ...describe(),
+    };
   }
 
   #apply(node: string, record: NodeRecord | null): void {
@@ -204,8 +220,11 @@ export class Nodes {
     const { store } = this.#deps;
     this.#beat++;
     const key = ["node", store.node];
-    const value = this.#describe();
+    // The commits of a process are made in order, so the records with smaller ids are in the store when this one is.
+    const auditMark = store.auditMark();
+    const value: NodeRecord = { ...this.#describe(), auditMark };
     await store.commit({ mutations: [{ type: "set", key, value, expireInMs: RECORD_RETENTION_MS }] });
+    if (auditMark > this.#auditMark) this.#auditMark = auditMark;
   }
 
   #beatLater(): void {

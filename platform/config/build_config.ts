@@ -24,6 +24,8 @@ export interface ParsedSettings {
   readonly targets: readonly TargetSettings[];
   readonly credentials: readonly ScimCredentialSettings[];
   readonly tls: Config["http"]["tls"];
+  /** The certificates of `mail.ca`. */
+  readonly mailCaPem: string;
   /** `http.public_url` of the file, or the URL of `http.listen`. */
   readonly publicUrl: string;
   /** Whether the file has `radius.accounting_listen`. */
@@ -65,8 +67,33 @@ function factorsOf(general: GeneralValues): Config["factors"] {
   };
 }
 
-function servicesOf(general: GeneralValues): Pick<Config, "secondFactor" | "telephony"> {
+function enrolmentOf(general: GeneralValues): Config["enrolment"] {
   return {
+    invitationMs: general["enrolment.invitation_hours"],
+    reminderDays: general["enrolment.reminder_days"],
+    deadlineDays: general["enrolment.deadline_days"],
+    helpText: general["enrolment.help_text"],
+    perMinute: general["enrolment.per_minute"],
+  };
+}
+
+function alertsOf(general: GeneralValues): Config["alerts"] {
+  return {
+    enabled: general["alerts.enabled"],
+    spikeCount: general["alerts.spike_count"],
+    spikeFactor: general["alerts.spike_factor"],
+    failingMs: general["alerts.failing_minutes"],
+    perHour: general["alerts.per_hour"],
+  };
+}
+
+function servicesOf(general: GeneralValues): Pick<Config, "secondFactor" | "telephony" | "push"> {
+  return {
+    push: {
+      enabled: general["push.enabled"],
+      hosts: general["push.hosts"],
+      contact: general["push.contact"],
+    },
     secondFactor: {
       url: general["second_factor.url"],
       consumerKey: general["second_factor.consumer_key"],
@@ -98,7 +125,24 @@ function oidcOf(general: GeneralValues): Config["console"]["oidc"] {
     owners: general["console.oidc.owners"],
     userManagers: general["console.oidc.user_managers"],
     operators: general["console.oidc.operators"],
+    helpDesk: general["console.oidc.help_desk"],
     viewers: general["console.oidc.viewers"],
+  };
+}
+
+function mailOf({ general, mailCaPem }: ParsedSettings): Config["mail"] {
+  return {
+    host: general["mail.host"],
+    port: general["mail.port"],
+    security: general["mail.security"],
+    user: general["mail.user"],
+    password: general["mail.password"],
+    caPem: mailCaPem,
+    from: general["mail.from"] || null,
+    replyTo: general["mail.reply_to"] || null,
+    language: general["mail.language"],
+    perMinute: general["mail.per_minute"],
+    timeoutMs: general["mail.timeout_ms"],
   };
 }
 
@@ -141,7 +185,16 @@ export function buildConfig(parts: ParsedSettings): Config {
       replyGroups: parts.replyGroups,
     },
     factors: factorsOf(general),
+    enrolment: enrolmentOf(general),
+    alerts: alertsOf(general),
+    helpDesk: {
+      bypassMaxMs: general["help_desk.bypass_max_minutes"],
+      bypassMaxUses: general["help_desk.bypass_max_uses"],
+      bypassAnyUses: general["help_desk.bypass_any_uses"],
+      verificationsPerHour: general["help_desk.verifications_per_hour"],
+    },
     ...servicesOf(general),
+    mail: mailOf(parts),
     geoip: {
       database: absolute(parts.cwd, general["geoip.database"]),
       asnDatabase: absolute(parts.cwd, general["geoip.asn_database"]),

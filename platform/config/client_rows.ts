@@ -20,6 +20,7 @@ const KINDS: { readonly [T in keyof SettingTypes]: (row: ClientSettingRow) => va
   ip: () => value.ip,
   milliseconds: ({ min = 0, max = Infinity }) => value.milliseconds({ min, max }),
   peer: () => value.peer,
+  port: ({ min = 0, max = 65_535 }) => value.integer({ min, max }),
   ranges: () => value.ranges,
   realms: () => value.realms,
   seconds: ({ min = 0, max = Infinity }) => value.seconds({ min, max }),

@@ -41,4 +41,8 @@ export const CLIENT_SETTING_DOCS: Readonly<Record<FileSetting, string>> = {
   stripRealms:
     'realms that are removed from the end of User-Name, as in ["corp.example"]: alice@corp.example is ' +
     "treated as alice",
+  disconnectPort:
+    "the UDP port on which the client accepts a Disconnect-Request (RFC 5176), often 3799; 0: the gateway " +
+    "ends no session there",
+  disconnectSecret: "the secret of Disconnect-Requests; empty: the shared secret of the client",
 };

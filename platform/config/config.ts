@@ -1,9 +1,12 @@
 // The types of the settings that the program uses: one Config, with units in its names. The table of settings
 // (platform/config/settings.ts) describes each key of the file.
 
+import type { AlertSettings } from "../alerts/alert_rules.ts";
 import type { ClientPolicy, ClientSettings } from "../client_values.ts";
 import type { SocketAddress } from "../addresses.ts";
 import type { Problem } from "../setting_problems.ts";
+import type { Mailbox } from "../mail/mail_address.ts";
+import type { MailLanguage } from "../mail/mail_templates.ts";
 
 export type { ClientPolicy, ClientSettings, SocketAddress };
 
@@ -41,10 +44,30 @@ export interface FactorSettings {
   };
 }
 
+/** Invitations that campaigns mail. */
+export interface EnrolmentSettings {
+  /** How long the link of a mailed invitation is valid. */
+  readonly invitationMs: number;
+  /** Days after the invitation, ascending, as texts of digits. */
+  readonly reminderDays: readonly string[];
+  /** 0: no deadline. */
+  readonly deadlineDays: number;
+  readonly helpText: string;
+  readonly perMinute: number;
+}
+
+export interface HelpDeskSettings {
+  readonly bypassMaxMs: number;
+  readonly bypassMaxUses: number;
+  /** Whether a bypass code may be valid for any number of logins until it expires. */
+  readonly bypassAnyUses: boolean;
+  readonly verificationsPerHour: number;
+}
+
 export interface AdminSettings {
   readonly name: string;
   readonly password: string;
-  readonly role: "owner" | "user_manager" | "operator" | "viewer";
+  readonly role: "owner" | "user_manager" | "operator" | "help_desk" | "viewer";
 }
 
 /** Sign-in to the console through an OpenID Connect provider. */
@@ -60,7 +83,28 @@ export interface OidcSettings {
   readonly owners: readonly string[];
   readonly userManagers: readonly string[];
   readonly operators: readonly string[];
+  readonly helpDesk: readonly string[];
   readonly viewers: readonly string[];
+}
+
+/** The server that mails are sent through, and their sender. */
+export interface MailSettings {
+  /** "": no mail is sent. */
+  readonly host: string;
+  readonly port: number;
+  readonly security: "starttls" | "tls" | "none";
+  /** "": no sign-in. */
+  readonly user: string;
+  readonly password: string;
+  /** Certificates of the trusted authorities, in place of those of the host; "" for those of the host. */
+  readonly caPem: string;
+  /** `null`: no mail is sent. */
+  readonly from: Mailbox | null;
+  readonly replyTo: Mailbox | null;
+  /** Of mails to users without a language of their own, and to administrators. */
+  readonly language: MailLanguage;
+  readonly perMinute: number;
+  readonly timeoutMs: number;
 }
 
 /** Attributes of an Access-Accept, by name. */
@@ -180,6 +224,8 @@ export interface Config {
     readonly replyGroups: readonly { readonly group: string; readonly attributes: ReplyAttributes }[];
   };
   readonly factors: FactorSettings;
+  readonly enrolment: EnrolmentSettings;
+  readonly alerts: AlertSettings;
   readonly secondFactor: {
     /** "" for the embedded service. */
     readonly url: string;
@@ -198,11 +244,21 @@ export interface Config {
     readonly connectionsTotal: number;
     readonly timeoutMs: number;
   };
+  /** Web push to the phones of the embedded second-factor service. */
+  readonly push: {
+    readonly enabled: boolean;
+    /** Patterns of allowed hosts (platform/host_patterns.ts). */
+    readonly hosts: readonly string[];
+    /** A mailto: or https: address; "" for the address of `http.publicUrl`. */
+    readonly contact: string;
+  };
+  readonly mail: MailSettings;
   readonly geoip: {
     /** Absolute paths of MaxMind DB files; "" for none. */
     readonly database: string;
     readonly asnDatabase: string;
   };
+  readonly helpDesk: HelpDeskSettings;
   /** At least one; "default" is always among them. */
   readonly targets: readonly TargetSettings[];
   readonly scim: { readonly credentials: readonly ScimCredentialSettings[] };

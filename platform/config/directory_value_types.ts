@@ -5,18 +5,23 @@ import { meaning } from "../setting_problems.ts";
 import { isLine, textType, uniqueList, type ValueType } from "./value_types.ts";
 
 const MAX_CERTIFICATE_CHARACTERS = 64 * 1024;
+/** Of a setting of its own: its record in the store has at most 64 KiB. */
+const MAX_OWN_CERTIFICATE_CHARACTERS = 48 * 1024;
 
 /** Whether a text is the content of a PEM file, not its path. */
 export const isCertificatePem = (text: string) => text.startsWith("-----BEGIN CERTIFICATE-----");
 
-/** Certificates: the path of a PEM file, or its content. Empty: not set. */
-export const certificates = textType(
-  meaning("means_certificates"),
-  (text) => {
-    const isPem = isCertificatePem(text) && text.length <= MAX_CERTIFICATE_CHARACTERS;
+const certificatesOf = (max: number): ValueType<string> => ({
+  ...textType(meaning("means_certificates"), (text) => {
+    const isPem = isCertificatePem(text) && text.length <= max;
     return isPem || isLine(text, 0, 1024) ? text : null;
-  },
-);
+  }),
+  control: { kind: "block", max },
+});
+
+/** Certificates: the path of a PEM file, or its content. Empty: not set. */
+export const certificates = certificatesOf(MAX_CERTIFICATE_CHARACTERS);
+export const ownCertificates = certificatesOf(MAX_OWN_CERTIFICATE_CHARACTERS);
 
 /** The store accepts values of 64 KiB, and a text of other alphabets takes two octets per character. */
 const MAX_EXTENSIONS_CHARACTERS = 24_000;

@@ -26,6 +26,7 @@ import {
   parseReplyDefault,
   parseReplyGroups,
   parseTableList,
+  readCertificates,
   readTls,
 } from "./parse_tables.ts";
 import { parseCredentials, parseTargets } from "./targets.ts";
@@ -95,6 +96,7 @@ function readParts(
   const at = { found: found.values, foundPrefix: "radius.", keyPrefix: "radius." };
   const tls = readTls(general, reading);
   checkStoreToken(general, reading);
+  const mailCa = general["mail.ca"];
   const own = ownUrl(general["http.listen"], { tls: tls !== null }) ?? general["http.public_url"];
   return {
     file: path,
@@ -108,6 +110,7 @@ function readParts(
     targets: parseTargets(map("targets"), reading),
     credentials: parseCredentials(found.lists.get("scim.credential") ?? [], reading),
     tls,
+    mailCaPem: mailCa === "" ? "" : readCertificates("mail.ca", mailCa, reading),
     publicUrl: found.values.has("http.public_url") ? general["http.public_url"] : own,
     accountingListenIsGiven: found.values.has("radius.accounting_listen"),
   };

@@ -60,6 +60,7 @@ export function changeFaults(
 const SECRETS_OF: Readonly<Record<string, readonly string[]>> = {
   "second_factor.url": ["second_factor.consumer_key", "second_factor.consumer_secret"],
   "telephony.url": ["telephony.auth_token"],
+  "mail.host": ["mail.password"],
   "console.oidc.issuer": ["console.oidc.client_secret"],
   "radius.first_factor_server.address": ["radius.first_factor_server.secret"],
 };
@@ -92,6 +93,9 @@ function changeProblem(view: SettingView | undefined, value: SettingValue | null
   if (view === undefined) return problemOf("no_such_setting");
   if (view.locked === "file") return problemOf("in_file");
   if (view.locked === "restart") return problemOf("needs_restart");
+  const isPath = view.key === "mail.ca" && typeof value === "string" && value !== "" &&
+    !isCertificatePem(value);
+  if (isPath) return problemOf("certificate_content");
   return hasReference(value) ? problemOf("reference") : null;
 }
 

@@ -2,7 +2,11 @@
 // docs and the Settings page are derived from it.
 
 import { DEFAULT_AUDIT_DAYS } from "../audit.ts";
+import { contact, hostPatterns } from "./push_values.ts";
 import { settingRow, type SettingRows } from "./value_types.ts";
+import { MAIL_ROWS } from "./mail_settings.ts";
+import { ALERT_ROWS } from "./alert_settings.ts";
+import { ENROLMENT_ROWS } from "./enrolment_settings.ts";
 import * as value from "./value_types.ts";
 
 /** Each [[console.admin]]. */
@@ -17,11 +21,18 @@ export const ADMIN_ROWS = {
     required: true,
     example: "env:CONSOLE_PASSWORD",
   }),
-  "role": settingRow(value.choice(["owner", "user_manager", "operator", "viewer"]), "owner", {
-    doc: "owner | user_manager | operator | viewer",
+  "role": settingRow(value.choice(["owner", "user_manager", "operator", "help_desk", "viewer"]), "owner", {
+    doc: "owner | user_manager | operator | help_desk | viewer",
   }),
 } satisfies SettingRows;
 
+/** The services of Chrome, Firefox, Safari and Edge. */
+const DEFAULT_PUSH_HOSTS = [
+  "fcm.googleapis.com",
+  "*.push.services.mozilla.com",
+  "*.push.apple.com",
+  "*.notify.windows.com",
+];
 const COUNT = { min: 1, max: 1_000_000 };
 const CALL_TIMEOUT = value.milliseconds({ min: 100, max: 30_000 });
 
@@ -168,6 +179,19 @@ export const GENERAL_ROWS = {
     doc: "texts and calls for the logins of one client in an hour",
   }),
 
+  "help_desk.bypass_max_minutes": settingRow(value.minutes({ min: 15, max: 1440 }), 1440, {
+    doc: "the longest time for which the help desk may issue a bypass code",
+  }),
+  "help_desk.bypass_max_uses": settingRow(value.integer({ min: 1, max: 50 }), 10, {
+    doc: "the largest number of logins for which the help desk may issue a bypass code",
+  }),
+  "help_desk.bypass_any_uses": settingRow(value.boolean, true, {
+    doc: "whether a bypass code may be valid for any number of logins until it expires",
+  }),
+  "help_desk.verifications_per_hour": settingRow(value.integer({ min: 1, max: 60 }), 5, {
+    doc: "how often the help desk may verify one user as a caller",
+  }),
+
   "second_factor.url": settingRow(value.url, "", {
     doc: 'empty = embedded; else e.g. "https://api.example.com" (the client adds /v1/…)',
   }),
@@ -176,6 +200,19 @@ export const GENERAL_ROWS = {
   "second_factor.timeout_ms": settingRow(CALL_TIMEOUT, 5000, {
     security: false,
     doc: "deadline of one call",
+  }),
+
+  "push.enabled": settingRow(value.boolean, true, {
+    security: false,
+    doc: "web push to phones whose page is closed; embedded service only",
+  }),
+  "push.hosts": settingRow(hostPatterns, DEFAULT_PUSH_HOSTS, {
+    doc: "push services that phones may name; *. stands for any name below",
+  }),
+  "push.contact": settingRow(contact, "", {
+    security: false,
+    doc:
+      'for the operators of push services, as in "mailto:it@example.com"; empty: the host of http.public_url',
   }),
 
   "telephony.url": settingRow(value.url, "", {
@@ -199,6 +236,10 @@ export const GENERAL_ROWS = {
     doc: "at the same time",
   }),
   "telephony.timeout_ms": settingRow(CALL_TIMEOUT, 5000, { security: false, doc: "deadline of one call" }),
+
+  ...MAIL_ROWS,
+  ...ENROLMENT_ROWS,
+  ...ALERT_ROWS,
 
   "geoip.database": settingRow(value.text({ max: 1024 }), "", {
     doc:
@@ -237,6 +278,9 @@ export const GENERAL_ROWS = {
   "console.oidc.owners": settingRow(value.texts, [], { doc: "values of the claim that make an owner" }),
   "console.oidc.user_managers": settingRow(value.texts, [], { doc: "values that make a user manager" }),
   "console.oidc.operators": settingRow(value.texts, [], { doc: "values that make an operator" }),
+  "console.oidc.help_desk": settingRow(value.texts, [], {
+    doc: "values that make a member of the help desk",
+  }),
   "console.oidc.viewers": settingRow(value.texts, [], {
     doc: "values that make a viewer; who has none of all these is not let in",
   }),

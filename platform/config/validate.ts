@@ -167,6 +167,18 @@ function* providerIsWhole({ parts: { general } }: ConfigView): Iterable<ConfigFa
   }
 }
 
+/** A server without a sender sends nothing, and a user without a password cannot sign in. */
+function* mailIsWhole({ parts: { general } }: ConfigView): Iterable<ConfigFault> {
+  if (general["mail.host"] === "") return;
+  const pairs = [["mail.from", "mail.host"], ["mail.password", "mail.user"], [
+    "mail.user",
+    "mail.password",
+  ]] as const;
+  for (const [key, other] of pairs) {
+    if (general[key] === "" && general[other] !== "") yield { key, ...problemOf("needed_by", { other }) };
+  }
+}
+
 export const FAULT_CHECKS: readonly ConfigCheck[] = [
   controlSocketFits,
   listensAreApart,
@@ -175,6 +187,7 @@ export const FAULT_CHECKS: readonly ConfigCheck[] = [
   firstFactorsHaveServers,
   servicesHaveKeys,
   routesFitTotal,
+  mailIsWhole,
   providerIsWhole,
   ({ config }) => namesDiffer("console.admin", config.console.admins.map(({ name }) => name)),
 ];

@@ -15,7 +15,17 @@ export type ParsedValue<T> = { ok: true; value: T } | { ok: false };
 
 /** How a form shows and reads a value. */
 export interface SettingControl {
-  readonly kind: "text" | "secret" | "switch" | "number" | "choice" | "choices" | "list" | "attributes";
+  /** `block`: a text of several lines. */
+  readonly kind:
+    | "text"
+    | "block"
+    | "secret"
+    | "switch"
+    | "number"
+    | "choice"
+    | "choices"
+    | "list"
+    | "attributes";
   /** Bounds of a number, or of the characters of a text. */
   readonly min?: number;
   readonly max?: number;
@@ -147,7 +157,7 @@ export function textType<T = string>(means: Meaning, parse: (text: string) => T 
 }
 
 /** A list of which `parse` accepts every entry. */
-function list<T>(
+export function list<T>(
   means: Meaning,
   parse: (entry: string) => T | null,
   maxEntries = 1000,

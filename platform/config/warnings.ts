@@ -51,7 +51,7 @@ function* unusedSettings(
   const warned = new Set<string>();
   for (const name of POLICY_SETTINGS) {
     const { key = name, usedWhen } = clientSetting(name);
-    if (usedWhen === undefined || !given.has(prefix + key)) continue;
+    if (usedWhen === undefined || !("is" in usedWhen) || !given.has(prefix + key)) continue;
     const [table = key] = key.split(".");
     const value = settingOf(policy, usedWhen.setting);
     if (value === usedWhen.is || warned.has(table)) continue;
@@ -137,6 +137,17 @@ function* services({ parts: { general }, given }: ConfigView): Iterable<ConfigWa
   }
 }
 
+function* mail({ config: { mail }, given }: ConfigView): Iterable<ConfigWarning> {
+  if (mail.host === "") {
+    for (const name of ["user", "password", "from"]) {
+      const key = `mail.${name}`;
+      if (given.has(key)) yield { key, ...problemOf("no_effect_while_empty", { other: "mail.host" }) };
+    }
+  } else if (mail.security === "none" && !isLoopback(mail.host)) {
+    yield { key: "mail.security", ...problemOf("mail_clear_text") };
+  }
+}
+
 function* publicUrl({ config: { http }, given }: ConfigView): Iterable<ConfigWarning> {
   const key = "http.public_url";
   if (!given.has(key) && isWildcard(http.listen.hostname)) {
@@ -182,6 +193,7 @@ export const WARNING_CHECKS: readonly ConfigCheck[] = [
   factors,
   outbox,
   services,
+  mail,
   storeEndpoint,
   publicUrl,
   clearText,

@@ -3,19 +3,40 @@
 import type { MiddlewareHandler } from "hono";
 import { secureHeaders } from "hono/secure-headers";
 
-/** For pages: only files of this server, no inline script, and no script from strings. */
-export const PAGE_POLICY = [
+const PAGE_SOURCES = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
   "img-src 'self'",
   "font-src 'self'",
   "connect-src 'self'",
+];
+const PAGE_LIMITS = [
   "base-uri 'none'",
   "form-action 'self'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
+];
+
+/** For pages: only files of this server, no inline script, and no script from strings. */
+export const PAGE_POLICY = [...PAGE_SOURCES, ...PAGE_LIMITS, "trusted-types 'none'"].join("; ");
+
+/** For the phone page: also its web app manifest and its service worker, with a Trusted Types policy for the worker's script. */
+export const PHONE_PAGE_POLICY = [
+  ...PAGE_SOURCES,
+  "manifest-src 'self'",
+  "worker-src 'self'",
+  ...PAGE_LIMITS,
+  "trusted-types phone-worker",
+].join("; ");
+
+/** For the service worker of the phone page: it calls this server, and loads no further script. */
+export const WORKER_POLICY = [
+  "default-src 'none'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
 ].join("; ");
 
 /** For pages without script: only styles, images and forms of this server. */

@@ -11,6 +11,7 @@ import { authenticatorOf, forEachAttribute } from "../protocol/packet.ts";
 import type { SessionTable } from "./session_table.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { type SessionChange, sessionChange } from "../protocol/accounting.ts";
+import { readIdentification } from "../protocol/session_identification.ts";
 import type { AccountingReport } from "./session.ts";
 import { type AttributeName, RADIUS_ATTRIBUTES } from "../protocol/dictionary.ts";
 
@@ -22,6 +23,8 @@ export interface AccountingHandlerDeps {
   readonly send: (request: Request, reply: Uint8Array) => void;
   /** Forgets a request that gets no answer, so that its retransmission is handled. */
   readonly release: (request: Request) => void;
+  /** Called when a report about a user (canonical name) is durable. */
+  readonly reported: (user: string) => void;
 }
 
 export interface AccountingHandler {
@@ -92,7 +95,7 @@ export function createAccountingHandler(deps: AccountingHandlerDeps): Accounting
       const mutations = sessions.apply(report, { client: client.name, source, receivedMs, authenticator });
       if (sessions.evictions > evicted) counters.count("accounting_sessions_evicted");
       enter(client.name, 1);
-      record(request, mutations).catch((fault: unknown) => {
+      record(request, mutations).then(() => deps.reported(report.user)).catch((fault: unknown) => {
         counters.drop("store_failed");
         deps.release(request);
         log.error("an Accounting-Request could not be recorded", {
@@ -146,6 +149,7 @@ export function decodeAccountingRequest(
     sessionSeconds: integerOf(values, "Acct-Session-Time"),
     delaySeconds: integerOf(values, "Acct-Delay-Time") ?? 0,
     terminateCause: integerOf(values, "Acct-Terminate-Cause"),
+    identification: readIdentification(octets).toHex(),
   };
 }
 

@@ -2,6 +2,7 @@
 // its stored form.
 
 import { SESSION_LIMITS, type SessionChange, terminateCauseName } from "../protocol/accounting.ts";
+import type { DisconnectProblem, DisconnectView } from "../dynamic_authorization/disconnect_record.ts";
 
 /** The content of an Accounting-Request. Absent or malformed attributes are `null`, `0` or empty. */
 export interface AccountingReport {
@@ -24,6 +25,8 @@ export interface AccountingReport {
   readonly sessionSeconds: number | null;
   readonly delaySeconds: number;
   readonly terminateCause: number | null;
+  /** The attributes that identify the session in a Disconnect-Request, encoded, in hexadecimal. */
+  readonly identification: string;
 }
 
 /** The event that ended a session: its Stop, or Accounting-On or Accounting-Off of its NAS. */
@@ -55,19 +58,28 @@ export interface AccountingSession {
   readonly intervalMs: number;
   /** Request Authenticator of its Start in hexadecimal; empty if there was no Start. */
   readonly startAuthenticator: string;
+  /** The attributes that identify it in a Disconnect-Request, encoded, in hexadecimal; empty for a session of an earlier version. */
+  readonly identification: string;
 }
 
 /** A session as the console shows it. */
 export interface SessionView extends
   Omit<
     AccountingSession,
-    "sessionHex" | "shownUser" | "terminateCause" | "intervalMs" | "startAuthenticator"
+    "sessionHex" | "shownUser" | "terminateCause" | "intervalMs" | "startAuthenticator" | "identification"
   > {
   /** RFC 2866 §5.10, by name; empty if the NAS sent none. */
   readonly terminateCause: string;
   /** Whether the session is connected but had no update for longer than expected, for example because the NAS failed. */
   readonly isStale: boolean;
+  /** The order to end it; absent: there is none. */
+  readonly disconnect?: DisconnectView;
+  /** Why the gateway cannot end it; absent: it can, or the session has ended. */
+  readonly disconnectProblem?: DisconnectProblem;
 }
+
+/** What other parts add to the view of a session. */
+export type SessionExtras = Pick<SessionView, "disconnect" | "disconnectProblem">;
 
 /** The time from which a connected session counts as stale. */
 export function staleAtMs({ updatedMs, intervalMs }: AccountingSession): number {
@@ -83,6 +95,7 @@ export function viewSession(session: AccountingSession, nowMs: number): SessionV
     terminateCause,
     intervalMs: _ms,
     startAuthenticator: _start,
+    identification: _attributes,
     ...rest
   } = session;
   return {
@@ -112,6 +125,7 @@ export function encodeSession(session: AccountingSession): Uint8Array<ArrayBuffe
     [startedMs, updatedMs, inputOctets, outputOctets, intervalMs],
     [endedMs, end, terminateCause],
     session.startAuthenticator,
+    session.identification,
   ]));
 }
 
@@ -132,9 +146,9 @@ const ENDS: ReadonlySet<unknown> = new Set(
 
 function readParts(id: string, parts: unknown): AccountingSession | null {
   if (!Array.isArray(parts)) return null;
-  const [texts, numbers, ending, startAuthenticator] = parts;
+  const [texts, numbers, ending, startAuthenticator, identification = ""] = parts;
   if (!isListOf<string>(texts, "string", 9) || !isListOf<number>(numbers, "number", 5)) return null;
-  if (!Array.isArray(ending) || typeof startAuthenticator !== "string") return null;
+  if (!Array.isArray(ending) || typeof startAuthenticator !== "string" || !isHex(identification)) return null;
   const [client, sessionHex, sessionId, user, shownUser, nas, source, framedAddress, callingStation] =
     texts as [string, string, string, string, string, string, string, string, string];
   const [startedMs, updatedMs, inputOctets, outputOctets, intervalMs] = numbers as [
@@ -147,12 +161,15 @@ function readParts(id: string, parts: unknown): AccountingSession | null {
   const [endedMs, end, terminateCause] = ending;
   return {
     ...{ id, client, sessionHex, sessionId, user, shownUser, nas, source, framedAddress, callingStation },
-    ...{ startedMs, updatedMs, inputOctets, outputOctets, intervalMs, startAuthenticator },
+    ...{ startedMs, updatedMs, inputOctets, outputOctets, intervalMs, startAuthenticator, identification },
     endedMs: typeof endedMs === "number" ? endedMs : null,
     end: ENDS.has(end) ? end as AccountingSessionEnd : null,
     terminateCause: typeof terminateCause === "number" ? terminateCause : null,
   };
 }
+
+const isHex = (value: unknown): value is string =>
+  typeof value === "string" && value.length % 2 === 0 && /^[0-9a-f]*$/.test(value);
 
 function isListOf<T>(value: unknown, type: "string" | "number", length: number): value is T[] {
   return Array.isArray(value) && value.length === length && value.every((one) => typeof one === type);

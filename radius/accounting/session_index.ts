@@ -96,12 +96,19 @@ export class SessionIndex {
     setNewest(this.#bySessionId, keyOf({ ...session, user: "" }), session);
   }
 
-  /** Removes the session with this id, if it is there. Searches the clients, so it is for rare events. */
-  removeById(id: string): void {
+  /** The session with this id, or `null`. Searches the clients, so it is for rare events. */
+  findById(id: string): AccountingSession | null {
     for (const { connected, ended } of this.#clients.values()) {
       const session = connected.get(id) ?? ended.get(id);
-      if (session !== undefined) return this.remove(session);
+      if (session !== undefined) return session;
     }
+    return null;
+  }
+
+  /** Removes the session with this id, if it is there. */
+  removeById(id: string): void {
+    const session = this.findById(id);
+    if (session !== null) this.remove(session);
   }
 
   /** Removes a session from every index, if it is there. */

@@ -9,10 +9,12 @@ import {
   type AccountingSessionEnd,
   decodeSession,
   encodeSession,
+  type SessionExtras,
   sessionKey,
   type SessionView,
   viewSession,
 } from "./session.ts";
+import { mergeIdentification } from "../protocol/session_identification.ts";
 import { SessionIndex, type SessionIndexLimits } from "./session_index.ts";
 
 /** The origin of a report, and when it arrived. */
@@ -64,6 +66,7 @@ export class SessionTable implements AccountingSessionList {
   readonly #deps: SessionTableDeps;
   readonly #limits: SessionTableLimits;
   readonly #index = new SessionIndex();
+  #extras: (session: AccountingSession) => SessionExtras = () => ({});
   /** Sessions that were removed to make room. */
   evictions = 0;
 
@@ -136,12 +139,36 @@ export class SessionTable implements AccountingSessionList {
   connected({ limit, client = "" }: { limit: number; client?: string }): ConnectedSessions {
     const nowMs = this.#deps.nowMs();
     const { sessions, total, stale } = this.#index.connected({ limit, client, nowMs });
-    return { sessions: sessions.map((session) => viewSession(session, nowMs)), total, stale };
+    return { sessions: sessions.map((session) => this.#view(session, nowMs)), total, stale };
   }
 
   ofUser(canonicalName: string, limit: number): SessionView[] {
     const nowMs = this.#deps.nowMs();
-    return this.#index.ofUser(canonicalName, limit).map((session) => viewSession(session, nowMs));
+    return this.#index.ofUser(canonicalName, limit).map((session) => this.#view(session, nowMs));
+  }
+
+  /** The session with this id, or `null`. */
+  find(id: string): AccountingSession | null {
+    return this.#index.findById(id);
+  }
+
+  /** The connected sessions of a user (canonical name), newest first, at most `limit`. */
+  connectedOf(canonicalName: string, limit: number): AccountingSession[] {
+    return this.#index.ofUser(canonicalName, limit).filter(({ endedMs }) => endedMs === null);
+  }
+
+  /** Adds to each view what `extras` returns. */
+  extendViews(extras: (session: AccountingSession) => SessionExtras): void {
+    this.#extras = extras;
+  }
+
+  /** A session as the console shows it. */
+  view(session: AccountingSession): SessionView {
+    return this.#view(session, this.#deps.nowMs());
+  }
+
+  #view(session: AccountingSession, nowMs: number): SessionView {
+    return { ...viewSession(session, nowMs), ...this.#extras(session) };
   }
 
   #start(report: AccountingReport, origin: ReportOrigin): Mutation[] {
@@ -218,6 +245,7 @@ export class SessionTable implements AccountingSessionList {
       updatedMs: receivedMs,
       ...{ endedMs: null, end: null, terminateCause: null, inputOctets, outputOctets, intervalMs: 0 },
       startAuthenticator: report.change === "start" ? origin.authenticator : "",
+      identification: report.identification,
       ...end,
     };
     return [...deletions, ...this.#store(session)];
@@ -257,6 +285,7 @@ function merge(
     source,
     framedAddress: report.framedAddress || known.framedAddress,
     callingStation: report.callingStation || known.callingStation,
+    identification: mergeIdentification(known.identification, report.identification),
     inputOctets: Math.max(known.inputOctets, report.inputOctets),
     outputOctets: Math.max(known.outputOctets, report.outputOctets),
     updatedMs: Math.max(known.updatedMs, receivedMs),

@@ -57,6 +57,8 @@ export interface ConversationRecord {
   pairingId: string | null;
   /** The name of the phone of that pairing, if it has one. */
   phone: string | null;
+  /** The serial number of the hardware token whose code was right. */
+  token: string | null;
   /** The pairing that a typed phrase created, and that the phone must confirm. */
   newPairingId: string | null;
   numberToMatch: string | null;
@@ -129,6 +131,7 @@ export function newConversation(
     requestId: null,
     pairingId: null,
     phone: null,
+    token: null,
     newPairingId: null,
     numberToMatch: null,
     passcode: null,
@@ -158,8 +161,11 @@ export function addMoment(conversation: Conversation, moment: ConversationMoment
   }
 }
 
-/** The `phone` field of login records: the phone that received the push, if it has a name. */
-export function phoneOf({ factor, phone }: ConversationRecord): { readonly phone?: string } {
+/** The fields of login records that say which factor it was: the phone that received the push, if it has a name, or the hardware token. */
+export function factorFields(
+  { factor, phone, token }: ConversationRecord,
+): { readonly phone?: string; readonly token?: string } {
+  if (factor === "totp") return token === null ? {} : { token };
   return factor === "device" && phone !== null ? { phone } : {};
 }
 
@@ -198,7 +204,7 @@ export function toConversationView(
     moments: moments.slice(),
     passwordRight: firstFactorRight,
     target,
-    ...phoneOf(conversation),
+    ...factorFields(conversation),
     ...(conversation.node === "" ? {} : { node: conversation.node }),
     ...(conversation.policy === "" ? {} : { policy: conversation.policy }),
   };
@@ -271,4 +277,9 @@ function fiveDigits(number: number): string {
     DIGITS[Math.floor(rest / 36) % 36] as number,
     DIGITS[rest % 36] as number,
   );
+}
+
+/** The keyed hash of a passcode, bound to its conversation. */
+export function passcodeDigest(vault: Vault, secretId: string, passcode: string): string {
+  return vault.digest("passcode", `${secretId} ${passcode}`);
 }

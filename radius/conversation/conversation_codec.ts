@@ -99,6 +99,7 @@ function writeFields(to: FieldWriter, record: ConversationRecord): void {
   }
   writeNodes(to, record);
   to.text(record.policy);
+  to.textOrNull(record.token);
 }
 
 function writeNodes(to: FieldWriter, { node, peerDigests }: ConversationRecord): void {
@@ -160,6 +161,7 @@ function readFields(from: FieldReader): ConversationRecord {
     moments: readList(from, () => ({ atMs: from.timeMs(), step: from.text(), row: from.text() })),
     ...readNodes(from),
     policy: from.isAtEnd ? "" : from.text(),
+    token: from.isAtEnd ? null : from.textOrNull(),
     hasToken: (flags & HAS_TOKEN) !== 0,
     signed: (flags & SIGNED) !== 0,
     firstFactorRight: (flags & FIRST_FACTOR_RIGHT) !== 0,

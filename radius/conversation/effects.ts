@@ -18,9 +18,9 @@ import {
 } from "./poll_approval.ts";
 import type { LoginAttempt } from "../server/request.ts";
 import { ANY_ADDRESS_CLIENT } from "../server/clients.ts";
-import type { Conversation } from "./conversation.ts";
-import { passcodeDigest } from "./flow_context.ts";
+import { type Conversation, passcodeDigest } from "./conversation.ts";
 import { NOT_SENT_REASONS, type NotSentReason, whyNotSent } from "../factors/send_reasons.ts";
+import { orderPhones } from "../factors/device_choice.ts";
 import { spokenName } from "../factors/spoken_name.ts";
 import type { DevicePairing, Fault, Outcome } from "../ports.ts";
 
@@ -83,13 +83,12 @@ function calling(perform: () => Promise<void>): PreparedEffect {
 function preparePush(deps: UpstreamDeps, { conversation, attempt, facts }: ServiceCall): PreparedEffect {
   const forCode = attempt.appended?.kind === "code" ||
     (conversation.at === "CHOOSE_WHICH_MULTIFACTOR" && facts.answer.toLowerCase() === "d");
-  const wanted = deps.pairings.usable(conversation.user).find((pairing) =>
-    pairing.kind === "device" && (!forCode || pairing.totpLength > 0)
-  );
-  const pairingId = conversation.newPairingId ?? wanted?.id ?? "";
+  const phones = orderPhones(deps.pairings.usable(conversation.user));
+  const wanted = phones.find(({ totpLength }) => !forCode || totpLength > 0);
+  const pairingId = facts.phones.other ?? conversation.newPairingId ?? wanted?.id ?? "";
   conversation.factor = "device";
   conversation.pairingId = pairingId;
-  conversation.phone = (wanted?.id === pairingId && wanted.kind === "device" ? wanted.name : null) ?? null;
+  conversation.phone = phones.find(({ id }) => id === pairingId)?.name ?? null;
   conversation.requestId = null;
   conversation.numberToMatch = null;
   const hasPrompt = facts.held === "no";
@@ -229,9 +228,15 @@ async function askOtp(deps: UpstreamDeps, { conversation, attempt, facts }: Serv
   const { requestId } = conversation;
   if (requestId === null) return;
   const code = attempt.appended?.kind === "code" ? attempt.appended.code : readCode(facts.answer);
-  const answer = await deps.secondFactor.otpAuth(requestId, code);
+  // Each phone of the user may generate the passcode, not only the one that has the request.
+  const phones = orderPhones(deps.pairings.usable(conversation.user)).filter(({ totpLength }) =>
+    totpLength > 0
+  );
+  const answer = await deps.secondFactor.otpAuth(requestId, code, phones.map(({ id }) => id));
   if (answer.ok) {
     attempt.decision = decisionOf(answer);
+    const used = phones.find(({ id }) => id === answer.value.passcodeOf);
+    if (used !== undefined) [conversation.pairingId, conversation.phone] = [used.id, used.name ?? null];
     // An external service answers the same for a wrong code and a request that is over. Both count as a wrong code.
     attempt.denial = deps.secondFactor.embedded ? denialOf(deps, answer) : undefined;
     return;

@@ -1,15 +1,20 @@
 // The inputs of the flow table's conditions, for one packet on one conversation. Each input is computed when a condition reads it.
 
-import { type Factor, FACTOR_ORDER, type Facts } from "../flow/context.ts";
-import { type Appended, readCode, rejectsUnknownUsers } from "../protocol/login_input.ts";
-import { isCountryAllowed, reducePhoneNumber } from "../../platform/phone_number.ts";
+import { type Factor, FACTOR_ORDER, type Facts, type PhoneChoiceFacts } from "../flow/context.ts";
+import { type Appended, readBypassCode, readCode, refusalOfUser } from "../protocol/login_input.ts";
+import { reducePhoneNumber } from "../../platform/phone_number.ts";
 import type { LoginAttempt } from "../server/request.ts";
-import type { Conversation } from "./conversation.ts";
+import { type Conversation, passcodeDigest } from "./conversation.ts";
 import type { Limits } from "../factors/limits.ts";
 import { whyNotSent } from "../factors/send_reasons.ts";
+import type { BypassCodeStore } from "../factors/bypass_codes.ts";
 import { readRecoveryCode, type RecoveryCodeStore } from "../factors/recovery_codes.ts";
+import type { EnrolmentMarks } from "../factors/enrolment_marks.ts";
+import { hasAnyFactor, hasOwnFactor, hasUsableRecoveryCodes, readyFactors } from "../factors/own_factors.ts";
 import type { Pairings } from "../factors/pairings.ts";
-import type { Pairing, TotpPairingRow } from "../factors/pairing.ts";
+import type { Pairing } from "../factors/pairing.ts";
+import { phoneFacts } from "../factors/device_choice.ts";
+import type { HardwareTokens } from "../tokens/hardware_tokens.ts";
 import type { DirectoryUser, LoginDirectory } from "../ports.ts";
 import type { FactorSettings } from "../../platform/config/config.ts";
 import type { Clock } from "../../platform/runtime.ts";
@@ -22,7 +27,7 @@ import {
   type PolicyPacket,
   policyPacketOf,
 } from "./login_policy.ts";
-import { findTypedTotp } from "./typed_totp.ts";
+import { findTypedTotp, type TypedTotp } from "./typed_totp.ts";
 
 export interface FlowContextDeps {
   readonly settings: FactorSettings;
@@ -31,6 +36,9 @@ export interface FlowContextDeps {
   readonly pairings: Pairings;
   readonly limits: Limits;
   readonly recoveryCodes: RecoveryCodeStore;
+  readonly hardwareTokens: HardwareTokens;
+  readonly enrolment: Pick<EnrolmentMarks, "isOverdue">;
+  readonly bypassCodes: BypassCodeStore;
   readonly clock: Clock;
   readonly vault: Vault;
   /** The stored policies. Without one, the settings apply. */
@@ -56,13 +64,11 @@ class LazyFacts implements Facts {
 
   /** The pairings that can be used for a login. */
   get #pairings(): readonly Pairing[] {
-    this.#usable ??= this.#deps.pairings.usable(this.#conversation.user);
-    return this.#usable;
+    return this.#usable ??= this.#deps.pairings.usable(this.#conversation.user);
   }
 
   get #policy(): LoginPolicy {
-    this.#attempt.policy ??= decideLoginPolicy(this.#deps, this.#conversation);
-    return this.#attempt.policy;
+    return this.#attempt.policy ??= decideLoginPolicy(this.#deps, this.#conversation);
   }
   get #rules(): PolicyRules {
     return this.#policy.rules;
@@ -78,17 +84,14 @@ class LazyFacts implements Facts {
     return this.#attempt.appended;
   }
   get user(): DirectoryUser {
-    this.#user ??= this.#deps.directory.lookUp(this.#conversation.user);
-    return this.#user;
+    return this.#user ??= this.#deps.directory.lookUp(this.#conversation.user);
   }
   get userRefused(): boolean {
-    const { status } = this.user;
-    const isStranger = status === "unknown" && rejectsUnknownUsers(this.#attempt.client.policy);
-    const refusedFor = status === "inactive" || status === "deleted" || isStranger
-      ? status
-      : this.#deps.limits.isLocked(this.#conversation.user)
-      ? "locked"
-      : null;
+    const { user } = this.#conversation;
+    const refusedFor = refusalOfUser(this.#attempt.client.policy, {
+      status: this.user.status,
+      isLocked: () => this.#deps.limits.isLocked(user),
+    });
     this.#attempt.refusedFor = refusedFor;
     return refusedFor !== null;
   }
@@ -132,23 +135,19 @@ class LazyFacts implements Facts {
   get stepForbidden(): boolean {
     return this.#policy.forbids(this.#conversation.at);
   }
+  get enrolmentOverdue(): boolean {
+    const { enrolment, clock } = this.#deps;
+    return enrolment.isOverdue(this.#conversation.user, clock.nowMs()) && !this.#hasOwnFactor &&
+      !this.hasBypassCode;
+  }
   get deviceCodes(): boolean {
     return this.#rules.deviceCodes;
   }
   get ready(): Facts["ready"] {
-    const has = (kind: Factor) =>
-      this.enabled.has(kind) && this.#pairings.some((pairing) => pairing.kind === kind);
-    return {
-      device: has("device"),
-      deviceCodes: this.enabled.has("device") && this.#rules.deviceCodes &&
-        this.#pairings.some((pairing) => pairing.kind === "device" && pairing.totpLength > 0),
-      sms: has("sms"),
-      voice: has("voice"),
-      totp: has("totp"),
-    };
+    return readyFactors(this.#pairings, { ...this.#rules, hasToken: this.#hasToken });
   }
   get pick(): Factor | null {
-    if (this.#pairings.length === 0) return null;
+    if (this.#pairings.length === 0 && !this.#hasToken) return null;
     const { ready } = this;
     const preferred = this.#deps.pairings.preferred(this.#conversation.user);
     if (preferred !== null && ready[preferred]) return preferred;
@@ -156,6 +155,9 @@ class LazyFacts implements Facts {
   }
   get pushesLeft(): boolean {
     return this.#deps.limits.pushesLeft(this.#conversation.user);
+  }
+  get phones(): PhoneChoiceFacts {
+    return phoneFacts(this.enabled.has("device") ? this.#pairings : [], this.#conversation, this.answer);
   }
   get #enrolAtLogin(): FactorSettings["enrolAtLogin"] {
     return this.#policy.enrolment ?? this.#deps.settings.enrolAtLogin;
@@ -166,7 +168,10 @@ class LazyFacts implements Facts {
   }
   get mayStoreNumber(): boolean {
     const enrolAtLogin = this.#enrolAtLogin;
-    if (enrolAtLogin === "never" || this.user.status !== "active" || this.#isPaired) return false;
+    if (
+      enrolAtLogin === "never" || this.user.status !== "active" ||
+      hasAnyFactor(this.#deps, this.#conversation.user)
+    ) return false;
     return enrolAtLogin === "always" || this.#conversation.firstFactorRight;
   }
   get smsNumbers(): readonly string[] {
@@ -195,26 +200,15 @@ class LazyFacts implements Facts {
   }
   #isAllowed(number: string): boolean {
     const kind = this.#conversation.at === "GET_VOICE_PHONE_NUMBER" ? "voice" : "sms";
-    if (this.#numbers(kind).includes(number)) return true;
-    return this.#isAnyNumberAllowed;
+    return this.#numbers(kind).includes(number) || this.#isAnyNumberAllowed;
   }
   get #isAnyNumberAllowed(): boolean {
     return this.#deps.settings.phoneNumbers === "any" && !this.#hasOwnFactor;
   }
-  get #isPaired(): boolean {
-    // An unconfirmed factor also counts: with a password alone, no other factor can be added.
-    const { pairings, recoveryCodes } = this.#deps;
-    const { user } = this.#conversation;
-    return pairings.of(user).length > 0 || recoveryCodes.status(user).left > 0;
-  }
   /** A number of the directory counts as a factor if a passcode may be sent to it, so that an attacker with only the password cannot add another one. */
   get #hasOwnFactor(): boolean {
-    if (this.#isPaired) return true;
-    // By the settings, not by the policy: a policy must not turn a user with a number into one who may add any phone.
-    const enabled = this.#deps.enabled();
-    if (!enabled.has("sms") && !enabled.has("voice")) return false;
-    const { countryCodes } = this.#deps.settings;
-    return this.user.phoneNumbers.some((number) => isCountryAllowed(number, countryCodes));
+    const { phoneNumbers } = this.user;
+    return hasOwnFactor(this.#deps, { user: this.#conversation.user, phoneNumbers });
   }
   get held(): Facts["held"] {
     if (this.#attempt.appended?.kind === "push") return "to_the_end";
@@ -241,10 +235,10 @@ class LazyFacts implements Facts {
   }
   get guessChecked(): boolean {
     if (this.#attempt.firstFactor === "wrong") return this.#attempt.passwordChecked;
-    return this.#code !== "" && (this.ready.totp || this.hasRecoveryCodes);
+    return this.#code !== "" && (this.ready.totp || this.hasRecoveryCodes || this.hasBypassCode);
   }
   get userExists(): boolean {
-    return this.#pairings.length > 0 || this.user.status !== "unknown";
+    return this.#pairings.length > 0 || this.#hasToken || this.user.status !== "unknown";
   }
   get passcodeMatches(): boolean {
     const { passcode, secretId } = this.#conversation;
@@ -255,9 +249,7 @@ class LazyFacts implements Facts {
     return /^[0-9]{6,8}$/.test(this.#code);
   }
   get hasRecoveryCodes(): boolean {
-    if (!this.#rules.recoveryCodes) return false;
-    const { left, addedBy } = this.#deps.recoveryCodes.status(this.#conversation.user);
-    return left > 0 && this.#deps.pairings.isConfirmed(this.#conversation.user, addedBy);
+    return this.#rules.recoveryCodes && hasUsableRecoveryCodes(this.#deps, this.#conversation.user);
   }
   get answerIsRecoveryCode(): boolean {
     return readRecoveryCode(this.answer) !== null;
@@ -270,8 +262,18 @@ class LazyFacts implements Facts {
       : null;
     return this.#attempt.recoveryCode !== null;
   }
+  get hasBypassCode(): boolean {
+    return this.#rules.recoveryCodes && this.#deps.bypassCodes.status(this.#conversation.user) !== null;
+  }
+  get answerIsBypassCode(): boolean {
+    return readBypassCode(this.answer) !== null;
+  }
+  get bypassCodeMatches(): boolean {
+    return this.hasBypassCode && this.#deps.bypassCodes.matches(this.#conversation.user, this.#code);
+  }
   get totpStep(): number | null {
-    return this.#totp()?.step ?? null;
+    if (this.#attempt.totp === undefined) this.#attempt.totp = this.#findTotp();
+    return this.#attempt.totp?.step ?? null;
   }
   /** Only read for a State whose conversation is gone. */
   get stateWasDevice(): boolean {
@@ -280,20 +282,15 @@ class LazyFacts implements Facts {
 
   get #code(): string {
     const { appended } = this.#attempt;
-    return appended?.kind === "code" ? appended.code : readCode(this.answer);
+    return appended !== null && "code" in appended ? appended.code : readCode(this.answer);
   }
-  #totp(): { pairing: TotpPairingRow; step: number } | null {
-    if (this.#attempt.totp === undefined) this.#attempt.totp = this.#findTotp();
-    return this.#attempt.totp;
+  get #hasToken(): boolean {
+    return this.#deps.hardwareTokens.usable(this.#conversation.user).length > 0;
   }
-  #findTotp(): { pairing: TotpPairingRow; step: number } | null {
+  #findTotp(): TypedTotp | null {
     if (!this.enabled.has("totp")) return null;
-    const { pairings, clock } = this.#deps;
-    return findTypedTotp(pairings, { own: this.#pairings, code: this.#code, nowMs: clock.nowMs() });
+    const { user } = this.#conversation;
+    const typed = { user, own: this.#pairings, code: this.#code, nowMs: this.#deps.clock.nowMs() };
+    return findTypedTotp(this.#deps, typed);
   }
-}
-
-/** The keyed hash of a passcode, bound to its conversation. */
-export function passcodeDigest(vault: Vault, secretId: string, passcode: string): string {
-  return vault.digest("passcode", `${secretId} ${passcode}`);
 }

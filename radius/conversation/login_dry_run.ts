@@ -3,7 +3,8 @@
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { CONDITIONS } from "../flow/conditions.ts";
 import { EFFECTS } from "../flow/effects.ts";
-import { callsUpstream, type FlowRow, step } from "../flow/flow.ts";
+import { callsUpstream, step } from "../flow/flow.ts";
+import type { FlowRow } from "../flow/flow_rows.ts";
 import { PROMPTS } from "../flow/prompts.ts";
 import { type FlowPlace, isStep } from "../protocol/steps.ts";
 import { type LoginAttempt, newLoginAttempt } from "../server/request.ts";

@@ -4,7 +4,7 @@ import { type Denial, encodeLoginRecord, HISTORY_RETENTION_MS, historyKey } from
 import { type AuditEntry, auditEntry } from "../../platform/audit.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
-import { type Conversation, phoneOf } from "./conversation.ts";
+import { type Conversation, factorFields } from "./conversation.ts";
 import type { Request } from "../server/request.ts";
 
 /** Logins in one commit; each takes less than a kilobyte. */
@@ -37,7 +37,7 @@ export function historyMutation(
       moments,
       passwordRight: conversation.firstFactorRight,
       target,
-      ...phoneOf(conversation),
+      ...factorFields(conversation),
       ...(denial === undefined ? {} : { denial }),
       ...(conversation.policy === "" ? {} : { policy: conversation.policy }),
     }),
@@ -78,7 +78,7 @@ export function recordEndedLogins(
           action: `login.${one.outcome ?? "expired"}`,
           factor: one.factor,
           because: denial?.cause,
-          ...phoneOf(one),
+          ...factorFields(one),
         }),
       ];
     });

@@ -8,6 +8,7 @@ import { type PolicyRules, settingsRules } from "../policy/factor_rules.ts";
 import type { EnrolmentRule, SessionAttributes } from "../policy/policy.ts";
 import type { LoginDevice, RememberedDevices } from "../policy/remembered_devices.ts";
 import type { Step } from "../protocol/steps.ts";
+import { usableKinds } from "../factors/own_factors.ts";
 import type { DirectoryUser, LoginDirectory } from "../ports.ts";
 import type { Conversation } from "./conversation.ts";
 
@@ -22,6 +23,7 @@ export interface LoginPolicyDeps {
   readonly enabled: () => ReadonlySet<Factor>;
   readonly directory: Pick<LoginDirectory, "lookUp">;
   readonly pairings: { usable(user: string): readonly { readonly kind: Factor }[] };
+  readonly hardwareTokens: { usable(user: string): readonly unknown[] };
   readonly policies: LoginPolicies;
 }
 
@@ -98,9 +100,8 @@ class LoginSubject implements PolicySubject {
     return this.#known ??= this.#deps.directory.lookUp(this.user);
   }
   get hasFactor(): boolean {
-    const { pairings } = this.#deps;
     const enabled = this.#deps.enabled();
-    return pairings.usable(this.user).some(({ kind }) => enabled.has(kind));
+    return [...usableKinds(this.#deps, this.user)].some((kind) => enabled.has(kind));
   }
   get isRemembered(): boolean {
     return this.#deps.policies.remembered.isRemembered(this.#login);

@@ -58,6 +58,8 @@ export interface LoginRecord {
   readonly target?: string;
   /** The name of the phone that received the last push; absent without a name, or with another factor. */
   readonly phone?: string;
+  /** The serial number of the hardware token whose code was right; absent with another factor, and in older records. */
+  readonly token?: string;
   /** Why the push was not approved; absent if the login ended for another reason, and in older records. */
   readonly denial?: Denial;
   /** The policy that applied, by name; absent if the settings applied, and in older records. */
@@ -102,6 +104,7 @@ export function encodeLoginRecord(login: LoginRecord): Uint8Array<ArrayBuffer> {
       login.phone,
       denial === undefined ? null : [denial.cause, denial.by],
       login.policy,
+      login.token,
     ]),
   );
 }
@@ -119,7 +122,7 @@ export function decodeLoginRecord(value: unknown): LoginRecord | null {
 function readList(list: unknown): LoginRecord | null {
   if (!Array.isArray(list)) return null;
   const [user, client, source, place, factor, startedMs, tookMs, outcome, refusedFor, packed, right] = list;
-  const [target, phone, storedDenial, policy] = list.slice(11);
+  const [target, phone, storedDenial, policy, token] = list.slice(11);
   const denial = readDenial(storedDenial);
   const texts = [user, client, source, place, outcome];
   if (!texts.every((one) => typeof one === "string") || !Array.isArray(packed)) return null;
@@ -148,6 +151,7 @@ function readList(list: unknown): LoginRecord | null {
     ...(typeof phone === "string" ? { phone } : {}),
     ...(denial === undefined ? {} : { denial }),
     ...(typeof policy === "string" ? { policy } : {}),
+    ...(typeof token === "string" ? { token } : {}),
   };
 }
 

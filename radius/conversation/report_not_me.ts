@@ -1,5 +1,5 @@
-// The report "This was not me": locks the user for an hour and ends the user's waiting logins. The lock applies at once, and is recorded in the
-// commit of the report.
+// The report "This was not me": locks the user for an hour, ends the user's bypass code and waiting logins, and orders the end of the user's
+// accounting sessions. The lock applies at once, and is recorded in the commit of the report.
 
 import type { Log } from "../../platform/log.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
@@ -8,8 +8,10 @@ import type { Conversation } from "./conversation.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import { recordEndedLogins } from "./login_history.ts";
 import type { Limits } from "../factors/limits.ts";
+import type { BypassCodeStore } from "../factors/bypass_codes.ts";
 import type { RememberedDevices } from "../policy/remembered_devices.ts";
 import type { SecondFactorService } from "../ports.ts";
+import type { Disconnects } from "../dynamic_authorization/disconnects.ts";
 
 /** A report in progress. The caller that commits it calls `done` or `undo`. */
 export interface NotMeReport {
@@ -18,6 +20,8 @@ export interface NotMeReport {
   readonly dependsOn: readonly Deno.KvKey[];
   /** Logins of the user are refused until then, unless an administrator unlocks the user. */
   readonly lockedUntilMs: number;
+  /** Connected sessions of the user, which the gateway tries to end at their NAS. */
+  readonly sessions: number;
   /** Called when the commit is durable. Ends the waiting logins and returns their number. Does not throw or wait. */
   done(): number;
   /** Called if the commit failed or raced. */
@@ -31,9 +35,12 @@ export interface NotMeReportDeps {
   readonly target: () => string;
   readonly limits: Limits;
   readonly remembered: Pick<RememberedDevices, "prepareForget">;
+  readonly bypassCodes: Pick<BypassCodeStore, "removeUser">;
   readonly conversations: ConversationStore;
   readonly secondFactor: Pick<SecondFactorService, "cancel">;
   readonly changed: (conversation: Conversation) => void;
+  /** Ends the user's accounting sessions at their NAS. */
+  readonly disconnects: Pick<Disconnects, "prepareReport">;
 }
 
 /** The row that ends a reported login. */
@@ -45,7 +52,7 @@ const MAX_ENDS = 20;
 
 /** Returns a function that prepares a report of a user (canonical name). */
 export function createNotMeReports(deps: NotMeReportDeps): (user: string) => NotMeReport {
-  const { limits, conversations, secondFactor, remembered } = deps;
+  const { limits, conversations, secondFactor, remembered, bypassCodes, disconnects } = deps;
   /** Logins that wait for the user's next packet. A login in progress is rejected because of the lock. */
   const waiting = (user: string): Conversation[] =>
     conversations.liveOf(user).filter(({ at }) => isStep(at)).slice(0, MAX_ENDS);
@@ -53,13 +60,23 @@ export function createNotMeReports(deps: NotMeReportDeps): (user: string) => Not
   return (user) => {
     const lock = limits.lockFor(user, LOCK_MS);
     const forgotten = remembered.prepareForget(user);
+    const sessions = disconnects.prepareReport(user);
+    const bypass = bypassCodes.removeUser(user);
     const ends = waiting(user).map((conversation) => conversations.endMutation(conversation, NOT_ME_ROW));
     return {
-      mutations: [lock.mutation, ...forgotten.mutations, ...ends],
+      mutations: [
+        lock.mutation,
+        ...forgotten.mutations,
+        ...bypass.mutations,
+        ...ends,
+        ...sessions.mutations,
+      ],
       dependsOn: [lock.mutation.key],
       lockedUntilMs: lock.lockedUntilMs,
+      sessions: sessions.count,
       done() {
         forgotten.done();
+        sessions.done();
         const ended = waiting(user);
         for (const { requestId } of conversations.liveOf(user)) {
           if (requestId !== null) void secondFactor.cancel(requestId);
@@ -72,6 +89,7 @@ export function createNotMeReports(deps: NotMeReportDeps): (user: string) => Not
         return ended.length;
       },
       undo() {
+        bypass.restore();
         forgotten.undo();
         lock.undo();
       },

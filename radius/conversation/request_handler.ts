@@ -196,7 +196,9 @@ export class RequestHandler {
     const password = policy.firstFactor === "none" && !policy.appendMode
       ? login.octets
       : login.octets.slice();
-    const appended = policy.appendMode ? readAppended(password, policy) : null;
+    const hasBypassCode = policy.appendMode &&
+      this.#deps.bypassCodes.status(login.user) !== null;
+    const appended = policy.appendMode ? readAppended(password, { ...policy, hasBypassCode }) : null;
     const checked = this.#retries.get(request)?.checked;
     const checkedBefore = checked === undefined || checked.firstFactor === null ? null : checked;
     const attempt = newLoginAttempt(request, { answer: null, password, ...appended, checkedBefore });

@@ -1,11 +1,12 @@
 // Advances a conversation by one packet (a turn): follows rows of the flow table, makes their effects, and commits before the answer is sent.
 
 import { type Effect, EFFECTS } from "../flow/effects.ts";
-import { callsUpstream, type FlowRow, step } from "../flow/flow.ts";
+import { callsUpstream, step } from "../flow/flow.ts";
+import type { FlowRow } from "../flow/flow_rows.ts";
 import type { Facts } from "../flow/context.ts";
 import { type FlowPlace, isStep } from "../protocol/steps.ts";
 import { gatherFacts } from "./flow_context.ts";
-import { type Conversation, phoneOf } from "./conversation.ts";
+import { type Conversation, factorFields } from "./conversation.ts";
 import { auditLogin, historyMutation } from "./login_history.ts";
 import { decideLoginPolicy } from "./login_policy.ts";
 import { applyStoreEffect } from "./store_effects.ts";
@@ -19,6 +20,7 @@ import {
   FirstRecord,
   isFirstRecordOnly,
   noteAnswer,
+  notePhone,
   replaceOlder,
   type StateMachineDeps,
   type Turn,
@@ -136,13 +138,18 @@ function endAt(deps: StateMachineDeps, turn: Turn, facts: Facts, row: FlowRow): 
     return true;
   }
   if (!isStep(row.to)) return false;
-  turn.conversation.numbers = row.prompt === "which_sms_number"
-    ? facts.smsNumbers
-    : row.prompt === "which_voice_number"
-    ? facts.voiceNumbers
-    : NO_NUMBERS;
+  turn.conversation.numbers = numbersOf(row, facts);
   finish(deps, turn, row, "challenge");
   return true;
+}
+
+/** The choices that the prompt of a row offers by line number. */
+function numbersOf({ prompt, to }: FlowRow, facts: Facts): readonly string[] {
+  if (prompt === "which_sms_number") return facts.smsNumbers;
+  if (prompt === "which_voice_number") return facts.voiceNumbers;
+  return to === "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" && facts.phones.several
+    ? facts.phones.entries
+    : NO_NUMBERS;
 }
 
 /** Cancels a request that was opened while its conversation ended. Otherwise the phone would continue to show it. */
@@ -196,6 +203,7 @@ function finish(
     const { refusedFor, denial } = turn.attempt;
     if (kind === "accept") {
       approvalKey = useApproval(deps, conversation, turn.batch);
+      notePhone(deps, turn);
       turn.batch.checks.push(...deps.offboarding.departureChecks(conversation.user));
     }
     deps.conversations.end(conversation, outcome, row.name);
@@ -207,7 +215,7 @@ function finish(
         because: refusedFor ?? denial?.cause ?? null,
         by: denial?.by,
         factor: conversation.factor,
-        ...phoneOf(conversation),
+        ...factorFields(conversation),
       }),
     );
   }

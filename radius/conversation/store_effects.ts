@@ -2,7 +2,7 @@
 
 import type { Facts } from "../flow/context.ts";
 import type { Effect } from "../flow/effects.ts";
-import type { FlowRow } from "../flow/flow.ts";
+import type { FlowRow } from "../flow/flow_rows.ts";
 import type { Failures } from "../factors/lockout.ts";
 import { pairingDetails } from "../factors/pairing.ts";
 import { logNotSent } from "./effects.ts";
@@ -64,20 +64,11 @@ export function applyStoreEffect(
       }
       return;
     case "take_totp_step":
-      if (attempt.totp) {
-        conversation.factor = "totp";
-        const unused = attempt.totp.pairing;
-        const used = deps.pairings.prepareUsedStep(unused, attempt.totp.step);
-        draft.push(used.mutation);
-        // Before the commit, so that no second conversation uses the same time step meanwhile.
-        deps.pairings.adopt(used.pairing);
-        turn.batch.whenFailed(() => {
-          if (deps.pairings.of(conversation.user).includes(used.pairing)) deps.pairings.adopt(unused);
-        });
-      }
-      return;
+      return useTotpStep(deps, turn);
     case "take_recovery_code":
       return useRecoveryCode(deps, turn);
+    case "take_bypass_code":
+      return useBypassCode(deps, turn);
     case "start_over":
       dropRequest(deps, turn);
       deps.conversations.end(conversation, "cancelled", row.name);
@@ -98,11 +89,37 @@ function rememberDevice({ policies }: StateMachineDeps, { conversation, attempt,
   const hours = conversation.signed ? attempt.policy?.rememberHours ?? 0 : 0;
   const { at, factor } = conversation;
   const used = at === "asking_otp" ? "device_code" : factor;
-  if (hours === 0 || used === null || used === "recovery") return;
+  if (hours === 0 || used === null || used === "recovery" || used === "bypass") return;
   const change = policies.remembered.prepareRemember(conversation, { hours, used });
   if (change === null) return;
   batch.mutations.push(...change.mutations);
   batch.whenCommitted(change.done);
+}
+
+/** Uses up the time step or the counter of the typed code. */
+function useTotpStep(
+  { pairings, hardwareTokens }: StateMachineDeps,
+  { conversation, attempt, batch }: Turn,
+): void {
+  const { totp } = attempt;
+  if (!totp) return;
+  conversation.factor = "totp";
+  if ("tokenCode" in totp) {
+    const { token, use } = totp.tokenCode;
+    conversation.token = token.record.serial;
+    const used = hardwareTokens.prepareUse(token, use);
+    batch.mutations.push(...used.mutations);
+    batch.checks.push(...used.checks);
+    return batch.whenFailed(used.undo);
+  }
+  const unused = totp.pairing;
+  const used = pairings.prepareUsedStep(unused, totp.step);
+  batch.mutations.push(used.mutation);
+  // Before the commit, so that no second conversation uses the same time step meanwhile.
+  pairings.adopt(used.pairing);
+  batch.whenFailed(() => {
+    if (pairings.of(conversation.user).includes(used.pairing)) pairings.adopt(unused);
+  });
 }
 
 /** Removes the code before the commit, so that no second login uses it meanwhile. */
@@ -119,12 +136,30 @@ function useRecoveryCode(deps: StateMachineDeps, turn: Turn): void {
   turn.batch.whenFailed(used.restore);
 }
 
+/** Takes one use before the commit, so that no second login takes it meanwhile. The use has an audit record of its own. */
+function useBypassCode(deps: StateMachineDeps, { conversation, batch }: Turn): void {
+  const used = deps.bypassCodes.prepareUse(conversation.user);
+  if (used === null) {
+    throw new ConcurrentUpdateError(`Cannot use the bypass code of "${conversation.user}": it is gone`, []);
+  }
+  const { usesLeft } = used;
+  const left = usesLeft === null ? {} : { usesLeft };
+  conversation.factor = "bypass";
+  batch.checks.push(used.check);
+  batch.mutations.push(
+    ...used.mutations,
+    auditLogin(conversation, { action: "bypass.use", bypass: used.id, ...left }),
+  );
+  batch.whenFailed(used.restore);
+}
+
 /** Counts a failure, which can lock the user. For a name that does not exist, nothing is stored. */
 function countFailure(
-  { limits, counters, log }: StateMachineDeps,
+  deps: StateMachineDeps,
   { conversation, batch }: Turn,
   { userExists }: Facts,
 ): void {
+  const { limits, counters, log } = deps;
   const { user, shownUser } = conversation;
   const stored = userExists ? limits.countFailure(user) : null;
   const { locked, failures }: { locked: boolean; failures: Failures } = stored ??
@@ -146,6 +181,25 @@ function countFailure(
   if (!locked) return;
   const { hardLocked: hard, total } = failures;
   batch.mutations.push(auditLogin(conversation, { action: "user.locked", hard, failures: total }));
+  if (hard) endBypassCode(deps, conversation, batch);
+}
+
+/** An unlock by an administrator must not make a code valid again that was being guessed. */
+function endBypassCode(
+  { bypassCodes }: StateMachineDeps,
+  conversation: Turn["conversation"],
+  batch: Turn["batch"],
+): void {
+  const bypass = bypassCodes.status(conversation.user)?.id;
+  const { mutations, restore } = bypassCodes.removeUser(conversation.user);
+  if (mutations.length === 0) return;
+  batch.mutations.push(...mutations);
+  if (bypass !== undefined) {
+    batch.mutations.push(
+      auditLogin(conversation, { action: "bypass.revoke", bypass, because: "locked" }),
+    );
+  }
+  batch.whenFailed(restore);
 }
 
 /** Counts and logs a typed number that gets no message. For a name that does not exist, nothing is counted. */

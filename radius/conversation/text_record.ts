@@ -53,6 +53,7 @@ function unpackRecord(list: unknown): Record<string, unknown> | null {
   fields.lastAnswer = unpackAnswer(fields.lastAnswer);
   fields.moments = unpackMoments(fields.moments);
   fields.phone ??= null;
+  fields.token = null;
   fields.signed ??= false;
   fields.node = "";
   fields.policy = "";

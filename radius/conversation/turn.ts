@@ -1,16 +1,17 @@
 // A turn: the changes of one packet on its conversation, and the commit that records them before the answer is sent.
 
+import { approvedPhone } from "../factors/device_choice.ts";
 import type { Check, Mutation, Store } from "../../platform/store.ts";
 import type { JournalLine, JournalListener } from "../../platform/journal.ts";
-import type { FlowRow } from "../flow/flow.ts";
+import type { FlowRow } from "../flow/flow_rows.ts";
 import type { AcceptAttributes } from "../factors/reply_attributes.ts";
 import type { LoginAttempt } from "../server/request.ts";
 import type { FlowContextDeps } from "./flow_context.ts";
-import { addMoment, type Conversation, type LastAnswer } from "./conversation.ts";
+import { addMoment, type Conversation, factorFields, type LastAnswer } from "./conversation.ts";
 import { conversationKey, type RecordWrite } from "./conversation_codec.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import { attributesOf } from "./login_policy.ts";
-import { historyMutation } from "./login_history.ts";
+import { auditLogin, historyMutation } from "./login_history.ts";
 import type { Offboarding } from "../factors/offboarding.ts";
 import type { SecondFactorService } from "../ports.ts";
 import type { PasswordDigests } from "./peers.ts";
@@ -115,7 +116,15 @@ export function commitTurn(deps: StateMachineDeps, turn: Turn): Promise<void> {
   const writing = deps.conversations.record(conversation);
   const journal = add(writing, { checks, mutations });
   for (const older of ended) {
-    mutations.push(historyMutation(older, { target: deps.target() }));
+    mutations.push(
+      historyMutation(older, { target: deps.target() }),
+      // For the timeline of the user, and for the log export, which follows the audit log.
+      auditLogin(older, {
+        action: `login.${older.outcome ?? "cancelled"}`,
+        factor: older.factor,
+        ...factorFields(older),
+      }),
+    );
     // A replaced login may have its own commit in progress, so its version is unknown.
     if (older.outcome === "superseded") mutations.push(deps.conversations.recordEnd(older));
     else add(deps.conversations.record(older), { checks, mutations });
@@ -260,6 +269,18 @@ export function useApproval(
   batch.checks.push({ key, versionstamp: null });
   batch.mutations.push({ type: "set", key, value: true, expireInMs: USE_STORED_MS });
   return key;
+}
+
+/** Notes in the commit of an Access-Accept which of several phones approved it, so that it is asked first the next time. */
+export function notePhone(
+  { pairings, clock }: Pick<StateMachineDeps, "pairings" | "clock">,
+  { conversation: { user, factor, pairingId: id, requestId }, batch }: Turn,
+): void {
+  if (factor !== "device" || id === null || requestId === null) return;
+  const approved = approvedPhone(pairings.usable(user), { id, nowMs: clock.nowMs() });
+  if (approved === null) return;
+  batch.mutations.push(pairings.prepareChange(approved).mutation);
+  batch.whenCommitted(() => pairings.adopt(approved));
 }
 
 /** @throws ApprovalUsedError if the commit failed because another login had used the approval, otherwise `fault` */

@@ -1,13 +1,12 @@
 // Removal of a user from the directory: their pairings, recovery codes and live conversations end in the same commit, and no login is accepted
 // after it.
 
-import { auditEntry } from "../../platform/audit.ts";
 import type { PreparedChange } from "../../platform/write_batch.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
 import { RecordVersions } from "../../platform/cluster/record_versions.ts";
 import type { KvMutation } from "../../platform/commit_batch.ts";
-import type { Check, Mutation, Store } from "../../platform/store.ts";
+import type { Check, Store } from "../../platform/store.ts";
 import {
   departureKey,
   departureMutation,
@@ -20,23 +19,18 @@ import type { ConversationStore } from "../conversation/conversation_store.ts";
 import { recordEndedLogins } from "../conversation/login_history.ts";
 import type { SecondFactorService } from "../ports.ts";
 import type { Counters } from "../server/counters.ts";
-import { type Pairing, pairingDetails } from "./pairing.ts";
-import type { Pairings } from "./pairings.ts";
-import type { RememberedDevices } from "../policy/remembered_devices.ts";
-import type { RecoveryCodeStore } from "./recovery_codes.ts";
+import { type FactorStores, prepareFactorRemoval } from "./factor_removal.ts";
+import type { Pairing } from "./pairing.ts";
 
 /** Called for a device pairing that ended with its user, so that the phone is unpaired at its service. */
 export type OnPhoneRevoked = (pairing: { readonly pairingId: string; readonly userName: string }) => void;
 
-export interface OffboardingDeps {
+export interface OffboardingDeps extends FactorStores {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
   /** The directory of the users. */
   readonly target: string;
-  readonly pairings: Pairings;
-  readonly recoveryCodes: RecoveryCodeStore;
-  readonly remembered: Pick<RememberedDevices, "prepareForget">;
   readonly conversations: ConversationStore;
   readonly counters: Counters;
   readonly secondFactor: SecondFactorService;
@@ -135,35 +129,24 @@ export class Offboarding {
 
   /** Prepares the removal of a user (canonical name). From now on, logins do not find their pairings. */
   prepare(user: string): PreparedChange {
-    const { pairings, recoveryCodes, conversations, counters, remembered } = this.#deps;
+    const { conversations, counters } = this.#deps;
     this.#leaving.set(user, (this.#leaving.get(user) ?? 0) + 1);
-    const removed = pairings.removeUser(user);
-    const codes = recoveryCodes.removeUser(user);
-    const forgotten = remembered.prepareForget(user);
+    const removal = prepareFactorRemoval(this.#deps, { user, because: USER_LEFT });
     const ends = conversations.liveOf(user).slice(0, MAX_ENDS)
       .map((conversation) => conversations.endMutation(conversation, USER_LEFT));
     return {
-      mutations: [
-        this.#departureOf(user),
-        ...removed.mutations,
-        ...codes.mutations,
-        ...forgotten.mutations,
-        ...removed.pairings.map(revokeEntry),
-        ...ends,
-      ],
+      mutations: [this.#departureOf(user), ...removal.mutations, ...ends],
       done: () => {
-        forgotten.done();
+        removal.done();
         this.#endLeaving(user);
         this.#addLeft(user, this.#deps.orderedId());
         counters.count("users_left");
         this.#endConversations(user);
-        this.#notifyRevoked(removed.pairings);
+        this.#notifyRevoked(removal.ended);
       },
       undo: () => {
         this.#endLeaving(user);
-        removed.restore();
-        codes.restore();
-        forgotten.undo();
+        removal.undo();
       },
     };
   }
@@ -273,14 +256,4 @@ export class Offboarding {
       }
     }
   }
-}
-
-function revokeEntry(pairing: Pairing): Mutation {
-  return auditEntry({
-    actor: "radius",
-    action: "pairing.revoke",
-    because: USER_LEFT,
-    object: `user:${pairing.shownUser}`,
-    ...pairingDetails(pairing),
-  });
 }

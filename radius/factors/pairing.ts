@@ -35,8 +35,16 @@ export type Pairing =
     readonly addedBy?: AddingPhone;
   }
   & (
-    /** `name`: the user's name for the phone; absent without a name, and in records of versions that had no names. */
-    | { readonly kind: "device"; readonly totpLength: number; readonly name?: string }
+    /**
+     * `name`: the user's name for the phone; absent without a name, and in records of versions that had no names. `approvedMs`: when the phone
+     * last approved a login, for the order of several phones; not updated while the order stays the same.
+     */
+    | {
+      readonly kind: "device";
+      readonly totpLength: number;
+      readonly name?: string;
+      readonly approvedMs?: number;
+    }
     | { readonly kind: "sms" | "voice"; readonly number: string }
     /** `seed` is sealed for the record's key. `lastStep` is the last accepted time step. */
     | { readonly kind: "totp"; readonly seed: Uint8Array; readonly lastStep: number }
@@ -55,6 +63,15 @@ export type NewPairing =
     /** `lastStep`: the time step of the code that confirmed the seed, so that the code is accepted once (RFC 6238 §5.2). */
     | { kind: "totp"; seed: Uint8Array; lastStep?: number }
   );
+
+/** The id of a new pairing: that of the device, that of the pairing with the same number, or a random one. */
+export function pairingId(wanted: NewPairing, own: readonly Pairing[], random: Random): string {
+  if (wanted.kind === "device") return wanted.id;
+  const same = own.find((known) =>
+    known.kind !== "totp" && known.kind === wanted.kind && known.number === wanted.number
+  );
+  return same?.id ?? `${wanted.kind}-${random.bytes(8).toHex()}`;
+}
 
 /** A device pairing that the second-factor service enabled. */
 export interface NewDevice {

@@ -1,5 +1,6 @@
 // The pairings in memory, by user and by id, so that a login does not read the store.
 
+import type { Mutation } from "../../platform/store.ts";
 import type { Factor } from "../flow/context.ts";
 import type { AddingPhone, Pairing } from "./pairing.ts";
 
@@ -7,6 +8,14 @@ import type { AddingPhone, Pairing } from "./pairing.ts";
 export interface CachedPairings {
   readonly pairings: readonly Pairing[];
   readonly preference: Factor | undefined;
+  /** Undoes the removal after a failed commit. */
+  restore(): void;
+}
+
+/** The result of {@link PairingCache.removeSome}. */
+interface RemovedPairings {
+  readonly pairings: readonly Pairing[];
+  readonly mutations: readonly Mutation[];
   /** Undoes the removal after a failed commit. */
   restore(): void;
 }
@@ -95,6 +104,21 @@ export class PairingCache {
 
   dropPrepared(pairing: Pairing): void {
     this.#prepared.delete(pairing);
+  }
+
+  /** Removes the pairings of a user with these ids. The factors that removed phones added wait for a confirmation. */
+  removeSome(
+    user: string,
+    ids: readonly string[],
+    keyOf: (pairing: Pairing) => Deno.KvKey,
+  ): RemovedPairings {
+    const pairings = this.of(user).filter(({ id }) => ids.includes(id));
+    for (const { id } of pairings) this.drop(id);
+    return {
+      pairings,
+      mutations: pairings.map((pairing) => ({ type: "delete", key: keyOf(pairing) })),
+      restore: () => this.adoptAll(pairings),
+    };
   }
 
   /** Removes all pairings of a user, including those whose commit is in progress. */

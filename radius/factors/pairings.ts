@@ -14,6 +14,7 @@ import {
   type NewDevice,
   type NewPairing,
   type Pairing,
+  pairingId,
   pairingOf,
   type TotpPairingRow,
   withAddedBy,
@@ -73,7 +74,6 @@ export class Pairings {
   ownerOf(id: string): string | null {
     return this.#cache.get(id)?.user ?? null;
   }
-
   preferred(user: string): Factor | null {
     return this.#cache.preference(user);
   }
@@ -97,9 +97,7 @@ export class Pairings {
   ): { mutation: Mutation; pairing: Pairing } {
     const { vault, clock } = this.#deps;
     if (this.of(canonical).length >= MAX_PER_USER) {
-      throw new RangeError(
-        `Cannot add a pairing: "${shown}" has ${MAX_PER_USER} already; revoke one first`,
-      );
+      throw new RangeError(`Cannot add a pairing: "${shown}" has ${MAX_PER_USER} already; revoke one first`);
     }
     const owner = wanted.kind === "device" ? this.#cache.get(wanted.id) : undefined;
     if (owner !== undefined && owner.user !== canonical) {
@@ -109,7 +107,7 @@ export class Pairings {
       );
     }
     const head = {
-      id: this.#idFor(canonical, wanted),
+      id: pairingId(wanted, this.of(canonical), this.#deps.random),
       ...{ user: canonical, shownUser: shown, createdMs: clock.nowMs() },
       ...(wanted.addedBy === undefined ? {} : { addedBy: wanted.addedBy }),
     };
@@ -117,8 +115,10 @@ export class Pairings {
     const seal = (seed: Uint8Array) => vault.seal(key, seed);
     const pairing = pairingOf(wanted, head, { seal, knownName: deviceName(owner) });
     this.#cache.addPrepared(pairing);
-    const basis = this.#versions.overwriteOf(key);
-    return { mutation: { type: "set", key, value: pairing, basis }, pairing };
+    return {
+      mutation: { type: "set", key, value: pairing, basis: this.#versions.overwriteOf(key) },
+      pairing,
+    };
   }
 
   adopt(pairing: Pairing): void {
@@ -196,6 +196,11 @@ export class Pairings {
     throw new StoreUnavailable("Cannot remove a pairing: other nodes keep changing the factors of its user");
   }
 
+  /** Removes pairings of a user from memory at once. The caller commits the mutations, and calls `restore` if that fails. */
+  prepareRevoke(user: string, ids: readonly string[]): ReturnType<PairingCache["removeSome"]> {
+    return this.#cache.removeSome(user, ids, (pairing) => this.keyOf(pairing));
+  }
+
   /** Removes a pairing and confirms those that it added. `false`: one of these changed meanwhile, and nothing was stored. */
   async #removeOne(known: Pairing, added: readonly Pairing[], also: readonly Mutation[]): Promise<boolean> {
     const confirmed = added.map((one) => withAddedBy(one, known.addedBy));
@@ -215,12 +220,14 @@ export class Pairings {
     return ok;
   }
 
-  /** The record of a TOTP pairing after the use of a time step. Its commit fails if another node changed the record. */
-  prepareUsedStep(pairing: TotpPairingRow, step: number): { mutation: Mutation; pairing: Pairing } {
-    const used = { ...pairing, lastStep: step };
+  /** The record of a TOTP pairing after the use of a time step. */
+  prepareUsedStep(pairing: TotpPairingRow, step: number) {
+    return this.prepareChange({ ...pairing, lastStep: step });
+  }
+  /** Prepares a changed record. Its commit fails if another node changed the record. */
+  prepareChange(pairing: Pairing): { mutation: Mutation; pairing: Pairing } {
     const key = this.keyOf(pairing);
-    const basis = this.#versions.basisOf(key);
-    return { mutation: { type: "set", key, value: used, basis }, pairing: used };
+    return { mutation: { type: "set", key, value: pairing, basis: this.#versions.basisOf(key) }, pairing };
   }
 
   /** The seed of a TOTP pairing, or `null` if it cannot be opened with this master key. */
@@ -269,16 +276,7 @@ export class Pairings {
   keyOf({ user, kind, id }: { user: string; kind: string; id: string }): Deno.KvKey {
     return ["pairing", this.#deps.target, user, kind, id];
   }
-
   #preferenceKey = (user: string): Deno.KvKey => ["preference", this.#deps.target, user];
-
-  #idFor(user: string, wanted: NewPairing): string {
-    if (wanted.kind === "device") return wanted.id;
-    const same = this.of(user).find((known) =>
-      known.kind !== "totp" && known.kind === wanted.kind && known.number === wanted.number
-    );
-    return same?.id ?? `${wanted.kind}-${this.#deps.random.bytes(8).toHex()}`;
-  }
 
   /** Replaces a record, unless it was revoked or changed meanwhile. */
   async #replace<T extends Pairing>(before: T, after: T, also: readonly Mutation[]): Promise<T | null> {

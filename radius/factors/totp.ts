@@ -1,4 +1,4 @@
-// Time-based one-time passwords (RFC 6238 over RFC 4226, HMAC-SHA-1, 30 s), and the base32 form of their secrets (RFC 4648 §6).
+// One-time passwords: HOTP (RFC 4226), TOTP (RFC 6238) with 30 s, and the base32 form of their secrets (RFC 4648 §6).
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { decodeBase32 as decode, encodeBase32 as encode } from "@std/encoding/base32";
@@ -8,14 +8,26 @@ export const TOTP_STEP_MS = 30_000;
 
 const encoder = new TextEncoder();
 
-/** The code of a time step (RFC 4226 §5.3); leading zeros stay. */
-export function totpAt(seed: Uint8Array, stepNumber: number, digits: number): string {
+/** RFC 6238 §1.2: TOTP may use HMAC-SHA-256 and HMAC-SHA-512; HOTP uses HMAC-SHA-1 (RFC 4226 §5.2). */
+export type CodeAlgorithm = "SHA1" | "SHA256" | "SHA512";
+
+/** The code of a counter (RFC 4226 §5.3); leading zeros stay. */
+export function hotpAt(
+  seed: Uint8Array,
+  movingFactor: number,
+  { digits, algorithm = "SHA1" }: { digits: number; algorithm?: CodeAlgorithm },
+): string {
   const counter = new Uint8Array(8);
-  new DataView(counter.buffer).setBigUint64(0, BigInt(stepNumber));
-  const mac = new Uint8Array(createHmac("sha1", seed).update(counter).digest());
-  const at = (mac[19] as number) & 0x0f;
+  new DataView(counter.buffer).setBigUint64(0, BigInt(movingFactor));
+  const mac = new Uint8Array(createHmac(algorithm, seed).update(counter).digest());
+  const at = (mac[mac.length - 1] as number) & 0x0f;
   const truncated = new DataView(mac.buffer).getUint32(at) & 0x7fffffff;
   return String(truncated % 10 ** digits).padStart(digits, "0");
+}
+
+/** The code of a time step. */
+export function totpAt(seed: Uint8Array, stepNumber: number, digits: number): string {
+  return hotpAt(seed, stepNumber, { digits });
 }
 
 /**

@@ -13,11 +13,14 @@ import type { Vault } from "../../platform/vault.ts";
 import type { PolicyRegistry } from "../policy/policy_registry.ts";
 import type { RememberedDevices } from "../policy/remembered_devices.ts";
 import type { Limits } from "./limits.ts";
+import type { EnrolmentMarks } from "./enrolment_marks.ts";
 import type { Offboarding } from "./offboarding.ts";
 import type { Pairing } from "./pairing.ts";
 import type { Pairings } from "./pairings.ts";
+import type { BypassCodeStore } from "./bypass_codes.ts";
 import type { RecoveryCodeStore } from "./recovery_codes.ts";
 import type { ReplyAttributeRegistry } from "./reply_attribute_registry.ts";
+import type { HardwareTokens } from "../tokens/hardware_tokens.ts";
 
 export interface GatewayRenameDeps {
   readonly store: Store;
@@ -26,7 +29,10 @@ export interface GatewayRenameDeps {
   readonly target: () => string;
   readonly pairings: Pairings;
   readonly recoveryCodes: RecoveryCodeStore;
+  readonly hardwareTokens: HardwareTokens;
+  readonly bypassCodes: BypassCodeStore;
   readonly remembered: RememberedDevices;
+  readonly enrolment: EnrolmentMarks;
   readonly limits: Limits;
   readonly offboarding: Offboarding;
   readonly policies: { readonly registry: PolicyRegistry };
@@ -41,14 +47,26 @@ export function createGatewayRenames(deps: GatewayRenameDeps): PrepareRename {
     const { from, to, isLeaving } = rename;
     // The last removal is a part of the identity of links and sessions, which stay valid.
     const departure = (await deps.store.get<string>(departureKey(deps.target(), from))).value;
-    const { pairings, recoveryCodes, remembered, limits, offboarding } = deps;
+    const {
+      pairings,
+      recoveryCodes,
+      hardwareTokens,
+      bypassCodes,
+      remembered,
+      enrolment,
+      limits,
+      offboarding,
+    } = deps;
     // From here on, nothing waits, and no login of either name is recorded before the commit.
     return joinRenames([
       policies,
       offboarding.prepareRename({ from, to, departure: isLeaving ? undefined : departure }),
       moveFactors({ ...deps, pairings }, rename),
       recoveryCodes.prepareRename(from, to),
+      hardwareTokens.prepareRename(from, { to, name: rename.name }),
+      bypassCodes.prepareRename(from, to),
       remembered.prepareRename(from, to),
+      enrolment.prepareRename(from, to, { isLeaving }),
       limits.prepareRename(from, to),
     ]);
   };

@@ -29,6 +29,7 @@ export const CONDITIONS = {
   requires_device: { text: "a policy requires a phone", holds: (f) => f.required === "device" },
   requires_sms: { text: "a policy requires a text message", holds: (f) => f.required === "sms" },
   requires_voice: { text: "a policy requires a phone call", holds: (f) => f.required === "voice" },
+  enrolment_overdue: { text: "the deadline for enrolment has passed, and the user has no second factor", holds: (f) => f.enrolmentOverdue },
   step_forbidden: { text: "a policy or the settings do not allow the factor of this step", holds: (f) => f.stepForbidden },
 
   first_factor_configured: { text: "a first factor is configured and not checked yet", holds: (f) => f.firstFactor === "asked" },
@@ -38,6 +39,7 @@ export const CONDITIONS = {
 
   appended: { text: "something other than auto was appended to the password", holds: (f) => f.appended !== null && f.appended.kind !== "auto" },
   appended_code: { text: "a passcode was appended", holds: (f) => f.appended?.kind === "code" },
+  appended_bypass_code: { text: "a bypass code was appended", holds: (f) => f.appended?.kind === "bypass" },
   appended_push: { text: "push was appended", holds: (f) => f.appended?.kind === "push" },
   appended_sms: { text: "sms was appended", holds: (f) => f.appended?.kind === "sms" },
   appended_call: { text: "call was appended", holds: (f) => f.appended?.kind === "call" },
@@ -53,6 +55,9 @@ export const CONDITIONS = {
   picks_totp: { text: "TOTP is tried first", holds: (f) => f.pick === "totp" },
   pushes_left: { text: "the limit of push requests is not reached", holds: (f) => f.pushesLeft },
   pushes_used_up: { text: "the limit of push requests is reached", holds: (f) => !f.pushesLeft },
+
+  several_phones: { text: "has several phones", holds: (f) => f.phones.several },
+  answer_is_other_phone: { text: "the answer chooses another phone", holds: (f) => f.phones.other !== null },
 
   answer_is_cancel: { text: "the answer is cancel", holds: (f) => f.answer.toLowerCase() === "cancel" },
   answer_empty: { text: "the answer is empty", holds: (f) => f.answer === "" },
@@ -91,6 +96,9 @@ export const CONDITIONS = {
   answer_is_recovery_code: { text: "the answer is a recovery code, and the user has some", holds: (f) => f.answerIsRecoveryCode && f.hasRecoveryCodes },
   has_recovery_codes: { text: "has recovery codes", holds: (f) => f.hasRecoveryCodes },
   recovery_code_matches: { text: "the answer is an unused recovery code of the user", holds: (f) => f.recoveryCodeMatches },
+  answer_is_bypass_code: { text: "the answer has the form of a bypass code, and the user has one", holds: (f) => f.answerIsBypassCode && f.hasBypassCode },
+  has_bypass_code: { text: "has a bypass code", holds: (f) => f.hasBypassCode },
+  bypass_code_matches: { text: "the answer is the bypass code of the user", holds: (f) => f.bypassCodeMatches },
   totp_matches: { text: "the answer is the user's TOTP code, and its time step is unused", holds: (f) => f.totpStep !== null },
   service_may_know_code: { text: "the answer is a code, and an approval request is open", holds: (f) => f.answerIsCode && f.requestOpened && f.deviceCodes },
 

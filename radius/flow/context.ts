@@ -22,11 +22,21 @@ export function menuOf(enabled: ReadonlySet<Factor>): ReadonlySet<Factor> {
   return enabled.has("device") ? new Set([...enabled, "totp"]) : enabled;
 }
 
-/** The factor of a successful login, or a recovery code. */
-export type UsedFactor = Factor | "recovery";
+/** The factor of a successful login, or a code that replaces a factor. */
+export type UsedFactor = Factor | "recovery" | "bypass";
 
 /** The order of factors for a user without a preference. */
 export const FACTOR_ORDER: readonly Factor[] = ["device", "sms", "voice", "totp"];
+
+/** The phones of the user. */
+export interface PhoneChoiceFacts {
+  /** Whether the user can choose between phones. */
+  readonly several: boolean;
+  /** The pairing of the phone that the answer chooses instead of the one that has the request. */
+  readonly other: string | null;
+  /** What the conversation stores of the phones that a prompt offers. */
+  readonly entries: readonly string[];
+}
 
 export interface Facts {
   /** The trimmed answer; empty at the start of a login. */
@@ -52,6 +62,8 @@ export interface Facts {
   readonly requiredUsable: boolean;
   /** Whether the policy does not allow the factor of the step. */
   readonly stepForbidden: boolean;
+  /** Whether the deadline to set up a second factor has passed, and the user has none. */
+  readonly enrolmentOverdue: boolean;
   /** Whether a passcode that the paired phone generates is accepted. */
   readonly deviceCodes: boolean;
   /** Factors that are enabled and that this user has. */
@@ -65,6 +77,7 @@ export interface Facts {
   /** The preferred factor if it is ready, otherwise the first that is ready. */
   readonly pick: Factor | null;
   readonly pushesLeft: boolean;
+  readonly phones: PhoneChoiceFacts;
   /** Whether the user may pair a phone by its phrase. */
   readonly mayEnrol: boolean;
   /** Whether a number may be stored as verified after its passcode was right. */
@@ -95,6 +108,10 @@ export interface Facts {
   readonly answerIsRecoveryCode: boolean;
   /** Whether the answer is an unused recovery code of the user. */
   readonly recoveryCodeMatches: boolean;
+  /** The same for the bypass code that the help desk issues. */
+  readonly hasBypassCode: boolean;
+  readonly answerIsBypassCode: boolean;
+  readonly bypassCodeMatches: boolean;
   /** The time step for which the typed code is the user's TOTP; `null` if there is none. */
   readonly totpStep: number | null;
   /** Whether State names the device step. */
@@ -117,10 +134,12 @@ export const NOTHING_KNOWN: Facts = {
   required: null,
   requiredUsable: false,
   stepForbidden: false,
+  enrolmentOverdue: false,
   deviceCodes: false,
   ready: { device: false, deviceCodes: false, sms: false, voice: false, totp: false },
   pick: null,
   pushesLeft: false,
+  phones: { several: false, other: null, entries: [] },
   mayEnrol: false,
   mayStoreNumber: false,
   smsNumbers: [],
@@ -140,6 +159,9 @@ export const NOTHING_KNOWN: Facts = {
   hasRecoveryCodes: false,
   answerIsRecoveryCode: false,
   recoveryCodeMatches: false,
+  hasBypassCode: false,
+  answerIsBypassCode: false,
+  bypassCodeMatches: false,
   totpStep: null,
   stateWasDevice: false,
 };

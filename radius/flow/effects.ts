@@ -35,6 +35,7 @@ export const EFFECTS = {
   remember_number: { upstream: false, text: "stores the number as verified if enrolment is allowed" },
   take_totp_step: { upstream: false, text: "uses up the time step" },
   take_recovery_code: { upstream: false, text: "uses up the recovery code" },
+  take_bypass_code: { upstream: false, text: "uses the bypass code" },
   ask_otp: { upstream: true, text: "checks the passcode at the service" },
   start_over: { upstream: false, text: "cancels the request and starts a new conversation" },
   drop_request: { upstream: false, text: "cancels the request" },

@@ -1,37 +1,11 @@
 // The flow of a conversation: one ordered table of rows, and step(), which chooses the next row. At each place, the first row whose
 // conditions are all true applies. The diagram in the docs, the view in the console and the tests are derived from the rows.
 
-import { CONDITIONS, type FlowCondition } from "./conditions.ts";
-import { type Effect, EFFECTS } from "./effects.ts";
-import type { Prompt } from "./prompts.ts";
-import { type FlowEnd, type FlowPlace, isStep } from "../protocol/steps.ts";
+import { CONDITIONS } from "./conditions.ts";
+import { EFFECTS } from "./effects.ts";
+import { type FlowRow, passcodeRows, requiredRows, rows } from "./flow_rows.ts";
+import { type FlowPlace, isStep } from "../protocol/steps.ts";
 import type { Facts } from "./context.ts";
-
-export interface FlowRow {
-  /** The name of the row in logs, audit, console and tests. */
-  readonly name: string;
-  /** `*`: every step of a live conversation. */
-  readonly from: FlowPlace | "*";
-  readonly when: readonly FlowCondition[];
-  readonly then: readonly Effect[];
-  /** The prompt in Reply-Message; `null` for a row into a passage. */
-  readonly prompt: Prompt | null;
-  readonly to: FlowPlace | FlowEnd;
-}
-
-type Tail = [
-  when: readonly FlowCondition[],
-  then: readonly Effect[],
-  prompt: Prompt | null,
-  to: FlowPlace | FlowEnd,
-];
-
-function rows(from: FlowPlace | "*", tails: Record<string, Tail>): FlowRow[] {
-  return Object.entries(tails).map(([name, tail]) => {
-    const [when, then, prompt, to] = tail;
-    return { name, from, when, then, prompt, to };
-  });
-}
 
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
@@ -40,30 +14,6 @@ const PAIRING = "SECONDFACTOR_AWAIT_PAIRING_APPROVAL";
 const CODE = "GET_DEVICE_GENERATED_PASSCODE";
 const GET_SMS = "GET_SMS_PHONE_NUMBER";
 const GET_VOICE = "GET_VOICE_PHONE_NUMBER";
-
-/** The rows of a step that waits for a delivered passcode; the four steps differ only in their names. */
-function passcodeRows(from: FlowPlace, kind: string): FlowRow[] {
-  return rows(from, {
-    [`${kind}_empty`]: [["answer_empty"], [], "menu", MENU],
-    [`${kind}_right`]: [
-      ["passcode_matches"],
-      ["remember_number", "remember_device", "clear_failures"],
-      "accepted",
-      "accept",
-    ],
-    [`${kind}_wrong`]: [["always"], ["count_failure_if_passcode"], "mismatch", "reject"],
-  });
-}
-
-/** The rows of a policy that requires a factor which the user does not have. */
-function requiredRows(from: FlowPlace, suffix: string): FlowRow[] {
-  return rows(from, {
-    [`needs_device${suffix}`]: [["lacks_required_device"], [], "needs_device", "reject"],
-    [`needs_sms${suffix}`]: [["lacks_required_sms"], [], "needs_sms", "reject"],
-    [`needs_voice${suffix}`]: [["lacks_required_voice"], [], "needs_voice", "reject"],
-    [`needs_totp${suffix}`]: [["lacks_required_totp"], [], "needs_totp", "reject"],
-  });
-}
 
 // deno-fmt-ignore
 export const FLOW: readonly FlowRow[] = [
@@ -79,6 +29,7 @@ export const FLOW: readonly FlowRow[] = [
     refused: [["user_refused"], [], "denied", "reject"],
     denied_by_policy: [["policy_denies"], [], "denied", "reject"],
     first_factor_asked: [["first_factor_configured"], ["check_first_factor"], null, "first_factor"],
+    overdue_without_password: [["password_empty", "enrolment_overdue"], [], "enrol_first", "reject"],
     empty_password: [["password_empty"], [], "menu", MENU],
     bypassed_by_policy: [["policy_bypasses"], ["clear_failures"], "accepted", "accept"],
     remembered_device: [["device_remembered"], ["clear_failures"], "accepted", "accept"],
@@ -94,6 +45,7 @@ export const FLOW: readonly FlowRow[] = [
   }),
   ...requiredRows("factor", ""),
   ...rows("factor", {
+    appended_bypass_code: [["appended_bypass_code", "has_bypass_code"], [], null, "code"],
     appended_code: [["appended_code", "has_totp"], [], null, "code"],
     appended_device_code: [["appended_code", "has_device_codes", "pushes_left"], ["push"], null, "pushing_for_code"],
     appended_push: [["appended_push", "has_device", "pushes_left"], ["push"], null, "pushing"],
@@ -131,14 +83,18 @@ export const FLOW: readonly FlowRow[] = [
     d_exhausted: [["chose_d", "has_device_codes", "pushes_used_up"], [], "too_many_pushes", MENU],
     d_device: [["chose_d", "has_device_codes"], ["push"], null, "pushing_for_code"],
     d_recovery: [["chose_d", "has_recovery_codes"], [], "ask_device_code", CODE],
+    d_bypass: [["chose_d", "has_bypass_code"], [], "ask_device_code", CODE],
     d_nothing: [["chose_d"], [], "no_device_code", MENU],
+    bypass_at_menu: [["answer_is_bypass_code"], [], null, "code"],
     not_a_choice: [["always"], [], "menu", MENU],
   }),
 
   ...rows("pushing", {
     pushed_and_held: [["push_sent", "is_held"], ["hold"], null, "holding"],
     unsent_and_held: [["is_held_to_the_end"], [], "not_given", "reject"],
+    pushed_to_one_of_several: [["push_sent", "several_phones"], [], "approve_on_phone", DEVICE],
     pushed: [["push_sent"], [], "approve_on_device", DEVICE],
+    push_unsent_to_one_of_several: [["several_phones"], [], "push_unsent_to_phone", DEVICE],
     push_unsent: [["always"], [], "push_unsent", DEVICE],
   }),
   ...rows("holding", {
@@ -146,11 +102,15 @@ export const FLOW: readonly FlowRow[] = [
     approved_while_held: [["approved"], ["remember_device", "clear_failures"], "accepted", "accept"],
     denied_while_held: [["denied"], [], "not_given", "reject"],
     held_to_the_end: [["is_held_to_the_end"], ["drop_request"], "not_given", "reject"],
+    hold_over_with_several: [["several_phones"], [], "approve_on_phone", DEVICE],
     hold_over: [["always"], [], "approve_on_device", DEVICE],
   }),
   ...rows(DEVICE, {
+    other_phone_exhausted: [["answer_is_other_phone", "pushes_used_up"], [], "no_push_to_other_phone", DEVICE],
+    other_phone: [["answer_is_other_phone"], ["drop_request", "push"], null, "pushing"],
     typed_code: [["answer_is_code"], [], null, "code"],
     typed_recovery_code: [["answer_is_recovery_code"], [], null, "code"],
+    typed_bypass_code: [["answer_is_bypass_code"], [], null, "code"],
     no_request: [["no_request"], ["ask_null"], "not_given", "reject"],
     continued: [["always"], ["ask_approval"], null, "asking"],
   }),
@@ -158,6 +118,7 @@ export const FLOW: readonly FlowRow[] = [
     refused_while_asking: [["user_refused"], ["drop_request"], "denied", "reject"],
     approved: [["approved"], ["remember_device", "clear_failures"], "accepted", "accept"],
     not_approved: [["denied"], [], "not_given", "reject"],
+    still_pending_on_one_of_several: [["pending", "several_phones"], [], "still_waiting_for_phone", DEVICE],
     still_pending: [["pending"], [], "still_waiting", DEVICE],
     service_down: [["always"], [], "service_down", DEVICE],
   }),
@@ -229,6 +190,7 @@ export const FLOW: readonly FlowRow[] = [
     refused_at_code: [["user_refused"], ["drop_request"], "denied", "reject"],
     totp_right: [["totp_matches"], ["take_totp_step", "remember_device", "clear_failures", "drop_request"], "accepted", "accept"],
     recovery_right: [["recovery_code_matches"], ["take_recovery_code", "clear_failures", "drop_request"], "accepted", "accept"],
+    bypass_right: [["bypass_code_matches"], ["take_bypass_code", "clear_failures", "drop_request"], "accepted", "accept"],
     code_for_service: [["service_may_know_code"], ["ask_otp"], null, "asking_otp"],
     code_wrong: [["always"], ["count_failure_if_checked", "drop_request"], "mismatch", "reject"],
   }),
@@ -254,10 +216,10 @@ interface Ready {
 const ROWS = new Map<FlowPlace, readonly Ready[]>();
 for (const place of new Set(FLOW.map((row) => row.from))) {
   if (place === "*") continue;
-  const rows = FLOW.filter((row) => row.from === place || (row.from === "*" && isStep(place)));
+  const ofPlace = FLOW.filter((row) => row.from === place || (row.from === "*" && isStep(place)));
   ROWS.set(
     place,
-    rows.map((row) => ({ row, holds: row.when.map((condition) => CONDITIONS[condition].holds) })),
+    ofPlace.map((row) => ({ row, holds: row.when.map((condition) => CONDITIONS[condition].holds) })),
   );
 }
 const NO_ROWS: readonly Ready[] = [];

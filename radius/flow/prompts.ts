@@ -14,6 +14,10 @@ export const PROMPTS = {
   menu: { text: `Choose a second factor:\n{menu}\n${CANCEL}` },
   short_menu: { text: `{letters}\n${CANCEL}` },
   approve_on_device: { text: `Authorize this login on your device{number}, then press continue or type ok.\n${CANCEL}` },
+  approve_on_phone: { text: `Authorize this login on {phone}{number}, then press continue or type ok. To use another phone, type its digit.\n{phones}\n${CANCEL}` },
+  still_waiting_for_phone: { text: `Still waiting for {phone}{number}. Authorize there, then press continue or type ok. To use another phone, type its digit.\n{phones}\n${CANCEL}` },
+  push_unsent_to_phone: { text: `The approval request could not be sent to {phone}. To use another phone, type its digit. Type cancel to choose another factor.\n{phones}\n${CANCEL}` },
+  no_push_to_other_phone: { text: `Too many approval requests were sent lately. Authorize this login on {phone}{number}, then press continue or type ok.\n${CANCEL}` },
   push_unsent: { text: `The approval request could not be sent to your device. Type cancel to choose another factor.\n${CANCEL}` },
   still_waiting: { text: `Still waiting for your device{number}. Authorize there, then press continue or type ok.\n${CANCEL}` },
   service_down: { text: `The approval cannot be checked right now. Press continue or type ok to try again.\n${CANCEL}` },
@@ -43,6 +47,7 @@ export const PROMPTS = {
   needs_sms: { text: "This login needs a text message, and no phone number of yours is known. Ask your administrator to add it.", final: true },
   needs_voice: { text: "This login needs a phone call, and no phone number of yours is known. Ask your administrator to add it.", final: true },
   needs_totp: { text: "This login needs an authenticator app, and you have none. Add one on your account page, or ask your administrator.", final: true },
+  enrol_first: { text: "Set up a second factor first: open the link in your invitation.{help}", final: true },
   not_given: { text: "Device approval was not given.", final: true },
   mismatch: { text: "The submitted passcode does not match.", final: true },
   pairing_denied: { text: "The pairing was not confirmed.", final: true },
@@ -60,6 +65,19 @@ export interface PromptContext {
   readonly numberToMatch: string | null;
   /** Numbers that the user can choose; shown masked. */
   readonly numbers: readonly string[];
+  /** The phones of a user who has several. */
+  readonly phones?: readonly OfferedPhone[];
+  /** Whom the user asks for help. Absent: such a prompt says nothing about it. */
+  readonly helpText?: string;
+}
+
+/** A phone in a prompt. */
+export interface OfferedPhone {
+  /** What the user types to choose it. */
+  readonly digit: string;
+  readonly name: string;
+  /** Whether the current request waits on it. */
+  readonly isAsked: boolean;
 }
 
 /** Texts with a menu, by the menu. Each policy has one. */
@@ -69,14 +87,19 @@ const FILLED = new WeakMap<ReadonlySet<Factor>, Map<Prompt, string>>();
 export function renderPrompt(prompt: Prompt, context: PromptContext): string {
   const { text } = PROMPTS[prompt];
   if (!text.includes("{")) return text;
-  const plainMenu = context.numberToMatch === null && context.numbers.length === 0;
+  const { phones = [], helpText = "" } = context;
+  const plainMenu = context.numberToMatch === null && context.numbers.length === 0 && phones.length === 0 &&
+    helpText === "";
   if (plainMenu) {
     const known = FILLED.get(context.menu)?.get(prompt);
     if (known !== undefined) return known;
   }
   const filled = text
     .replace("{menu}", () => menuLines(context.menu))
+    .replace("{help}", () => helpText === "" ? "" : ` ${helpText}`)
     .replace("{letters}", () => shortMenu(context.menu))
+    .replace("{phone}", () => phones.find(({ isAsked }) => isAsked)?.name ?? "your device")
+    .replace("{phones}", () => phoneLines(phones))
     .replace(
       "{number}",
       () => context.numberToMatch === null ? "" : ` with the number ${context.numberToMatch}`,
@@ -100,6 +123,11 @@ function menuRows(menu: ReadonlySet<Factor>): readonly MenuRow[] {
 
 function menuLines(menu: ReadonlySet<Factor>): string {
   return menuRows(menu).map(([, { letter, label }]) => `${letter} - ${label}`).join("\n");
+}
+
+/** The phones that the user can choose instead. */
+function phoneLines(phones: readonly OfferedPhone[]): string {
+  return phones.filter(({ isAsked }) => !isAsked).map(({ digit, name }) => `${digit} - ${name}`).join("\n");
 }
 
 function shortMenu(menu: ReadonlySet<Factor>): string {

@@ -140,7 +140,7 @@ export class PolicyPreview {
     if (factors === undefined && requiredFactor === undefined && rule === undefined) return true;
     const rules = compiled.rules(this.#deps.enabled());
     const user = new PreviewUser(this.#deps, name);
-    if (user.hasRecoveryCodes && rules.recoveryCodes) return true;
+    if (user.hasReplacementCodes && rules.recoveryCodes) return true;
     const enrolment = { rule, isPasswordChecked: client.policy.firstFactor !== "none" };
     return [...rules.enabled].some((factor) => user.canUse(factor, enrolment));
   }

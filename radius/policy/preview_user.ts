@@ -2,12 +2,13 @@
 
 import type { ClientPolicy, FactorSettings } from "../../platform/config/config.ts";
 import { isCountryAllowed } from "../../platform/phone_number.ts";
+import { hasAnyFactor, hasOwnFactor, type OwnFactorDeps, usableKinds } from "../factors/own_factors.ts";
 import type { Factor } from "../flow/context.ts";
 import { rejectsUnknownUsers } from "../protocol/login_input.ts";
 import type { DirectoryUser, LoginDirectory } from "../ports.ts";
 import type { EnrolmentRule } from "./policy.ts";
 
-export interface PreviewUserDeps {
+export interface PreviewUserDeps extends OwnFactorDeps {
   readonly settings: Pick<FactorSettings, "enrolAtLogin" | "phoneNumbers" | "countryCodes">;
   /** The factors that are offered now. */
   readonly enabled: () => ReadonlySet<Factor>;
@@ -16,7 +17,6 @@ export interface PreviewUserDeps {
     usable(user: string): readonly { readonly kind: Factor }[];
     of(user: string): readonly unknown[];
   };
-  readonly recoveryCodes: { status(user: string): { readonly left: number } };
 }
 
 /** Where and under which rule of a policy the user signs in. */
@@ -42,11 +42,13 @@ export class PreviewUser {
 
   get hasFactor(): boolean {
     const enabled = this.#deps.enabled();
-    return this.#deps.pairings.usable(this.#name).some(({ kind }) => enabled.has(kind));
+    return [...usableKinds(this.#deps, this.#name)].some((kind) => enabled.has(kind));
   }
 
-  get hasRecoveryCodes(): boolean {
-    return this.#deps.recoveryCodes.status(this.#name).left > 0;
+  /** Whether the user has codes that replace a factor. */
+  get hasReplacementCodes(): boolean {
+    const { recoveryCodes, bypassCodes } = this.#deps;
+    return recoveryCodes.status(this.#name).left > 0 || bypassCodes.status(this.#name) !== null;
   }
 
   /** Whether every login of the user is rejected. @param policy of the client; `undefined` for an unknown one */
@@ -64,8 +66,7 @@ export class PreviewUser {
 
   /** Whether the user has the factor, or can add it at the login. @param factor one that the settings enable */
   canUse(factor: Factor, enrolment: PreviewEnrolment): boolean {
-    const { pairings } = this.#deps;
-    if (pairings.usable(this.#name).some(({ kind }) => kind === factor)) return true;
+    if (usableKinds(this.#deps, this.#name).has(factor)) return true;
     if (factor === "device") return this.#mayEnrol(enrolment);
     if (factor === "totp") return false;
     return this.record.phoneNumbers.length > 0 || this.#isAnyNumberAllowed;
@@ -75,18 +76,14 @@ export class PreviewUser {
     return this.#deps.settings.phoneNumbers === "any" && !this.#hasOwnFactor;
   }
 
-  get #isPaired(): boolean {
-    return this.#deps.pairings.of(this.#name).length > 0 || this.hasRecoveryCodes;
-  }
-
   get #hasOwnFactor(): boolean {
-    if (this.#isPaired) return true;
-    const enabled = this.#deps.enabled();
-    return (enabled.has("sms") || enabled.has("voice")) && this.hasSendableNumber;
+    return hasOwnFactor(this.#deps, { user: this.#name, phoneNumbers: this.record.phoneNumbers });
   }
 
   #mayEnrol({ rule = this.#deps.settings.enrolAtLogin, isPasswordChecked }: PreviewEnrolment): boolean {
-    if (rule === "never" || this.record.status !== "active" || this.#isPaired) return false;
+    if (rule === "never" || this.record.status !== "active" || hasAnyFactor(this.#deps, this.#name)) {
+      return false;
+    }
     return rule === "always" || (isPasswordChecked && !this.#hasOwnFactor);
   }
 }

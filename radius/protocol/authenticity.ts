@@ -1,5 +1,5 @@
 // All computations with a shared secret: Response Authenticator (RFC 2865 §3), User-Password (§5.2), Message-Authenticator
-// (RFC 3579 §3.2), Accounting-Request and Accounting-Response (RFC 2866 §3). No other file of the gateway signs, verifies or hides with a
+// (RFC 3579 §3.2), Accounting-Request and Accounting-Response (RFC 2866 §3), Disconnect-Request (RFC 5176 §2.3). No other file of the gateway signs, verifies or hides with a
 // shared secret.
 
 import {
@@ -122,7 +122,7 @@ export class SharedSecret {
     const { octets, lengthOctets } = writer;
     for (let i = 4; i < HEADER_OCTETS; i++) octets[i] = request[i] as number;
     this.#hmac.signInto(octets, 0, lengthOctets, octets, HEADER_OCTETS + 2);
-    return this.#finishReply(octets, lengthOctets);
+    return this.#finishWithSecret(octets, lengthOctets);
   }
 
   /**
@@ -136,11 +136,11 @@ export class SharedSecret {
     writer.finish();
     const { octets, lengthOctets } = writer;
     for (let i = AUTHENTICATOR_AT; i < HEADER_OCTETS; i++) octets[i] = request[i] as number;
-    return this.#finishReply(octets, lengthOctets);
+    return this.#finishWithSecret(octets, lengthOctets);
   }
 
-  /** Writes the Response Authenticator. The secret is in the buffer only while it is hashed. */
-  #finishReply(octets: Uint8Array, lengthOctets: number): Uint8Array<ArrayBuffer> {
+  /** Writes the MD5 digest of the packet and the secret as the authenticator. The secret is in the buffer only while it is hashed. */
+  #finishWithSecret(octets: Uint8Array, lengthOctets: number): Uint8Array<ArrayBuffer> {
     octets.set(this.#octets, lengthOctets);
     md5Into(octets, 0, lengthOctets + this.#octets.length, octets, AUTHENTICATOR_AT);
     octets.fill(0, lengthOctets, lengthOctets + this.#octets.length);
@@ -154,6 +154,18 @@ export class SharedSecret {
     octets.set(authenticator, 4);
     this.#hmac.signInto(octets, 0, lengthOctets, octets, HEADER_OCTETS + 2);
     return octets.slice(0, lengthOctets);
+  }
+
+  /**
+   * Signs a Disconnect-Request begun with {@link beginSigned}: Length, Message-Authenticator over 16 zero octets in place of the Request
+   * Authenticator (RFC 5176 §3.4), then the Request Authenticator as in an Accounting-Request (RFC 5176 §2.3, RFC 2866 §3). Returns a copy.
+   */
+  signDisconnectRequest(writer: PacketWriter): Uint8Array<ArrayBuffer> {
+    writer.finish();
+    const { octets, lengthOctets } = writer;
+    octets.set(ZEROS, AUTHENTICATOR_AT);
+    this.#hmac.signInto(octets, 0, lengthOctets, octets, HEADER_OCTETS + 2);
+    return this.#finishWithSecret(octets, lengthOctets);
   }
 
   /**

@@ -86,8 +86,10 @@ export function similarNames(name: string): SimilarName[] {
   );
 }
 
-/** The text that append mode appends to a password. `auto`: the factor that is used if nothing is appended. */
-export type Appended = { kind: "code"; code: string } | { kind: "push" | "sms" | "call" | "auto" };
+/** The text that append mode appends to a password. `bypass`: a bypass code. `auto`: the factor that is used if nothing is appended. */
+export type Appended =
+  | { kind: "code" | "bypass"; code: string }
+  | { kind: "push" | "sms" | "call" | "auto" };
 
 export interface TypedPassword {
   /** Octets, because a password may have any encoding. */
@@ -95,7 +97,7 @@ export interface TypedPassword {
   readonly appended: Appended | null;
 }
 
-/** The longest appended text: eight digits, each with a blank or a dash after it, and blanks around them. */
+/** The longest appended text: ten digits, each with a blank or a dash after it, and blanks around them. */
 const MAX_APPENDED_OCTETS = 24;
 const strict = new TextDecoder("utf-8", { fatal: true });
 
@@ -107,21 +109,29 @@ export function isAppendSeparator(text: string): boolean {
 /**
  * Splits `password,123456` and `password,push|sms|call|phone|auto` at the last separator. If no first factor is checked, a code alone is
  * appended to an empty password. Any other input is only a password.
+ *
+ * @param options.hasBypassCode whether ten digits are a bypass code. For any other user they are a part of the password.
  */
 export function readAppended(
   typed: Uint8Array,
-  { appendSeparator, firstFactor }: { readonly appendSeparator: string; readonly firstFactor: string },
+  { appendSeparator, firstFactor, hasBypassCode }: {
+    readonly appendSeparator: string;
+    readonly firstFactor: string;
+    readonly hasBypassCode: boolean;
+  },
 ): TypedPassword {
+  const read = (text: Uint8Array): Appended | null =>
+    appendedOf(text) ?? (hasBypassCode ? appendedBypassCode(text) : null);
   const at = typed.lastIndexOf(appendSeparator.charCodeAt(0));
-  const appended = at < 0 ? null : appendedOf(typed.subarray(at + 1));
+  const appended = at < 0 ? null : read(typed.subarray(at + 1));
   if (appended !== null) return { password: typed.subarray(0, at), appended };
-  const alone = firstFactor === "none" ? appendedOf(typed) : null;
-  return alone?.kind === "code"
+  const alone = firstFactor === "none" ? read(typed) : null;
+  return alone !== null && "code" in alone
     ? { password: typed.subarray(0, 0), appended: alone }
     : { password: typed, appended: null };
 }
 
-const WORDS: ReadonlyMap<string, Exclude<Appended["kind"], "code">> = new Map([
+const WORDS: ReadonlyMap<string, Exclude<Appended["kind"], "code" | "bypass">> = new Map([
   ["push", "push"],
   ["sms", "sms"],
   ["call", "call"],
@@ -136,6 +146,21 @@ function appendedOf(typed: Uint8Array): Appended | null {
   if (kind !== undefined) return { kind };
   const code = readCode(text);
   return /^[0-9]{6,8}$/.test(code) ? { kind: "code", code } : null;
+}
+
+function appendedBypassCode(typed: Uint8Array): Appended | null {
+  const code = typed.length > MAX_APPENDED_OCTETS ? null : readBypassCode(decodeText(typed));
+  return code === null ? null : { kind: "bypass", code };
+}
+
+/** The digits of a bypass code. No other code has as many. */
+export const BYPASS_CODE_DIGITS = 10;
+
+/** A typed code without blanks and dashes; `null` if it does not have the form of a bypass code. */
+export function readBypassCode(typed: string): string | null {
+  if (typed.length > 2 * BYPASS_CODE_DIGITS) return null;
+  const plain = readCode(typed);
+  return plain.length === BYPASS_CODE_DIGITS && /^[0-9]+$/.test(plain) ? plain : null;
 }
 
 /** A typed code without the blanks and dashes that phones show; any other text is unchanged. */
@@ -163,4 +188,17 @@ export function looksGarbled(typed: Uint8Array): boolean {
     return true;
   }
   return false;
+}
+
+/** Why every login of a user is rejected; `null`: it is not. */
+export function refusalOfUser(
+  policy: Parameters<typeof rejectsUnknownUsers>[0],
+  { status, isLocked }: {
+    readonly status: "active" | "inactive" | "deleted" | "unknown";
+    readonly isLocked: () => boolean;
+  },
+): "inactive" | "deleted" | "unknown" | "locked" | null {
+  if (status === "inactive" || status === "deleted") return status;
+  if (status === "unknown" && rejectsUnknownUsers(policy)) return status;
+  return isLocked() ? "locked" : null;
 }

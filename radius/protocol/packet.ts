@@ -12,7 +12,9 @@ export const PACKET_CODES = {
   "Accounting-Response": { code: 5, accepted: false, ref: "RFC 2866 §4.2" },
   "Access-Challenge": { code: 11, accepted: false, ref: "RFC 2865 §4.4" },
   "Status-Server": { code: 12, accepted: true, ref: "RFC 5997 §4.1" },
-  "Disconnect-Request": { code: 40, accepted: false, ref: "RFC 5176 §3" },
+  "Disconnect-Request": { code: 40, accepted: false, ref: "RFC 5176 §2.1" },
+  "Disconnect-ACK": { code: 41, accepted: false, ref: "RFC 5176 §2.1" },
+  "Disconnect-NAK": { code: 42, accepted: false, ref: "RFC 5176 §2.1" },
   "CoA-Request": { code: 43, accepted: false, ref: "RFC 5176 §3" },
 } as const satisfies Record<string, { code: number; accepted: boolean; ref: string }>;
 

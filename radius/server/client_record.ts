@@ -20,6 +20,8 @@ export interface ClientRecord extends ClientContent {
   readonly previous: { readonly sealed: Uint8Array; readonly untilMs: number } | null;
   /** The secret of the first-factor server. */
   readonly serverSealed: Uint8Array | null;
+  /** The secret of Disconnect-Requests; `null`: they use the shared secret. */
+  readonly disconnectSealed: Uint8Array | null;
   readonly secretMs: number;
   readonly createdMs: number;
   /** Grows with each change. A change names the version that it is based on. */
@@ -35,7 +37,7 @@ type StoredServer =
 
 /** Records of earlier versions lack settings that were added later. */
 export type StoredClientRecord =
-  & Omit<ClientRecord, keyof ClientContent | "serverSealed">
+  & Omit<ClientRecord, keyof ClientContent | "serverSealed" | "disconnectSealed">
   & Partial<Omit<ClientRecord, "firstFactorServer">>
   & Pick<ClientContent, "name">
   & { readonly firstFactorServer?: StoredServer | null };
@@ -50,13 +52,16 @@ export function policyContent(of: ClientPolicy | ClientContent): Record<string, 
 /** A stored record with every field. The settings supply fields that an earlier version did not store. */
 export function completeRecord(stored: StoredClientRecord, settings: ClientPolicy): ClientRecord {
   const { firstFactorServer: server, ...rest } = stored;
-  const later = { ...policyContent(settings), firstFactorBackend: "", serverSealed: null };
+  const later = {
+    ...policyContent(settings),
+    ...{ firstFactorBackend: "", serverSealed: null, disconnectPort: 0, disconnectSealed: null },
+  };
   const firstFactorServer = server ? { messageAuthenticator: "require", ...server } : null;
   return { ...later, ...rest, firstFactorServer } as ClientRecord;
 }
 
-/** `previous`: the secret before a rotation; `server`: that of the first-factor server. */
-export type ClientSecretKind = "secret" | "previous" | "server";
+/** `previous`: the secret before a rotation; `server`: that of the first-factor server; `disconnect`: that of Disconnect-Requests. */
+export type ClientSecretKind = "secret" | "previous" | "server" | "disconnect";
 
 const sealKeyOf = (name: string, kind: ClientSecretKind): Deno.KvKey => ["client", name, kind];
 
@@ -98,6 +103,27 @@ export class ClientSecrets {
     return (before === null ? null : storedServerSecret(server, before)) ?? undefined;
   }
 
+  /** The sealed secret of Disconnect-Requests: `given`, otherwise that of `before`. Without a port there is none. */
+  sealDisconnect(
+    { name, disconnectPort }: Pick<ClientContent, "name" | "disconnectPort">,
+    { given, before }: { given: string | undefined; before: ClientRecord | null },
+  ): Uint8Array | null {
+    if (disconnectPort === 0) return null;
+    if (given !== undefined) return this.seal(name, "disconnect", given);
+    return before?.disconnectSealed ?? null;
+  }
+
+  /** The settings of Disconnect-Requests. If the own secret cannot be opened, the port is 0: the shared secret must not replace it. */
+  disconnectOf(
+    { name, disconnectPort, disconnectSealed }: ClientRecord,
+  ): Pick<ClientSettings, "disconnectPort" | "disconnectSecret"> {
+    if (disconnectSealed === null) return { disconnectPort, disconnectSecret: "" };
+    const disconnectSecret = this.open(name, "disconnect", disconnectSealed);
+    return disconnectSecret === null
+      ? { disconnectPort: 0, disconnectSecret: "" }
+      : { disconnectPort, disconnectSecret };
+  }
+
   /** The client for the packet gate at `nowMs`; `null` if it is disabled, or its secret cannot be opened. */
   toKnownClient(
     record: ClientRecord,
@@ -116,6 +142,7 @@ export class ClientSecrets {
       secret,
       nasIdentifier: record.nasIdentifier,
       nasIpAddress: "",
+      ...this.disconnectOf(record),
       ...(before === null || previous === null
         ? {}
         : { previousSecret: { secret: before, untilMs: previous.untilMs } }),
@@ -156,6 +183,8 @@ export interface ShownClient extends ClientContent {
   readonly secretMs: number | null;
   /** Until when the previous secret is accepted. */
   readonly overlapUntilMs: number | null;
+  /** Whether Disconnect-Requests have a secret of their own. */
+  readonly hasDisconnectSecret: boolean;
   readonly use: Readonly<ClientUse>;
   readonly signing: ClientSigning;
 }
@@ -173,13 +202,14 @@ export interface UnsignedClient {
 
 /** Shows a stored client at `nowMs`. */
 export function showRecord(
-  { sealed: _secret, serverSealed: _of, previous, ...rest }: ClientRecord,
+  { sealed: _secret, serverSealed: _of, disconnectSealed, previous, ...rest }: ClientRecord,
   { use, signing, nowMs }: ClientActivity & { nowMs: number },
 ): ShownClient {
   return {
     ...rest,
     from: "console",
     overlapUntilMs: previous !== null && previous.untilMs > nowMs ? previous.untilMs : null,
+    hasDisconnectSecret: disconnectSealed !== null,
     use,
     signing,
   };
@@ -200,6 +230,7 @@ export function showSettings(client: ClientSettings, { use, signing }: ClientAct
     createdMs: null,
     secretMs: null,
     overlapUntilMs: null,
+    hasDisconnectSecret: client.disconnectSecret !== "",
     use,
     signing,
   };

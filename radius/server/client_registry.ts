@@ -41,6 +41,12 @@ export interface RegistryDeps {
   readonly signing: Pick<SigningClients, "addressesOf" | "names">;
 }
 
+/** New secrets of the first-factor server and of Disconnect-Requests. */
+interface OwnSecrets {
+  readonly serverSecret?: string | undefined;
+  readonly disconnectSecret?: string | undefined;
+}
+
 const MAX_CLIENTS = 2000;
 const NEVER: ClientUse = { packets: 0, lastMs: 0, previousMs: 0, unsignedMs: 0 };
 
@@ -51,6 +57,8 @@ const NO_CLIENT = {
   secret: "no packet is ever checked with this",
   nasIdentifier: "",
   nasIpAddress: "",
+  disconnectPort: 0,
+  disconnectSecret: "",
 };
 
 export class ClientRegistry {
@@ -115,11 +123,7 @@ export class ClientRegistry {
 
   async add(
     content: ClientContent,
-    { secret, serverSecret, audit }: {
-      secret: string;
-      serverSecret?: string | undefined;
-      audit: Mutation;
-    },
+    { secret, serverSecret, disconnectSecret, audit }: OwnSecrets & { secret: string; audit: Mutation },
   ): Promise<RegistryResult> {
     if (this.find(content.name) !== null) return { ok: false, reason: "taken" };
     if (this.#records.size >= MAX_CLIENTS) return { ok: false, reason: "full" };
@@ -128,28 +132,25 @@ export class ClientRegistry {
     const nowMs = this.#deps.clock.nowMs();
     const sealed = this.#secrets.seal(content.name, "secret", secret);
     const times = { secretMs: nowMs, createdMs: nowMs };
-    const record = { ...content, sealed, serverSealed, previous: null, ...times, version: 1 };
+    const disconnectSealed = this.#secrets.sealDisconnect(content, { given: disconnectSecret, before: null });
+    const secrets = { sealed, serverSealed, disconnectSealed, previous: null };
+    const record = { ...content, ...secrets, ...times, version: 1 };
     return await this.#write(record, { before: null, audit });
   }
 
-  /** Changes all but the name and the secret. The secret of the first-factor server stays unless a new one is given. */
+  /** Changes all but the name and the secret. The other secrets stay unless new ones are given. */
   async change(
     content: ClientContent,
-    { version, serverSecret, audit }: {
-      version: number;
-      serverSecret?: string | undefined;
-      audit: Mutation;
-    },
+    { version, serverSecret, disconnectSecret, audit }: OwnSecrets & { version: number; audit: Mutation },
   ): Promise<RegistryResult> {
     const before = this.#records.get(content.name);
     if (before === undefined) return this.#refusal(content.name);
     if (before.version !== version) return { ok: false, reason: "changed" };
     const serverSealed = this.#secrets.sealServer(content, { given: serverSecret, before });
     if (serverSealed === undefined) return { ok: false, reason: "no_server_secret" };
-    return await this.#write({ ...before, ...content, serverSealed, version: version + 1 }, {
-      before,
-      audit,
-    });
+    const disconnectSealed = this.#secrets.sealDisconnect(content, { given: disconnectSecret, before });
+    const secrets = { serverSealed, disconnectSealed };
+    return await this.#write({ ...before, ...content, ...secrets, version: version + 1 }, { before, audit });
   }
 
   /** Sets a new secret. The current one stays valid for `overlapMs`. */

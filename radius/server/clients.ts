@@ -21,6 +21,8 @@ export interface Client {
   readonly onlyAddress: string | null;
   readonly nasIdentifier: string;
   readonly nasIpAddress: Uint8Array | null;
+  /** Where the client accepts Disconnect-Requests (RFC 5176); `null`: nowhere. */
+  readonly disconnect: { readonly port: number; readonly secret: string } | null;
   /** The same client with its previous secret, while that is still accepted. */
   readonly previous: { readonly client: Client; readonly untilMs: number } | null;
   /** Whether this is the client with its previous secret. */
@@ -150,6 +152,7 @@ function anyAddressClient(
     onlyAddress: null,
     nasIdentifier: "",
     nasIpAddress: null,
+    disconnect: null,
     previous: null,
     isPrevious: false,
     use,
@@ -169,12 +172,17 @@ function createClient(setting: KnownClient, use: ClientUse): Client {
     onlyAddress: isAlone ? only.split("/")[0] ?? null : null,
     nasIdentifier: setting.nasIdentifier,
     nasIpAddress: setting.nasIpAddress === "" ? null : parseIpv4(setting.nasIpAddress),
+    disconnect: disconnectOf(setting),
     previous: null,
     isPrevious: false,
     use,
   };
   const { previousSecret } = setting;
   return previousSecret === undefined ? client : withPrevious(client, previousSecret);
+}
+
+function disconnectOf({ disconnectPort: port, disconnectSecret, secret }: KnownClient): Client["disconnect"] {
+  return port === 0 ? null : { port, secret: disconnectSecret || secret };
 }
 
 function withPrevious(

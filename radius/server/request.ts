@@ -10,7 +10,7 @@ import type { UserName } from "./user_names.ts";
 import type { Denial } from "../conversation/login_record.ts";
 import type { Facts } from "../flow/context.ts";
 import type { NotSentReason } from "../factors/send_reasons.ts";
-import type { TotpPairingRow } from "../factors/pairing.ts";
+import type { TypedTotp } from "../conversation/typed_totp.ts";
 import type { LoginPolicy } from "../conversation/login_policy.ts";
 
 /** The destination of an answer, with `hostname` and `port` as the socket reported them. */
@@ -161,7 +161,7 @@ export interface LoginAttempt {
   /** The name of that device, from the service. */
   newPairingName: string | undefined;
   /** The TOTP pairing and time step of a typed code; looked up once. */
-  totp: { pairing: TotpPairingRow; step: number } | null | undefined;
+  totp: TypedTotp | null | undefined;
   /** The digest of the recovery code that was typed; looked up once. */
   recoveryCode: string | null | undefined;
   /** The policy of this packet; decided when it is first needed. */

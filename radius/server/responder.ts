@@ -6,7 +6,8 @@ import type { Clock, Random } from "../../platform/runtime.ts";
 import { describeAttributes } from "../protocol/attributes.ts";
 import { DROP_REASONS } from "../protocol/drop_reasons.ts";
 import type { Factor } from "../flow/context.ts";
-import { type Prompt, PROMPTS, renderPrompt } from "../flow/prompts.ts";
+import { type Prompt, renderPrompt } from "../flow/prompts.ts";
+import { offeredPhones } from "../factors/device_choice.ts";
 import type { Conversation, TokenOf } from "../conversation/conversation.ts";
 import type { Counters } from "./counters.ts";
 import type { FoldedLog } from "./folded_log.ts";
@@ -23,6 +24,8 @@ export interface ResponderDeps {
   readonly counters: Counters;
   /** The factors of the menu of a conversation. */
   readonly menuOf: (conversation: Conversation) => ReadonlySet<Factor>;
+  /** Whom users ask for help. */
+  readonly helpText: () => string;
   readonly emit: (event: GatewayEvent) => void;
   readonly packets: PacketCapture;
   readonly tokenOf: TokenOf;
@@ -56,6 +59,9 @@ const MAX_DELAYED = 50_000;
 const REJECT_DELAY_MS = 1000;
 const REJECT_JITTER_MS = 100;
 
+/** The text of a Reject offers nothing to choose. */
+const NO_CHOICE = { menu: new Set<Factor>(), numberToMatch: null, numbers: [] };
+
 export class Responder {
   readonly #deps: ResponderDeps;
   #delayed = 0;
@@ -78,9 +84,12 @@ export class Responder {
   /** @param reason.eapIdentifier of the EAP packet that is refused */
   reject(request: Request, prompt: Prompt, reason: ReplyReason & { eapIdentifier?: number }): void {
     if (this.#delayed >= MAX_DELAYED) return this.drop(request, "too_busy", { keepSlot: true });
-    const { clock, random } = this.#deps;
+    const { clock, random, helpText } = this.#deps;
     const { eapIdentifier } = reason;
-    const plain: Reply = { name: "Access-Reject", message: PROMPTS[prompt].text };
+    const plain: Reply = {
+      name: "Access-Reject",
+      message: renderPrompt(prompt, { ...NO_CHOICE, helpText: helpText() }),
+    };
     const reply = eapIdentifier === undefined ? plain : { ...plain, eapIdentifier };
     const jitterMs = ((random.bytes(1)[0] as number) / 256) * REJECT_JITTER_MS;
     // A clock that was set back must not make the delay longer.
@@ -94,10 +103,12 @@ export class Responder {
   }
 
   challenge(request: Request, conversation: Conversation, row: string): void {
-    const { orderedId, at, hasToken, prompt, numbers, numberToMatch } = conversation;
+    const { orderedId, at, hasToken, prompt, numbers, numberToMatch, pairingId } = conversation;
     // The source address may be forged, and its owner gets the reply, so the reply must not be much larger than the request.
     const asked = (prompt ?? "menu") === "menu" && !request.proven ? "short_menu" : prompt ?? "menu";
-    const message = renderPrompt(asked, { menu: this.#deps.menuOf(conversation), numberToMatch, numbers });
+    const menu = this.#deps.menuOf(conversation);
+    const phones = at === "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" ? offeredPhones(numbers, pairingId) : [];
+    const message = renderPrompt(asked, { menu, numberToMatch, numbers, phones });
     const state = hasToken ? `${at}.${this.#deps.tokenOf(orderedId, at)}` : at;
     this.#deliver(request, { name: "Access-Challenge", message, state }, { row, conversation });
   }

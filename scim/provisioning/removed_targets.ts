@@ -33,8 +33,12 @@ export const TARGET_TABLES = [
   "copy",
   "pairing",
   "preference",
+  "bypass_code",
+  "bypass_use",
   "recovery_code",
   "recovery_set",
+  "token",
+  "token_use",
   "user_departure",
 ] as const;
 

@@ -11,7 +11,7 @@ import {
   splitTexts,
   unescapeFormula,
 } from "./columns.ts";
-import { CsvReader, type CsvRecord, detectSeparator } from "./csv_reader.ts";
+import { CsvReader, type CsvRecord, detectSeparator } from "../../platform/csv_reader.ts";
 import { JsonReader } from "./json_reader.ts";
 import type { AttributePath } from "../schema/attributes.ts";
 

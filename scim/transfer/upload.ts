@@ -5,7 +5,7 @@ import type { Mapping } from "../schema/resource.ts";
 import { parseResource } from "../schema/parse_resource.ts";
 import { parseName } from "../schema/resource_name.ts";
 import { type ImportColumn, readHeader } from "./columns.ts";
-import { CsvReader, detectSeparator } from "./csv_reader.ts";
+import { CsvReader, detectSeparator } from "../../platform/csv_reader.ts";
 import { bodyOfRow, type FileRow, jsonRow, type RowRead, toSentence } from "./row_reader.ts";
 import { JsonReader } from "./json_reader.ts";
 

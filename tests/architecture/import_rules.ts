@@ -25,6 +25,9 @@ const PURE_RADIUS = [
   "radius/conversation/login_record.ts",
   "radius/factors/pairing.ts",
   "radius/factors/totp.ts",
+  "radius/tokens/token.ts",
+  "radius/tokens/token_codes.ts",
+  "radius/tokens/files/",
   "radius/policy/policy.ts",
 ];
 /** What runs in a browser: the tables of the flow and of the protocol, and names. */
@@ -58,9 +61,13 @@ export const ROOMS: readonly RoomRow[] = [
       CONNECTION_SETTINGS,
       "platform/audit_actions.ts",
       "platform/client_guides.ts",
+      "platform/client_disconnect_guides.ts",
+      "platform/log_export/destination_choices.ts",
+      "platform/alerts/alert_kinds.ts",
       "platform/client_settings.ts",
       "platform/client_values.ts",
       "platform/addresses.ts",
+      "platform/file_text.ts",
     ],
     // The ports declare what a conversation looks like; the API sends it as it is.
     types: [

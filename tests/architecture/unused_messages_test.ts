@@ -18,7 +18,7 @@ const INSERTED: Readonly<Record<string, string>> = {
   "shell.${why}": "page_unloaded|page_broken",
   "shell.${group}": "monitor|directory|integrations|administration",
   "common.${said.value}": "copied|not_copied",
-  "audit.${name}_${one}": "(?:because|by|how|kind|access)_\\w+",
+  "audit.${name}_${one}": "(?:because|by|how|kind|access|problem|template)_\\w+",
   "audit.${name}_${value}": "(?:decidedBy|access)_\\w+",
   "common.${noPasskey}": "passkeys_need_name|passkeys_unknown",
   "common.${why}": "passkeys_need_name|passkeys_unknown",

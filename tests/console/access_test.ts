@@ -5,8 +5,8 @@ import { Hono } from "hono";
 import { createAuthMiddleware } from "../../console/api/auth/auth_middleware.ts";
 import { CONSOLE_API_PATH } from "../../console/api/console_api.ts";
 import type { HttpEnv } from "../../console/api/hono_env.ts";
-import { isAllowed, ROLES } from "../../console/api/auth/admin_records.ts";
-import { may, routePermissions } from "../../console/api/auth/permissions.ts";
+import { ROLES } from "../../console/api/auth/admin_records.ts";
+import { isPermitted, may, routePermissions } from "../../console/api/auth/permissions.ts";
 import { Refusal } from "../../console/api/errors.ts";
 import { auditRecordsOf } from "../fakes/audited.ts";
 import { approval } from "../fakes/console_gateway.ts";
@@ -17,14 +17,16 @@ import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 Deno.test("every route of the console API declares the permission that the vector lists", async () => {
   const vector = await Deno.readTextFile(new URL("../vectors/console_permissions.txt", import.meta.url));
   const listed = vector.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
-  const declared = CONSOLE_ROUTES.map(({ method, path, needs, countsAsUse, recentFactor, browserOnly }) =>
-    [
+  const declared = CONSOLE_ROUTES.map(({ method, path, ...permission }) => {
+    const { needs, helpDesk, countsAsUse, recentFactor, browserOnly } = permission;
+    return [
       `${method} ${path}: ${needs}`,
+      ...(helpDesk ? ["help desk"] : []),
       ...(countsAsUse || needs === "anyone" ? [] : ["does not count as use"]),
       ...(recentFactor ? ["step-up"] : []),
       ...(browserOnly ? ["browser only"] : []),
-    ].join(", ")
-  );
+    ].join(", ");
+  });
   assertEquals(declared.toSorted(), listed.toSorted());
   const routes = CONSOLE_ROUTES.map(({ method, path }) => `${method} ${path}`);
   assertEquals(routes.toSorted(), Object.keys(ALLOWED_STATUS).toSorted());
@@ -55,7 +57,7 @@ Deno.test("createConsoleApi() allows each role what its permission includes, and
   for (const row of CONSOLE_ROUTES) {
     await using site = await startConsole();
     for (const who of [null, ...ROLES]) {
-      const allowed = row.needs === "anyone" || (who !== null && isAllowed(who, row.needs));
+      const allowed = row.needs === "anyone" || (who !== null && isPermitted(who, row));
       const expected = allowed ? ALLOWED_STATUS[`${row.method} ${row.path}`] : who === null ? 401 : 403;
       await t.step(`${row.method} ${row.path} for ${who ?? "no session"}: ${expected}`, async () => {
         const cookie = who === null ? undefined : await site.signIn(who);

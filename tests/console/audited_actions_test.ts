@@ -8,11 +8,30 @@ import type { Store } from "../../platform/store.ts";
 import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { CONNECT_ACTIONS } from "./actions/connect_actions.ts";
 import { type ApiActions, type AuditedAction, openStage, type Stage } from "./actions/api_action.ts";
+import { ENROLMENT_ACTIONS } from "./actions/enrolment_actions.ts";
+import { ALERT_ACTIONS } from "./actions/alert_actions.ts";
+import { LOG_EXPORT_ACTIONS } from "./actions/log_export_actions.ts";
+import { HELP_DESK_ACTIONS } from "./actions/help_desk_actions.ts";
+import { MAIL_ACTIONS } from "./actions/mail_actions.ts";
 import { PEOPLE_ACTIONS } from "./actions/people_actions.ts";
 import { POLICY_ACTIONS } from "./actions/policy_actions.ts";
+import { VPN_SESSION_ACTIONS } from "./actions/vpn_session_actions.ts";
 import { SIGN_IN_ACTIONS } from "./actions/sign_in_actions.ts";
+import { TOKEN_ACTIONS } from "./actions/token_actions.ts";
 
-const ACTIONS: ApiActions = { ...SIGN_IN_ACTIONS, ...PEOPLE_ACTIONS, ...CONNECT_ACTIONS, ...POLICY_ACTIONS };
+const ACTIONS: ApiActions = {
+  ...SIGN_IN_ACTIONS,
+  ...PEOPLE_ACTIONS,
+  ...CONNECT_ACTIONS,
+  ...POLICY_ACTIONS,
+  ...LOG_EXPORT_ACTIONS,
+  ...ALERT_ACTIONS,
+  ...HELP_DESK_ACTIONS,
+  ...MAIL_ACTIONS,
+  ...ENROLMENT_ACTIONS,
+  ...TOKEN_ACTIONS,
+  ...VPN_SESSION_ACTIONS,
+};
 const TRIES = 400;
 
 type AuditRecord = Readonly<Record<string, unknown>>;

@@ -29,6 +29,8 @@ const ROW = {
   appendSeparator: ",",
   stripDomains: [],
   stripRealms: [],
+  disconnectPort: 0,
+  hasDisconnectSecret: false,
   accepted: 0,
   rejected: 0,
 } as const;
@@ -116,6 +118,16 @@ Deno.test("toClientRequest() sends lists of domains and realms, a separator, and
     ["corp.example", "lab.example"],
   ]);
   assertEquals(toClientRequest(draft({ ...change, appendSeparator: " " })).appendSeparator, ",");
+});
+
+Deno.test("toClientRequest() sends a typed port as a number, and a typed secret", () => {
+  const sent = (change: object) => {
+    const { disconnectPort, disconnectSecret } = toClientRequest(draft(change));
+    return [disconnectPort, disconnectSecret];
+  };
+  assertEquals(sent({}), [0, undefined]);
+  assertEquals(sent({ disconnectPort: " 3799 ", disconnectSecret: "typed" }), [3799, "typed"]);
+  assertEquals(sent({ disconnectPort: "" }), [0, undefined]);
 });
 
 Deno.test("toClientDraft() reverses toClientRequest(), including the signature rule of the server's answers", () => {

@@ -154,9 +154,9 @@ Deno.test("createDeviceApi() deletes the cookie with the last pairing", async ()
   assertMatch(gone.headers.get("set-cookie") ?? "", /^countersign-phone=; Max-Age=0/);
 });
 
-Deno.test("createHttpApp() answers 404 with a message at /device when an external service is used", async () => {
+Deno.test("createHttpApp() answers 404 with a message at /device/ when an external service is used", async () => {
   await using site = await startConsole({ change: (deps) => ({ ...deps, phone: () => null }) });
-  const page = await site.call("/device");
+  const page = await site.call("/device/");
   assertEquals(page.status, 404);
   assertMatch(await page.text(), /external second-factor service/);
   const { status, body } = await post(site, "/phrase");

@@ -88,7 +88,7 @@ async function openCounters() {
       return found;
     },
   };
-  const furnished = people.furnish({ console: {}, http: {}, installation: {} } as never).people;
+  const furnished = people.furnish({ clock, console: {}, http: {}, installation: {} } as never).people;
   if (furnished === undefined) throw new Error("no users");
   const target = { ...people.target, directory: counted };
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });

@@ -132,7 +132,7 @@ Deno.test("GET /history has the policy of each sign-in, as a filter and in the e
   const csv = await site.call("/console/api/history/export", { cookie });
   const [head = "", grace = "", ada = ""] = (await csv.text()).split("\r\n");
   const ends = [head, grace, ada].map((line, at) =>
-    line.endsWith([",policy", ",,", ',"Office, on site"'][at] ?? "")
+    line.endsWith([",policy,token", ",,,", ',"Office, on site",'][at] ?? "")
   );
   assertEquals(ends, [true, true, true], `${head}\n${grace}\n${ada}`);
 });

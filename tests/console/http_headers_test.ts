@@ -73,7 +73,7 @@ const API: readonly Asked[] = CONSOLE_ROUTES.map(({ method, path }) => ({
   ...(method === "GET" ? {} : { body: "{}", headers: JSON_HEADERS }),
 }));
 const PAGES: readonly Asked[] = [
-  "/device",
+  "/device/",
   ...Object.values(PAGE_ROUTES).map(({ pattern }) => filled(pattern)),
 ].map((path) => ({ what: `page ${path}`, path, kind: "page", status: 200 }));
 const DEVICE: readonly Asked[] = ([
@@ -85,6 +85,8 @@ const DEVICE: readonly Asked[] = ([
   ["POST", "/pairings/unknown"],
   ["DELETE", "/pairings/unknown"],
   ["POST", "/pairings/unknown/passcode"],
+  ["POST", "/pairings/unknown/passcode-seed"],
+  ["POST", "/name"],
   ["POST", "/requests/unknown"],
 ] as const).map(([method, path]) => ({
   what: `${method} /device/api${path}`,
@@ -98,6 +100,7 @@ const OVER = " ".repeat(1024 * 1024 + 1);
 const OTHERS: readonly Asked[] = [
   { what: "a page's head", path: "/live", method: "HEAD", kind: "page", status: 200 },
   { what: "the root", path: "/?q=ada", status: 302 },
+  { what: "the phone page without its folder", path: "/device", status: 308 },
   { what: "another name of a page", path: "/directories/hq", status: 302 },
   { what: "an asset", path: "/assets/web.js", kind: "asset", status: 200 },
   {

@@ -13,8 +13,10 @@ import {
   stateLabel,
   STEP_NAMES,
 } from "../../console/web/app/login_state_labels.ts";
+import type { UsedFactor } from "../../radius/flow/context.ts";
 import { EFFECTS } from "../../radius/flow/effects.ts";
-import { FLOW, type FlowRow } from "../../radius/flow/flow.ts";
+import { FLOW } from "../../radius/flow/flow.ts";
+import type { FlowRow } from "../../radius/flow/flow_rows.ts";
 import { isStep, PASSAGES, STEPS } from "../../radius/protocol/steps.ts";
 
 const CATALOGUES = { en, de };
@@ -94,4 +96,18 @@ Deno.test("stateLabel() prefers the outcome to the step, and momentLabel() reads
   assertEquals(stateLabel({ step, outcome: "rejected" }).tone, "bad");
   assertEquals(momentLabel("accept").tone, "ok");
   assertEquals(momentLabel(step).shape, "phone");
+});
+
+/** A type check fails if a way to sign in is missing here. */
+const USED_FACTORS = { device: 0, sms: 0, voice: 0, totp: 0, recovery: 0, bypass: 0 } satisfies Record<
+  UsedFactor,
+  number
+>;
+
+Deno.test("the sign-ins of a user name each factor, also codes of the help desk", () => {
+  for (const [language, messages] of Object.entries(CATALOGUES)) {
+    for (const factor of Object.keys(USED_FACTORS)) {
+      assert(`users.factor_${factor}` in messages, `${language}: ${factor}`);
+    }
+  }
 });

@@ -120,6 +120,8 @@ Deno.test("not me: in one commit it denies waiting logins, locks for an hour, en
   assertEquals(await other.refused("/factors"), [401, "me_over"]);
   const record = (await site.audits()).find(({ action }) => action === "user.not_me");
   assertEquals([record?.actor, record?.object], ["user:ada", "user:ada"]);
+  // Where the login came from, not where its user is.
+  assertEquals([record?.client, record?.caller], ["vpn-1", "198.51.100.7"]);
   await site.log.flush();
   assertMatch(site.lines.join(""), /a user says that a login was not theirs.*not_me/);
   const entries = await Promise.all([

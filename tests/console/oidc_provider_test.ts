@@ -168,6 +168,7 @@ Deno.test("roleOfClaims() returns the highest role, and none for a user without 
   };
   const cases: readonly (readonly [unknown, Role | null])[] = [
     [["staff", "managers"], "user_manager"],
+    [["staff", "help desk"], "help_desk"],
     ["operators", "operator"],
     [["owners"], "owner"],
     [[], null],

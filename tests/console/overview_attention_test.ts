@@ -20,6 +20,8 @@ const COUNTS: OverviewCounts = {
   pending: { count: 0, isEmbedded: true },
   locked: { count: 0, isCut: false, names: [] },
   sync: { count: 0, items: [] },
+  manualSessions: [],
+  criticalAlerts: 0,
 };
 const NOTHING: AttentionSources = { counts: COUNTS, parts: [], clients: [], firstSteps: [], from: "" };
 const part = (change: Partial<HealthPart>): HealthPart => ({
@@ -52,6 +54,12 @@ const step = (name: "client" | "login", state: "open" | "done" | "skipped") => (
 const ROWS: readonly (readonly [string, Partial<AttentionSources>, readonly Partial<AttentionItem>[]])[] = [
   ["nothing", {}, []],
   ["no counts yet", { counts: null }, []],
+  ["critical alerts", { counts: { ...COUNTS, criticalAlerts: 2 } }, [{
+    tone: "bad",
+    text: "2 critical alerts are open.",
+    href: "/alerts",
+    action: "Alerts",
+  }]],
   ["a part that is well, or not tested yet", { parts: [part({}), part({ state: "unknown" })] }, []],
   ["a store that is silent", { parts: [part({ state: "bad" })] }, [{
     tone: "bad",

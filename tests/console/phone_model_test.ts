@@ -34,12 +34,14 @@ function setUp() {
   let sleptMs = 0;
   const streams: FakeStream[] = [];
   const calls: string[] = [];
+  const bodies: string[] = [];
   /** Answers to calls, in order. A call without an answer fails like a lost network. */
   const answers: (() => Promise<Response>)[] = [];
   const model = new PhoneModel({
     clock: createClockModel(clock.nowMs),
     fetch: (input, init) => {
       calls.push(String(input));
+      if (typeof init?.body === "string") bodies.push(init.body);
       const aborted = new Promise<never>((_resolve, reject) =>
         init?.signal?.addEventListener("abort", () => reject(new DOMException("aborted", "AbortError")))
       );
@@ -81,6 +83,7 @@ function setUp() {
     model,
     streams,
     calls,
+    bodies,
     settle,
     answers,
     answerView,
@@ -202,4 +205,57 @@ Deno.test("PhoneModel ignores an answer that is older than the stream's newest v
   late.resolve(await answerView(viewOf())());
   await loading;
   assertEquals(requests(), ["r1"]);
+});
+
+Deno.test("PhoneModel.pushed() loads what a late stream does not show, and nothing else", async () => {
+  const { model, calls, load, answers, answerView, settle } = setUp();
+  await load(viewOf("r1"));
+  const before = calls.length;
+  model.pushed({ requestId: "r1", asks: true });
+  model.pushed({ requestId: "r9", asks: false });
+  assertEquals(calls.length, before, "the page shows the same");
+  answers.push(answerView(viewOf("r1", "r2")));
+  model.pushed({ requestId: "r2", asks: true });
+  await settle();
+  assertEquals(readyValue(model.view.peek())?.requests.map(({ requestId }) => requestId), ["r1", "r2"]);
+  answers.push(answerView(viewOf("r2")));
+  model.pushed({ requestId: "r1", asks: false });
+  await settle();
+  assertEquals(readyValue(model.view.peek())?.requests.map(({ requestId }) => requestId), ["r2"]);
+  answers.push(answerView(asking));
+  model.pushed({ requestId: "", asks: true });
+  await settle();
+  assertEquals(readyValue(model.view.peek())?.pairings[0]?.status, "asks_approval");
+});
+
+Deno.test("PhoneModel tells the server about the notification of the request that the user decides", async () => {
+  const { model, load, answers, bodies, answerView } = setUp();
+  await load(viewOf("r1", "r2", "r3"));
+  const done = () => Promise.resolve(Response.json({ done: true }));
+  model.pushed({ requestId: "r1", asks: true });
+  answers.push(answerView(viewOf("r1", "r2", "r3")));
+  await model.openRequest("r2");
+  for (const id of ["r1", "r2", "r3"]) {
+    answers.push(done);
+    await model.decide(id, { approve: false, number: null });
+  }
+  answers.push(done);
+  await model.answerCaller("r1", { answer: "not_me" });
+  assertEquals(bodies.map((text) => JSON.parse(text).isNotified), [true, true, false, true]);
+});
+
+Deno.test("PhoneModel says that the pairing was ended elsewhere, not that the user ended it here", async () => {
+  const revoked = setUp();
+  await revoked.load(viewOf());
+  revoked.streams[0]?.say("view", { nowMs: 0, view: null });
+  assertEquals(revoked.model.result.value?.good, false);
+  const own = setUp();
+  await own.load(viewOf());
+  own.answers.push(() => Promise.resolve(Response.json({ done: true })), own.answerView(null));
+  await own.model.unpair("p1");
+  assertEquals([own.model.view.value, own.model.result.value?.good], [{ kind: "ready", value: null }, true]);
+  const stranger = setUp();
+  stranger.answers.push(stranger.answerView(null));
+  await stranger.model.load();
+  assertEquals(stranger.model.result.value, null);
 });

@@ -212,7 +212,7 @@ Deno.test("GET /history finds the sign-ins of a row, with country and network, a
   const cookie = await api.site.signIn("viewer");
   const csv = await api.site.call(`${API}/history/export?${HOUR}&reason=user_locked`, { cookie });
   const [head = "", line = ""] = (await csv.text()).split("\r\n");
-  assert(head.endsWith(",country,asn,policy") && line.endsWith(",DE,64500,"), line);
+  assert(head.endsWith(",country,asn,policy,token") && line.endsWith(",DE,64500,,"), line);
 });
 
 Deno.test("GET /reports/export writes each report as CSV and JSON, and escapes cells that a spreadsheet would calculate", async () => {

@@ -24,10 +24,17 @@ const HARMLESS = [
   "factors.requester_name",
   "factors.device.continue_wait_ms",
   "second_factor.timeout_ms",
+  "push.enabled",
+  "push.contact",
   "telephony.from",
   "telephony.connections_per_route",
   "telephony.connections_total",
   "telephony.timeout_ms",
+  "mail.language",
+  "mail.per_minute",
+  "mail.timeout_ms",
+  "enrolment.reminder_days",
+  "enrolment.per_minute",
 ];
 
 Deno.test("PUT /settings needs a recent factor for each setting that is not harmless", async () => {

@@ -5,42 +5,18 @@ import type {
   ConnectedAnswer,
   UserSessionsAnswer,
 } from "../../console/api/accounting_sessions/session_routes.ts";
-import type { AccountingReport } from "../../radius/accounting/session.ts";
-import { SessionTable } from "../../radius/accounting/session_table.ts";
-import { createManualClock, startConsole, type TestConsole } from "../fakes/console_app.ts";
+import { startConsole, type TestConsole } from "../fakes/console_app.ts";
+import { createConsoleSessions } from "../fakes/console_sessions.ts";
+import { auditRecordsOf } from "../fakes/audited.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
-
-/** A table that stores nothing, because the console only reads it. */
-function createTable() {
-  const clock = createManualClock();
-  let ids = 0;
-  const table = new SessionTable({
-    store: {
-      async *list() {},
-      follow: () => undefined,
-      commit: () => Promise.resolve({ ok: true, versionstamp: "1" }),
-    },
-    nowMs: clock.nowMs,
-    orderedId: () => String(++ids).padStart(4, "0"),
-  });
-  const report = (change: AccountingReport["change"], shownUser: string, client = "vpn-1") => {
-    clock.advance(1000);
-    table.apply({
-      ...{ change, shownUser, user: shownUser.toLowerCase(), sessionId: shownUser, sessionHex: "6131" },
-      ...{ nas: "edge", framedAddress: "10.8.0.2", callingStation: "198.51.100.7" },
-      ...{ inputOctets: 1, outputOctets: 2, sessionSeconds: null, delaySeconds: 0, terminateCause: 1 },
-    }, { client, source: "192.0.2.1", receivedMs: clock.nowMs(), authenticator: `${ids} ${change}` });
-  };
-  return { table, report };
-}
 
 async function viewerOf(site: TestConsole) {
   return apiCaller(site, await site.signIn("viewer"));
 }
 
 Deno.test("a viewer reads the connected users, newest first, of all clients or of one", async () => {
-  const { table, report } = createTable();
-  await using site = await startConsole({ change: (deps) => ({ ...deps, vpnSessions: table }) });
+  const { vpnSessions, report } = createConsoleSessions();
+  await using site = await startConsole({ change: (deps) => ({ ...deps, vpnSessions }) });
   const call = await viewerOf(site);
   assertEquals(await call<ConnectedAnswer>("/console/api/connected"), { sessions: [], total: 0, stale: 0 });
   report("start", "Ada");
@@ -60,8 +36,8 @@ Deno.test("a viewer reads the connected users, newest first, of all clients or o
 });
 
 Deno.test("a viewer reads the sessions of one user, by any form of the name, connected ones before ended ones", async () => {
-  const { table, report } = createTable();
-  await using site = await startConsole({ change: (deps) => ({ ...deps, vpnSessions: table }) });
+  const { vpnSessions, report } = createConsoleSessions();
+  await using site = await startConsole({ change: (deps) => ({ ...deps, vpnSessions }) });
   const call = await viewerOf(site);
   report("start", "Ada");
   report("stop", "Ada");
@@ -80,4 +56,29 @@ Deno.test("VPN sessions are not shown without a console session", async () => {
   for (const path of ["/connected", "/users/ada/sessions"]) {
     assertEquals(await codeOf(await site.call(`/console/api${path}`)), "not_signed_in", path);
   }
+});
+
+Deno.test("an operator ends one session, or all connected ones of a user, with an audit record; an ended session is unknown", async () => {
+  const { vpnSessions, report, ordered } = createConsoleSessions();
+  await using site = await startConsole({ change: (deps) => ({ ...deps, vpnSessions }) });
+  const call = apiCaller(site, await site.signIn("operator"));
+  const post = { method: "POST", json: {} };
+  report("start", "Ada");
+  report("start", "bob", "vpn-2");
+  assertEquals(await call("/console/api/connected/0001/disconnect", post), { ordered: 1 });
+  assertEquals(await call("/console/api/users/BOB/sessions/disconnect", post), { ordered: 1 });
+  assertEquals(await call("/console/api/users/cleo/sessions/disconnect", post), { ordered: 0 });
+  report("stop", "Ada");
+  const cookie = await site.signIn("operator");
+  const ended = await site.call("/console/api/connected/0001/disconnect", { ...post, cookie });
+  assertEquals([ended.status, await codeOf(ended)], [404, "unknown_vpn_session"]);
+  assertEquals(ordered, [["Ada"], ["bob"]]);
+  const records = await auditRecordsOf(site.store);
+  assertEquals(
+    records.map(({ value }) => [value?.actor, value?.action, value?.object, value?.client, value?.session]),
+    [
+      ["operator", "vpn_session.disconnect", "user:Ada", "vpn-1", "Ada"],
+      ["operator", "vpn_session.disconnect", "user:bob", "vpn-2", "bob"],
+    ],
+  );
 });

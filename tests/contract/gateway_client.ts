@@ -25,6 +25,7 @@ export interface ContractGateway extends AsyncDisposable {
   readonly store: Awaited<ReturnType<typeof openComposition>>["store"];
   readonly connections: Composition["identity"]["connections"];
   readonly targets: Composition["identity"]["targets"];
+  readonly mail: Composition["mail"];
   /** The operator of this machine, through the control socket. */
   readonly operator: Browser;
   browser(headers?: Readonly<Record<string, string>>): Browser;
@@ -35,6 +36,12 @@ export interface ContractGateway extends AsyncDisposable {
 }
 
 let nasPort = 1;
+
+/** A push service that accepts everything. */
+const PUSH_NETWORK = {
+  fetch: () => Promise.resolve(new Response(null, { status: 201 })),
+  lookUp: () => Promise.resolve(["142.250.74.10"]),
+};
 
 /** @param toml settings over the defaults. @param onCommit receives every transaction of the store. */
 export async function openContractGateway(
@@ -53,7 +60,7 @@ name = "branch"
 address = ["127.0.0.2"]
 secret = "${SECRET}"
 `;
-  const composition = await openComposition(settings, options);
+  const composition = await openComposition(settings, { pushNetwork: PUSH_NETWORK, ...options });
   const { app, radius, clock, store } = composition;
   const socket = Deno.listenDatagram({ transport: "udp", hostname: "0.0.0.0", port: 0 });
   const serving = radius.server.serve(socket);
@@ -66,6 +73,7 @@ secret = "${SECRET}"
     store,
     connections: composition.identity.connections,
     targets: composition.identity.targets,
+    mail: composition.mail,
     operator: {
       async send<T>(method: string, path: string, json?: unknown) {
         const answered = await composition.ask(method, path, json);

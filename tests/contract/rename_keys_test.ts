@@ -17,11 +17,16 @@ const DECISIONS: Readonly<Record<string, Decision>> = {
   "audit_by / actor / user:<user> / <ordered id>": "kept",
   "audit_by / object / group:<group> / <ordered id>": "kept",
   "audit_by / object / user:<user> / <ordered id>": "kept",
+  "bypass_code / <target> / <user>": "moved",
+  "bypass_use / <target> / <user> / <16 hex digits> / <number>": "moved",
   "console_notice / <user>": "moved",
+  "console_notice / <user> / caller": "moved",
   // A rename writes all backends, so that none differs afterwards.
   "copy / <target> / <backend> / user / <user>": "ended",
+  "enrolment / <target> / <user>": "moved",
   "fence / <target> / user / <user>": "index",
   "fence / <target> / user words / <user> / <user>": "index",
+  "fence / <target> / user words / example.org / <user>": "index",
   "fence / <target> / user words / family / <user>": "index",
   "fence / <target> / user words / given / <user>": "index",
   "fence / <target> / user values / c / <value> / <user>": "index",
@@ -36,6 +41,9 @@ const DECISIONS: Readonly<Record<string, Decision>> = {
   "limit / failures / <user>": "moved",
   "limit / push / <user>": "moved",
   "limit / user_send / <user>": "moved",
+  "mail / content / user / <user> / <32 hex digits>": "moved",
+  "mail / failed / user / <user> / <32 hex digits>": "moved",
+  "mail / waiting / user / <user> / <32 hex digits>": "moved",
   "me_link_of / <user>": "moved",
   "me_session_of / <user> / <64 hex digits>": "moved",
   "member / <target> / <set id> / <user>": "moved",
@@ -54,6 +62,8 @@ const DECISIONS: Readonly<Record<string, Decision>> = {
   "renamed / <target> / group / <group>": "written",
   "renamed / <target> / user / <user>": "written",
   "reply_group / <group>": "moved",
+  // It expires within two minutes, and the locked user has no login with the new name before.
+  "session_report / <user>": "kept",
   "user / <target> / <user>": "moved",
   // The end of the logins in progress. The identity of the user's links moves with it.
   "user_departure / <target> / <user>": "written",
@@ -72,14 +82,18 @@ const DECISIONS: Readonly<Record<string, Decision>> = {
 const KEPT_VALUES = [
   // Records of the past.
   ...[
+    "alert",
     "audit",
     "history",
     "conversation",
     "journal",
     "accounting",
+    "session_disconnect",
     "trash",
     "trash_part",
     "console_invitation",
+    "enrolment_result",
+    "enrolment_users",
     "scim_request",
   ],
   // Written by the rename.
@@ -88,8 +102,8 @@ const KEPT_VALUES = [
   ...["console_totp", "embedded request", "embedded invitation used"],
   // A proposal belongs to the id. The console shows the current name.
   "scim_adoption",
-  // The name that a backend still has, and the name in the digests of recovery codes.
-  ...["outbox", "recovery_set"],
+  // The name that a backend still has, and the name in the digests of recovery and bypass codes.
+  ...["outbox", "recovery_set", "bypass_code"],
 ];
 
 const RENAMED_NAMES = (name: string) => `${name}.new`;

@@ -1,6 +1,7 @@
 // The gateway of the store scenario: three targets with their backends, a SCIM client, a phone and an authenticator
 // app.
 
+import { startSmtpServer } from "../fakes/smtp_server.ts";
 import type { Transaction } from "../../platform/store.ts";
 import { type Browser, type ContractGateway, openContractGateway } from "./gateway_client.ts";
 
@@ -32,6 +33,7 @@ export const SCENARIO_NAMES = {
   credential: ["hr"],
   connection: ["okta", "entra"],
   token: ["backup"],
+  serial: ["T-1"],
 };
 
 /**
@@ -39,8 +41,19 @@ export const SCENARIO_NAMES = {
  */
 export async function openScenario(onCommit: (transaction: Transaction) => void): Promise<Scenario> {
   const backend = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, answerAsBackend);
+  const mailServer = await startSmtpServer();
+  mailServer.answer = (command) => {
+    if (!command.startsWith("RCPT") || command.includes("BERT")) return null;
+    return command.includes("GERD") ? "550 5.1.1 No such user" : "450 4.2.0 Try again later";
+  };
   const gateway = await openContractGateway(
     `
+[mail]
+host = "127.0.0.1"
+port = ${mailServer.port}
+security = "none"
+from = "Countersign <no-reply@example.com>"
+per_minute = 60000
 [factors]
 phone_numbers = "any"
 enrol_at_login = "always"
@@ -77,6 +90,7 @@ token = "a-token-of-the-contract"
     async [Symbol.asyncDispose]() {
       await gateway[Symbol.asyncDispose]();
       await backend.shutdown();
+      await mailServer.close();
     },
   };
 }
@@ -94,3 +108,6 @@ async function answerAsBackend(request: Request): Promise<Response> {
   const status = body.includes("rosa") ? 400 : 503;
   return Response.json({ status: `${status}` }, { status });
 }
+
+/** A step of the scenario. The steps run in order, and later ones use what earlier ones made. */
+export type ScenarioStep = (scenario: Scenario) => Promise<void>;

@@ -1,15 +1,16 @@
 // A scenario of actions by users, administrators and services, which creates store entries of every kind.
 
+import { BrowserKeys } from "../fakes/push_decryption.ts";
 import { assertEquals } from "@std/assert";
 import { createAuthenticator } from "../fakes/authenticator.ts";
 import { buildAccountingRequest } from "../support/radius_packets.ts";
 import { fromBase32, totpCode } from "../support/totp.ts";
+import { logInWithToken } from "./token_scenario.ts";
 import { becomes, pass, whileTimePasses } from "../radius/rows/passing_time.ts";
 import { type ContractGateway, ORIGIN, SECRET } from "./gateway_client.ts";
-import { MANY_MEMBERS, type Scenario } from "./scenario.ts";
-
-/** A step of the scenario. The steps run in order, and later ones use what earlier ones made. */
-export type ScenarioStep = (scenario: Scenario) => Promise<void>;
+import { MANY_MEMBERS, type ScenarioStep } from "./scenario.ts";
+import { ALERT_STEP } from "./alert_step.ts";
+import { PROVIDER_STEPS } from "./provider_steps.ts";
 
 const SCIM = "/idm/scim/default";
 const DAY_MS = 24 * 3_600_000;
@@ -103,6 +104,8 @@ export const SCENARIO: Readonly<Record<string, ScenarioStep>> = {
     await operator.send("PUT", "/users/carl/preference", { factor: "voice" });
     const invitation = fragmentOf(link).replace("invite=", "");
     await phone.send("POST", "/device/api/invitation/accept", { invitation, name: "Pixel" });
+    const keys = new BrowserKeys().json;
+    await phone.send("POST", "/device/api/push", { endpoint: "https://fcm.googleapis.com/fcm/send/x", keys });
     const { id, secret } = await operator.send<{ id: string; secret: string }>(
       "POST",
       "/users/dora/totp",
@@ -127,6 +130,15 @@ export const SCENARIO: Readonly<Record<string, ScenarioStep>> = {
     await phone.send("POST", `/device/api/requests/${requestId}`, { approve: true, number });
     assertEquals((await login.answer("")).kind, "accept");
   },
+  async "the help desk"({ gateway: { operator }, phone }) {
+    await operator.send("POST", "/users/anna/bypass", { uses: 2, minutes: 60, reason: "Ticket 1" });
+    const { view: { pairings } } = await phone.send<PhoneView>("GET", "/device/api/view");
+    const { pairingId } = first(pairings);
+    await operator.send("POST", "/users/anna/verification", { phone: pairingId });
+    const { view: { requests } } = await phone.send<PhoneView>("GET", "/device/api/view");
+    const answer = { approve: false, number: null, notMe: true };
+    await phone.send("POST", `/device/api/requests/${first(requests).requestId}`, answer);
+  },
   async "logins with a text, a call and a passcode of an app"({ gateway, app }) {
     for (const name of ["bert", "carl"]) {
       const login = gateway.login(name);
@@ -138,6 +150,7 @@ export const SCENARIO: Readonly<Record<string, ScenarioStep>> = {
     const code = totpCode(fromBase32(app.secret), gateway.clock.nowMs());
     assertEquals((await login.answer(code)).kind, "accept");
   },
+  "a login with a hardware token": logInWithToken,
   async "a login that enrols a typed number"({ gateway }) {
     const login = gateway.login("emil");
     await login.start();
@@ -179,53 +192,46 @@ export const SCENARIO: Readonly<Record<string, ScenarioStep>> = {
     await api("POST", "/totp", {});
     await api("POST", "/not-me", { conversationId: null });
   },
-  async "a VPN session by accounting"({ gateway: { radiusClient } }) {
+  async "mails that wait, and one that fails"({ gateway: { mail, operator, store, clock } }) {
+    for (const name of ["bert", "carl", "gerd", "lars"]) {
+      const { mutations } = mail.prepare({
+        ...{ template: "invitation", language: "en", to: `${name}@example.org`, about: `user:${name}` },
+        values: { userName: name, link: "https://login.example.com/" },
+      });
+      await store.commit({ mutations });
+    }
+    mail.wake();
+    const isSent = () => mail.status().waiting === 2 && mail.status().failed === 1;
+    await whileTimePasses(clock, becomes("two mails that wait and one that failed", isSent));
+    await operator.send("PUT", "/mail/templates/test/de", { subject: "Test", body: "Test {{time}}" });
+  },
+  async "a campaign"({ scim, gateway: { operator, store, clock } }) {
+    await scim.send("PUT", `${SCIM}/Users/hans`, user("hans", { emails: [{ value: "hans@example.org" }] }));
+    const choice = { names: ["hans", "bert"] };
+    const options = { deadlineDays: 7 };
+    await operator.send("POST", "/enrolment/campaigns", { name: "Rollout", choice, options });
+    await whileTimePasses(clock, becomes("an invited user", () => hasEntries(store, "enrolment")));
+    const change = { choice: { names: ["hans"] }, deadlineMs: null };
+    await operator.send("POST", "/enrolment/deadline", change);
+  },
+  async "a VPN session by accounting, and the order to end it"({ gateway: { radiusClient, operator } }) {
     const utf8 = new TextEncoder();
     const start = buildAccountingRequest(SECRET, {
       userName: "anna",
       more: [{ type: 40, value: Uint8Array.of(0, 0, 0, 1) }, { type: 44, value: utf8.encode("session-1") }],
     });
     await radiusClient.exchange(start);
+    await operator.send("POST", "/users/anna/sessions/disconnect", {});
   },
-  async "a connection that is used, and one that is removed"({ gateway: { operator, connections } }) {
-    const body = { kind: "okta", target: "default", secret: { kind: "token", days: 90 } };
-    const { secret: { text } } = await operator.send<{ secret: { text: string } }>(
-      "POST",
-      "/connections",
-      { ...body, name: "okta" },
-    );
-    await operator.send("POST", "/connections", { ...body, name: "entra" });
-    await operator.send("DELETE", "/connections/entra");
-    const okta = await connections.authenticate(`Bearer ${text}`, "192.0.2.60");
-    if (okta === null) throw new Error("the token was refused");
-    await connections.countDeletion(okta, 1);
-    await connections.proposeAdoption(okta, { kind: "user", id: "1", name: "gerd", externalId: null });
-    await operator.send("POST", "/connections/okta/matches", { decision: "accept", ids: "all" });
-    connections.record({
-      ...{ atMs: 0, connection: "okta", source: "192.0.2.60", method: "POST", operation: "users.create" },
-      ...{ resource: null, status: 201, scimType: null, detail: null, attributes: [], durationMs: 1 },
-      ...{ dryRun: false, userAgent: "" },
+  ...PROVIDER_STEPS,
+  async "a destination of the log export"({ gateway: { operator } }) {
+    await operator.send("POST", "/log-export", {
+      name: "siem",
+      kind: "syslog_tls",
+      host: "logs.example.com",
     });
-    await operator.send("GET", "/connections/okta/requests");
   },
-  async "a user and a group with other names"({ gateway: { targets } }) {
-    const target = targets.get("default");
-    const [user, group] = [
-      await target?.directory.read("user", "lars"),
-      await target?.directory.read("group", "staff"),
-    ];
-    const options = { actor: { name: "scim:hr", source: "192.0.2.50" } };
-    if (user?.content.kind !== "user" || group?.content.kind !== "group") throw new Error("They are gone");
-    const { attributes } = user.content;
-    await target?.rename("user", "lars", { ...user.content, attributes, name: "laurids" }, options);
-    const { attributes: values } = group.content;
-    await target?.rename(
-      "group",
-      "staff",
-      { ...group.content, attributes: values, name: "workforce" },
-      options,
-    );
-  },
+  ...ALERT_STEP,
   async "a user who leaves"({ scim, gateway: { operator, clock } }) {
     await operator.send("POST", "/users/hans/pairings", { kind: "sms", number: NUMBERS.sms });
     await scim.send("DELETE", `${SCIM}/Users/hans`);

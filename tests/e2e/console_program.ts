@@ -24,8 +24,8 @@ export async function startConsoleProgram(
 }
 
 /** Starts the program without an administrator, as at a first start. */
-export async function startFirstProgram({ toml }: ProgramOptions = {}): Promise<ConsoleProgram> {
-  return withSessions(await startProgram({ toml }));
+export async function startFirstProgram(options: ProgramOptions = {}): Promise<ConsoleProgram> {
+  return withSessions(await startProgram(options));
 }
 
 function withSessions(gateway: RunningProgram): ConsoleProgram {

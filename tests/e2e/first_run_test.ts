@@ -17,7 +17,7 @@ const test = consoleTests(startConnectConsole, { role: "owner" });
 
 const SECRET = "a-secret-of-the-first-run";
 const heading = (page: Page, name: string) => page.getByRole("heading", { name, level: 1 });
-const goOn = (page: Page) => page.getByRole("button", { name: "Resume", exact: true });
+const goOn = (page: Page) => page.getByRole("button", { name: "Next", exact: true });
 
 async function addClient(page: Page, gateway: ConsoleProgram): Promise<void> {
   await heading(page, "Step 2 of 4: Add a RADIUS client").waitFor();

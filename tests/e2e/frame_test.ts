@@ -103,6 +103,38 @@ test(
   },
 );
 
+/** The controls of the sidebar that are cut off by the window or lie below another element. */
+const hiddenControls = (page: Page) =>
+  page.evaluate(() =>
+    [...document.querySelectorAll<HTMLElement>(".sidebar .find, .sidebar-end .button")].filter((one) => {
+      const { left, top, width, height, bottom } = one.getBoundingClientRect();
+      return bottom > innerHeight ||
+        !one.contains(document.elementFromPoint(left + width / 2, top + height / 2));
+    }).map(({ textContent }) => textContent)
+  );
+
+for (const [width, height] of [[800, 600], [1280, 720], [320, 568]] as const) {
+  test(`at ${width} × ${height}, the pages of the sidebar scroll and its other controls stay visible`, async ({ page, open }) => {
+    await page.setViewportSize({ width, height });
+    await open("/settings", "Settings");
+    if (width < 761) await page.getByRole("button", { name: "More" }).click();
+    const nav = page.getByRole("navigation", { name: "Pages" });
+    await nav.getByRole("link", { name: "Settings" }).waitFor();
+    assertEquals(await hiddenControls(page), []);
+    assertEquals(await nav.evaluate((one) => one.scrollHeight - one.clientHeight), 0);
+    // The link of this page is visible without scrolling.
+    if (width > 760) {
+      const link = await nav.getByRole("link", { name: "Settings" }).boundingBox();
+      const end = await nav.locator(".sidebar-end").boundingBox();
+      assert(link !== null && end !== null && link.y + link.height <= end.y);
+    }
+    // Of a heading that is partly scrolled away, axe cannot tell the contrast.
+    assertEquals(await findAccessibilityProblems(page, { within: ".sidebar-end" }), []);
+    await nav.getByRole("button", { name: "Appearance" }).click();
+    await page.getByRole("dialog", { name: "Appearance" }).waitFor();
+  });
+}
+
 test("the overlays have no problem in both themes: palette, help, look", async ({ page, open }) => {
   await open("/live", "Sign-in log");
   // High enough for the palette's list: axe cannot compute the contrast of a row that is cut off.

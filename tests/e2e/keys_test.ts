@@ -92,7 +92,7 @@ const KEYS: Readonly<Record<string, KeyRow>> = {
     keys: ["ArrowDown"],
     does: (page) => page.locator("a.row-link:focus").waitFor(),
   },
-  "Enter": { on: "users", keys: ["j", "j", "j", "Enter"], does: (page) => heading(page, FULL_SPARE) },
+  "Enter": { on: "users", keys: ["j", "j", "j", "j", "Enter"], does: (page) => heading(page, FULL_SPARE) },
   "e": { on: "user", keys: ["e"], does: (page) => page.locator("#user-profile input:focus").waitFor() },
   "Escape": { on: "user", keys: ["Escape"], does: (page) => heading(page, "Users") },
   "t": { on: "users", keys: ["t"], does: (page) => data(page, "theme", "dark") },

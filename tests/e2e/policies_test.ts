@@ -74,7 +74,7 @@ test("policies: one is written with pickers, replayed, saved, and reads as a sen
   await dialog.getByRole("button", { name: "Replay last 24 hours" }).click();
   await dialog.getByText("1 of 1 sign-ins would change.").waitFor();
   await dialog.getByRole("row", { name: /ada.*Second factor: Approval on the phone/ }).waitFor();
-  await dialog.evaluate((element) => element.scrollTo(0, 0));
+  await page.setViewportSize({ width: 1280, height: 2000 }); // Axe measures nothing that the buttons half cover.
   await assertHolds(page);
   await dialog.getByRole("button", { name: "Save policy" }).click();
   await dialog.waitFor({ state: "detached" });

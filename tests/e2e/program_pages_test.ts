@@ -145,7 +145,7 @@ test("a viewer sees who is connected on Live, and a user's sessions on the user'
   const rows = panel.getByRole("listitem");
   assertMatch(
     await rows.first().innerText(),
-    /^Connected\s+ada\s+10\.8\.0\.6 ← 198\.51\.100\.7\s+Any address\s+.*\s+1\.5 MB down, 0 B up$/s,
+    /^Connected\s+ada\s+10\.8\.0\.6 ← 198\.51\.100\.7\s+Any address\s+.*\s+1\.5 MB down, 0 B up\s+Disconnect\s+ada 1$/s,
   );
   assertEquals(await rows.count(), 2);
   // Before the session ends: Live polls the connected users every few seconds, and then the link disappears.

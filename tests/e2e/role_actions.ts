@@ -1,6 +1,9 @@
 // Where the pages offer each action of the console API: the page and the name of the button. The route table has the
 // required role of each action.
 
+import { FULL_RECEIVER } from "../fakes/console_alerts.ts";
+import { FULL_ASSIGNED_TOKEN, FULL_FREE_TOKEN } from "../fakes/full_tokens.ts";
+
 /** An action that a button of a page starts. */
 export interface ButtonAction {
   /** A row of PAGE_ROWS. */
@@ -35,6 +38,9 @@ const menuItem = (page: string, menu: string | RegExp, name: string): ButtonActi
   button: name,
 });
 const USER_MENU = /^More .+/;
+const LOG_MENU = /^Actions for .+/;
+const tokenItem = (serial: string, name: string): ButtonAction =>
+  menuItem("tokens", `Actions for ${serial}`, name);
 const follows = (route: string): FollowingAction => ({ follows: route });
 const closes = (page: string): ClosedPageAction => ({ closes: page });
 
@@ -97,6 +103,11 @@ export const ROLE_ACTIONS: Readonly<Record<string, RoleAction>> = {
   "PUT /users/:id/preference": { because: "one factor leaves nothing to prefer" },
   "POST /users/:id/unlock": { because: "no user is locked here" },
   "POST /users/:id/reset-limits": { because: "no limit is reached here" },
+  "POST /users/:id/bypass": button("user", "Issue bypass code"),
+  "DELETE /users/:id/bypass": { because: "no user has a bypass code here; help_desk_test.ts revokes one" },
+  "POST /users/:id/lost-phone": button("user", "Lost phone"),
+  "POST /users/:id/verification": button("user", "Verify caller"),
+  "DELETE /users/:id/verification/:verification": follows("POST /users/:id/verification"),
   "DELETE /users/:id/remembered-devices": { because: "no device is remembered here" },
   "POST /policies": closes("policies"),
   "PUT /policies/order": closes("policies"),
@@ -110,7 +121,48 @@ export const ROLE_ACTIONS: Readonly<Record<string, RoleAction>> = {
   "PUT /groups/:id/members": button("group", "Remove bob"),
   "PUT /groups/:id/replies": button("group", "Edit reply attributes"),
   "DELETE /devices/:id": menuItem("devices", "Actions for Text message bob", "Revoke"),
+  "POST /devices/:id/test-push": { because: "no phone is paired here; push tests look at its button" },
   "POST /devices/revoke": { because: "rows are selected first; `devices: several` is its test" },
+  "POST /hardware-tokens/imports": button("tokens", "Import tokens"),
+  "POST /hardware-tokens/imports/:id/text": follows("POST /hardware-tokens/imports"),
+  "POST /hardware-tokens/imports/:id/check": follows("POST /hardware-tokens/imports"),
+  "POST /hardware-tokens/imports/:id/apply": follows("POST /hardware-tokens/imports"),
+  "DELETE /hardware-tokens/imports/:id": follows("POST /hardware-tokens/imports"),
+  "POST /hardware-tokens/bulk": { because: "rows are selected first; the dialogs of `tokens` are its test" },
+  "POST /hardware-tokens/:id/assign": tokenItem(FULL_FREE_TOKEN, "Assign"),
+  "POST /hardware-tokens/:id/unassign": tokenItem(FULL_ASSIGNED_TOKEN, "Unassign"),
+  "PUT /hardware-tokens/:id/enabled": tokenItem(FULL_FREE_TOKEN, "Disable"),
+  "POST /hardware-tokens/:id/resynchronize": tokenItem(FULL_FREE_TOKEN, "Resynchronize"),
+  "POST /hardware-tokens/:id/test": tokenItem(FULL_FREE_TOKEN, "Test a code"),
+  "DELETE /hardware-tokens/:id": tokenItem(FULL_FREE_TOKEN, "Remove"),
+  "POST /enrolment/campaigns": button("campaigns", "Invite…"),
+  "POST /enrolment/campaigns/preview": follows("POST /enrolment/campaigns"),
+  "POST /enrolment/campaigns/:id/cancel": { because: "the button has the name of the state of the campaign" },
+  "POST /enrolment/deadline": menuItem("enrolment", "Actions for iris", "Change deadline"),
+  "POST /connected/:id/disconnect": { because: "no client here supports Disconnect-Request" },
+  "POST /users/:id/sessions/disconnect": { because: "no client here supports Disconnect-Request" },
+  "POST /mail/test": button("mail", "Test message"),
+  "POST /mail/send-again": { because: "rows are selected first; `mail, failed` is its test" },
+  "POST /mail/remove": { because: "rows are selected first; `mail` is its test" },
+  "PUT /mail/templates/:name/:language": { because: "its dialog shows the text to every role" },
+  "DELETE /mail/templates/:name/:language": follows("PUT /mail/templates/:name/:language"),
+  "POST /mail/templates/preview": follows("PUT /mail/templates/:name/:language"),
+  "POST /alerts/receivers": button("alerts", "Add receiver"),
+  "PATCH /alerts/receivers/:name": menuItem("alerts", `Actions for ${FULL_RECEIVER}`, "Edit"),
+  "DELETE /alerts/receivers/:name": menuItem("alerts", `Actions for ${FULL_RECEIVER}`, "Remove"),
+  "POST /alerts/receivers/:name/pause": menuItem("alerts", `Actions for ${FULL_RECEIVER}`, "Pause"),
+  "POST /alerts/receivers/:name/secret": menuItem("alerts", "Actions for chat", "New signature secret"),
+  "POST /alerts/receivers/:name/test": menuItem(
+    "alerts",
+    `Actions for ${FULL_RECEIVER}`,
+    "Send a test message",
+  ),
+  "POST /log-export": button("log export", "Add destination"),
+  "PATCH /log-export/:name": menuItem("log export", LOG_MENU, "Edit"),
+  "DELETE /log-export/:name": menuItem("log export", LOG_MENU, "Remove"),
+  "POST /log-export/:name/pause": menuItem("log export", LOG_MENU, "Pause"),
+  "POST /log-export/:name/secret": menuItem("log export", "Actions for hook", "New signature secret"),
+  "POST /log-export/:name/test": menuItem("log export", LOG_MENU, "Send a test record"),
   "POST /imports": closes("import"),
   "POST /imports/rows": { because: "only `deno task import` uses it" },
   "POST /imports/:id/text": closes("import"),
@@ -153,6 +205,7 @@ export const ROLE_ACTIONS: Readonly<Record<string, RoleAction>> = {
   "POST /settings/check": follows("PUT /settings"),
   "POST /settings/undo": { because: "no setting was changed here" },
   "POST /settings/test/oidc": button("settings, console access", "Run test"),
+  "POST /settings/test/mail": button("settings, mail", "Run test"),
   "POST /settings/test/second_factor": button("settings, push service", "Run test"),
   "POST /settings/test/telephony": button("settings, telephony", "Run test"),
   "POST /health/test": button("health", "Test default / ldap"),

@@ -4,6 +4,7 @@
 import { assert, assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { isAllowed, type Role, ROLES } from "../../console/api/auth/admin_records.ts";
+import { isPermitted } from "../../console/api/auth/permissions.ts";
 import { startFullConsole } from "../fakes/console_full.ts";
 import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { PAGE_ROWS, rowOf } from "./pages/page_rows.ts";
@@ -15,6 +16,7 @@ const test = consoleTests(startFullConsole, { role: "owner" });
 
 const NEEDS: Readonly<Record<Role, string>> = {
   viewer: "",
+  help_desk: "Requires the help desk role",
   operator: "Requires the operator role",
   user_manager: "Requires the user manager role",
   owner: "Requires the owner role",
@@ -75,10 +77,10 @@ async function reasonOf(page: Page, { button: name, menu }: ButtonAction): Promi
 async function judge(
   page: Page,
   action: ButtonAction,
-  { role, needs }: { role: Role; needs: Role },
+  { role, needs, helpDesk }: { role: Role; needs: Role; helpDesk: boolean },
 ): Promise<void> {
   const reason = await reasonOf(page, action);
-  if (!isAllowed(role, needs)) assertEquals(reason, NEEDS[needs]);
+  if (!isPermitted(role, { needs, helpDesk })) assertEquals(reason, NEEDS[helpDesk ? "help_desk" : needs]);
   else assert(reason === null || (reason !== "" && !Object.values(NEEDS).includes(reason)), reason ?? "");
 }
 
@@ -86,16 +88,18 @@ for (const role of ROLES) {
   test(`roles: ${role} finds every action enabled or with the required role, also on closed pages`, async ({ page, site }) => {
     const problems: string[] = [];
     const openRow = pageOpener(page, { site, role });
-    const found = WRITING_ROUTES.flatMap(({ method, path, needs }) => {
+    const found = WRITING_ROUTES.flatMap(({ method, path, needs, helpDesk }) => {
       const action = ROLE_ACTIONS[`${method} ${path}`];
-      return action !== undefined && "page" in action && needs !== "anyone" ? [{ ...action, needs }] : [];
+      return action !== undefined && "page" in action && needs !== "anyone"
+        ? [{ ...action, needs, helpDesk }]
+        : [];
     });
     for (const [name, actions] of Map.groupBy(found, ({ page }) => page)) {
       // An IP address is used here: passkeys need a host name, and their button gives that reason.
       const { byName: _any, ...row } = rowOf(name);
       await openRow(row);
-      for (const { needs, ...action } of actions) {
-        const problem = await failureOf(() => judge(page, action, { role, needs }));
+      for (const { needs, helpDesk, ...action } of actions) {
+        const problem = await failureOf(() => judge(page, action, { role, needs, helpDesk }));
         if (problem !== null) problems.push(`${name}, ${action.button}: ${problem}`);
       }
       problems.push(...(await unexplained(page)).map((html) => `${name}: ${html}`));

@@ -102,6 +102,8 @@ test("/settings: a test of a service says what is missing, and uses the values o
   await panel.getByRole("button", { name: "Run test" }).click();
   await panel.getByText("correct the marked values first").waitFor();
   await page.locator('[id="second_factor.consumer_key-problem"]').waitFor();
+  // The bar with "Save" covers the end of the window, and axe cannot measure the contrast below it.
+  await panel.evaluate((element) => element.scrollIntoView({ block: "center" }));
   assertEquals(await findAccessibilityProblems(page), []);
 });
 

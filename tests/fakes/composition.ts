@@ -4,10 +4,10 @@
 import { appendByCommit } from "./append_by_commit.ts";
 import { hc } from "hono/client";
 import { type AdminApi, AdminRefusal, apiValue } from "../../cli/admin_connection.ts";
-import { compose, type Composition } from "../../compose.ts";
+import { compose, type Composition, type CompositionDeps } from "../../compose.ts";
 import type { Config } from "../../platform/config/config.ts";
 import { CONSOLE_API_PATH, type ConsoleApi } from "../../console/api/console_api.ts";
-import { NO_DIST } from "../../console/assets.ts";
+import { type Dist, NO_DIST } from "../../console/assets.ts";
 import { SharedLog } from "../../platform/cluster/shared_log.ts";
 import { VALUE_CHECKS } from "../../cli/check_config.ts";
 import { createLog } from "../../platform/log.ts";
@@ -48,11 +48,15 @@ export interface TestComposition extends Omit<Composition, "close">, AsyncDispos
 /**
  * @param toml settings over the defaults.
  * @param options.onCommit receives every transaction before the store does.
+ * @param options.dist the built pages, for a browser.
+ * @param options.pushNetwork the network for push messages, such as that of a fake push service.
  * @param options.joins the store and the name of one of several nodes; the store stays open.
  */
 export async function openComposition(
   toml = "",
-  { onCommit, joins }: {
+  { onCommit, joins, pushNetwork, dist = NO_DIST }: {
+    dist?: Dist;
+    pushNetwork?: CompositionDeps["pushNetwork"];
     onCommit?: (transaction: Transaction) => void;
     joins?: { readonly kv: Deno.Kv; readonly node: string };
   } = {},
@@ -83,7 +87,7 @@ export async function openComposition(
   const composition = await compose({
     settings,
     dataDir: { store, vault, shared },
-    dist: NO_DIST,
+    dist,
     clock,
     random,
     log,
@@ -91,6 +95,7 @@ export async function openComposition(
     generatedSecret: "unused",
     radiusListeners: [],
     isHttpServing: () => false,
+    pushNetwork,
   });
   return {
     ...composition,
@@ -117,7 +122,7 @@ export async function openComposition(
     },
     async dump() {
       const entries = await Array.fromAsync(store.list<unknown>([]));
-      return entries.filter(({ key: [first] }) => !/^(chart|resource_id_task|value_task)/.test(String(first)))
+      return entries.filter(({ key: [first, second] }) => !isOfStart(String(first), String(second)))
         .map(({ key, value }) => Deno.inspect([key, value], { depth: 9 })).join("\n");
     },
     async [Symbol.asyncDispose]() {
@@ -126,6 +131,12 @@ export async function openComposition(
       if (joins === undefined) await store.close();
     },
   };
+}
+
+/** Whether each start writes such an entry: a task, or the keys of web push. */
+function isOfStart(first: string, second: string): boolean {
+  return /^(chart|resource_id_task|value_task)/.test(first) ||
+    (first === "embedded" && second === "push_keys");
 }
 
 /** Typed calls of an application's operator API. */

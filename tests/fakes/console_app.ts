@@ -17,8 +17,9 @@ import { FakePhone } from "./console_phone.ts";
 
 export const PASSWORD = "correct horse battery";
 /** One administrator of each role, with the role as the name. */
-export const ADMINS: readonly AdminSettings[] = (["owner", "user_manager", "operator", "viewer"] as const)
-  .map((role) => ({ name: role, password: PASSWORD, role }));
+export const ADMINS: readonly AdminSettings[] =
+  (["owner", "user_manager", "operator", "help_desk", "viewer"] as const)
+    .map((role) => ({ name: role, password: PASSWORD, role }));
 
 /** Pages without files, for tests without a browser. */
 export const EMPTY_DIST: Dist = {
@@ -26,6 +27,7 @@ export const EMPTY_DIST: Dist = {
     inputs: { hash: "", files: [] },
     icon: "icon.svg",
     sprite: "sprite.svg",
+    phoneApp: { manifest: "phone.webmanifest", worker: "worker.js", icons: [], touchIcon: "touch.png" },
     messages: { me: "messages-me" },
     pageMessages: {},
     pageModules: {},
@@ -33,7 +35,7 @@ export const EMPTY_DIST: Dist = {
     pages: { web: { scripts: ["web.js"], styles: ["web.css"], preloads: [] } },
   },
   read: (name) =>
-    name === "web.js"
+    ["web.js", "worker.js"].includes(name)
       ? { body: new TextEncoder().encode("export {};"), type: "text/javascript; charset=utf-8", etag: '"e1"' }
       : null,
 };

@@ -18,33 +18,48 @@ import type { Target } from "../../scim/ports.ts";
 import { createVault } from "../../platform/vault.ts";
 import { guardBackend } from "../../scim/backends/guarded_backend.ts";
 import { configOf } from "../platform/config/samples.ts";
+import { openConsoleMail } from "./console_mail.ts";
 import { startConsole } from "./console_app.ts";
+import { openFakeAlerts } from "./console_alerts.ts";
+import { openFakeLogExport } from "./console_log_export.ts";
 import { type OpenPeople, openPeople, type PeopleOptions, type Shape } from "./console_people.ts";
 
 export type ConnectConsole = Awaited<ReturnType<typeof startConnectConsole>>;
 
 export async function startConnectConsole(
-  { shape = { local: "store", ldap: "sync" }, dist, target, cluster, ...options }: PeopleOptions & {
-    dist?: Dist;
-    /** The targets that the pages show instead of the target with `shape`. */
-    target?: Target;
-    cluster?: HttpAppDeps["cluster"];
-  } = {},
+  { shape = { local: "store", ldap: "sync" }, dist, target, cluster, vpnSessions, ...options }:
+    & PeopleOptions
+    & {
+      dist?: Dist;
+      /** The targets that the pages show instead of the target with `shape`. */
+      target?: Target;
+      cluster?: HttpAppDeps["cluster"];
+      vpnSessions?: HttpAppDeps["vpnSessions"];
+    } = {},
 ) {
   const people = await openPeople({ ...options, shape });
   const { store, audits } = people;
   const { connect, ...parts } = await openConnect(people, { shape, toml: options.toml ?? "", target });
+  const mail = await openConsoleMail(people);
+  const alerts = await openFakeAlerts({ ...parts, store, mail: mail.service });
   const site = await startConsole({
     store,
     ...(dist === undefined ? {} : { dist }),
-    change: (deps) => ({ ...people.furnish(deps), connect, cluster }),
+    change: (deps) => ({
+      ...people.furnish(deps),
+      ...{ connect, cluster, mail: mail.service, logExport: parts.logExport, alerts },
+      ...(vpnSessions === undefined ? {} : { vpnSessions }),
+    }),
   });
   return {
     ...site,
     ...parts,
-    ...{ store, people, audits },
+    ...{ store, people, audits, mail, alerts },
     async [Symbol.asyncDispose]() {
       await site[Symbol.asyncDispose]();
+      await alerts.close();
+      await mail.service.close();
+      await parts.logExport.close();
       await people[Symbol.asyncDispose]();
     },
   };
@@ -80,6 +95,7 @@ async function openConnect(
     names: ["default"],
     get: (name) => name === "default" ? target : null,
   };
+  const logExport = await openFakeLogExport({ store, vault, log });
   const connections = await Connections.open({ store, vault, clock, random, log, credentials, targets });
   const connect: Connect = {
     ...{ register, clientDiscovery, signingClients: signing, config, canonicalRange, targets, credentials },
@@ -99,5 +115,5 @@ async function openConnect(
     probe: async (_target, backend) => await guarded.get(backend)?.backend.probe() ?? null,
     previewMapping: (content, mapping) => toFrontEnd(content, createMapping(mapping)),
   };
-  return { connect, connections, register, clientDiscovery, clients, signing };
+  return { connect, connections, register, clientDiscovery, clients, signing, logExport, vault, log };
 }

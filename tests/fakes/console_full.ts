@@ -1,7 +1,8 @@
 // A console with data on every page: users with factors, discovered clients, targets, logins in progress and ended
 // ones, dropped packets, approvals and messages, administrators, tokens, changes. A test may choose all names.
 
-import type { Policy } from "../../radius/policy/policy.ts";
+import { fillEnrolment } from "./full_enrolment.ts";
+import { fillTokens } from "./full_tokens.ts";
 import type { Dist } from "../../console/assets.ts";
 import {
   bucketOf,
@@ -16,8 +17,12 @@ import { createFakeCluster, threeNodes } from "./console_cluster.ts";
 import { CLIENT_RULES } from "./client_rules.ts";
 import { PASSWORD } from "./console_app.ts";
 import { apiCaller } from "./console_caller.ts";
+import { fillMail } from "./console_mail.ts";
 import { type ConnectConsole, startConnectConsole } from "./console_connect.ts";
+import { fillAlerts } from "./console_alerts.ts";
+import { fillLogExport } from "./console_log_export.ts";
 import { approval, conversation, ended } from "./console_gateway.ts";
+import { fillPolicies } from "./full_policies.ts";
 
 /** The names of all objects; values from outside may be anything. */
 export interface FullNames {
@@ -111,8 +116,10 @@ export async function startFullConsole({ dist, names = PLAIN_NAMES }: {
 async function fill(site: ConnectConsole, names: FullNames): Promise<void> {
   await fillPeople(site, names);
   await fillConnect(site, names);
-  await fillPolicies(site, names);
+  await fillPolicies(site.people, names);
   fillTraffic(site, names);
+  await fillEnrolment({ ...site, call: apiCaller(site, await site.signIn("owner")) }, names);
+  await fillMail(site.mail, { waiting: names.user, failed: FULL_OTHER });
   await fillHistory(site, names);
 }
 
@@ -135,25 +142,7 @@ async function fillPeople({ people }: ConnectConsole, { user, group, text }: Ful
     await people.store.commit({ mutations: [mutation] });
     people.pairings.adopt(pairing);
   }
-}
-
-async function fillPolicies({ people }: ConnectConsole, { user, group }: FullNames): Promise<void> {
-  const policies: Policy[] = [
-    {
-      ...{ id: "crew", name: "Crew", enabled: true },
-      conditions: { groups: [group], exceptUsers: [user], exceptNetworks: ["10.0.0.0/8"] },
-      outcome: { kind: "challenge", requiredFactor: "device", rememberHours: 8 },
-    },
-    {
-      // A policy's name has no invisible characters, and is shorter than a group's.
-      ...{ id: "office", name: group.replace(/\p{Cf}/gu, "").slice(0, 100).trim(), enabled: false },
-      conditions: { networks: ["10.0.0.0/8"] },
-      outcome: { kind: "bypass", clientChecksPassword: true, attributes: { "Filter-Id": "office" } },
-    },
-    { id: "noone", name: "No one", enabled: false, conditions: {}, outcome: { kind: "deny" } },
-  ];
-  const done = await people.policies.registry.replace(policies, { version: 0, audit: [] });
-  if (!done.ok) throw new Error(`The policies are refused: ${JSON.stringify(done)}`);
+  await fillTokens(people, { user, text });
 }
 
 async function fillConnect(site: ConnectConsole, names: FullNames): Promise<void> {
@@ -172,6 +161,8 @@ async function fillConnect(site: ConnectConsole, names: FullNames): Promise<void
     json: { name: FULL_CREDENTIAL, targets: ["default"], access: "write" },
   });
   await fillConnection(site, names);
+  await fillLogExport(call);
+  await fillAlerts(call, { store: site.store, user: names.user });
   await call(`${API}/tokens`, { method: "POST", json: { name: names.token, role: "viewer", days: 30 } });
   const invite = (name: string) =>
     call<{ url: string }>(`${API}/administrators`, { method: "POST", json: { name, role: "operator" } });

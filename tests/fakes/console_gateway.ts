@@ -136,10 +136,18 @@ export function createFakeSecondFactorAdmin(
       waiting.push(approval);
       changed();
     },
-    async invite(_userName, { also = [] } = {}) {
+    async invite(_userName, { also = [], onCommitted } = {}) {
       await keep(also);
+      onCommitted?.("00000000000000010000");
       return { invitation: "invitation", deadlineMs: 0 };
     },
+    prepareInvitation: (userName, { lifetimeMs }) => ({
+      ...{ invitation: `invitation-of-${userName}`, id: userName, deadlineMs: Date.now() + lifetimeMs },
+      ...{ checks: [], mutations: [], done: () => undefined, raced: () => Promise.resolve() },
+    }),
+    isInvitationOpen: () => true,
+    prepareInvitationEnd: () => null,
+    prepareInvitationUse: () => Promise.resolve({ ok: false, reason: "unknown_invitation" }),
     pendingApprovals: (newest = Infinity) => waiting.slice(-newest),
     pendingCount: () => waiting.length,
     deny: (id, options) => decide(id, { verb: "deny", ...options }),
@@ -152,6 +160,11 @@ export function createFakeSecondFactorAdmin(
     async decide(id, { approve }) {
       const done = !approve && await decide(id, { verb: "deny" });
       return done ? { ok: true, value: null } : { ok: false, reason: "already_decided" };
+    },
+    verifications: {
+      start: () => Promise.resolve({ ok: false, reason: "no_phone" }),
+      find: () => null,
+      cancel: () => Promise.resolve(false),
     },
     usePasscode: () => Promise.resolve(false),
     revokePairing: () => Promise.resolve(false),

@@ -16,12 +16,15 @@ import { createOrderedIds } from "../../radius/conversation/conversation.ts";
 import { ConversationStore } from "../../radius/conversation/conversation_store.ts";
 import { createNotMeReports } from "../../radius/conversation/report_not_me.ts";
 import { PolicyPreview } from "../../radius/policy/policy_preview.ts";
+import { EnrolmentMarks } from "../../radius/factors/enrolment_marks.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";
+import { HardwareTokens } from "../../radius/tokens/hardware_tokens.ts";
+import { BypassCodeStore } from "../../radius/factors/bypass_codes.ts";
 import { RecoveryCodeStore } from "../../radius/factors/recovery_codes.ts";
 import { type Clock, createSystemRandom, type Random, systemClock } from "../../platform/runtime.ts";
 import { createTransfer } from "../../scim/transfer/import_export.ts";
 import { createDirectory, recordDirectoryOf } from "../../scim/directory/directory.ts";
-import type { Actor, Target } from "../../scim/ports.ts";
+import type { Target } from "../../scim/ports.ts";
 import { parseResource } from "../../scim/schema/parse_resource.ts";
 import { createTargets } from "../../scim/provisioning/target_set.ts";
 import { createUserRecordFinder, departureMutation } from "../../platform/user_record.ts";
@@ -30,16 +33,18 @@ import { createVault, type Vault } from "../../platform/vault.ts";
 import { configOf, settingsFileOf } from "../platform/config/samples.ts";
 import { LiveSettings } from "../../platform/config/live_settings.ts";
 import type { HttpAppDeps } from "../../console/app.ts";
-import { auditRecordsOf } from "./audited.ts";
+import { directoryCalls, SCIM_ACTOR } from "./directory_calls.ts";
 import { backendSettingsOf } from "./backend_settings.ts";
 import { startConsole } from "./console_app.ts";
 import { createLoginPolicies } from "./login_policies.ts";
+import { EnrolmentService } from "../../console/api/enrolment/enrolment_service.ts";
+import { createFakeMailQueue } from "./mail_queue.ts";
 import { createMemoryBackend, type MemoryBackend } from "./memory_backend.ts";
 
 /** The backends of the target, by name: the embedded store, or one in memory. */
 export type Shape = Readonly<Record<string, "store" | "sync" | "async">>;
 
-export const SCIM_ACTOR: Actor = { name: "scim:hr", source: "192.0.2.7" };
+export { SCIM_ACTOR };
 
 export interface PeopleOptions {
   readonly shape?: Shape;
@@ -106,21 +111,44 @@ export async function openPeople({ shape = { local: "store" }, wrap, toml = "", 
   });
   const replies = new ReplyAttributeRegistry({ store, settings: config.radius, accept });
   prepareGroupCleanup = (group) => replies.prepareForget(group);
-  const { pairings, limits, recoveryCodes, lastSignIns, policies } = people;
+  const { pairings, limits, recoveryCodes, bypassCodes, hardwareTokens, lastSignIns, policies } = people;
+  const mailQueue = createFakeMailQueue(store);
+  const enrolments: EnrolmentService[] = [];
   return {
-    ...{ store, target, pairings, limits, recoveryCodes, lastSignIns, policies },
+    ...{
+      store,
+      vault,
+      people,
+      mailQueue,
+      target,
+      pairings,
+      limits,
+      recoveryCodes,
+      bypassCodes,
+      lastSignIns,
+      policies,
+    },
+    ...{ store, target, pairings, limits, recoveryCodes, hardwareTokens, lastSignIns, policies },
     ...directoryCalls(target, store),
     /** Adds users to a console. */
-    furnish: (deps: HttpAppDeps): HttpAppDeps => ({
-      ...deps,
-      ...{ store, vault, people, replies },
-      transfer: createTransfer({ clock: systemClock, http: deps.http }),
-      console: Object.assign({ auditRetentionMs: config.console.auditRetentionMs }, deps.console),
-      settings: new LiveSettings({ ...deps, file: settingsFileOf(toml), store, vault }),
-      installation: { ...deps.installation, file: "/srv/countersign.toml" },
-    }),
+    furnish(deps: HttpAppDeps): HttpAppDeps {
+      const enrolment = new EnrolmentService({
+        ...{ ...deps, store, people, enrolment: config.enrolment },
+        mail: { queue: mailQueue, language: () => "en", perMinute: () => 1 },
+      });
+      enrolments.push(enrolment);
+      return {
+        ...deps,
+        ...{ store, vault, people, replies, enrolment },
+        transfer: createTransfer({ clock: systemClock, http: deps.http }),
+        console: Object.assign({ auditRetentionMs: config.console.auditRetentionMs }, deps.console),
+        settings: new LiveSettings({ ...deps, file: settingsFileOf(toml), store, vault }),
+        installation: { ...deps.installation, file: "/srv/countersign.toml" },
+      };
+    },
     backend: (name: string) => backendOf(backends, name),
     async [Symbol.asyncDispose]() {
+      for (const enrolment of enrolments) await enrolment.close();
       await targets.close();
       await store.close();
     },
@@ -191,6 +219,9 @@ function createPeople({ config, store, vault, clock, random, log }: Parts, targe
   const pairings = new Pairings({ store, vault, clock, random, target: "default" });
   const limits = new Limits({ store, clock, settings: config.factors });
   const recoveryCodes = new RecoveryCodeStore({ store, vault, clock, random, target: "default" });
+  const hardwareTokens = new HardwareTokens({ store, vault, clock, random, target: "default" });
+  const enrolment = new EnrolmentMarks({ store, target: "default" });
+  const bypassCodes = new BypassCodeStore({ store, vault, clock, random, target: "default" });
   const lastSignIns = new LastSignIns({
     store,
     clock,
@@ -211,23 +242,26 @@ function createPeople({ config, store, vault, clock, random, log }: Parts, targe
   const enabled = () => new Set(config.factors.enabled);
   const { factors: settings } = config;
   const preview = new PolicyPreview({
-    ...{ settings, enabled, pairings, recoveryCodes, clock, directory: login, clients: () => clients.all },
+    ...{ settings, enabled, pairings, recoveryCodes, hardwareTokens, bypassCodes, clock, directory: login },
+    clients: () => clients.all,
     ...stored,
   });
   const policies = { ...stored, preview };
   return {
     targets,
     loginTarget: () => "default",
-    ...{ pairings, limits, recoveryCodes, lastSignIns },
+    ...{ pairings, limits, recoveryCodes, hardwareTokens, lastSignIns, enrolment, bypassCodes },
     policies,
     prepareNotMeReport: createNotMeReports({
       target: () => "default",
       remembered: policies.remembered,
-      ...{ store, log, limits, conversations },
+      ...{ store, log, limits, conversations, bypassCodes },
       secondFactor: { cancel: () => Promise.resolve() },
       changed: () => undefined,
+      disconnects: { prepareReport: () => ({ mutations: [], done: () => undefined, count: 0 }) },
     }),
     factors: config.factors,
+    helpDesk: config.helpDesk,
     readContent: parseResource,
     findUserRecord: createUserRecordFinder({
       store,
@@ -249,40 +283,13 @@ function createPeople({ config, store, vault, clock, random, log }: Parts, targe
         pairings,
         limits,
         recoveryCodes,
+        hardwareTokens,
+        enrolment,
+        bypassCodes,
         policies,
         clock,
         vault,
       },
     }, () => clients.all),
   } satisfies People;
-}
-
-/** Direct writes and reads of a test, without the console. */
-function directoryCalls(target: Target, store: Store) {
-  return {
-    /** Creates a user. */
-    async put(name: string, attributes: Record<string, unknown> = {}): Promise<void> {
-      const read = parseResource("user", { userName: name, ...attributes } as never, {
-        mapping: target.mapping,
-        newName: () => name,
-      });
-      if (!read.ok) throw new Error(read.detail);
-      await target.create(read.content, { actor: SCIM_ACTOR });
-    },
-    async putGroup(name: string, members: readonly string[] = []): Promise<void> {
-      await target.create({ kind: "group", name, attributes: {}, members }, { actor: SCIM_ACTOR });
-    },
-    /** The members of a group in the directory. */
-    async membersOf(name: string): Promise<readonly string[]> {
-      const stored = await target.directory.read("group", name);
-      return stored?.content.kind === "group" ? stored.content.members : [];
-    },
-    /** All audit records except sign-ins, oldest first. */
-    async audits(): Promise<Record<string, unknown>[]> {
-      const found = (await auditRecordsOf<unknown>(store)).flatMap(({ value }) =>
-        value === null ? [] : [value]
-      );
-      return found.sort((a, b) => Number(a.atMs) - Number(b.atMs));
-    },
-  };
 }

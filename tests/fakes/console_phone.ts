@@ -11,6 +11,8 @@ import type {
 export const FAKE_TOKEN = "phone-token-of-the-fake";
 export const FAKE_INVITATION = "invitation-of-the-fake";
 export const FAKE_NUMBER = "47";
+/** The seed of the test vectors of RFC 6238, Appendix B. */
+const FAKE_SEED = new TextEncoder().encode("12345678901234567890");
 const MINUTE_MS = 60_000;
 
 const refuse = (reason: PhoneRefusal) => Promise.resolve({ ok: false, reason } as const);
@@ -18,6 +20,7 @@ const succeed = <T>(value: T): Promise<PhoneResult<T>> => Promise.resolve({ ok: 
 
 export class FakePhone implements DeviceService {
   readonly decided: { id: string; approve: boolean; number: string | null }[] = [];
+  seedsIssued = 0;
   readonly #nowMs: () => number;
   readonly #listeners = new Set<() => void>();
   #isKnown = false;
@@ -117,6 +120,14 @@ export class FakePhone implements DeviceService {
   passcode(token: string) {
     if (!this.#holds(token)) return refuse("unknown_token");
     return succeed({ code: "492817", validUntilMs: this.#nowMs() + 24_000 });
+  }
+
+  issuePasscodeSeed(token: string) {
+    if (!this.#holds(token)) return refuse("unknown_token");
+    this.seedsIssued += 1;
+    const seedMs = this.seedsIssued;
+    this.#pairings = this.#pairings.map((pairing) => ({ ...pairing, seedMs }));
+    return succeed({ seed: FAKE_SEED.slice(), digits: 6, stepMs: 30_000, seedMs });
   }
 
   unpair(token: string) {

@@ -173,6 +173,7 @@ export function oidcSettings(provider: FakeOidcProvider) {
     owners: ["owners"],
     userManagers: ["managers"],
     operators: ["operators"],
+    helpDesk: ["help desk"],
     viewers: ["staff"],
   };
 }

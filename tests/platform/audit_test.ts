@@ -57,7 +57,11 @@ Deno.test("createAuditIds() returns at least the first id of the moment, and rea
 });
 
 Deno.test("createAuditWriter() indexes objects and actor once, for as long as the record exists", () => {
-  const write = createAuditWriter({ nowMs: () => START_MS, node: "1", retentionMs: () => 5000 });
+  const { complete: write } = createAuditWriter({
+    nowMs: () => START_MS,
+    node: "1",
+    retentionMs: () => 5000,
+  });
   const mutations = write([
     auditEntry({
       action: "pairing.add",
@@ -78,7 +82,7 @@ Deno.test("createAuditWriter() indexes objects and actor once, for as long as th
 });
 
 Deno.test("createAuditWriter() does not index an actor or an object that no link names", () => {
-  const write = createAuditWriter({ nowMs: () => START_MS, node: "1" });
+  const { complete: write } = createAuditWriter({ nowMs: () => START_MS, node: "1" });
   const keysOf = (actor: string, object: string) =>
     write([auditEntry({ action: "pairing.add", actor, object })]).slice(1).map(({ key }) => key.slice(0, 3));
   assertEquals(keysOf("radius", "everything"), []);
@@ -86,7 +90,7 @@ Deno.test("createAuditWriter() does not index an actor or an object that no link
 });
 
 Deno.test("createAuditWriter() ignores mutations that are no event, and indexes records of earlier versions", () => {
-  const write = createAuditWriter({ nowMs: () => START_MS, node: "1" });
+  const { complete: write } = createAuditWriter({ nowMs: () => START_MS, node: "1" });
   const others = [
     { type: "set", key: ["audit", "1"], value: "gone" },
     { type: "set", key: ["pairing", "1"], value: { actor: "x" } },
@@ -102,9 +106,9 @@ Deno.test("createAuditWriter() ignores mutations that are no event, and indexes 
   });
 });
 
-Deno.test("createAuditWriter() writes a growing record under one id and with its first time", () => {
+Deno.test("createAuditWriter() replaces a growing record by one with a new id and the first time", () => {
   let nowMs = START_MS;
-  const write = createAuditWriter({ nowMs: () => nowMs, node: "1" });
+  const { complete: write } = createAuditWriter({ nowMs: () => nowMs, node: "1" });
   const slot = createAuditSlot();
   const grow = (count: number) =>
     write([
@@ -112,11 +116,13 @@ Deno.test("createAuditWriter() writes a growing record under one id and with its
         { action: "administrator.refused", actor: "nobody", object: "administrator:ada", count },
         slot,
       ),
-    ])[0];
-  const first = grow(1);
+    ]);
+  const [first, firstIndex] = grow(1);
   nowMs += 30_000;
-  const second = grow(2);
-  assertEquals(second?.key, first?.key);
+  const [second, ...others] = grow(2);
+  assert(String(second?.key[1]) > String(first?.key[1]));
+  const removed = others.filter(({ type }) => type === "delete").map(({ key }) => key);
+  assertEquals(removed, [first?.key, firstIndex?.key]);
   assertEquals(second?.type === "set" ? second.value : null, {
     atMs: START_MS,
     action: "administrator.refused",

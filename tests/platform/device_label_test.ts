@@ -1,7 +1,7 @@
 // Names of phones: accepted and refused ones, and their normalised form.
 
 import { assertEquals } from "@std/assert";
-import { parseDeviceLabel } from "../../platform/device_label.ts";
+import { deviceKind, parseDeviceLabel } from "../../platform/device_label.ts";
 
 /** The input, and the resulting name. */
 const TAKEN = [
@@ -39,3 +39,16 @@ const REFUSED = {
 for (const [what, given] of Object.entries(REFUSED)) {
   Deno.test(`parseDeviceLabel() refuses ${what}`, () => assertEquals(parseDeviceLabel(given), null));
 }
+
+const MAC = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) Version/18.5 Safari/605.1.15";
+
+Deno.test("deviceKind() believes a page that it runs on a tablet, and nothing else", () => {
+  const rows = [
+    [MAC, undefined, "computer"],
+    [MAC, "tablet", "tablet"],
+    [MAC, "phone", "computer"],
+    ["Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X)", "", "phone"],
+    ["curl/8", "x".repeat(9000), null],
+  ] as const;
+  for (const [agent, given, kind] of rows) assertEquals(deviceKind(agent, given), kind);
+});

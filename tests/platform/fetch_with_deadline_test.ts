@@ -1,12 +1,13 @@
 // One HTTP request: its end by the response and by the deadline.
 
-import { assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import {
   type BodyBounds,
   type Fetch,
   type FetchResult,
   fetchWithDeadline,
   readBoundedBody,
+  readRetryAfter,
 } from "../../platform/fetch_with_deadline.ts";
 import { createManualClock, settle } from "../upstream/manual_clock.ts";
 
@@ -180,4 +181,15 @@ Deno.test("readBoundedBody() throws the error of onChunk, and cancels the rest",
   };
   await assertRejects(() => read(full.stream, { onChunk }), Error, "no memory");
   assertEquals(full.isCancelled(), true);
+});
+Deno.test("readRetryAfter() reads seconds and dates, and no absurd values", () => {
+  const nowMs = Date.parse("2026-01-01T00:00:00Z");
+  assertEquals(readRetryAfter("120", nowMs), 120_000);
+  assertEquals(readRetryAfter("Thu, 01 Jan 2026 00:00:30 GMT", nowMs), 30_000);
+  assertEquals(readRetryAfter("Thu, 01 Jan 2015 00:00:30 GMT", nowMs), 0);
+  assertEquals(readRetryAfter("999999999", nowMs), 3_600_000);
+  for (const text of [null, "", "soon", "-5", "1e9"]) {
+    const read = readRetryAfter(text, nowMs);
+    assert(read === null || (read >= 0 && read <= 3_600_000));
+  }
 });

@@ -32,6 +32,7 @@ const CONTENT: ClientContent = {
   unknownUsers: "allow",
   stripDomains: [],
   stripRealms: [],
+  disconnectPort: 0,
 };
 
 /** The number of replies to a request with a secret. */
@@ -69,6 +70,24 @@ Deno.test("ClientRegistry stores no secret in clear, and shows none", async () =
   assert(sealed instanceof Uint8Array);
   assert(!new TextDecoder("latin1").decode(sealed).includes(OLD));
   assert(!JSON.stringify(gateway.radius.register.list()).includes(OLD));
+});
+
+Deno.test("ClientRegistry seals the secret of Disconnect-Requests, keeps it at a change without one, and removes it with the port", async () => {
+  await using gateway = await openWholeGateway(FILE_CLIENT);
+  const { register } = gateway.radius;
+  const sealedNow = async () =>
+    (await gateway.store.get<{ disconnectSealed: Uint8Array | null }>(["client", "vpn-1"])).value
+      ?.disconnectSealed;
+  const withPort = { ...CONTENT, disconnectPort: 3799 };
+  await register.add(withPort, { secret: OLD, disconnectSecret: NEW, audit: AUDIT });
+  const sealed = await sealedNow();
+  assert(sealed instanceof Uint8Array && !new TextDecoder("latin1").decode(sealed).includes(NEW));
+  assertEquals(register.find("vpn-1")?.hasDisconnectSecret, true);
+  assert(!JSON.stringify(register.list()).includes(NEW));
+  await register.change({ ...withPort, disconnectPort: 1700 }, { version: 1, audit: AUDIT });
+  assertEquals(await sealedNow(), sealed);
+  await register.change(CONTENT, { version: 2, disconnectSecret: NEW, audit: AUDIT });
+  assertEquals([await sealedNow(), register.find("vpn-1")?.hasDisconnectSecret], [null, false]);
 });
 
 Deno.test("ClientRegistry stops serving any address after the first client is added, and serves it again after the last is removed", async () => {

@@ -29,7 +29,13 @@ const anyConversation: fc.Arbitrary<Conversation> = fc.record({
   ...{ startedMs: time, deadlineMs: time, at: step, round: fc.integer({ min: 0, max: 65_535 }) },
   ...{ updatedMs: time, firstFactorRight: fc.boolean() },
   factor: fc.option(fc.constantFrom("device", "sms", "voice", "totp", "recovery")),
-  ...{ requestId: textOrNull, pairingId: textOrNull, phone: textOrNull, newPairingId: textOrNull },
+  ...{
+    requestId: textOrNull,
+    pairingId: textOrNull,
+    phone: textOrNull,
+    newPairingId: textOrNull,
+    token: textOrNull,
+  },
   numberToMatch: textOrNull,
   passcode: fc.option(fc.record({
     factor: fc.constantFrom("sms", "voice"),
@@ -57,16 +63,19 @@ Deno.test("decodeRecord() reads every conversation that encodeConversation() wro
   }));
 });
 
-Deno.test("decodeRecord() reads a record of a version without policies, returns null for every other truncation, and ignores fields of a later version", () => {
+Deno.test("decodeRecord() reads records of versions without policies or tokens, returns null for every other truncation, and ignores fields of a later version", () => {
   const passcode = { factor: "sms", digest: "d", expiresMs: 9, number: "+15005550006" } as const;
   const moments = [{ atMs: 1, step: "menu", row: "row" }];
   const fields = { clock, passcode, numbers: ["1"], moments, stored: "journal" } as const;
-  const one = conversation("x", { ...fields, policy: "p" });
+  const one = conversation("x", { ...fields, policy: "p", token: "t" });
   const octets = encodeConversation(one).slice();
-  const earlier = octets.length - 3;
-  assertEquals(decodeRecord(octets.subarray(0, earlier), { stored: "journal" }), { ...one, policy: "" });
+  const withoutToken = octets.length - 3;
+  const withoutPolicy = withoutToken - 3;
+  const read = (end: number) => decodeRecord(octets.subarray(0, end), { stored: "journal" });
+  assertEquals(read(withoutToken), { ...one, token: null });
+  assertEquals(read(withoutPolicy), { ...one, token: null, policy: "" });
   for (let end = 0; end < octets.length; end++) {
-    if (end === earlier) continue;
+    if (end === withoutToken || end === withoutPolicy) continue;
     assertEquals(decodeRecord(octets.subarray(0, end), { stored: "journal" }), null, `${end} octets`);
   }
   const later = Uint8Array.of(...octets, 0, 3, 97, 98, 99);

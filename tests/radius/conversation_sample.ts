@@ -35,6 +35,7 @@ export function conversation(
     requestId: null,
     pairingId: null,
     phone: null,
+    token: null,
     newPairingId: null,
     numberToMatch: null,
     passcode: null,

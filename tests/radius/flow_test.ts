@@ -5,7 +5,8 @@ import { PAGES } from "../../docs/generate.ts";
 import { CONDITIONS, type FlowCondition } from "../../radius/flow/conditions.ts";
 import { MAX_VALUE_OCTETS } from "../../radius/protocol/packet.ts";
 import { EFFECTS } from "../../radius/flow/effects.ts";
-import { FLOW, type FlowRow, rowsFrom } from "../../radius/flow/flow.ts";
+import { FLOW, rowsFrom } from "../../radius/flow/flow.ts";
+import type { FlowRow } from "../../radius/flow/flow_rows.ts";
 import { FACTOR_ORDER } from "../../radius/flow/context.ts";
 import { type Prompt, PROMPTS, renderPrompt, splitReplyMessage } from "../../radius/flow/prompts.ts";
 import { type FlowPlace, isStep, PASSAGES, STEPS } from "../../radius/protocol/steps.ts";
@@ -18,6 +19,7 @@ const PROOFS = new Map<FlowCondition, readonly string[]>([
   ["passcode_matches", []],
   ["totp_matches", []],
   ["recovery_code_matches", []],
+  ["bypass_code_matches", []],
   // By an order of an administrator, and after the password.
   ["policy_bypasses", []],
   ["device_remembered", []],

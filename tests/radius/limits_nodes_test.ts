@@ -65,8 +65,10 @@ Deno.test("a report keeps the failures that another node counts meanwhile, and b
       prepareNotMeReport: createNotMeReports({
         ...{ store, log, conversations, limits: a.limits, secondFactor: silentSecondFactor },
         remembered: createLoginPolicies({ store, clock, random, vault }).remembered,
+        bypassCodes: { removeUser: () => ({ mutations: [], restore: () => undefined }) },
         target: () => "default",
         changed: () => undefined,
+        disconnects: { prepareReport: () => ({ mutations: [], done: () => undefined, count: 0 }) },
       }),
     },
     sessions: { deleteMutationsOf: () => Promise.resolve([]) },

@@ -5,10 +5,13 @@ import { createClients } from "../../radius/server/clients.ts";
 import { Limits } from "../../radius/factors/limits.ts";
 import { createLoginPolicies } from "../fakes/login_policies.ts";
 import { createLoginDryRun, type DryRunRequest } from "../../radius/conversation/login_dry_run.ts";
+import { EnrolmentMarks } from "../../radius/factors/enrolment_marks.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";
 import type { NewPairing } from "../../radius/factors/pairing.ts";
 import { PolicyEvaluator } from "../../radius/policy/evaluator.ts";
 import type { Policy } from "../../radius/policy/policy.ts";
+import { HardwareTokens } from "../../radius/tokens/hardware_tokens.ts";
+import { BypassCodeStore } from "../../radius/factors/bypass_codes.ts";
 import { RecoveryCodeStore } from "../../radius/factors/recovery_codes.ts";
 import type { DirectoryUser } from "../../radius/ports.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
@@ -145,7 +148,10 @@ for (const one of CASES) {
         ...createLoginPolicies({ store, vault, clock, random }),
         registry: { current: new PolicyEvaluator(policies) },
       },
+      enrolment: new EnrolmentMarks({ store, target: "default" }),
       limits: new Limits({ store, clock, settings: factors }),
+      hardwareTokens: new HardwareTokens({ store, vault, clock, random, target: "default" }),
+      bypassCodes: new BypassCodeStore({ store, vault, clock, random, target: "default" }),
       recoveryCodes: new RecoveryCodeStore({
         store,
         vault,

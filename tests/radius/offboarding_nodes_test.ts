@@ -6,8 +6,11 @@ import { openNode } from "../fakes/shared_store.ts";
 import { createOrderedIds } from "../../radius/conversation/conversation.ts";
 import { ConversationStore } from "../../radius/conversation/conversation_store.ts";
 import { Offboarding } from "../../radius/factors/offboarding.ts";
+import { EnrolmentMarks } from "../../radius/factors/enrolment_marks.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";
+import { BypassCodeStore } from "../../radius/factors/bypass_codes.ts";
 import { RecoveryCodeStore } from "../../radius/factors/recovery_codes.ts";
+import { HardwareTokens } from "../../radius/tokens/hardware_tokens.ts";
 import { Counters } from "../../radius/server/counters.ts";
 import { createLog } from "../../platform/log.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
@@ -30,8 +33,11 @@ async function createMember(kv: Deno.Kv, node: string, startMs: number) {
     remembered: createLoginPolicies({ store, vault, clock, random }).remembered,
     ...{ store, clock, orderedId, target: "default", logins: { conversationTtlMs: 300_000 } },
     log: createLog({ format: "json", level: "error", clock, write: () => Promise.resolve() }),
+    enrolment: new EnrolmentMarks({ store, target: "default" }),
     pairings: new Pairings(factors),
     recoveryCodes: new RecoveryCodeStore(factors),
+    hardwareTokens: new HardwareTokens(factors),
+    bypassCodes: new BypassCodeStore(factors),
     conversations: new ConversationStore({ store, clock, tokenOf, maxConversations: 10, node }),
     counters: new Counters(),
     secondFactor: silentSecondFactor,

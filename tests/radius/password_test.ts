@@ -26,8 +26,13 @@ for (
   });
 }
 
-const split = (typed: string, separator: string, firstFactor: "none" | "directory" = "directory") => {
-  const policy = { appendSeparator: separator, firstFactor };
+const split = (
+  typed: string,
+  separator: string,
+  firstFactor: "none" | "directory" = "directory",
+  { hasBypassCode = false } = {},
+) => {
+  const policy = { appendSeparator: separator, firstFactor, hasBypassCode };
   const { password, appended } = readAppended(new TextEncoder().encode(typed), policy);
   return [new TextDecoder().decode(password), appended];
 };
@@ -43,4 +48,17 @@ Deno.test("readAppended() splits only at the last separator, and only before a c
   assertEquals(split("123456", ",", "none"), ["", { kind: "code", code: "123456" }]);
   assertEquals(split("123456", ","), ["123456", null]);
   assertEquals(split("push", ",", "none"), ["push", null]);
+});
+
+Deno.test("readAppended() takes ten digits for a bypass code only if the user has one", () => {
+  const bypass = { kind: "bypass", code: "1234567890" } as const;
+  const has = { hasBypassCode: true };
+  assertEquals(split("a,12345-67890", ",", "directory", has), ["a", bypass]);
+  assertEquals(split("a, 12345 67890 ", ",", "directory", has), ["a", bypass]);
+  assertEquals(split("1234567890", ",", "none", has), ["", bypass]);
+  assertEquals(split("1234567890", ",", "directory", has), ["1234567890", null]);
+  assertEquals(split("a,123456789", ",", "directory", has), ["a,123456789", null]);
+  assertEquals(split("a,123456", ",", "directory", has), ["a", { kind: "code", code: "123456" }]);
+  assertEquals(split("a,1234567890", ","), ["a,1234567890", null]);
+  assertEquals(split("1234567890", ",", "none"), ["1234567890", null]);
 });

@@ -261,6 +261,11 @@ async function changeThings(program: ConsoleProgram): Promise<void> {
     await call("POST", "/credentials", { name, targets: ["default"], access });
   }
   await connectProviders(program, call, [nameOf(3), nameOf(4), nameOf(0)]);
+  const team = { name: "security-team", kind: "mail", addresses: ["security@example.com"] };
+  const chat = { name: "chat", kind: "webhook", url: "https://hooks.example.com/services/1" };
+  for (const receiver of [team, { ...chat, minSeverity: "critical" }]) {
+    await call("POST", "/alerts/receivers", receiver);
+  }
   await call("POST", "/tokens", { name: "nightly-backup", role: "viewer", days: 90 });
   await call("POST", "/administrators", { name: "margaret", role: "viewer" });
   for (const [version, policy] of POLICIES.entries()) {

@@ -27,7 +27,8 @@ const PATHS: Readonly<Partial<Record<RouteName, readonly string[]>>> = {
     ...["users", "secrets", "settings", "setup"].map((tab) => `/connections/${TOWN_CONNECTION}#${tab}`),
   ],
   target: ["/targets/default", "/targets/contractors"],
-  settings_topic: ["/settings/limits", "/settings/radius", "/settings/console"],
+  mail: ["/mail", "/mail#failed", "/mail#templates"],
+  settings_topic: ["/settings/mail", "/settings/limits", "/settings/radius", "/settings/console"],
   live: ["/live", "/live?approvals=open"],
   charts: ["/charts?range=24h", "/charts?range=30d"],
 };

@@ -1,37 +1,20 @@
 // Writes the screenshots of docs/images (`deno task docs --images`). The run fails if a page does not show the expected
 // texts.
 
-import { assert, assertEquals } from "@std/assert";
-import type { BrowserContextOptions, Page } from "../packages/playwright.ts";
-import { enterByLink, pairThisBrowser, startMeConsole } from "../fakes/console_me.ts";
+import type { Page } from "../packages/playwright.ts";
+import { fillMail } from "../fakes/console_mail.ts";
+import { FEATURE_ROWS, type PictureRow } from "./feature_pictures.ts";
 import { changeThings, comeAndGo, hearStranger, startWorkingDay, type WorkingDay } from "./working_day.ts";
 import { ADA, DENIED_LOGIN } from "./working_day_rows.ts";
-import { shrinkPng } from "./small_png.ts";
+import { SITE_PICTURES } from "./site_pictures.ts";
+import { takePicture } from "./take_picture.ts";
 import { eventually } from "../upstream/manual_clock.ts";
 import { closeBrowser, currentDist, enterAs, LOOKS, openTab } from "../e2e/browser.ts";
-import { phoneRequest } from "../fakes/console_phone.ts";
-import { scrollsSideways } from "../e2e/page_checks.ts";
-import type { Step } from "../e2e/pages/page_row.ts";
 import { seen, take } from "../e2e/pages/page_walk.ts";
 
 const dist = await currentDist();
-const MAX_OCTETS = 120_000;
 /** The heading of the page of {@link ADA}. */
 const ADA_SHOWN = "Ada Lovelace";
-const PHONE = { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true } as const;
-
-interface PictureRow {
-  readonly name: string;
-  readonly path: string;
-  readonly heading: string;
-  readonly steps?: readonly Step[];
-  /** The texts that the page must show. */
-  readonly shows: readonly (string | RegExp)[];
-  readonly look?: BrowserContextOptions;
-  /** Further preparations, which steps cannot express. */
-  readonly act?: (page: Page, site: WorkingDay) => Promise<void> | void;
-  readonly before?: (site: WorkingDay) => Promise<void> | void;
-}
 
 const IMPORTED = `userName,givenName,familyName,mail,title,groups
 mary.jackson,Mary,Jackson,mary.jackson@example.org,Engineer,staff|flight
@@ -165,6 +148,11 @@ const ROWS: readonly PictureRow[] = [
     act: (page) => page.getByRole("row", { name: /ldap/ }).getByRole("button", { name: /^Test/ }).click(),
     shows: ["RADIUS listener", /^1 pending write/],
   },
+  {
+    ...{ name: "mail", path: "/mail#failed", heading: "Mail" },
+    before: (site) => fillMail(site.mail, { waiting: ADA, failed: "hedy.lamarr" }),
+    shows: ["refused@example.org", "550 5.1.1 No such user"],
+  },
   { name: "access", path: "/access", heading: "Administrators", shows: ["grace", "margaret"] },
   {
     name: "settings",
@@ -174,16 +162,6 @@ const ROWS: readonly PictureRow[] = [
     shows: ["Lockout and limits"],
   },
 ];
-
-/** Takes the screenshot. It is small enough for a page of the docs, and the page fits the window. */
-async function picture(page: Page, name: string): Promise<void> {
-  await page.mouse.move(0, 0);
-  const octets = shrinkPng(await page.screenshot());
-  assert(octets.length <= MAX_OCTETS, `${name} has ${octets.length} octets`);
-  assertEquals(await scrollsSideways(page), false, name);
-  await Deno.writeFile(new URL(`../../docs/images/${name}.png`, import.meta.url), octets);
-  console.log(`docs/images/${name}.png is written`);
-}
 
 async function pictureOf(
   { name, path, heading, steps = [], shows, look, act, before }: PictureRow,
@@ -195,62 +173,16 @@ async function pictureOf(
   await take(page, steps);
   await act?.(page, site);
   for (const text of shows) await seen(page.locator("body"), text);
-  await picture(page, name);
+  await takePicture(page, name);
   await context.close();
 }
 
-/** The page of a user on a phone has a waiting login. */
-async function pictureOfAccount(): Promise<void> {
-  await using site = await startMeConsole({ dist });
-  await site.addPhone("d1");
-  await site.addApp();
-  await site.fillHistory();
-  site.waits("vpn-1");
-  const { page, context } = await openTab(PHONE);
-  await enterByLink(page, site);
-  for (const text of ["A sign-in is waiting", "Phones"]) await seen(page.locator("body"), text);
-  await page.evaluate(() => scrollTo(0, 0));
-  await picture(page, "me");
-  await context.close();
-}
-
-/** A login is approved with its number. */
-async function pictureOfApproval(): Promise<void> {
-  await using site = await startMeConsole({ dist });
-  const { page, context } = await openTab(PHONE);
-  await pairThisBrowser(page, site);
-  // Taken last, because the request expires after a minute.
-  const createdMs = Date.now() - 8000;
-  const request = {
-    ...{ requestId: "r1", userName: "ada", terminalName: "VPN", client: "vpn-1", place: "203.0.113.57" },
-    ...{ createdMs, deadlineMs: createdMs + 60_000, pairingId: "p1", requesterName: "Example VPN" },
-    ...{ asksNumber: true, state: "waiting" },
-  };
-  Object.assign(site.secondFactorAdmin, { request: (id: string) => id === "r1" ? request : null });
-  await page.goto(`${site.origin}/me/approve/r1`);
-  await page.getByRole("heading", { name: "Is this you signing in?", level: 1 }).waitFor();
-  await page.getByLabel("Number shown at your sign-in").waitFor();
-  await seen(page.locator("body"), "203.0.113.57");
-  await picture(page, "approve");
-  await context.close();
-}
-
-/** A login sends a request to the phone page. */
-async function pictureOfPhone(): Promise<void> {
-  await using site = await startMeConsole({ dist });
-  const { page, context } = await openTab(PHONE);
-  await pairThisBrowser(page, site);
-  site.phone.ask(phoneRequest("r1"));
-  await page.getByRole("form", { name: "Is this you signing in?" }).waitFor();
-  await picture(page, "phone");
-  await context.close();
-}
+/** `deno task docs --images alerts log_export`: only these. */
+const isWanted = (name: string) => Deno.args.length === 0 || Deno.args.includes(name);
 
 try {
-  for (const row of ROWS) await pictureOf(row);
-  await pictureOfAccount();
-  await pictureOfApproval();
-  await pictureOfPhone();
+  for (const row of [...ROWS, ...FEATURE_ROWS].filter(({ name }) => isWanted(name))) await pictureOf(row);
+  for (const [name, take] of Object.entries(SITE_PICTURES)) if (isWanted(name)) await take(dist);
 } finally {
   await closeBrowser();
 }

@@ -91,6 +91,12 @@ export const PEERS = {
     proofs: ["/usr/bin/chromium-headless-shell"],
     neededBy: "browser tests",
   },
+  desktopChromium: {
+    package: "chromium",
+    // The shell has no notifications.
+    proofs: ["/usr/bin/chromium"],
+    neededBy: "browser tests of notifications",
+  },
   fonts: {
     package: "fonts-dejavu-core",
     proofs: ["/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"],
@@ -114,6 +120,20 @@ export const PEERS = {
     proofs: ["/usr/bin/ldapsearch"],
     neededBy: "LDAP backend: a second opinion",
   },
+  rsyslog: {
+    package: "rsyslog",
+    proofs: ["/usr/sbin/rsyslogd"],
+    neededBy: "log export: a real syslog server",
+  },
+  rsyslogGnutls: {
+    package: "rsyslog-gnutls",
+    proofs: [
+      "/usr/lib/x86_64-linux-gnu/rsyslog/lmnsd_gtls.so",
+      "/usr/lib/aarch64-linux-gnu/rsyslog/lmnsd_gtls.so",
+    ],
+    neededBy: "log export: its TLS driver",
+  },
+  postfix: { package: "postfix", proofs: ["/usr/sbin/postfix"], neededBy: "mail: a real SMTP server" },
   pythonVenv: {
     package: "python3-venv",
     proofs: ["3.11", "3.12", "3.13", "3.14"].map((version) =>

@@ -16,6 +16,8 @@ export interface ProgramOptions {
   readonly program?: string;
   /** The most file descriptors that the process may open (hard limit); needs `prlimit` of util-linux. */
   readonly maxDescriptors?: number;
+  /** A module of the test that runs in the process before the program. */
+  readonly preload?: string;
   /** The deadline of the start; the default is 60 s. */
   readonly readyTimeoutMs?: number;
 }
@@ -149,8 +151,9 @@ async function launch(
 ): Promise<{ process: Process; told: ToldListeners }> {
   await removeIfThere(paths.ready);
   const startedMs = performance.now();
-  const { maxDescriptors } = options;
-  const run = ["run", "--quiet", "--no-prompt", ...PROGRAM_FLAGS, options.program ?? `${ROOT}main.ts`];
+  const { maxDescriptors, preload, program = `${ROOT}main.ts` } = options;
+  const before = preload === undefined ? [] : [`--preload=${preload}`];
+  const run = ["run", "--quiet", "--no-prompt", ...PROGRAM_FLAGS, ...before, program];
   // prlimit sets the limit on itself and then becomes the program, so the process id is the program's.
   const [command, args] = maxDescriptors === undefined
     ? [Deno.execPath(), run]

@@ -184,23 +184,33 @@ export class MirroredTable<Row> {
   }
 }
 
+/** What else belongs to the commit of changes of tables. */
+export interface CommitAdditions {
+  readonly also?: readonly Mutation[] | undefined;
+  readonly checks?: readonly Check[] | undefined;
+  readonly onCommitted?: ((versionstamp: string) => void) | undefined;
+}
+
 /**
  * Commits all changes or none; `false` if another writer changed a row. The memory is then up to date again.
  *
  * @param options.also is committed together with the changes, such as the audit record.
  * @param options.checks further checks.
+ * @param options.onCommitted receives the versionstamp of the commit.
  */
 export async function commitChanges(
   store: Store,
   changes: readonly TableChange[],
-  { also = [], checks = [] }: { also?: readonly Mutation[] | undefined; checks?: readonly Check[] } = {},
+  { also = [], checks = [], onCommitted }: CommitAdditions = {},
 ): Promise<boolean> {
   const outcome = await store.commit({
     checks: [...changes.flatMap(({ check }) => check ?? []), ...checks],
     mutations: [...changes.map(({ mutation }) => mutation), ...also],
   });
-  if (outcome.ok) { for (const change of changes) change.applied(outcome.versionstamp); }
-  else for (const change of changes) await change.reread();
+  if (outcome.ok) {
+    for (const change of changes) change.applied(outcome.versionstamp);
+    onCommitted?.(outcome.versionstamp);
+  } else for (const change of changes) await change.reread();
   return outcome.ok;
 }
 

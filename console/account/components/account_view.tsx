@@ -11,6 +11,8 @@ import type { AccountInfo } from "../../api/account/account_types.ts";
 import type { AccountModels } from "../account_models.ts";
 import { Alerts } from "./alerts.tsx";
 import { AuthenticatorApps } from "./authenticator_apps.tsx";
+import { OwnBypassCode } from "./bypass_code.tsx";
+import { OwnTokens } from "./hardware_tokens.tsx";
 import { type FactorProps, Heading, type PartProps, Section } from "./section.tsx";
 import { OpenLogins, RecentLogins } from "./logins.tsx";
 import { Phones } from "./phones.tsx";
@@ -88,6 +90,8 @@ function Factors(parts: PartProps) {
     <>
       {(uses("device") || devices.length > 0) && <Phones {...given} />}
       {(uses("totp") || totp.length > 0) && <AuthenticatorApps {...given} />}
+      <OwnTokens {...given} />
+      <OwnBypassCode {...given} />
       <PhoneNumbers {...given} />
       <RecoveryCodesSection {...given} />
       <PreferredFactor {...given} />
@@ -119,10 +123,10 @@ function PhoneNumbers({ models, factors: { numbers } }: FactorProps) {
 
 function PreferredFactor({ account, factors }: FactorProps) {
   const problem = useSignal<string | null>(null);
-  const { devices, totp, numbers, enabled, preference } = factors;
+  const { devices, totp, tokens = [], numbers, enabled, preference } = factors;
   const held = new Set<Factor>(numbers.map(({ kind }) => kind));
   if (devices.length > 0) held.add("device");
-  if (totp.length > 0) held.add("totp");
+  if (totp.length + tokens.length > 0) held.add("totp");
   const names = enabled.filter((factor) => held.has(factor));
   if (names.length < 2) return null;
   const choose = async (value: string) => {

@@ -9,6 +9,7 @@ import { Dialog } from "../../web/components/dialog.tsx";
 import { TextField } from "../../web/components/field.tsx";
 import { Icon } from "../../web/components/icons.tsx";
 import { InlineIcon } from "../../web/components/inline_icon.tsx";
+import { PhoneNote } from "../../web/components/phone_note.tsx";
 import { Time } from "../../web/components/time.tsx";
 import { t } from "../../web/i18n/translate.ts";
 import type { AccountDevice } from "../../api/account/account_types.ts";
@@ -130,6 +131,7 @@ function PhoneRow({ models, device, onRemove, onRename }: PhoneRowProps) {
             </>
           )}
         </span>
+        {device.phone !== undefined && <PhoneNote models={models} phone={device.phone} />}
         {device.isLast && <span class="quiet small">{t("account.last_factor")}</span>}
       </div>
       <div class="me-row-ends">

@@ -18,6 +18,7 @@ import type { AccountSession } from "./account_sessions.ts";
 import type { AccountSessionAnswer } from "./account_types.ts";
 import { type People, requireUsers } from "../deps.ts";
 import { Refusal } from "../errors.ts";
+import { tokenFactorId } from "../../../radius/tokens/token.ts";
 import { matchTotp } from "../../../radius/factors/totp.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
@@ -141,9 +142,9 @@ const DIGITS = 6;
 /** RFC 6238 §5.2: one step of clock difference each way. */
 const TOLERANCE_STEPS = 1;
 
-/** The id of the user's pairing that has this code, or `null`. The code is used up, so that it is valid once. */
+/** The id of the user's pairing or hardware token that has this code, or `null`. The code is used up, so that it is valid once. */
 export async function verifyOwnCode(
-  { people: { pairings }, secondFactorAdmin, store, clock }: AccountStepUpDeps,
+  { people: { pairings, hardwareTokens }, secondFactorAdmin, store, clock }: AccountStepUpDeps,
   { canonical, code }: { canonical: string; code: string },
 ): Promise<string | null> {
   for (const pairing of pairings.usable(canonical)) {
@@ -170,5 +171,23 @@ export async function verifyOwnCode(
     await store.reread([pairings.keyOf(pairing)]);
     return null;
   }
+  return await useOwnTokenCode({ store, hardwareTokens }, { canonical, code });
+}
+
+async function useOwnTokenCode(
+  { store, hardwareTokens }: { store: Store; hardwareTokens: People["hardwareTokens"] },
+  { canonical, code }: { canonical: string; code: string },
+): Promise<string | null> {
+  const found = hardwareTokens.findCode(canonical, code);
+  if (found === null) return null;
+  const { checks, mutations, keys, undo } = hardwareTokens.prepareUse(found.token, found.use);
+  try {
+    if ((await store.commit({ checks, mutations })).ok) return tokenFactorId(found.token.id);
+  } catch (fault) {
+    undo();
+    throw fault;
+  }
+  undo();
+  await store.reread(keys);
   return null;
 }

@@ -20,7 +20,7 @@ import {
 } from "./account_sessions.ts";
 import type { AccountLinkInfo } from "./account_types.ts";
 import type { People } from "../deps.ts";
-import { phoneToken } from "../devices/device_api.ts";
+import { phoneToken } from "../devices/phone_cookie.ts";
 import { Refusal } from "../errors.ts";
 
 export interface AccountAuthDeps {

@@ -9,6 +9,7 @@ import {
   unconfirmedFactors,
 } from "../../../radius/factors/pairing.ts";
 import { maskPhoneNumber } from "../../../platform/phone_number.ts";
+import { tokenFactorId } from "../../../radius/tokens/token.ts";
 import { TOTP_STEP_MS } from "../../../radius/factors/totp.ts";
 import type { DeviceService } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { SignInRateLimit } from "../auth/sign_in_rate_limit.ts";
@@ -16,11 +17,13 @@ import { browserLabel, EMPTY, type HttpEnv, jsonBody } from "../hono_env.ts";
 import type { AccountAuth } from "./account_auth.ts";
 import { readUserNotices, removeUserNotices } from "../notices/notices.ts";
 import { type AccountSession, usersOfPhone } from "./account_sessions.ts";
-import type { AccountFactors } from "./account_types.ts";
+import { accountTokens, createAccountTokenRoutes } from "./account_tokens.ts";
+import type { AccountDevice, AccountFactors } from "./account_types.ts";
 import type { AccountHistory } from "./account_logins.ts";
 import { type People, requireUsers } from "../deps.ts";
-import { phoneToken } from "../devices/device_api.ts";
+import { phoneToken } from "../devices/phone_cookie.ts";
 import { Refusal } from "../errors.ts";
+import { revokeBypassCode } from "../help_desk/revoke_bypass.ts";
 import { type FactorDeps, type FactorRequest, TOTP_ENROLMENT_MS } from "../users/factor_changes.ts";
 import { createUserFactorCommands, type UserFactorCommands } from "../users/user_factors.ts";
 
@@ -56,6 +59,13 @@ export function createAccountFactorRoutes(deps: AccountFactorDeps) {
       return c.json({ preference: factor });
     })
     .route("/", createTotpRoutes(access))
+    .route("/tokens", createAccountTokenRoutes(deps))
+    .delete("/bypass", async (c) => {
+      // An attacker with only the phone must not take away the user's other way to sign in.
+      const me = await access.requireAdding(c);
+      await revokeBypassCode({ ...deps, people: requireUsers(deps.people) }, access.requestOf(c, me));
+      return c.json({ revoked: true });
+    })
     .post("/recovery-codes", jsonBody(EMPTY), async (c) => {
       const me = await access.requireAdding(c);
       return c.json({ codes: await access.factors().makeRecoveryCodes(access.requestOf(c, me)) });
@@ -211,15 +221,26 @@ class OwnFactors {
   }
 }
 
-/** The usable factors of a user without `removed` and without the factors that it added. */
-function independentOf({ pairings }: People, canonical: string, removed: string): Pairing[] {
-  return pairings.usable(canonical)
+/** The usable factors of a user without `removed` and without the factors that it added. An administrator assigned each hardware token. */
+function independentOf(
+  { pairings, hardwareTokens }: People,
+  canonical: string,
+  removed: string,
+): { readonly id: string; readonly kind: Pairing["kind"] }[] {
+  const others = pairings.usable(canonical)
     .filter(({ id }) => id !== removed && !pairings.wasAddedBy(canonical, { id, by: removed }));
+  const tokens = hardwareTokens.usable(canonical);
+  return [...others, ...tokens.map(({ id }) => ({ id: tokenFactorId(id), kind: "totp" as const }))];
 }
 
 /** Whether a session by phone may not remove this factor, because no other one would be usable. */
 function isLastFactor(people: People, { via, person: { canonical } }: AccountSession, id: string): boolean {
   return via === "phone" && independentOf(people, canonical, id).length === 0;
+}
+
+function phoneOf({ phonePages }: AccountFactorDeps, pairingId: string): Pick<AccountDevice, "phone"> {
+  const phone = phonePages?.()?.facts(pairingId) ?? null;
+  return phone === null ? {} : { phone };
 }
 
 async function readFactors(deps: AccountFactorDeps, c: Context<HttpEnv>): Promise<AccountFactors> {
@@ -239,6 +260,7 @@ async function readFactors(deps: AccountFactorDeps, c: Context<HttpEnv>): Promis
       pairingId: pairing.id,
       ...(pairing.name === undefined ? {} : { name: pairing.name }),
       createdMs: pairing.createdMs,
+      ...phoneOf(deps, pairing.id),
       // A login sends a push to the phone that was paired first.
       lastUsedMs: at === 0 ? lastPushMs : null,
       isThisPhone: here.has(pairing.id),
@@ -260,8 +282,10 @@ async function readFactors(deps: AccountFactorDeps, c: Context<HttpEnv>): Promis
         createdMs: pairing.createdMs,
       }]
     ),
+    tokens: accountTokens(people, canonical),
     notices: await readUserNotices(deps.store, { userName: canonical, recordId }),
     recovery: people.recoveryCodes.status(canonical),
+    bypass: people.bypassCodes.status(canonical),
     unconfirmed: unconfirmedFactors(people, canonical),
     preference: people.pairings.preferred(canonical),
     enabled: people.factors.enabled,

@@ -230,16 +230,22 @@ async function recordReport(
   const notices = createNoticeStore({ store, ...deps });
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const report = people.prepareNotMeReport(canonical);
-    const { lockedUntilMs } = report;
+    const { lockedUntilMs, sessions: connected } = report;
     const record = auditEntry({
       actor: `user:${user}`,
       source,
       action: "user.not_me",
       object: `user:${user}`,
+      // Where the login came from. `source` is the user who reports it.
+      ...(client === "" ? {} : { client }),
+      ...(place === "" ? {} : { caller: place }),
       ...(conversationId === "" ? {} : { before: `login ${conversationId}` }),
       after: `locked until ${new Date(lockedUntilMs).toISOString()}`,
     });
-    const notice = notices.prepare({ kind: "not_me", user, source, ...login, lockedUntilMs });
+    const notice = notices.prepare({
+      ...{ kind: "not_me", user, source, ...login },
+      ...{ lockedUntilMs, sessions: connected },
+    });
     const done = await store.commit({ mutations: [...report.mutations, notice, record, ...ending] })
       .catch((fault: unknown) => {
         report.undo();

@@ -4,7 +4,7 @@ import type { Clock } from "../../../platform/runtime.ts";
 import type { Check, Mutation, Store } from "../../../platform/store.ts";
 import { type UserNotice, userNoticePrefix } from "../../../platform/user_record.ts";
 import { NO_CHANGE, type PrepareRename, type Rename } from "../../../platform/write_batch.ts";
-import type { Notice } from "../notices/notices.ts";
+import { CALLER_NOTICE, type Notice } from "../notices/notices.ts";
 import type { AccountLink } from "./account_auth.ts";
 import { accountSessionKeys, type AccountSessionRecord } from "./account_sessions.ts";
 
@@ -33,7 +33,7 @@ export function createAccountRenames(deps: AccountRenameDeps): PrepareRename {
       moveSessions(deps, rename),
       moveLink(deps, rename),
       moveUserNotices(deps, rename),
-      moveNotice(deps, rename),
+      moveNotices(deps, rename),
     ]);
     return {
       ...NO_CHANGE,
@@ -105,17 +105,18 @@ async function moveUserNotices({ store, clock }: AccountRenameDeps, { from, to }
   return { checks: [], mutations };
 }
 
-async function moveNotice({ store, clock }: AccountRenameDeps, { from, to, name }: Rename): Promise<Moved> {
-  const { key, value } = await store.get<Notice>(["console_notice", from]);
-  if (value === null) return { checks: [], mutations: [] };
-  const expireInMs = Math.max(1, value.atMs + 90 * DAY_MS - clock.nowMs());
-  const moved = { ...value, user: name } satisfies Notice;
-  return {
-    checks: [],
-    mutations: [{ type: "delete", key }, {
-      ...{ type: "set", key: ["console_notice", to] },
-      value: moved,
-      expireInMs,
-    }],
-  };
+/** The reports about a login and about a caller. */
+async function moveNotices({ store, clock }: AccountRenameDeps, { from, to, name }: Rename): Promise<Moved> {
+  const mutations: Mutation[] = [];
+  for (const about of [[], [CALLER_NOTICE]]) {
+    const { key, value } = await store.get<Notice>(["console_notice", from, ...about]);
+    if (value === null) continue;
+    const expireInMs = Math.max(1, value.atMs + 90 * DAY_MS - clock.nowMs());
+    const moved = { ...value, user: name } satisfies Notice;
+    mutations.push(
+      { type: "delete", key },
+      { type: "set", key: ["console_notice", to, ...about], value: moved, expireInMs },
+    );
+  }
+  return { checks: [], mutations };
 }

@@ -1,5 +1,7 @@
 // Types of the account API, shared with the pages. Times are the server's, in milliseconds since the epoch.
 
+import type { BypassCodeView } from "../help_desk/help_desk_types.ts";
+import type { PairedPhoneFacts } from "../../../upstream/embedded/push/phone_pages.ts";
 import type { Factor, UsedFactor } from "../../../radius/flow/context.ts";
 import type { UnconfirmedFactor } from "../../../radius/factors/pairing.ts";
 import type { UserNotice } from "../../../platform/user_record.ts";
@@ -38,6 +40,8 @@ export interface AccountDevice {
   readonly name?: string;
   readonly createdMs: number;
   readonly lastUsedMs: number | null;
+  /** Of a phone of the embedded service. */
+  readonly phone?: PairedPhoneFacts;
   /** It is the phone that sends the request. */
   readonly isThisPhone: boolean;
   /** This session may not remove it: no other factor would be usable. */
@@ -52,6 +56,19 @@ export interface AccountTotp {
   readonly isLast: boolean;
 }
 
+/** A hardware token that an administrator assigned. */
+export interface AccountToken {
+  /** Identifies the token in addresses. */
+  readonly id: string;
+  readonly serial: string;
+  readonly kind: "hotp" | "totp";
+  readonly digits: number;
+  readonly assignedMs: number | null;
+  readonly usedMs: number | null;
+  /** Whether its codes are accepted: it is enabled, and not expired. */
+  readonly isUsable: boolean;
+}
+
 export interface AccountNumber {
   readonly pairingId: string;
   readonly kind: "sms" | "voice";
@@ -64,10 +81,14 @@ export interface AccountFactors {
   readonly nowMs: number;
   readonly devices: readonly AccountDevice[];
   readonly totp: readonly AccountTotp[];
+  /** Read only, besides resynchronization: an administrator manages them. */
+  readonly tokens?: readonly AccountToken[];
   /** Read only: an administrator manages them. */
   readonly numbers: readonly AccountNumber[];
   /** Unconfirmed notices about added factors, newest first. */
   readonly notices?: readonly UserNotice[];
+  /** The bypass code that the help desk issued, without the code. */
+  readonly bypass?: BypassCodeView | null;
   readonly recovery: { readonly left: number; readonly createdMs: number | null };
   /** Added by a phone that was revoked; not used for a login until the user or an administrator confirms it. */
   readonly unconfirmed?: readonly UnconfirmedFactor[];

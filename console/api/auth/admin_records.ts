@@ -6,13 +6,23 @@ import type { Store } from "../../../platform/store.ts";
 import type { Vault } from "../../../platform/vault.ts";
 import type { PasswordHash } from "../../../platform/password_hasher.ts";
 
-/** From least to most; a role includes the permissions of those before it. */
-export const ROLES = ["viewer", "operator", "user_manager", "owner"] as const;
+/**
+ * From least to most. A role includes the permissions of those before it, with one exception: an operator does not have the permissions of the
+ * help desk, and the help desk does not have those of an operator.
+ */
+export const ROLES = ["viewer", "help_desk", "operator", "user_manager", "owner"] as const;
 export type Role = typeof ROLES[number];
 
 /** Whether `role` includes the permissions of `needs`. */
 export function isAllowed(role: Role, needs: Role): boolean {
+  if (role === "operator" && needs === "help_desk") return false;
   return ROLES.indexOf(role) >= ROLES.indexOf(needs);
+}
+
+/** The permissions that both roles have, as a role. */
+export function commonRole(one: Role, other: Role): Role {
+  if (isAllowed(one, other)) return other;
+  return isAllowed(other, one) ? one : "viewer";
 }
 
 /** An administrator. Their sessions end if `credential` changes: with the role, and with each reset of the sign-in methods. */

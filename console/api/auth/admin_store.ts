@@ -83,6 +83,13 @@ export class AdminStore {
     }
   }
 
+  /** The names of the administrators who are not disabled. */
+  async activeNames(): Promise<readonly string[]> {
+    const { store, configAdmins } = this.#deps;
+    const stored = (await listAdminRecords(store)).filter(({ disabled }) => disabled === undefined);
+    return [...configAdmins, ...stored].map(({ name }) => name);
+  }
+
   /** Whether an owner can sign in. If not, the console asks for the set-up link. */
   async hasOwner(): Promise<boolean> {
     const { store, configAdmins } = this.#deps;

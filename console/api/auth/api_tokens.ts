@@ -11,7 +11,7 @@ import type { Vault } from "../../../platform/vault.ts";
 import type { TokenRow } from "../api_types.ts";
 import { Refusal } from "../errors.ts";
 import { callerOf, type HttpEnv, jsonBody } from "../hono_env.ts";
-import { isAllowed, isRoleConfirmed, type Role, ROLES, type Session } from "./admin_records.ts";
+import { commonRole, isRoleConfirmed, type Role, ROLES, type Session } from "./admin_records.ts";
 import type { AdminStore } from "./admin_store.ts";
 import { may } from "./permissions.ts";
 
@@ -116,7 +116,7 @@ export class ApiTokens {
       admin: {
         id,
         name: `token:${record.name}`,
-        role: isAllowed(maker.role, record.role) ? record.role : maker.role,
+        role: commonRole(maker.role, record.role),
         credential: "",
         origin: "console",
       },

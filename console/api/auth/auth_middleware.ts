@@ -3,8 +3,8 @@
 
 import type { Context, MiddlewareHandler } from "hono";
 import type { Clock } from "../../../platform/runtime.ts";
-import { isAllowed, type Session } from "./admin_records.ts";
-import { type Permission, RECENT_FACTOR_MS, requiredPermission } from "./permissions.ts";
+import type { Session } from "./admin_records.ts";
+import { isPermitted, type Permission, RECENT_FACTOR_MS, requiredPermission } from "./permissions.ts";
 import type { ApiTokens } from "./api_tokens.ts";
 import { type HttpEnv, requireSameOrigin } from "../hono_env.ts";
 import { Refusal } from "../errors.ts";
@@ -37,8 +37,11 @@ export function createAuthMiddleware(deps: AuthDeps): MiddlewareHandler<HttpEnv>
     const { needs } = permission;
     if (needs !== "anyone") {
       const { session, again, requireRecentFactor } = await authenticate(c, permission, deps);
-      if (!isAllowed(session.admin.role, needs)) throw new Refusal("role");
-      c.set("isStillAllowed", () => again().then(({ admin }) => isAllowed(admin.role, needs), whenRefused));
+      if (!isPermitted(session.admin.role, permission)) throw new Refusal("role");
+      c.set(
+        "isStillAllowed",
+        () => again().then(({ admin }) => isPermitted(admin.role, permission), whenRefused),
+      );
       c.set("requireRecentFactor", requireRecentFactor);
       if (permission.recentFactor) requireRecentFactor();
       c.set("session", session);

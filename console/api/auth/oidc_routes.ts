@@ -197,6 +197,7 @@ export function roleOfClaims(claims: OidcClaims, settings: OidcSettings): Role |
     owner: settings.owners,
     user_manager: settings.userManagers,
     operator: settings.operators,
+    help_desk: settings.helpDesk,
     viewer: settings.viewers,
   };
   return ROLES.toReversed().find((role) => wanted[role].some((value) => values.has(value))) ?? null;

@@ -5,12 +5,14 @@ import type { Context, Hono, MiddlewareHandler } from "hono";
 import { matchedRoutes } from "hono/route";
 import { METHOD_NAME_ALL } from "hono/router";
 import type { HttpEnv } from "../hono_env.ts";
-import type { Role } from "./admin_records.ts";
+import { isAllowed, type Role } from "./admin_records.ts";
 
 /** What a route requires of its caller. */
 export interface Permission {
   /** The least role, or `anyone` if the caller need not be signed in. */
   readonly needs: Role | "anyone";
+  /** Whether the help desk may also use the route. Its role does not include `needs`. */
+  readonly helpDesk: boolean;
   /** Whether the request extends the session. Requests that a page sends by itself do not. */
   readonly countsAsUse: boolean;
   /** Requires a factor from the last {@link RECENT_FACTOR_MS}; API tokens are refused. */
@@ -28,11 +30,22 @@ const DECLARED = new WeakMap<object, Permission>();
 /** Declares the permission of a route. It must be the route's first handler; `createAuthMiddleware` enforces it. */
 export function may(
   needs: Permission["needs"],
-  { countsAsUse = true, recentFactor = false, browserOnly = false }: Partial<Omit<Permission, "needs">> = {},
+  { helpDesk = false, countsAsUse = true, recentFactor = false, browserOnly = false }: Partial<
+    Omit<Permission, "needs">
+  > = {},
 ): MiddlewareHandler<HttpEnv> {
   const declaration: MiddlewareHandler<HttpEnv> = (_c, next) => next();
-  DECLARED.set(declaration, { needs, countsAsUse, recentFactor, browserOnly });
+  DECLARED.set(declaration, { needs, helpDesk, countsAsUse, recentFactor, browserOnly });
   return declaration;
+}
+
+/** Whether an administrator with this role may use a route. */
+export function isPermitted(
+  role: Role,
+  { needs, helpDesk }: Pick<Permission, "needs" | "helpDesk">,
+): boolean {
+  if (needs === "anyone" || (helpDesk && isAllowed(role, "help_desk"))) return true;
+  return isAllowed(role, needs);
 }
 
 /** The permission of the route that will handle the request; `null` if there is no route, or it declares none. */

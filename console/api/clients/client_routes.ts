@@ -76,11 +76,11 @@ export function createClientRoutes(deps: ClientRouteDeps) {
     .post("/", may("owner", { recentFactor: true }), jsonBody(NEW_CLIENT), async (c) => {
       const { secret: given, ...rest } = c.req.valid("json");
       const { register, clientDiscovery } = requireGateway(connect);
-      const { content, serverSecret } = toClientContent(requireGateway(connect), rest);
+      const { content, secrets } = toClientContent(requireGateway(connect), rest);
       const { secret, made } = secretOf(deps, given);
-      const values = clientAuditValues(content, { hasNewServerSecret: serverSecret !== undefined });
+      const values = clientAuditValues(content, secrets);
       const event = { action: "client.create" as const, after: { ...values, secret: CHANGED } };
-      const options = { secret, serverSecret, audit: audit(c, content.name, event) };
+      const options = { secret, ...secrets, audit: audit(c, content.name, event) };
       const client = clientOf(await register.add(content, options));
       for (const address of content.address) clientDiscovery.forget(address);
       return c.json({ client, secret: made });
@@ -101,15 +101,15 @@ function createOneClientRoutes(deps: ClientRouteDeps) {
       const { version, ...rest } = c.req.valid("json");
       const { register } = requireGateway(connect);
       const name = c.req.param("id");
-      const { content, serverSecret } = toClientContent(requireGateway(connect), { ...rest, name });
+      const { content, secrets } = toClientContent(requireGateway(connect), { ...rest, name });
       const before = register.find(content.name);
       if (before === null) throw new Refusal("unknown_client");
       const event = {
         action: "client.change" as const,
         before: clientAuditValues(before),
-        after: clientAuditValues(content, { hasNewServerSecret: serverSecret !== undefined }),
+        after: clientAuditValues(content, secrets),
       };
-      const options = { version, serverSecret, audit: audit(c, name, event) };
+      const options = { version, ...secrets, audit: audit(c, name, event) };
       const changed = {
         object: `client:${name}`,
         changes: "client",

@@ -8,6 +8,7 @@ import {
   type ConsoleSetting,
   type ConsoleValue,
   type OptionalSetting,
+  type SecretSetting,
   type ServerPart,
   type ServerSetting,
   settingsObject,
@@ -31,8 +32,9 @@ type JsonOf<Value> = Value extends SocketAddress ? string
   : Value extends readonly string[] ? string[]
   : Value;
 type SchemaOf<K extends ConsoleSetting> = v.GenericSchema<JsonOf<ConsoleValue<K>>>;
-type EntryOf<K extends ConsoleSetting> = K extends OptionalSetting
-  ? v.OptionalSchema<SchemaOf<K>, v.InferOutput<SchemaOf<K>>>
+type EntryOf<K extends ConsoleSetting> = K extends OptionalSetting & SecretSetting
+  ? v.OptionalSchema<SchemaOf<K>, undefined>
+  : K extends OptionalSetting ? v.OptionalSchema<SchemaOf<K>, v.InferOutput<SchemaOf<K>>>
   : SchemaOf<K>;
 
 /** By type. Limits of the row that depend on the setting are `min` and `max`. */
@@ -41,6 +43,7 @@ const SCHEMAS: Readonly<Record<string, (limits: { min: number; max: number }) =>
   domains: () => AFFIXES,
   milliseconds: ({ min, max }) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max)),
   peer: () => trimmed(260),
+  port: ({ min, max }) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max)),
   ranges: () => v.pipe(v.array(trimmed(64)), v.minLength(1), v.maxLength(64)),
   realms: () => AFFIXES,
   /** The secret of another organisation's server can be short. */
@@ -55,6 +58,8 @@ function entryOf(name: ConsoleSetting): v.GenericSchema {
     row;
   const schema = type === "choice" ? v.picklist(choices ?? []) : SCHEMAS[type]?.({ min, max });
   if (schema === undefined) throw new Error(`Cannot use "${name}" in the API: its type has no schema`);
+  // Without a secret, the stored one stays.
+  if (isOptional && type === "secret") return v.optional(schema);
   return isOptional ? v.optional(schema, row.default) : schema;
 }
 

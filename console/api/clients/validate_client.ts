@@ -7,8 +7,10 @@ import {
   type ClientContent,
   clientSetting,
   CONSOLE_SETTINGS,
+  type ConsoleSetting,
   CONTENT_SETTINGS,
   isSettingUsed,
+  type SecretSetting,
   settingOf,
 } from "../../../platform/client_values.ts";
 import { isAppendSeparator, isDomainOrRealm } from "../../../radius/protocol/login_input.ts";
@@ -29,6 +31,27 @@ export function ldapBackends({ config }: Pick<Connect, "config">): readonly stri
 export function toClientContent(
   connect: Connect,
   given: Given,
+): ValidClient {
+  const { disconnectSecret, ...rest } = given;
+  const { content, serverSecret } = toContent(connect, rest);
+  return {
+    content,
+    secrets: { serverSecret, disconnectSecret: rest.disconnectPort === 0 ? undefined : disconnectSecret },
+  };
+}
+
+/** Checked settings of a client, and its new secrets. */
+export interface ValidClient {
+  readonly content: ClientContent;
+  readonly secrets: {
+    readonly serverSecret: string | undefined;
+    readonly disconnectSecret: string | undefined;
+  };
+}
+
+function toContent(
+  connect: Connect,
+  given: Omit<Given, "disconnectSecret">,
 ): { content: ClientContent; serverSecret: string | undefined } {
   const { firstFactor, firstFactorServer: server } = given;
   const firstFactorBackend = firstFactor === "ldap" ? given.firstFactorBackend : "";
@@ -64,7 +87,7 @@ function rangesOf({ canonicalRange }: Connect, given: readonly string[]): string
   return [...new Set(ranges)];
 }
 
-function refuseBadNameParts(given: Given): void {
+function refuseBadNameParts(given: object): void {
   for (const name of CONTENT_SETTINGS) {
     const { type } = clientSetting(name);
     const value = settingOf(given, name);
@@ -109,12 +132,18 @@ export const CHANGED = "changed";
 /** The values of a client for the audit log, without secrets. */
 export function clientAuditValues(
   content: Omit<ClientContent, "name">,
-  { hasNewServerSecret = false }: { hasNewServerSecret?: boolean } = {},
+  { serverSecret, disconnectSecret }: Partial<ValidClient["secrets"]> = {},
 ): AuditValues {
+  const isNew = {
+    "firstFactorServer.secret": serverSecret !== undefined,
+    disconnectSecret: disconnectSecret !== undefined,
+  };
   const values: Record<string, unknown> = {};
   for (const name of CONSOLE_SETTINGS) {
     const { type, console: { auditName = name } = {} } = clientSetting(name);
-    const value = type === "secret" ? (hasNewServerSecret ? CHANGED : undefined) : settingOf(content, name);
+    const value = type === "secret"
+      ? (isNew[name as SecretSetting & ConsoleSetting] ? CHANGED : undefined)
+      : settingOf(content, name);
     if (value === undefined || !isSettingUsed(name, (of) => settingOf(content, of))) continue;
     values[auditName] = auditValue(type, value);
   }

@@ -219,6 +219,7 @@ function viewOf(id: string, login: LoginRecord): ConversationView {
     passwordRight: login.passwordRight,
     ...(login.target === undefined ? {} : { target: login.target }),
     ...(login.phone === undefined ? {} : { phone: login.phone }),
+    ...(login.token === undefined ? {} : { token: login.token }),
     ...(login.policy === undefined ? {} : { policy: login.policy }),
   };
 }

@@ -4,35 +4,45 @@
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { parseDeviceLabel } from "../../../platform/device_label.ts";
-import type { Clock } from "../../../platform/runtime.ts";
+import { type Clock, toBase64Url } from "../../../platform/runtime.ts";
+import type { Mutation } from "../../../platform/store.ts";
 import type { UserNotice } from "../../../platform/user_record.ts";
+import type { PhonePages } from "../../../upstream/embedded/push/phone_pages.ts";
 import { sourceKey } from "../../../platform/addresses.ts";
 import type {
   DeviceService,
+  PersonDecision,
   PhoneOrigin,
+  PhoneRequest,
   PhoneResult,
   PhoneView,
 } from "../../../upstream/embedded/second_factor/interfaces.ts";
-import {
-  browserLabel,
-  cookieName,
-  cookieOptions,
-  EMPTY,
-  type HttpEnv,
-  jsonBody,
-  sameOrigin,
-} from "../hono_env.ts";
+import { browserLabel, EMPTY, type HttpEnv, jsonBody, sameOrigin } from "../hono_env.ts";
 import { eventChunk, type EventSink, type EventStreams } from "../conversations/event_stream.ts";
+import type { InvitedApp } from "../enrolment/invited_app.ts";
+import { createInvitedAppRoutes } from "../enrolment/invited_app_routes.ts";
 import { Refusal } from "../errors.ts";
-import { deleteCookie, getCookie, setCookie } from "hono/cookie";
+import { deletePhoneToken, phoneToken, requirePhoneToken, setPhoneToken } from "./phone_cookie.ts";
+import type { PhoneNames } from "./phone_names.ts";
+import { createPushApi, noteUses } from "./push_api.ts";
 
 export interface DeviceApiDeps {
   readonly phone: () => DeviceService | null;
+  /** `null`: no push messages. */
+  readonly pages: () => PhonePages | null;
   readonly streams: EventStreams;
   /** A small pool for phones without a pairing, because anyone can get such a token. */
   readonly unpairedStreams: EventStreams;
   readonly clock: Clock;
+  /** The names of phones; absent without a directory. */
+  readonly names?: PhoneNames | undefined;
+  /** The holder of an invitation can use an authenticator app instead of a phone. */
+  readonly invitedApp: InvitedApp;
   /** Unconfirmed notices of the users of a phone; absent without a directory. */
+  /** What belongs to the commit if a user says that they did not call the help desk. */
+  readonly callerReport?:
+    | ((origin: PhoneOrigin) => (request: PhoneRequest) => readonly Mutation[])
+    | undefined;
   readonly notices?: ((view: PhoneView | null) => Promise<readonly PhoneNotice[]>) | undefined;
 }
 
@@ -48,56 +58,43 @@ const INVITATION = v.strictObject({ invitation: secretText });
 const phoneName = v.optional(v.pipe(v.string(), v.maxLength(1024)), "");
 const ACCEPTANCE = v.strictObject({ invitation: secretText, name: phoneName });
 const APPROVAL = v.strictObject({ approve: v.boolean(), name: phoneName });
+const NAME = v.strictObject({ name: v.pipe(v.string(), v.maxLength(1024)) });
 const DECISION = v.strictObject({
   approve: v.boolean(),
   number: v.nullable(v.pipe(v.string(), v.maxLength(8))),
+  /** The answer to the help desk: the user did not call. */
+  notMe: v.optional(v.boolean(), false),
+  /** This phone had shown a notification of the request. */
+  isNotified: v.optional(v.boolean(), false),
 });
 
 export function createDeviceApi(deps: DeviceApiDeps) {
   const { phone, streams, unpairedStreams, clock } = deps;
-  const service = (): DeviceService => {
-    const current = phone();
-    if (current === null) throw new Refusal("no_phone_page");
-    return current;
-  };
+  const service = () => requireDeviceService(phone());
+  const viewOf = async (c: Context<HttpEnv>): Promise<PhoneView | null> =>
+    phoneToken(c) === "" ? null : await service().view(phoneToken(c));
   return new Hono<HttpEnv>()
-    .use(sameOrigin)
+    .use(sameOrigin, noteUses(deps))
+    .route("/push", createPushApi(deps))
+    .route("/invitation", createInvitationApi(deps, service))
     .get("/view", async (c) => {
-      const token = phoneToken(c);
-      const view: PhoneView | null = token === "" ? null : await service().view(token);
+      const view = withNames(await viewOf(c), deps.names);
+      // Browsers limit the lifetime of cookies. A phone that is in use stays paired.
+      if (view !== null && view.pairings.length > 0) setPhoneToken(c, phoneToken(c));
       const notices = await deps.notices?.(view) ?? [];
       return c.json({ available: phone() !== null, nowMs: clock.nowMs(), view, notices });
     })
     .get("/stream", async (c) => {
       const token = phoneToken(c);
-      const view = token === "" ? null : await service().view(token);
+      const view = await viewOf(c);
       if (view === null) throw new Refusal("unknown_token");
       if (c.req.method === "HEAD") return c.body(null);
       const isPaired = view.pairings.length > 0;
       return (isPaired ? streams : unpairedStreams).open({
         owner: isPaired ? token : sourceKey(c.env.remoteAddress),
-        start: (sink) => followPhone(token, { phone: service(), clock, sink }),
+        start: (sink) => followPhone(token, { phone: service(), names: deps.names, clock, sink }),
         isStillAllowed: async () => await service().view(token) !== null,
       });
-    })
-    .post("/invitation/look", jsonBody(INVITATION), async (c) => {
-      const seen = await service().viewInvitation(c.req.valid("json").invitation, c.env.remoteAddress);
-      if (!seen.ok) throw new Refusal(seen.reason);
-      const { userName, requesterName, deadlineMs } = seen;
-      return c.json({ userName, requesterName, deadlineMs, nowMs: clock.nowMs() });
-    })
-    .post("/invitation/accept", jsonBody(ACCEPTANCE), async (c) => {
-      const held = phoneToken(c);
-      const { invitation, name } = c.req.valid("json");
-      const { token, pairingId } = valueOf(
-        await service().acceptInvitation(invitation, {
-          token: held === "" ? null : held,
-          name: nameOf(name),
-          ...originOf(c),
-        }),
-      );
-      setPhoneToken(c, token);
-      return c.json({ pairingId });
     })
     .post("/phrase", jsonBody(EMPTY), async (c) => {
       const held = phoneToken(c);
@@ -126,11 +123,70 @@ export function createDeviceApi(deps: DeviceApiDeps) {
       const passcode = valueOf(await service().passcode(requirePhoneToken(c), c.req.param("id")));
       return c.json({ ...passcode, nowMs: clock.nowMs() });
     })
+    .post("/pairings/:id/passcode-seed", jsonBody(EMPTY), async (c) => {
+      const { seed, ...parameters } = valueOf(
+        await service().issuePasscodeSeed(requirePhoneToken(c), c.req.param("id"), originOf(c)),
+      );
+      return c.json({ seed: toBase64Url(seed), ...parameters });
+    })
+    .post("/name", jsonBody(NAME), async (c) => {
+      const name = nameOf(c.req.valid("json").name);
+      const view = await service().view(requirePhoneToken(c));
+      if (view === null) throw new Refusal("unknown_token");
+      if (name === null) throw new Refusal("bad_phone_name");
+      if (await deps.pages()?.mayRename(requirePhoneToken(c)) === false) throw new Refusal("too_many_tries");
+      for (const { pairingId } of view.pairings) {
+        await deps.names?.rename(pairingId, { name, ...originOf(c) });
+      }
+      return c.json({ name });
+    })
     .post("/requests/:id", jsonBody(DECISION), async (c) => {
-      const { approve, number } = c.req.valid("json");
-      const decision = approve ? { approve, number } as const : { approve } as const;
-      valueOf(await service().decide(requirePhoneToken(c), c.req.param("id"), decision));
+      const { approve, number, notMe, isNotified } = c.req.valid("json");
+      const decision: PersonDecision = approve ? { approve, number } : { approve, notMe };
+      const options = { isNotified, also: notMe ? deps.callerReport?.(originOf(c)) : undefined };
+      valueOf(await service().decide(requirePhoneToken(c), c.req.param("id"), decision, options));
       return c.json({ done: true });
+    });
+}
+
+/** @throws Refusal `no_phone_page` with an external service. */
+function requireDeviceService(service: DeviceService | null): DeviceService {
+  if (service === null) throw new Refusal("no_phone_page");
+  return service;
+}
+
+/** The view with the names of the phone, which also the account page and administrators change. */
+function withNames(view: PhoneView | null, names: PhoneNames | undefined): PhoneView | null {
+  if (view === null || names === undefined) return view;
+  const pairings = view.pairings.map((pairing) => {
+    const name = names.nameOf(pairing.pairingId);
+    return name === null ? pairing : { ...pairing, name };
+  });
+  return { ...view, pairings };
+}
+
+function createInvitationApi({ clock, invitedApp }: DeviceApiDeps, service: () => DeviceService) {
+  return new Hono<HttpEnv>()
+    .post("/look", jsonBody(INVITATION), async (c) => {
+      const seen = await service().viewInvitation(c.req.valid("json").invitation, c.env.remoteAddress);
+      if (!seen.ok) throw new Refusal(seen.reason);
+      const { userName, requesterName, deadlineMs } = seen;
+      const offersApp = invitedApp.isOffered();
+      return c.json({ userName, requesterName, deadlineMs, offersApp, nowMs: clock.nowMs() });
+    })
+    .route("/app", createInvitedAppRoutes(invitedApp))
+    .post("/accept", jsonBody(ACCEPTANCE), async (c) => {
+      const held = phoneToken(c);
+      const { invitation, name } = c.req.valid("json");
+      const { token, pairingId } = valueOf(
+        await service().acceptInvitation(invitation, {
+          token: held === "" ? null : held,
+          name: nameOf(name),
+          ...originOf(c),
+        }),
+      );
+      setPhoneToken(c, token);
+      return c.json({ pairingId });
     });
 }
 
@@ -153,13 +209,18 @@ function valueOf<T>(result: PhoneResult<T>): T {
 /** Sends the view now and after each change; changes that come together are one message. */
 function followPhone(
   token: string,
-  { phone, clock, sink }: { phone: DeviceService; clock: Clock; sink: EventSink },
+  { phone, names, clock, sink }: {
+    phone: DeviceService;
+    names: PhoneNames | undefined;
+    clock: Clock;
+    sink: EventSink;
+  },
 ): () => void {
   let stopped = false;
   let waiting = false;
   const send = async (): Promise<void> => {
     waiting = false;
-    const view = await phone.view(token).catch(() => null);
+    const view = await phone.view(token).then((found) => withNames(found, names)).catch(() => null);
     if (!stopped) sink.send(eventChunk("view", JSON.stringify({ nowMs: clock.nowMs(), view })));
   };
   const stopWatching = phone.watch(token, () => {
@@ -172,29 +233,4 @@ function followPhone(
     stopped = true;
     stopWatching();
   };
-}
-
-const COOKIE = "countersign-phone";
-const ONE_YEAR_S = 365 * 24 * 60 * 60;
-const MAX_TOKEN_CHARACTERS = 128;
-
-/** The token, or "". */
-export function phoneToken(c: Context<HttpEnv>): string {
-  const token = getCookie(c, cookieName(c, COOKIE)) ?? "";
-  return token.length <= MAX_TOKEN_CHARACTERS ? token : "";
-}
-
-/** @throws Refusal `unknown_token` without one. */
-export function requirePhoneToken(c: Context<HttpEnv>): string {
-  const token = phoneToken(c);
-  if (token === "") throw new Refusal("unknown_token");
-  return token;
-}
-
-export function setPhoneToken(c: Context<HttpEnv>, token: string): void {
-  setCookie(c, cookieName(c, COOKIE), token, cookieOptions(c, { maxAgeS: ONE_YEAR_S }));
-}
-
-export function deletePhoneToken(c: Context<HttpEnv>): void {
-  deleteCookie(c, cookieName(c, COOKIE), cookieOptions(c));
 }

@@ -22,6 +22,7 @@ import {
 import { may } from "../auth/permissions.ts";
 import { type People, requireUsers } from "../deps.ts";
 import { Refusal } from "../errors.ts";
+import { testResult } from "./push_api.ts";
 import { createUserFactorCommands } from "../users/user_factors.ts";
 import type { FactorDeps } from "../users/factor_changes.ts";
 
@@ -61,6 +62,7 @@ export function createDeviceRoutes(deps: DeviceRouteDeps) {
         createdMs: pairing.createdMs,
         phone: pairing.kind === "device" ? pairing.name ?? pairing.id : null,
         totpLength: pairing.kind === "device" ? pairing.totpLength : null,
+        device: deps.phonePages?.()?.facts(pairing.id) ?? null,
         number: "number" in pairing ? maskPhoneNumber(pairing.number) : null,
         usedMs: usedOf(pairing, used),
         unusedSinceMs: pairing.createdMs >= sinceMs ? null : sinceMs,
@@ -70,6 +72,10 @@ export function createDeviceRoutes(deps: DeviceRouteDeps) {
     .get("/:id", may("viewer"), (c) => {
       const { shownUser } = pairingById(requireUsers(deps.people), c.req.param("id"));
       return c.json({ user: shownUser });
+    })
+    .post("/:id/test-push", may("operator"), jsonBody(EMPTY), async (c) => {
+      const result = await deps.phonePages?.()?.test(c.req.param("id"), callerOf(c).actor);
+      return c.json(testResult(result ?? { ok: false, fault: "push_off" }));
     })
     .post("/revoke", may("user_manager", { recentFactor: true }), jsonBody(REVOCATION), async (c) => {
       const people = requireUsers(deps.people);

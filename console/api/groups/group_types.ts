@@ -1,5 +1,6 @@
 // Types of the group and device API, shared with the pages.
 
+import type { PairedPhoneFacts } from "../../../upstream/embedded/push/phone_pages.ts";
 import type { Factor } from "../../../radius/flow/context.ts";
 import type { Receipt } from "../../../scim/ports.ts";
 import type { BackendState } from "../../../scim/schema/resource.ts";
@@ -90,6 +91,8 @@ export interface DeviceRow {
   readonly phone: string | null;
   /** Digits of a phone's passcodes, 0 for none; `null`: not a phone. */
   readonly totpLength: number | null;
+  /** `null`: not a phone of the embedded service. */
+  readonly device: PairedPhoneFacts | null;
   /** Masked; only numbers have one. */
   readonly number: string | null;
   /** The last accepted login with this factor; `null`: none in the stored logins. */

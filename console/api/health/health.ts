@@ -2,14 +2,21 @@
 
 import { X509Certificate } from "node:crypto";
 import { type Clock, withTimeout } from "../../../platform/runtime.ts";
-import type { LimitAlarm } from "../../../radius/factors/hourly_limits.ts";
+import type { AlertService } from "../../../platform/alerts/alerts.ts";
+import type { LogExport } from "../../../platform/log_export/log_export.ts";
+import type { MailService } from "../../../platform/mail/mail_service.ts";
+import { mailPart } from "./mail_part.ts";
 import type { Store } from "../../../platform/store.ts";
 import { type Connect, type People, requireGateway } from "../deps.ts";
 import type { HealthPart, HealthReport } from "../targets/target_types.ts";
 import { isBackendFailing } from "../targets/sync_problems.ts";
 import { targetSummary } from "../targets/target_routes.ts";
 import { nodeParts } from "../nodes/node_parts.ts";
+import { alertParts } from "../alerts/alert_parts.ts";
+import { logExportParts } from "../log_export/log_export_parts.ts";
 import type { NodeRouteDeps } from "../nodes/node_routes.ts";
+import { hourlyCounts } from "./hourly_counts.ts";
+import { pushParts } from "./push_parts.ts";
 import { Hono } from "hono";
 import * as v from "valibot";
 import { type HttpEnv, jsonBody } from "../hono_env.ts";
@@ -19,8 +26,12 @@ import { Refusal } from "../errors.ts";
 export interface HealthDeps extends Pick<NodeRouteDeps, "cluster"> {
   readonly store: Store;
   readonly clock: Clock;
+  readonly mail?: MailService;
   /** Absent where the console runs without a directory. */
   readonly people?: Pick<People, "limits" | "factors"> | undefined;
+  /** Absent where the console runs without a gateway. */
+  readonly logExport?: Pick<LogExport, "list"> | undefined;
+  readonly alerts?: Pick<AlertService, "listReceivers"> | undefined;
 }
 
 interface Asked {
@@ -59,7 +70,11 @@ export class Health {
       ...this.#backends(),
       ...this.#outboxes(),
       this.#service("second_factor", config.secondFactor.url),
+      ...this.#push(),
       this.#service("telephony", config.telephony.url),
+      ...await logExportParts(this.#deps.logExport),
+      ...await alertParts(this.#deps.alerts),
+      ...this.#mail(),
       ...this.#unsigned(),
       ...(people === undefined ? [] : hourlyCounts(people)),
     ];
@@ -73,6 +88,12 @@ export class Health {
     return (await this.parts()).find((part) => part.id === id) ?? null;
   }
 
+  /** Tests all parts of some kinds, at the same time. */
+  async testAll(kinds: ReadonlySet<HealthPart["kind"]>): Promise<void> {
+    const parts = (await this.parts()).filter(({ kind, testable }) => testable && kinds.has(kind));
+    await Promise.all(parts.map(({ id }) => this.#test(id)));
+  }
+
   async #test(id: string): Promise<void> {
     const { secondFactor } = this.#port;
     if (id === "second_factor") {
@@ -82,10 +103,39 @@ export class Health {
     } else if (id === "telephony") {
       const answer = await this.#port.probeTelephony();
       if (answer !== null) this.#note(id, answer.ok ? null : answer.detail);
+    } else if (id === "push" || id.startsWith("push:")) {
+      await this.#port.pushPages?.()?.probe();
+    } else if (id === "mail") {
+      await this.#testMail();
     } else if (id.startsWith("backend:")) {
       const [target = "", backend = ""] = id.slice("backend:".length).split("/");
       await this.#port.probe(target, backend);
     }
+  }
+
+  #mail(): HealthPart[] {
+    const { mail, clock } = this.#deps;
+    if (mail === undefined) return [];
+    const part = mailPart(mail, clock.nowMs());
+    const { lastGoodMs = null, problem = null } = this.#asked.get(part.id) ?? {};
+    if (!part.testable || (lastGoodMs === null && problem === null)) return [part];
+    // What the queue says counts more than an earlier test.
+    if (part.state === "bad" || part.state === "warning") return [part];
+    const state = problem === null ? "ok" : "bad";
+    return [{
+      ...part,
+      state,
+      detail: problem ?? "",
+      lastGoodMs: Math.max(lastGoodMs ?? 0, part.lastGoodMs ?? 0) || null,
+    }];
+  }
+
+  async #testMail(): Promise<void> {
+    const { mail } = this.#deps;
+    if (mail === undefined) return;
+    const outcome = await mail.try(mail.config, null);
+    this.#note("mail", outcome.ok ? null : outcome.detail === "" ? outcome.code : outcome.detail);
+    if (outcome.ok) mail.resume();
   }
 
   #note(id: string, problem: string | null): void {
@@ -186,6 +236,11 @@ export class Health {
     return { ...PLAIN, id, kind: id, name: url, state, lastGoodMs, detail: problem ?? "", testable: true };
   }
 
+  #push(): HealthPart[] {
+    const pages = this.#port.pushPages?.() ?? null;
+    return pages === null ? [] : pushParts(pages.status(), this.#port.config.http.publicUrl);
+  }
+
   /** The embedded outbox sends nothing. The embedded second-factor service needs phones that reach its page. */
   #embedded(id: "second_factor" | "telephony"): HealthPart {
     const lastGoodMs = this.#deps.clock.nowMs();
@@ -205,47 +260,21 @@ function isLoopbackUrl(url: string): boolean {
     /^127\.\d+\.\d+\.\d+$/.test(hostname);
 }
 
-/** Counts of the last hour with their limits. At the limit of messages nothing is sent, which is a failure. */
-function hourlyCounts(
-  { limits, factors: { sends, lockout } }: Pick<People, "limits" | "factors">,
-): HealthPart[] {
-  const figures = limits.figures();
-  const alarms = limits.alarms();
-  const isHigh = (kind: LimitAlarm["kind"]) => alarms.some((alarm) => alarm.kind === kind);
-  const rows = [
-    { kind: "sends", limit: sends.totalPerHour, high: "bad" },
-    { kind: "failures", limit: lockout.warnFailuresPerHour, high: "warning" },
-    { kind: "locks", limit: lockout.warnLocksPerHour, high: "warning" },
-  ] as const;
-  return [
-    ...rows.map(({ kind, limit, high }): HealthPart => ({
-      ...PLAIN,
-      id: kind,
-      kind,
-      name: "",
-      state: isHigh(kind) ? high : "ok",
-      figure: figures[kind],
-      limit,
-    })),
-    ...alarms.flatMap(({ kind, client = "", count, limit }): HealthPart[] =>
-      kind !== "client_sends"
-        ? []
-        : [{ ...PLAIN, id: `${kind}:${client}`, kind, name: client, state: "bad", figure: count, limit }]
-    ),
-  ];
-}
-
 const PLAIN = { figure: null, lastGoodMs: null, detail: "", testable: false } as const;
 
 export interface HealthRouteDeps extends HealthDeps {
   readonly connect?: Connect;
 }
 
+/** `null` where the console runs without a gateway. */
+export function openHealth({ connect, ...deps }: HealthRouteDeps): Health | null {
+  return connect === undefined ? null : new Health(deps, connect);
+}
+
 const TEST = v.strictObject({ id: v.pipe(v.string(), v.maxLength(200)) });
 
-export function createHealthRoutes(deps: HealthRouteDeps) {
-  const { connect, clock } = deps;
-  const health = connect === undefined ? null : new Health(deps, connect);
+/** @param health see {@link openHealth} */
+export function createHealthRoutes({ connect, clock }: HealthRouteDeps, health: Health | null) {
   const required = () => {
     requireGateway(connect);
     if (health === null) throw new Refusal("no_directory");

@@ -4,7 +4,10 @@ import { Hono } from "hono";
 import { ALONE, type Cluster } from "../../../platform/cluster/cluster.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { AccountingSessionList } from "../../../radius/accounting/session_table.ts";
+import type { MailService } from "../../../platform/mail/mail_service.ts";
 import type { GatewayMonitor } from "../../../radius/ports.ts";
+import type { PhonePages } from "../../../upstream/embedded/push/phone_pages.ts";
+import type { PushStatus } from "../../../upstream/embedded/push/push_notifications.ts";
 import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { HttpEnv } from "../hono_env.ts";
 import type { People } from "../deps.ts";
@@ -22,6 +25,9 @@ export interface MonitoringDeps {
   /** Absent: no other node can use the store. */
   readonly cluster?: Pick<Cluster, "figures"> | undefined;
   readonly vpnSessions?: Pick<AccountingSessionList, "connectedCount">;
+  readonly mail?: Pick<MailService, "status">;
+  /** `null`: no push messages. */
+  readonly phonePages?: (() => Pick<PhonePages, "status"> | null) | undefined;
   readonly secondFactorAdmin: () => SecondFactorAdmin | null;
   readonly residentOctets: () => number;
   readonly openStreams: () => number;
@@ -41,9 +47,10 @@ export function createMonitoringRoutes(deps: MonitoringDeps) {
 
 /** All metrics: counters of the gateway, then gauges. */
 export function metricsText(deps: MonitoringDeps): string {
-  const { watch, vpnSessions, secondFactorAdmin, ready, residentOctets, openStreams, people } = deps;
+  const { watch, vpnSessions, secondFactorAdmin, ready, residentOctets, openStreams, people, mail } = deps;
   const { store, cluster } = deps;
   const nodes = cluster?.figures() ?? ALONE;
+  const push = deps.phonePages?.()?.status();
   const lines: string[] = [];
   const add = (name: string, { type, value }: { type: "counter" | "gauge"; value: number }) => {
     lines.push(`# TYPE ${name} ${type}`, `${name} ${Number.isFinite(value) ? value : 0}`);
@@ -64,8 +71,14 @@ export function metricsText(deps: MonitoringDeps): string {
     ["ready", ready().ok ? 1 : 0],
     ["resident_memory_bytes", residentOctets()],
     ...(people === undefined ? [] : limitGauges(people)),
+    ...(mail === undefined ? [] : mailGauges(mail)),
+    ...(push === undefined ? [] : pushGauges(push)),
   ];
   for (const [name, value] of gauges) add(`countersign_${name}`, { type: "gauge", value });
+  if (push !== undefined) {
+    add("countersign_push_messages_accepted_total", { type: "counter", value: push.accepted });
+    add("countersign_push_messages_failed_total", { type: "counter", value: push.failed });
+  }
   add("countersign_changes_read_total", { type: "counter", value: nodes.changes });
   add("countersign_store_commit_failures_total", { type: "counter", value: store.commitFailures() });
   return lines.join("\n") + "\n";
@@ -83,6 +96,21 @@ function limitGauges(
     ["failures_warning_per_hour", lockout.warnFailuresPerHour],
     ["locks_last_hour", figures.locks],
     ["locks_warning_per_hour", lockout.warnLocksPerHour],
+  ];
+}
+
+function mailGauges(mail: Pick<MailService, "status">): (readonly [string, number])[] {
+  const { waiting, failed } = mail.status();
+  return [["mails_waiting", waiting], ["mails_failed", failed]];
+}
+
+function pushGauges(
+  { subscribed, ended, inProgress }: PushStatus,
+): (readonly [string, number])[] {
+  return [
+    ["push_subscriptions", subscribed],
+    ["push_subscriptions_ended", ended],
+    ["push_messages_in_progress", inProgress],
   ];
 }
 

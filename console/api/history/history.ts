@@ -226,6 +226,7 @@ const COLUMNS = [
   "country",
   "asn",
   "policy",
+  "token",
 ] as const;
 
 const FORMATS = exportFormats(COLUMNS, { cellsOf, emptyTail: "\n]\n" });
@@ -248,5 +249,6 @@ function cellsOf(item: HistoryItem): string[] {
     location?.country ?? "",
     String(location?.asn ?? ""),
     item.policy ?? "",
+    item.token ?? "",
   ];
 }

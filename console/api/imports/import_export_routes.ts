@@ -110,6 +110,7 @@ export function createImportRoutes(deps: ImportRouteDeps) {
       queryValues(VIEW),
       (c) => c.json(imports().view(whichOf(c, c.req.param("id")), c.req.valid("query"))),
     )
+    .get("/:id/users", may("user_manager"), (c) => c.json(imports().users(whichOf(c, c.req.param("id")))))
     .put("/:id/rows/:line", may("user_manager"), jsonBody(CHANGE), async (c) => {
       const line = Number(c.req.param("line"));
       if (!Number.isInteger(line)) throw new Refusal("import_row_fixed");

@@ -134,6 +134,15 @@ export class Imports {
     return viewOf(found, { ...FIRST_PAGE, verdict: "refused" });
   }
 
+  /** The users of an applied import that exist now, by name, with the name of the file. @throws Refusal `import_not_now`. */
+  users(which: ImportId): { file: string; target: string; names: string[] } {
+    const { state, sheet, file, target } = this.#find(which);
+    if (sheet === null || state !== "applied") throw new Refusal("import_not_now");
+    const written = new Set<ImportRow["did"]>(["created", "updated", "unchanged"]);
+    const rows = sheet.rows.filter(({ kind, did }) => kind === "user" && written.has(did));
+    return { file, target: target.name, names: rows.map(({ name }) => name) };
+  }
+
   apply(which: ImportId, { actor }: { actor: Actor }): ImportView {
     const { found, sheet } = this.#findChecked(which);
     return this.#start(found, {

@@ -11,14 +11,18 @@ import * as v from "valibot";
 import { callerOf, EMPTY, type HttpEnv, jsonBody, queryValues } from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
 import { type UserNotice, userNoticePrefix } from "../../../platform/user_record.ts";
-import type { PhoneView } from "../../../upstream/embedded/second_factor/interfaces.ts";
+import type {
+  PhoneOrigin,
+  PhoneRequest,
+  PhoneView,
+} from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { People } from "../deps.ts";
 import type { PhoneNotice } from "../devices/device_api.ts";
 
-/** A user said that a login was not theirs. */
+/** `not_me`: a user said that a login was not theirs. `not_caller`: a user said that they did not call the help desk. */
 export interface Notice {
   readonly id: string;
-  readonly kind: "not_me";
+  readonly kind: "not_me" | "not_caller";
   readonly user: string;
   readonly atMs: number;
   /** The address of the user. */
@@ -27,8 +31,16 @@ export interface Notice {
   readonly conversationId: string;
   readonly client: string;
   readonly place: string;
+  /** 0: the user was not locked. */
   readonly lockedUntilMs: number;
+  /** VPN sessions of the user that were known, and that the gateway tries to end; absent in notices of earlier versions. */
+  readonly sessions?: number;
+  /** The administrator who asked the user; only for `not_caller`. */
+  readonly operator?: string;
 }
+
+/** Reports about callers do not replace those about logins. */
+export const CALLER_NOTICE = "caller";
 
 /** Newest first. */
 export interface NoticeList {
@@ -37,7 +49,7 @@ export interface NoticeList {
 }
 
 export interface NoticeStore {
-  /** The mutation that writes a notice; it replaces an earlier one of the same user. */
+  /** The mutation that writes a notice; it replaces an earlier one of the same user and kind. */
   prepare(notice: Omit<Notice, "id" | "atMs">): Mutation;
   list(options: { user: string }): Promise<NoticeList>;
   /** @throws Refusal `unknown_notice`. */
@@ -56,7 +68,11 @@ const MAX_SHOWN = 20;
 
 export function createNoticeStore(deps: NoticesDeps): NoticeStore {
   const { store, clock, random } = deps;
-  const keyOf = (user: string): Deno.KvKey => ["console_notice", canonicalName(user)];
+  const keyOf = ({ user, kind }: Pick<Notice, "user" | "kind">): Deno.KvKey => [
+    "console_notice",
+    canonicalName(user),
+    ...kind === "not_caller" ? [CALLER_NOTICE] : [],
+  ];
   const standing = async () => {
     const found: { notice: Notice; key: Deno.KvKey; versionstamp: string | null }[] = [];
     for await (
@@ -69,7 +85,7 @@ export function createNoticeStore(deps: NoticesDeps): NoticeStore {
   return {
     prepare(notice) {
       const value: Notice = { id: random.bytes(8).toHex(), atMs: clock.nowMs(), ...notice };
-      return { type: "set", key: keyOf(notice.user), value, expireInMs: RETENTION_MS };
+      return { type: "set", key: keyOf(notice), value, expireInMs: RETENTION_MS };
     },
     async list({ user }) {
       const wanted = canonicalName(user);
@@ -142,6 +158,16 @@ export async function removeUserNotices(store: Store, userName: string): Promise
     keys.push(key);
   }
   if (keys.length > 0) await store.commit({ mutations: keys.map((key) => ({ type: "delete", key })) });
+}
+
+/** The notice to the administrators for the commit in which a user says on the phone page that they did not call the help desk. */
+export function callerReportOf(deps: NoticesDeps) {
+  const notices = createNoticeStore(deps);
+  return ({ source }: PhoneOrigin) => ({ kind, userName: user, askedBy: operator = "" }: PhoneRequest) => {
+    if (kind !== "verify") return [];
+    const login = { conversationId: "", client: "", place: "", lockedUntilMs: 0 };
+    return [notices.prepare({ kind: "not_caller", user, source, operator, ...login })];
+  };
 }
 
 /** @returns reads the notices for the users of a phone; `undefined` without a directory. */

@@ -1,10 +1,12 @@
 // The counts of the Overview page. Counts of sign-ins come from the charts, and rejected sign-ins from the history.
 
 import { Hono } from "hono";
+import type { AlertService } from "../../../platform/alerts/alerts.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { GatewayMonitor } from "../../../radius/ports.ts";
 import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import { AT_THE_PHONE } from "../account/account_logins.ts";
+import type { ConnectedRouteDeps } from "../accounting_sessions/session_routes.ts";
 import { may } from "../auth/permissions.ts";
 import { type Connect, type People, targetOf } from "../deps.ts";
 import { Refusal } from "../errors.ts";
@@ -13,14 +15,22 @@ import type { NodeRouteDeps } from "../nodes/node_routes.ts";
 import type { EnrolmentCounter } from "../reports/enrolment_counter.ts";
 import { hasSyncProblem, isBackendFailing } from "../targets/sync_problems.ts";
 import { targetSummary } from "../targets/target_routes.ts";
-import type { FactorlessAnswer, LockedUsers, OverviewCounts, SyncProblem } from "./overview_types.ts";
+import type {
+  FactorlessAnswer,
+  LockedUsers,
+  ManualSession,
+  OverviewCounts,
+  SyncProblem,
+} from "./overview_types.ts";
 
-export interface OverviewRouteDeps extends Pick<NodeRouteDeps, "cluster"> {
+export interface OverviewRouteDeps
+  extends Pick<NodeRouteDeps, "cluster">, Pick<ConnectedRouteDeps, "vpnSessions"> {
   readonly people?: People;
   readonly connect?: Connect;
   readonly watch: Pick<GatewayMonitor, "liveSteps">;
   readonly secondFactorAdmin: () => SecondFactorAdmin | null;
   readonly clock: Clock;
+  readonly alerts?: Pick<AlertService, "listOpen"> | undefined;
 }
 
 const MAX_STEPS = 20_000;
@@ -45,6 +55,8 @@ export function createOverviewRoutes(deps: OverviewRouteDeps, counter: Enrolment
           pending: countPending(deps),
           locked: people === undefined ? null : await lockedUsers(people),
           sync: syncProblems(deps.connect),
+          criticalAlerts: await countCritical(deps),
+          manualSessions: (deps.vpnSessions?.manualSessions(MAX_LISTED) ?? []).map(toManualSession),
         } satisfies OverviewCounts,
       ))
     .get("/factorless", may("viewer", { countsAsUse: false }), async (c) => {
@@ -60,6 +72,15 @@ export function createOverviewRoutes(deps: OverviewRouteDeps, counter: Enrolment
         } satisfies FactorlessAnswer,
       );
     });
+}
+
+function toManualSession({ id, user, client, nas, sessionId, framedAddress }: ManualSession): ManualSession {
+  return { id, user, client, nas, sessionId, framedAddress };
+}
+
+async function countCritical({ alerts }: Pick<OverviewRouteDeps, "alerts">): Promise<number> {
+  const open = await alerts?.listOpen() ?? [];
+  return open.filter(({ severity }) => severity === "critical").length;
 }
 
 /** An external service does not say how many approvals are pending. */

@@ -1,5 +1,7 @@
 // Types of the overview API, shared with the page.
 
+import type { SessionView } from "../../../radius/accounting/session.ts";
+
 /** A connector that fails, or that has failed writes. */
 export interface SyncProblem {
   readonly target: string;
@@ -9,13 +11,23 @@ export interface SyncProblem {
   readonly detail: string;
 }
 
-/** Counts that are in memory, so they are right at `nowMs`. */
+/** A VPN session that an administrator must end at the NAS. */
+export type ManualSession = Pick<
+  SessionView,
+  "id" | "user" | "client" | "nas" | "sessionId" | "framedAddress"
+>;
+
+/** Counts that are right at `nowMs`: they are in memory, or few records of the store. */
 export interface OverviewCounts {
   readonly nowMs: number;
   /** Other nodes use the store. They write their counts of sign-ins every 30 s. */
   readonly isShared: boolean;
   /** Pending approvals of the embedded service, or sign-ins that wait for an external one. */
   readonly pending: { readonly count: number; readonly isEmbedded: boolean };
+  /** VPN sessions that users reported and that the gateway could not end; at most five. */
+  readonly manualSessions: readonly ManualSession[];
+  /** Open alerts that are critical. */
+  readonly criticalAlerts: number;
   /** Locked users of the directory; `null` without a directory. */
   readonly locked: LockedUsers | null;
   /** `null` without a gateway. */

@@ -5,6 +5,7 @@ import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { LastSignIn } from "../../../radius/factors/last_sign_ins.ts";
 import type { Pairing } from "../../../radius/factors/pairing.ts";
+import type { HardwareToken } from "../../../radius/tokens/token.ts";
 import type { Stored } from "../../../scim/schema/resource.ts";
 import type { People } from "../deps.ts";
 import { targetOf } from "../deps.ts";
@@ -70,6 +71,8 @@ export interface CountedUser {
   readonly stored: Stored;
   readonly canonical: string;
   readonly pairings: readonly Pairing[];
+  /** They count as authenticator apps. */
+  readonly tokens: readonly HardwareToken[];
   /** `null` if no sign-in since the creation of the user is recorded. */
   readonly last: LastSignIn | null;
 }
@@ -95,6 +98,7 @@ export async function* countedUsers(people: People, { clock }: { clock: Clock })
       return {
         ...{ stored, canonical },
         pairings: people.pairings.of(canonical),
+        tokens: people.hardwareTokens.of(canonical),
         last: lastSince(last.get(canonical), stored.createdMs),
       };
     });
@@ -131,9 +135,18 @@ export function isUnused(pairing: Pairing, last: LastSignIn | null, nowMs: numbe
   return pairing.createdMs < beforeMs && (lastUseOf(pairing, last) ?? 0) < beforeMs;
 }
 
+/** Whether a token was assigned and last used more than 90 days ago. */
+export function isUnusedToken(
+  { record: { assignedMs }, use: { usedMs } }: HardwareToken,
+  nowMs: number,
+): boolean {
+  const beforeMs = nowMs - UNUSED_DAYS * DAY_MS;
+  return (assignedMs ?? nowMs) < beforeMs && (usedMs ?? 0) < beforeMs;
+}
+
 /** Whether an active user has neither a factor nor a phone number in the directory. */
-export function hasNoFactor(people: People, { stored: { content }, pairings }: CountedUser): boolean {
-  return content.kind === "user" && content.active && pairings.length === 0 &&
+export function hasNoFactor(people: People, { stored: { content }, pairings, tokens }: CountedUser): boolean {
+  return content.kind === "user" && content.active && pairings.length + tokens.length === 0 &&
     directoryNumbers(people, { content, pairings }).length === 0;
 }
 
@@ -145,18 +158,21 @@ export function createEnrolmentSums(people: People, nowMs: number) {
   let [active, enrolled, numberOnly, without, neverSignedIn] = [0, 0, 0, 0, 0];
   return {
     add(user: CountedUser): void {
-      const { stored: { content }, pairings, last } = user;
+      const { stored: { content }, pairings, tokens, last } = user;
       if (content.kind !== "user" || !content.active) return;
       active++;
-      if (pairings.length > 0) enrolled++;
+      if (pairings.length + tokens.length > 0) enrolled++;
       else if (directoryNumbers(people, { content, pairings }).length > 0) numberOnly++;
       else without++;
       for (const kind of ENROLLED_FACTORS) {
         const own = pairings.filter((pairing) => pairing.kind === kind);
-        if (own.length === 0) continue;
+        const held = kind === "totp" ? tokens : [];
+        if (own.length + held.length === 0) continue;
         factors[kind].users++;
-        factors[kind].unused += own.filter((pairing) => isUnused(pairing, last, nowMs)).length;
-        factors[kind].neverUsed += own.filter((pairing) => lastUseOf(pairing, last) === null).length;
+        factors[kind].unused += own.filter((pairing) => isUnused(pairing, last, nowMs)).length +
+          held.filter((token) => isUnusedToken(token, nowMs)).length;
+        factors[kind].neverUsed += own.filter((pairing) => lastUseOf(pairing, last) === null).length +
+          held.filter(({ use }) => use.usedMs === null).length;
       }
       if (last === null) neverSignedIn++;
       for (const days of INACTIVE_DAYS) if (isInactive(user, nowMs - days * DAY_MS)) inactive[days]++;

@@ -77,8 +77,8 @@ export class EnrolmentCounter {
 
   /** What a count depends on, besides the users. It is the same on every node. */
   #basis(): string {
-    const { pairings, factors: { enabled, countryCodes } } = this.#deps.people;
-    return JSON.stringify([pairings.userCount, enabled, countryCodes]);
+    const { pairings, hardwareTokens, factors: { enabled, countryCodes } } = this.#deps.people;
+    return JSON.stringify([pairings.userCount, hardwareTokens.userCount, enabled, countryCodes]);
   }
 
   #isOutdated(report: EnrolmentReport | null): boolean {

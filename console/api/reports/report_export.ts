@@ -15,6 +15,7 @@ import {
   type InactiveDays,
   isInactive,
   isUnused,
+  isUnusedToken,
   lastUseOf,
 } from "./enrolment.ts";
 
@@ -231,14 +232,22 @@ function userCells({ stored: { content, createdMs }, last }: CountedUser): Expor
   };
 }
 
-function unusedFactors({ stored: { content }, pairings, last }: CountedUser, nowMs: number): ExportRow[] {
+function unusedFactors(user: CountedUser, nowMs: number): ExportRow[] {
+  const { stored: { content }, pairings, tokens, last } = user;
   if (content.kind !== "user" || !content.active) return [];
-  return pairings.filter((pairing) => isUnused(pairing, last, nowMs)).map((pairing) => ({
+  const unused = pairings.filter((pairing) => isUnused(pairing, last, nowMs)).map((pairing) => ({
     user: content.name,
     factor: pairing.kind,
     enrolled: isoTime(pairing.createdMs),
     last_used: isoTime(lastUseOf(pairing, last)),
   }));
+  const unusedTokens = tokens.filter((token) => isUnusedToken(token, nowMs)).map(({ record, use }) => ({
+    user: content.name,
+    factor: "totp",
+    enrolled: isoTime(record.assignedMs),
+    last_used: isoTime(use.usedMs),
+  }));
+  return [...unused, ...unusedTokens];
 }
 
 function isoTime(atMs: number | null): string {

@@ -3,11 +3,14 @@
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { auditKey } from "../../../platform/audit.ts";
-import type { ConfigFault, ConfigWarning } from "../../../platform/config/config.ts";
+import type { Config, ConfigFault, ConfigWarning } from "../../../platform/config/config.ts";
 import { problemOf } from "../../../platform/setting_problems.ts";
 import type { LiveSettings } from "../../../platform/config/live_settings.ts";
 import type { SaveResult } from "../../../platform/config/setting_writer.ts";
 import type { SettingChanges } from "../../../platform/config/setting_changes.ts";
+import type { MailProblemCode } from "../../../platform/mail/mail_problems.ts";
+import type { MailService } from "../../../platform/mail/mail_service.ts";
+import { withMailErrors } from "../mail/mail_routes.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Fetch } from "../../../platform/fetch_with_deadline.ts";
 import type { Store } from "../../../platform/store.ts";
@@ -27,6 +30,7 @@ export interface SettingChangeDeps {
   readonly clock: Clock;
   readonly serviceTrial?: ServiceTrial;
   readonly fetch?: Fetch;
+  readonly mail?: Pick<MailService, "try">;
   readonly connect?: Pick<Connect, "targetsApplied">;
 }
 
@@ -68,6 +72,12 @@ const TEST = v.strictObject({
   to: v.optional(v.pipe(v.string(), v.regex(/^\+\d{6,15}$/))),
 });
 
+const MAIL_TEST = v.strictObject({
+  changes: CHANGES,
+  /** An address that receives a message. */
+  to: v.optional(textUpTo(254)),
+});
+
 export function createSettingChangeRoutes(deps: SettingChangeDeps, answer: () => SettingsAnswer) {
   const { settings, store } = deps;
   /** Answers when directories follow the change: the next packet, and the next page, use them. */
@@ -107,6 +117,13 @@ export function createSettingChangeRoutes(deps: SettingChangeDeps, answer: () =>
       const { changes, to = null } = c.req.valid("json");
       const { config } = requireValid(settings, changes);
       return c.json(await timed(deps, async () => await deps.serviceTrial?.telephony(config, { to })));
+    })
+    .post("/test/mail", may("owner", { recentFactor: true }), jsonBody(MAIL_TEST), async (c) => {
+      const { changes, to } = c.req.valid("json");
+      const { config } = requireValid(settings, changes);
+      return c.json(
+        await timed(deps, () => testMail(deps, config, { to, administrator: callerOf(c).actor })),
+      );
     })
     .post("/test/oidc", may("owner", { recentFactor: true }), jsonBody(TEST), async (c) => {
       const { config } = requireValid(settings, c.req.valid("json").changes);
@@ -163,6 +180,8 @@ const MESSAGES: Readonly<Record<TrialCode, string>> = {
   sent: "The service accepted the test message.",
   credentials_refused: "The service refused the credentials.",
   refused: "The service refused the test.",
+  no_mail: "No mail server or no sender is entered. There is nothing to test.",
+  no_tls: "The encrypted connection failed. Check the security, the port and the certificate.",
   unreachable: "The service did not answer as expected. Check the address.",
 };
 
@@ -173,7 +192,31 @@ async function timed(
   const startedMs = clock.nowMs();
   const { ok, code, detail } = await test() ?? EMBEDDED;
   const message = detail === "" ? MESSAGES[code] : `${MESSAGES[code]} (${detail})`;
-  return { ok, code, message, tookMs: clock.nowMs() - startedMs };
+  return { ok, code, detail, message, tookMs: clock.nowMs() - startedMs };
+}
+
+/** What a problem of mail means for the settings. */
+const MAIL_TRIALS: Readonly<Partial<Record<MailProblemCode, TrialCode>>> = {
+  sign_in: "credentials_refused",
+  unreachable: "unreachable",
+  name_not_found: "unreachable",
+  timeout: "unreachable",
+  tls: "no_tls",
+  no_starttls: "no_tls",
+};
+
+async function testMail(
+  { mail }: SettingChangeDeps,
+  config: Config,
+  { to, administrator }: { to: string | undefined; administrator: string },
+): Promise<TrialResult> {
+  const { host, from, language } = config.mail;
+  if (mail === undefined || host === "" || from === null) return { ok: true, code: "no_mail", detail: "" };
+  const message = to === undefined ? null : { to, administrator, language };
+  const outcome = await withMailErrors(() => mail.try(config, message));
+  const { detail } = outcome;
+  if (outcome.ok) return { ok: true, code: message === null ? "accepted" : "sent", detail };
+  return { ok: false, code: MAIL_TRIALS[outcome.code] ?? "refused", detail };
 }
 
 async function testProvider(

@@ -106,6 +106,8 @@ export interface SettingsSaved extends SettingsAnswer {
 export interface SettingTest {
   readonly ok: boolean;
   readonly code: TrialCode;
+  /** What the service said, in its language, or "". */
+  readonly detail: string;
   readonly message: string;
   readonly tookMs: number;
 }

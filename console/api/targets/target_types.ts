@@ -1,6 +1,7 @@
 // Types of the target and health API.
 
 import type { BackendHealth } from "../../../scim/backends/guarded_backend.ts";
+import type { PushProblemCode } from "../../../upstream/embedded/push/push_exchange.ts";
 import type { BackendInfo } from "../../../scim/ports.ts";
 import type { PendingWrite, RefreshReport } from "../../../scim/pending_port.ts";
 import type { MappingRow } from "../../../scim/schema/resource.ts";
@@ -69,14 +70,28 @@ export const HEALTH_KINDS = [
   "node",
   "backend",
   "outbox",
+  "log_export",
+  "alerts",
   "second_factor",
+  "push",
+  "push_host",
   "telephony",
+  "mail",
   "unsigned",
   "sends",
   "client_sends",
   "failures",
   "locks",
 ] as const;
+
+/** What push messages need, and why a push service does not accept them. docs/push.md explains each one. */
+export type PushNote =
+  | "off"
+  | "loopback"
+  | "needs_https"
+  | "no_key"
+  | "unused"
+  | Exclude<PushProblemCode, "gone" | "paused">;
 
 export interface HealthPart {
   /** `backend:default/ldap` */
@@ -95,11 +110,15 @@ export interface HealthPart {
   /** A problem: nothing is sent, no phone reaches `name`, or the node `name` is silent, has another version, or another time. */
   readonly note?:
     | "not_sent"
+    | "mail_off"
+    | "mail_waits"
     | "loopback_url"
     | "node_silent"
     | "node_version"
     | "node_settings"
     | "node_clock";
+  /** Of `push` and `push_host`. */
+  readonly push?: PushNote;
   readonly testable: boolean;
 }
 

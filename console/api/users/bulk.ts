@@ -75,7 +75,7 @@ export async function previewBulk(
     if (stored === null) continue;
     count += 1;
     memberships += stored.groups.length;
-    factors += logsIn ? people.pairings.of(name).length : 0;
+    factors += logsIn ? people.pairings.of(name).length + people.hardwareTokens.of(name).length : 0;
     for (const backend of Object.keys(stored.backends)) {
       backends.set(backend, (backends.get(backend) ?? 0) + 1);
     }

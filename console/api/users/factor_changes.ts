@@ -7,6 +7,7 @@ import { type UserNotice, userNotice, type UserRecord } from "../../../platform/
 import type { AddingPhone, NewPairing } from "../../../radius/factors/pairing.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Mutation, Store } from "../../../platform/store.ts";
+import type { PhonePages } from "../../../upstream/embedded/push/phone_pages.ts";
 import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { Vault } from "../../../platform/vault.ts";
 import type { People } from "../deps.ts";
@@ -21,6 +22,7 @@ import { createQrMatrix, type QrMatrix } from "../qr_svg.ts";
 export interface FactorDeps {
   readonly people: People;
   readonly secondFactorAdmin: () => SecondFactorAdmin | null;
+  readonly phonePages?: (() => PhonePages | null) | undefined;
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;
@@ -148,10 +150,18 @@ export interface ProvenTotp {
 
 const begunKey = (id: string): Deno.KvKey => ["console_totp", id];
 
-/** Stores a new seed, encrypted, for 15 minutes. @throws Refusal `changed_meanwhile`. */
-export async function beginTotpEnrolment(deps: FactorDeps, { user }: FactorRequest): Promise<TotpEnrolment> {
+/**
+ * Stores a new seed, encrypted, for 15 minutes.
+ *
+ * @param options.id replaces the enrolment with this id. Default: a new one
+ * @throws Refusal `changed_meanwhile`.
+ */
+export async function beginTotpEnrolment(
+  deps: FactorDeps,
+  { user }: FactorRequest,
+  { id = deps.random.bytes(16).toHex() }: { id?: string } = {},
+): Promise<TotpEnrolment> {
   const { people: { factors, findUserRecord }, store, vault, clock, random } = deps;
-  const id = random.bytes(16).toHex();
   const seed = random.bytes(SEED_OCTETS).slice();
   const { id: recordId, check } = await findUserRecord(user);
   const value: PendingTotp = { user: canonicalName(user), recordId, seed: vault.seal(begunKey(id), seed) };

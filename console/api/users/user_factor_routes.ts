@@ -13,12 +13,16 @@ import { findAccountOwner } from "../account/account_sessions.ts";
 import { ownNumbers, pairingView, userView } from "./user_views.ts";
 import { type People, requireUsers, targetOf } from "../deps.ts";
 import { Refusal } from "../errors.ts";
+import { type AdministratorNames, requireNoAdministrator } from "../help_desk/administrator_accounts.ts";
 import { createUserFactorCommands, type UserFactorCommands } from "./user_factors.ts";
 import type { FactorDeps, FactorRequest } from "./factor_changes.ts";
 import type { Stored } from "../../../scim/schema/resource.ts";
 import type { UserView } from "./user_types.ts";
 
-export type UserFactorRouteDeps = FactorDeps & { readonly watch: GatewayMonitor };
+export type UserFactorRouteDeps = FactorDeps & {
+  readonly watch: GatewayMonitor;
+  readonly admins: AdministratorNames;
+};
 type Deps = Omit<UserFactorRouteDeps, "people"> & { readonly people?: People };
 
 const text = (maxCharacters: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(maxCharacters));
@@ -38,6 +42,8 @@ const PREFERENCE = v.strictObject({ factor: v.nullable(v.picklist(["device", "sm
 const NAME = v.strictObject({ name: text(1024) });
 /** Changes of a user's factors need a recent factor of the administrator. */
 const FACTOR = may("user_manager", { recentFactor: true });
+/** The help desk may make these changes, too, except for administrators. */
+const HELP = may("user_manager", { helpDesk: true, recentFactor: true });
 
 export function createUserFactorRoutes(deps: Deps) {
   const users = new UserFactorAccess(deps);
@@ -51,7 +57,10 @@ export function createUserFactorRoutes(deps: Deps) {
     .post("/:id/pairings", FACTOR, jsonBody(PAIRING), async (c) => {
       const request = await users.newRequest(c, c.req.param("id"));
       const pairing = await users.factors().add(request, c.req.valid("json"));
-      return c.json({ pairing: pairingView(pairing), user: await users.view(request.user) });
+      return c.json({
+        pairing: pairingView(pairing, deps.phonePages?.() ?? null),
+        user: await users.view(request.user),
+      });
     })
     .put("/:id/pairings/:pairing", may("user_manager"), jsonBody(NAME), async (c) => {
       const request = await users.request(c, c.req.param("id"));
@@ -83,7 +92,10 @@ export function createUserFactorRoutes(deps: Deps) {
     .post("/:id/totp/confirm", FACTOR, jsonBody(CODE), async (c) => {
       const request = await users.request(c, c.req.param("id"));
       const pairing = await users.factors().confirmTotp(request, c.req.valid("json"));
-      return c.json({ pairing: pairingView(pairing), user: await users.view(request.user) });
+      return c.json({
+        pairing: pairingView(pairing, deps.phonePages?.() ?? null),
+        user: await users.view(request.user),
+      });
     })
     .put("/:id/preference", may("user_manager"), jsonBody(PREFERENCE), async (c) => {
       const request = await users.newRequest(c, c.req.param("id"));
@@ -102,8 +114,8 @@ function createUserLockRoutes(deps: Deps, users: UserFactorAccess) {
       if (owner === null) throw new Refusal("me_inactive");
       return c.json(await createAccountLinks(deps).make(owner, request));
     })
-    .post("/:id/unlock", FACTOR, jsonBody(EMPTY), async (c) => {
-      const request = await users.request(c, c.req.param("id"));
+    .post("/:id/unlock", HELP, jsonBody(EMPTY), async (c) => {
+      const request = await users.helpRequest(c, c.req.param("id"));
       await users.factors().unlock(request);
       return c.json({ user: await users.view(request.user) });
     })
@@ -112,8 +124,8 @@ function createUserLockRoutes(deps: Deps, users: UserFactorAccess) {
       await users.factors().forgetDevices(request);
       return c.json({ user: await users.view(request.user) });
     })
-    .post("/:id/reset-limits", FACTOR, jsonBody(EMPTY), async (c) => {
-      const request = await users.request(c, c.req.param("id"));
+    .post("/:id/reset-limits", HELP, jsonBody(EMPTY), async (c) => {
+      const request = await users.helpRequest(c, c.req.param("id"));
       const people = requireUsers(deps.people);
       const canonical = canonicalName(request.user);
       const stored = await targetOf(people, undefined).directory.read("user", canonical);
@@ -147,6 +159,14 @@ class UserFactorAccess {
     const stored = await this.#read(given);
     const user = stored?.content.name ?? given.normalize("NFC");
     return { user, ...callerOf(c), browser: browserLabel(c) };
+  }
+
+  /** The same for a change that the help desk may make. @throws Refusal `administrator_user`. */
+  async helpRequest(c: Context<HttpEnv>, given: string): Promise<FactorRequest> {
+    const request = await this.request(c, given);
+    const content = (await this.#read(given))?.content ?? null;
+    await requireNoAdministrator(c, this.#deps.admins, { user: request.user, content });
+    return request;
   }
 
   /** The same for a factor that is stored with the name. @throws Refusal `bad_user_name`. */

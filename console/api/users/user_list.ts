@@ -231,12 +231,14 @@ export async function* candidates(
 }
 
 /** Canonical names from the gateway's lists; `null` if they do not suffice for the filter. */
-function knownNames({ pairings, limits, factors }: People, { status, enrolled }: UserQuery): string[] | null {
+function knownNames(people: People, { status, enrolled }: UserQuery): string[] | null {
+  const { pairings, hardwareTokens, limits, factors } = people;
   if (status === "locked") return limits.locked().sort();
   // A directory number is a factor too, and the gateway has no list of those.
   const hasNumberFactors = factors.enabled.some((kind) => kind === "sms" || kind === "voice");
   if (enrolled !== "yes" || hasNumberFactors) return null;
-  return [...new Set([...pairings.all()].map(({ user }) => user))].sort();
+  const withToken = [...hardwareTokens.all()].flatMap(({ record: { user } }) => user ?? []);
+  return [...new Set([...pairings.all()].map(({ user }) => user).concat(withToken))].sort();
 }
 
 export function testsOf(people: People, query: UserQuery): Test[] {
@@ -258,8 +260,10 @@ export function testsOf(people: People, query: UserQuery): Test[] {
 
 /** Whether the user has a second factor: a pairing, or a directory number. */
 function hasFactor(people: People, { content }: Stored): boolean {
-  const pairings = people.pairings.of(canonicalName(content.name));
-  return pairings.length > 0 || directoryNumbers(people, { content, pairings }).length > 0;
+  const canonical = canonicalName(content.name);
+  const pairings = people.pairings.of(canonical);
+  return pairings.length > 0 || people.hardwareTokens.of(canonical).length > 0 ||
+    directoryNumbers(people, { content, pairings }).length > 0;
 }
 
 /** Whether the user has the sync status in the backend, or in any backend. */

@@ -1,10 +1,14 @@
 // Types of the user API, shared with the pages.
 
+import type { HardwareTokenView } from "../tokens/token_types.ts";
+import type { PairedPhoneFacts } from "../../../upstream/embedded/push/phone_pages.ts";
 import type { ConversationView } from "../../../radius/ports.ts";
 import type { UnconfirmedFactor } from "../../../radius/factors/pairing.ts";
 import type { Factor } from "../../../radius/flow/context.ts";
 import type { Receipt } from "../../../scim/ports.ts";
 import type { BackendState, JsonObject } from "../../../scim/schema/resource.ts";
+
+import type { BypassCodeView, BypassLimits } from "../help_desk/help_desk_types.ts";
 
 export type { DryRunResult } from "../../../radius/conversation/login_dry_run.ts";
 
@@ -87,6 +91,8 @@ export interface PairingView {
   readonly totpLength?: number;
   /** The name of a phone. */
   readonly name?: string;
+  /** Of a phone of the embedded service. */
+  readonly phone?: PairedPhoneFacts;
 }
 
 export interface LockView {
@@ -112,6 +118,8 @@ export interface DirectoryNumberView {
 /** The factors and logins of a user of the login target. */
 export interface UserLoginView {
   readonly pairings: readonly PairingView[];
+  /** The hardware tokens that are assigned to the user. */
+  readonly tokens?: readonly HardwareTokenView[];
   /** Added by a phone that was revoked; not used for a login until the user or an administrator confirms it. */
   readonly unconfirmed?: readonly UnconfirmedFactor[];
   /** Factors that come from the directory and are not verified. */
@@ -122,6 +130,9 @@ export interface UserLoginView {
   readonly lock: LockView;
   /** Devices whose next sign-in needs no second factor. */
   readonly rememberedDevices?: number;
+  /** The bypass code that the user can use now. */
+  readonly bypass: BypassCodeView | null;
+  readonly bypassLimits: BypassLimits;
   readonly conversations: readonly ConversationView[];
   readonly clients: readonly string[];
 }

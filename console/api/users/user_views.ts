@@ -7,8 +7,11 @@ import { isCountryAllowed, maskPhoneNumber, reducePhoneNumber } from "../../../p
 import type { Target } from "../../../scim/ports.ts";
 import type { Content, JsonValue, Stored } from "../../../scim/schema/resource.ts";
 import { NO_READ_ONLY, readOnlyNames } from "../../../scim/schema/read_only_attributes.ts";
+import type { PhonePages } from "../../../upstream/embedded/push/phone_pages.ts";
 import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { People } from "../deps.ts";
+import { tokenView } from "../tokens/token_list.ts";
+import { bypassLimits } from "../help_desk/bypass_limits.ts";
 import type {
   BackendView,
   DirectoryNumberView,
@@ -23,6 +26,7 @@ export interface ViewDeps {
   readonly people: People;
   readonly watch: GatewayMonitor;
   readonly secondFactorAdmin: () => SecondFactorAdmin | null;
+  readonly phonePages?: (() => PhonePages | null) | undefined;
 }
 
 /** Conversations that are read for those of one user, and the maximum that is shown. */
@@ -36,6 +40,7 @@ export function userRow(people: People, target: Target, stored: Stored): Omit<Us
   const logsIn = target.name === people.loginTarget();
   const pairings = logsIn ? people.pairings.of(canonical) : [];
   const kinds = new Set(pairings.map(({ kind }) => kind));
+  if (logsIn && people.hardwareTokens.of(canonical).length > 0) kinds.add("totp");
   const unverified = logsIn
     ? directoryNumbers(people, { content, pairings }).flatMap((one) => one.kinds)
     : [];
@@ -125,14 +130,15 @@ function storedView(
 }
 
 function loginView(
-  { people, watch, secondFactorAdmin }: ViewDeps,
+  { people, watch, secondFactorAdmin, phonePages }: ViewDeps,
   { name, content }: { name: string; content: Content | null },
 ): UserLoginView {
   const canonical = canonicalName(name);
   const { pairings, factors } = people;
   const own = pairings.of(canonical);
   return {
-    pairings: own.map(pairingView),
+    pairings: own.map((pairing) => pairingView(pairing, phonePages?.() ?? null)),
+    tokens: people.hardwareTokens.of(canonical).map((token) => tokenView(people.hardwareTokens, token)),
     unconfirmed: unconfirmedFactors(people, canonical),
     directoryNumbers: content === null ? [] : directoryNumbers(people, { content, pairings: own }),
     preferred: pairings.preferred(canonical),
@@ -143,16 +149,23 @@ function loginView(
       .filter(({ user, outcome }) => outcome === null && canonicalName(user) === canonical)
       .slice(0, MAX_SHOWN),
     clients: people.trials.clients(),
+    bypass: people.bypassCodes.status(canonical),
+    bypassLimits: bypassLimits(people.helpDesk),
     rememberedDevices: people.policies.remembered.count(canonical),
   };
 }
 
 /** A pairing without secrets. */
-export function pairingView(pairing: Pairing): PairingView {
+export function pairingView(pairing: Pairing, pages: Pick<PhonePages, "facts"> | null): PairingView {
   const { id, kind, createdMs } = pairing;
   if (pairing.kind === "device") {
     const { totpLength, name } = pairing;
-    return { id, kind, createdMs, totpLength, ...(name === undefined ? {} : { name }) };
+    const phone = pages?.facts(id) ?? null;
+    return {
+      ...{ id, kind, createdMs, totpLength },
+      ...(name === undefined ? {} : { name }),
+      ...(phone === null ? {} : { phone }),
+    };
   }
   return pairing.kind === "totp"
     ? { id, kind, createdMs }

@@ -3,6 +3,7 @@
 import type { Role } from "../../api/auth/admin_records.ts";
 import type { SpriteIcon } from "../components/icons.tsx";
 import type { MessageKey } from "../i18n/catalogue.ts";
+import { matchParams } from "./path_params.ts";
 
 export const SIDEBAR_GROUPS = ["monitor", "directory", "integrations", "administration"] as const;
 
@@ -64,12 +65,7 @@ export const PAGE_ROUTES = {
     title: "shell.conversation",
     parent: "live",
   },
-  dropped: {
-    pattern: "/live/dropped",
-    needs: "viewer",
-    title: "shell.dropped",
-    parent: "live",
-  },
+  dropped: { pattern: "/live/dropped", needs: "viewer", title: "shell.dropped", parent: "live" },
   charts: {
     pattern: "/charts",
     needs: "viewer",
@@ -84,12 +80,7 @@ export const PAGE_ROUTES = {
     title: "shell.health",
     sidebar: { group: "monitor", icon: "heart-pulse" },
   },
-  nodes: {
-    pattern: "/nodes",
-    needs: "viewer",
-    title: "shell.nodes",
-    parent: "health",
-  },
+  nodes: { pattern: "/nodes", needs: "viewer", title: "shell.nodes", parent: "health" },
   test_inbox: {
     pattern: "/test-inbox",
     needs: "viewer",
@@ -122,12 +113,7 @@ export const PAGE_ROUTES = {
     title: "shell.deleted_users",
     parent: "users",
   },
-  user: {
-    pattern: "/users/:id",
-    needs: "viewer",
-    title: "shell.user",
-    parent: "users",
-  },
+  user: { pattern: "/users/:id", needs: "viewer", title: "shell.user", parent: "users" },
   groups: {
     pattern: "/groups",
     needs: "viewer",
@@ -135,17 +121,31 @@ export const PAGE_ROUTES = {
     key: "g",
     sidebar: { group: "directory", icon: "users-round" },
   },
-  group: {
-    pattern: "/groups/:id",
-    needs: "viewer",
-    title: "shell.group",
-    parent: "groups",
-  },
+  group: { pattern: "/groups/:id", needs: "viewer", title: "shell.group", parent: "groups" },
   devices: {
     pattern: "/devices",
     needs: "viewer",
     title: "shell.devices",
     sidebar: { group: "directory", icon: "smartphone" },
+  },
+  tokens: {
+    pattern: "/tokens",
+    needs: "viewer",
+    title: "shell.tokens",
+    sidebar: { group: "directory", icon: "calculator" },
+  },
+  enrolment: {
+    pattern: "/enrolment",
+    needs: "viewer",
+    title: "shell.enrolment",
+    key: "e",
+    sidebar: { group: "directory", icon: "send" },
+  },
+  campaigns: {
+    pattern: "/enrolment/campaigns",
+    needs: "viewer",
+    title: "shell.campaigns",
+    parent: "enrolment",
   },
   // Integrations
   clients: {
@@ -195,6 +195,12 @@ export const PAGE_ROUTES = {
     key: "s",
     sidebar: { group: "administration", icon: "shield" },
   },
+  mail: {
+    pattern: "/mail",
+    needs: "viewer",
+    title: "shell.mail",
+    sidebar: { group: "administration", icon: "mail" },
+  },
   policies: {
     pattern: "/policies",
     needs: "user_manager",
@@ -208,6 +214,18 @@ export const PAGE_ROUTES = {
     title: "shell.audit",
     key: "a",
     sidebar: { group: "administration", icon: "scroll-text" },
+  },
+  log_export: {
+    pattern: "/log-export",
+    needs: "viewer",
+    title: "shell.log_export",
+    sidebar: { group: "administration", icon: "upload" },
+  },
+  alerts: {
+    pattern: "/alerts",
+    needs: "viewer",
+    title: "shell.alerts",
+    sidebar: { group: "administration", icon: "bell" },
   },
   settings: {
     pattern: "/settings",
@@ -253,28 +271,6 @@ export function matchRoute(path: string): RouteMatch | null {
     found ??= { name, route, params };
   }
   return found;
-}
-
-function matchParams(pattern: string, segments: readonly string[]): Record<string, string> | null {
-  const parts = pattern.split("/");
-  if (parts.length !== segments.length) return null;
-  const params: Record<string, string> = {};
-  for (const [at, part] of parts.entries()) {
-    const segment = segments[at] ?? "";
-    if (!part.startsWith(":")) {
-      if (part !== segment) return null;
-    } else if (segment === "") return null;
-    else params[part.slice(1)] = decodeSegment(segment);
-  }
-  return params;
-}
-
-function decodeSegment(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch (_notWellFormed) {
-    return segment;
-  }
 }
 
 /** The rows of the sidebar, in order. */

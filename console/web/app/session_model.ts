@@ -8,8 +8,8 @@ import type { Role } from "../../api/auth/admin_records.ts";
 import { type AsyncValue, LOADING, readyValue } from "./resource.ts";
 import { t } from "../i18n/translate.ts";
 
-/** From the fewest to the most permissions. */
-const ROLES: readonly Role[] = ["viewer", "operator", "user_manager", "owner"];
+/** From the fewest to the most permissions. Operators do not have those of the help desk. */
+const ROLES: readonly Role[] = ["viewer", "help_desk", "operator", "user_manager", "owner"];
 /** A call that is still refused after a sign-in and a recent factor fails like any other. */
 const MAX_TRIES = 4;
 const NO_FEATURES: Features = { approvals: false, outbox: false, phone: false };
@@ -69,6 +69,7 @@ export class SessionModel {
   /** Whether the user has the permissions of `role`. */
   readonly hasRole = (role: Role): boolean => {
     const own = readyValue(this.#session.value)?.role;
+    if (own === "operator" && role === "help_desk") return false;
     return own !== undefined && ROLES.indexOf(own) >= ROLES.indexOf(role);
   };
 

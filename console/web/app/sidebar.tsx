@@ -25,6 +25,10 @@ export function Sidebar({ models }: { models: Models }) {
   useEffect(() => {
     if (nav.current?.matches(":popover-open")) nav.current.hidePopover();
   }, [path, open]);
+  useEffect(() => {
+    // In a low window the pages scroll.
+    nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  }, [path]);
   return (
     <>
       <nav class="sidebar" id={SHEET} ref={nav} popover="auto" aria-label={t("shell.pages")}>
@@ -37,8 +41,10 @@ export function Sidebar({ models }: { models: Models }) {
           {t("shell.find")}
           <kbd aria-hidden="true">Ctrl K</kbd>
         </button>
-        {SIDEBAR_GROUPS.map((group) => <Group key={group} models={models} group={group} />)}
-        {models.session.features.value.phone && <PhonePage />}
+        <div class="sidebar-pages">
+          {SIDEBAR_GROUPS.map((group) => <Group key={group} models={models} group={group} />)}
+          {models.session.features.value.phone && <PhonePage />}
+        </div>
         <SidebarFooter models={models} />
       </nav>
       <BottomBar models={models} />

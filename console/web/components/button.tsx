@@ -96,9 +96,10 @@ interface ExportProps {
   readonly texts: ExportTexts;
   /** Why the export is disabled. */
   readonly reason?: string | undefined;
+  readonly small?: boolean;
 }
 
-export function ExportButton({ models, from, query, file, texts, reason }: ExportProps) {
+export function ExportButton({ models, from, query, file, texts, reason, small = false }: ExportProps) {
   const { busy, run } = useAction();
   const save = () =>
     run(async () => {
@@ -110,7 +111,7 @@ export function ExportButton({ models, from, query, file, texts, reason }: Expor
       }
     });
   return (
-    <Button icon="download" disabled={busy.value} reason={reason} onClick={save}>
+    <Button icon="download" small={small} disabled={busy.value} reason={reason} onClick={save}>
       {t(busy.value ? "common.working" : texts.label)}
     </Button>
   );

@@ -7,6 +7,7 @@ import {
   type FetchResult,
   fetchWithDeadline,
   NO_ANSWER_IN_TIME,
+  readRetryAfter,
 } from "../../../platform/fetch_with_deadline.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { JsonObject } from "../../schema/resource.ts";
@@ -164,7 +165,6 @@ const SERVER_FAILED: StatusRow = {
   text: "the server reported an internal error",
 };
 const OTHER: StatusRow = { kind: "nonsense", retry: true, text: "the server sent an unexpected status" };
-const MAX_RETRY_AFTER_MS = 3_600_000;
 
 /** The fault for an error response. @param secrets texts that must not appear in its detail. */
 export function statusError(
@@ -184,12 +184,4 @@ export function statusError(
     retry: row.retry,
     ...retryAfterMs === null ? {} : { retryAfterMs },
   });
-}
-
-/** RFC 9110 §10.2.3: seconds or a date. */
-export function readRetryAfter(header: string | null, nowMs: number): number | null {
-  if (header === null) return null;
-  const text = header.trim();
-  const waitMs = /^\d{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs;
-  return Number.isFinite(waitMs) ? Math.min(MAX_RETRY_AFTER_MS, Math.max(0, waitMs)) : null;
 }

@@ -12,7 +12,7 @@ export type Speed = "normal" | "slow";
 
 export const BARS = {
   routeScriptKb: 45,
-  allScriptKb: 172,
+  allScriptKb: 205,
   styleKb: 15,
   spriteKb: 4,
   messagesKb: 30,

@@ -9,7 +9,7 @@ import {
   splitTexts,
   unescapeFormula,
 } from "../../../scim/transfer/columns.ts";
-import { CsvReader, type CsvRecord, detectSeparator } from "../../../scim/transfer/csv_reader.ts";
+import { CsvReader, type CsvRecord, detectSeparator } from "../../../platform/csv_reader.ts";
 
 /** Reads in parts of `size` characters. */
 function read(

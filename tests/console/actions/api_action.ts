@@ -4,6 +4,7 @@ import { CONSOLE_API_PATH } from "../../../console/api/console_api.ts";
 import type { Store } from "../../../platform/store.ts";
 import { PASSWORD } from "../../fakes/console_app.ts";
 import { apiCaller } from "../../fakes/console_caller.ts";
+import { createConsoleSessions } from "../../fakes/console_sessions.ts";
 import { startConnectConsole } from "../../fakes/console_connect.ts";
 
 /** A console with data of every kind, and a signed-in owner. */
@@ -36,7 +37,8 @@ export type ApiActions = Readonly<Record<string, AuditedAction | UnauditedAction
 
 /** @param wrap wraps the store that every part uses. */
 export async function openStage({ wrap }: { wrap?: (store: Store) => Store } = {}) {
-  const site = await startConnectConsole({ ...(wrap === undefined ? {} : { wrap }) });
+  const { vpnSessions, report } = createConsoleSessions();
+  const site = await startConnectConsole({ vpnSessions, ...(wrap === undefined ? {} : { wrap }) });
   const cookie = await site.signIn("owner");
   // Passkeys need a name; the cookie is the same at either address.
   const origin = site.origin.replace("127.0.0.1", "localhost");
@@ -55,6 +57,8 @@ export async function openStage({ wrap }: { wrap?: (store: Store) => Store } = {
         body: JSON.stringify(json),
       });
     },
+    /** Applies an accounting report. */
+    report,
     /** An administrator who is stored by the console. */
     async addAdministrator(name: string): Promise<void> {
       const { url } = await this.ask<{ url: string }>("/administrators", { json: { name, role: "viewer" } });

@@ -181,6 +181,7 @@ export const PEOPLE_ACTIONS: ApiActions = {
     action: "user.me_link",
     object: ADA,
   },
+  "POST /devices/:id/test-push": { silent: "sends a test notification to a phone and changes nothing" },
   "POST /users/:id/unlock": {
     async prepare({ site }) {
       await site.people.put("ada");

@@ -1,6 +1,7 @@
 // The rows of the pages about connected systems: clients, targets, credentials.
 
 import { FULL_CONNECTION, FULL_CREDENTIAL, hearStranger } from "../../fakes/console_full.ts";
+import { FULL_DESTINATION } from "../../fakes/console_log_export.ts";
 import { ALWAYS_SOMETHING, type PageRow } from "./page_row.ts";
 
 export const CONNECT_ROWS: Readonly<Record<string, PageRow>> = {
@@ -128,6 +129,36 @@ export const CONNECT_ROWS: Readonly<Record<string, PageRow>> = {
         file: "pages/credentials/credentials_page.tsx",
         name: /^Revoke the token/,
         steps: [["button", `Actions for ${FULL_CREDENTIAL}`], ["menuitem", "Revoke"]],
+      },
+    ],
+  },
+  "log export": {
+    place: "log_export",
+    path: () => "/log-export",
+    heading: () => "Log export",
+    shows: () => FULL_DESTINATION,
+    nothing: { says: "There are no destinations." },
+    dialogs: [
+      {
+        file: "pages/log_export/destination_dialog.tsx",
+        name: "Add destination",
+        steps: [["button", "Add destination"], ["see", "Certificate authority"]],
+      },
+      {
+        file: "pages/log_export/destination_dialog.tsx",
+        name: `Edit ${FULL_DESTINATION}`,
+        steps: [["button", `Actions for ${FULL_DESTINATION}`], ["menuitem", "Edit"]],
+      },
+      {
+        file: "pages/log_export/log_export_page.tsx",
+        isSecret: true,
+        name: "Signature secret of hook",
+        steps: [["button", "Actions for hook"], ["menuitem", "New signature secret"]],
+      },
+      {
+        file: "pages/log_export/log_export_page.tsx",
+        name: `Remove the destination ${FULL_DESTINATION}?`,
+        steps: [["button", `Actions for ${FULL_DESTINATION}`], ["menuitem", "Remove"]],
       },
     ],
   },

@@ -14,6 +14,9 @@ const CSV = "userName,displayName\neve,Eve\n,Unnamed\n";
 const BAR: readonly Step[] = [["button", "Actions for the selection"]];
 const SAVED: readonly Step[] = [["button", "Saved filters"], ["menuitem", "Save current filters"]];
 
+/** The dialog of invitations shows whom it would invite. */
+const PREVIEWED: Step = ["see", /users? gets? a mail/];
+
 export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
   "users": {
     place: "users",
@@ -40,6 +43,12 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
         name: "Add to group",
         steps: [["button", "Add to group"]],
         smallSteps: [...BAR, ["menuitem", "Add to group"]],
+      },
+      {
+        file: "pages/enrolment/invite_dialog.tsx",
+        name: "Invite users",
+        steps: [["button", "Invite…"], PREVIEWED],
+        smallSteps: [...BAR, ["menuitem", "Invite…"], PREVIEWED],
       },
       {
         file: "components/save_filter_dialog.tsx",
@@ -112,6 +121,16 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
         name: /^Deactivate /,
         steps: [MORE, ["menuitem", "Deactivate"]],
       },
+      {
+        file: "pages/users/help_desk_dialogs.tsx",
+        name: /^Bypass code for/,
+        steps: [["button", "Issue bypass code"]],
+      },
+      {
+        file: "pages/users/help_desk_dialogs.tsx",
+        name: /lost a phone$/,
+        steps: [["button", "Lost phone"]],
+      },
     ],
   },
   "user, profile": {
@@ -155,6 +174,16 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
         file: "pages/users/factor_dialogs.tsx",
         name: /^Add an authenticator app for/,
         steps: [["button", "Add authenticator app"]],
+      },
+      {
+        file: "pages/tokens/user_tokens.tsx",
+        name: /^Assign a hardware token to/,
+        steps: [["button", "Assign hardware token"]],
+      },
+      {
+        file: "pages/tokens/user_tokens.tsx",
+        name: "Unassign token 1000001?",
+        steps: [["button", "Unassign 1000001"]],
       },
       {
         file: "pages/users/factor_dialogs.tsx",
@@ -211,6 +240,11 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
         file: "pages/groups/group_page.tsx",
         name: /^Delete the group/,
         steps: [["button", "Delete group"]],
+      },
+      {
+        file: "pages/enrolment/invite_dialog.tsx",
+        name: "Invite users",
+        steps: [["button", "Invite members…"], PREVIEWED],
       },
     ],
   },

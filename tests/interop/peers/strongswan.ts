@@ -3,6 +3,7 @@
 
 import { makeAuthority } from "../../support/certificates.ts";
 import { runProgram } from "../../support/child.ts";
+import { DISCONNECT_GUIDES } from "../../../platform/client_disconnect_guides.ts";
 import { guideText } from "./guided.ts";
 import type { Door, PeerRow, PeerSetUp } from "./login.ts";
 import { setUpPeer } from "./peer_run.ts";
@@ -17,17 +18,21 @@ export const STRONGSWAN: PeerRow = {
     ],
     root: true,
   },
-  setUp: setUpStrongSwan,
+  setUp: (gateway) => setUpStrongSwan(gateway),
 };
 
 const UP_WITHIN_MS = 10_000;
 const PLUGINS =
   "random nonce aes sha1 sha2 hmac kdf drbg pem pkcs1 pkcs8 x509 pubkey openssl constraints kernel-netlink socket-default";
 
-function setUpStrongSwan(gateway: Door): Promise<PeerSetUp> {
+/** @param options.disconnectPort where it accepts Disconnect-Requests, as its guide says; absent: nowhere */
+export function setUpStrongSwan(
+  gateway: Door,
+  { disconnectPort = null }: { disconnectPort?: number | null } = {},
+): Promise<PeerSetUp> {
   return setUpPeer("strongswan", async ({ directory: run, startServer, startClient }) => {
     const env = { STRONGSWAN_CONF: `${run}/strongswan.conf`, SWANCTL_DIR: `${run}/swanctl` };
-    await writeSettings(run, gateway);
+    await writeSettings(run, { gateway, disconnectPort });
     startServer("/usr/lib/ipsec/charon", { args: [], env });
     await loadConnection(run, env);
     return async ({ name, password }) => {
@@ -49,7 +54,10 @@ function setUpStrongSwan(gateway: Door): Promise<PeerSetUp> {
   });
 }
 
-async function writeSettings(run: string, gateway: Door): Promise<void> {
+async function writeSettings(
+  run: string,
+  { gateway, disconnectPort }: { gateway: Door; disconnectPort: number | null },
+): Promise<void> {
   const authority = await makeAuthority(run);
   const { certFile, keyFile } = await authority.issue(["DNS:vpn.example.com"], { isRsa: true });
   for (const folder of ["x509", "x509ca", "private"]) {
@@ -59,11 +67,11 @@ async function writeSettings(run: string, gateway: Door): Promise<void> {
   await Deno.copyFile(keyFile, `${run}/swanctl/private/server.key`);
   await Deno.copyFile(authority.caFile, `${run}/swanctl/x509ca/ca.pem`);
   const part = (title: string) => guideText("strongswan", title, { gateway });
-  await Deno.writeTextFile(
-    `${run}/eap-radius.conf`,
-    part("/etc/strongswan.d/charon/eap-radius.conf"),
-    { mode: 0o600 },
-  );
+  const plugin = part("/etc/strongswan.d/charon/eap-radius.conf");
+  const settingsOfPlugin = disconnectPort === null
+    ? plugin
+    : withDisconnects(plugin, { gateway, disconnectPort });
+  await Deno.writeTextFile(`${run}/eap-radius.conf`, settingsOfPlugin, { mode: 0o600 });
   await Deno.writeTextFile(`${run}/swanctl/swanctl.conf`, part("/etc/swanctl/conf.d/vpn.conf"));
   const settings = `charon {
     load = ${PLUGINS} vici eap-radius
@@ -79,6 +87,16 @@ charon-cmd {
 }
 `;
   await Deno.writeTextFile(`${run}/strongswan.conf`, settings);
+}
+
+/** Adds the part of the guide, with another port, to the section of the plug-in. */
+function withDisconnects(
+  plugin: string,
+  { gateway, disconnectPort }: { gateway: Door; disconnectPort: number },
+): string {
+  const { text, port } = DISCONNECT_GUIDES.strongswan;
+  const part = text.replace("{secret}", gateway.secret).replace(`port = ${port}`, `port = ${disconnectPort}`);
+  return `${plugin.slice(0, plugin.lastIndexOf("}"))}${part}}\n`;
 }
 
 async function loadConnection(run: string, env: Readonly<Record<string, string>>): Promise<void> {

@@ -26,7 +26,7 @@ async function observe(kv: Deno.Kv) {
     /** @param lateMs how long the beat waited before `b` read it */
     async beats(lateMs: number): Promise<number> {
       const value: NodeRecord = {
-        ...{ ...DESCRIPTION, node: "a", beat: ++beat },
+        ...{ ...DESCRIPTION, node: "a", beat: ++beat, auditMark: "", firstAuditMark: "" },
         writtenMs: clock.nowMs() + AHEAD_MS - lateMs,
       };
       await a.commit({ mutations: [{ type: "set", key: ["node", "a"], value }] });

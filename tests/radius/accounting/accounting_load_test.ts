@@ -55,7 +55,14 @@ async function openTable(limits: { total: number; perClient: number } = { total:
       sessionHex: new TextEncoder().encode(session).toHex(),
       sessionId: session,
       ...{ user: "ada", shownUser: "ada", nas: "", framedAddress: "", callingStation: "" },
-      ...{ inputOctets: 0, outputOctets: 0, sessionSeconds: null, delaySeconds: 0, terminateCause: null },
+      ...{
+        inputOctets: 0,
+        outputOctets: 0,
+        sessionSeconds: null,
+        delaySeconds: 0,
+        terminateCause: null,
+        identification: "",
+      },
     };
     const origin = { client, source: "192.0.2.1", receivedMs: clock.nowMs(), authenticator: session };
     await store.commit({ mutations: table.apply(report, origin) });

@@ -44,9 +44,9 @@ export function beforeInitiate(gate: Gate) {
 export function beforeCode(gate: Gate) {
   return (service: SecondFactorService): SecondFactorService => ({
     ...service,
-    async otpAuth(requestId, code) {
+    async otpAuth(requestId, code, also) {
       await gate.wait();
-      return await service.otpAuth(requestId, code);
+      return await service.otpAuth(requestId, code, also);
     },
   });
 }

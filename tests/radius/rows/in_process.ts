@@ -15,7 +15,7 @@ import type { Passwords, SecondFactorService, TelephonyService } from "../../../
 import { matchTotp, totpAt } from "../../../radius/factors/totp.ts";
 import { createSystemRandom, type Random } from "../../../platform/runtime.ts";
 import { createStore, type Store } from "../../../platform/store.ts";
-import { createServices, type Services } from "../../../upstream/services.ts";
+import { createServices, type ServiceDeps, type Services } from "../../../upstream/services.ts";
 import { createVault, type Vault } from "../../../platform/vault.ts";
 import { type FakeSecondFactor, startFakeSecondFactor } from "../../fakes/second_factor_server.ts";
 import { type FakeTelephony, startFakeTelephony } from "../../fakes/telephony_server.ts";
@@ -42,6 +42,8 @@ export interface InProcessOptions {
   readonly passwords?: Passwords;
   /** Clock, people and fakes of an earlier gateway, which are reused. */
   readonly after?: InProcess;
+  /** The network for push messages of the embedded service. */
+  readonly pushNetwork?: ServiceDeps["pushNetwork"];
   /** The other nodes, if several share the store. */
   readonly peers?: PeerNodes;
   /** Wraps a service or the store. */
@@ -150,7 +152,7 @@ async function assemble(
     clock: ManualClock;
     random: Random;
   },
-  { between = {}, passwords, after, peers = NO_PEERS, users = ["anna"] }: InProcessOptions,
+  { between = {}, passwords, after, peers = NO_PEERS, users = ["anna"], pushNetwork }: InProcessOptions,
 ) {
   const { config, settings, clock } = parts;
   const written: string[] = [];
@@ -175,6 +177,7 @@ async function assemble(
     totp: { at: totpAt, match: matchTotp },
     findUserRecord: createFakeUserRecords().find,
     userAgent: "Countersign/test",
+    pushNetwork,
     onBug(fault) {
       throw fault;
     },

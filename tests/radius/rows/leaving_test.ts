@@ -256,8 +256,8 @@ Deno.test("leaving: 120 logins of one name end, and the commit has the ends of 2
   await register(world, "anna");
   for (let begun = 0; begun < 120; begun++) await world.login({ user: "anna" }).start("");
   const leaving = world.radius.prepareOffboarding("anna");
-  // The mark that the user left, and the ends of 20 logins.
-  assertEquals(leaving.mutations.length, 21);
+  // The mark that the user left, the removal of the enrolment's mark, and the ends of 20 logins.
+  assertEquals(leaving.mutations.length, 22);
   await world.store.commit({ mutations: leaving.mutations });
   await world.people.remove("anna");
   leaving.done();

@@ -18,11 +18,19 @@ import {
   texts,
   textsToTypedNumber,
 } from "./live_settings.ts";
+import { markInvited } from "./invited.ts";
 import { jump } from "./passing_time.ts";
 import { give, passcodeSentTo } from "./people.ts";
 import { pairPhone } from "./phone.ts";
 
 export const FACTOR_ROWS: Readonly<Record<string, LiveSettingRow>> = {
+  "enrolment.help_text": {
+    prepare: (world) => markInvited(world, "anna", 0),
+    change: { "enrolment.help_text": "Call 5555." },
+    observe: async (world) => (await world.login({ user: "anna" }).start()).message.endsWith("Call 5555."),
+    before: false,
+    after: true,
+  },
   "factors.enabled": {
     change: { "factors.enabled": ["sms"] },
     observe: async (world) => (await world.login({ user: "anna" }).start("")).message.includes("P - "),

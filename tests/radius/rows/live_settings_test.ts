@@ -31,7 +31,17 @@ for (const [key, { change, observe, before, after, options = {}, prepare }] of O
 /** Tested elsewhere, because their effect is not in a packet. */
 const ELSEWHERE = [
   /^http\./,
+  // tests/console/mail_test.ts
+  /^mail\./,
   /^console\./,
+  // tests/console/enrolment/reminders_test.ts
+  /^enrolment\.(?!help_text$)/,
+  // tests/platform/alerts/alerts_test.ts, alert_limits_test.ts and alert_rules_test.ts
+  /^alerts\./,
+  // tests/console/help_desk_test.ts
+  /^help_desk\./,
+  // tests/upstream/embedded/push/push_settings_test.ts
+  /^push\./,
   // tests/console/live_settings_test.ts and target_settings_test.ts
   /^radius\.(directory|first_factor_backend)$/,
   // A client is opened again with all settings of its service: tests/upstream/switch_services_test.ts

@@ -3,7 +3,6 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { type Clock, systemClock } from "../../../platform/runtime.ts";
 import { BackendListError } from "../../../scim/backends/backend_error.ts";
-import { readRetryAfter } from "../../../scim/backends/scim/scim_http.ts";
 import { memberPatches } from "../../../scim/backends/scim/scim_members.ts";
 import { createScimBackend } from "../../../scim/backends/scim/scim_backend.ts";
 import type { Backend, BackendFault, BackendOutcome } from "../../../scim/backend_port.ts";
@@ -279,16 +278,4 @@ Deno.test("memberPatches() adds and removes at most 100 members per request", ()
     return first?.op === "add" ? (first.value as readonly unknown[]).length : -list.length;
   });
   assertEquals(sizes, [100, 100, 50, -100, -50]);
-});
-
-Deno.test("readRetryAfter() reads seconds and dates, and no absurd values", () => {
-  const nowMs = Date.parse("2026-01-01T00:00:00Z");
-  assertEquals(readRetryAfter("120", nowMs), 120_000);
-  assertEquals(readRetryAfter("Thu, 01 Jan 2026 00:00:30 GMT", nowMs), 30_000);
-  assertEquals(readRetryAfter("Thu, 01 Jan 2015 00:00:30 GMT", nowMs), 0);
-  assertEquals(readRetryAfter("999999999", nowMs), 3_600_000);
-  for (const text of [null, "", "soon", "-5", "1e9"]) {
-    const read = readRetryAfter(text, nowMs);
-    assert(read === null || (read >= 0 && read <= 3_600_000));
-  }
 });

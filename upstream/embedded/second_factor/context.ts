@@ -1,11 +1,12 @@
-// The shared context of the embedded second-factor service: store, vault, clock, randomness, the five tables, and events.
+// The shared context of the embedded second-factor service: store, vault, clock, randomness, the tables, and events.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
-import type { Check, Mutation, Store } from "../../../platform/store.ts";
+import type { Store } from "../../../platform/store.ts";
 import type { FindUserRecord } from "../../../platform/user_record.ts";
 import type { Vault } from "../../../platform/vault.ts";
 import {
+  type CommitAdditions,
   commitChanges,
   EventEmitter,
   type ForeignChange,
@@ -15,11 +16,15 @@ import {
 import {
   type ApprovalRecord,
   CAPS,
+  isVerification,
+  LIFETIMES,
   pairingExpiresMs,
   type PairingInvitation,
   type PairingRecord,
+  type PhoneDeviceRecord,
   type PhoneRecord,
   type PhraseRecord,
+  type PushSubscriptionRecord,
   requestExpiresMs,
 } from "./records.ts";
 
@@ -46,6 +51,8 @@ export interface EmbeddedSecondFactorSettings {
   readonly numberMatching: boolean;
   /** How long a request can be decided. */
   readonly requestTtlMs: number;
+  /** How often the help desk may verify one user in an hour; default 5. */
+  readonly verificationsPerHour?: number;
   /** How many phrases one source may request in a minute; default 5. */
   readonly phrasesPerMinute?: number;
 }
@@ -67,7 +74,22 @@ export interface SecondFactorContext extends SecondFactorDeps {
   readonly phoneEvents: EventEmitter;
   /** Called after another node added or changed a request. */
   readonly foreignRequests: Set<ForeignRequest>;
+  /** Called after this node committed something that a closed page should show. Must not throw, and returns at once. */
+  readonly phoneNews: Set<(news: PhoneNews) => void>;
 }
+
+/** What a phone should show, also if its page is closed. */
+export type PhoneNews =
+  | { readonly kind: "request"; readonly request: ApprovalRecord }
+  | {
+    readonly kind: "ended";
+    readonly request: ApprovalRecord;
+    /** The phone itself decided, and had shown a notification of the request. */
+    readonly isNotified?: boolean | undefined;
+    /** The subscription that ended in the same commit. */
+    readonly subscription?: PushSubscriptionRecord | undefined;
+  }
+  | { readonly kind: "pairing"; readonly pairing: PairingRecord };
 
 type ForeignRequest = (change: ForeignChange<ApprovalRecord>) => void;
 
@@ -75,14 +97,19 @@ export function createContext(deps: SecondFactorDeps): SecondFactorContext {
   const events = {
     phoneEvents: new EventEmitter({ maxPerTopic: CAPS.watchersPerPhone }),
     foreignRequests: new Set<ForeignRequest>(),
+    phoneNews: new Set<(news: PhoneNews) => void>(),
   };
   return { ...deps, ...events, tables: createTables(deps, events) };
 }
 
-/** Index keys of pending requests, of phones without a pairing, and of open invitations. */
+/** Index keys of pending requests, of those among them that verify a caller, of phones without a pairing, and of open invitations. */
 export const WAITING = "waiting";
+export const VERIFYING = "verifying";
 export const UNPAIRED = "unpaired";
 export const OPEN = "open";
+/** Index keys of push subscriptions. */
+export const SUBSCRIBED = "subscribed";
+export const SUBSCRIPTION_ENDED = "ended";
 
 export type SecondFactorTables = ReturnType<typeof createTables>;
 
@@ -108,7 +135,10 @@ function createTables(
     requests: new MirroredTable<ApprovalRecord>(deps, {
       name: "request",
       expiresMs: requestExpiresMs,
-      index: (record) => record.decision === null ? [WAITING, byPairing(record.pairingId)] : [],
+      index: (record) =>
+        record.decision !== null
+          ? []
+          : [WAITING, byPairing(record.pairingId), ...isVerification(record) ? [VERIFYING] : []],
       onForeignChange: (change) => foreignRequests.forEach((notify) => notify(change)),
     }),
     phones: new MirroredTable<PhoneRecord>(deps, {
@@ -125,7 +155,17 @@ function createTables(
     invitations: new MirroredTable<PairingInvitation>(deps, {
       name: "invitation",
       expiresMs: (record) => record.deadlineMs,
-      index: (record) => record.usedMs === null ? [OPEN] : [],
+      index: (record) => record.usedMs === null ? [OPEN, byUser(canonicalName(record.userName))] : [],
+    }),
+    devices: new MirroredTable<PhoneDeviceRecord>(deps, {
+      name: "device",
+      expiresMs: (record) => record.seenMs + LIFETIMES.phoneDeviceMs,
+      index: () => [],
+    }),
+    subscriptions: new MirroredTable<PushSubscriptionRecord>(deps, {
+      name: "push_subscription",
+      expiresMs: () => null,
+      index: ({ sealed }) => [sealed === null ? SUBSCRIPTION_ENDED : SUBSCRIBED],
     }),
   };
   const all = Object.values(tables);
@@ -136,7 +176,7 @@ function createTables(
     /** Commits all changes together with `also`, or none; `false` if another writer committed first. */
     commit(
       changes: readonly TableChange[],
-      options?: { also?: readonly Mutation[] | undefined; checks?: readonly Check[] },
+      options?: CommitAdditions,
     ): Promise<boolean> {
       if (nowMs() - sweptMs >= SWEEP_EVERY_MS) {
         sweptMs = nowMs();

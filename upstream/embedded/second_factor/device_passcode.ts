@@ -18,9 +18,30 @@ function seedKey(pairingId: string): Deno.KvKey {
 }
 
 /** A new seed of 160 bits (RFC 4226 §4), sealed for the pairing. */
-export function createSealedSeed({ vault, random }: SecondFactorContext, pairingId: string): Uint8Array {
-  return vault.seal(seedKey(pairingId), random.bytes(SEED_OCTETS));
+export function createSealedSeed(context: SecondFactorContext, pairingId: string): Uint8Array {
+  return createSeed(context, pairingId).sealed;
 }
+
+/** A new seed, also in plain text for the phone. */
+export function createSeed(
+  { vault, random }: SecondFactorContext,
+  pairingId: string,
+): { readonly seed: Uint8Array<ArrayBuffer>; readonly sealed: Uint8Array } {
+  const seed = random.bytes(SEED_OCTETS);
+  return { seed, sealed: vault.seal(seedKey(pairingId), seed) };
+}
+
+/** What a phone needs to compute its passcodes without the server (RFC 6238). */
+export interface PasscodeSeed {
+  readonly seed: Uint8Array<ArrayBuffer>;
+  readonly digits: number;
+  readonly stepMs: number;
+  /** When it was issued. */
+  readonly seedMs: number;
+}
+
+/** The parameters of all device passcodes. */
+export const PASSCODE_PARAMETERS = { digits: PASSCODE_DIGITS, stepMs: STEP_MS } as const;
 
 /** The seed of an enabled pairing; `null` if there is none, or if it was altered. */
 function openSeed({ vault }: SecondFactorContext, pairing: PairingRecord): Uint8Array | null {

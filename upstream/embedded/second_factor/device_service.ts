@@ -5,6 +5,7 @@ import { timingSafeEqual } from "node:crypto";
 import type { SecondFactorContext } from "./context.ts";
 import type {
   CommitOptions,
+  DecideOptions,
   DeviceService,
   OwnRequest,
   PersonDecision,
@@ -15,12 +16,13 @@ import type {
   SecondFactorAdmin,
 } from "./interfaces.ts";
 import type { PairingInvitations } from "./invitations.ts";
-import { type PairingPhrases, phoneOfToken } from "./pairing_phrases.ts";
+import { findPhone, type PairingPhrases } from "./pairing_phrases.ts";
 import { type DevicePairings, refusePhone } from "./pairings.ts";
 import {
   type ApprovalRecord,
   type DecisionName,
   DECISIONS,
+  isVerification,
   type PairingRecord,
   PASSCODE_DIGITS,
 } from "./records.ts";
@@ -34,7 +36,6 @@ interface DeviceServiceParts {
   readonly events: PairingEvents;
 }
 
-const MAX_TOKEN_CHARACTERS = 128;
 const NO_ORIGIN: PhoneOrigin = { source: "" };
 
 export class EmbeddedDeviceService implements DeviceService {
@@ -70,7 +71,7 @@ export class EmbeddedDeviceService implements DeviceService {
     { token, source, browser = "", name = null }: Parameters<DeviceService["acceptInvitation"]>[1],
   ): Promise<PhoneResult<{ token: string; pairingId: string }>> {
     const { invitations, pairings, events } = this.#parts;
-    const known = token !== null && this.#phoneOf(token) !== null ? token : null;
+    const known = token !== null && findPhone(this.#context, token) !== null ? token : null;
     const accepted = await invitations.accept(invitation, { token: known, source, name });
     if (!accepted.ok) return accepted;
     const { token: phoneToken, pairing } = accepted.value;
@@ -88,7 +89,7 @@ export class EmbeddedDeviceService implements DeviceService {
   }
 
   view(token: string): Promise<PhoneView | null> {
-    const phone = this.#phoneOf(token);
+    const phone = findPhone(this.#context, token);
     return Promise.resolve(phone === null ? null : this.#viewOf(phone));
   }
 
@@ -103,19 +104,35 @@ export class EmbeddedDeviceService implements DeviceService {
     );
   }
 
-  decide(token: string, requestId: string, decision: PersonDecision): Promise<PhoneResult<null>> {
+  decide(
+    token: string,
+    requestId: string,
+    decision: PersonDecision,
+    { also = () => [], isNotified = false }: DecideOptions & { isNotified?: boolean } = {},
+  ): Promise<PhoneResult<null>> {
     const { requests, pairings } = this.#parts;
     return this.#authenticated(token, async (phone) => {
       const request = requests.find(requestId);
       if (request === undefined || pairings.find(request.pairingId)?.phone !== phone) {
         return refusePhone("unknown_request");
       }
-      return await decideApproval(requests, request, { decision });
+      return await decideApproval(requests, request, {
+        decision,
+        isNotified,
+        also: also(this.#requestView(request)),
+      });
     });
   }
 
   passcode(token: string, pairingId: string) {
     return this.#authenticated(token, (phone) => this.#parts.pairings.passcode(phone, pairingId));
+  }
+
+  issuePasscodeSeed(token: string, pairingId: string, origin = NO_ORIGIN) {
+    return this.#authenticated(
+      token,
+      (phone) => this.#parts.pairings.issueSeed(phone, pairingId, origin),
+    );
   }
 
   unpair(token: string, pairingId: string, origin = NO_ORIGIN): Promise<PhoneResult<null>> {
@@ -130,24 +147,15 @@ export class EmbeddedDeviceService implements DeviceService {
   }
 
   watch(token: string, notify: () => void): () => void {
-    const phone = this.#phoneOf(token);
+    const phone = findPhone(this.#context, token);
     return phone === null ? () => undefined : this.#context.phoneEvents.on(phone, notify);
-  }
-
-  /** The digest of a valid token. */
-  #phoneOf(token: string): string | null {
-    if (token.length > MAX_TOKEN_CHARACTERS) return null;
-    const phone = phoneOfToken(this.#context, token);
-    const record = this.#context.tables.phones.get(phone);
-    const isValid = record !== undefined && (record.deadlineMs ?? Infinity) > this.#context.clock.nowMs();
-    return isValid ? phone : null;
   }
 
   async #authenticated<T>(
     token: string,
     use: (phone: string) => PhoneResult<T> | Promise<PhoneResult<T>>,
   ): Promise<PhoneResult<T>> {
-    const phone = this.#phoneOf(token);
+    const phone = findPhone(this.#context, token);
     return phone === null ? refusePhone("unknown_token") : await use(phone);
   }
 
@@ -158,20 +166,22 @@ export class EmbeddedDeviceService implements DeviceService {
     return {
       nowMs: clock.nowMs(),
       phrase: phrases.shown(phone),
-      pairings: own.map(({ id, userName, state, createdMs }) => ({
+      pairings: own.map(({ id, userName, state, createdMs, seedMs }) => ({
         pairingId: id,
         userName,
         requesterName,
         status: state === "enabled" ? "enabled" : "asks_approval",
         createdMs,
+        ...(seedMs === undefined ? {} : { seedMs }),
       })),
       requests: own.flatMap(({ id }) => requests.waitingFor(id)).map((request) => this.#requestView(request)),
     };
   }
 
   #requestView(request: ApprovalRecord): PhoneRequest {
-    const { id, userName, terminalName, client, place, createdMs, deadlineMs, number } = request;
+    const { id, userName, terminalName, client, place, createdMs, deadlineMs, number, askedBy } = request;
     return {
+      ...isVerification(request) ? { kind: "verify", askedBy: askedBy ?? "" } as const : {},
       requestId: id,
       userName,
       requesterName: this.#context.settings.requesterName,
@@ -227,19 +237,25 @@ export class PairingEvents {
  * Decides once. The caller has checked that the request belongs to the person.
  *
  * @param options.also is committed together with the decision, unless a wrong number denies the request.
+ * @param options.isNotified the phone decides, and had shown a notification of the request.
  */
 export async function decideApproval(
   requests: ApprovalRequests,
   request: ApprovalRecord,
-  { decision, also = [] }: CommitOptions & { decision: PersonDecision },
+  { decision, also = [], isNotified }: CommitOptions & { decision: PersonDecision; isNotified?: boolean },
 ): Promise<PhoneResult<null>> {
   if (request.decision === "out_of_time") return refusePhone("expired");
   if (request.decision !== null) return refusePhone("already_decided");
-  if (!decision.approve) return toResult(await requests.decide(request.id, "denied", { also }));
+  if (!decision.approve) {
+    const denied = decision.notMe === true && isVerification(request) ? "not_me" : "denied";
+    return toResult(await requests.decide(request.id, denied, { also, isNotified }));
+  }
   const verdict = checkNumber(request, decision.number);
-  if (verdict === "right") return toResult(await requests.decide(request.id, "approved", { also }));
+  if (verdict === "right") {
+    return toResult(await requests.decide(request.id, "approved", { also, isNotified }));
+  }
   if (verdict === "missing") return refusePhone("wrong_number");
-  const denied = await requests.decide(request.id, "wrong_number");
+  const denied = await requests.decide(request.id, "wrong_number", { isNotified });
   return refusePhone(denied === "won" ? "wrong_number" : "already_decided");
 }
 

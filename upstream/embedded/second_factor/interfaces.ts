@@ -1,6 +1,6 @@
 // What the embedded second-factor service offers to the phone page and to the console. The gateway uses its port.
 
-import type { Mutation } from "../../../platform/store.ts";
+import type { Check, Mutation } from "../../../platform/store.ts";
 import type { InvitingPhone } from "./records.ts";
 
 /** A pending request in the console's list. */
@@ -19,6 +19,10 @@ export interface PhoneRequest extends PendingApproval {
   readonly requesterName: string;
   /** Whether an approval requires the two digits of the login prompt. */
   readonly asksNumber: boolean;
+  /** The help desk asks whether the user is on the telephone. Absent: a login. */
+  readonly kind?: "verify";
+  /** The administrator who asks; only for `verify`. */
+  readonly askedBy?: string;
 }
 
 /** A pairing on the phone. `asks_approval`: the phrase was typed at a login, and the user must confirm. */
@@ -28,6 +32,10 @@ export interface PhonePairing {
   readonly requesterName: string;
   readonly status: "asks_approval" | "enabled";
   readonly createdMs: number;
+  /** The name of the phone, if the user gave one. */
+  readonly name?: string;
+  /** When the phone received the seed of its passcodes; a key of another time is out of date. */
+  readonly seedMs?: number;
 }
 
 /** What the page of a phone shows. */
@@ -97,9 +105,22 @@ export interface DeviceService {
     token: string,
     requestId: string,
     decision: PersonDecision,
+    options?: DecideOptions & {
+      /** The phone had shown a notification of the request, so it needs no message about the end. */
+      isNotified?: boolean;
+    },
   ): Promise<PhoneResult<null>>;
   /** The device passcode of a pairing, and when the next one replaces it. */
   passcode(token: string, pairingId: string): Promise<PhoneResult<{ code: string; validUntilMs: number }>>;
+  /**
+   * A new seed, with which the phone computes the passcodes of a pairing without the server (RFC 6238). It replaces the seed
+   * before.
+   */
+  issuePasscodeSeed(
+    token: string,
+    pairingId: string,
+    origin?: PhoneOrigin,
+  ): Promise<PhoneResult<{ seed: Uint8Array<ArrayBuffer>; digits: number; stepMs: number; seedMs: number }>>;
   /** Ends a pairing from the phone. */
   unpair(token: string, pairingId: string, origin?: PhoneOrigin): Promise<PhoneResult<null>>;
   /** Calls back when `view(token)` may have changed. Returns a function that ends the watch. */
@@ -111,13 +132,63 @@ export interface CommitOptions {
   readonly also?: readonly Mutation[];
 }
 
+/** What else belongs to the commit of an invitation. */
+export interface InvitationOptions extends CommitOptions {
+  /** The phone on whose /me page the invitation is created. */
+  readonly addedBy?: InvitingPhone | undefined;
+  readonly checks?: readonly Check[];
+  /** Further mutations of the commit that contain the invitation, such as a mail. */
+  readonly alsoFor?: (
+    link: { readonly invitation: string; readonly deadlineMs: number },
+  ) => readonly Mutation[];
+  /** Pairings that end, such as those of a lost phone. */
+  readonly ends?: readonly string[];
+  /** Receives the versionstamp of the commit. */
+  readonly onCommitted?: (versionstamp: string) => void;
+}
+
 /** The administrator who decides, by name. The history of the login shows it. */
 export interface DecidedBy {
   readonly by?: string;
 }
 
-/** The decision of a person about a request. */
-export type PersonDecision = { approve: false } | { approve: true; number: string | null };
+/** The decision of a person about a request. `notMe`: the person did not call the help desk. */
+export type PersonDecision = { approve: false; notMe?: boolean } | { approve: true; number: string | null };
+
+/** Mutations of the same commit, made from the request that is decided. */
+export interface DecideOptions {
+  readonly also?: ((request: PhoneRequest) => readonly Mutation[]) | undefined;
+}
+
+/** A question of the help desk to a user's phone. */
+export interface CallerVerification {
+  readonly id: string;
+  readonly pairingId: string;
+  readonly userName: string;
+  /** The administrator who asks. */
+  readonly askedBy: string;
+  readonly createdMs: number;
+  readonly deadlineMs: number;
+  readonly state: "waiting" | "verified" | "wrong_number" | "denied" | "not_me" | "expired" | "cancelled";
+  /** `null` while it waits. */
+  readonly endedMs: number | null;
+}
+
+/** `waiting`: the user's phone already shows a question of the help desk. `busy`: too many requests in total. */
+export type VerificationRefusal =
+  | { readonly ok: false; readonly reason: "no_phone" | "waiting" | "busy" }
+  | { readonly ok: false; readonly reason: "too_many"; readonly waitMs: number };
+
+/** Questions of the help desk. They are no logins: the gateway never sees them. */
+export interface CallerVerifications {
+  /** Asks the phone of a pairing. The help desk reads `number` out, and the user types it on the phone. */
+  start(
+    asked: CommitOptions & { readonly pairingId: string; readonly by: string },
+  ): Promise<{ ok: true; verification: CallerVerification; number: string } | VerificationRefusal>;
+  find(id: string): CallerVerification | null;
+  /** Ends a question; `false` if it had ended. */
+  cancel(id: string, by: string): Promise<boolean>;
+}
 
 /** A request as its person sees it, also after its end. */
 export interface OwnRequest extends PhoneRequest {
@@ -137,13 +208,49 @@ export interface NewPhonePairing extends PhoneOrigin {
   readonly addedBy?: InvitingPhone;
 }
 
+/** Changes of this service that the caller commits together with its own. */
+export interface PreparedServiceChange {
+  readonly checks: readonly Check[];
+  readonly mutations: readonly Mutation[];
+  /** Call it after the commit, with its versionstamp. */
+  done(versionstamp: string): void;
+  /** Call it after the commit was refused. The change can then be prepared again. */
+  raced(): Promise<void>;
+}
+
+export interface PreparedInvitation extends PreparedServiceChange {
+  /** The last part of the link. Only its digest is stored. */
+  readonly invitation: string;
+  /** Identifies the stored invitation, for `replaces`. */
+  readonly id: string;
+  readonly deadlineMs: number;
+}
+
+/** The use of an invitation, for a user who enrols something other than a phone. */
+export interface PreparedInvitationUse extends PreparedServiceChange {
+  readonly userName: string;
+  readonly recordId: string;
+  readonly addedBy: InvitingPhone | undefined;
+}
+
 /** The administration of the embedded second-factor service, for the console and `deno task pair`. */
 export interface SecondFactorAdmin {
   /** An invitation (128 bits, valid once, for 24 hours). It is the last part of the link to the phone page. */
-  invite(
+  invite(userName: string, options?: InvitationOptions): Promise<{ invitation: string; deadlineMs: number }>;
+  /**
+   * An invitation with another lifetime, which the caller commits. It replaces the open invitation with the id `replaces`. The caller checks
+   * that `recordId` is the record of the user at the commit. `null`: too many invitations are open.
+   */
+  prepareInvitation(
     userName: string,
-    options?: CommitOptions & { readonly addedBy?: InvitingPhone | undefined },
-  ): Promise<{ invitation: string; deadlineMs: number }>;
+    options: { recordId: string; lifetimeMs: number; replaces: string | null },
+  ): PreparedInvitation | null;
+  /** Whether the invitation with this id can still be used. */
+  isInvitationOpen(id: string): boolean;
+  /** Prepares the end of an open invitation whose user enrolled in another way; `null` if it is not open. */
+  prepareInvitationEnd(id: string): PreparedServiceChange | null;
+  /** Prepares the use of a valid invitation without a phone. */
+  prepareInvitationUse(invitation: string, source: string): Promise<PhoneResult<PreparedInvitationUse>>;
   /** Pending requests, oldest first; with `newest`, only the newest ones, because there may be very many. */
   pendingApprovals(newest?: number): PendingApproval[];
   /** How many requests are pending. Costs nothing. */
@@ -159,6 +266,7 @@ export interface SecondFactorAdmin {
     decision: PersonDecision,
     options?: CommitOptions,
   ): Promise<PhoneResult<null>>;
+  readonly verifications: CallerVerifications;
   /** Checks a device passcode and uses it; `false` for a wrong or used one. */
   usePasscode(pairingId: string, code: string): Promise<boolean>;
   /** Ends a device pairing, and with the last one the token of the phone. `false` if there is none. */

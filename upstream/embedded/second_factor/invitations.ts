@@ -1,22 +1,23 @@
 // Invitations of the embedded second-factor service: the last part of a link that an administrator gives to a user. An
-// invitation has 128 bits and is valid once, for 24 hours. Viewing it does not use it.
+// invitation has 128 bits and is valid once: a link of the console for 24 hours, a mailed one for longer. Viewing it does not use it.
 
 import { toBase64Url } from "../../../platform/runtime.ts";
 import { sourceKey } from "../../../platform/addresses.ts";
 import { isUsableFor } from "../../../platform/user_record.ts";
 import type { TableChange } from "../table.ts";
 import { OPEN, type SecondFactorContext } from "./context.ts";
-import type { CommitOptions, InviteView, PhoneResult } from "./interfaces.ts";
+import type {
+  InvitationOptions,
+  InviteView,
+  PhoneResult,
+  PreparedInvitation,
+  PreparedInvitationUse,
+  PreparedServiceChange,
+} from "./interfaces.ts";
 import { createToken, phoneOfToken } from "./pairing_phrases.ts";
 import { type DevicePairings, refusePhone } from "./pairings.ts";
 import { createRateLimit, type RateLimit } from "./rate_limit.ts";
-import {
-  CAPS,
-  type InvitingPhone,
-  LIFETIMES,
-  type PairingInvitation,
-  type PairingRecord,
-} from "./records.ts";
+import { CAPS, LIFETIMES, type PairingInvitation, type PairingRecord } from "./records.ts";
 
 const INVITATION_OCTETS = 16;
 const MAX_CHARACTERS = 64;
@@ -46,7 +47,7 @@ export class PairingInvitations {
   /** @param options.also is committed together with the invitation. */
   async create(
     userName: string,
-    { addedBy, also }: CommitOptions & { readonly addedBy?: InvitingPhone | undefined } = {},
+    { addedBy, also = [], alsoFor, checks = [], ends = [], onCommitted }: InvitationOptions = {},
   ): Promise<{ invitation: string; deadlineMs: number }> {
     const { tables, random, clock, findUserRecord } = this.#context;
     if (tables.invitations.count(OPEN) >= CAPS.invitations) {
@@ -54,14 +55,76 @@ export class PairingInvitations {
     }
     const invitation = toBase64Url(random.bytes(INVITATION_OCTETS));
     const deadlineMs = clock.nowMs() + LIFETIMES.invitationMs;
+    const mutations = [...also, ...alsoFor?.({ invitation, deadlineMs }) ?? []];
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const { id: recordId, check } = await findUserRecord(userName);
       const added = addedBy === undefined ? {} : { addedBy };
       const record: PairingInvitation = { userName, recordId, deadlineMs, usedMs: null, ...added };
       const change = tables.invitations.add(this.#digestOf(invitation), record);
-      if (await tables.commit([change], { also, checks: [check] })) return { invitation, deadlineMs };
+      const ending = this.#pairings.endingChanges(ends);
+      const additions = { also: [...mutations, ...ending.also], checks: [check, ...checks], onCommitted };
+      if (!await tables.commit([change, ...ending.changes], additions)) continue;
+      ending.announce();
+      return { invitation, deadlineMs };
     }
     throw new Error("Cannot create an invitation: the user changed repeatedly");
+  }
+
+  /** See {@link SecondFactorAdmin.prepareInvitation}. */
+  prepare(
+    userName: string,
+    { recordId, lifetimeMs, replaces }: { recordId: string; lifetimeMs: number; replaces: string | null },
+  ): PreparedInvitation | null {
+    const { tables, random, clock } = this.#context;
+    if (tables.invitations.count(OPEN) >= CAPS.invitations) return null;
+    const invitation = toBase64Url(random.bytes(INVITATION_OCTETS));
+    const id = this.#digestOf(invitation);
+    const deadlineMs = clock.nowMs() + lifetimeMs;
+    const replaced = replaces === null ? undefined : tables.invitations.get(replaces);
+    const changes = [
+      tables.invitations.add(id, { userName, recordId, deadlineMs, usedMs: null }),
+      ...(replaces === null || replaced === undefined || replaced.usedMs !== null
+        ? []
+        : [tables.invitations.change(replaces, null)]),
+    ];
+    return { invitation, id, deadlineMs, ...preparedChange(changes) };
+  }
+
+  /** See {@link SecondFactorAdmin.isInvitationOpen}. */
+  isOpen(id: string): boolean {
+    const { tables, clock } = this.#context;
+    const record = tables.invitations.get(id);
+    return record !== undefined && record.usedMs === null && record.deadlineMs > clock.nowMs();
+  }
+
+  /** See {@link SecondFactorAdmin.prepareInvitationEnd}. */
+  prepareEnd(id: string): PreparedServiceChange | null {
+    const { tables, clock } = this.#context;
+    const record = tables.invitations.get(id);
+    return record === undefined || !this.isOpen(id)
+      ? null
+      : preparedChange([tables.invitations.change(id, { ...record, usedMs: clock.nowMs() })]);
+  }
+
+  /** See {@link SecondFactorAdmin.prepareInvitationUse}. */
+  async prepareUse(invitation: string, source: string): Promise<PhoneResult<PreparedInvitationUse>> {
+    const { tables, clock, findUserRecord } = this.#context;
+    const found = await this.#find(invitation, source);
+    if (!found.ok) return found;
+    const { digest, record } = found.value;
+    const user = await findUserRecord(record.userName);
+    if (!isUsableFor(record.recordId, user)) return refusePhone("account_changed");
+    const used = preparedChange([tables.invitations.change(digest, { ...record, usedMs: clock.nowMs() })]);
+    return {
+      ok: true,
+      value: {
+        ...used,
+        checks: [...used.checks, user.check],
+        userName: record.userName,
+        recordId: user.id,
+        addedBy: record.addedBy,
+      },
+    };
   }
 
   async view(invitation: string, source: string): Promise<InviteView> {
@@ -144,4 +207,15 @@ export class PairingInvitations {
     const fresh = createToken(this.#context);
     return { ...fresh, change: phones.add(fresh.phone, { createdMs: nowMs, deadlineMs: null }) };
   }
+}
+
+function preparedChange(changes: readonly TableChange[]): PreparedServiceChange {
+  return {
+    checks: changes.flatMap(({ check }) => check ?? []),
+    mutations: changes.map(({ mutation }) => mutation),
+    done: (versionstamp) => changes.forEach((change) => change.applied(versionstamp)),
+    async raced() {
+      for (const change of changes) await change.reread();
+    },
+  };
 }

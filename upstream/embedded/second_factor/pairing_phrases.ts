@@ -47,6 +47,17 @@ export function phoneOfToken({ vault }: SecondFactorContext, token: string): str
   return vault.digest("embedded phone token", token);
 }
 
+const MAX_TOKEN_CHARACTERS = 128;
+
+/** The digest of a valid token; `null` for any other text. */
+export function findPhone(context: SecondFactorContext, token: string): string | null {
+  if (token.length > MAX_TOKEN_CHARACTERS) return null;
+  const phone = phoneOfToken(context, token);
+  const record = context.tables.phones.get(phone);
+  const isValid = record !== undefined && (record.deadlineMs ?? Infinity) > context.clock.nowMs();
+  return isValid ? phone : null;
+}
+
 /** A new token (256 bits, base64url) and its digest. */
 export function createToken(context: SecondFactorContext): { token: string; phone: string } {
   const token = toBase64Url(context.random.bytes(TOKEN_OCTETS));
@@ -137,6 +148,7 @@ export class PairingPhrases {
     const changes = [tables.pairings.add(pairing.id, pairing), tables.phrases.change(digest, null)];
     if (!await tables.commit(changes, { checks: [user.check] })) return null;
     phoneEvents.emit(phone);
+    for (const notify of this.#context.phoneNews) notify({ kind: "pairing", pairing });
     return pairing;
   }
 

@@ -3,12 +3,22 @@
 
 import { auditEntry } from "../../../platform/audit.ts";
 import { timeOrderedUuid } from "../../../platform/runtime.ts";
+import type { Mutation } from "../../../platform/store.ts";
 import { isUsableFor } from "../../../platform/user_record.ts";
 import type { TableChange } from "../table.ts";
 import { byPhone, type SecondFactorContext } from "./context.ts";
-import { createSealedSeed, currentPasscode, type DevicePasscode, matchPasscode } from "./device_passcode.ts";
+import {
+  createSealedSeed,
+  createSeed,
+  currentPasscode,
+  type DevicePasscode,
+  matchPasscode,
+  PASSCODE_PARAMETERS,
+  type PasscodeSeed,
+} from "./device_passcode.ts";
 import type { PhoneOrigin, PhoneRefusal, PhoneResult } from "./interfaces.ts";
 import { CAPS, type InvitingPhone, pairingAt, type PairingRecord } from "./records.ts";
+import { createRateLimit, type RateLimit } from "./rate_limit.ts";
 import type { ApprovalRequests } from "./requests.ts";
 
 /** A new pairing. `phone` is the digest of the phone's token. */
@@ -30,14 +40,18 @@ interface PairingDecision {
 }
 
 const ATTEMPTS = 5;
+/** A phone needs one. Each further one replaces it, for a browser that lost its data. */
+const SEEDS_PER_HOUR = { count: 5, windowMs: 3600_000 } as const;
 
 export class DevicePairings {
   readonly #context: SecondFactorContext;
   readonly #requests: ApprovalRequests;
+  readonly #seedLimit: RateLimit;
 
   constructor(context: SecondFactorContext, requests: ApprovalRequests) {
     this.#context = context;
     this.#requests = requests;
+    this.#seedLimit = createRateLimit(context, { name: "passcode_seed", ...SEEDS_PER_HOUR });
   }
 
   get #table() {
@@ -111,6 +125,30 @@ export class DevicePairings {
     return passcode === null ? refusePhone("unknown_request") : { ok: true, value: passcode };
   }
 
+  /**
+   * A new seed for the passcodes that the phone computes itself. It replaces the seed before, so that no seed leaves the server
+   * twice.
+   */
+  async issueSeed(
+    phone: string,
+    pairingId: string,
+    origin: PhoneOrigin,
+  ): Promise<PhoneResult<PasscodeSeed>> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const pairing = this.find(pairingId);
+      if (pairing?.phone !== phone || pairing.state !== "enabled") return refusePhone("unknown_request");
+      if (attempt === 0 && !await this.#seedLimit.take(pairingId)) return refusePhone("too_many_tries");
+      const { seed, sealed } = createSeed(this.#context, pairingId);
+      const seedMs = this.#context.clock.nowMs();
+      const change = this.#table.change(pairingId, { ...pairing, sealedSeed: sealed, seedMs });
+      if (await this.#context.tables.commit([change], { also: [auditSeed(pairing, origin)] })) {
+        this.#context.phoneEvents.emit(phone);
+        return { ok: true, value: { seed, seedMs, ...PASSCODE_PARAMETERS } };
+      }
+    }
+    return refusePhone("already_decided");
+  }
+
   /** Uses the passcode that the phone shows; `false` for a wrong or used one. */
   async usePasscode(pairingId: string, code: string): Promise<boolean> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -134,21 +172,51 @@ export class DevicePairings {
   }
 
   async #endOnce(pairing: PairingRecord): Promise<boolean> {
-    const { tables, phoneEvents, clock } = this.#context;
-    const { id, phone } = pairing;
-    const ended: PairingRecord = {
-      ...pairing,
-      state: "ended",
-      sealedSeed: null,
-      modifiedMs: clock.nowMs(),
-    };
-    const isLast = this.ofPhone(phone).every((other) => other.id === id);
-    const token = isLast && tables.phones.get(phone) !== undefined ? [tables.phones.change(phone, null)] : [];
-    const pending = this.#requests.endingChanges(id);
-    if (!await tables.commit([this.#table.change(id, ended), ...pending.changes, ...token])) return false;
-    pending.announce();
-    phoneEvents.emit(phone);
+    const { changes, also, announce } = this.endingChanges([pairing.id]);
+    if (!await this.#context.tables.commit(changes, { also })) return false;
+    announce();
     return true;
+  }
+
+  /** Changes that end pairings as {@link end} does. Call `announce` after their commit. */
+  endingChanges(ids: readonly string[]): {
+    readonly changes: readonly TableChange[];
+    readonly also: readonly Mutation[];
+    readonly announce: () => void;
+  } {
+    const { phoneEvents, clock, tables: { subscriptions } } = this.#context;
+    const modifiedMs = clock.nowMs();
+    const live = ids.flatMap((id) => this.find(id) ?? []).filter(isLive);
+    const ended = live.map((pairing) =>
+      this.#table.change(pairing.id, { ...pairing, state: "ended", sealedSeed: null, modifiedMs })
+    );
+    // Read before the commit: the subscription of a phone can end in it, and its last message follows.
+    const pending = live.map(({ id, phone }) => ({
+      ...this.#requests.endingChanges(id),
+      subscription: subscriptions.get(phone),
+    }));
+    const lastOf = [...new Set(live.map(({ phone }) => phone))].filter((phone) =>
+      this.ofPhone(phone).every((one) => live.some(({ id }) => id === one.id))
+    );
+    return {
+      changes: [
+        ...ended,
+        ...pending.flatMap(({ changes }) => changes),
+        ...lastOf.flatMap((phone) => this.#phoneRemoval(phone)),
+      ],
+      also: pending.flatMap(({ also }) => also),
+      announce: () => {
+        pending.forEach(({ announce, subscription }) => announce({ subscription }));
+        for (const { phone } of live) phoneEvents.emit(phone);
+      },
+    };
+  }
+
+  /** The token, the last use and the push subscription of a phone end together. */
+  #phoneRemoval(phone: string): TableChange[] {
+    const { phones, devices, subscriptions } = this.#context.tables;
+    return [phones, devices, subscriptions]
+      .flatMap((table) => table.get(phone) === undefined ? [] : [table.change(phone, null)]);
   }
 
   /** With an enabled pairing, the phone's token no longer has a deadline. */
@@ -172,6 +240,18 @@ function auditDecision({ id, userName, name }: PairingRecord, { approve, origin 
     pairing: id,
     phone: name,
     how: "phrase",
+  });
+}
+
+function auditSeed({ id, userName }: PairingRecord, origin: PhoneOrigin) {
+  return auditEntry({
+    action: "pairing.passcode_seed",
+    actor: `user:${userName}`,
+    source: origin.source,
+    browser: origin.browser,
+    object: `user:${userName}`,
+    factor: "device",
+    pairing: id,
   });
 }
 

@@ -19,17 +19,18 @@ const MAX_KEYS = 50_000;
 /** If there are too many keys, new ones share this number of windows. */
 const SHARED_WINDOWS = 256;
 
-/** @param options.count the number that is allowed in each window of `windowMs`. `name` differs for each limit. */
+/** @param options.count the number that is allowed in each window of `windowMs`; it may change. `name` differs for each limit. */
 export function createRateLimit(
   deps: LimitTableDeps,
-  { name, count, windowMs, maxKeys = MAX_KEYS }: {
+  { name, count: given, windowMs, maxKeys = MAX_KEYS }: {
     name: string;
-    count: number;
+    count: number | (() => number);
     windowMs: number;
     maxKeys?: number;
   },
 ): RateLimit {
   const { clock } = deps;
+  const allowed = () => typeof given === "number" ? given : given();
   // Windows of known keys are never forgotten early: new keys share the windows that are left.
   const windows = new LimitTable<CountedWindow>(deps, {
     name,
@@ -52,13 +53,15 @@ export function createRateLimit(
     async take(key) {
       const { used } = await find(key);
       return await windows.change([used], ([window]) => {
-        if (window === undefined) return count < 1 ? null : [{ endsMs: clock.nowMs() + windowMs, count: 1 }];
-        return window.count >= count ? null : [{ ...window, count: window.count + 1 }];
+        if (window === undefined) {
+          return allowed() < 1 ? null : [{ endsMs: clock.nowMs() + windowMs, count: 1 }];
+        }
+        return window.count >= allowed() ? null : [{ ...window, count: window.count + 1 }];
       });
     },
     async waitMs(key) {
       const { window } = await find(key);
-      return window === undefined || window.count < count ? 0 : window.endsMs - clock.nowMs();
+      return window === undefined || window.count < allowed() ? 0 : window.endsMs - clock.nowMs();
     },
   };
 }

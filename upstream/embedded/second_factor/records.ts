@@ -1,6 +1,7 @@
 // The records of the embedded second-factor service: pairings, requests, phones, phrases and invitations, with their
 // state at a given time. The deadlines are in the records, because the store sweeps late.
 
+import type { DeviceKind } from "../../../platform/device_label.ts";
 import type { ApprovalRequest } from "../../../radius/ports.ts";
 
 /** Why a request was not granted. */
@@ -19,6 +20,13 @@ export const DECISIONS = {
   approved: { granted: true, cancelled: false, reasonCode: 0, reason: "", cause: null },
   passcode: { granted: true, cancelled: false, reasonCode: 0, reason: "", cause: null },
   denied: { granted: false, cancelled: false, reasonCode: 1, reason: "Denied on the phone", cause: "phone" },
+  not_me: {
+    granted: false,
+    cancelled: false,
+    reasonCode: 10,
+    reason: "Reported by the user",
+    cause: "phone",
+  },
   wrong_number: {
     granted: false,
     cancelled: false,
@@ -99,6 +107,8 @@ export interface PairingRecord {
   readonly state: "asks_approval" | "enabled" | "denied" | "ended";
   /** The seed of the device passcode, sealed for this record; `null` before the pairing is enabled and after it ended. */
   readonly sealedSeed: Uint8Array | null;
+  /** When the phone received the seed; absent if it did not. */
+  readonly seedMs?: number;
   /** The last time step of an accepted passcode; -1 for none. */
   readonly lastStep: number;
   readonly createdMs: number;
@@ -120,6 +130,17 @@ export interface ApprovalRecord {
   readonly decision: DecisionName | null;
   /** The administrator who decided, by name; absent for other decisions. */
   readonly decidedBy?: string;
+  /** The pairing whose passcode decided, if another one was asked. */
+  readonly passcodeOf?: string;
+  /** The help desk asks whether the user is on the telephone. Absent: a login. */
+  readonly kind?: "verify";
+  /** The administrator who asks; only for `verify`. */
+  readonly askedBy?: string;
+}
+
+/** Whether the request verifies a caller of the help desk. It is no login. */
+export function isVerification({ kind }: Pick<ApprovalRecord, "kind">): boolean {
+  return kind === "verify";
 }
 
 /** The key is the digest of the token. `deadlineMs` is `null` after the first pairing was enabled. */
@@ -147,6 +168,27 @@ export interface PairingInvitation {
   readonly usedMs: number | null;
 }
 
+/** The key is the digest of the token. */
+export interface PhoneDeviceRecord {
+  readonly phone: string;
+  /** `null` if the browser is unknown. */
+  readonly kind: DeviceKind | null;
+  /** When the phone last used its token; at most an hour late. */
+  readonly seenMs: number;
+}
+
+/** The key is the digest of the token. */
+export interface PushSubscriptionRecord {
+  readonly phone: string;
+  /** The endpoint and the keys, sealed; `null` after the push service ended the subscription. */
+  readonly sealed: Uint8Array | null;
+  /** The host of the endpoint. */
+  readonly host: string;
+  readonly createdMs: number;
+  /** Why the last message did not arrive, unless that was temporary; `null` if it did. */
+  readonly problem: { readonly code: string; readonly atMs: number } | null;
+}
+
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
@@ -162,6 +204,8 @@ export const LIFETIMES = {
   endedRequestMs: 10 * MINUTE_MS,
   /** For a phone that never paired, after its last phrase. */
   unpairedPhoneMs: 20 * MINUTE_MS,
+  /** How long the last use of a phone stays readable. */
+  phoneDeviceMs: 400 * 24 * HOUR_MS,
 } as const;
 
 /** Maxima. */
@@ -169,7 +213,8 @@ export const CAPS = {
   phones: 100_000,
   unpairedPhones: 10_000,
   pairingsPerPhone: 20,
-  invitations: 10_000,
+  /** A campaign can invite a whole company, and a reminder replaces the earlier invitation. */
+  invitations: 100_000,
   requests: 200_000,
   waitingPerPairing: 5,
   watchersPerPhone: 20,

@@ -1,9 +1,8 @@
 // A user of the directory gets another name: the phones and the open invitations of the embedded second-factor service follow.
 
-import { canonicalName } from "../../../platform/canonical_name.ts";
 import { NO_CHANGE, type PreparedRename, type Rename } from "../../../platform/write_batch.ts";
 import type { TableChange } from "../table.ts";
-import { byUser, OPEN, type SecondFactorContext } from "./context.ts";
+import { byUser, type SecondFactorContext } from "./context.ts";
 
 export function prepareServiceRename(
   { tables: { pairings, invitations }, phoneEvents }: SecondFactorContext,
@@ -11,7 +10,7 @@ export function prepareServiceRename(
 ): PreparedRename {
   if (kind === "group") return NO_CHANGE;
   const paired = pairings.list(byUser(from));
-  const invited = invitations.entries(OPEN).filter(([, { userName }]) => canonicalName(userName) === from);
+  const invited = invitations.entries(byUser(from));
   const changes: TableChange[] = [
     ...paired.map((record) => pairings.change(record.id, { ...record, userName: name })),
     ...invited.map(([id, record]) => invitations.change(id, { ...record, userName: name })),

@@ -1,15 +1,25 @@
 // Authentication requests of the embedded second-factor service: created, then decided once or expired. The first
 // committed decision wins, on whichever node; later callers receive that decision.
 
+import { canonicalName } from "../../../platform/canonical_name.ts";
 import { KeyedMutex } from "../../../platform/semaphore.ts";
-import { type Clock, type Random, timeOrderedUuid } from "../../../platform/runtime.ts";
+import { type Random, timeOrderedUuid } from "../../../platform/runtime.ts";
 import type { ApprovalContext } from "../../../radius/ports.ts";
 import type { Mutation } from "../../../platform/store.ts";
 import { EventEmitter } from "../table.ts";
 import type { TableChange } from "../table.ts";
-import { byPairing, type SecondFactorContext, WAITING } from "./context.ts";
+import { byPairing, type PhoneNews, type SecondFactorContext, VERIFYING, WAITING } from "./context.ts";
 import { matchPasscode } from "./device_passcode.ts";
-import { type ApprovalRecord, CAPS, type DecisionName, type PairingRecord, requestAt } from "./records.ts";
+import { RequestExpiry } from "./request_expiry.ts";
+import { verificationAudit } from "./verification_result.ts";
+import {
+  type ApprovalRecord,
+  CAPS,
+  type DecisionName,
+  isVerification,
+  type PairingRecord,
+  requestAt,
+} from "./records.ts";
 
 /** `won`: this decision counts. `late`: the request was decided or had expired. */
 export type DecisionOutcome = "won" | "late" | "unknown";
@@ -19,17 +29,24 @@ interface DecisionOptions {
   readonly also?: readonly Mutation[];
   /** The administrator who decides, by name. */
   readonly by?: string;
+  /** The phone decides, and had shown a notification of the request. */
+  readonly isNotified?: boolean | undefined;
 }
+
+/** What phones are told about the end of requests. */
+type EndingNews = Pick<Extract<PhoneNews, { kind: "ended" }>, "isNotified" | "subscription">;
 
 interface RequestDecision {
   readonly decision: DecisionName;
   /** Changes that belong to the decision. */
   readonly changes: readonly TableChange[];
+  readonly passcodeOf?: string;
 }
 
 const ATTEMPTS = 5;
 const LIST = "list";
-const RETRY_AFTER_MS = 1000;
+/** Other phones of a user whose passcodes one answer is compared with. */
+const MAX_PASSCODE_PAIRINGS = 20;
 /** The store accepts 100 checks in one commit. */
 const MAX_ENDED_AT_ONCE = 50;
 
@@ -62,23 +79,20 @@ export class ApprovalRequests {
     pairing: PairingRecord,
     { terminalName, login }: { terminalName: string; login: ApprovalContext },
   ): Promise<ApprovalRecord | null> {
-    const { clock, random, settings } = this.#context;
-    if (this.#table.size() >= CAPS.requests) return null;
-    const nowMs = clock.nowMs();
-    const request: ApprovalRecord = {
-      id: timeOrderedUuid(nowMs, random),
-      pairingId: pairing.id,
-      userName: pairing.userName,
-      terminalName,
-      client: login.client,
-      place: login.place,
-      number: settings.numberMatching && login.hasPrompt ? randomTwoDigits(random) : null,
-      createdMs: nowMs,
-      modifiedMs: nowMs,
-      deadlineMs: nowMs + settings.requestTtlMs,
-      decision: null,
-    };
-    return await this.#mutex.run(pairing.id, () => this.#add(request));
+    const { random, settings } = this.#context;
+    const number = settings.numberMatching && login.hasPrompt ? randomTwoDigits(random) : null;
+    const { client, place } = login;
+    return await this.#open({ ...this.#draft(pairing), terminalName, client, place, number });
+  }
+
+  /** Asks the phone of a pairing whether its user is on the telephone; `null` if there are too many requests in total. */
+  async openVerification(
+    pairing: PairingRecord,
+    { by, also }: { by: string; also?: readonly Mutation[] | undefined },
+  ): Promise<ApprovalRecord | null> {
+    const number = randomTwoDigits(this.#context.random);
+    const asking = { terminalName: "", client: "", place: "", number, kind: "verify", askedBy: by } as const;
+    return await this.#open({ ...this.#draft(pairing), ...asking }, also);
   }
 
   /** The request in its current state. */
@@ -87,43 +101,67 @@ export class ApprovalRequests {
     return request && requestAt(request, this.#context.clock.nowMs());
   }
 
+  /** The same, if the request is about a login. */
+  findLogin(id: string): ApprovalRecord | undefined {
+    const request = this.find(id);
+    return request === undefined || isVerification(request) ? undefined : request;
+  }
+
   decide(id: string, decision: DecisionName, options?: DecisionOptions): Promise<DecisionOutcome> {
     return this.#settle(id, () => ({ decision, changes: [] }), options);
   }
 
-  /** Decides by a device passcode: the right one that is not used grants the request. Any other one denies it. */
-  decideByPasscode(id: string, code: string): Promise<DecisionOutcome> {
+  /**
+   * Decides by a device passcode: the right one that is not used grants the request. Any other one denies it.
+   *
+   * @param also other pairings of the same user whose passcodes count
+   */
+  decideByPasscode(id: string, code: string, also: readonly string[] = []): Promise<DecisionOutcome> {
     const { pairings } = this.#context.tables;
-    return this.#settle(id, ({ pairingId }) => {
-      const pairing = pairings.get(pairingId);
-      const step = pairing === undefined ? null : matchPasscode(this.#context, pairing, code);
-      if (pairing === undefined || step === null) return { decision: "wrong_passcode", changes: [] };
-      return { decision: "passcode", changes: [pairings.change(pairing.id, { ...pairing, lastStep: step })] };
+    return this.#settle(id, ({ pairingId, userName }) => {
+      const user = canonicalName(userName);
+      for (const candidate of new Set([pairingId, ...also.slice(0, MAX_PASSCODE_PAIRINGS)])) {
+        const pairing = pairings.get(candidate);
+        if (pairing === undefined || canonicalName(pairing.userName) !== user) continue;
+        const lastStep = matchPasscode(this.#context, pairing, code);
+        if (lastStep === null) continue;
+        const changes = [pairings.change(candidate, { ...pairing, lastStep })];
+        return {
+          decision: "passcode",
+          changes,
+          ...(candidate === pairingId ? {} : { passcodeOf: candidate }),
+        };
+      }
+      return { decision: "wrong_passcode", changes: [] };
     });
   }
 
-  /** Pending requests, oldest first; with `newest`, only the newest ones. */
+  /** Pending requests of logins, oldest first; with `newest`, only the newest ones. */
   waiting(newest = Infinity): ApprovalRecord[] {
-    return this.#table.listNewest(WAITING, newest).filter((request) => this.#isInTime(request));
+    return this.#table.listNewest(WAITING, newest)
+      .filter((request) => this.#isInTime(request) && !isVerification(request));
   }
 
-  /** How many requests are pending. The number may include a request that has just expired. */
+  /** How many requests of logins are pending. The number may include a request that has just expired. */
   waitingCount(): number {
-    return this.#table.count(WAITING);
+    return this.#table.count(WAITING) - this.#table.count(VERIFYING);
   }
 
-  /** The pending requests of one pairing. */
+  /** The pending requests of one pairing, of logins and of the help desk. */
   waitingFor(pairingId: string): ApprovalRecord[] {
     return this.#table.list(byPairing(pairingId)).filter((request) => this.#isInTime(request));
   }
 
-  /** Changes that end the pending requests of a pairing. Call `announce` after their commit. */
-  endingChanges(pairingId: string): { changes: TableChange[]; announce: () => void } {
+  /** Changes that end the pending requests of a pairing, and their audit records. Call `announce` after their commit. */
+  endingChanges(
+    pairingId: string,
+  ): { changes: TableChange[]; also: Mutation[]; announce: (news: EndingNews) => void } {
     const ends = this.#table.list(byPairing(pairingId), MAX_ENDED_AT_ONCE)
-      .map((request) => this.#end(request, "pairing_ended"));
+      .map((request) => this.#end(request, { decision: "pairing_ended" }));
     return {
       changes: ends.map(({ change }) => change),
-      announce: () => ends.forEach(({ ended }) => this.#announce(ended)),
+      also: ends.flatMap(({ ended }) => verificationAudit(ended)),
+      announce: (news) => this.#announceEnded(ends, news),
     };
   }
 
@@ -149,6 +187,22 @@ export class ApprovalRequests {
     return this.#expiry.stop();
   }
 
+  #draft({ id: pairingId, userName }: PairingRecord) {
+    const { clock, random, settings } = this.#context;
+    const nowMs = clock.nowMs();
+    return {
+      id: timeOrderedUuid(nowMs, random),
+      ...{ pairingId, userName, createdMs: nowMs, modifiedMs: nowMs },
+      deadlineMs: nowMs + settings.requestTtlMs,
+      decision: null,
+    };
+  }
+
+  async #open(request: ApprovalRecord, also: readonly Mutation[] = []): Promise<ApprovalRecord | null> {
+    if (this.#table.size() >= CAPS.requests) return null;
+    return await this.#mutex.run(request.pairingId, () => this.#add(request, also));
+  }
+
   #isInTime({ deadlineMs }: ApprovalRecord): boolean {
     return deadlineMs > this.#context.clock.nowMs();
   }
@@ -161,10 +215,10 @@ export class ApprovalRequests {
     this.#list.emit(LIST);
   }
 
-  #end(request: ApprovalRecord, decision: DecisionName, by?: string) {
+  #end(request: ApprovalRecord, decided: Pick<RequestDecision, "decision" | "passcodeOf">, by?: string) {
     const modifiedMs = this.#context.clock.nowMs();
     const decidedBy = by === undefined ? {} : { decidedBy: by };
-    const ended: ApprovalRecord = { ...request, decision, modifiedMs, ...decidedBy };
+    const ended: ApprovalRecord = { ...request, ...decided, modifiedMs, ...decidedBy };
     return { ended, change: this.#table.change(request.id, ended) };
   }
 
@@ -172,28 +226,31 @@ export class ApprovalRequests {
   async #settle(
     id: string,
     decide: (request: ApprovalRecord) => RequestDecision,
-    { by, also }: DecisionOptions = {},
+    { by, also = [], isNotified }: DecisionOptions = {},
   ): Promise<DecisionOutcome> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const stored = this.#table.get(id);
       if (stored === undefined) return "unknown";
       if (requestAt(stored, this.#context.clock.nowMs()).decision !== null) return "late";
-      const { decision, changes } = decide(stored);
-      const { ended, change } = this.#end(stored, decision, by);
-      if (!await this.#context.tables.commit([change, ...changes], { also })) continue;
-      this.#announce(ended);
+      const { changes, ...decided } = decide(stored);
+      const { ended, change } = this.#end(stored, decided, by);
+      const records = [...also, ...verificationAudit(ended)];
+      if (!await this.#context.tables.commit([change, ...changes], { also: records })) continue;
+      this.#announceEnded([{ ended }], { isNotified });
       return "won";
     }
     return "late";
   }
 
-  async #add(request: ApprovalRecord): Promise<ApprovalRecord | null> {
+  async #add(request: ApprovalRecord, also: readonly Mutation[]): Promise<ApprovalRecord | null> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const superseded = this.#makeRoom(request.pairingId);
       const changes = [this.#table.add(request.id, request), ...superseded.map(({ change }) => change)];
-      if (!await this.#context.tables.commit(changes)) continue;
-      for (const { ended } of superseded) this.#announce(ended);
+      const records = [...also, ...superseded.flatMap(({ ended }) => verificationAudit(ended))];
+      if (!await this.#context.tables.commit(changes, { also: records })) continue;
+      this.#announceEnded(superseded);
       this.#announce(request);
+      this.#tellPhone({ kind: "request", request });
       this.#expiry.arm();
       return request;
     }
@@ -204,16 +261,29 @@ export class ApprovalRequests {
   #makeRoom(pairingId: string) {
     const excess = this.#table.count(byPairing(pairingId)) - CAPS.waitingPerPairing + 1;
     const oldest = this.#table.list(byPairing(pairingId), Math.min(Math.max(0, excess), MAX_ENDED_AT_ONCE));
-    return oldest.map((request) => this.#end(request, "superseded"));
+    return oldest.map((request) => this.#end(request, { decision: "superseded" }));
   }
 
   async #expire(): Promise<void> {
     const ends = this.#table.list(WAITING, MAX_ENDED_AT_ONCE)
       .filter((request) => !this.#isInTime(request))
-      .map((request) => this.#end(request, "out_of_time"));
+      .map((request) => this.#end(request, { decision: "out_of_time" }));
     if (ends.length === 0) return;
-    if (!await this.#context.tables.commit(ends.map(({ change }) => change))) return;
-    for (const { ended } of ends) this.#announce(ended);
+    const also = ends.flatMap(({ ended }) => verificationAudit(ended));
+    if (!await this.#context.tables.commit(ends.map(({ change }) => change), { also })) return;
+    this.#announceEnded(ends);
+  }
+
+  #announceEnded(ends: readonly { readonly ended: ApprovalRecord }[], news: EndingNews = {}): void {
+    for (const { ended } of ends) {
+      this.#announce(ended);
+      this.#tellPhone({ kind: "ended", request: ended, ...news });
+    }
+  }
+
+  /** Only the node that committed the change. */
+  #tellPhone(news: PhoneNews): void {
+    for (const notify of this.#context.phoneNews) notify(news);
   }
 }
 
@@ -221,54 +291,5 @@ export class ApprovalRequests {
 function randomTwoDigits(random: Random): string {
   for (;;) {
     for (const octet of random.bytes(8)) if (octet < 180) return String(10 + octet % 90);
-  }
-}
-
-interface DueRequests {
-  /** The deadline of the request that expires next, or `null`. */
-  nextMs(): number | null;
-  /** Records which requests expired. */
-  expire(): Promise<void>;
-}
-
-/** One timer for the request that expires next. All requests live equally long, so they expire in the order of creation. */
-class RequestExpiry {
-  readonly #clock: Clock;
-  readonly #due: DueRequests;
-  #cancelTimer: (() => void) | null = null;
-  #running: Promise<void> = Promise.resolve();
-  #stopped = false;
-
-  constructor(clock: Clock, due: DueRequests) {
-    this.#clock = clock;
-    this.#due = due;
-  }
-
-  /** Starts the timer, unless it runs or no request is pending. */
-  arm(minDelayMs = 0): void {
-    if (this.#stopped || this.#cancelTimer !== null) return;
-    const nextMs = this.#due.nextMs();
-    if (nextMs === null) return;
-    this.#cancelTimer = this.#clock.after(Math.max(minDelayMs, nextMs - this.#clock.nowMs(), 1), () => {
-      this.#running = this.#fire();
-    });
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#cancelTimer?.();
-    await this.#running;
-  }
-
-  async #fire(): Promise<void> {
-    let minDelayMs = 0;
-    try {
-      await this.#due.expire();
-    } catch (_storeFailed) {
-      // The requests count as expired, see requestAt(). Recording them waits for the store.
-      minDelayMs = RETRY_AFTER_MS;
-    }
-    this.#cancelTimer = null;
-    this.arm(minDelayMs);
   }
 }

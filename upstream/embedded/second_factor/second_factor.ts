@@ -4,28 +4,30 @@
 import type {
   ApprovalContext,
   ApprovalRequest,
-  DevicePairing,
   Fault,
   Outcome,
   SecondFactorService,
 } from "../../../radius/ports.ts";
 import { createContext, type EmbeddedSecondFactorSettings, type SecondFactorDeps } from "./context.ts";
 import { approvalState, decideApproval, EmbeddedDeviceService, PairingEvents } from "./device_service.ts";
-import type { DeviceService, OwnRequest, PendingApproval, SecondFactorAdmin } from "./interfaces.ts";
+import { EmbeddedCallerVerifications } from "./caller_verification.ts";
+import type {
+  CallerVerifications,
+  DeviceService,
+  OwnRequest,
+  PendingApproval,
+  SecondFactorAdmin,
+} from "./interfaces.ts";
 import { PairingInvitations } from "./invitations.ts";
 import { PairingPhrases } from "./pairing_phrases.ts";
 import { DevicePairings, refusePhone } from "./pairings.ts";
-import {
-  type ApprovalRecord,
-  CAPS,
-  DECISIONS,
-  type PairingRecord,
-  PASSCODE_DIGITS,
-  requestDenial,
-} from "./records.ts";
+import { PhoneDevices } from "./phone_devices.ts";
+import { type PushDeps, PushNotifications } from "../push/push_notifications.ts";
+import { createPhonePages, type PhonePages } from "../push/phone_pages.ts";
+import { type ApprovalRecord, CAPS, requestDenial } from "./records.ts";
+import { portApproval, portPairing } from "./port_views.ts";
 import { prepareServiceRename } from "./renames.ts";
 import { ApprovalRequests } from "./requests.ts";
-import { parseDeviceLabel } from "../../../platform/device_label.ts";
 import { RunningTasks } from "../../../platform/semaphore.ts";
 import type { PrepareRename } from "../../../platform/write_batch.ts";
 import { failed } from "../../response_parsers.ts";
@@ -35,6 +37,8 @@ export interface EmbeddedSecondFactor {
   readonly service: SecondFactorService;
   readonly phone: DeviceService;
   readonly admin: SecondFactorAdmin;
+  /** Push messages and the last use of phones; `null` without {@link PushDeps}. */
+  readonly pages: PhonePages | null;
   /** The phones and invitations of a renamed user follow. */
   readonly prepareRename: PrepareRename;
   /** Reads the store. Call it once, before anything else. */
@@ -43,9 +47,15 @@ export interface EmbeddedSecondFactor {
   close(): Promise<void>;
 }
 
-/** @param deps.onBug receives the error of an operation that failed; the caller of the operation receives a fault. */
+/**
+ * @param deps.onBug receives the error of an operation that failed; the caller of the operation receives a fault.
+ * @param deps.push absent: no push messages.
+ */
 export function createEmbeddedSecondFactor(
-  { onBug = () => undefined, ...deps }: SecondFactorDeps & { onBug?: (fault: unknown) => void },
+  { onBug = () => undefined, push: pushDeps, ...deps }: SecondFactorDeps & {
+    onBug?: (fault: unknown) => void;
+    push?: Omit<PushDeps, "onBug">;
+  },
 ): EmbeddedSecondFactor {
   const context = createContext(deps);
   const requests = new ApprovalRequests(context);
@@ -54,46 +64,61 @@ export function createEmbeddedSecondFactor(
   const invitations = new PairingInvitations(context, pairings);
   const events = new PairingEvents();
   const running = new RunningTasks();
+  const push = pushDeps === undefined ? null : new PushNotifications(context, { ...pushDeps, onBug });
 
   return {
+    pages: push && createPhonePages({ context, pairings, push, devices: new PhoneDevices(context) }),
     service: createEmbeddedService({ requests, pairings, phrases, running, onBug }),
     phone: new EmbeddedDeviceService(context, { requests, pairings, phrases, invitations, events }),
-    admin: createAdmin({ requests, pairings, invitations, events, settings: deps.settings }),
+    admin: createAdmin({
+      ...{ requests, pairings, invitations, events, settings: deps.settings },
+      verifications: new EmbeddedCallerVerifications(context, requests, pairings),
+    }),
     prepareRename: (rename) => Promise.resolve(prepareServiceRename(context, rename)),
     async load() {
       await context.tables.load();
+      await push?.open();
       requests.resume();
     },
     async close() {
       await running.settled();
       await requests.stop();
+      await push?.close();
     },
   };
 }
 
 function createAdmin(
-  { requests, pairings, invitations, events, settings }: {
+  { requests, pairings, invitations, events, settings, verifications }: {
     settings: Pick<EmbeddedSecondFactorSettings, "requesterName">;
     requests: ApprovalRequests;
     pairings: DevicePairings;
     invitations: PairingInvitations;
     events: PairingEvents;
+    verifications: CallerVerifications;
   },
 ): SecondFactorAdmin {
   return {
+    verifications,
     invite: (userName, options) => invitations.create(userName, options),
+    prepareInvitation: (userName, options) => invitations.prepare(userName, options),
+    isInvitationOpen: (id) => invitations.isOpen(id),
+    prepareInvitationEnd: (id) => invitations.prepareEnd(id),
+    prepareInvitationUse: (invitation, source) => invitations.prepareUse(invitation, source),
     pendingCount: () => requests.waitingCount(),
     pendingApprovals: (newest) => requests.waiting(newest).map(pendingApproval),
     deny: async (requestId, options) =>
+      requests.findLogin(requestId) !== undefined &&
       await requests.decide(requestId, "denied_by_administrator", options) === "won",
     cancel: async (requestId, options) =>
+      requests.findLogin(requestId) !== undefined &&
       await requests.decide(requestId, "cancelled_by_administrator", options) === "won",
     request(requestId) {
-      const request = requests.find(requestId);
+      const request = requests.findLogin(requestId);
       return request === undefined ? null : ownRequest(request, settings.requesterName);
     },
     async decide(requestId, decision, options) {
-      const request = requests.find(requestId);
+      const request = requests.findLogin(requestId);
       return request === undefined
         ? refusePhone("unknown_request")
         : await decideApproval(requests, request, { ...options, decision });
@@ -170,7 +195,7 @@ export function createEmbeddedService(
   const answerOf = (record: ApprovalRecord | undefined): Outcome<ApprovalRequest> =>
     record === undefined || pairings.find(record.pairingId) === undefined
       ? failed(FAULTS.not_found)
-      : { ok: true, value: approvalOf(record) };
+      : { ok: true, value: portApproval(record) };
 
   return {
     embedded: true,
@@ -186,21 +211,22 @@ export function createEmbeddedService(
         return record === null ? failed(FAULTS.too_many) : answerOf(record);
       }),
 
-    status: (requestId) => guarded(() => answerOf(requests.find(requestId))),
+    status: (requestId) => guarded(() => answerOf(requests.findLogin(requestId))),
 
-    otpAuth: (requestId, otp) =>
+    otpAuth: (requestId, otp, also) =>
       guarded(async () => {
         if (!isText(otp, MAX_PASSCODE_CHARACTERS)) return failed(FAULTS.bad_request);
         // A request that is already decided keeps its decision, and the answer contains it.
-        await requests.decideByPasscode(requestId, otp);
-        return answerOf(requests.find(requestId));
+        if (requests.findLogin(requestId) === undefined) return failed(FAULTS.not_found);
+        await requests.decideByPasscode(requestId, otp, also);
+        return answerOf(requests.findLogin(requestId));
       }),
 
     createPairing: ({ phrase, userName }) =>
       guarded(async () => {
         if (!isText(phrase) || !isText(userName)) return failed(FAULTS.bad_request);
         const typed = await phrases.redeem(phrase, userName);
-        if (typed.ok) return { ok: true, value: pairingOf(typed.pairing) };
+        if (typed.ok) return { ok: true, value: portPairing(typed.pairing) };
         if (typed.reason === "unknown") return failed(FAULTS.not_found);
         return failed({ ...FAULTS.too_many, retryAfterMs: typed.waitMs });
       }),
@@ -208,12 +234,13 @@ export function createEmbeddedService(
     pairing: (pairingId) =>
       guarded(() => {
         const record = pairings.find(pairingId);
-        return record === undefined ? failed(FAULTS.not_found) : { ok: true, value: pairingOf(record) };
+        return record === undefined ? failed(FAULTS.not_found) : { ok: true, value: portPairing(record) };
       }),
 
     cancel: (requestId) =>
       running.run(async () => {
         try {
+          if (requests.findLogin(requestId) === undefined) return;
           await requests.decide(requestId, "cancelled_by_login");
         } catch (fault) {
           onBug(fault);
@@ -223,7 +250,7 @@ export function createEmbeddedService(
     onDecision: (requestId, notify) => requests.onDecision(requestId, notify),
 
     denialOnExpiry(requestId) {
-      const record = requests.find(requestId);
+      const record = requests.findLogin(requestId);
       if (record === undefined) return undefined;
       return record.decision === null ? { cause: "expired" } : requestDenial(record);
     },
@@ -237,32 +264,4 @@ function isText(text: string, maxCharacters: number = CAPS.nameCharacters): bool
 function shorten({ client, place, hasPrompt }: ApprovalContext): ApprovalContext {
   const cut = (text: string) => text.toWellFormed().slice(0, CAPS.contextCharacters).toWellFormed();
   return { client: cut(client), place: cut(place), hasPrompt };
-}
-
-function approvalOf(record: ApprovalRecord): ApprovalRequest {
-  const decision = record.decision === null ? null : DECISIONS[record.decision];
-  const denial = requestDenial(record);
-  return {
-    id: record.id,
-    pending: decision === null,
-    granted: decision?.granted ?? false,
-    cancelled: decision?.cancelled ?? false,
-    reason: decision?.reason ?? "",
-    reasonCode: decision?.reasonCode ?? 0,
-    ...(decision === null && record.number !== null ? { numberToMatch: record.number } : {}),
-    ...(denial === undefined ? {} : { denial }),
-  };
-}
-
-function pairingOf(record: PairingRecord): DevicePairing {
-  const name = parseDeviceLabel(record.name ?? "");
-  return {
-    id: record.id,
-    enabled: record.state === "enabled",
-    pending: record.state === "asks_approval",
-    deactivated: record.state === "ended" || record.state === "denied",
-    userName: record.userName,
-    totpLength: PASSCODE_DIGITS,
-    ...(name === null ? {} : { name }),
-  };
 }

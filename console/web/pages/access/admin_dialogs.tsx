@@ -29,7 +29,7 @@ export const ROLE_ROW: FieldRow<{ role: Role }> = {
   name: "role",
   label: "access.role",
   /** From least to most. */
-  choices: ["viewer", "operator", "user_manager", "owner"],
+  choices: ["viewer", "help_desk", "operator", "user_manager", "owner"],
   choiceLabel: (role) => t(`common.role_${role}`),
 };
 

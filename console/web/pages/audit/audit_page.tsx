@@ -40,16 +40,20 @@ export default function AuditPage({ models }: PageProps) {
       texts={TEXTS}
       filters={filters}
       resource={list}
-      actions={(["csv", "json"] as const).map((format) => (
-        <ExportButton
-          key={format}
-          models={models}
-          from="audit/export"
-          query={withLabels(query)}
-          file={"audit." + format}
-          texts={{ label: `audit.export_${format}`, failed: "audit.export_failed" }}
-        />
-      ))}
+      actions={
+        <>
+          {(["csv", "json"] as const).map((format) => (
+            <ExportButton
+              key={format}
+              models={models}
+              from="audit/export"
+              query={withLabels(query)}
+              file={"audit." + format}
+              texts={{ label: `audit.export_${format}`, failed: "audit.export_failed" }}
+            />
+          ))}
+        </>
+      }
       label={t("audit.events")}
       rows={(_last, pages) => pages.flatMap(({ items }) => items)}
       columns={auditColumns(models)}

@@ -15,10 +15,10 @@ import {
   type ClientDraft,
   clientField,
   EDIT_FIELDS,
+  isFieldUsed,
   runFirstFactorTest,
   toClientDraft,
   toClientRequest,
-  usedValue,
 } from "./client_form.ts";
 
 const IDENTITY: readonly ConsoleSetting[] = ["address", "nasIdentifier"];
@@ -45,11 +45,20 @@ export function ClientFields({ models, draft, ldap, saved }: FieldsProps) {
         <div class="form">
           {fields(SIGNATURE)}
           <FirstFactorFields models={models} draft={draft} ldap={ldap} saved={saved} />
-          {fields(RULES.filter((name) => usedValue(draft.value, name) !== null))}
+          <FormFields prefix="client" draft={draft} rows={ruleRows(draft.value, saved)} />
         </div>
       </details>
     </>
   );
+}
+
+/** A typed secret is not a value that the form can show, so an unused one is left out by its port. */
+function ruleRows(draft: ClientDraft, saved: ClientRow | null): FieldRow<ClientDraft>[] {
+  return RULES.filter((name) => isFieldUsed(draft, name)).map((name) => {
+    const row = clientField(name);
+    if (row.name !== "disconnectSecret" || saved?.hasDisconnectSecret !== true) return row;
+    return { ...row, hint: "clients.field_disconnectSecret_kept" };
+  });
 }
 
 const ADDRESS = "firstFactorServer.address";

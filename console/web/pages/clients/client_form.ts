@@ -62,12 +62,13 @@ const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter((one) =>
 export function toClientRequest(draft: ClientDraft): ClientForm {
   return settingsObject(CONSOLE_SETTINGS, (name) => {
     const { usedWhen, default: preset } = clientSetting(name);
-    if (usedWhen?.setting !== "firstFactor" || isUsed(draft, name)) return requestValue(draft, name);
+    if (usedWhen?.setting !== "firstFactor" || isFieldUsed(draft, name)) return requestValue(draft, name);
     return name.includes(".") ? undefined : preset;
   }) as unknown as ClientForm;
 }
 
-const isUsed = (draft: ClientDraft, name: ConsoleSetting) =>
+/** Whether a field has an effect, given the others. */
+export const isFieldUsed = (draft: ClientDraft, name: ConsoleSetting) =>
   isSettingUsed(name, (other) => settingOf(draft, other));
 
 function requestValue(draft: ClientDraft, name: ConsoleSetting): unknown {
@@ -75,13 +76,14 @@ function requestValue(draft: ClientDraft, name: ConsoleSetting): unknown {
   const value = draft[name];
   if (type === "ranges" || type === "domains" || type === "realms") return wordsOf(String(value));
   if (type === "peer") return String(value).trim();
+  if (type === "port") return Number(String(value).trim());
   if (type === "separator") return String(value).trim() || preset;
   return type === "secret" && value === "" ? undefined : value;
 }
 
 /** The value of a field for the API; `null` if the field has no effect. */
 export function usedValue(draft: ClientDraft, name: ConsoleSetting): unknown {
-  return isUsed(draft, name) ? requestValue(draft, name) ?? null : null;
+  return isFieldUsed(draft, name) ? requestValue(draft, name) ?? null : null;
 }
 
 /** The fields that differ between two drafts, in the order of the form. Secrets cannot be compared. */
@@ -95,7 +97,7 @@ export function changedSettings(a: ClientDraft, b: ClientDraft): ConsoleSetting[
 export function mergeDrafts(
   { base, mine, theirs }: { base: ClientDraft; mine: ClientDraft; theirs: ClientDraft },
 ): ClientDraft {
-  const own = [...changedSettings(base, mine), "firstFactorServer.secret" as const];
+  const own = [...changedSettings(base, mine), "firstFactorServer.secret", "disconnectSecret"] as const;
   return { ...theirs, ...Object.fromEntries(own.map((name) => [name, mine[name]])) };
 }
 
@@ -110,7 +112,7 @@ export function settingLabel(name: ConsoleSetting): string {
 /** The value of a field as text; `null` if it is empty or has no effect. */
 export function settingText(draft: ClientDraft, name: ConsoleSetting): string | null {
   const value = usedValue(draft, name);
-  return value === null || value === "" ? null : valueText(name, value) || null;
+  return value === null || value === "" || value === 0 ? null : valueText(name, value) || null;
 }
 
 function valueText(name: ConsoleSetting, value: unknown): string {
@@ -148,6 +150,7 @@ function inputOf(name: ConsoleSetting): FieldRow<ClientDraft>["input"] {
   if (type === "ranges") return { required: true };
   if (type === "peer") return { required: true, maxLength: 260, placeholder: String(example) };
   if (type === "secret") return { type: "password", maxLength: 128 };
+  if (type === "port") return { type: "number", min: 0, max: 65_535 };
   if (type === "separator") return { maxLength: 1 };
   return type === "text" ? { maxLength: console?.max ?? max ?? 256 } : {};
 }

@@ -9,6 +9,7 @@ import {
   GUIDE_REMARKS,
   type GuideValues,
 } from "../../../../platform/client_guides.ts";
+import { DISCONNECT_GUIDES } from "../../../../platform/client_disconnect_guides.ts";
 import type { OneClient } from "../../../api/clients/client_types.ts";
 import { Alert } from "../../components/alert.tsx";
 import { CopyButton } from "../../components/button.tsx";
@@ -99,11 +100,23 @@ function GuideSteps({ one, id, server, nas }: StepsProps) {
       <ul class="people-consequences">
         {GUIDE_REMARKS.map((at) => <li key={at}>{t(`clients.guide_${id}_${at}`)}</li>)}
       </ul>
+      <Disconnects id={id} values={values} />
       <CodeBlock title={t("clients.guide_test")} text={test} />
       <p>
         {t("clients.guide_watch")}{" "}
         <a href={`/live?client=${encodeURIComponent(one.client.name)}`}>{t("shell.live")}</a>
       </p>
+    </>
+  );
+}
+
+/** How a session ends: by Disconnect-Requests, or by a command of an administrator. */
+function Disconnects({ id, values }: { id: ClientGuideId; values: GuideValues }) {
+  const { port, title, text } = DISCONNECT_GUIDES[id];
+  return (
+    <>
+      <p>{port === null ? t("clients.guide_no_disconnect") : t("clients.guide_disconnect", { port })}</p>
+      <CodeBlock title={title} text={fillGuide(text, values)} />
     </>
   );
 }

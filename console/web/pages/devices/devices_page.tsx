@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { DevicePage, DeviceRow } from "../../../api/groups/group_types.ts";
-import { escapeParams, take } from "../../app/api_client.ts";
+import { escapeParams, failureText, take } from "../../app/api_client.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import { type FilterQuery, type ListFilter, useFilteredList } from "../../app/filters.ts";
 import { userHref } from "../../app/routes.ts";
@@ -15,6 +15,7 @@ import { CellFilter } from "../../components/list_filters.tsx";
 import { ListPage } from "../../components/list_page.tsx";
 import type { MenuItem } from "../../components/menu.tsx";
 import { auditHref } from "../../components/page_layout.tsx";
+import { PhonePush, PhoneSeen } from "../../components/phone_note.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { BulkRevoke } from "./bulk_revoke.tsx";
@@ -38,6 +39,10 @@ export default function DevicesPage({ models }: PageProps) {
   });
   const revoking = useSignal<DeviceRow | null>(null);
   const reason = permissionHint(models, "user_manager");
+  const test = {
+    reason: permissionHint(models, "operator"),
+    run: (row: DeviceRow) => void testDevice(models, row).finally(() => list.reload()),
+  };
   const row = revoking.value;
   const selection = useListSelection(models, query);
   return (
@@ -52,7 +57,7 @@ export default function DevicesPage({ models }: PageProps) {
       resource={list}
       rows={({ rows }) => rows}
       columns={columnsOf(models)}
-      actionsOf={actionsOf({ reason, revoke: (chosen) => revoking.value = chosen })}
+      actionsOf={actionsOf({ reason, test, revoke: (chosen) => revoking.value = chosen })}
       nameOf={rowName}
       keyOf={({ id }) => id}
       hrefOf={({ user }) => `${userHref(user)}#devices`}
@@ -155,6 +160,31 @@ function columnsOf(models: Models): TableColumn<DeviceRow>[] {
       cell: (row) => <LastUse models={models} row={row} />,
     },
     {
+      id: "device",
+      label: t("devices.runs_on"),
+      priority: 3,
+      min: 100,
+      cell: ({ device }) => {
+        const kind = device?.kind ?? null;
+        return kind !== null && t(`common.phone_kind_${kind}`);
+      },
+    },
+    {
+      id: "seen",
+      label: t("devices.seen"),
+      priority: 3,
+      min: 120,
+      cell: ({ device }) => device !== null && <PhoneSeen models={models} phone={device} />,
+    },
+    {
+      id: "push",
+      label: t("devices.push"),
+      priority: 3,
+      min: 130,
+      cell: ({ device }) =>
+        device !== null && <PhonePush push={device.push} label={t(`devices.push_${device.push}`)} />,
+    },
+    {
       id: "added",
       label: t("devices.since"),
       width: "130px",
@@ -168,10 +198,11 @@ function columnsOf(models: Models): TableColumn<DeviceRow>[] {
 
 interface RowActions {
   readonly reason: string | undefined;
+  readonly test: { readonly reason: string | undefined; readonly run: (row: DeviceRow) => void };
   readonly revoke: (row: DeviceRow) => void;
 }
 
-function actionsOf({ reason, revoke }: RowActions): (row: DeviceRow) => readonly MenuItem[] {
+function actionsOf({ reason, test, revoke }: RowActions): (row: DeviceRow) => readonly MenuItem[] {
   return (row) => [
     { label: t("common.open_user"), icon: "user", href: `${userHref(row.user)}#devices` },
     {
@@ -180,12 +211,35 @@ function actionsOf({ reason, revoke }: RowActions): (row: DeviceRow) => readonly
       href: `/history?user=${encodeURIComponent(row.user)}`,
     },
     { label: t("shell.audit"), icon: "scroll-text", href: auditHref(`user:${row.user}`) },
+    ...(row.device === null ? [] : [
+      {
+        label: t("devices.test_push"),
+        icon: "smartphone",
+        reason: test.reason ?? (row.device.push === "off" ? t("devices.test_push_none") : undefined),
+        run: () => test.run(row),
+      } as const,
+    ]),
     { label: t("devices.revoke"), icon: "trash-2", isBad: true, reason, run: () => revoke(row) },
   ];
 }
 
 function rowName({ kind, phone, user }: DeviceRow): string {
   return [factorLabel(kind), phone ?? "", user].filter((part) => part !== "").join(" ");
+}
+
+/** Sends a test notification to a phone, and shows the result. */
+async function testDevice({ api, session, toasts }: Models, row: DeviceRow): Promise<void> {
+  const name = rowName(row);
+  const param = escapeParams({ id: row.id });
+  try {
+    const { delivered, problem } = await session.whileSignedIn(() =>
+      take(api.devices[":id"]["test-push"].$post({ param, json: {} }))
+    );
+    if (delivered) toasts.show(t("devices.test_push_sent", { name }), { tone: "ok" });
+    else toasts.show(t("devices.test_push_failed", { name, problem: problem ?? "" }), { tone: "bad" });
+  } catch (fault) {
+    toasts.show(failureText(fault), { tone: "bad" });
+  }
 }
 
 /** The server validates the query. */

@@ -101,7 +101,7 @@ export default function FirstRunPage({ models }: PageProps) {
           title={undone}
           onClick={goToNext}
         >
-          {t("common.go_on")}
+          {t("common.next")}
         </button>
       </div>
     </main>

@@ -18,6 +18,7 @@ import { EmptyState, Fetched } from "../../components/alert.tsx";
 import { ConfirmDialog } from "../../components/form_dialog.tsx";
 import { AuditLink, PageBar, Panel } from "../../components/page_layout.tsx";
 import { t } from "../../i18n/translate.ts";
+import { InviteButton } from "../enrolment/invite_button.tsx";
 import { createGroupCalls, type GroupCalls } from "./group_calls.ts";
 import { GroupBackends, GroupPolicy } from "./group_policy.tsx";
 import { MemberPicker } from "./member_picker.tsx";
@@ -46,7 +47,6 @@ function GroupOfTarget({ models, params }: PageProps) {
   const loaded = useResource<GroupView>(models, { fetch: calls.read, inputs: [name, target] });
   const said = useSignal<ResultMessage | null>(null);
   const deleting = useSignal(false);
-  const reason = permissionHint(models, "user_manager");
   const group = loaded.state.value.kind === "ready" ? loaded.state.value.value : null;
   const shown = group?.name ?? name;
 
@@ -80,17 +80,7 @@ function GroupOfTarget({ models, params }: PageProps) {
         back={{ href: "/groups", label: t("groups.all_groups") }}
         chips={group !== null && <GroupBackends group={group} />}
       >
-        <AuditLink object={`group:${shown}`} />
-        {group !== null && (
-          <Button
-            kind="bad"
-            icon="trash-2"
-            reason={reason}
-            onClick={() => deleting.value = true}
-          >
-            {t("groups.delete")}
-          </Button>
-        )}
+        <GroupActions models={models} name={shown} group={group} onDelete={() => deleting.value = true} />
       </PageBar>
       {said.value !== null && <ResultAlert said={said} onRetry={() => loaded.reload()} />}
       <Fetched resource={loaded}>
@@ -115,6 +105,34 @@ function GroupOfTarget({ models, params }: PageProps) {
         />
       )}
     </main>
+  );
+}
+
+interface GroupActionsProps {
+  readonly models: Models;
+  readonly name: string;
+  readonly group: GroupView | null;
+  readonly onDelete: () => void;
+}
+
+function GroupActions({ models, name, group, onDelete }: GroupActionsProps) {
+  return (
+    <>
+      <AuditLink object={`group:${name}`} />
+      {group?.logsIn === true && (
+        <InviteButton
+          models={models}
+          label={t("groups.invite")}
+          name={name}
+          users={() => ({ group: name })}
+        />
+      )}
+      {group !== null && (
+        <Button kind="bad" icon="trash-2" reason={permissionHint(models, "user_manager")} onClick={onDelete}>
+          {t("groups.delete")}
+        </Button>
+      )}
+    </>
   );
 }
 

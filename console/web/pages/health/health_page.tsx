@@ -189,7 +189,8 @@ function nameOf({ kind, name }: HealthPart): string {
   return name === "" ? t(`health.kind_${kind}`) : name;
 }
 
-function figureText({ kind, figure, limit, detail, name, note }: HealthPart): string {
+function figureText({ kind, figure, limit, detail, name, note, push }: HealthPart): string {
+  if (push !== undefined) return t(`health.push_${push}`);
   if (note !== undefined) return t(`health.note_${note}`);
   if (kind === "unsigned") {
     return t(
@@ -200,7 +201,10 @@ function figureText({ kind, figure, limit, detail, name, note }: HealthPart): st
   if (limit !== undefined) return t("health.count_in_hour", { count: figure ?? 0, limit });
   if (name === "") return t("health.embedded");
   if (figure === null) return "";
+  if (kind === "push") return t("health.push_phones", { count: figure });
   if (kind === "certificate") return t("health.days_left", { count: figure });
+  if (kind === "log_export") return t("health.records_waiting", { count: figure });
+  if (kind === "mail") return t("health.mails_waiting", { count: figure });
   if (kind === "outbox") return t("health.writes_owed", { count: figure });
   return `${figure} ms`;
 }

@@ -14,17 +14,11 @@ import { SignInLogTabs } from "../../components/page_layout.tsx";
 import { StateText } from "../../components/status.tsx";
 import { Icon } from "../../components/icons.tsx";
 import { Time } from "../../components/time.tsx";
-import {
-  OUTCOME_NAMES,
-  outcomeLabel,
-  reasonText,
-  shortReasonText,
-  toReadableName,
-} from "../../app/login_state_labels.ts";
+import { OUTCOME_NAMES, outcomeLabel, reasonText, shortReasonText } from "../../app/login_state_labels.ts";
 import { countryName, locationText } from "../../components/location.tsx";
 import { userHref } from "../../app/routes.ts";
 import type { MenuItem } from "../../components/menu.tsx";
-import { factorLabel } from "../users/user_states.tsx";
+import { usedFactorLabel } from "../users/user_states.tsx";
 import { t } from "../../i18n/translate.ts";
 
 const TEXTS = {
@@ -84,7 +78,7 @@ function filterRows(): ListFilter[] {
     },
     { name: "client", label: t("history.filter_client"), control: "name" },
     { name: "target", label: t("common.target"), control: "name", isExtra: true },
-    { name: "factor", label: t("history.factor"), text: toReadableName },
+    { name: "factor", label: t("history.factor"), text: usedFactorLabel },
     { name: "reason", label: t("history.reason"), text: reasonFilterText },
     { name: "policy", label: t("history.policy"), text: policyText },
     { name: "place", label: t("history.place") },
@@ -182,7 +176,7 @@ function columns(models: Models): TableColumn<HistoryItem>[] {
       priority: 3,
       min: 120,
       isOptional: true,
-      cell: ({ factor }) => factor === null ? "" : factorText(factor),
+      cell: ({ factor }) => factor === null ? "" : usedFactorLabel(factor),
     },
     {
       id: "policy",
@@ -222,13 +216,6 @@ function Caller({ place, location }: Pick<HistoryItem, "place" | "location">) {
       {country !== null && <span class="quiet small">{` ${countryName(country)}`}</span>}
     </span>
   );
-}
-
-const FACTORS = ["device", "sms", "voice", "totp"] as const;
-
-function factorText(factor: string): string {
-  const known = FACTORS.find((one) => one === factor);
-  return known === undefined ? toReadableName(factor) : factorLabel(known);
 }
 
 function actionsOf({ id, user, client }: HistoryItem): readonly MenuItem[] {

@@ -3,12 +3,15 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { ImportRow, ImportView, Verdict } from "../../../api/api_types.ts";
-import type { PageProps } from "../../app/app_context.ts";
+import { escapeParams, take } from "../../app/api_client.ts";
+import type { Models, PageProps } from "../../app/app_context.ts";
 import { Alert } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import { Checkbox } from "../../components/field.tsx";
 import { PageBar } from "../../components/page_layout.tsx";
 import { t } from "../../i18n/translate.ts";
+import type { InviteChoice } from "../enrolment/enrolment_calls.ts";
+import { InviteButton } from "../enrolment/invite_button.tsx";
 import { ImportModel } from "./import_model.ts";
 import { ImportRows, RowDialog } from "./import_rows.tsx";
 
@@ -46,6 +49,16 @@ export default function ImportPage({ models }: PageProps) {
       {view === null ? <FilePicker model={model} target={models.router.param("target")} /> : (
         <>
           <ImportStatus view={view} />
+          {view.state === "applied" && models.router.param("target") === "" && (
+            <div>
+              <InviteButton
+                models={models}
+                label={t("import.invite")}
+                name={view.file}
+                users={() => fetchImportedUsers(models, view.id)}
+              />
+            </div>
+          )}
           {(view.state === "checked" || view.state === "applied") && (
             <section class="panel people-panel" aria-label={t("import.rows_of", { file: view.file })}>
               {view.state === "checked" && (
@@ -152,6 +165,13 @@ function ImportStatus({ view }: { view: ImportView }) {
       <progress aria-label={t("common.working")} max={Math.max(1, total)} value={done} />
     </div>
   );
+}
+
+/** The users of an applied import. */
+async function fetchImportedUsers({ api, session }: Models, id: string): Promise<InviteChoice> {
+  const param = escapeParams({ id });
+  const { names, file } = await session.whileSignedIn(() => take(api.imports[":id"].users.$get({ param })));
+  return { names, file: file.slice(0, 200) };
 }
 
 function CheckedHeader({ view, model, verdict, onVerdict }: {

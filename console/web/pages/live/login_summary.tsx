@@ -98,7 +98,8 @@ function Evidence({ view, isPasswordRight }: { view: ConversationView; isPasswor
 function Facts({ models, view, details }: SummaryProps) {
   const node = details?.node ?? null;
   const location = details?.location ?? null;
-  const { policy, user, client, source, place, target, factor, phone, startedMs, updatedMs, outcome } = view;
+  const { policy, user, client, source, place, target, factor, phone, token, startedMs, updatedMs, outcome } =
+    view;
   return (
     <dl class="facts">
       <dt>{t("live.user")}</dt>
@@ -143,6 +144,14 @@ function Facts({ models, view, details }: SummaryProps) {
       <dd>
         {t(`live.factor_${factor ?? (outcome === null ? "none" : "not_passed")}`)}
         {phone !== undefined && <bdi>{` · ${phone}`}</bdi>}
+        {token !== undefined && (
+          <>
+            {" · "}
+            <a href={`/tokens?q=${encodeURIComponent(token)}`}>
+              <bdi class="mono">{token}</bdi>
+            </a>
+          </>
+        )}
       </dd>
       {policy !== undefined && <dt>{t("live.policy")}</dt>}
       {policy !== undefined && (

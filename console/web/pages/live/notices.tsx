@@ -70,14 +70,17 @@ interface RowProps {
 
 function NoticeRow({ models, notice, isHere, dismiss }: RowProps) {
   const busy = useSignal(false);
-  const { user, atMs, source, client, place, conversationId, lockedUntilMs } = notice;
+  const { kind, user, atMs, source, client, place, conversationId, lockedUntilMs, operator = "" } = notice;
+  // A user without accounting sessions may be connected.
+  const isManual = kind === "not_me" && notice.sessions === 0;
   const reason = permissionHint(models, "operator");
   const isLocked = lockedUntilMs > models.clock.nowMs.value;
   return (
     <Alert tone="bad" role="alert">
-      <strong>{t("live.notice_not_me", { user })}</strong>{" "}
+      <strong>{t(`live.notice_${kind}`, { user })}</strong>{" "}
+      {kind === "not_caller" && t("live.notice_caller_next", { operator })}
       {client !== "" && t("live.notice_login", { client, place: place || t("live.notice_nowhere") })}{" "}
-      {isLocked && t("live.notice_locked")}
+      {isLocked && t("live.notice_locked")} {isManual && t("live.notice_no_session")}
       <span class="notice-end">
         <Time models={models} atMs={atMs} />
         <bdi class="mono small">{source}</bdi>

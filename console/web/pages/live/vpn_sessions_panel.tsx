@@ -15,7 +15,13 @@ export function VpnSessionsPanel(
   return (
     <>
       {stale > 0 && <p class="panel-note">{t("live.sessions_stale", { count: stale })}</p>}
-      <VpnSessionList withUser models={models} label={t("live.sessions_title")} sessions={sessions} />
+      <VpnSessionList
+        withUser
+        models={models}
+        label={t("live.sessions_title")}
+        sessions={sessions}
+        onOrdered={connected.reload}
+      />
       {total > sessions.length && (
         <p class="panel-note">{t("live.sessions_newest", { count: sessions.length })}</p>
       )}

@@ -1,4 +1,4 @@
-// What needs attention, most urgent first: system status, connectors, locked users, clients with many rejections, and the setup.
+// What needs attention, most urgent first: system status, critical alerts, VPN sessions to end by hand, connectors, locked users, clients with many rejections, and the setup.
 
 import type { ClientFigures } from "../../../api/charts/chart_series.ts";
 import type { FirstStep } from "../../../api/onboarding/onboarding.ts";
@@ -35,7 +35,9 @@ export function attentionItems(
 ): AttentionItem[] {
   const items = [
     ...parts.flatMap(ofPart),
-    ...(counts === null ? [] : [...syncItems(counts), ...lockedItems(counts)]),
+    ...(counts === null
+      ? []
+      : [...alertItems(counts), ...manualItems(counts), ...syncItems(counts), ...lockedItems(counts)]),
     ...clients.flatMap((client) => ofClient(client, from)),
     ...(firstSteps ?? []).flatMap(ofStep),
   ];
@@ -56,6 +58,9 @@ function ofPart({ id, kind, name, state, figure, limit, detail, note }: HealthPa
   const tone = state === "bad" ? "bad" : "wait";
   const count = figure ?? 0;
   const common = { id: `part:${id}`, tone, href: "/health", action: t("overview.open_status") } as const;
+  if (kind === "push" || kind === "push_host") {
+    return [{ ...common, text: t(`overview.part_${kind}`, { name }) }];
+  }
   if (note !== undefined) return [{ ...common, text: t(`overview.note_${note}`, { name }) }];
   if (kind === "unsigned") {
     const href = `/clients/${encodeURIComponent(name)}`;
@@ -82,6 +87,23 @@ function ofPart({ id, kind, name, state, figure, limit, detail, note }: HealthPa
     return [{ ...common, text: t(`overview.part_${kind}`, { count, limit: limit ?? 0, name }) }];
   }
   return [{ ...common, text: t(`overview.part_${kind}`, { name, detail }) }];
+}
+
+function alertItems({ criticalAlerts: count }: OverviewCounts): AttentionItem[] {
+  if (count === 0) return [];
+  const text = t("overview.critical_alerts", { count });
+  return [{ id: "alerts", tone: "bad", text, href: "/alerts", action: t("overview.open_alerts") }];
+}
+
+/** Sessions of "This was not me" that the gateway could not end. */
+function manualItems({ manualSessions }: OverviewCounts): AttentionItem[] {
+  return manualSessions.map(({ id, user, client, nas, sessionId: session, framedAddress: address }) => ({
+    id: `session:${id}`,
+    tone: "bad",
+    text: t("overview.disconnect_manually", { user, client, nas, session, address: address || "–" }),
+    href: `${userHref(user)}#sessions`,
+    action: t("overview.open_user"),
+  }));
 }
 
 function syncItems({ sync }: OverviewCounts): AttentionItem[] {

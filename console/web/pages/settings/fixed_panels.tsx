@@ -32,6 +32,24 @@ export function Appearance({ models }: Pick<SettingsPart, "models">) {
   );
 }
 
+/** The values of common mail services; docs/mail.md has the steps at the provider. */
+const MAIL_PROVIDERS = ["microsoft", "google", "relay"] as const;
+
+export function MailProviders() {
+  return (
+    <Panel title={t("settings.mail_providers")}>
+      {MAIL_PROVIDERS.map((name) => (
+        <ReadOnlyField key={name} label={t(`settings.mail_${name}`)}>
+          {t(`settings.mail_${name}_how`)}
+        </ReadOnlyField>
+      ))}
+      <p class="quiet small">
+        <a href="/mail">{t("settings.mail_open")}</a>
+      </p>
+    </Panel>
+  );
+}
+
 const MIB = 1024 * 1024;
 
 export function Retention({ answer: { kept } }: Pick<SettingsPart, "answer">) {

@@ -20,6 +20,7 @@ import type { TopicName } from "./setting_topics.ts";
 export const TOPIC_SERVICES: Readonly<Partial<Record<TopicName, ServiceName>>> = {
   second_factor: "second_factor",
   telephony: "telephony",
+  mail: "mail",
   console: "oidc",
 };
 
@@ -53,6 +54,15 @@ export function ServiceTest({ models, model, service }: ServiceTestProps) {
   return (
     <Panel title={t(`settings.test_${service}`)}>
       <p class="quiet">{t("settings.test_why")}</p>
+      {service === "mail" && (
+        <TextField
+          id="settings-test-address"
+          label={t("settings.test_address")}
+          hint={t("settings.test_address_hint")}
+          text={number}
+          input={{ type: "email", maxLength: 254 }}
+        />
+      )}
       {service === "telephony" && (
         <TextField
           id="settings-test-number"
@@ -76,6 +86,7 @@ export function ServiceTest({ models, model, service }: ServiceTestProps) {
 }
 
 /** The server's English message has details. Other languages have a message for each code. */
-function testText({ code, message }: SettingTest): string {
-  return language.value === "en" ? message : t(`settings.trial_${code}`);
+function testText({ code, message, detail }: SettingTest): string {
+  if (language.value === "en") return message;
+  return detail === "" ? t(`settings.trial_${code}`) : `${t(`settings.trial_${code}`)} (${detail})`;
 }

@@ -29,7 +29,7 @@ export interface SettingsCalls {
   undo(auditId: string): Promise<SettingsAnswer>;
 }
 
-export type ServiceName = "second_factor" | "telephony" | "oidc";
+export type ServiceName = "second_factor" | "telephony" | "mail" | "oidc";
 
 type ApiSession = Pick<Models, "api" | "session">;
 type SaveRequest = Parameters<Models["api"]["settings"]["$put"]>[0]["json"];

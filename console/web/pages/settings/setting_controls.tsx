@@ -27,7 +27,7 @@ export function SettingInput(props: ControlProps) {
   if (kind === "switch") return <SwitchControl {...props} />;
   if (kind === "choice" || props.names !== null) return <ChoiceControl {...props} />;
   if (kind === "choices") return <ChoicesControl {...props} />;
-  if (kind === "list" || kind === "attributes") return <LinesControl {...props} />;
+  if (kind === "list" || kind === "attributes" || kind === "block") return <LinesControl {...props} />;
   return <TextControl {...props} />;
 }
 

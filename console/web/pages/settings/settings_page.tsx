@@ -29,6 +29,7 @@ import { SettingsModel } from "./settings_model.ts";
 // Most topics show none of these.
 const About = lazy(async () => (await import("./fixed_panels.tsx")).About);
 const Appearance = lazy(async () => (await import("./fixed_panels.tsx")).Appearance);
+const MailProviders = lazy(async () => (await import("./fixed_panels.tsx")).MailProviders);
 const Retention = lazy(async () => (await import("./fixed_panels.tsx")).Retention);
 const SignInRules = lazy(async () => (await import("./fixed_panels.tsx")).SignInRules);
 
@@ -148,6 +149,7 @@ function Topic({ models, model, answer, topic }: TopicProps) {
           {t("settings.per_client")} <a href="/clients">{t("shell.clients")}</a>
         </p>
       )}
+      {topic === "mail" && <MailProviders />}
       {topic === "console" && <SignInRules models={models} answer={answer} />}
       {topic === "system" && <Retention answer={answer} />}
       {topic === "appearance" && <Appearance models={models} />}

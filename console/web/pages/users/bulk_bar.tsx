@@ -11,8 +11,10 @@ import { permissionHint } from "../../app/session_model.ts";
 import { useShortcuts } from "../../app/shortcuts.ts";
 import { Alert, ErrorAlert } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
+import { lazy } from "../../components/lazy.tsx";
 import { SelectionBar } from "../../components/selection_bar.tsx";
 import { t } from "../../i18n/translate.ts";
+import type { InviteChoice } from "../enrolment/enrolment_calls.ts";
 import {
   type BulkActionRequest,
   BulkGroupDialog as GroupDialog,
@@ -24,6 +26,8 @@ import {
   type UserChoice,
 } from "./bulk_dialogs.tsx";
 
+const InviteDialog = lazy(async () => (await import("../enrolment/invite_dialog.tsx")).InviteDialog);
+
 export interface BulkBarProps {
   readonly models: Models;
   readonly selection: Selection;
@@ -31,6 +35,8 @@ export interface BulkBarProps {
   readonly filters: SelectionFilters;
   /** Empty for the target whose users log in. */
   readonly target: string;
+  /** The users sign in, so they can be invited to enrol. */
+  readonly canInvite: boolean;
   /** The number of users that match the filters. */
   readonly total: number;
   /** Called after users were changed. */
@@ -50,7 +56,8 @@ const RETRY_INTERVAL_MS = 3000;
 const ACTIONS: readonly BulkAction[] = ["activate", "deactivate", "join", "leave", "delete"];
 
 export function BulkBar(props: BulkBarProps) {
-  const { models, selection, target, total, onChanged } = props;
+  const { models, selection, target, total, canInvite, onChanged } = props;
+  const inviting = useSignal<InviteChoice | null>(null);
   const job = useSignal<JobView | null>(null);
   const problem = useSignal<unknown>(null);
   const asking = useSignal<PendingAction | null>(null);
@@ -91,13 +98,30 @@ export function BulkBar(props: BulkBarProps) {
       <SelectionBar
         selection={selection}
         total={total}
-        actions={ACTIONS.map((one) => ({
-          label: t(`users.bulk_${one}`),
-          isBad: one === "delete",
-          reason: reason ?? (isRunning ? t("common.working") : undefined),
-          run: () => run(() => start(one)),
-        }))}
+        actions={[
+          ...canInvite
+            ? [{
+              label: t("users.bulk_invite"),
+              reason,
+              run: () => void (inviting.value = inviteChoiceOf(props)),
+            }]
+            : [],
+          ...ACTIONS.map((one) => ({
+            label: t(`users.bulk_${one}`),
+            isBad: one === "delete",
+            reason: reason ?? (isRunning ? t("common.working") : undefined),
+            run: () => run(() => start(one)),
+          })),
+        ]}
       />
+      {inviting.value !== null && (
+        <InviteDialog
+          models={models}
+          choice={inviting.value}
+          onClose={() => inviting.value = null}
+          onStarted={selection.clear}
+        />
+      )}
       {asked !== null && <AskFirst models={models} asked={asked} begin={begin} onClose={close} />}
     </div>
   );
@@ -123,6 +147,10 @@ function choiceOf({ selection, filters, total }: BulkBarProps): UserChoice {
   return selection.isEverything.value
     ? { filters, expected: total }
     : { names: [...selection.selected.value] };
+}
+
+function inviteChoiceOf({ selection, filters }: BulkBarProps): InviteChoice {
+  return selection.isEverything.value ? { filters } : { names: [...selection.selected.value] };
 }
 
 async function losesSomething(models: Models, selected: Selected): Promise<boolean> {

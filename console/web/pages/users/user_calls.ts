@@ -12,6 +12,12 @@ import type {
   UserChange,
   UserView,
 } from "../../../api/users/user_types.ts";
+import type {
+  IssuedBypass,
+  LostPhoneResult,
+  StartedVerification,
+  VerificationAnswer,
+} from "../../../api/help_desk/help_desk_types.ts";
 import type { UserSignIns } from "../../../api/users/user_sign_ins.ts";
 import type { UserSessionsAnswer } from "../../../api/accounting_sessions/session_routes.ts";
 import type { FilterQuery } from "../../app/filters.ts";
@@ -52,6 +58,7 @@ export function createUserCalls({ api, session }: Models, { name, target }: User
   const query = targetQuery(target);
   const ask = session.whileSignedIn;
   const pairing = one.pairings[":pairing"];
+  const verificationOf = (id: string) => ({ ...param, ...escapeParams({ verification: id }) });
   const factorOf = (id: string) => ({ ...param, ...escapeParams({ factor: id }) });
   const pairingOf = (id: string) => ({ ...param, ...escapeParams({ pairing: id }) });
   return {
@@ -102,6 +109,26 @@ export function createUserCalls({ api, session }: Models, { name, target }: User
       ask(() => as<WithUser>(one.preference.$put({ param, json: { factor } }))),
     unlock: () => ask(() => as<WithUser>(one.unlock.$post({ param, json: {} }))),
     forgetDevices: () => ask(() => as<WithUser>(one["remembered-devices"].$delete({ param, json: {} }))),
+    verifyCaller: (phone: string) =>
+      ask(() => as<StartedVerification>(one.verification.$post({ param, json: { phone } }))),
+    /** Does not wait for a sign-in, because it runs by itself. */
+    verification: (id: string) =>
+      as<VerificationAnswer>(one.verification[":verification"].$get({ param: verificationOf(id) })),
+    cancelVerification: (id: string) =>
+      as<VerificationAnswer>(
+        one.verification[":verification"].$delete({ param: verificationOf(id), json: {} }),
+      ),
+    issueBypass: (json: { uses: number | null; minutes: number; reason: string }) =>
+      ask(() => as<WithUser & IssuedBypass>(one.bypass.$post({ param, json }))),
+    revokeBypass: () => ask(() => as<WithUser>(one.bypass.$delete({ param, json: {} }))),
+    lostPhone: (
+      json: {
+        phones: string[];
+        bypass: { uses: number | null; minutes: number } | null;
+        link: "show" | "mail";
+        reason: string;
+      },
+    ) => ask(() => as<WithUser & LostPhoneResult>(one["lost-phone"].$post({ param, json }))),
     resetLimits: () => ask(() => as<WithUser>(one["reset-limits"].$post({ param, json: {} }))),
   };
 }

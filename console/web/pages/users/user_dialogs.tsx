@@ -137,6 +137,7 @@ export function DeleteUserDialog(
 export function UserConsequences({ user: { record, login } }: { readonly user: UserView }) {
   const groups = record?.groups ?? [];
   const pairings = login?.pairings ?? [];
+  const tokens = login?.tokens ?? [];
   const conversations = login?.conversations ?? [];
   return (
     <>
@@ -149,6 +150,11 @@ export function UserConsequences({ user: { record, login } }: { readonly user: U
         <li>
           {t("users.delete_factors", { count: pairings.length })}{" "}
           {pairings.map(({ kind }) => factorLabel(kind)).join(", ")}
+        </li>
+      )}
+      {tokens.length > 0 && (
+        <li>
+          {t("users.tokens_free", { count: tokens.length })} {tokens.map(({ serial }) => serial).join(", ")}
         </li>
       )}
       {conversations.length > 0 && <li>{t("users.delete_logins", { count: conversations.length })}</li>}

@@ -10,12 +10,14 @@ import { SelectField } from "../../components/field.tsx";
 import { ConfirmDialog } from "../../components/form_dialog.tsx";
 import { choicesOf } from "../../components/form_fields.tsx";
 import { lazy } from "../../components/lazy.tsx";
+import { PhoneNote } from "../../components/phone_note.tsx";
 import { Panel } from "../../components/page_layout.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
+import { UserTokens } from "../tokens/user_tokens.tsx";
 import type { FactorPart } from "./user_page_model.ts";
 import { LockNote } from "./user_locks.tsx";
-import { calledOf } from "./user_summary.ts";
+import { calledOf, factorCount } from "./user_summary.ts";
 import { factorLabel } from "./user_states.tsx";
 
 const dialogs = () => import("./factor_dialogs.tsx");
@@ -52,7 +54,7 @@ export function UserFactorsTab(part: FactorPart) {
           {t("users.add_phone_number")}
         </Button>
       </div>
-      {login.pairings.length + login.directoryNumbers.length === 0
+      {factorCount(login) === 0
         ? <EmptyState title={t("users.no_factors")} next={t("users.no_factors_next")} />
         : (
           <ul class="people-list">
@@ -63,6 +65,7 @@ export function UserFactorsTab(part: FactorPart) {
                 <span class="quiet small">
                   {t("users.since")} <Time models={models} atMs={pairing.createdMs} />
                 </span>
+                {pairing.phone !== undefined && <PhoneNote models={models} phone={pairing.phone} />}
                 {!login.enabled.includes(pairing.kind) && <span class="small">{t("users.not_offered")}</span>}
                 {pairing.kind === "device" && (
                   <PairingButton {...{ pairing, reason }} action="rename" on={renaming} />
@@ -79,6 +82,7 @@ export function UserFactorsTab(part: FactorPart) {
             ))}
           </ul>
         )}
+      <UserTokens {...part} reason={reason} />
       <Preference {...part} reason={reason} />
       <RememberedDevices {...part} reason={reason} />
       {opened.value === "invite" && <InvitePhoneDialog {...part} onClose={close} />}
@@ -187,7 +191,8 @@ function RevokeDialog({ user: { name }, calls, page, pairing: { id, kind }, onCl
 }
 
 function Preference({ calls, page, login, user, reason }: FactorPart & { reason: string | undefined }) {
-  const kinds: Factor[] = [...new Set(login.pairings.map(({ kind }) => kind))];
+  const withTokens = (login.tokens?.length ?? 0) > 0 ? ["totp" as const] : [];
+  const kinds: Factor[] = [...new Set(login.pairings.map(({ kind }) => kind).concat(withTokens))];
   if (kinds.length < 2 && login.preferred === null) return null;
   const choose = (factor: Factor | null) =>
     void page.change({

@@ -14,7 +14,7 @@ import { auditHref } from "../../components/page_layout.tsx";
 import { Chip } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
-import { defaultFactor, initialsOf, userDisplayName } from "./user_summary.ts";
+import { defaultFactor, factorCount, initialsOf, userDisplayName } from "./user_summary.ts";
 import type { UserPart } from "./user_page_model.ts";
 import { factorLabel, userState } from "./user_states.tsx";
 
@@ -184,7 +184,7 @@ function SignInDialogs({ opened, close, ...part }: SignInDialogsProps) {
 /** A user without a factor needs a phone first. `null`: the users of this directory do not sign in here. */
 function primaryAction({ record, login }: UserView): "invite" | "trial" | null {
   if (login === null) return null;
-  const hasFactor = login.pairings.length + login.directoryNumbers.length > 0;
+  const hasFactor = factorCount(login) > 0;
   return !hasFactor && login.canInvite && record?.active !== false ? "invite" : "trial";
 }
 
@@ -257,6 +257,8 @@ function activator({ models, user, calls, page }: UserPart, busy: Signal<boolean
 
 /** Whether a deactivation removes something that a later activation does not restore. */
 function losesSomething({ record, login }: UserView): boolean {
-  return (record?.groups.length ?? 0) + (login?.pairings.length ?? 0) + (login?.conversations.length ?? 0) >
-    0;
+  const ofLogin = login === null
+    ? 0
+    : login.pairings.length + (login.tokens?.length ?? 0) + login.conversations.length;
+  return (record?.groups.length ?? 0) + ofLogin > 0;
 }

@@ -10,7 +10,7 @@ import type { FactorPart } from "./user_page_model.ts";
 /** Locks, failed attempts and limits, with the buttons that end them. */
 export function LockNote(part: FactorPart) {
   const { models, user, calls, page, login: { lock } } = part;
-  const reason = permissionHint(models, "user_manager");
+  const reason = permissionHint(models, "help_desk");
   const unlock = () =>
     page.change({
       call: calls.unlock,

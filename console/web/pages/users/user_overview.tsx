@@ -9,10 +9,11 @@ import { Chip, StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { valueText } from "./attribute_text.ts";
-import { defaultFactor } from "./user_summary.ts";
+import { HelpDeskPanel } from "./help_desk.tsx";
+import { defaultFactor, factorCount } from "./user_summary.ts";
 import { LockNote } from "./user_locks.tsx";
 import type { FactorPart, UserPart } from "./user_page_model.ts";
-import { factorLabel } from "./user_states.tsx";
+import { factorLabel, usedFactorLabel } from "./user_states.tsx";
 
 interface OverviewPart extends UserPart {
   readonly signIns: Resource<UserSignIns>;
@@ -25,6 +26,7 @@ export function UserOverview({ signIns, ...part }: OverviewPart) {
       {login !== null && <LockNote {...part} login={login} />}
       <div class="overview-columns">
         <div class="overview-column">
+          {login !== null && <HelpDeskPanel {...part} login={login} />}
           {login !== null && <Authenticators {...part} login={login} />}
           {record !== null && <Groups {...part} groups={record.groups} />}
         </div>
@@ -39,7 +41,7 @@ export function UserOverview({ signIns, ...part }: OverviewPart) {
 }
 
 function Authenticators({ models, login }: FactorPart) {
-  const { pairings, directoryNumbers } = login;
+  const { pairings, directoryNumbers, tokens = [] } = login;
   const preferred = defaultFactor(login);
   return (
     <section class="panel overview-panel" aria-labelledby="user-authenticators">
@@ -47,7 +49,7 @@ function Authenticators({ models, login }: FactorPart) {
         <h2 id="user-authenticators">{t("users.authenticators")}</h2>
         <a class="end" href={`${models.router.path.value}#devices`}>{t("users.manage")}</a>
       </div>
-      {pairings.length + directoryNumbers.length === 0
+      {factorCount(login) === 0
         ? <EmptyState title={t("users.no_factors")} next={t("users.no_factors_next")} />
         : (
           <ul class="user-rows">
@@ -60,6 +62,18 @@ function Authenticators({ models, login }: FactorPart) {
                 )}
                 <span class="quiet small">
                   {t("users.since")} <Time models={models} atMs={pairing.createdMs} />
+                </span>
+              </li>
+            ))}
+            {tokens.map(({ id, serial, assignedMs }) => (
+              <li key={id}>
+                <strong>{t("users.hardware_token")}</strong>
+                <bdi class="user-row-name mono">{serial}</bdi>
+                {preferred?.factor === "totp" && (
+                  <Chip words={{ label: t("users.default_mark"), tone: "ok", shape: "check" }} />
+                )}
+                <span class="quiet small">
+                  {t("users.since")} <Time models={models} atMs={assignedMs ?? 0} />
                 </span>
               </li>
             ))}
@@ -199,13 +213,15 @@ function LatestSignIns({ models, user, signIns }: OverviewPart) {
 function SignInRow({ models, item }: { models: UserPart["models"]; item: UserSignIn }) {
   const { id, client, factor, outcome, reason, endedMs } = item;
   const known = OUTCOME_NAMES.find((one) => one === outcome);
+  const label = known && outcomeLabel(known);
+  const why = reason && shortReasonText(reason);
   return (
     <li>
       <a class="sign-in-outcome" href={`/live/c/${encodeURIComponent(id)}`}>
-        {known === undefined ? outcome : <StateText words={outcomeLabel(known)} />}
+        {label ? <StateText words={label} /> : outcome}
       </a>
       <span class="sign-in-why">
-        {reason !== null ? shortReasonText(reason) : isFactor(factor) ? factorLabel(factor) : ""}
+        {reason === null ? factor !== null && usedFactorLabel(factor) : why !== label?.label && why}
       </span>
       <a class="quiet" href={`/clients/${encodeURIComponent(client)}`}>
         <bdi>{client}</bdi>
@@ -213,8 +229,4 @@ function SignInRow({ models, item }: { models: UserPart["models"]; item: UserSig
       <Time models={models} atMs={endedMs} />
     </li>
   );
-}
-
-function isFactor(name: string | null): name is "device" | "sms" | "voice" | "totp" {
-  return name === "device" || name === "sms" || name === "voice" || name === "totp";
 }

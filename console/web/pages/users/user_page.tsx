@@ -1,23 +1,22 @@
 // The page of a user: the header, and tabs for the overview, profile, authenticators, groups, connectors, VPN sessions and history.
 
 import { useSignal } from "@preact/signals";
-import type { UserSessionsAnswer } from "../../../api/accounting_sessions/session_routes.ts";
 import type { UserSignIns } from "../../../api/users/user_sign_ins.ts";
-import type { UserLoginView, UserView } from "../../../api/users/user_types.ts";
+import type { UserView } from "../../../api/users/user_types.ts";
 import type { ResultMessage } from "../../app/action.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import { type Resource, useInterval, useResource } from "../../app/resource.ts";
 import { useShortcuts } from "../../app/shortcuts.ts";
 import { ResultAlert } from "../../components/backend_results.tsx";
-import { EmptyState, ErrorState, Fetched, Skeleton } from "../../components/alert.tsx";
+import { ErrorState, Skeleton } from "../../components/alert.tsx";
 import { lazy } from "../../components/lazy.tsx";
-import { currentTab, Panel, type Tab, Tabs } from "../../components/page_layout.tsx";
+import { currentTab, type Tab, Tabs } from "../../components/page_layout.tsx";
 import { t } from "../../i18n/translate.ts";
 import { NoticePanel } from "../live/notices.tsx";
-import { VpnSessionList } from "../live/session_list.tsx";
 import { CreateThisUser } from "./create_this_user.tsx";
 import { createUserCalls } from "./user_calls.ts";
 import { UserGroups } from "./user_groups.tsx";
+import { factorCount } from "./user_summary.ts";
 import { UserHeader } from "./user_header.tsx";
 import { UserOverview } from "./user_overview.tsx";
 import { createUserPage, type UserPart } from "./user_page_model.ts";
@@ -26,6 +25,7 @@ const tabs = () => import("./user_tabs.ts");
 const UserProfile = lazy(async () => (await tabs()).UserProfile);
 const UserFactorsTab = lazy(async () => (await tabs()).UserFactorsTab);
 const UserBackends = lazy(async () => (await tabs()).UserBackends);
+const UserSessions = lazy(async () => (await tabs()).UserSessions);
 const UserTimeline = lazy(async () => (await tabs()).UserTimeline);
 
 const SIGN_INS_EVERY_MS = 15_000;
@@ -128,23 +128,4 @@ function tabsOf({ record, login }: UserView): Tab[] {
     ...(login === null ? [] : [{ hash: "sessions", label: t("users.sessions_tab") }]),
     timeline,
   ];
-}
-
-/** Paired or verified factors, and phone numbers of the directory. */
-function factorCount({ pairings, directoryNumbers }: UserLoginView): number {
-  return pairings.length + directoryNumbers.length;
-}
-
-export function UserSessions({ models, user, calls }: UserPart) {
-  const sessions = useResource<UserSessionsAnswer>(models, { fetch: calls.sessions, inputs: [user] });
-  return (
-    <Panel quiet title={t("users.sessions_tab")}>
-      <Fetched resource={sessions} failed="users.sessions_unread">
-        {({ sessions }) =>
-          sessions.length === 0
-            ? <EmptyState title={t("users.sessions_none")} next={t("users.sessions_none_next")} />
-            : <VpnSessionList models={models} label={t("users.sessions_tab")} sessions={sessions} />}
-      </Fetched>
-    </Panel>
-  );
 }

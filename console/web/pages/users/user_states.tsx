@@ -2,7 +2,7 @@
 
 import type { Factor } from "../../../../radius/flow/context.ts";
 import type { BackendMark } from "../../../api/users/user_types.ts";
-import { t } from "../../i18n/translate.ts";
+import { findMessage, t } from "../../i18n/translate.ts";
 import type { StateLabel } from "../../app/login_state_labels.ts";
 import { Chip, StateText } from "../../components/status.tsx";
 
@@ -22,6 +22,11 @@ const FACTOR_WORDS = {
 
 export function factorLabel(factor: Factor): string {
   return t(FACTOR_WORDS[factor]);
+}
+
+/** What a login used: a factor, a recovery code or a bypass code. */
+export function usedFactorLabel(name: string): string {
+  return findMessage(`users.factor_${name}`) ?? name;
 }
 
 const STATE_STYLES = {

@@ -37,11 +37,21 @@ const FACTOR_ORDER: readonly Factor[] = ["device", "sms", "voice", "totp"];
 
 /** The factor that a sign-in tries first; `null` without a paired or verified factor. */
 export function defaultFactor(
-  { preferred, pairings, enabled }: Pick<UserLoginView, "preferred" | "pairings" | "enabled">,
+  { preferred, pairings, tokens = [], enabled }: Pick<
+    UserLoginView,
+    "preferred" | "pairings" | "tokens" | "enabled"
+  >,
 ): { readonly factor: Factor; readonly isAutomatic: boolean } | null {
   const isUsable = (factor: Factor) =>
-    enabled.includes(factor) && pairings.some(({ kind }) => kind === factor);
+    enabled.includes(factor) &&
+    (pairings.some(({ kind }) => kind === factor) ||
+      (factor === "totp" && tokens.some(({ state }) => state === "assigned")));
   if (preferred !== null && isUsable(preferred)) return { factor: preferred, isAutomatic: false };
   const factor = FACTOR_ORDER.find(isUsable);
   return factor === undefined ? null : { factor, isAutomatic: true };
+}
+
+/** How many factors the user has, those of the directory included. */
+export function factorCount({ pairings, directoryNumbers, tokens = [] }: UserLoginView): number {
+  return pairings.length + directoryNumbers.length + tokens.length;
 }

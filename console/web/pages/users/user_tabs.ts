@@ -4,3 +4,4 @@ export { UserBackends } from "./user_backends.tsx";
 export { UserFactorsTab } from "./user_factors.tsx";
 export { UserProfile } from "./user_profile.tsx";
 export { UserTimeline } from "./user_timeline.tsx";
+export { UserSessions } from "./user_sessions.tsx";

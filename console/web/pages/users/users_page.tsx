@@ -92,6 +92,7 @@ export default function UsersPage({ models }: PageProps) {
             sync: param("sync"),
           }}
           target={target}
+          canInvite={page.logsIn}
           total={page.total}
           onChanged={() => void list.reload()}
         />

@@ -250,36 +250,3 @@ Deno.test("Two services over one store: one decision wins, and the other one get
   assertEquals(late, { ok: false, reason: "already_decided" });
   assertEquals((await statusOf(setup, id)).granted, false);
 });
-
-Deno.test("SecondFactorService.otpAuth() accepts each time step's passcode once", async () => {
-  await using setup = await startSecondFactor();
-  const { code } = right(await setup.embedded.phone.passcode(setup.token, setup.pairingId));
-  const attempts = [];
-  for (let attempt = 0; attempt < 2; attempt++) {
-    const { id } = await setup.ask();
-    attempts.push(right(await setup.embedded.service.otpAuth(id, code)).granted);
-  }
-  assertEquals(attempts, [true, false]);
-});
-
-Deno.test("SecondFactorService.otpAuth() accepts one passcode once when it arrives for two requests at the same time", async () => {
-  await using setup = await startSecondFactor();
-  const { code } = right(await setup.embedded.phone.passcode(setup.token, setup.pairingId));
-  const asked = [await setup.ask(), await setup.ask()];
-  const answers = await Promise.all(asked.map(({ id }) => setup.embedded.service.otpAuth(id, code)));
-  assertEquals(answers.filter((answer) => right(answer).granted).length, 1);
-});
-
-Deno.test("SecondFactorService.otpAuth() allows one step of delay, not two", async () => {
-  await using setup = await startSecondFactor();
-  const results: boolean[] = [];
-  for (const lateMs of [30_000, 60_000]) {
-    const { code, validUntilMs } = right(await setup.embedded.phone.passcode(setup.token, setup.pairingId));
-    setup.clock.advance(validUntilMs - setup.clock.nowMs() - 1 + lateMs);
-    const { id } = await setup.ask();
-    results.push(right(await setup.embedded.service.otpAuth(id, code)).granted);
-    setup.clock.advance(120_000);
-    await settle();
-  }
-  assertEquals(results, [true, false]);
-});

@@ -1,0 +1,183 @@
+// `deno task log-export`: lists, adds, tests, pauses and removes the destinations of the log export.
+
+import type { DestinationRow } from "../console/api/log_export/log_export_types.ts";
+import { type AdminApi, AdminRefusal, apiValue, pathName, rewordRefusal } from "./admin_connection.ts";
+import { type CommandOutcome, counted, quoted, resultText, table, utcTimeText } from "./format_result.ts";
+import { type LogExportPlan, type NewDestinationPlan, planLogExport } from "./log_export_plan.ts";
+import { runCommand, runMain, success } from "./run_admin_command.ts";
+
+const USAGE = `Send logins and the audit log to other systems, as syslog or as webhooks.
+
+Usage:
+  deno task log-export list                       List all destinations with their state.
+  deno task log-export add <name> <address>       Create a destination. See the addresses below.
+  deno task log-export test <name>                Send a test record.
+  deno task log-export pause <name>               Stop sending. Records wait, up to the bound.
+  deno task log-export resume <name>              Send again, beginning with the oldest record that waits.
+  deno task log-export renew-secret <name>        Create a new key for the signatures of a webhook.
+  deno task log-export remove <name>              Remove a destination.
+
+Addresses:
+  --syslog-tls <host>[:<port>]  Syslog over TLS (RFC 5425), port 6514 by default.
+  --syslog-udp <host>[:<port>]  Syslog over UDP (RFC 5426), port 514 by default. Records can get lost.
+  --webhook <url>               A signed POST for each batch of records.
+
+Options of add:
+  --format <format>           Syslog: json (default) or structured-data. Webhook: json (default) or ndjson.
+  --records <kinds>           Kinds, with commas: logins, audit, drops, alerts (default: logins,audit,alerts).
+  --facility <n>              The syslog facility, 0 to 23 (default: 10).
+  --ca <file>                 Accept the certificates of these authorities (PEM).
+  --cert <file> --key <file>  The client certificate of syslog over TLS, and its key (PEM).
+  --authorization-file <file> The value of the Authorization header of a webhook.
+  --allow-http                Allow a webhook without TLS.
+  --max-hours <n>             Skip records that wait for longer, 1 to 720 (default: 72).
+  --max-records <n>           Skip the oldest if more records wait (default: 500000).
+  --past-hours <n>            First send the records of the last hours, 0 to 720 (default: 0).
+
+A name begins with a letter, and has at most 40 letters a to z, digits and hyphens.
+`;
+
+async function run(plan: LogExportPlan, api: AdminApi): Promise<CommandOutcome> {
+  if (plan.verb === "list") return await list(api);
+  const commands = new DestinationCommands(api, plan.name);
+  switch (plan.verb) {
+    case "add":
+      return await commands.add(plan);
+    case "test":
+      return await commands.test();
+    case "renew-secret":
+      return await commands.renewSecret();
+    case "remove":
+      return await commands.remove();
+    default:
+      return await commands.setPaused(plan.verb === "pause");
+  }
+}
+
+async function list(api: AdminApi): Promise<CommandOutcome> {
+  const { items } = await apiValue(api["log-export"].$get());
+  if (items.length === 0) return success(resultText("There are no destinations."));
+  const rows = items.map((item) => [
+    item.name,
+    item.settings.kind.replace("_", " "),
+    item.address,
+    stateText(item),
+    String(item.sent),
+    String(item.backlog),
+    String(item.skipped),
+    item.lastSentMs === null ? "never" : utcTimeText(item.lastSentMs),
+  ]);
+  const head = ["name", "kind", "address", "state", "sent", "waiting", "skipped", "last sent"];
+  return success(
+    resultText(`${counted(items.length, "destination")}.`, { blocks: [table([head, ...rows])] }),
+  );
+}
+
+function stateText({ settings, problem, lastSentMs }: DestinationRow): string {
+  if (settings.isPaused) return "paused";
+  if (problem !== null) return `failing: ${problem.detail}`;
+  return lastSentMs === null ? "new" : "ok";
+}
+
+class DestinationCommands {
+  readonly #api: AdminApi;
+  readonly #name: string;
+
+  constructor(api: AdminApi, name: string) {
+    this.#api = api;
+    this.#name = name;
+  }
+
+  async add(
+    { kind, address, allowsHttp, format, records, numbers, files }: NewDestinationPlan,
+  ): Promise<CommandOutcome> {
+    const texts = await Promise.all(
+      Object.entries(files).map(async ([field, path]) => [field, await readText(path, field)] as const),
+    );
+    type Body = Parameters<AdminApi["log-export"]["$post"]>[0]["json"];
+    // The API refuses what is not one of its values.
+    const json = {
+      ...{ name: this.#name, kind, allowsHttp, ...address, ...numbers, ...Object.fromEntries(texts) },
+      ...format === undefined ? {} : { format },
+      ...records === undefined ? {} : { records },
+    } as Body;
+    const { item, webhookSecret } = await this.#reword(
+      "create",
+      apiValue(this.#api["log-export"].$post({ json })),
+    );
+    const did = `Created the destination ${quoted(this.#name)} at ${item.address}.`;
+    return success(resultText(did, { blocks: secretBlocks(webhookSecret) }));
+  }
+
+  async test(): Promise<CommandOutcome> {
+    const call = this.#api["log-export"][":name"].test.$post({ param: this.#param(), json: {} });
+    const { result } = await this.#reword("test", apiValue(call));
+    if (result.ok) return success(resultText(`The receiver has a test record, after ${result.tookMs} ms.`));
+    throw new AdminRefusal(
+      "test_failed",
+      `The test of ${quoted(this.#name)} failed (${result.code}): ${result.detail}.`,
+    );
+  }
+
+  async setPaused(paused: boolean): Promise<CommandOutcome> {
+    const call = this.#api["log-export"][":name"].pause.$post({ param: this.#param(), json: { paused } });
+    await this.#reword(paused ? "pause" : "resume", apiValue(call));
+    return success(resultText(`${paused ? "Paused" : "Resumed"} the destination ${quoted(this.#name)}.`));
+  }
+
+  async renewSecret(): Promise<CommandOutcome> {
+    const param = this.#param();
+    const { item: { version } } = await this.#reword(
+      "read",
+      apiValue(this.#api["log-export"][":name"].$get({ param })),
+    );
+    const call = this.#api["log-export"][":name"].secret.$post({ param, json: { version } });
+    const { webhookSecret } = await this.#reword("renew the secret of", apiValue(call));
+    const did = `Created a new secret for ${quoted(this.#name)}. The old one is not used any more.`;
+    return success(resultText(did, { blocks: secretBlocks(webhookSecret) }));
+  }
+
+  async remove(): Promise<CommandOutcome> {
+    await this.#reword(
+      "remove",
+      apiValue(this.#api["log-export"][":name"].$delete({ param: this.#param() })),
+    );
+    return success(resultText(`Removed the destination ${quoted(this.#name)}.`));
+  }
+
+  #param(): { name: string } {
+    return { name: pathName(this.#name, "destination") };
+  }
+
+  #reword<T>(did: string, value: Promise<T>): Promise<T> {
+    return rewordRefusal(
+      value,
+      ({ message }) => `Cannot ${did} the destination ${quoted(this.#name)}: ${message}`,
+    );
+  }
+}
+
+function secretBlocks(secret: string): string[] {
+  return secret === "" ? [] : [table([["Signature secret:", `${secret}   (shown only once)`]])];
+}
+
+const MAX_FILE_OCTETS = 64 * 1024;
+
+/** A certificate, a key or a header in a file. */
+async function readText(path: string, field: string): Promise<string> {
+  try {
+    const { size } = await Deno.stat(path);
+    if (size > MAX_FILE_OCTETS) {
+      throw new AdminRefusal("too_large", `Cannot use ${quoted(path)}: the file is too large.`);
+    }
+    const text = await Deno.readTextFile(path);
+    return field === "authorization" ? text.trim() : text;
+  } catch (fault) {
+    if (fault instanceof AdminRefusal) throw fault;
+    throw new AdminRefusal("unreadable", `Cannot read the file ${quoted(path)}.`);
+  }
+}
+
+if (import.meta.main) {
+  await runMain({ usage: USAGE, plan: planLogExport, run: (plan) => runCommand((api) => run(plan, api)) });
+}

@@ -1,0 +1,200 @@
+// Routes of the alerts: the list of alerts, and their receivers.
+
+import { Hono } from "hono";
+import * as v from "valibot";
+import {
+  ALERT_KIND_NAMES,
+  ALERT_SEVERITIES,
+  MAX_ADDRESSES,
+  RECEIVER_DEFAULTS,
+  RECEIVER_KINDS,
+  RECEIVER_NAME,
+  type ReceiverSettings,
+} from "../../../platform/alerts/alert_kinds.ts";
+import type { AlertService } from "../../../platform/alerts/alerts.ts";
+import { receiverProblem } from "../../../platform/alerts/receiver.ts";
+import type { ReceiverChange } from "../../../platform/alerts/receiver_store.ts";
+import type { Clock } from "../../../platform/runtime.ts";
+import { may } from "../auth/permissions.ts";
+import type { ErrorCode } from "../error_codes.ts";
+import { Refusal } from "../errors.ts";
+import { type Caller, callerOf, EMPTY, type HttpEnv, jsonBody, textUpTo } from "../hono_env.ts";
+import type { AlertList, ChangedReceiver, ReceiverList, ReceiverRow, ReceiverTested } from "./alert_types.ts";
+
+export interface AlertRouteDeps {
+  readonly clock: Clock;
+  /** Absent where the console runs without a gateway. */
+  readonly alerts?: AlertService | undefined;
+}
+
+const SETTINGS = {
+  addresses: v.optional(v.pipe(v.array(textUpTo(254)), v.maxLength(MAX_ADDRESSES))),
+  language: v.optional(v.picklist(["en", "de"])),
+  /** Of a webhook. It is not shown again: absent keeps it. */
+  url: v.optional(textUpTo(2000)),
+  allowsHttp: v.optional(v.boolean()),
+  minSeverity: v.optional(v.picklist(ALERT_SEVERITIES)),
+  kinds: v.optional(v.pipe(v.array(v.picklist(ALERT_KIND_NAMES)), v.maxLength(ALERT_KIND_NAMES.length))),
+};
+const NEW_RECEIVER = v.strictObject({
+  name: v.pipe(v.string(), v.regex(RECEIVER_NAME)),
+  kind: v.picklist(RECEIVER_KINDS),
+  ...SETTINGS,
+});
+const VERSION = v.pipe(v.number(), v.integer());
+const CHANGED_RECEIVER = v.strictObject({ version: VERSION, change: v.strictObject(SETTINGS) });
+const PAUSE = v.strictObject({ paused: v.boolean() });
+const ONLY_VERSION = v.strictObject({ version: VERSION });
+const OWNER = may("owner", { recentFactor: true });
+/** The page polls these routes. */
+const polled = () => may("viewer", { countsAsUse: false });
+
+export function createAlertRoutes(deps: AlertRouteDeps) {
+  const requests = new ReceiverRequests(deps);
+  const { clock } = deps;
+  return new Hono<HttpEnv>()
+    .get("/", polled(), async (c) => {
+      const after = c.req.query("after") ?? "";
+      if (after.length > MAX_ID_CHARACTERS) throw new Refusal("bad_query");
+      return c.json({ nowMs: clock.nowMs(), ...await requests.alerts.list(after) } satisfies AlertList);
+    })
+    .get("/receivers", polled(), async (c) => {
+      const { alerts } = requests;
+      const { isMailConfigured } = alerts;
+      const items = await alerts.listReceivers();
+      return c.json({ nowMs: clock.nowMs(), isMailConfigured, items } satisfies ReceiverList);
+    })
+    .post(
+      "/receivers",
+      OWNER,
+      jsonBody(NEW_RECEIVER),
+      async (c) => c.json(await requests.create(c.req.valid("json"), callerOf(c))),
+    )
+    .patch(
+      "/receivers/:name",
+      OWNER,
+      jsonBody(CHANGED_RECEIVER),
+      async (c) => c.json(await requests.change(c.req.param("name"), c.req.valid("json"), callerOf(c))),
+    )
+    .post(
+      "/receivers/:name/secret",
+      OWNER,
+      jsonBody(ONLY_VERSION),
+      async (c) => c.json(await requests.renewSecret(c.req.param("name"), c.req.valid("json"), callerOf(c))),
+    )
+    .post(
+      "/receivers/:name/pause",
+      OWNER,
+      jsonBody(PAUSE),
+      async (c) => c.json(await requests.setPaused(c.req.param("name"), c.req.valid("json"), callerOf(c))),
+    )
+    .post("/receivers/:name/test", may("operator"), jsonBody(EMPTY), async (c) => {
+      const result = await requests.alerts.test(c.req.param("name"), callerOf(c));
+      if (result === null) throw new Refusal("unknown_receiver");
+      return c.json({ nowMs: clock.nowMs(), result } satisfies ReceiverTested);
+    })
+    .delete("/receivers/:name", OWNER, async (c) => {
+      await requests.remove(c.req.param("name"), callerOf(c));
+      return c.json({ done: true });
+    });
+}
+
+const MAX_ID_CHARACTERS = 64;
+
+/** Changes of receivers, with the refusals of the API. */
+class ReceiverRequests {
+  readonly #deps: AlertRouteDeps;
+
+  constructor(deps: AlertRouteDeps) {
+    this.#deps = deps;
+  }
+
+  get alerts(): AlertService {
+    if (this.#deps.alerts === undefined) throw new Refusal("no_directory");
+    return this.#deps.alerts;
+  }
+
+  async create(
+    { name, url = "", ...given }: v.InferOutput<typeof NEW_RECEIVER>,
+    by: Caller,
+  ): Promise<ChangedReceiver> {
+    const settings: ReceiverSettings = { ...RECEIVER_DEFAULTS, ...definedOf(given) };
+    requireUsable(settings, url);
+    const made = await this.alerts.receivers.create(name, { settings, url }, by);
+    if (!made.ok) throw new Refusal(made.reason === "taken" ? "receiver_taken" : "too_many_receivers");
+    return await this.#answer(name, made.webhookSecret);
+  }
+
+  async change(
+    name: string,
+    { version, change: { url, ...given } }: v.InferOutput<typeof CHANGED_RECEIVER>,
+    by: Caller,
+  ): Promise<ChangedReceiver> {
+    const { settings: before } = await this.#find(name);
+    const settings: ReceiverSettings = { ...before, ...definedOf(given) };
+    requireUsable(settings, url ?? this.#urlOf(name));
+    const secrets = definedOf({ url });
+    return await this.#change(name, { version, settings, secrets, action: "alert.receiver_change" }, by);
+  }
+
+  async setPaused(name: string, { paused: isPaused }: v.InferOutput<typeof PAUSE>, by: Caller) {
+    const { settings, version } = await this.#find(name);
+    if (settings.isPaused === isPaused) return await this.#answer(name);
+    const action = isPaused ? "alert.receiver_pause" : "alert.receiver_resume";
+    return await this.#change(
+      name,
+      { version, settings: { ...settings, isPaused }, secrets: {}, action },
+      by,
+    );
+  }
+
+  async renewSecret(name: string, { version }: v.InferOutput<typeof ONLY_VERSION>, by: Caller) {
+    if ((await this.#find(name)).settings.kind !== "webhook") throw new Refusal("malformed");
+    const secret = await this.alerts.receivers.renewSecret(name, version, by);
+    if (secret === null) throw new Refusal("changed_meanwhile");
+    return await this.#answer(name, secret);
+  }
+
+  async remove(name: string, by: Caller): Promise<void> {
+    await this.#find(name);
+    if (!await this.alerts.receivers.remove(name, by)) throw new Refusal("changed_meanwhile");
+  }
+
+  async #find(name: string): Promise<ReceiverRow> {
+    const row = await this.alerts.findReceiver(name);
+    if (row === null) throw new Refusal("unknown_receiver");
+    return row;
+  }
+
+  #urlOf(name: string): string {
+    const { receivers } = this.alerts;
+    const record = receivers.all.get(name);
+    return record === undefined ? "" : receivers.secretsOf(name, record)?.url ?? "";
+  }
+
+  async #change(name: string, change: ReceiverChange, by: Caller): Promise<ChangedReceiver> {
+    if (!await this.alerts.receivers.change(name, change, by)) throw new Refusal("changed_meanwhile");
+    return await this.#answer(name);
+  }
+
+  async #answer(name: string, webhookSecret = ""): Promise<ChangedReceiver> {
+    return { nowMs: this.#deps.clock.nowMs(), item: await this.#find(name), webhookSecret };
+  }
+}
+
+const FIELD_PROBLEMS = {
+  addresses: "receiver_addresses",
+  url: "receiver_url",
+  allowsHttp: "receiver_http",
+} as const satisfies Record<string, ErrorCode>;
+
+function requireUsable(settings: ReceiverSettings, url: string): void {
+  const problem = receiverProblem(settings, url);
+  if (problem !== null) throw new Refusal(FIELD_PROBLEMS[problem]);
+}
+
+type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+function definedOf<T extends object>(given: T): Given<T> {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Given<T>;
+}

@@ -1,0 +1,250 @@
+// Routes of the log export: destinations with their state, a test record, pause and removal.
+
+import { type Context, Hono } from "hono";
+import * as v from "valibot";
+import {
+  type DestinationField,
+  destinationProblem,
+  NO_SECRETS,
+} from "../../../platform/log_export/destination.ts";
+import {
+  DESTINATION_DEFAULTS,
+  DESTINATION_KINDS,
+  DESTINATION_NAME,
+  type DestinationSettings,
+  RECORD_KINDS,
+  SYSLOG_FORMATS,
+  WEBHOOK_FORMATS,
+} from "../../../platform/log_export/destination_choices.ts";
+import type { DestinationChange } from "../../../platform/log_export/destination_store.ts";
+import type { LogExport } from "../../../platform/log_export/log_export.ts";
+import type { Clock } from "../../../platform/runtime.ts";
+import { isPermitted, may } from "../auth/permissions.ts";
+import type { ErrorCode } from "../error_codes.ts";
+import { Refusal } from "../errors.ts";
+import { type Caller, callerOf, EMPTY, type HttpEnv, jsonBody, textUpTo } from "../hono_env.ts";
+import type {
+  ChangedDestination,
+  DestinationList,
+  DestinationRow,
+  DestinationTested,
+  OneDestination,
+} from "./log_export_types.ts";
+
+export interface LogExportRouteDeps {
+  readonly clock: Clock;
+  /** Absent where the console runs without a gateway. */
+  readonly logExport?: LogExport | undefined;
+}
+
+const PEM = v.optional(textUpTo(32_000));
+const SETTINGS = {
+  url: v.optional(textUpTo(2000)),
+  allowsHttp: v.optional(v.boolean()),
+  host: v.optional(textUpTo(253)),
+  port: v.optional(v.number()),
+  format: v.optional(v.picklist([...new Set([...SYSLOG_FORMATS, ...WEBHOOK_FORMATS])])),
+  facility: v.optional(v.number()),
+  records: v.optional(v.pipe(v.array(v.picklist(RECORD_KINDS)), v.maxLength(RECORD_KINDS.length))),
+  ca: PEM,
+  certificate: PEM,
+  maxHours: v.optional(v.number()),
+  maxRecords: v.optional(v.number()),
+  // Secrets: absent keeps them, "" removes them.
+  privateKey: PEM,
+  authorization: v.optional(textUpTo(2000)),
+};
+const NEW_DESTINATION = v.strictObject({
+  name: v.pipe(v.string(), v.regex(DESTINATION_NAME)),
+  kind: v.picklist(DESTINATION_KINDS),
+  ...SETTINGS,
+  /** How many hours of past records are sent first. */
+  pastHours: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(720))),
+});
+const VERSION = v.pipe(v.number(), v.integer());
+const CHANGED_DESTINATION = v.strictObject({ version: VERSION, change: v.strictObject(SETTINGS) });
+const PAUSE = v.strictObject({ paused: v.boolean() });
+const ONLY_VERSION = v.strictObject({ version: VERSION });
+const HOUR_MS = 3_600_000;
+const OWNER = may("owner", { recentFactor: true });
+/** The page polls these routes. */
+const polled = () => may("viewer", { countsAsUse: false });
+
+export function createLogExportRoutes(deps: LogExportRouteDeps) {
+  const requests = new DestinationRequests(deps);
+  const { clock } = deps;
+  return new Hono<HttpEnv>()
+    .get("/", polled(), async (c) => {
+      const items = (await requests.logExport.list()).map((item) => shownTo(c, item));
+      return c.json({ nowMs: clock.nowMs(), items } satisfies DestinationList);
+    })
+    .post(
+      "/",
+      OWNER,
+      jsonBody(NEW_DESTINATION),
+      async (c) => c.json(await requests.create(c.req.valid("json"), callerOf(c))),
+    )
+    .get("/:name", polled(), async (c) => {
+      const item = shownTo(c, await requests.find(c.req.param("name")));
+      return c.json({ nowMs: clock.nowMs(), item } satisfies OneDestination);
+    })
+    .patch(
+      "/:name",
+      OWNER,
+      jsonBody(CHANGED_DESTINATION),
+      async (c) => c.json(await requests.change(c.req.param("name"), c.req.valid("json"), callerOf(c))),
+    )
+    .post(
+      "/:name/pause",
+      OWNER,
+      jsonBody(PAUSE),
+      async (c) => c.json(await requests.setPaused(c.req.param("name"), c.req.valid("json"), callerOf(c))),
+    )
+    .post(
+      "/:name/secret",
+      OWNER,
+      jsonBody(ONLY_VERSION),
+      async (c) => c.json(await requests.renewSecret(c.req.param("name"), c.req.valid("json"), callerOf(c))),
+    )
+    .post("/:name/test", may("operator"), jsonBody(EMPTY), async (c) => {
+      const result = await requests.logExport.test(c.req.param("name"), callerOf(c));
+      if (result === null) throw new Refusal("unknown_destination");
+      return c.json({ nowMs: clock.nowMs(), result } satisfies DestinationTested);
+    })
+    .delete("/:name", OWNER, async (c) => {
+      await requests.remove(c.req.param("name"), callerOf(c));
+      return c.json({ done: true });
+    });
+}
+
+/** Only owners see the query of a URL, because it may contain a token of the receiver. */
+function shownTo(c: Context<HttpEnv>, item: DestinationRow): DestinationRow {
+  const { settings, address } = item;
+  if (
+    settings.kind !== "webhook" || isPermitted(c.var.session.admin.role, { needs: "owner", helpDesk: false })
+  ) return item;
+  return { ...item, settings: { ...settings, url: address } };
+}
+
+/** Changes of destinations, with the refusals of the API. */
+class DestinationRequests {
+  readonly #deps: LogExportRouteDeps;
+
+  constructor(deps: LogExportRouteDeps) {
+    this.#deps = deps;
+  }
+
+  get logExport(): LogExport {
+    if (this.#deps.logExport === undefined) throw new Refusal("no_directory");
+    return this.#deps.logExport;
+  }
+
+  async find(name: string): Promise<DestinationRow> {
+    const item = await this.logExport.find(name);
+    if (item === null) throw new Refusal("unknown_destination");
+    return item;
+  }
+
+  async create(
+    { name, pastHours = 0, privateKey = "", authorization = "", ...given }: v.InferOutput<
+      typeof NEW_DESTINATION
+    >,
+    by: Caller,
+  ): Promise<ChangedDestination> {
+    const settings: DestinationSettings = { ...DESTINATION_DEFAULTS, ...definedOf(given) };
+    const secrets = { ...NO_SECRETS, privateKey, authorization };
+    requireUsable(settings, secrets);
+    const fromMs = this.#deps.clock.nowMs() - pastHours * HOUR_MS;
+    const made = await this.logExport.destinations.create(name, { settings, secrets, fromMs }, by);
+    if (!made.ok) throw new Refusal(made.reason === "taken" ? "destination_taken" : "too_many_destinations");
+    return await this.#answer(name, made.webhookSecret);
+  }
+
+  async change(
+    name: string,
+    { version, change: { privateKey, authorization, ...given } }: v.InferOutput<typeof CHANGED_DESTINATION>,
+    by: Caller,
+  ): Promise<ChangedDestination> {
+    const { settings: before, hasPrivateKey, hasAuthorization } = await this.find(name);
+    const settings: DestinationSettings = { ...before, ...definedOf(given) };
+    // A stored header is for the server for which it was entered. Another one must not receive it.
+    const isMoved = originOf(settings) !== originOf(before);
+    if (isMoved && hasAuthorization && authorization === undefined) {
+      throw new Refusal("destination_authorization_again");
+    }
+    const secrets = definedOf({ privateKey, authorization });
+    // A stored key was checked before.
+    const known = hasPrivateKey ? "-----BEGIN PRIVATE KEY-----" : "";
+    requireUsable(settings, { ...NO_SECRETS, privateKey: known, ...secrets });
+    return await this.#change(name, { version, settings, secrets, action: "log_export.change" }, by);
+  }
+
+  async setPaused(name: string, { paused: isPaused }: v.InferOutput<typeof PAUSE>, by: Caller) {
+    const { settings, version } = await this.find(name);
+    if (settings.isPaused === isPaused) return await this.#answer(name);
+    const action = isPaused ? "log_export.pause" : "log_export.resume";
+    return await this.#change(
+      name,
+      { version, settings: { ...settings, isPaused }, secrets: {}, action },
+      by,
+    );
+  }
+
+  async renewSecret(name: string, { version }: v.InferOutput<typeof ONLY_VERSION>, by: Caller) {
+    if ((await this.find(name)).settings.kind !== "webhook") throw new Refusal("malformed");
+    const secret = await this.logExport.destinations.renewSecret(name, version, by);
+    if (secret === null) throw new Refusal("changed_meanwhile");
+    return await this.#answer(name, secret);
+  }
+
+  async remove(name: string, by: Caller): Promise<void> {
+    await this.find(name);
+    const record = this.logExport.destinations.all.get(name);
+    if (!await this.logExport.destinations.remove(name, by)) throw new Refusal("changed_meanwhile");
+    if (record !== undefined) this.logExport.announce(name, { record, action: "log_export.remove", by });
+  }
+
+  async #change(name: string, change: DestinationChange, by: Caller): Promise<ChangedDestination> {
+    const record = this.logExport.destinations.all.get(name);
+    if (!await this.logExport.destinations.change(name, change, by)) throw new Refusal("changed_meanwhile");
+    const { action } = change;
+    if (record !== undefined && (action === "log_export.change" || action === "log_export.pause")) {
+      this.logExport.announce(name, { record, action, by });
+    }
+    return await this.#answer(name);
+  }
+
+  async #answer(name: string, webhookSecret = ""): Promise<ChangedDestination> {
+    return { nowMs: this.#deps.clock.nowMs(), item: await this.find(name), webhookSecret };
+  }
+}
+
+const originOf = ({ url }: DestinationSettings): string => URL.parse(url)?.origin ?? "";
+
+const FIELD_PROBLEMS = {
+  kind: "destination_kind",
+  url: "destination_url",
+  allowsHttp: "destination_http",
+  host: "destination_host",
+  port: "destination_port",
+  format: "destination_format",
+  facility: "destination_facility",
+  records: "destination_records",
+  maxHours: "destination_hours",
+  maxRecords: "destination_count",
+  ca: "destination_ca",
+  certificate: "destination_certificate",
+  privateKey: "destination_key",
+  authorization: "destination_authorization",
+} as const satisfies Record<DestinationField, ErrorCode>;
+
+function requireUsable(...given: Parameters<typeof destinationProblem>): void {
+  const problem = destinationProblem(...given);
+  if (problem !== null) throw new Refusal(FIELD_PROBLEMS[problem]);
+}
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+function definedOf<T extends object>(given: T): Defined<T> {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Defined<T>;
+}

@@ -1,0 +1,169 @@
+// The hardware tokens on the page of a user: what they are, their last use, and the dialogs that assign, resynchronize and take them away.
+
+import { useSignal } from "@preact/signals";
+import type { HardwareTokenView } from "../../../api/tokens/token_types.ts";
+import type { Models } from "../../app/app_context.ts";
+import { Button } from "../../components/button.tsx";
+import { ConfirmDialog, FormDialog } from "../../components/form_dialog.tsx";
+import { lazy } from "../../components/lazy.tsx";
+import { SearchPicker } from "../../components/search_picker.tsx";
+import { Time } from "../../components/time.tsx";
+import { t } from "../../i18n/translate.ts";
+import type { FactorPart } from "../users/user_page_model.ts";
+import { createTokenCalls, fetchHardwareTokens } from "./token_calls.ts";
+import { tokenStateText, tokenTypeText } from "./token_texts.ts";
+
+const ResynchronizeDialog = lazy(async () => (await import("./token_dialogs.tsx")).ResynchronizeDialog);
+
+interface UserTokensProps extends FactorPart {
+  /** Why nothing can be changed. */
+  readonly reason: string | undefined;
+}
+
+type Opened =
+  | { readonly does: "assign"; readonly token: null }
+  | { readonly does: "resync" | "unassign"; readonly token: HardwareTokenView };
+
+export function UserTokens({ models, user: { name }, calls, page, login, reason }: UserTokensProps) {
+  const opened = useSignal<Opened | null>(null);
+  const { tokens = [] } = login;
+  const onClose = () => opened.value = null;
+  const onDone = (message: string) => {
+    page.said(message);
+    void calls.read().then(page.put, () => undefined);
+  };
+  const part = { models, user: name, onClose, onDone };
+  const { does, token } = opened.value ?? { does: null, token: null };
+  return (
+    <>
+      {tokens.length > 0 && (
+        <ul class="people-list" aria-label={t("shell.tokens")}>
+          {tokens.map((one) => (
+            <TokenRow
+              key={one.id}
+              {...{ models, reason }}
+              token={one}
+              onOpen={(next) => opened.value = next}
+            />
+          ))}
+        </ul>
+      )}
+      <div class="people-actions">
+        <Button
+          icon="calculator"
+          reason={reason}
+          onClick={() => opened.value = { does: "assign", token: null }}
+        >
+          {t("tokens.assign_one")}
+        </Button>
+      </div>
+      {does === "assign" && <AssignTokenDialog {...part} />}
+      {does === "resync" && token !== null && <ResynchronizeDialog {...part} token={token} />}
+      {does === "unassign" && token !== null && <UnassignDialog {...part} token={token} />}
+    </>
+  );
+}
+
+function TokenRow({ models, token, reason, onOpen }: {
+  models: Models;
+  token: HardwareTokenView;
+  reason: string | undefined;
+  onOpen: (opened: Opened) => void;
+}) {
+  const { serial, usedMs, state } = token;
+  return (
+    <li>
+      <strong>{t("tokens.one")}</strong>
+      <bdi class="mono">{serial}</bdi>
+      <span class="quiet small">{tokenTypeText(token)}</span>
+      <span class="quiet small">
+        {t("tokens.used")}:{" "}
+        {usedMs === null ? t("tokens.used_never") : <Time models={models} atMs={usedMs} />}
+      </span>
+      {state !== "assigned" && <span class="small">{tokenStateText(state)}</span>}
+      <Button small reason={reason} of={serial} onClick={() => onOpen({ does: "resync", token })}>
+        {t("tokens.do_resync")}
+      </Button>
+      <Button
+        small
+        kind="bad"
+        reason={reason}
+        of={serial}
+        onClick={() => onOpen({ does: "unassign", token })}
+      >
+        {t("tokens.do_unassign")}
+      </Button>
+    </li>
+  );
+}
+
+function UnassignDialog({ models, user, token: { id, serial }, onClose, onDone }: {
+  models: Models;
+  user: string;
+  token: HardwareTokenView;
+  onClose: () => void;
+  onDone: (message: string) => void;
+}) {
+  const words = { serial, name: user };
+  return (
+    <ConfirmDialog
+      title={t("tokens.unassign_title", words)}
+      submitLabel={t("tokens.do_unassign")}
+      onClose={onClose}
+      onConfirm={async () => {
+        await createTokenCalls(models, id).unassign();
+        onDone(t("tokens.unassigned", words));
+      }}
+    >
+      <p>{t("tokens.unassign_what", words)}</p>
+    </ConfirmDialog>
+  );
+}
+
+/** Chooses a free token for the user. */
+function AssignTokenDialog({ models, user, onClose, onDone }: {
+  models: Models;
+  user: string;
+  onClose: () => void;
+  onDone: (message: string) => void;
+}) {
+  const chosen = useSignal("");
+  return (
+    <FormDialog
+      title={t("tokens.assign_to", { name: user })}
+      submitLabel={t("tokens.do_assign")}
+      reason={chosen.value === "" ? t("tokens.choose_token") : undefined}
+      onClose={onClose}
+      onSubmit={async () => {
+        await createTokenCalls(models, chosen.value).assign(user);
+        onDone(t("tokens.assigned", { serial: chosen.value, name: user }));
+      }}
+    >
+      <SearchPicker
+        id="free-token"
+        label={t("tokens.serial")}
+        hint={t("tokens.serial_hint")}
+        none={t("tokens.no_free_token")}
+        optionsLabel={t("tokens.free_tokens")}
+        target=""
+        find={async (text) =>
+          (await fetchHardwareTokens(models, { q: text, state: "free", size: "20" })).rows.map((token) => ({
+            name: token.serial,
+            more: <span class="quiet">{tokenTypeText(token)}</span>,
+          }))}
+        onPick={(serial) => {
+          chosen.value = serial;
+          return Promise.resolve();
+        }}
+      />
+      {chosen.value !== "" && (
+        <p role="status">
+          {t("tokens.chosen_token")}{" "}
+          <strong class="mono">
+            <bdi>{chosen.value}</bdi>
+          </strong>
+        </p>
+      )}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,241 @@
+// The dialogs of the help desk: a bypass code, and everything for a lost phone. The dialog that verifies a caller is in a file of its own.
+
+import { type Signal, useSignal } from "@preact/signals";
+import type { IssuedBypass, LostPhoneResult } from "../../../api/help_desk/help_desk_types.ts";
+import type { UserLoginView } from "../../../api/users/user_types.ts";
+import { fullTimeText } from "../../app/format.ts";
+import { Alert } from "../../components/alert.tsx";
+import { CopyButton } from "../../components/button.tsx";
+import { Checkbox } from "../../components/field.tsx";
+import { type CreatedSecret, FormDialog } from "../../components/form_dialog.tsx";
+import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
+import { QrCode } from "../../components/qr_code.tsx";
+import { Expiry } from "../../components/time.tsx";
+import { t } from "../../i18n/translate.ts";
+import type { FactorPart } from "./user_page_model.ts";
+import { calledOf } from "./user_summary.ts";
+
+export { VerifyCallerDialog } from "./verify_caller_dialog.tsx";
+
+type DialogPart = FactorPart & { readonly onClose: () => void };
+
+/** `uses` 0: any number until the code expires. */
+interface BypassDraft {
+  readonly uses: number;
+  readonly minutes: number;
+  readonly reason: string;
+}
+
+const ANY = 0;
+const USES = [1, 2, 3, 5, 10, 20, 50];
+const MINUTES = [15, 60, 240, 480, 1440];
+const DEFAULT_MINUTES = 60;
+
+export function BypassDialog({ models, user, calls, page, login, onClose }: DialogPart) {
+  const draft = useSignal(newDraft(login));
+  const { name } = user;
+  const title = t("users.bypass_title", { name });
+  const issue = async (): Promise<CreatedSecret> => {
+    const issued = await calls.issueBypass(bodyOf(draft.value));
+    page.put(issued.user);
+    page.said(t("users.bypass_issued", { name }));
+    return {
+      title,
+      label: t("users.bypass_code"),
+      secret: issued.code,
+      children: <BypassTerms {...{ models, issued }} />,
+    };
+  };
+  return (
+    <FormDialog
+      title={title}
+      submitLabel={t("users.bypass_issue")}
+      failureTitle={t("users.bypass_not_issued")}
+      onSubmit={issue}
+      onClose={onClose}
+    >
+      <p>{t("users.bypass_what", { name })}</p>
+      <BypassFields draft={draft} login={login} />
+      <ReasonField draft={draft} />
+    </FormDialog>
+  );
+}
+
+function newDraft({ bypassLimits: { maxMinutes } }: UserLoginView): BypassDraft {
+  return { uses: 1, minutes: Math.min(DEFAULT_MINUTES, maxMinutes), reason: "" };
+}
+
+function bodyOf({ uses, minutes, reason }: BypassDraft) {
+  return { uses: uses === ANY ? null : uses, minutes, reason };
+}
+
+interface FieldsProps {
+  readonly draft: Signal<BypassDraft>;
+}
+
+/** The choices that the settings allow. */
+function BypassFields(
+  { draft, login: { bypass, bypassLimits, lock } }: FieldsProps & { readonly login: UserLoginView },
+) {
+  const { maxUses, anyUses, maxMinutes } = bypassLimits;
+  const uses = [...new Set([...USES.filter((count) => count <= maxUses), maxUses])].sort((a, b) => a - b);
+  const minutes = [...new Set([...MINUTES.filter((count) => count <= maxMinutes), maxMinutes])];
+  const rows: readonly FieldRow<BypassDraft>[] = [
+    {
+      name: "uses",
+      label: "users.bypass_uses",
+      choices: anyUses ? [...uses, ANY] : uses,
+      choiceLabel: (count) => count === ANY ? t("users.bypass_any") : t("users.bypass_logins", { count }),
+    },
+    {
+      name: "minutes",
+      label: "users.bypass_time",
+      choices: minutes.sort((a, b) => a - b),
+      choiceLabel: (count) =>
+        count % 60 === 0
+          ? t("users.bypass_hours", { count: count / 60 })
+          : t("users.bypass_minutes", { count }),
+    },
+  ];
+  return (
+    <>
+      {bypass !== null && <Alert tone="wait">{t("users.bypass_replaces")}</Alert>}
+      {lock.locked && <Alert tone="wait">{t("users.bypass_locked")}</Alert>}
+      <FormFields prefix="bypass" draft={draft} rows={rows} />
+    </>
+  );
+}
+
+const REASON_ROWS: readonly FieldRow<BypassDraft>[] = [{
+  name: "reason",
+  label: "users.help_reason",
+  hint: "users.help_reason_hint",
+  input: { maxLength: 200 },
+}];
+
+function ReasonField({ draft }: FieldsProps) {
+  return <FormFields prefix="help" draft={draft} rows={REASON_ROWS} />;
+}
+
+/** How long the code is valid, and what to tell the caller. */
+function BypassTerms({ models, issued }: { models: FactorPart["models"]; issued: IssuedBypass }) {
+  const { bypass: { uses, expiresMs }, mailedTo } = issued;
+  return (
+    <>
+      <p>{uses === null ? t("users.bypass_any_left") : t("users.bypass_left", { count: uses })}</p>
+      <p>{t("users.bypass_say")}</p>
+      {mailedTo !== null && <p class="quiet small">{t("users.bypass_mailed", { address: mailedTo })}</p>}
+      <Expiry models={models} atMs={expiresMs} />
+    </>
+  );
+}
+
+export function LostPhoneDialog({ models, user, calls, page, login, onClose }: DialogPart) {
+  const phones = login.pairings.filter(({ kind }) => kind === "device");
+  const draft = useSignal(newDraft(login));
+  const chosen = useSignal<readonly string[]>(phones.map(({ id }) => id));
+  const wantsBypass = useSignal(true);
+  const wantsMail = useSignal(false);
+  const { name } = user;
+  const title = t("users.lost_title", { name });
+  const submit = async (): Promise<CreatedSecret | void> => {
+    const { uses, minutes, reason } = bodyOf(draft.value);
+    const bypass = wantsBypass.value ? { uses, minutes } : null;
+    const link = wantsMail.value ? "mail" : "show";
+    const done = await calls.lostPhone({ phones: [...chosen.value], bypass, link, reason });
+    page.put(done.user);
+    page.said(
+      done.mailedTo === null
+        ? t("users.lost_done", { name })
+        : t("users.lost_mailed", { name, address: done.mailedTo }),
+    );
+    return secretOf(models, title, done);
+  };
+  return (
+    <FormDialog
+      wide
+      title={title}
+      submitLabel={t("users.lost_submit")}
+      failureTitle={t("users.lost_failed")}
+      reason={phones.length > 0 && chosen.value.length === 0 ? t("users.lost_select") : undefined}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <p>{t(login.canInvite ? "users.lost_what" : "users.lost_what_external", { name })}</p>
+      {phones.length === 0 ? <p class="quiet">{t("users.lost_no_phone")}</p> : (
+        <fieldset class="multi">
+          <legend>{t("users.lost_phones")}</legend>
+          {phones.map((phone) => (
+            <Checkbox
+              key={phone.id}
+              label={calledOf(phone)}
+              hint={t("users.lost_since", { time: fullTimeText(phone.createdMs) })}
+              checked={chosen.value.includes(phone.id)}
+              onChange={(isChosen) =>
+                chosen.value = phones.map(({ id }) => id).filter((id) =>
+                  id === phone.id ? isChosen : chosen.value.includes(id)
+                )}
+            />
+          ))}
+        </fieldset>
+      )}
+      <Checkbox
+        label={t("users.lost_bypass")}
+        hint={t("users.lost_bypass_hint")}
+        checked={wantsBypass.value}
+        onChange={(checked) => wantsBypass.value = checked}
+      />
+      {wantsBypass.value && <BypassFields draft={draft} login={login} />}
+      {login.canInvite && (
+        <Checkbox
+          label={t("users.lost_mail")}
+          hint={t("users.lost_mail_hint")}
+          checked={wantsMail.value}
+          onChange={(checked) => wantsMail.value = checked}
+        />
+      )}
+      <ReasonField draft={draft} />
+    </FormDialog>
+  );
+}
+
+/** The code and the link, which are shown once. */
+function secretOf(
+  models: FactorPart["models"],
+  title: string,
+  { bypass, invitation }: LostPhoneResult,
+): CreatedSecret | undefined {
+  const link = invitation === null
+    ? null
+    : <InvitationLink {...{ models, invitation }} isSecret={bypass === null} />;
+  if (bypass !== null) {
+    return {
+      title,
+      label: t("users.bypass_code"),
+      secret: bypass.code,
+      wide: true,
+      children: [<BypassTerms key="terms" models={models} issued={bypass} />, link],
+    };
+  }
+  if (invitation === null) return undefined;
+  return { title, label: t("users.lost_link"), secret: invitation.link, wide: true, children: link };
+}
+
+interface LinkProps {
+  readonly models: FactorPart["models"];
+  readonly invitation: NonNullable<LostPhoneResult["invitation"]>;
+  /** The link is shown as the secret of the dialog already. */
+  readonly isSecret: boolean;
+}
+
+function InvitationLink({ models, invitation: { link, qr, deadlineMs }, isSecret }: LinkProps) {
+  return (
+    <section class="people-secret" aria-label={t("users.lost_link")}>
+      <h3>{t("users.lost_link")}</h3>
+      <QrCode picture={qr} label={t("users.invite_qr")} />
+      {!isSecret && <p class="mono small">{link}</p>}
+      {!isSecret && <CopyButton text={link} what={t("common.copy_link")} />}
+      <Expiry models={models} atMs={deadlineMs} />
+    </section>
+  );
+}

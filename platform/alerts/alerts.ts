@@ -1,0 +1,274 @@
+// The alerts of a gateway. With several nodes, one node watches and delivers (a lease); every node lists alerts and changes receivers.
+
+import { auditIdAt } from "../audit.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import type { Log } from "../log.ts";
+import type { NodeMark } from "../log_export/export_position.ts";
+import type { WebhookSender } from "../log_export/webhook_sender.ts";
+import { type MailQueue, MailRefusal } from "../mail/mail.ts";
+import type { CancelTimer, Clock, Random } from "../runtime.ts";
+import type { Mutation, Store } from "../store.ts";
+import type { Vault } from "../vault.ts";
+import { AlertDelivery } from "./alert_delivery.ts";
+import type { AlertProblem, ReceiverSettings } from "./alert_kinds.ts";
+import { type AlertPage, listAlertPage, type ListedAlert, listOpenAlerts } from "./alert_list.ts";
+import { renderMails, renderTestMails, renderTestWebhook, renderWebhook } from "./alert_render.ts";
+import { trimAlerts } from "./alert_retention.ts";
+import type { AlertSettings, ObservedState } from "./alert_rules.ts";
+import { AlertWatcher } from "./alert_watcher.ts";
+import { pendingKey } from "./pending_messages.ts";
+import {
+  receiverAddress,
+  type ReceiverRecord,
+  type ReceiverState,
+  receiverStateKey,
+  UNREADABLE_SECRETS,
+} from "./receiver.ts";
+import { type ReceiverActor, ReceiverStore } from "./receiver_store.ts";
+
+export interface AlertServiceDeps {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly cluster: Pick<Cluster, "list" | "openLease">;
+  readonly mail: Pick<MailQueue, "isConfigured" | "prepare" | "wake">;
+  readonly webhooks: Pick<WebhookSender, "send">;
+  readonly config: {
+    readonly alerts: AlertSettings;
+    readonly http: { readonly publicUrl: string };
+  };
+  /** The host of this node, for the messages. */
+  readonly nodeName: string;
+  /** Whether this process is a running gateway. A command delivers nothing. */
+  readonly mayDeliver: () => boolean;
+}
+
+/** A receiver as administrators see it: no secret. */
+export interface ReceiverStatus extends Pick<ReceiverState, "lastSentMs" | "problem"> {
+  readonly name: string;
+  readonly settings: ReceiverSettings;
+  readonly address: string;
+  readonly createdMs: number;
+  readonly version: number;
+  readonly waiting: number;
+}
+
+/** The result of a test message. */
+export type AlertTestOutcome =
+  | { readonly ok: true; readonly tookMs: number }
+  | { readonly ok: false; readonly code: AlertProblem; readonly detail: string };
+
+export interface AlertOverview extends AlertPage {
+  readonly isEnabled: boolean;
+  readonly open: readonly ListedAlert[];
+}
+
+/** How often the node with the lease looks for alerts. */
+const CHECK_MS = 2000;
+const TRIM_MS = 3_600_000;
+
+export class AlertService {
+  readonly #deps: AlertServiceDeps;
+  readonly #lease: ReturnType<Cluster["openLease"]>;
+  readonly #delivery: AlertDelivery;
+  readonly #watcher: AlertWatcher;
+  readonly receivers: ReceiverStore;
+  #readStates: (() => Promise<readonly ObservedState[]>) | null = null;
+  #cancel: CancelTimer = () => undefined;
+  #checking: Promise<void> = Promise.resolve();
+  #stopping: Promise<void> = Promise.resolve();
+  #trimmedMs = Number.NEGATIVE_INFINITY;
+  #isClosed = false;
+
+  constructor(deps: AlertServiceDeps) {
+    this.#deps = deps;
+    const lease = this.#lease = deps.cluster.openLease("alerts", {
+      onAcquired: () => Promise.resolve(this.#watcher.reset()),
+      onLost: () => this.#lost(),
+    });
+    this.receivers = new ReceiverStore({ ...deps, onChange: () => undefined });
+    const render = {
+      publicUrl: () => deps.config.http.publicUrl,
+      nodeName: deps.nodeName,
+      nowMs: () => deps.clock.nowMs(),
+    };
+    const { receivers } = this;
+    const delivery = this.#delivery = new AlertDelivery({
+      ...{ ...deps, lease, receivers },
+      render: {
+        mails: (name, record, message) => renderMails(render, name, { record, message }),
+        webhook: (record, message) => renderWebhook(render, record, message),
+      },
+    });
+    this.#watcher = new AlertWatcher({
+      ...{ ...deps, lease, delivery, receivers },
+      settings: () => deps.config.alerts,
+      marks: () => this.#marks(),
+      readStates: () => this.#readStates?.() ?? null,
+    });
+  }
+
+  /** Loads the receivers. The gateway watches from now on. */
+  async start(): Promise<void> {
+    await this.receivers.load();
+    this.#checkLater();
+  }
+
+  /** Sets what observes the states. */
+  observe(readStates: () => Promise<readonly ObservedState[]>): void {
+    this.#readStates = readStates;
+  }
+
+  get isMailConfigured(): boolean {
+    return this.#deps.mail.isConfigured;
+  }
+
+  /** The open alerts, and a page of all alerts. @param after an id, or "" for the first page */
+  async list(after: string): Promise<AlertOverview> {
+    const { store, clock, config } = this.#deps;
+    const nowMs = clock.nowMs();
+    const [page, open] = await Promise.all([
+      listAlertPage(store, { after, nowMs }),
+      listOpenAlerts(store, nowMs),
+    ]);
+    return { isEnabled: config.alerts.enabled, open, ...page };
+  }
+
+  /** The open alerts, critical ones first. None while alerts are off, because no state ends then. */
+  async listOpen(): Promise<ListedAlert[]> {
+    const { store, clock, config } = this.#deps;
+    return config.alerts.enabled ? await listOpenAlerts(store, clock.nowMs()) : [];
+  }
+
+  /** All receivers, by name. */
+  async listReceivers(): Promise<ReceiverStatus[]> {
+    const names = [...this.receivers.all.keys()].toSorted();
+    const found = await Promise.all(names.map((name) => this.findReceiver(name)));
+    return found.filter((one) => one !== null);
+  }
+
+  async findReceiver(name: string): Promise<ReceiverStatus | null> {
+    const { store } = this.#deps;
+    const record = this.receivers.all.get(name);
+    if (record === undefined) return null;
+    const { settings, createdMs, version } = record;
+    const { value } = await store.get<ReceiverState>(receiverStateKey(name));
+    const { lastSentMs = null, problem: known = null } = value?.createdMs === createdMs ? value : {};
+    const secrets = this.receivers.secretsOf(name, record);
+    const { code, detail } = UNREADABLE_SECRETS;
+    const problem = secrets === null ? { code, detail, sinceMs: known?.sinceMs ?? createdMs } : known;
+    let waiting = 0;
+    for await (const _entry of store.list<unknown>(pendingKey(name))) waiting++;
+    const address = receiverAddress(settings, secrets);
+    return { name, settings, address, createdMs, version, lastSentMs, problem, waiting };
+  }
+
+  /** Sends a test message, from this node. `null`: there is no such receiver. */
+  async test(name: string, by: ReceiverActor): Promise<AlertTestOutcome | null> {
+    const record = this.receivers.all.get(name);
+    if (record === undefined) return null;
+    const audit = this.receivers.audit(name, by, { action: "alert.receiver_test" });
+    if (record.settings.kind === "mail") return await this.#testMail(name, { record, by, audit });
+    await this.#deps.store.commit({ mutations: [audit] });
+    return await this.#testWebhook(name, { record, by });
+  }
+
+  /** Ends the watch. What is not confirmed is sent again after the next start. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancel();
+    await this.#checking;
+    await this.#stopping;
+    await this.#delivery.stop();
+  }
+
+  async #testMail(
+    name: string,
+    { record, by, audit }: {
+      readonly record: ReceiverRecord;
+      readonly by: ReceiverActor;
+      readonly audit: Mutation;
+    },
+  ): Promise<AlertTestOutcome> {
+    const { store, mail, clock } = this.#deps;
+    const startedMs = clock.nowMs();
+    try {
+      const mails = renderTestMails(this.#renderDeps, name, { record, by: by.actor })
+        .flatMap((one) => mail.prepare(one).mutations);
+      await store.commit({ mutations: [audit, ...mails] });
+      mail.wake();
+      return { ok: true, tookMs: clock.nowMs() - startedMs };
+    } catch (fault) {
+      if (!(fault instanceof MailRefusal)) throw fault;
+      await store.commit({ mutations: [audit] });
+      return { ok: false, code: fault.reason, detail: fault.message };
+    }
+  }
+
+  async #testWebhook(
+    name: string,
+    { record, by }: { readonly record: ReceiverRecord; readonly by: ReceiverActor },
+  ): Promise<AlertTestOutcome> {
+    const { clock, webhooks, random } = this.#deps;
+    const startedMs = clock.nowMs();
+    const secrets = this.receivers.secretsOf(name, record);
+    if (secrets === null) {
+      return { ok: false, code: UNREADABLE_SECRETS.code, detail: UNREADABLE_SECRETS.detail };
+    }
+    const { url, webhookSecret: secret } = secrets;
+    const { allowsHttp } = record.settings;
+    const id = `test-${random.bytes(8).toHex()}`;
+    const body = renderTestWebhook(this.#renderDeps, record, { id, by: by.actor });
+    const outcome = await webhooks.send({ id: `alerts-test:${name}`, url, allowsHttp, secret }, body);
+    if (outcome.ok) return { ok: true, tookMs: clock.nowMs() - startedMs };
+    const { code, detail } = outcome.problem;
+    return { ok: false, code, detail };
+  }
+
+  get #renderDeps(): Parameters<typeof renderTestMails>[0] {
+    const { config, nodeName, clock } = this.#deps;
+    return { publicUrl: () => config.http.publicUrl, nodeName, nowMs: () => clock.nowMs() };
+  }
+
+  #checkLater(): void {
+    if (this.#isClosed) return;
+    this.#cancel = this.#deps.clock.after(CHECK_MS, () => {
+      this.#checking = this.#check().catch((fault: unknown) => {
+        this.#deps.log.error("alerts cannot use the store", { fault: String(fault) });
+      }).finally(() => this.#checkLater());
+    });
+  }
+
+  /** Watches and delivers if this node has the lease. */
+  async #check(): Promise<void> {
+    const { config, mayDeliver, clock, store } = this.#deps;
+    if (this.#isClosed || !mayDeliver() || !await this.#lease.claim()) return;
+    await this.#stopping;
+    if (!config.alerts.enabled) return await this.#watcher.turnOff();
+    await this.#watcher.run(() => this.#isClosed || !this.#lease.isHeld);
+    if (!this.#lease.isHeld) return;
+    this.#delivery.run();
+    const nowMs = clock.nowMs();
+    if (Math.abs(nowMs - this.#trimmedMs) < TRIM_MS) return;
+    this.#trimmedMs = nowMs;
+    await trimAlerts(store, this.#lease.check);
+  }
+
+  #lost(): void {
+    this.#watcher.reset();
+    this.#stopping = this.#delivery.stop();
+  }
+
+  /** What the nodes say. A node of an earlier version has no marks, so its clock counts. */
+  #marks(): NodeMark[] {
+    return this.#deps.cluster.list().map(
+      ({ node, isAlive, auditMark, firstAuditMark, writtenMs, startedMs }) => ({
+        ...{ node, isAlive },
+        mark: auditMark || auditIdAt(writtenMs),
+        firstMark: firstAuditMark || auditIdAt(startedMs),
+      }),
+    );
+  }
+}

@@ -1,0 +1,154 @@
+// A destination of the log export: its settings, their bounds and checks, and how it is stored. Secrets are sealed, and never shown again.
+
+import { X509Certificate } from "node:crypto";
+import type { Vault } from "../vault.ts";
+import {
+  type ChannelProblem,
+  DESTINATION_KINDS,
+  type DestinationSettings,
+  MAX_FACILITY,
+  MAX_HOURS,
+  MAX_RECORDS,
+  MIN_RECORDS,
+  RECORD_KINDS,
+  SYSLOG_FORMATS,
+  WEBHOOK_FORMATS,
+} from "./destination_choices.ts";
+import type { ExportPosition } from "./export_position.ts";
+import { webhookUrlProblem } from "./webhook_sender.ts";
+
+/** Secrets of a destination; "": none. */
+export interface DestinationSecrets {
+  /** The key of the client certificate (PEM). */
+  readonly privateKey: string;
+  /** The value of the Authorization header. */
+  readonly authorization: string;
+  /** The key of the signatures of webhooks. */
+  readonly webhookSecret: string;
+}
+
+/** The value under ["log_export", name]. */
+export interface DestinationRecord {
+  readonly settings: DestinationSettings;
+  readonly sealed: Uint8Array;
+  readonly createdMs: number;
+  /** Grows with each change. */
+  readonly version: number;
+}
+
+/** The value under ["log_export_cursor", name]: how far the destination has the log, and what happened. */
+export interface DestinationCursor {
+  readonly position: ExportPosition;
+  readonly sent: number;
+  readonly skipped: number;
+  readonly lastSentMs: number | null;
+  readonly problem:
+    | { readonly code: ChannelProblem; readonly detail: string; readonly sinceMs: number }
+    | null;
+  /** Records that wait, counted up to a position. */
+  readonly backlog: {
+    readonly count: number;
+    readonly position: ExportPosition;
+    readonly oldestMs: number | null;
+  };
+}
+
+export const NO_SECRETS: DestinationSecrets = { privateKey: "", authorization: "", webhookSecret: "" };
+const MAX_PEM_CHARACTERS = 32_000;
+const MAX_AUTHORIZATION_CHARACTERS = 2000;
+const MAX_HOST_CHARACTERS = 253;
+
+/** The key of a destination. */
+export function destinationKey(name: string): Deno.KvKey {
+  return [...DESTINATIONS, name];
+}
+export const DESTINATIONS: Deno.KvKey = ["log_export"];
+
+/** The key of the position of a destination. */
+export function cursorKey(name: string): Deno.KvKey {
+  return ["log_export_cursor", name];
+}
+
+/** The fields that a problem can be in. */
+export type DestinationField =
+  | Exclude<keyof DestinationSettings, "isPaused">
+  | Exclude<keyof DestinationSecrets, "webhookSecret">;
+
+/** The first field that cannot be used; `null`: all can. */
+export function destinationProblem(
+  settings: DestinationSettings,
+  { privateKey, authorization }: DestinationSecrets,
+): DestinationField | null {
+  const { kind, records, maxHours, maxRecords, ca, certificate } = settings;
+  const isWebhook = kind === "webhook";
+  if (!DESTINATION_KINDS.includes(kind)) return "kind";
+  if (isWebhook) {
+    const problem = webhookUrlProblem(settings.url, settings);
+    if (problem !== null) return problem === "bad_url" ? "url" : "allowsHttp";
+    if (!isMember(WEBHOOK_FORMATS, settings.format)) return "format";
+  } else {
+    if (!isHost(settings.host)) return "host";
+    if (!isWhole(settings.port, 1, 65_535)) return "port";
+    if (!isMember(SYSLOG_FORMATS, settings.format)) return "format";
+    if (!isWhole(settings.facility, 0, MAX_FACILITY)) return "facility";
+  }
+  if (records.length === 0 || records.some((kind) => !RECORD_KINDS.includes(kind))) return "records";
+  if (!isWhole(maxHours, 1, MAX_HOURS)) return "maxHours";
+  if (!isWhole(maxRecords, MIN_RECORDS, MAX_RECORDS)) return "maxRecords";
+  if (ca !== "" && !isCertificate(ca)) return "ca";
+  if (certificate !== "" && !isCertificate(certificate)) return "certificate";
+  if (certificate !== "" && !/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(privateKey)) return "privateKey";
+  if (privateKey.length > MAX_PEM_CHARACTERS) return "privateKey";
+  return authorization.length > MAX_AUTHORIZATION_CHARACTERS || /[^\x20-\x7e]/.test(authorization)
+    ? "authorization"
+    : null;
+}
+
+/** Encrypts the secrets of a destination. */
+export function sealSecrets(vault: Vault, name: string, secrets: DestinationSecrets): Uint8Array {
+  return vault.seal(destinationKey(name), new TextEncoder().encode(JSON.stringify(secrets)));
+}
+
+/** @throws Error if the master key is another one */
+export function openSecrets(
+  vault: Vault,
+  name: string,
+  { sealed }: Pick<DestinationRecord, "sealed">,
+): DestinationSecrets {
+  const plain = vault.open(destinationKey(name), sealed);
+  if (plain === null) throw new Error(`Cannot read the secrets of the destination "${name}"`);
+  return { ...NO_SECRETS, ...JSON.parse(new TextDecoder().decode(plain)) };
+}
+
+/** Long parts of a path are tokens in the URLs of many services. */
+const TOKEN_IN_PATH = /[^/]{20,}/g;
+
+/** Where a destination sends, for the list and the audit log. A query may contain a token, so it is left out, and so are long parts of the path. */
+export function addressOf({ kind, url, host, port }: DestinationSettings): string {
+  if (kind !== "webhook") return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+  const parsed = URL.parse(url);
+  return parsed === null ? "" : parsed.origin + parsed.pathname.replace(TOKEN_IN_PATH, "…");
+}
+
+function isHost(text: string): boolean {
+  return text.length <= MAX_HOST_CHARACTERS &&
+    /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|[0-9a-f:.]*:[0-9a-f:.]*)$/.test(text);
+}
+
+function isWhole(value: number, from: number, to: number): boolean {
+  return Number.isInteger(value) && value >= from && value <= to;
+}
+
+function isMember(list: readonly string[], text: string): boolean {
+  return list.includes(text);
+}
+
+function isCertificate(pem: string): boolean {
+  if (pem.length > MAX_PEM_CHARACTERS) return false;
+  try {
+    new X509Certificate(pem);
+    return true;
+  } catch (_notPem) {
+    return false;
+  }
+}

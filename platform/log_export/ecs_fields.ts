@@ -1,0 +1,282 @@
+// The fields of an exported record, with the names of the Elastic Common Schema (ECS 8.17). A row per field: the documentation is made from them.
+// Fields that ECS does not have are below `countersign`.
+
+import { isIP } from "node:net";
+import { auditActor, auditIdNode, auditObjects } from "../audit.ts";
+import { auditActionOf } from "../audit_actions.ts";
+import type { RecordKind } from "./destination_choices.ts";
+import { type EcsEvent, ecsEventOf, kindOf } from "./ecs_events.ts";
+import type { StoredRecord } from "./record_reader.ts";
+
+/** What the history has about a login. */
+export interface ExportedLogin {
+  readonly startedMs: number;
+  readonly endedMs: number;
+}
+
+/** This gateway. */
+export interface Observer {
+  readonly hostName: string;
+  readonly version: string;
+}
+
+/** What a field is made from. */
+interface RecordFacts {
+  readonly id: string;
+  readonly record: StoredRecord["value"];
+  readonly action: string;
+  readonly kind: RecordKind;
+  readonly event: EcsEvent;
+  readonly atMs: number;
+  readonly actor: string;
+  readonly objects: readonly string[];
+  readonly login: ExportedLogin | null;
+  readonly observer: Observer;
+}
+
+type FieldValue = string | number | boolean | readonly string[];
+
+interface FieldRow {
+  /** For the documentation. */
+  readonly meaning: string;
+  readonly of: (facts: RecordFacts) => FieldValue | undefined;
+}
+
+export const ECS_VERSION = "8.17.0";
+const MAX_FIELD_CHARACTERS = 2000;
+const MAX_LIST = 100;
+/** Details with a field of their own. */
+const OWN_FIELDS = new Set([
+  ...["atMs", "action", "actor", "source", "object", "objects", "user", "group", "before", "after"],
+  ...["client", "caller", "conversation", "factor", "because", "policy", "target", "count", "phone"],
+]);
+
+/** In the order in which they are written. */
+export const ECS_FIELDS: Readonly<Record<string, FieldRow>> = {
+  "@timestamp": {
+    meaning: "When it happened (RFC 3339, UTC)",
+    of: ({ atMs }) => new Date(atMs).toISOString(),
+  },
+  "ecs.version": { meaning: "The version of the schema", of: () => ECS_VERSION },
+  "event.id": { meaning: "The id of the audit record. A repetition has the same id", of: ({ id }) => id },
+  "event.kind": { meaning: "`event`, or `alert` for what needs attention", of: ({ event }) => event.kind },
+  "event.category": { meaning: "See the table of actions", of: ({ event }) => event.category },
+  "event.type": { meaning: "See the table of actions", of: ({ event }) => event.type },
+  "event.action": {
+    meaning: "The action of the audit log, such as `login.accepted`",
+    of: ({ action }) => action,
+  },
+  "event.outcome": { meaning: "`success`, `failure` or `unknown`", of: ({ event }) => event.outcome },
+  "event.reason": {
+    meaning: "Why it was refused: the code that the console explains",
+    of: ({ record }) => listText(record.because),
+  },
+  "event.module": { meaning: "`countersign`", of: () => "countersign" },
+  "event.dataset": {
+    meaning: "`countersign.logins`, `countersign.audit`, `countersign.drops` or `countersign.alerts`",
+    of: ({ kind }) => `countersign.${kind}`,
+  },
+  "event.start": {
+    meaning: "When the login began",
+    of: ({ login }) => login === null ? undefined : isoOf(login.startedMs),
+  },
+  "event.end": {
+    meaning: "When the login ended",
+    of: ({ login }) => login === null ? undefined : isoOf(login.endedMs),
+  },
+  "event.duration": {
+    meaning: "How long the login took (nanoseconds)",
+    of: ({ login }) => login === null ? undefined : Math.max(0, login.endedMs - login.startedMs) * 1_000_000,
+  },
+  "message": { meaning: "One sentence for people", of: messageOf },
+  "user.name": {
+    meaning: "Who acted: the user of a login, or the administrator or user who made the change",
+    of: ({ kind, actor, objects }) => kind === "logins" ? nameIn(objects, "user") : actingUser(actor),
+  },
+  "user.target.name": {
+    meaning: "The user who was changed",
+    of: ({ kind, objects }) => kind === "logins" ? undefined : nameIn(objects, "user"),
+  },
+  "group.name": { meaning: "The group that was changed", of: ({ objects }) => nameIn(objects, "group") },
+  "source.address": {
+    meaning: "Where the request came from: the Calling-Station-Id of a login, or the address of the browser",
+    of: (facts) => originOf(facts),
+  },
+  "source.ip": { meaning: "The same, if it is an IP address", of: (facts) => ipOf(originOf(facts)) },
+  "client.address": {
+    meaning: "The RADIUS client (VPN gateway) that sent the request of a login",
+    of: ({ kind, record }) => kind === "logins" ? textOf(record.source) : undefined,
+  },
+  "client.ip": {
+    meaning: "The same, if it is an IP address",
+    of: ({ kind, record }) => kind === "logins" ? ipOf(textOf(record.source)) : undefined,
+  },
+  "observer.vendor": { meaning: "`Countersign`", of: () => "Countersign" },
+  "observer.product": { meaning: "`Countersign`", of: () => "Countersign" },
+  "observer.type": { meaning: "`radius`", of: () => "radius" },
+  "observer.version": {
+    meaning: "The version of the node that sends the record",
+    of: ({ observer }) => observer.version,
+  },
+  "observer.hostname": {
+    meaning: "The host of the node that sends the record",
+    of: ({ observer }) => observer.hostName,
+  },
+  "related.user": { meaning: "All names of users", of: relatedUsers },
+  "related.ip": { meaning: "All addresses", of: relatedAddresses },
+  "countersign.actor": {
+    meaning: "Who acted, as in the audit log",
+    of: ({ actor }) => actor === "" ? undefined : actor,
+  },
+  "countersign.object": {
+    meaning: "What was changed, as in the audit log: `user:ada`, `client:vpn`",
+    of: ({ objects }) => objects.length === 0 ? undefined : objects,
+  },
+  "countersign.client": {
+    meaning: "The name of the RADIUS client",
+    of: ({ record }) => textOf(record.client),
+  },
+  "countersign.conversation": {
+    meaning: "The id of the login",
+    of: ({ record }) => textOf(record.conversation),
+  },
+  "countersign.factor": { meaning: "The second factor", of: ({ record }) => textOf(record.factor) },
+  "countersign.phone": { meaning: "The name of the phone", of: ({ record }) => textOf(record.phone) },
+  "countersign.policy": { meaning: "The policy that applied", of: ({ record }) => textOf(record.policy) },
+  "countersign.target": { meaning: "The provisioning target", of: ({ record }) => textOf(record.target) },
+  "countersign.count": {
+    meaning: "How many, for records that count",
+    of: ({ record }) => numberOf(record.count),
+  },
+  "countersign.node": {
+    meaning: "The run of the node that wrote the record",
+    of: ({ id }) => auditIdNode(id),
+  },
+  "countersign.before": {
+    meaning: "The values before a change, as JSON",
+    of: ({ record }) => jsonText(record.before),
+  },
+  "countersign.after": {
+    meaning: "The values after a change, as JSON",
+    of: ({ record }) => jsonText(record.after),
+  },
+  "countersign.details": { meaning: "Other details of the record, each as `name=value`", of: detailsOf },
+};
+
+/** An exported record: values by the names of their fields. */
+export type EcsRecord = Readonly<Record<string, FieldValue>>;
+
+/** The fields of a record. Values that a record does not have are absent. */
+export function toEcsRecord(
+  { id, value }: StoredRecord,
+  { login = null, observer }: { login?: ExportedLogin | null; observer: Observer },
+): EcsRecord {
+  const action = auditActionOf(textOf(value.action) ?? "unknown");
+  const facts: RecordFacts = {
+    ...{ id, record: value, action, login, observer },
+    kind: kindOf(action),
+    event: ecsEventOf(action),
+    atMs: momentOf(value.atMs),
+    actor: auditActor(value),
+    objects: auditObjects(value).map(clean),
+  };
+  const fields: Record<string, FieldValue> = {};
+  for (const [name, { of }] of Object.entries(ECS_FIELDS)) {
+    const field = of(facts);
+    if (field !== undefined) fields[name] = field;
+  }
+  return fields;
+}
+
+/** A record as one object: `event.id` becomes a member of `event`. */
+export function nestFields(fields: EcsRecord): Record<string, unknown> {
+  const nested: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    const parts = name.split(".");
+    const last = parts.pop() ?? name;
+    let level = nested;
+    for (const part of parts) level = (level[part] ??= {}) as Record<string, unknown>;
+    level[last] = value;
+  }
+  return nested;
+}
+
+function messageOf({ action, actor, objects, record }: RecordFacts): string {
+  const about = objects.length === 0 ? "" : ` ${objects.slice(0, 3).join(", ")}`;
+  const by = actor === "" ? "" : ` by ${actor}`;
+  const because = listText(record.because);
+  return clean(`${action}${about}${by}${because === undefined ? "" : ` (${because})`}`);
+}
+
+/** The place of the user, which a RADIUS client reports, or the address of a browser. */
+function originOf({ kind, record }: RecordFacts): string | undefined {
+  return textOf(kind === "logins" ? record.caller : record.source);
+}
+
+/** Programs and services are no users. */
+function actingUser(actor: string): string | undefined {
+  if (actor.startsWith("user:")) return actor.slice("user:".length) || undefined;
+  return actor === "" || actor.includes(":") || SERVICES.has(actor) ? undefined : actor;
+}
+
+const SERVICES = new Set(["radius", "command", "nobody", "gateway"]);
+
+function nameIn(objects: readonly string[], kind: string): string | undefined {
+  return objects.find((object) => object.startsWith(`${kind}:`))?.slice(kind.length + 1) || undefined;
+}
+
+function relatedUsers({ objects, actor }: RecordFacts): FieldValue | undefined {
+  const named = objects.flatMap((object) => object.startsWith("user:") ? [object.slice("user:".length)] : []);
+  const users = [...new Set([...named, ...actingUser(actor) === undefined ? [] : [actingUser(actor) ?? ""]])];
+  return users.length === 0 ? undefined : users.slice(0, MAX_LIST);
+}
+
+function relatedAddresses({ record }: RecordFacts): FieldValue | undefined {
+  const sources = Array.isArray(record.sources) ? record.sources : [];
+  const found = [record.source, record.caller, ...sources].flatMap((one) => ipOf(textOf(one)) ?? []);
+  return found.length === 0 ? undefined : [...new Set(found)].slice(0, MAX_LIST);
+}
+
+function detailsOf({ record }: RecordFacts): FieldValue | undefined {
+  const details = Object.entries(record).flatMap(([name, value]) => {
+    const text = OWN_FIELDS.has(name) ? undefined : listText(value);
+    return text === undefined ? [] : [clean(`${name}=${text}`)];
+  });
+  return details.length === 0 ? undefined : details.slice(0, MAX_LIST);
+}
+
+function isoOf(atMs: number): string | undefined {
+  return Number.isFinite(atMs) && Math.abs(atMs) < 8.64e15 ? new Date(atMs).toISOString() : undefined;
+}
+
+function momentOf(value: unknown): number {
+  return typeof value === "number" && Math.abs(value) < 8.64e15 ? value : 0;
+}
+
+function ipOf(address: string | undefined): string | undefined {
+  return address !== undefined && isIP(address) !== 0 ? address : undefined;
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? clean(value) : undefined;
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
+}
+
+function listText(value: unknown): string | undefined {
+  if (Array.isArray(value)) return value.length === 0 ? undefined : clean(value.slice(0, MAX_LIST).join(" "));
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  return textOf(value) ?? (typeof value === "object" ? jsonText(value) : undefined);
+}
+
+function jsonText(value: unknown): string | undefined {
+  if (value === undefined || value === null || value === "") return undefined;
+  return clean(typeof value === "string" ? value : JSON.stringify(value) ?? "") || undefined;
+}
+
+/** Whole characters, so that every receiver can read it as UTF-8. Databases refuse U+0000 in a text: one record would stop the export. */
+function clean(text: string): string {
+  return text.slice(0, MAX_FIELD_CHARACTERS).replaceAll("\0", "\ufffd").toWellFormed();
+}

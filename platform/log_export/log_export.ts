@@ -1,0 +1,283 @@
+// The log export: the deliveries to its destinations, and their state. With several nodes, one node delivers (a lease); every node can change and
+// show the destinations.
+
+import { auditIdAt } from "../audit.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import type { Fetch } from "../fetch_with_deadline.ts";
+import type { Log } from "../log.ts";
+import { type CancelTimer, type Random, withTimeout } from "../runtime.ts";
+import type { Store } from "../store.ts";
+import type { Vault } from "../vault.ts";
+import { type ChannelHost, openChannel } from "./channels.ts";
+import { Delivery } from "./delivery.ts";
+import { addressOf, type DestinationCursor, type DestinationRecord } from "./destination.ts";
+import type { ChannelProblem, DestinationSettings } from "./destination_choices.ts";
+import { type DestinationActor, DestinationStore } from "./destination_store.ts";
+import { type EcsRecord, type ExportedLogin, type Observer, toEcsRecord } from "./ecs_fields.ts";
+import type { NodeMark } from "./export_position.ts";
+import { ChannelFault, type LogChannel } from "./log_channel.ts";
+import type { StoredRecord } from "./record_reader.ts";
+import { WebhookSender } from "./webhook_sender.ts";
+
+export interface LogExportDeps extends ChannelHost {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly random: Random;
+  readonly log: Log;
+  readonly cluster: Pick<Cluster, "isShared" | "list" | "openLease">;
+  readonly observer: Observer;
+  /** Whether this process is a running gateway. A command delivers nothing. */
+  readonly mayDeliver: () => boolean;
+  /** How long audit records are stored. */
+  readonly retentionMs: () => number;
+  /** The history entry of a login. */
+  readonly login: {
+    readonly keyOf: (conversation: string) => Deno.KvKey;
+    readonly read: (value: unknown) => ExportedLogin | null;
+  };
+}
+
+/** A destination as administrators see it: no secret. */
+export interface DestinationStatus {
+  readonly name: string;
+  readonly settings: DestinationSettings;
+  readonly address: string;
+  readonly hasPrivateKey: boolean;
+  readonly hasAuthorization: boolean;
+  readonly createdMs: number;
+  readonly version: number;
+  readonly sent: number;
+  readonly skipped: number;
+  readonly backlog: number;
+  readonly oldestMs: number | null;
+  readonly lastSentMs: number | null;
+  readonly problem: DestinationCursor["problem"];
+}
+
+/** The result of a test record. */
+export type TestOutcome =
+  | { readonly ok: true; readonly tookMs: number }
+  | { readonly ok: false; readonly code: ChannelProblem; readonly detail: string };
+
+/** How often a node checks whether it must deliver. */
+const CHECK_MS = 2000;
+/** How long a stop waits for announcements. */
+const CLOSE_MS = 3000;
+
+/** A record that is sent outside of the delivery. */
+interface SentNow {
+  readonly name: string;
+  readonly record: DestinationRecord;
+  readonly action: "log_export.test" | "log_export.change" | "log_export.pause" | "log_export.remove";
+  readonly by: DestinationActor;
+}
+
+export class LogExport {
+  readonly #deps: LogExportDeps;
+  readonly #lease: ReturnType<Cluster["openLease"]>;
+  readonly #running = new Map<string, { readonly record: DestinationRecord; readonly delivery: Delivery }>();
+  readonly #http: { readonly fetch: Fetch; readonly close: () => void };
+  readonly destinations: DestinationStore;
+  /** Sends webhooks, also those of other parts. */
+  readonly webhooks: WebhookSender;
+  readonly #announcing = new Set<Promise<void>>();
+  #cancel: CancelTimer = () => undefined;
+  #checking: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  constructor(deps: LogExportDeps) {
+    this.#deps = deps;
+    this.#http = deps.openHttp("");
+    this.webhooks = new WebhookSender({ ...deps, fetch: this.#http.fetch });
+    this.destinations = new DestinationStore({
+      ...deps,
+      marks: () => this.#marks(),
+      onChange: () => this.#check(),
+    });
+    this.#lease = deps.cluster.openLease("log_export", {
+      onAcquired: () => Promise.resolve(),
+      onLost: () => void this.#stopAll(),
+    });
+  }
+
+  /** Loads the destinations, and delivers from now on. */
+  async start(): Promise<void> {
+    await this.destinations.load();
+    this.#checkLater();
+  }
+
+  /** All destinations, by name. */
+  async list(): Promise<DestinationStatus[]> {
+    const names = [...this.destinations.all.keys()].toSorted();
+    return (await Promise.all(names.map((name) => this.find(name)))).filter((one) => one !== null);
+  }
+
+  async find(name: string): Promise<DestinationStatus | null> {
+    const record = this.destinations.all.get(name);
+    if (record === undefined) return null;
+    const cursor = this.#running.get(name)?.delivery.state ?? await this.destinations.cursorOf(name);
+    const { settings, createdMs, version } = record;
+    const secrets = this.destinations.secretsOf(name, record);
+    return {
+      ...{ name, settings, createdMs, version },
+      address: addressOf(settings),
+      hasPrivateKey: secrets.privateKey !== "",
+      hasAuthorization: secrets.authorization !== "",
+      sent: cursor?.sent ?? 0,
+      skipped: cursor?.skipped ?? 0,
+      backlog: cursor?.backlog.count ?? 0,
+      oldestMs: cursor?.backlog.oldestMs ?? null,
+      lastSentMs: cursor?.lastSentMs ?? null,
+      problem: cursor?.problem ?? null,
+    };
+  }
+
+  /** Sends a record that says that it is a test, from this node. `null`: there is no such destination. */
+  async test(name: string, by: DestinationActor): Promise<TestOutcome | null> {
+    const record = this.destinations.all.get(name);
+    if (record === undefined) return null;
+    const { clock, store } = this.#deps;
+    const action = "log_export.test";
+    await store.commit({ mutations: [this.destinations.audit(name, by, { action })] });
+    const startedMs = clock.nowMs();
+    const fault = await this.#sendNow({ name, record, action, by });
+    if (fault === null) return { ok: true, tookMs: clock.nowMs() - startedMs };
+    if (fault instanceof ChannelFault) return { ok: false, code: fault.code, detail: fault.message };
+    return { ok: false, code: "bad_settings", detail: "the settings cannot be used" };
+  }
+
+  /**
+   * Sends a destination at once that it was paused, changed or removed: its own delivery may not send the audit record any more, and an attacker
+   * could hide behind the change. Does not wait, and is not repeated.
+   *
+   * @param record the destination before the change
+   */
+  announce(name: string, { record, action, by }: Omit<SentNow, "name">): void {
+    if (record.settings.isPaused || this.#isClosed) return;
+    const sending = this.#sendNow({ name, record, action, by }).then((fault) => {
+      if (fault === null) return;
+      this.#deps.log.warn("a destination could not be told about its change", { destination: name, action });
+    });
+    this.#announcing.add(sending);
+    void sending.finally(() => this.#announcing.delete(sending));
+  }
+
+  /** Sends one record outside of the delivery. Returns why it failed. */
+  async #sendNow({ name, record, action, by: { actor, source } }: SentNow): Promise<unknown> {
+    const { clock, observer, store } = this.#deps;
+    const value = { atMs: clock.nowMs(), action, actor, source, object: `log-export:${name}` };
+    const id = `${store.auditMark()}-${action.split(".")[1]}`;
+    let channel: LogChannel | null = null;
+    try {
+      channel = this.#openChannel(name, record, "log-export-test");
+      const isStopped = () => this.#isClosed;
+      await channel.send([toEcsRecord({ id, value }, { observer })], { leavesOutRefused: false, isStopped });
+      await channel.confirm();
+      return null;
+    } catch (fault) {
+      return fault;
+    } finally {
+      channel?.close();
+    }
+  }
+
+  /** Ends the deliveries. What is not confirmed is sent again after the next start. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancel();
+    await this.#checking;
+    await this.#stopAll();
+    const announced = Promise.all(this.#announcing);
+    await withTimeout(announced, { clock: this.#deps.clock, timeoutMs: CLOSE_MS });
+    await this.webhooks.close();
+    this.#http.close();
+  }
+
+  #checkLater(): void {
+    if (this.#isClosed) return;
+    this.#cancel();
+    this.#cancel = this.#deps.clock.after(CHECK_MS, () => {
+      this.#check();
+      this.#checkLater();
+    });
+  }
+
+  #check(): void {
+    const { log } = this.#deps;
+    this.#checking = this.#checking.then(() => this.#reconcile())
+      .catch((fault: unknown) => log.error("the log export cannot use the store", { fault: String(fault) }));
+  }
+
+  /** Runs a delivery for each destination if this node has the lease. */
+  async #reconcile(): Promise<void> {
+    const { all } = this.destinations;
+    if (this.#isClosed || (all.size === 0 && this.#running.size === 0)) return;
+    if (!this.#deps.mayDeliver() || !await this.#lease.claim()) return;
+    for (const [name, { record: { createdMs, version }, delivery }] of [...this.#running]) {
+      const now = all.get(name);
+      if (now?.createdMs === createdMs && now.version === version) continue;
+      this.#running.delete(name);
+      // The position of a destination that was removed belongs to no other one with its name.
+      await delivery.stop({ keepsPosition: now?.createdMs === createdMs });
+      if (now === undefined) await this.destinations.removeCursor(name);
+    }
+    for (const [name, record] of all) {
+      if (this.#running.has(name) || this.#isClosed) continue;
+      const cursor = await this.destinations.cursorOf(name);
+      if (cursor === null) continue;
+      const delivery = this.#deliveryOf(name, record, cursor);
+      this.#running.set(name, { record, delivery });
+      delivery.start();
+    }
+  }
+
+  #deliveryOf(name: string, record: DestinationRecord, cursor: DestinationCursor): Delivery {
+    return new Delivery({
+      ...this.#deps,
+      ...{ name, lease: this.#lease, settings: record.settings },
+      marks: () => this.#marks(),
+      openChannel: () => this.#openChannel(name, record, "log-export"),
+      toFields: (records) => this.#toFields(records),
+      onLost: () => void this.#running.delete(name),
+    }, cursor);
+  }
+
+  async #stopAll(): Promise<void> {
+    const running = [...this.#running.values()];
+    this.#running.clear();
+    await Promise.all(running.map(({ delivery }) => delivery.stop({ keepsPosition: true })));
+  }
+
+  /** What the nodes say. A node of an earlier version has no marks, so its clock counts. */
+  #marks(): NodeMark[] {
+    return this.#deps.cluster.list().map(
+      ({ node, isAlive, auditMark, firstAuditMark, writtenMs, startedMs }) => ({
+        ...{ node, isAlive },
+        mark: auditMark || auditIdAt(writtenMs),
+        firstMark: firstAuditMark || auditIdAt(startedMs),
+      }),
+    );
+  }
+
+  #openChannel(name: string, record: DestinationRecord, purpose: string): LogChannel {
+    const secrets = this.destinations.secretsOf(name, record);
+    const { settings } = record;
+    return openChannel({ ...this.#deps, sender: this.webhooks }, {
+      id: `${purpose}:${name}`,
+      settings,
+      secrets,
+    });
+  }
+
+  /** The fields of records, with the history entries of their logins. */
+  async #toFields(records: readonly StoredRecord[]): Promise<EcsRecord[]> {
+    const { store, observer, login } = this.#deps;
+    return await Promise.all(records.map(async (record) => {
+      const { action, conversation } = record.value;
+      const isLogin = typeof action === "string" && action.startsWith("login.");
+      const key = isLogin && typeof conversation === "string" ? login.keyOf(conversation) : null;
+      const entry = key === null ? null : login.read((await store.get(key)).value);
+      return toEcsRecord(record, { login: entry, observer });
+    }));
+  }
+}

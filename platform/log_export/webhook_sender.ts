@@ -1,0 +1,272 @@
+// Sends signed webhooks: one POST with a deadline, through a guarded caller for each receiver. The headers follow the Standard Webhooks
+// specification 1.0 (webhook-id, webhook-timestamp, webhook-signature). The caller stores what must be sent again, and when.
+
+import { createHmac } from "node:crypto";
+import { type Fetch, fetchWithDeadline, readRetryAfter } from "../fetch_with_deadline.ts";
+import { type BreakerLimits, createGuardedCaller, type GuardedCaller } from "../guarded_caller.ts";
+import type { Clock, Random } from "../runtime.ts";
+
+/** Who receives webhooks. */
+export interface WebhookReceiver {
+  /** Messages to one receiver are sent one after the other, and share a circuit breaker: `log-export:siem`. */
+  readonly id: string;
+  readonly url: string;
+  /** Whether `url` may begin with `http:`. */
+  readonly allowsHttp: boolean;
+  /** The key of the signature: {@link createWebhookSecret}. */
+  readonly secret: string;
+  /** The value of the Authorization header; "": none. */
+  readonly authorization?: string;
+  /** Default: {@link WEBHOOK_TIMEOUT_MS}. */
+  readonly timeoutMs?: number;
+}
+
+export interface WebhookMessage {
+  /** The same for each try of one message, so that the receiver recognizes a repetition. */
+  readonly id: string;
+  readonly body: string;
+  /** Default: `application/json`. */
+  readonly contentType?: string;
+}
+
+/** Why a message was not delivered. */
+export interface WebhookProblem {
+  readonly code:
+    | "bad_url"
+    | "http_not_allowed"
+    | "unreachable"
+    | "timeout"
+    | "redirected"
+    | "refused"
+    | "too_large"
+    | "busy"
+    | "failed"
+    | "paused";
+  /** For the administrator: no secret, no URL. */
+  readonly detail: string;
+  /** How long the receiver asked to wait (Retry-After); 0: it did not say. At most an hour. */
+  readonly retryAfterMs: number;
+  /** Whether the same message will be refused again, until the administrator changes something. */
+  readonly isPermanent: boolean;
+}
+
+export type WebhookOutcome = { readonly ok: true } | { readonly ok: false; readonly problem: WebhookProblem };
+
+/** Over the request, the head and the body of the answer. */
+export const WEBHOOK_TIMEOUT_MS = 10_000;
+const MAX_RETRY_AFTER_MS = 3_600_000;
+/** The answer is not used. */
+const MAX_ANSWER_OCTETS = 64 * 1024;
+const MAX_URL_CHARACTERS = 2000;
+const SECRET_OCTETS = 32;
+const SECRET_PREFIX = "whsec_";
+const MAX_WAITING = 100;
+/** Receivers without a call are forgotten beyond this number. */
+const MAX_RECEIVERS = 100;
+/** The caller waits between tries. The breaker protects a receiver that several parts call. */
+const BREAKER: BreakerLimits = {
+  failures: 5,
+  windowMs: 60_000,
+  firstPauseMs: 5000,
+  longestPauseMs: 60_000,
+  jitter: 0.5,
+};
+const FIRST_RETRY_MS = 1000;
+const LONGEST_RETRY_MS = 300_000;
+
+/** A new key for signatures: `whsec_` and 32 random octets in base64. */
+export function createWebhookSecret(random: Random): string {
+  return SECRET_PREFIX + random.bytes(SECRET_OCTETS).toBase64();
+}
+
+/** Whether a text is a key for signatures: `whsec_` and 24 to 64 octets in base64. */
+export function isWebhookSecret(text: string): boolean {
+  const octets = keyOf(text)?.length ?? 0;
+  return octets >= 24 && octets <= 64;
+}
+
+function keyOf(secret: string): Uint8Array | null {
+  if (!secret.startsWith(SECRET_PREFIX) || secret.length > 200) return null;
+  try {
+    return Uint8Array.fromBase64(secret.slice(SECRET_PREFIX.length));
+  } catch (_notBase64) {
+    return null;
+  }
+}
+
+/**
+ * The signature headers of a message.
+ *
+ * @param nowMs when it is sent (milliseconds since the epoch)
+ * @throws RangeError if `secret` is no key
+ */
+export function signWebhook(
+  { id, body }: Pick<WebhookMessage, "id" | "body">,
+  { secret, nowMs }: { secret: string; nowMs: number },
+): Record<string, string> {
+  const key = keyOf(secret);
+  if (key === null) throw new RangeError("Cannot sign a webhook: the secret does not begin with whsec_");
+  const timestamp = String(Math.floor(nowMs / 1000));
+  const signature = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64");
+  return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${signature}` };
+}
+
+/** Why a URL cannot receive webhooks; `null`: it can. User and password belong into the Authorization header. */
+export function webhookUrlProblem(
+  url: string,
+  { allowsHttp }: { allowsHttp: boolean },
+): "bad_url" | "http_not_allowed" | null {
+  const parsed = url.length > MAX_URL_CHARACTERS ? null : URL.parse(url);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol)) return "bad_url";
+  if (parsed.username !== "" || parsed.password !== "" || parsed.hash !== "") return "bad_url";
+  return parsed.protocol === "http:" && !allowsHttp ? "http_not_allowed" : null;
+}
+
+/**
+ * The pause before the next try: it doubles with each failure, from one second up to five minutes, with jitter, and is at least as long as the
+ * receiver asked.
+ *
+ * @param failures tries that failed in a row, from 1
+ */
+export function webhookPauseMs(
+  { failures, retryAfterMs }: { failures: number; retryAfterMs: number },
+  random: Random,
+): number {
+  const pauseMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(20, Math.max(0, failures - 1)));
+  const jitter = (random.bytes(1)[0] ?? 0) / 255;
+  return Math.max(Math.min(retryAfterMs, MAX_RETRY_AFTER_MS), Math.round(pauseMs * (1 - jitter / 4)));
+}
+
+export class WebhookSender {
+  readonly #deps: { readonly fetch: Fetch; readonly clock: Clock; readonly random: Random };
+  readonly #callers = new Map<string, GuardedCaller<WebhookProblem>>();
+
+  /** @param deps.fetch that of `openHttpClient()`, never the global one, which may send a POST twice. */
+  constructor(deps: { fetch: Fetch; clock: Clock; random: Random }) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Sends a message once. Never rejects, and ends by the deadline. After a timeout or a lost connection, the receiver may have processed it.
+   *
+   * @param options.fetch another client, such as one with a private certificate authority
+   */
+  async send(
+    receiver: WebhookReceiver,
+    message: WebhookMessage,
+    options: { readonly fetch?: Fetch; readonly signal?: AbortSignal } = {},
+  ): Promise<WebhookOutcome> {
+    const code = webhookUrlProblem(receiver.url, receiver);
+    if (code !== null) {
+      const detail = code === "bad_url" ? "the address is not an https: address" : "http: is not allowed";
+      return refused({ code, detail, isPermanent: true });
+    }
+    const { clock } = this.#deps;
+    const { timeoutMs = WEBHOOK_TIMEOUT_MS } = receiver;
+    const deadlineMs = clock.nowMs() + timeoutMs;
+    const outcome = await this.#callerOf(receiver.id).call(
+      async () => {
+        const sent = await this.#post(receiver, message, { ...options, deadlineMs });
+        return sent.ok ? { ok: true, value: null } : { ok: false, fault: sent.problem };
+      },
+      { waitUntilMs: deadlineMs },
+    );
+    return outcome.ok ? { ok: true } : { ok: false, problem: outcome.fault };
+  }
+
+  /** Starts no more calls; resolves when the calls in progress have ended. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#callers.values()].map((caller) => caller.close()));
+  }
+
+  async #post(
+    { url, secret, authorization = "" }: WebhookReceiver,
+    message: WebhookMessage,
+    { deadlineMs, fetch = this.#deps.fetch, signal }: {
+      readonly deadlineMs: number;
+      readonly fetch?: Fetch;
+      readonly signal?: AbortSignal;
+    },
+  ): Promise<WebhookOutcome> {
+    const { clock } = this.#deps;
+    const headers = {
+      "content-type": message.contentType ?? "application/json",
+      "user-agent": "Countersign",
+      ...authorization === "" ? {} : { authorization },
+      ...signWebhook(message, { secret, nowMs: clock.nowMs() }),
+    };
+    const made = await fetchWithDeadline({ method: "POST", url, headers, body: message.body }, {
+      ...{ fetch, clock, deadlineMs, maxOctets: MAX_ANSWER_OCTETS },
+      ...signal === undefined ? {} : { signal },
+    });
+    if (!made.ok) {
+      const { detail } = made.loss;
+      return refused({ code: detail === "no answer in time" ? "timeout" : "unreachable", detail });
+    }
+    return outcomeOf(made.status, readRetryAfter(made.headers.get("retry-after"), clock.nowMs()) ?? 0);
+  }
+
+  #callerOf(id: string): GuardedCaller<WebhookProblem> {
+    const known = this.#callers.get(id);
+    if (known !== undefined) return known;
+    for (const [other, caller] of this.#callers) {
+      if (this.#callers.size < MAX_RECEIVERS) break;
+      const { running, waiting } = caller.load();
+      if (running + waiting === 0) this.#callers.delete(other);
+    }
+    const caller = createGuardedCaller<WebhookProblem>({
+      ...this.#deps,
+      limit: { concurrent: 1, waiting: MAX_WAITING },
+      breaker: BREAKER,
+      toFault: (refusal) =>
+        refusal.reason === "circuit_open"
+          ? problemOf({
+            code: "paused",
+            detail: "the receiver failed lately and is left alone for a while",
+            retryAfterMs: refusal.retryAfterMs,
+          })
+          : problemOf({ code: "failed", detail: REFUSALS[refusal.reason] }),
+      isDown: ({ code }) => code === "unreachable" || code === "timeout" || code === "failed",
+    });
+    this.#callers.set(id, caller);
+    return caller;
+  }
+}
+
+const REFUSALS = {
+  queue_full: "too many messages wait for this receiver",
+  wait_timeout: "the message before this one took too long",
+  closed: "the gateway stops",
+  call_timeout: "no answer in time",
+  call_threw: "the message could not be sent",
+} as const;
+
+/** Statuses (RFC 9110 §15) that ask for a later try, besides 5xx. */
+const RETRIED_STATUSES: ReadonlySet<number> = new Set([408, 425, 429]);
+
+function outcomeOf(status: number, retryAfterMs: number): WebhookOutcome {
+  const detail = `HTTP ${status}`;
+  if (status >= 200 && status < 300) return { ok: true };
+  if (status >= 300 && status < 400) {
+    return refused({ code: "redirected", detail: `redirected (${detail})`, isPermanent: true });
+  }
+  if (status === 413) return refused({ code: "too_large", detail, isPermanent: true });
+  if (RETRIED_STATUSES.has(status)) return refused({ code: "busy", detail, retryAfterMs });
+  return refused({
+    code: status >= 500 ? "failed" : "refused",
+    detail,
+    retryAfterMs,
+    isPermanent: status < 500,
+  });
+}
+
+type GivenProblem = Pick<WebhookProblem, "code" | "detail"> & Partial<WebhookProblem>;
+
+/** Details are texts of this file or statuses, never of the receiver. */
+function problemOf(given: GivenProblem): WebhookProblem {
+  return { retryAfterMs: 0, isPermanent: false, ...given };
+}
+
+function refused(given: GivenProblem): WebhookOutcome {
+  return { ok: false, problem: problemOf(given) };
+}

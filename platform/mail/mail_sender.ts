@@ -1,0 +1,295 @@
+// Sends the mails that wait: on one node at a time (a lease), a few at the same time, and at least once. A mail is removed in the commit that
+// follows the answer of the server. If this commit is lost, for example because the process was killed, the mail is sent again with the same Message-ID.
+
+import { auditEntry } from "../audit.ts";
+import { LeaseUnavailable, type NodeLease, type WriteLease } from "../cluster/lease.ts";
+import type { Log } from "../log.ts";
+import { type Clock, withTimeout } from "../runtime.ts";
+import type { CommitOutcome } from "../commit_queue.ts";
+import type { Mutation, Store, StoreEntry } from "../store.ts";
+import type { Vault } from "../vault.ts";
+import type { MailIndex, WaitingMail } from "./mail_index.ts";
+import { type MailPace, retryAfterMs } from "./mail_pace.ts";
+import type { MailStatusRecord } from "./mail_status.ts";
+import { MAIL_PROBLEMS, type MailProblem, type MailProblemCode } from "./mail_problems.ts";
+import {
+  contentKey,
+  failedMutation,
+  headKey,
+  headMutation,
+  type MailContent,
+  type MailHead,
+  type MailName,
+  mailNameText,
+  openContent,
+  readHead,
+} from "./mail_records.ts";
+import type { FilledMail } from "./mail_text.ts";
+import { type MailTransport, MAX_MAIL_CONNECTIONS, type SmtpOutcome } from "./smtp_transport.ts";
+
+export type MailLease = WriteLease & Pick<NodeLease, "claim">;
+
+export interface MailSenderDeps {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly lease: MailLease;
+  readonly index: MailIndex;
+  readonly pace: MailPace;
+  readonly status: MailStatusRecord;
+  /** `null`: no server is configured. */
+  readonly transport: () => MailTransport | null;
+  readonly fill: (head: MailHead, content: MailContent) => FilledMail;
+  /** Whether a mail about this object may still be sent. */
+  readonly isWanted: (about: string) => Promise<boolean>;
+  /** Reads what this node queued. Returns when to call it again; infinite if nothing is missing. */
+  readonly readQueued: () => Promise<number>;
+}
+
+const POLL_INTERVAL_MS = 30_000;
+const STORE_RETRY_MS = 5000;
+const LEASE_RETRY_MS = 5000;
+const CLOSE_TIMEOUT_MS = 5000;
+/** After so many refusals in a row, the cause is probably not the recipients. */
+const MAX_REFUSALS = 10;
+
+/** A shorter part of a link is a word. */
+const MIN_SECRET_CHARACTERS = 16;
+
+/** What one attempt means for the records of a mail. */
+type Ending = "sent" | "later" | "failed" | "dropped";
+
+export class MailSender {
+  readonly #deps: MailSenderDeps;
+  readonly #active = new Map<string, Promise<void>>();
+  #running: Promise<void> | null = null;
+  #isClosed = false;
+  #nextMs = Number.POSITIVE_INFINITY;
+  #isWoken = false;
+  #endWait: (() => void) | null = null;
+  #refusals = 0;
+
+  constructor(deps: MailSenderDeps) {
+    this.#deps = deps;
+  }
+
+  /** Starts to send. Call it once, after the index was loaded. */
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  wake(): void {
+    this.#isWoken = true;
+    this.#endWait?.();
+  }
+
+  /** Waits for the mails in progress, up to a limit. The others stay in the store. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.wake();
+    const ended = Promise.all([this.#running, ...this.#active.values()]);
+    await withTimeout(ended, { clock: this.#deps.clock, timeoutMs: CLOSE_TIMEOUT_MS });
+  }
+
+  async #run(): Promise<void> {
+    const { clock } = this.#deps;
+    while (!this.#isClosed) {
+      this.#nextMs = Number.POSITIVE_INFINITY;
+      try {
+        await this.#startDue();
+      } catch (fault) {
+        this.#logFault("the mails cannot be read", fault);
+        this.#dueAt(clock.nowMs() + STORE_RETRY_MS);
+      }
+      if (this.#isClosed) return;
+      await this.#wait(Math.min(POLL_INTERVAL_MS, Math.max(0, this.#nextMs - clock.nowMs())));
+    }
+  }
+
+  async #wait(timeoutMs: number): Promise<void> {
+    if (!this.#isWoken) {
+      await new Promise<void>((resolve) => {
+        const cancel = this.#deps.clock.after(timeoutMs, resolve);
+        this.#endWait = () => {
+          cancel();
+          resolve();
+        };
+      });
+    }
+    this.#isWoken = false;
+    this.#endWait = null;
+  }
+
+  async #startDue(): Promise<void> {
+    const { clock, index, pace, lease, transport, readQueued } = this.#deps;
+    this.#dueAt(await readQueued());
+    if (transport() === null || index.waiting === 0) return;
+    if (!lease.isHeld && !await lease.claim()) return this.#dueAt(clock.nowMs() + LEASE_RETRY_MS);
+    while (!this.#isClosed && this.#active.size < (pace.isFailing ? 1 : MAX_MAIL_CONNECTIONS)) {
+      if (pace.nextMs > clock.nowMs()) return this.#dueAt(pace.nextMs);
+      const mail = index.next(clock.nowMs(), (name) => this.#active.has(mailNameText(name)));
+      if (mail === null) return this.#dueAt(index.nextDueMs);
+      if (!this.#start(mail)) return this.#dueAt(clock.nowMs() + LEASE_RETRY_MS);
+    }
+  }
+
+  /** Returns `false` if this node does not hold the lease, or must hand it over. */
+  #start(mail: WaitingMail): boolean {
+    const { lease, pace, index, clock } = this.#deps;
+    const attempt = lease.runIfHeld(() => this.#attempt(mail));
+    if (attempt === null) return false;
+    pace.take();
+    const key = mailNameText(mail.name);
+    const work = attempt.catch((fault) => {
+      if (!(fault instanceof LeaseUnavailable)) this.#logFault("a mail was not recorded", fault);
+      index.postpone(mail.name);
+      this.#dueAt(clock.nowMs() + STORE_RETRY_MS);
+    }).finally(() => {
+      this.#active.delete(key);
+      this.wake();
+    });
+    this.#active.set(key, work);
+    return true;
+  }
+
+  async #attempt({ name }: WaitingMail): Promise<void> {
+    const { store, vault, clock, index, transport, fill, isWanted } = this.#deps;
+    const [stored, sealed] = await Promise.all([
+      store.get<unknown>(headKey("waiting", name)),
+      store.get<unknown>(contentKey(name)),
+    ]);
+    const head = readHead(stored.value);
+    if (head === null) return index.remove(name);
+    // It was sent again or replaced; the next pass finds out whether it is due.
+    if (head.nextMs > clock.nowMs()) return index.add(name, head);
+    const mail = { name, head, stored };
+    if (clock.nowMs() >= head.untilMs) {
+      return await this.#fail(
+        mail,
+        head.untilMs === head.expiresMs ? "expired" : "gave_up",
+        head.problem?.detail,
+      );
+    }
+    if (!await isWanted(name.about)) return await this.#record(mail, "dropped", null);
+    const content = openContent(vault, name, sealed.value);
+    if (content === null) return await this.#fail(mail, "unreadable");
+    const service = transport();
+    if (service === null) return;
+    await this.#finish(
+      mail,
+      await service.send({ ...fill(head, content), ...content, secrets: linkSecrets(content) }),
+    );
+  }
+
+  async #finish(mail: StoredMail, outcome: SmtpOutcome): Promise<void> {
+    const { pace, index, clock, status } = this.#deps;
+    if (outcome.ok) {
+      pace.succeeded();
+      this.#refusals = 0;
+      status.sent();
+      return await this.#record(mail, "sent", null);
+    }
+    const { code, detail } = outcome;
+    const { scope } = MAIL_PROBLEMS[code];
+    if (scope === "server") {
+      this.#serverFailed(code, detail);
+      return index.postpone(mail.name);
+    }
+    if (scope === "final") {
+      this.#refusals++;
+      if (this.#refusals >= MAX_REFUSALS) this.#serverFailed("refuses_all", detail);
+      else pace.succeeded();
+      return await this.#fail(mail, code, detail);
+    }
+    pace.succeeded();
+    await this.#record(mail, "later", { code, detail, atMs: clock.nowMs() });
+  }
+
+  #serverFailed(code: MailProblemCode, detail: string): void {
+    const { pace, log, clock, status } = this.#deps;
+    const isKnown = status.lastProblem?.code === code;
+    pace.failed(code);
+    status.failed({ code, detail, atMs: clock.nowMs() }, pace.pausedUntilMs);
+    if (!isKnown) log.warn("mails cannot be sent", { problem: code, detail });
+  }
+
+  #fail(mail: StoredMail, code: MailProblemCode, detail = ""): Promise<void> {
+    return this.#record(mail, "failed", { code, detail, atMs: this.#deps.clock.nowMs() });
+  }
+
+  /** Writes what became of a mail. While the store fails, it is tried again: the mail must not be sent twice. */
+  async #record(mail: StoredMail, ending: Ending, problem: MailProblem | null): Promise<void> {
+    const { store, lease, clock, index } = this.#deps;
+    const { mutations, done } = this.#changes(mail, ending, problem);
+    const checks = [{ key: mail.stored.key, versionstamp: mail.stored.versionstamp }];
+    const commit = (): Promise<CommitOutcome> =>
+      store.commit({ checks: [...checks, ...lease.check === null ? [] : [lease.check]], mutations });
+    const outcome = await commit().catch(async (fault) => {
+      this.#logFault("a mail was not recorded; the write is repeated", fault);
+      while (!this.#isClosed) {
+        await new Promise<void>((resolve) => clock.after(STORE_RETRY_MS, resolve));
+        const repeated = await commit().catch(() => null);
+        if (repeated !== null) return repeated;
+      }
+      throw fault;
+    });
+    if (outcome.ok) return done();
+    // It was replaced, removed or renamed meanwhile, or another node has the lease.
+    const { value } = await store.get<unknown>(mail.stored.key);
+    const head = readHead(value);
+    if (head === null) index.remove(mail.name);
+    else index.add(mail.name, head);
+    await lease.confirm();
+  }
+
+  #changes(
+    { name, head }: StoredMail,
+    ending: Ending,
+    problem: MailProblem | null,
+  ): { mutations: Mutation[]; done: () => void } {
+    const { clock, index, log } = this.#deps;
+    const { template, about } = head;
+    const attempts = head.attempts + 1;
+    if (ending === "later") {
+      const next = { ...head, attempts, problem, nextMs: clock.nowMs() + retryAfterMs(attempts) };
+      return { mutations: [headMutation(name, next)], done: () => index.add(name, next) };
+    }
+    const removed: Mutation = { type: "delete", key: headKey("waiting", name) };
+    const event = { actor: "mail", object: about, template };
+    if (ending === "failed") {
+      const failed = { ...head, attempts, problem };
+      const audit = auditEntry({ action: "mail.failed", ...event, problem: problem?.code ?? "" });
+      log.warn("a mail failed", {
+        about,
+        template,
+        problem: problem?.code ?? "",
+        detail: problem?.detail ?? "",
+      });
+      return { mutations: [removed, failedMutation(name, failed), audit], done: () => index.addFailed(name) };
+    }
+    const content: Mutation = { type: "delete", key: contentKey(name) };
+    const audit = ending === "sent" ? [auditEntry({ action: "mail.sent", ...event })] : [];
+    return { mutations: [removed, content, ...audit], done: () => index.remove(name) };
+  }
+
+  #dueAt(atMs: number): void {
+    this.#nextMs = Math.min(this.#nextMs, atMs);
+  }
+
+  #logFault(message: string, fault: unknown): void {
+    this.#deps.log.error(message, { fault: fault instanceof Error ? fault.message : "unknown" });
+  }
+}
+
+/** The link of a mail, and the parts of it that are long enough for a secret. */
+function linkSecrets({ values: { link = "" } }: MailContent): string[] {
+  const parts = link.split(/[^A-Za-z0-9_-]+/).filter((part) => part.length >= MIN_SECRET_CHARACTERS);
+  return [link, ...parts, ...parts.map((part) => part.toLowerCase())];
+}
+
+interface StoredMail {
+  readonly name: MailName;
+  readonly head: MailHead;
+  readonly stored: StoreEntry<unknown>;
+}

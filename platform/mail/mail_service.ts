@@ -1,0 +1,296 @@
+// The mail queue of a process: queues mails, sends them, and shows them to administrators. Opened by compose.ts.
+
+import type { Cluster } from "../cluster/cluster.ts";
+import type { Config } from "../config/config.ts";
+import type { Log } from "../log.ts";
+import type { Clock, Random } from "../runtime.ts";
+import type { Mutation, Store } from "../store.ts";
+import type { FindUserRecord } from "../user_record.ts";
+import type { Vault } from "../vault.ts";
+import { type MailQueue, MailRefusal, type MailStatus, type NewMail, type PreparedMail } from "./mail.ts";
+import { mailDomain } from "./mail_address.ts";
+import { checkedAddress, checkedValues } from "./mail_checks.ts";
+import { MailAdmin } from "./mail_admin.ts";
+import { MailIndex } from "./mail_index.ts";
+import { MailPace } from "./mail_pace.ts";
+import {
+  contentMutation,
+  FAILED_PREFIX,
+  headKey,
+  headMutation,
+  type MailContent,
+  type MailHead,
+  type MailName,
+  mailNameOf,
+  mailNameText,
+  MAX_WAITING_MS,
+  newMailName,
+  readHead,
+  removalMutations,
+  WAITING_PREFIX,
+} from "./mail_records.ts";
+import { MailStatusRecord } from "./mail_status.ts";
+import { MailSender } from "./mail_sender.ts";
+import type { MailText } from "./mail_templates.ts";
+import { type FilledMail, fillMail } from "./mail_text.ts";
+import {
+  createSmtpTransport,
+  type MailTransport,
+  type SmtpOutcome,
+  type SmtpTransportOptions,
+} from "./smtp_transport.ts";
+import { type TestMail, tryMail } from "./mail_trial.ts";
+import { MailTemplateStore } from "./template_store.ts";
+
+export interface MailServiceDeps {
+  readonly settings: {
+    readonly config: Pick<Config, "mail" | "factors">;
+    onChange(listener: () => void): void;
+  };
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly cluster: Pick<Cluster, "openLease">;
+  readonly findUserRecord: FindUserRecord;
+  /** Replaced in tests. */
+  readonly openTransport?: (options: SmtpTransportOptions) => MailTransport;
+}
+
+/** Of waiting and failed mails together. */
+const MAX_MAILS = 50_000;
+const USER_PREFIX = "user:";
+/** Everything is read again after this time, because entries that expire are not announced. */
+const RESCAN_MS = 10 * 60_000;
+/** A mail that was prepared and not committed is forgotten after this time. */
+const PREPARED_MS = 60_000;
+const PREPARED_RETRY_MS = 2000;
+
+/** Loads the queue and starts to send. */
+export async function openMailService(deps: MailServiceDeps): Promise<MailService> {
+  const service = new MailService(deps);
+  await service.load();
+  return service;
+}
+
+export class MailService implements MailQueue {
+  readonly templates: MailTemplateStore;
+  readonly index = new MailIndex();
+  readonly admin: MailAdmin;
+  readonly #deps: MailServiceDeps;
+  readonly #pace: MailPace;
+  readonly #sender: MailSender;
+  readonly #status: MailStatusRecord;
+  /** Prepared on this node; not known to be committed. By name, with the time. */
+  readonly #prepared = new Map<string, { readonly name: MailName; readonly atMs: number }>();
+  #transport: MailTransport | null = null;
+  #settingsText = "";
+  #scannedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: MailServiceDeps) {
+    this.#deps = deps;
+    const { store, cluster, settings: { config } } = deps;
+    this.templates = new MailTemplateStore(store);
+    this.#pace = new MailPace({ ...deps, perMinute: () => config.mail.perMinute });
+    this.#status = new MailStatusRecord(deps);
+    const rescan = (): void => void (this.#scannedMs = Number.NEGATIVE_INFINITY);
+    this.#sender = new MailSender({
+      ...deps,
+      lease: cluster.openLease("mail", {
+        onAcquired: () => Promise.resolve(rescan()),
+        onAbandoned: () => this.wake(),
+      }),
+      index: this.index,
+      pace: this.#pace,
+      status: this.#status,
+      transport: () => this.#transport,
+      fill: (head, content) => this.fill(head, content.values),
+      isWanted: (about) => this.#isWanted(about),
+      readQueued: () => this.#readQueued(),
+    });
+    this.admin = new MailAdmin({
+      ...deps,
+      index: this.index,
+      resume: () => this.resume(),
+    });
+    this.#follow();
+  }
+
+  /** Reads the queue and the templates, and starts to send. */
+  async load(): Promise<void> {
+    await this.templates.load();
+    await this.#status.load();
+    await this.#scan();
+    this.#deps.settings.onChange(() => this.#applySettings());
+    this.#applySettings();
+    this.#sender.start();
+  }
+
+  /** The settings in effect. */
+  get config(): Pick<Config, "mail"> {
+    return this.#deps.settings.config;
+  }
+
+  get isConfigured(): boolean {
+    const { host, from } = this.#deps.settings.config.mail;
+    return host !== "" && from !== null;
+  }
+
+  prepare(mail: NewMail): PreparedMail {
+    const { vault, clock, random } = this.#deps;
+    const { from } = this.#deps.settings.config.mail;
+    if (!this.isConfigured || from === null) {
+      throw new MailRefusal("mail_off", "no mail server is configured");
+    }
+    if (this.index.waiting + this.index.failed + this.#prepared.size >= MAX_MAILS) {
+      throw new MailRefusal("mail_queue_full", `${MAX_MAILS} mails wait or failed`);
+    }
+    const content: MailContent = {
+      to: checkedAddress(mail),
+      values: checkedValues(mail),
+      messageId: `${random.bytes(16).toHex()}@${mailDomain(from.address)}`,
+    };
+    const name = newMailName(mail, { vault, random });
+    const nowMs = clock.nowMs();
+    const expiresMs = mail.expiresMs ?? null;
+    const head: MailHead = {
+      ...{ template: mail.template, language: mail.language, about: mail.about },
+      ...{ queuedMs: nowMs, untilMs: Math.min(nowMs + MAX_WAITING_MS, expiresMs ?? Infinity), expiresMs },
+      ...{ attempts: 0, nextMs: nowMs, problem: null },
+    };
+    this.#prepared.set(mailNameText(name), { name, atMs: nowMs });
+    const replaced = { type: "delete", key: headKey("failed", name) } as const;
+    const mutations = [headMutation(name, head), contentMutation(vault, name, content)];
+    return { id: name.id, mutations: mail.key === undefined ? mutations : [...mutations, replaced] };
+  }
+
+  prepareRemoval(mail: { readonly about: string; readonly key: string }): readonly Mutation[] {
+    return removalMutations(newMailName(mail, this.#deps));
+  }
+
+  wake(): void {
+    this.#sender.wake();
+  }
+
+  status(): MailStatus {
+    const { waiting, failed, oldestMs } = this.index;
+    const { lastSentMs, lastProblem, pausedUntilMs } = this.#status;
+    return {
+      isConfigured: this.isConfigured,
+      waiting,
+      failed,
+      oldestMs,
+      lastSentMs,
+      lastProblem,
+      pausedUntilMs,
+    };
+  }
+
+  /** Applies changed settings of the server. Mails that are being sent end at the server that they were sent to. */
+  #applySettings(): void {
+    const { settings: { config: { mail } }, clock, openTransport = createSmtpTransport } = this.#deps;
+    const wanted = JSON.stringify(Object.entries(mail));
+    if (wanted === this.#settingsText) return;
+    const isChange = this.#settingsText !== "";
+    this.#settingsText = wanted;
+    this.#transport?.close();
+    const { from } = mail;
+    this.#transport = mail.host === "" || from === null
+      ? null
+      : openTransport({ settings: { ...mail, from }, clock });
+    // A start does not end the problem that another node has.
+    if (isChange) this.resume();
+  }
+
+  /** Fills the template of a mail as it is now. */
+  fill(
+    { template, language }: Pick<MailHead, "template" | "language">,
+    values: NewMail["values"],
+  ): FilledMail {
+    return this.preview(this.templates.textOf(template, language), values);
+  }
+
+  /** Fills a text that is not saved. */
+  preview(text: MailText, values: NewMail["values"]): FilledMail {
+    return fillMail(text, { ...values, organization: this.#deps.settings.config.factors.requesterName });
+  }
+
+  /** Tests settings, also before they are saved. See {@link tryMail}. */
+  async try(config: Pick<Config, "mail">, message: TestMail | null): Promise<SmtpOutcome> {
+    return await tryMail({ ...this.#deps, fill: (head, values) => this.fill(head, values) }, config, message);
+  }
+
+  /** A user was changed (canonical name). The mails of a deleted user are removed, with their addresses. */
+  userChanged(user: string): void {
+    const about = `user:${user}`;
+    if (!this.index.hasAbout(about)) return;
+    const removing = this.#isWanted(about).then((isWanted) =>
+      isWanted ? undefined : this.admin.removeAbout(about)
+    );
+    removing.catch((fault: unknown) =>
+      this.#deps.log.error("the mails of a removed user could not be removed", { fault: String(fault) })
+    );
+  }
+
+  /** An administrator changed the queue: ends a pause. */
+  resume(): void {
+    this.#status.clear();
+    this.#pace.reset();
+    this.wake();
+  }
+
+  async close(): Promise<void> {
+    await this.#sender.close();
+    this.#transport?.close();
+  }
+
+  /** A mail about a user is not sent after the user was deleted or deactivated. */
+  async #isWanted(about: string): Promise<boolean> {
+    if (!about.startsWith(USER_PREFIX)) return true;
+    const { status } = await this.#deps.findUserRecord(about.slice(USER_PREFIX.length));
+    return status === "active" || status === "unknown";
+  }
+
+  /** Reads what was queued since the last call. Returns when to call it again. */
+  async #readQueued(): Promise<number> {
+    const { clock, store } = this.#deps;
+    const nowMs = clock.nowMs();
+    if (nowMs - this.#scannedMs >= RESCAN_MS) await this.#scan();
+    await Promise.all([...this.#prepared].map(async ([text, { name, atMs }]) => {
+      const head = readHead((await store.get<unknown>(headKey("waiting", name))).value);
+      if (head !== null) this.index.add(name, head);
+      if (head !== null || nowMs - atMs >= PREPARED_MS) this.#prepared.delete(text);
+    }));
+    return this.#prepared.size > 0 ? clock.nowMs() + PREPARED_RETRY_MS : Number.POSITIVE_INFINITY;
+  }
+
+  async #scan(): Promise<void> {
+    const { store, clock } = this.#deps;
+    const { additions } = this.index;
+    const waiting: { name: MailName; head: MailHead }[] = [];
+    for await (const { key, value } of store.list<unknown>(WAITING_PREFIX)) {
+      const head = readHead(value);
+      if (head !== null) waiting.push({ name: mailNameOf(key), head });
+    }
+    const failed: MailName[] = [];
+    for await (const { key } of store.list<unknown>(FAILED_PREFIX)) failed.push(mailNameOf(key));
+    this.index.replace(waiting, failed, additions);
+    this.#scannedMs = clock.nowMs();
+  }
+
+  /** Changes of other nodes. */
+  #follow(): void {
+    const { store } = this.#deps;
+    store.follow(WAITING_PREFIX, ({ key, value }) => {
+      const head = readHead(value);
+      if (head === null) this.index.remove(mailNameOf(key));
+      else this.index.add(mailNameOf(key), head);
+      this.wake();
+    });
+    store.follow(FAILED_PREFIX, ({ key, value }) => {
+      if (readHead(value) === null) this.index.removeFailed(mailNameOf(key));
+      else this.index.addFailed(mailNameOf(key));
+    });
+  }
+}

@@ -1,0 +1,97 @@
+// Whether a user has a factor, or one that can be used now: pairings, hardware tokens, and codes that replace a factor. The flow and the preview
+// of policies use the same rules.
+
+import type { FactorSettings } from "../../platform/config/config.ts";
+import { isCountryAllowed } from "../../platform/phone_number.ts";
+import type { Factor, Facts } from "../flow/context.ts";
+import type { Pairings } from "./pairings.ts";
+import type { RecoveryCodeStore } from "./recovery_codes.ts";
+
+/** The parts of the stores that hold the factors of users (canonical names). */
+export interface OwnFactorDeps {
+  readonly settings: Pick<FactorSettings, "countryCodes">;
+  /** The factors of the settings. A policy must not turn a user with a number into one who may add any phone. */
+  readonly enabled: () => ReadonlySet<Factor>;
+  readonly pairings: {
+    of(user: string): readonly unknown[];
+    usable(user: string): readonly { readonly kind: Factor }[];
+  };
+  readonly hardwareTokens: {
+    of(user: string): readonly unknown[];
+    usable(user: string): readonly unknown[];
+  };
+  readonly recoveryCodes: { status(user: string): { readonly left: number } };
+  readonly bypassCodes: { status(user: string): unknown };
+}
+
+/**
+ * Whether the user has any factor, or codes that replace one. An unconfirmed factor and a disabled token count, too: with a password alone, no
+ * other factor can be added.
+ */
+export function hasAnyFactor(
+  { pairings, hardwareTokens, recoveryCodes, bypassCodes }: Omit<OwnFactorDeps, "settings" | "enabled">,
+  user: string,
+): boolean {
+  return pairings.of(user).length > 0 || hardwareTokens.of(user).length > 0 ||
+    recoveryCodes.status(user).left > 0 || bypassCodes.status(user) !== null;
+}
+
+/** The same, or a number of the directory to which a passcode may be sent. */
+export function hasOwnFactor(
+  deps: OwnFactorDeps,
+  { user, phoneNumbers }: { readonly user: string; readonly phoneNumbers: readonly string[] },
+): boolean {
+  if (hasAnyFactor(deps, user)) return true;
+  const enabled = deps.enabled();
+  if (!enabled.has("sms") && !enabled.has("voice")) return false;
+  return phoneNumbers.some((number) => isCountryAllowed(number, deps.settings.countryCodes));
+}
+
+/** The kinds of factors that the user can use for a login, besides codes that replace a factor. */
+export function usableKinds(
+  { pairings, hardwareTokens }: {
+    readonly pairings: Pick<OwnFactorDeps["pairings"], "usable">;
+    readonly hardwareTokens: Pick<OwnFactorDeps["hardwareTokens"], "usable">;
+  },
+  user: string,
+): ReadonlySet<Factor> {
+  const kinds = new Set(pairings.usable(user).map(({ kind }) => kind));
+  return hardwareTokens.usable(user).length > 0 ? kinds.add("totp") : kinds;
+}
+
+interface UsablePairing {
+  readonly kind: Factor;
+  /** Of a phone: the digits of its passcodes; 0: it generates none. */
+  readonly totpLength?: number;
+}
+
+/** The enabled factors that the user can use now. @param deviceCodes whether passcodes of phones are accepted */
+export function readyFactors(
+  pairings: readonly UsablePairing[],
+  { enabled, deviceCodes, hasToken }: {
+    readonly enabled: ReadonlySet<Factor>;
+    readonly deviceCodes: boolean;
+    readonly hasToken: boolean;
+  },
+): Facts["ready"] {
+  const has = (wanted: Factor) => enabled.has(wanted) && pairings.some(({ kind }) => kind === wanted);
+  return {
+    device: has("device"),
+    deviceCodes: deviceCodes && has("device") && pairings.some(({ totpLength = 0 }) => totpLength > 0),
+    sms: has("sms"),
+    voice: has("voice"),
+    totp: has("totp") || (enabled.has("totp") && hasToken),
+  };
+}
+
+/** Whether the user has recovery codes that can be used: the phone that created them, if one did, is still paired. */
+export function hasUsableRecoveryCodes(
+  { pairings, recoveryCodes }: {
+    readonly pairings: Pick<Pairings, "isConfirmed">;
+    readonly recoveryCodes: Pick<RecoveryCodeStore, "status">;
+  },
+  user: string,
+): boolean {
+  const { left, addedBy } = recoveryCodes.status(user);
+  return left > 0 && pairings.isConfirmed(user, addedBy);
+}

@@ -1,0 +1,43 @@
+// The account API with hardware tokens: the list, resynchronization, and a code of a token as the recent factor.
+
+import { assertEquals, assertNotMatch } from "@std/assert";
+import type { AccountFactors } from "../../console/api/account/account_types.ts";
+import { addToken, tokenCode } from "../radius/rows/tokens.ts";
+import { enteredByLink, pairPhone, PHONE_COOKIE, post, startWithAda, visitor } from "./account_visitor.ts";
+
+Deno.test("me tokens: a user sees own tokens without their seeds, and resynchronizes them with two codes", async () => {
+  await using site = await startWithAda();
+  await addToken(site, "ada");
+  await addToken(site, null, { serial: "T-2" });
+  const browser = await enteredByLink(site, "ada");
+  const factors = await browser.ask<AccountFactors>("/factors");
+  assertEquals(factors.tokens?.map(({ serial, isUsable }) => [serial, isUsable]), [["T-1", true]]);
+  assertNotMatch(JSON.stringify(factors), /seed|3132/);
+  const resync = (id: string, first: number) =>
+    [
+      `/tokens/${id}/resynchronize`,
+      post({ codes: [tokenCode(first), tokenCode(first + 1)] }),
+    ] as const;
+  assertEquals(await browser.refused(...resync("T-2", 40)), [404, "unknown_hardware_token"]);
+  assertEquals(await browser.refused(...resync("T-1", 4000)), [422, "hardware_token_codes_wrong"]);
+  await browser.ask(...resync("T-1", 400));
+  assertEquals(site.hardwareTokens.get("T-1")?.use.next, 402);
+  const record = (await site.audits()).findLast(({ action }) => action === "hardware_token.resynchronize");
+  assertEquals([record?.actor, record?.object, record?.how], ["user:ada", "user:ada", "account"]);
+});
+
+Deno.test("me tokens: a code of a token is a recent factor, once, and a phone may be removed while a token remains", async () => {
+  await using site = await startWithAda();
+  await pairPhone(site);
+  await addToken(site, "ada");
+  const browser = visitor(site, PHONE_COOKIE);
+  await browser.ask("/session", post({ phone: true, userName: "ada" }));
+  assertEquals(await browser.refused("/totp", post({})), [403, "me_step_up"]);
+  await browser.ask("/session/step-up", post({ code: tokenCode(3) }));
+  assertEquals(site.hardwareTokens.get("T-1")?.use.next, 4);
+  assertEquals(await browser.refused("/session/step-up", post({ code: tokenCode(3) })), [
+    403,
+    "wrong_me_code",
+  ]);
+  assertEquals((await browser.ask<AccountFactors>("/factors")).devices[0]?.isLast, false);
+});

@@ -1,0 +1,267 @@
+// A Chromium with notifications for tests. No push service is behind it, so the page's `subscribe` returns subscriptions of the
+// test's own service, and the browser's protocol delivers the messages to the service worker.
+
+import {
+  type Browser,
+  type BrowserContext,
+  type CDPSession,
+  chromium,
+  type Page,
+  type Worker,
+} from "../packages/playwright.ts";
+import type { FakePushService } from "../fakes/push_service.ts";
+import { testNeeding } from "../support/skip_unless.ts";
+import { eventually } from "../upstream/manual_clock.ts";
+import { ACTION_TIMEOUT_MS, CHROMIUM_FLAGS, LOOKS } from "./browser.ts";
+
+/** The browser with windows. The shell has no notifications. */
+const CHROMIUM = "/usr/bin/chromium";
+const FLAGS = [...CHROMIUM_FLAGS, "--headless=new", "--disable-dev-shm-usage"];
+
+/** A notification as the user sees it. */
+export interface SeenNotification {
+  readonly title: string;
+  readonly body: string;
+  readonly tag: string;
+  readonly actions: readonly string[];
+}
+
+/** A phone: one profile of the browser. */
+export interface PushPhone extends AsyncDisposable {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  /** Errors of the page. */
+  readonly complaints: string[];
+  /** Delivers a message to the service worker, as the push service does. */
+  deliver(text: string): Promise<void>;
+  notifications(): Promise<readonly SeenNotification[]>;
+  /** Waits for a number of notifications. */
+  shows(count: number): Promise<readonly SeenNotification[]>;
+  /** Chooses the first notification, or its action. Returns the address that the worker opens, or "". */
+  choose(action?: string): Promise<string>;
+  worker(): Promise<Worker>;
+}
+
+let launched: Promise<Browser> | null = null;
+
+/** Opens a phone with a profile of its own. */
+export async function openPushPhone(
+  { origin, service }: { readonly origin: string; readonly service: FakePushService },
+): Promise<PushPhone> {
+  launched ??= chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+  const context = await (await launched).newContext({
+    ...LOOKS.narrow,
+    locale: "en-GB",
+    reducedMotion: "reduce",
+  });
+  context.setDefaultTimeout(ACTION_TIMEOUT_MS);
+  await replacePushManager(context, service);
+  // This page is never closed, so that the protocol has a target.
+  const blank = await context.newPage();
+  const protocol = await context.newCDPSession(blank);
+  await context.grantPermissions(["notifications"], { origin });
+  const registrations = await followRegistrations(protocol);
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("console", (message) => {
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) {
+      complaints.push(message.text());
+    }
+  });
+  const worker = async (): Promise<Worker> =>
+    context.serviceWorkers().at(-1) ?? await context.waitForEvent("serviceworker");
+  const notifications = async () => await (await worker()).evaluate(readNotifications);
+  let isClosed = false;
+  return {
+    context,
+    page,
+    complaints,
+    worker,
+    async deliver(data) {
+      try {
+        await worker();
+        const registrationId = await registrations.newest();
+        await protocol.send("ServiceWorker.deliverPushMessage", { origin, registrationId, data });
+      } catch (fault) {
+        // A message about the end of the last login can come when the test is over.
+        if (!isClosed) throw fault;
+      }
+    },
+    notifications,
+    async shows(count) {
+      const deadlineMs = Date.now() + ACTION_TIMEOUT_MS;
+      for (;;) {
+        const shown = await notifications();
+        if (shown.length === count) return shown;
+        if (Date.now() > deadlineMs) {
+          throw new Error(
+            `The phone shows ${shown.length} notifications, not ${count}: ${JSON.stringify(shown)}`,
+          );
+        }
+        await blank.evaluate(() => new Promise((resolve) => setTimeout(resolve, 20)));
+      }
+    },
+    choose: async (action = "") => await (await worker()).evaluate(chooseNotification, action),
+    async [Symbol.asyncDispose]() {
+      isClosed = true;
+      await context.close();
+    },
+  };
+}
+
+/** Subscriptions of the pages come from the test's push service. */
+export async function replacePushManager(context: BrowserContext, service: FakePushService): Promise<void> {
+  await context.exposeFunction("subscribeForTest", (serverKey: string) => service.subscribe({ serverKey }));
+  await context.addInitScript(replaceSubscribe);
+}
+
+/** The registrations of the browser, by the protocol. */
+async function followRegistrations(protocol: CDPSession): Promise<{ newest(): Promise<string> }> {
+  const known: string[] = [];
+  const first = Promise.withResolvers<void>();
+  protocol.on("ServiceWorker.workerRegistrationUpdated", ({ registrations }) => {
+    for (const { registrationId, isDeleted } of registrations) {
+      if (isDeleted) known.splice(0, known.length, ...known.filter((one) => one !== registrationId));
+      else known.push(registrationId);
+    }
+    if (known.length > 0) first.resolve();
+  });
+  await protocol.send("ServiceWorker.enable");
+  return {
+    async newest() {
+      await first.promise;
+      return known.at(-1) ?? "";
+    },
+  };
+}
+
+/** Runs in the page: subscriptions come from the test. */
+function replaceSubscribe(): void {
+  if (!("PushManager" in globalThis)) return;
+  const HELD = "subscription-of-the-test";
+  type Subscribe = (serverKey: string) => Promise<unknown>;
+  const scope = globalThis as unknown as { subscribeForTest: Subscribe };
+  const toSubscription = (text: string) => {
+    const { json, serverKey } = JSON.parse(text);
+    const octets = Uint8Array.from(
+      atob(serverKey.replaceAll("-", "+").replaceAll("_", "/")),
+      (one) => one.charCodeAt(0),
+    );
+    return {
+      endpoint: json.endpoint,
+      options: { userVisibleOnly: true, applicationServerKey: octets.buffer },
+      toJSON: () => json,
+      unsubscribe: () => {
+        localStorage.removeItem(HELD);
+        return Promise.resolve(true);
+      },
+    };
+  };
+  Object.assign(PushManager.prototype, {
+    async subscribe({ applicationServerKey }: { applicationServerKey: Uint8Array }) {
+      const serverKey = btoa(String.fromCharCode(...applicationServerKey))
+        .replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+      const text = JSON.stringify({ json: await scope.subscribeForTest(serverKey), serverKey });
+      localStorage.setItem(HELD, text);
+      return toSubscription(text);
+    },
+    getSubscription() {
+      const text = localStorage.getItem(HELD);
+      return Promise.resolve(text === null ? null : toSubscription(text));
+    },
+  });
+}
+
+/** The part of the worker's scope that the functions below use. */
+interface TestScope {
+  readonly registration: ServiceWorkerRegistration;
+  readonly clients: { openWindow: (url: string) => Promise<null> };
+  dispatchEvent(event: Event): boolean;
+}
+
+/** Runs in the worker. */
+async function readNotifications(): Promise<SeenNotification[]> {
+  const scope = globalThis as unknown as TestScope;
+  const all = await scope.registration.getNotifications();
+  return all.map((one) => {
+    const { title, body, tag, actions = [] } = one as Notification & { actions?: { title: string }[] };
+    return { title, body, tag, actions: actions.map((action) => action.title) };
+  });
+}
+
+/** Runs in the worker: the event of a click. Only a real click may open a window, so its address is returned. */
+async function chooseNotification(action: string): Promise<string> {
+  const scope = globalThis as unknown as TestScope;
+  const [notification] = await scope.registration.getNotifications();
+  type Options = { notification: Notification | undefined; action: string };
+  const { NotificationEvent } = globalThis as unknown as {
+    NotificationEvent: new (type: string, options: Options) => Event;
+  };
+  const event = new NotificationEvent("notificationclick", { notification, action });
+  const tasks: Promise<unknown>[] = [];
+  let opened = "";
+  Object.assign(event, { waitUntil: (task: Promise<unknown>) => tasks.push(task) });
+  scope.clients.openWindow = (url) => {
+    opened = url;
+    return Promise.resolve(null);
+  };
+  scope.dispatchEvent(event);
+  await Promise.all(tasks);
+  return opened;
+}
+
+interface StoredKey {
+  readonly type: string;
+  readonly extractable: boolean;
+  readonly usages: readonly string[];
+}
+
+/** The keys of passcodes that the page stores. */
+export function storedKeys(page: Page): Promise<StoredKey[]> {
+  return page.evaluate(readKeys);
+}
+
+/** Waits until the page has everything that it needs without the network. */
+export async function worksOffline(page: Page): Promise<void> {
+  await offlineCopies(page, 1);
+  await eventually("a key of passcodes", async () => (await storedKeys(page)).length > 0);
+}
+
+/** Waits until the worker has this many complete caches. */
+export async function offlineCopies(page: Page, count: number): Promise<void> {
+  await eventually(`${count} offline copies`, async () => {
+    const isActive = count === 0 ||
+      await page.evaluate(async () =>
+        (await navigator.serviceWorker.getRegistration("/device/"))?.active?.state === "activated"
+      );
+    return isActive && (await page.evaluate(() => caches.keys())).length === count;
+  });
+}
+
+/** Runs in the page: the stored keys. */
+async function readKeys(): Promise<StoredKey[]> {
+  const database = await new Promise<IDBDatabase>((resolve, reject) => {
+    const request = indexedDB.open("countersign-phone");
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+  const rows = await new Promise<{ key: CryptoKey }[]>((resolve, reject) => {
+    const request = database.transaction("passcode_keys").objectStore("passcode_keys").getAll();
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+  database.close();
+  return rows.map(({ key: { type, extractable, usages } }) => ({ type, extractable, usages: [...usages] }));
+}
+
+let isClosedAtEnd = false;
+
+/** A test with notifications. Without the browser or radclient it is skipped with the reason. */
+export function pushTest(name: string, body: (context: Deno.TestContext) => Promise<void>): void {
+  if (!isClosedAtEnd) {
+    isClosedAtEnd = true;
+    Deno.test.afterAll(async () => await (await launched)?.close());
+  }
+  testNeeding({ peers: ["desktopChromium", "radclient"] }, name, body);
+}

@@ -1,0 +1,283 @@
+// Web push of the embedded second-factor service: tells phones about requests while their page is closed. Nothing waits for a
+// push: a login goes on whatever becomes of it.
+
+import type { Log } from "../../../platform/log.ts";
+import { toBase64Url } from "../../../platform/runtime.ts";
+import { findPhone } from "../second_factor/pairing_phrases.ts";
+import { createRateLimit, type RateLimit } from "../second_factor/rate_limit.ts";
+import type { PhoneNews, SecondFactorContext } from "../second_factor/context.ts";
+import { encryptPush } from "./push_encryption.ts";
+import {
+  type GivenSubscription,
+  isAllowedEndpoint,
+  parsePushTarget,
+  type PushTarget,
+} from "./push_endpoint.ts";
+import {
+  probePushHost,
+  type PushExchangeResult,
+  type PushNetwork,
+  type PushProblem,
+  pushProblem,
+  sendPushOnce,
+} from "./push_exchange.ts";
+import { type PlannedPush, planPush } from "./push_news.ts";
+import { type OutgoingPush, testMessage } from "./push_payload.ts";
+import { type AttemptBounds, type PushHostStatus, type PushResult, PushSender } from "./push_sender.ts";
+import { PushSubscriptions } from "./push_subscriptions.ts";
+import { VapidHeaders } from "./vapid_header.ts";
+import { openVapidKeys, type VapidKeys } from "./vapid_keys.ts";
+
+export interface PushSettings {
+  readonly enabled: boolean;
+  /** Patterns of allowed hosts. */
+  readonly hosts: readonly string[];
+  /** A mailto: or https: address for the operators of push services. */
+  readonly contact: string;
+}
+
+export interface PushDeps {
+  readonly settings: PushSettings;
+  readonly network: PushNetwork;
+  readonly userAgent: string;
+  readonly log?: Pick<Log, "info" | "warn"> | undefined;
+  /** Receives the error of a message that could not be made. */
+  readonly onBug: (fault: unknown) => void;
+}
+
+/** What the page of a phone knows about its push messages. */
+export interface PhonePushView {
+  readonly enabled: boolean;
+  /** `applicationServerKey`, in base64url. */
+  readonly publicKey: string;
+  readonly subscribed: boolean;
+  readonly problem: string | null;
+}
+
+/** Push of this node, for System status. */
+export interface PushStatus {
+  readonly isEnabled: boolean;
+  /** Without the key pair there are no messages. */
+  readonly hasKey: boolean;
+  readonly subscribed: number;
+  /** Subscriptions that the push services ended. */
+  readonly ended: number;
+  /** Messages in progress, with those that wait for another attempt. */
+  readonly inProgress: number;
+  /** Messages since the start that a push service accepted, and those that none accepted. */
+  readonly accepted: number;
+  readonly failed: number;
+  readonly hosts: readonly PushHostStatus[];
+}
+
+/** Why a phone cannot change its subscription. */
+export type PushRefusal =
+  | "unknown_token"
+  | "bad_push_subscription"
+  | "push_host_not_allowed"
+  | "push_off"
+  | "too_many_tries";
+
+export type PushChange = { readonly ok: true } | { readonly ok: false; readonly reason: PushRefusal };
+export type PushTestResult = PushResult | { readonly ok: false; readonly fault: PushRefusal };
+
+const MINUTE_MS = 60_000;
+const TESTS_PER_MINUTE = 5;
+/** Of one administrator, to any phones. */
+const TESTS_BY_ADMINISTRATOR_PER_MINUTE = 30;
+const CHANGES_PER_MINUTE = 20;
+
+export class PushNotifications {
+  readonly #context: SecondFactorContext;
+  readonly #deps: PushDeps;
+  readonly #sender: PushSender;
+  readonly #tests: RateLimit;
+  readonly #administratorTests: RateLimit;
+  readonly #changes: RateLimit;
+  readonly subscriptions: PushSubscriptions;
+  readonly #results = { accepted: 0, failed: 0 };
+  #keys: { readonly pair: VapidKeys; readonly headers: VapidHeaders } | null = null;
+
+  constructor(context: SecondFactorContext, deps: PushDeps) {
+    this.#context = context;
+    this.#deps = deps;
+    this.#sender = new PushSender({
+      ...context,
+      onHostChange: (host, problem) => this.#logChange(host, problem),
+    });
+    this.subscriptions = new PushSubscriptions(context);
+    const inOneMinute = (name: string, count: number) =>
+      createRateLimit(context, { name, count, windowMs: MINUTE_MS });
+    this.#tests = inOneMinute("push_test", TESTS_PER_MINUTE);
+    this.#administratorTests = inOneMinute("push_test_by", TESTS_BY_ADMINISTRATOR_PER_MINUTE);
+    this.#changes = inOneMinute("push_change", CHANGES_PER_MINUTE);
+    context.phoneNews.add((news) => this.#announce(news));
+  }
+
+  /** Reads or creates the key pair. Without it there are no messages, but the gateway starts. */
+  async open(): Promise<void> {
+    try {
+      const pair = await openVapidKeys(this.#context);
+      this.#keys = { pair, headers: new VapidHeaders({ keys: pair, clock: this.#context.clock }) };
+    } catch (fault) {
+      this.#deps.onBug(fault);
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#sender.close();
+  }
+
+  /** Since when this installation has push. */
+  get sinceMs(): number {
+    return this.#keys?.pair.createdMs ?? 0;
+  }
+
+  get #isOn(): boolean {
+    return this.#deps.settings.enabled && this.#keys !== null;
+  }
+
+  /** `null` for an unknown token. */
+  view(token: string): PhonePushView | null {
+    const phone = findPhone(this.#context, token);
+    if (phone === null) return null;
+    const record = this.subscriptions.find(phone);
+    return {
+      enabled: this.#isOn,
+      publicKey: this.#keys?.pair.publicKey ?? "",
+      subscribed: this.subscriptions.isSubscribed(phone),
+      problem: record?.problem?.code ?? null,
+    };
+  }
+
+  async subscribe(token: string, given: GivenSubscription): Promise<PushChange> {
+    const phone = findPhone(this.#context, token);
+    if (phone === null) return { ok: false, reason: "unknown_token" };
+    if (!this.#isOn) return { ok: false, reason: "push_off" };
+    if (!await this.#changes.take(phone)) return { ok: false, reason: "too_many_tries" };
+    const parsed = await parsePushTarget(given, this.#deps.settings.hosts);
+    if (!parsed.ok) return parsed;
+    const isSaved = await this.subscriptions.save(phone, parsed.value);
+    return isSaved ? { ok: true } : { ok: false, reason: "unknown_token" };
+  }
+
+  async unsubscribe(token: string): Promise<PushChange> {
+    const phone = findPhone(this.#context, token);
+    if (phone === null) return { ok: false, reason: "unknown_token" };
+    await this.subscriptions.remove(phone);
+    return { ok: true };
+  }
+
+  /**
+   * Sends a message to a phone, and resolves with its result.
+   *
+   * @param phone the digest of its token; `null`: unknown.
+   * @param options.by the administrator who asks for it; absent: the phone itself.
+   */
+  async test(phone: string | null, { by }: { by?: string } = {}): Promise<PushTestResult> {
+    if (phone === null) return { ok: false, fault: "unknown_token" };
+    const subscription = this.subscriptions.find(phone);
+    if (!this.#isOn || subscription === undefined || subscription.sealed === null) {
+      return { ok: false, fault: "push_off" };
+    }
+    const isAllowed = (by === undefined || await this.#administratorTests.take(by)) &&
+      await this.#tests.take(phone);
+    if (!isAllowed) return { ok: false, fault: "too_many_tries" };
+    const message = testMessage(phone, this.#context.clock.nowMs());
+    const sent = await this.#push({ subscription, message, onlyAfter: false, isNeeded: () => true });
+    return sent ?? { ok: false, fault: "push_off" };
+  }
+
+  status(): PushStatus {
+    return {
+      isEnabled: this.#deps.settings.enabled,
+      hasKey: this.#keys !== null,
+      ...this.subscriptions.counts(),
+      ...this.#results,
+      inProgress: this.#sender.jobCount,
+      hosts: this.#sender.status(),
+    };
+  }
+
+  /** Calls each host that has no pattern, and each host that was used, without sending a message. */
+  async probe(): Promise<PushStatus> {
+    const { network, settings } = this.#deps;
+    const named = settings.hosts.filter((host) => !host.startsWith("*."));
+    const used = this.#sender.status().map(({ host }) => host);
+    await Promise.all(
+      [...new Set([...named, ...used])].map((host) =>
+        this.#sender.call(
+          host,
+          (bounds) => probePushHost(host, { network, clock: this.#context.clock, ...bounds }),
+        )
+      ),
+    );
+    return this.status();
+  }
+
+  #logChange(host: string, problem: PushProblem | null): void {
+    const { log } = this.#deps;
+    if (problem === null) return log?.info("the push service accepts messages again", { host });
+    const { code, status, detail } = problem;
+    log?.warn("the push service does not accept messages", { host, problem: code, status, detail });
+  }
+
+  /** After the answer of the login is on its way. */
+  #announce(news: PhoneNews): void {
+    if (!this.#isOn) return;
+    try {
+      const planned = planPush(news, this.#context);
+      if (planned !== null) this.#context.clock.after(0, () => void this.#push(planned));
+    } catch (fault) {
+      this.#deps.onBug(fault);
+    }
+  }
+
+  /** Never rejects. `null`: the subscription has no address. */
+  async #push({ subscription, message, onlyAfter, isNeeded }: PlannedPush): Promise<PushResult | null> {
+    try {
+      const { phone, createdMs } = subscription;
+      const target = this.subscriptions.target(subscription);
+      if (target === null) return null;
+      const result = await this.#sender.send({
+        host: target.host,
+        key: `${phone} ${message.subject}`,
+        deadlineMs: message.deadlineMs,
+        onlyAfter,
+        isNeeded,
+        attempt: (bounds) => this.#attempt(target, { message, bounds }),
+      });
+      if (result.ok) this.#results.accepted++;
+      else if (result.fault !== "replaced") this.#results.failed++;
+      await this.subscriptions.note(phone, { result, createdMs });
+      return result;
+    } catch (fault) {
+      this.#deps.onBug(fault);
+      return { ok: false, fault: pushProblem("failed") };
+    }
+  }
+
+  async #attempt(
+    target: PushTarget,
+    { message, bounds }: { message: OutgoingPush; bounds: AttemptBounds },
+  ): Promise<PushExchangeResult> {
+    const { settings: { hosts, contact }, network, userAgent } = this.#deps;
+    const { vault, random, clock } = this.#context;
+    if (this.#keys === null) return { ok: false, fault: pushProblem("failed") };
+    if (!isAllowedEndpoint(target.endpoint, hosts)) {
+      return { ok: false, fault: pushProblem("host_not_allowed") };
+    }
+    const plain = new TextEncoder().encode(JSON.stringify(message.payload));
+    const [authorization, body] = await Promise.all([
+      this.#keys.headers.header(new URL(target.endpoint).origin, contact),
+      encryptPush(plain, target, { salt: random.bytes(16) }),
+    ]);
+    // RFC 8030 §5.4: at most 32 characters. The push service learns nothing about the request.
+    const digest = Uint8Array.fromHex(vault.digest("push topic", message.subject));
+    const topic = toBase64Url(digest.subarray(0, 24));
+    // A later attempt has less time (RFC 8030 §5.2).
+    const ttlS = Math.max(0, Math.floor((message.keptUntilMs - clock.nowMs()) / 1000));
+    const request = { endpoint: target.endpoint, authorization, body, ttlS, topic, userAgent };
+    return await sendPushOnce(request, { network, clock, ...bounds });
+  }
+}

@@ -1,0 +1,134 @@
+// The push subscriptions of phones: one for each phone, sealed in the store. It ends with the token of the phone. If the push
+// service ends it, its record remains, so that pages can show why the phone receives nothing.
+
+import { toBase64Url } from "../../../platform/runtime.ts";
+import { type SecondFactorContext, SUBSCRIBED, SUBSCRIPTION_ENDED } from "../second_factor/context.ts";
+import type { PushSubscriptionRecord } from "../second_factor/records.ts";
+import type { PushTarget } from "./push_endpoint.ts";
+import type { PushProblemCode } from "./push_exchange.ts";
+import type { PushResult } from "./push_sender.ts";
+
+/** Whether a phone receives pushes. `failed`: the last message did not arrive, and a later one will not either. */
+export type PhonePushState = "on" | "off" | "failed";
+
+const ATTEMPTS = 3;
+/** These end a subscription: it never works again. */
+const ENDING: ReadonlySet<PushProblemCode> = new Set<PushProblemCode>(["gone"]);
+/** These say something about this phone, not about the push service at the moment. */
+const LASTING: ReadonlySet<PushProblemCode> = new Set<PushProblemCode>([
+  "gone",
+  "bad_message",
+  "credentials_refused",
+  "too_large",
+  "host_not_allowed",
+  "private_address",
+]);
+
+export class PushSubscriptions {
+  readonly #context: SecondFactorContext;
+
+  constructor(context: SecondFactorContext) {
+    this.#context = context;
+  }
+
+  get #table() {
+    return this.#context.tables.subscriptions;
+  }
+
+  /** How many phones are subscribed, and how many subscriptions the push services ended. */
+  counts(): { subscribed: number; ended: number } {
+    return { subscribed: this.#table.count(SUBSCRIBED), ended: this.#table.count(SUBSCRIPTION_ENDED) };
+  }
+
+  find(phone: string): PushSubscriptionRecord | undefined {
+    return this.#table.get(phone);
+  }
+
+  /** Whether messages for the phone have an address. */
+  isSubscribed(phone: string): boolean {
+    return (this.find(phone)?.sealed ?? null) !== null;
+  }
+
+  state(phone: string): PhonePushState {
+    const record = this.find(phone);
+    if (record === undefined) return "off";
+    return record.sealed === null || record.problem !== null ? "failed" : "on";
+  }
+
+  /** Where to send messages of a subscription, which may have ended meanwhile; `null`: nowhere. */
+  target({ phone, sealed, host }: PushSubscriptionRecord): PushTarget | null {
+    const plain = sealed === null ? null : this.#context.vault.open(recordKey(phone), sealed);
+    if (plain === null) return null;
+    const { endpoint, p256dh, auth } = JSON.parse(new TextDecoder().decode(plain));
+    return { endpoint, host, p256dh: fromText(p256dh), auth: fromText(auth) };
+  }
+
+  /** Replaces the subscription of a phone. `false` if the phone has no pairing. */
+  async save(phone: string, { endpoint, host, p256dh, auth }: PushTarget): Promise<boolean> {
+    const { vault, clock } = this.#context;
+    const plain = { endpoint, p256dh: toBase64Url(p256dh), auth: toBase64Url(auth) };
+    const sealed = vault.seal(recordKey(phone), new TextEncoder().encode(JSON.stringify(plain)));
+    const record = { phone, sealed, host, createdMs: clock.nowMs(), problem: null };
+    return await this.#write(phone, () => record);
+  }
+
+  async remove(phone: string): Promise<void> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      if (this.find(phone) === undefined) return;
+      if (await this.#context.tables.commit([this.#table.change(phone, null)])) return;
+    }
+    throw new Error("Cannot remove a push subscription: it changed repeatedly");
+  }
+
+  /**
+   * Records the result of a message, if it changes the state.
+   *
+   * @param options.createdMs identifies the subscription that the message was sent to.
+   */
+  async note(
+    phone: string,
+    { result, createdMs }: { result: PushResult; createdMs: number },
+  ): Promise<void> {
+    if (!result.ok && (result.fault === "replaced" || !LASTING.has(result.fault.code))) return;
+    const problem = result.ok ? null : result.fault.code;
+    const ended = problem !== null && ENDING.has(problem);
+    const before = this.find(phone);
+    if (before === undefined || before.createdMs !== createdMs) return;
+    if ((before.problem?.code ?? null) === problem && !ended) return;
+    const atMs = this.#context.clock.nowMs();
+    const noted = problem === null ? null : { code: problem, atMs };
+    await this.#write(
+      phone,
+      (record) =>
+        record?.createdMs === createdMs
+          ? { ...record, problem: noted, sealed: ended ? null : record.sealed }
+          : null,
+    );
+  }
+
+  /** Commits a record together with its phone, so that none outlives the phone. */
+  async #write(
+    phone: string,
+    next: (record: PushSubscriptionRecord | undefined) => PushSubscriptionRecord | null,
+  ): Promise<boolean> {
+    const { tables, phoneEvents } = this.#context;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const owner = tables.phones.get(phone);
+      const record = next(this.find(phone));
+      if (owner === undefined || owner.deadlineMs !== null || record === null) return false;
+      const changes = [this.#table.change(phone, record), tables.phones.change(phone, owner)];
+      if (!await tables.commit(changes)) continue;
+      phoneEvents.emit(phone);
+      return true;
+    }
+    return false;
+  }
+}
+
+function recordKey(phone: string): Deno.KvKey {
+  return ["embedded", "push_subscription", phone];
+}
+
+function fromText(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.fromBase64(text, { alphabet: "base64url" });
+}
