@@ -155,6 +155,8 @@ async function serve(
     ...sockets.authentication.map(({ socket }) => radius.server.serve(socket)),
     ...sockets.accounting.map(({ socket }) => radius.server.serve(socket, "accounting")),
   ];
+  // Before the report: a supervisor may stop the gateway as soon as it reads that it is ready.
+  const stopSignal = waitForStopSignal(clock);
   // The generated secret has no effect if there is a client, including one of the console.
   const hasClients = radius.register.list().length > 0;
   await reportStart({
@@ -162,7 +164,7 @@ async function serve(
     generatedSecret: hasClients ? null : generatedSecret,
     notes: unsignedNotes(radius.register.unsigned().map(({ name }) => name)),
   });
-  await waitForStopSignal(clock);
+  await stopSignal;
   log.info("stopping: finishing requests in progress");
   // All three refuse new requests at once.
   await Promise.all([

@@ -4,6 +4,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { runProgram } from "../support/child.ts";
 import { CODES } from "../support/radius_packets.ts";
+import { startProgram } from "../support/program.ts";
 import { startProgramWithServices } from "../fakes/program_services.ts";
 import type { InspectorScene } from "./inspector_scene.ts";
 import { eventually } from "../upstream/manual_clock.ts";
@@ -63,6 +64,12 @@ Deno.test("SIGTERM lets a delayed Reject be sent", async () => {
   await gateway.logged("request refused");
   Deno.kill(gateway.pid, "SIGTERM");
   assertEquals((await asked).code, CODES.accessReject);
+});
+
+Deno.test("the program handles SIGTERM before it reports that it is ready", async () => {
+  const preload = new URL("./stop_before_ready.ts", import.meta.url).href;
+  await using gateway = await startProgram({ preload });
+  assertEquals((await gateway.stop()).code, 0);
 });
 
 Deno.test("SIGUSR1 does not end the program and opens no inspector, and a warning reports port 9229 in use", async () => {
