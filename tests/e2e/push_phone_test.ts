@@ -222,6 +222,8 @@ pushTest(
       service.answers.push({ status });
       const { id } = await ask();
       await sent({ requests: before + 1 });
+      // Until then, the end of the request would go to the old subscription, which this service still has.
+      await eventually("the subscription is removed", () => embedded.pages?.status().subscribed === 0);
       await embedded.admin.deny(id);
       const page = await phone.context.newPage();
       await page.goto(`${origin}/device/`);
