@@ -8,6 +8,8 @@ import type { KvMutation } from "./commit_batch.ts";
 /** The default of `console.audit_days`. */
 export const DEFAULT_AUDIT_DAYS = 90;
 export const DEFAULT_AUDIT_RETENTION_MS = DEFAULT_AUDIT_DAYS * 24 * 3600_000;
+/** The actor of a rejected sign-in. Stored records contain this value, so it must not change. */
+export const UNKNOWN_ACTOR = "nobody";
 /** Deno KV limits the size of a key. Longer names are indexed by their beginning. */
 const MAX_NAME_CHARACTERS = 300;
 /** A record is indexed under at most this many objects. */

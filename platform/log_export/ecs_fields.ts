@@ -2,7 +2,7 @@
 // Fields that ECS does not have are below `countersign`.
 
 import { isIP } from "node:net";
-import { auditActor, auditIdNode, auditObjects } from "../audit.ts";
+import { auditActor, auditIdNode, auditObjects, UNKNOWN_ACTOR } from "../audit.ts";
 import { auditActionOf } from "../audit_actions.ts";
 import type { RecordKind } from "./destination_choices.ts";
 import { type EcsEvent, ecsEventOf, kindOf } from "./ecs_events.ts";
@@ -219,7 +219,7 @@ function actingUser(actor: string): string | undefined {
   return actor === "" || actor.includes(":") || SERVICES.has(actor) ? undefined : actor;
 }
 
-const SERVICES = new Set(["radius", "command", "nobody", "gateway"]);
+const SERVICES = new Set(["radius", "command", UNKNOWN_ACTOR, "gateway"]);
 
 function nameIn(objects: readonly string[], kind: string): string | undefined {
   return objects.find((object) => object.startsWith(`${kind}:`))?.slice(kind.length + 1) || undefined;

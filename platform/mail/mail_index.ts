@@ -12,8 +12,8 @@ export interface WaitingMail {
 interface KnownMail extends WaitingMail {
   /** How often the server failed while this mail was tried. Others are tried first, so that a mail that the server cannot take does not stop the queue. */
   failures: number;
-  /** Counts the additions. */
-  readonly addition: number;
+  /** The value of {@link MailIndex.additions} when it was added; 0 if it was read from the store. */
+  readonly addedAs: number;
 }
 
 export class MailIndex {
@@ -57,7 +57,7 @@ export class MailIndex {
       name,
       head,
       failures: this.#waiting.get(key)?.failures ?? 0,
-      addition: ++this.#additions,
+      addedAs: ++this.#additions,
     });
     this.#failed.delete(key);
     this.#isSorted = false;
@@ -77,6 +77,7 @@ export class MailIndex {
     this.#failed.delete(mailNameText(name));
   }
 
+  /** How many mails were added. */
   get additions(): number {
     return this.#additions;
   }
@@ -87,9 +88,11 @@ export class MailIndex {
     this.#waiting = new Map();
     for (const { name, head } of waiting) {
       const key = mailNameText(name);
-      this.#waiting.set(key, { name, head, failures: before.get(key)?.failures ?? 0, addition: 0 });
+      this.#waiting.set(key, { name, head, failures: before.get(key)?.failures ?? 0, addedAs: 0 });
     }
-    for (const [key, known] of before) if (known.addition > since) this.#waiting.set(key, known);
+    for (const [key, mail] of before) {
+      if (mail.addedAs > since) this.#waiting.set(key, mail);
+    }
     this.#failed = new Map();
     for (const name of failed) this.#failed.set(mailNameText(name), name);
     this.#isSorted = false;

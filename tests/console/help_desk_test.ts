@@ -78,7 +78,7 @@ Deno.test("a bypass code within the limits of the settings only, and only for an
   ) {
     assertEquals(await codeOf(wish), "malformed", JSON.stringify(wish));
   }
-  assertEquals(await codeOf(ONE_USE, "nobody"), "bypass_inactive");
+  assertEquals(await codeOf(ONE_USE, "unknown"), "bypass_inactive");
   assertEquals((await site.ask("PUT", "/users/bob/active", { active: false })).status, 200);
   assertEquals(await codeOf(ONE_USE, "bob"), "bypass_inactive");
 });

@@ -1,7 +1,8 @@
 // Audit records of sign-ins: user, source and method of sign-ins and sign-outs, and grouped refusals.
 
 import { assert, assertEquals } from "@std/assert";
-import { createRejectedSignIns, UNKNOWN_ACTOR, UNKNOWN_NAME } from "../../console/api/auth/sign_in.ts";
+import { createRejectedSignIns, UNKNOWN_NAME } from "../../console/api/auth/sign_in.ts";
+import { UNKNOWN_ACTOR } from "../../platform/audit.ts";
 import { createLog } from "../../platform/log.ts";
 import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";

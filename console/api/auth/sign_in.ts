@@ -15,7 +15,7 @@ import type { Passkeys } from "./passkeys.ts";
 import type { ErrorCode } from "../error_codes.ts";
 import { Refusal } from "../errors.ts";
 import type { Mutation, Store } from "../../../platform/store.ts";
-import { auditEntry, type AuditSlot, createAuditSlot } from "../../../platform/audit.ts";
+import { auditEntry, type AuditSlot, createAuditSlot, UNKNOWN_ACTOR } from "../../../platform/audit.ts";
 
 /** How an administrator signed in: `password_code` with the code of an app, `link` by a one-time link. */
 export type SignInMethod =
@@ -186,8 +186,6 @@ export interface RejectedSignInDeps {
   readonly admins: Pick<AdminStore, "find">;
 }
 
-/** The actor of a rejected sign-in. Stored audit records contain this value, so it must not change. */
-export const UNKNOWN_ACTOR = "nobody";
 /** The object of a rejected sign-in with an unknown name. */
 export const UNKNOWN_NAME = "sign-in:unknown-name";
 const MINUTE_MS = 60_000;

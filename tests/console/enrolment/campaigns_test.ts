@@ -66,7 +66,7 @@ Deno.test("a campaign notes for each user why there is no invitation", async () 
       ...{ kind: "totp", seed: new Uint8Array(20) },
     }).pairing,
   );
-  const names = ["nobody-here", "inactive", "enrolled", "silent", "refused", "number", "plain", "over1"];
+  const names = ["not-in-directory", "inactive", "enrolled", "silent", "refused", "number", "plain", "over1"];
   const { id } = await node.campaign(names, { maximum: 1, includesNumbers: false });
   await node.run();
   const record = await recordOf(node, id);
@@ -74,7 +74,7 @@ Deno.test("a campaign notes for each user why there is no invitation", async () 
   const { rows, total } = await node.service.campaigns.results(id, { did: "skipped", page: 1, size: 100 });
   assertEquals(total, 7);
   assertEquals(Object.fromEntries(rows.map(({ name, reason }) => [name, reason])), {
-    "nobody-here": "unknown_user",
+    "not-in-directory": "unknown_user",
     inactive: "inactive",
     enrolled: "has_factor",
     silent: "no_address",

@@ -9,13 +9,13 @@ import type { Selection } from "../../app/selection.ts";
 import { permissionHint } from "../../app/session_model.ts";
 import { Alert } from "../../components/alert.tsx";
 import { ConfirmDialog } from "../../components/form_dialog.tsx";
+import { NameList } from "../../components/name_list.tsx";
 import { SelectionBar } from "../../components/selection_bar.tsx";
 import { t } from "../../i18n/translate.ts";
 import { factorLabel } from "../users/user_states.tsx";
 
 /** The server accepts as many in one request. */
 const MAX_REVOKED = 100;
-const MAX_NAMED = 10;
 
 interface BulkRevokeProps {
   readonly models: Models;
@@ -98,20 +98,6 @@ function RevokeSeveral({ rows, onConfirm, onClose }: RevokeSeveralProps) {
       <NameList names={rows.map(deviceName)} />
       <p>{t("devices.bulk_what")}</p>
     </ConfirmDialog>
-  );
-}
-
-function NameList({ names }: { names: readonly string[] }) {
-  const more = names.length - MAX_NAMED;
-  return (
-    <ul class="people-consequences">
-      {names.slice(0, MAX_NAMED).map((name) => (
-        <li key={name}>
-          <bdi>{name}</bdi>
-        </li>
-      ))}
-      {more > 0 && <li>{t("devices.bulk_more", { count: more })}</li>}
-    </ul>
   );
 }
 

@@ -9,12 +9,12 @@ import type { Selection } from "../../app/selection.ts";
 import { permissionHint } from "../../app/session_model.ts";
 import { Alert } from "../../components/alert.tsx";
 import { ConfirmDialog } from "../../components/form_dialog.tsx";
+import { NameList } from "../../components/name_list.tsx";
 import { SelectionBar } from "../../components/selection_bar.tsx";
 import { t } from "../../i18n/translate.ts";
 
 /** The server accepts as many in one request. */
 const MAX_CHANGED = 100;
-const MAX_NAMED = 10;
 const ACTIONS = ["unassign", "disable", "enable", "remove"] as const satisfies readonly TokenBulkAction[];
 
 interface BulkTokensProps {
@@ -56,7 +56,7 @@ export function BulkTokens({ models, selection, rows, onChanged }: BulkTokensPro
       {failures.value.length > 0 && (
         <Alert tone="bad" role="alert">
           {t("tokens.bulk_failed", { count: failures.value.length })}
-          <TokenNames names={failures.value} />
+          <NameList names={failures.value} />
         </Alert>
       )}
       <SelectionBar
@@ -100,25 +100,11 @@ function ChangeSeveral({ asked, onConfirm, onClose }: {
       onClose={onClose}
     >
       {users > 0 && <p>{t("tokens.bulk_users", { count: users })}</p>}
-      <TokenNames
+      <NameList
         names={tokens.map(({ serial, user }) => user === null ? serial : `${serial}, ${user}`)}
       />
       <p>{t(`tokens.bulk_${does}_what`)}</p>
     </ConfirmDialog>
-  );
-}
-
-function TokenNames({ names }: { names: readonly string[] }) {
-  const more = names.length - MAX_NAMED;
-  return (
-    <ul class="people-consequences">
-      {names.slice(0, MAX_NAMED).map((name) => (
-        <li key={name}>
-          <bdi>{name}</bdi>
-        </li>
-      ))}
-      {more > 0 && <li>{t("tokens.bulk_more", { count: more })}</li>}
-    </ul>
   );
 }
 

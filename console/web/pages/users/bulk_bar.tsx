@@ -260,7 +260,7 @@ export function JobNote({ models, job, isIrreversible = false, onProblem }: JobP
                 <bdi>{name}</bdi>: {detail}
               </li>
             ))}
-            {more > 0 && <li>{t("users.bulk_more", { count: more })}</li>}
+            {more > 0 && <li>{t("common.and_more", { count: more })}</li>}
           </ul>
         </>
       )} {now.canUndo && !isIrreversible && <UndoButton busy={busy.value} onUndo={() => ask(calls.undo)} />}

@@ -106,7 +106,7 @@ function Consequences({ preview, isGone }: { preview: BulkPreview; isGone: boole
   return (
     <ul class="people-consequences">
       <li>
-        <bdi>{names.join(", ")}</bdi> {more > 0 && t("users.bulk_more", { count: more })}
+        <bdi>{names.join(", ")}</bdi> {more > 0 && t("common.and_more", { count: more })}
       </li>
       {backends.filter((one) => isGone && one.count > 0).map(({ name, count }) => (
         <li key={name}>{t("users.bulk_delete_from", { name, count })}</li>

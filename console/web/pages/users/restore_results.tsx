@@ -56,7 +56,7 @@ function UserLinks({ items, target }: { items: readonly RestoreItem[]; target: s
           </a>
         </span>
       ))}
-      {more > 0 && ` ${t("users.bulk_more", { count: more })}`}
+      {more > 0 && ` ${t("common.and_more", { count: more })}`}
     </>
   );
 }
