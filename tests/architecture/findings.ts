@@ -18,7 +18,7 @@ export interface SourceTree {
 }
 
 export const MAX_FUNCTION_LINES = 80;
-export const MAX_FILE_LINES = 300;
+export const MAX_FILE_LINES = 500;
 /** A file with one importer and fewer lines belongs into that importer. */
 export const MIN_SEPARATE_LINES = 60;
 

@@ -98,7 +98,7 @@ const BREACHES: Readonly<Record<RuleName, { files: SourceFile[]; key: string }>>
     files: [file("radius/a.ts", `export function long() {\n${lines(79)}}\n`)],
     key: "radius/a.ts#long",
   },
-  files: { files: [file("console/a.css", "a {}\n".repeat(301))], key: "console/a.css" },
+  files: { files: [file("console/a.css", "a {}\n".repeat(501))], key: "console/a.css" },
   names: {
     files: [file("radius/a.ts", "export const Twice = 1;\n"), file("scim/a.ts", "export type Twice = 1;\n")],
     key: "Twice",
@@ -116,7 +116,7 @@ const BREACHES: Readonly<Record<RuleName, { files: SourceFile[]; key: string }>>
 const CLEAN = [
   file("radius/a.ts", `// Works.\n\nexport function work() {\n${lines(78)}}\n`),
   file("radius/b.ts", 'import { work } from "./a.ts";\nexport { work };\n'),
-  file("console/a.css", "a {}\n".repeat(300)),
+  file("console/a.css", "a {}\n".repeat(500)),
 ];
 
 for (const [name, find] of Object.entries(RULES) as [RuleName, (typeof RULES)[RuleName]][]) {
