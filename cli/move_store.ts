@@ -140,8 +140,9 @@ async function copy(
   const startedMs = performance.now();
   const { writer, kv } = target;
   const counts: Copied = { copied: new Map(), soon: new Map() };
-  const settings = await readLifetimes(source, settingsFile);
-  for await (const batch of readStore(source, { nowMs: Date.now, settings, signal })) {
+  // The store removes expired entries late. They are neither copied nor compared.
+  const unexpired = { nowMs: Date.now, settings: await readLifetimes(source, settingsFile) };
+  for await (const batch of readStore(source, { ...unexpired, signal })) {
     for (const record of batch) {
       const table = tableOf(record.key);
       counts.copied.set(table, (counts.copied.get(table) ?? 0) + 1);
@@ -158,8 +159,8 @@ async function copy(
     onProgress();
     progress.update(`Comparing ${what}`, { done, total: totalOf(counts.copied) });
   };
-  const after = await countTables(source, { signal, onCount: compared("<from>") });
-  const there = await countTables(kv, { signal, onCount: compared("<to>") });
+  const after = await countTables(source, { signal, unexpired, onCount: compared("<from>") });
+  const there = await countTables(kv, { signal, unexpired, onCount: compared("<to>") });
   const differences = differencesOf(counts, { after, there });
   if (differences !== "") throw new BackupFault(`The stores differ:\n${differences}${DIFFER}`);
   const seconds = (performance.now() - startedMs) / 1000;

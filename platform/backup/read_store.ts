@@ -43,19 +43,36 @@ export async function* readStore(
   }
 }
 
+function isExpired(
+  entry: { readonly key: Deno.KvKey; readonly value: unknown },
+  { nowMs, settings }: Pick<ReadStoreOptions, "nowMs" | "settings">,
+): boolean {
+  const now = nowMs();
+  const expiresAtMs = expiryOf(entry, { nowMs: now, settings });
+  return expiresAtMs !== null && expiresAtMs <= now;
+}
+
 /** The number of entries of each table (first part of the key). */
 export type TableCounts = ReadonlyMap<string, number>;
 
-/** Counts all entries. `onCount`: the count so far, once in 1,000 entries. */
+interface CountOptions {
+  readonly signal?: AbortSignal;
+  /** Receives the count so far, once in 1,000 entries. */
+  readonly onCount?: (entries: number) => void;
+  /** Leaves out the entries that {@link readStore} leaves out because they expired. Without it, they count. */
+  readonly unexpired?: Pick<ReadStoreOptions, "nowMs" | "settings">;
+}
+
+/** Counts all entries. */
 export async function countTables(
   kv: Deno.Kv,
-  { signal, onCount = () => undefined }: { signal?: AbortSignal; onCount?: (entries: number) => void } = {},
+  { signal, onCount = () => undefined, unexpired }: CountOptions = {},
 ): Promise<TableCounts> {
   const counts = new Map<string, number>();
   let entries = 0;
-  for await (const { key } of kv.list({ prefix: [] }, { batchSize: MAX_BATCH_ENTRIES })) {
+  for await (const { key, value } of kv.list({ prefix: [] }, { batchSize: MAX_BATCH_ENTRIES })) {
     signal?.throwIfAborted();
-    if (isTransient(key)) continue;
+    if (isTransient(key) || unexpired !== undefined && isExpired({ key, value }, unexpired)) continue;
     const table = tableOf(key);
     counts.set(table, (counts.get(table) ?? 0) + 1);
     if (++entries % MAX_BATCH_ENTRIES === 0) onCount(entries);

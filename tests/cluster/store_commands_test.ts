@@ -2,6 +2,8 @@
 // without a server, and interrupted by Ctrl-C.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { DEFAULT_AUDIT_RETENTION_MS } from "../../platform/audit.ts";
+import { expiryOf } from "../../platform/backup/expiry.ts";
 import { isTransient, RESTORE_MARKER } from "../../platform/backup/transient.ts";
 import { openOperator, type Operator } from "../cli/operator.ts";
 import { writeStoreOf010 } from "../fakes/store_of_0_1_0.ts";
@@ -29,6 +31,15 @@ const fileOf = ({ dataDir }: Operator): string => `${dataDir}/countersign.kv`;
 
 const filesOf = async ({ home }: Operator): Promise<string[]> =>
   (await Array.fromAsync(Deno.readDir(home), ({ name }) => name)).filter((name) => name !== "data").sort();
+
+/** An entry whose time passed long ago, and which the store has not removed yet. */
+const EXPIRED: Deno.KvKey = ["chart", "minute", Date.UTC(2020, 0, 1), "node"];
+const LIFETIMES = { auditRetentionMs: DEFAULT_AUDIT_RETENTION_MS, conversationTtlMs: 300_000 };
+
+function isExpired(key: Deno.KvKey, value: unknown): boolean {
+  const nowMs = Date.now();
+  return (expiryOf({ key, value }, { nowMs, settings: LIFETIMES }) ?? Infinity) <= nowMs;
+}
 
 /** All entries but those of running nodes. */
 async function entriesOf(kv: Deno.Kv): Promise<(readonly [Deno.KvKey, unknown])[]> {
@@ -81,7 +92,7 @@ async function failure(operator: Operator, ...[command, ...args]: Command): Prom
 
 testNeeding(
   NEEDS,
-  "move-store copies from a file to denokv, to another denokv, and back to a file, entry by entry",
+  "move-store copies from a file to denokv, to another denokv, and back to a file, entry by entry, without expired ones",
   async () => {
     await using first = await startDenokv();
     await using second = await startDenokv();
@@ -89,8 +100,13 @@ testNeeding(
     await using other = await openOnFile();
     await Deno.mkdir(operator.dataDir);
     await Deno.mkdir(other.dataDir);
-    await fill(fileOf(operator), writeStoreOf010);
-    const entries = await entriesIn(fileOf(operator));
+    await fill(fileOf(operator), async (kv) => {
+      await writeStoreOf010(kv);
+      await kv.set(EXPIRED, { accepted: 1 });
+    });
+    const all = await entriesIn(fileOf(operator));
+    const entries = all.filter(([key, value]) => !isExpired(key, value));
+    assert(all.some(([key]) => String(key) === String(EXPIRED)));
     const users = entries.filter(([[table]]) => table === "user").length;
     for (
       const [from, to, target] of [
