@@ -1,8 +1,16 @@
 // A table of the embedded services: rows in the store, and a copy of them in memory, so that reads are synchronous. A
-// change is committed to the store first, checked against the version in memory. One of two racing changes wins, also if
-// they are made on two nodes. The copy follows the changes of other nodes.
+// change names the row that was read, and is committed to the store before memory changes. It fails if the row changed
+// since, here or on another node. The copy follows the changes of other nodes.
 
 import type { Check, Mutation, Store } from "../../platform/store.ts";
+
+/** A row as it was read. */
+export interface MirroredRow<Row> {
+  readonly id: string;
+  readonly value: Row;
+  /** Of the store. Differs after each change. */
+  readonly version: string;
+}
 
 /** A change that is ready to be committed with others; see {@link commitChanges}. */
 export interface TableChange {
@@ -41,7 +49,7 @@ export interface ForeignChange<Row> {
 export class MirroredTable<Row> {
   readonly #deps: TableDeps;
   readonly #options: TableOptions<Row>;
-  readonly #rows = new Map<string, { row: Row; versionstamp: string }>();
+  readonly #rows = new Map<string, MirroredRow<Row>>();
   readonly #ids = new Map<string, Set<string>>();
   /** Rows that other nodes removed during the load; `null`: no load is in progress. */
   #removed: Set<string> | null = null;
@@ -54,27 +62,19 @@ export class MirroredTable<Row> {
     });
   }
 
-  get(id: string): Row | undefined {
-    return this.#rows.get(id)?.row;
+  get(id: string): MirroredRow<Row> | undefined {
+    return this.#rows.get(id);
   }
 
   /** The rows with an index key, oldest first, at most `limit`. */
-  list(indexKey: string, limit = Infinity): Row[] {
+  list(indexKey: string, limit = Infinity): MirroredRow<Row>[] {
     return this.#idsOf(indexKey).values().take(limit).toArray().flatMap((id) => this.get(id) ?? []);
   }
 
   /** The newest `limit` rows with an index key, oldest first. */
-  listNewest(indexKey: string, limit: number): Row[] {
+  listNewest(indexKey: string, limit: number): MirroredRow<Row>[] {
     const ids = this.#idsOf(indexKey);
     return ids.values().drop(Math.max(0, ids.size - limit)).toArray().flatMap((id) => this.get(id) ?? []);
-  }
-
-  /** The rows with an index key, with their ids. */
-  entries(indexKey: string): (readonly [id: string, row: Row])[] {
-    return [...this.#idsOf(indexKey)].flatMap((id) => {
-      const row = this.get(id);
-      return row === undefined ? [] : [[id, row] as const];
-    });
   }
 
   /** How many rows have an index key. */
@@ -86,15 +86,29 @@ export class MirroredTable<Row> {
     return this.#rows.size;
   }
 
-  /** Adds a row with a new id. */
+  /** Adds a row with a new random id. */
   add(id: string, row: Row): TableChange {
     return this.#changeOf(id, row, null);
   }
 
-  /** Replaces or removes (`null`) a row, if the store still has the version in memory. */
-  change(id: string, row: Row | null): TableChange {
-    const versionstamp = this.#rows.get(id)?.versionstamp ?? null;
-    return this.#changeOf(id, row, { key: this.#keyOf(id), versionstamp });
+  /** Adds a row, if the store has none with this id. */
+  addIfAbsent(id: string, row: Row): TableChange {
+    return this.#changeOf(id, row, { key: this.#keyOf(id), versionstamp: null });
+  }
+
+  /** Replaces the row that was read, if the store still has it. */
+  replace(read: Omit<MirroredRow<Row>, "value">, row: Row): TableChange {
+    return this.#changeOf(read.id, row, this.unchanged(read));
+  }
+
+  /** Removes the row that was read, if the store still has it. */
+  remove(read: Omit<MirroredRow<Row>, "value">): TableChange {
+    return this.#changeOf(read.id, null, this.unchanged(read));
+  }
+
+  /** The check that the store still has the row that was read. */
+  unchanged({ id, version }: Omit<MirroredRow<Row>, "value">): Check {
+    return { key: this.#keyOf(id), versionstamp: version };
   }
 
   /** Reads all rows from the store. */
@@ -112,10 +126,10 @@ export class MirroredTable<Row> {
 
   /** Removes expired rows from memory. The store removes its own. */
   sweep(nowMs: number): void {
-    for (const [id, { row }] of this.#rows) {
-      if (!this.#isOver(row, nowMs)) continue;
-      this.#rows.delete(id);
-      this.#removeFromIndex(id, row);
+    for (const row of this.#rows.values()) {
+      if (!this.#isOver(row.value, nowMs)) continue;
+      this.#rows.delete(row.id);
+      this.#removeFromIndex(row);
     }
   }
 
@@ -150,33 +164,35 @@ export class MirroredTable<Row> {
   async #reread(id: string): Promise<void> {
     const { value, versionstamp } = await this.#deps.store.get<Row>(this.#keyOf(id));
     if (value !== null && versionstamp !== null) this.#mirror(id, value, versionstamp);
-    else this.#mirror(id, null, this.#rows.get(id)?.versionstamp ?? "");
+    else this.#mirror(id, null, this.#rows.get(id)?.version ?? "");
   }
 
   /** Takes over a row as it is stored now. */
   #follow(id: string, { row, versionstamp }: { row: Row | null; versionstamp: string | null }): void {
-    const before = this.get(id);
+    const before = this.#rows.get(id);
     if (row === null || versionstamp === null) {
       this.#removed?.add(id);
-      this.#mirror(id, null, this.#rows.get(id)?.versionstamp ?? "");
+      this.#mirror(id, null, before?.version ?? "");
     } else {
       this.#mirror(id, row, versionstamp);
     }
-    this.#options.onForeignChange?.({ before, after: this.get(id) });
+    this.#options.onForeignChange?.({ before: before?.value, after: this.#rows.get(id)?.value });
   }
 
-  #mirror(id: string, row: Row | null, versionstamp: string): void {
+  #mirror(id: string, value: Row | null, version: string): void {
     const before = this.#rows.get(id);
     // Two commits may report in any order. The version tells which one is later.
-    if (before !== undefined && before.versionstamp > versionstamp) return;
-    if (before !== undefined) this.#removeFromIndex(id, before.row);
-    if (row === null) return void this.#rows.delete(id);
-    this.#rows.set(id, { row, versionstamp });
-    for (const key of this.#options.index(row)) this.#ids.set(key, (this.#ids.get(key) ?? new Set()).add(id));
+    if (before !== undefined && before.version > version) return;
+    if (before !== undefined) this.#removeFromIndex(before);
+    if (value === null) return void this.#rows.delete(id);
+    this.#rows.set(id, { id, value, version });
+    for (const key of this.#options.index(value)) {
+      this.#ids.set(key, (this.#ids.get(key) ?? new Set()).add(id));
+    }
   }
 
-  #removeFromIndex(id: string, row: Row): void {
-    for (const key of this.#options.index(row)) {
+  #removeFromIndex({ id, value }: MirroredRow<Row>): void {
+    for (const key of this.#options.index(value)) {
       const ids = this.#ids.get(key);
       ids?.delete(id);
       if (ids?.size === 0) this.#ids.delete(key);

@@ -30,8 +30,8 @@ export function planPush(news: PhoneNews, deps: PlanDeps): PlannedPush | null {
 function subscriptionFor(news: PhoneNews, { tables }: PlanDeps): PushSubscriptionRecord | undefined {
   // With the last pairing, the subscription ended in the same commit.
   if (news.kind === "ended" && news.subscription !== undefined) return news.subscription;
-  const pairing = news.kind === "pairing" ? news.pairing : tables.pairings.get(news.request.pairingId);
-  return pairing === undefined ? undefined : tables.subscriptions.get(pairing.phone);
+  const pairing = news.kind === "pairing" ? news.pairing : tables.pairings.get(news.request.pairingId)?.value;
+  return pairing === undefined ? undefined : tables.subscriptions.get(pairing.phone)?.value;
 }
 
 function messageOf(news: PhoneNews, { clock, settings: { requesterName } }: PlanDeps): OutgoingPush {
@@ -46,6 +46,6 @@ function messageOf(news: PhoneNews, { clock, settings: { requesterName } }: Plan
 /** Whether what the news asks is still open. The end of a request stays true. */
 function isOpen(news: PhoneNews, { tables }: PlanDeps): boolean {
   if (news.kind === "ended") return true;
-  if (news.kind === "pairing") return tables.pairings.get(news.pairing.id)?.state === "asks_approval";
-  return tables.requests.get(news.request.id)?.decision === null;
+  if (news.kind === "pairing") return tables.pairings.get(news.pairing.id)?.value.state === "asks_approval";
+  return tables.requests.get(news.request.id)?.value.decision === null;
 }

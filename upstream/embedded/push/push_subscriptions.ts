@@ -41,7 +41,7 @@ export class PushSubscriptions {
   }
 
   find(phone: string): PushSubscriptionRecord | undefined {
-    return this.#table.get(phone);
+    return this.#table.get(phone)?.value;
   }
 
   /** Whether messages for the phone have an address. */
@@ -74,8 +74,8 @@ export class PushSubscriptions {
 
   async remove(phone: string): Promise<void> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      if (this.find(phone) === undefined) return;
-      if (await this.#context.tables.commit([this.#table.change(phone, null)])) return;
+      const row = this.#table.get(phone);
+      if (row === undefined || await this.#context.tables.commit([this.#table.remove(row)])) return;
     }
     throw new Error("Cannot remove a push subscription: it changed repeatedly");
   }
@@ -114,10 +114,13 @@ export class PushSubscriptions {
     const { tables, phoneEvents } = this.#context;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const owner = tables.phones.get(phone);
-      const record = next(this.find(phone));
-      if (owner === undefined || owner.deadlineMs !== null || record === null) return false;
-      const changes = [this.#table.change(phone, record), tables.phones.change(phone, owner)];
-      if (!await tables.commit(changes)) continue;
+      const row = this.#table.get(phone);
+      const record = next(row?.value);
+      if (owner === undefined || owner.value.deadlineMs !== null || record === null) return false;
+      const change = row === undefined
+        ? this.#table.addIfAbsent(phone, record)
+        : this.#table.replace(row, record);
+      if (!await tables.commit([change], { checks: [tables.phones.unchanged(owner)] })) continue;
       phoneEvents.emit(phone);
       return true;
     }

@@ -58,7 +58,7 @@ export class EmbeddedCallerVerifications implements CallerVerifications {
 
   #waitingOf(canonical: string): ApprovalRecord[] {
     const { tables, clock } = this.#context;
-    return tables.requests.list(VERIFYING).filter(({ userName, deadlineMs }) =>
+    return tables.requests.list(VERIFYING).map(({ value }) => value).filter(({ userName, deadlineMs }) =>
       deadlineMs > clock.nowMs() && canonicalName(userName) === canonical
     );
   }

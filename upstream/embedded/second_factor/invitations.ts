@@ -4,7 +4,7 @@
 import { toBase64Url } from "../../../platform/runtime.ts";
 import { sourceKey } from "../../../platform/addresses.ts";
 import { isUsableFor } from "../../../platform/user_record.ts";
-import type { TableChange } from "../table.ts";
+import type { MirroredRow, TableChange } from "../table.ts";
 import { OPEN, type SecondFactorContext } from "./context.ts";
 import type {
   InvitationOptions,
@@ -83,9 +83,9 @@ export class PairingInvitations {
     const replaced = replaces === null ? undefined : tables.invitations.get(replaces);
     const changes = [
       tables.invitations.add(id, { userName, recordId, deadlineMs, usedMs: null }),
-      ...(replaces === null || replaced === undefined || replaced.usedMs !== null
+      ...(replaced === undefined || replaced.value.usedMs !== null
         ? []
-        : [tables.invitations.change(replaces, null)]),
+        : [tables.invitations.remove(replaced)]),
     ];
     return { invitation, id, deadlineMs, ...preparedChange(changes) };
   }
@@ -93,17 +93,17 @@ export class PairingInvitations {
   /** See {@link SecondFactorAdmin.isInvitationOpen}. */
   isOpen(id: string): boolean {
     const { tables, clock } = this.#context;
-    const record = tables.invitations.get(id);
+    const record = tables.invitations.get(id)?.value;
     return record !== undefined && record.usedMs === null && record.deadlineMs > clock.nowMs();
   }
 
   /** See {@link SecondFactorAdmin.prepareInvitationEnd}. */
   prepareEnd(id: string): PreparedServiceChange | null {
     const { tables, clock } = this.#context;
-    const record = tables.invitations.get(id);
-    return record === undefined || !this.isOpen(id)
+    const read = tables.invitations.get(id);
+    return read === undefined || !this.isOpen(id)
       ? null
-      : preparedChange([tables.invitations.change(id, { ...record, usedMs: clock.nowMs() })]);
+      : preparedChange([tables.invitations.replace(read, { ...read.value, usedMs: clock.nowMs() })]);
   }
 
   /** See {@link SecondFactorAdmin.prepareInvitationUse}. */
@@ -111,10 +111,11 @@ export class PairingInvitations {
     const { tables, clock, findUserRecord } = this.#context;
     const found = await this.#find(invitation, source);
     if (!found.ok) return found;
-    const { digest, record } = found.value;
+    const { value: read } = found;
+    const record = read.value;
     const user = await findUserRecord(record.userName);
     if (!isUsableFor(record.recordId, user)) return refusePhone("account_changed");
-    const used = preparedChange([tables.invitations.change(digest, { ...record, usedMs: clock.nowMs() })]);
+    const used = preparedChange([tables.invitations.replace(read, { ...record, usedMs: clock.nowMs() })]);
     return {
       ok: true,
       value: {
@@ -130,7 +131,7 @@ export class PairingInvitations {
   async view(invitation: string, source: string): Promise<InviteView> {
     const found = await this.#find(invitation, source);
     if (!found.ok) return found;
-    const { userName, recordId, deadlineMs } = found.value.record;
+    const { userName, recordId, deadlineMs } = found.value.value;
     if (!isUsableFor(recordId, await this.#context.findUserRecord(userName))) {
       return { ok: false, reason: "account_changed" };
     }
@@ -146,7 +147,8 @@ export class PairingInvitations {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const found = await this.#find(invitation, source);
       if (!found.ok) return found;
-      const { digest, record: { userName, recordId, addedBy } } = found.value;
+      const { value: read } = found;
+      const { userName, recordId, addedBy } = read.value;
       const user = await findUserRecord(userName);
       if (!isUsableFor(recordId, user)) return refusePhone("account_changed");
       const taken = this.#takePhone(token);
@@ -162,9 +164,8 @@ export class PairingInvitations {
         name,
         addedBy,
       });
-      const used = { ...found.value.record, usedMs: clock.nowMs() };
       const committed = await tables.commit([
-        tables.invitations.change(digest, used),
+        tables.invitations.replace(read, { ...read.value, usedMs: clock.nowMs() }),
         taken.change,
         tables.pairings.add(pairing.id, pairing),
       ], { checks: [user.check] });
@@ -179,19 +180,15 @@ export class PairingInvitations {
     return this.#context.vault.digest("embedded invitation", text.slice(0, MAX_CHARACTERS));
   }
 
-  async #find(
-    text: string,
-    source: string,
-  ): Promise<PhoneResult<{ digest: string; record: PairingInvitation }>> {
-    const digest = this.#digestOf(text);
-    const record = this.#context.tables.invitations.get(digest);
-    if (record === undefined) {
+  async #find(text: string, source: string): Promise<PhoneResult<MirroredRow<PairingInvitation>>> {
+    const read = this.#context.tables.invitations.get(this.#digestOf(text));
+    if (read === undefined) {
       // A correct link (128 bits) is never limited, whatever other clients behind the same address did.
       return refusePhone(await this.#wrong.take(sourceKey(source)) ? "unknown_invitation" : "too_many_tries");
     }
-    if (record.usedMs !== null) return refusePhone("already_used");
-    return record.deadlineMs > this.#context.clock.nowMs()
-      ? { ok: true, value: { digest, record } }
+    if (read.value.usedMs !== null) return refusePhone("already_used");
+    return read.value.deadlineMs > this.#context.clock.nowMs()
+      ? { ok: true, value: read }
       : refusePhone("expired");
   }
 
@@ -201,8 +198,8 @@ export class PairingInvitations {
     const nowMs = clock.nowMs();
     const phone = token === null ? "" : phoneOfToken(this.#context, token);
     const known = phones.get(phone);
-    if (token !== null && known !== undefined && (known.deadlineMs ?? Infinity) > nowMs) {
-      return { token, phone, change: phones.change(phone, { ...known, deadlineMs: null }) };
+    if (token !== null && known !== undefined && (known.value.deadlineMs ?? Infinity) > nowMs) {
+      return { token, phone, change: phones.replace(known, { ...known.value, deadlineMs: null }) };
     }
     const fresh = createToken(this.#context);
     return { ...fresh, change: phones.add(fresh.phone, { createdMs: nowMs, deadlineMs: null }) };

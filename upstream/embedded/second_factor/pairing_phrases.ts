@@ -53,7 +53,7 @@ const MAX_TOKEN_CHARACTERS = 128;
 export function findPhone(context: SecondFactorContext, token: string): string | null {
   if (token.length > MAX_TOKEN_CHARACTERS) return null;
   const phone = phoneOfToken(context, token);
-  const record = context.tables.phones.get(phone);
+  const record = context.tables.phones.get(phone)?.value;
   const isValid = record !== undefined && (record.deadlineMs ?? Infinity) > context.clock.nowMs();
   return isValid ? phone : null;
 }
@@ -100,18 +100,17 @@ export class PairingPhrases {
   /** Replaces the phrase of a known phone; `null` if the phone exceeds its limit. */
   async renew(phone: string): Promise<ShownPhrase | null> {
     const { tables, phoneEvents } = this.#context;
-    const record = tables.phones.get(phone);
-    if (record === undefined || !await this.#perPhone.take(phone) || this.#pairings.isFull(phone)) {
+    const read = tables.phones.get(phone);
+    if (read === undefined || !await this.#perPhone.take(phone) || this.#pairings.isFull(phone)) {
       return null;
     }
     const { shown, change } = this.#create(phone);
-    const removed = tables.phrases.list(byPhone(phone)).map(({ digest }) =>
-      tables.phrases.change(digest, null)
-    );
-    const extended = record.deadlineMs === null
+    const removed = tables.phrases.list(byPhone(phone)).map((row) => tables.phrases.remove(row));
+    const extended = read.value.deadlineMs === null
       ? []
-      : [tables.phones.change(phone, { ...record, deadlineMs: this.#unpairedDeadlineMs() })];
-    if (!await tables.commit([change, ...removed, ...extended])) return null;
+      : [tables.phones.replace(read, { ...read.value, deadlineMs: this.#unpairedDeadlineMs() })];
+    const checks = [tables.phones.unchanged(read)];
+    if (!await tables.commit([change, ...removed, ...extended], { checks })) return null;
     phoneEvents.emit(phone);
     return shown;
   }
@@ -119,7 +118,7 @@ export class PairingPhrases {
   /** The phrase that a phone shows now. */
   shown(phone: string): ShownPhrase | null {
     const { tables, vault } = this.#context;
-    const record = tables.phrases.list(byPhone(phone)).at(-1);
+    const record = tables.phrases.list(byPhone(phone)).at(-1)?.value;
     if (record === undefined || record.deadlineMs <= this.#nowMs()) return null;
     const text = vault.open(phraseKey(record.digest), record.sealedText);
     return text && { text: new TextDecoder().decode(text), deadlineMs: record.deadlineMs };
@@ -140,13 +139,14 @@ export class PairingPhrases {
   async #pair(typed: string, userName: string): Promise<PairingRecord | null> {
     const { tables, findUserRecord, phoneEvents } = this.#context;
     const phrase = tables.phrases.get(this.#digestOf(typed));
-    if (phrase === undefined || phrase.deadlineMs <= this.#nowMs()) return null;
-    const { digest, phone } = phrase;
-    if (tables.phones.get(phone) === undefined || this.#pairings.isFull(phone)) return null;
+    if (phrase === undefined || phrase.value.deadlineMs <= this.#nowMs()) return null;
+    const { phone } = phrase.value;
+    const owner = tables.phones.get(phone);
+    if (owner === undefined || this.#pairings.isFull(phone)) return null;
     const user = await findUserRecord(userName);
     const pairing = this.#pairings.draft({ phone, userName, recordId: user.id, enabled: false });
-    const changes = [tables.pairings.add(pairing.id, pairing), tables.phrases.change(digest, null)];
-    if (!await tables.commit(changes, { checks: [user.check] })) return null;
+    const changes = [tables.pairings.add(pairing.id, pairing), tables.phrases.remove(phrase)];
+    if (!await tables.commit(changes, { checks: [user.check, tables.phones.unchanged(owner)] })) return null;
     phoneEvents.emit(phone);
     for (const notify of this.#context.phoneNews) notify({ kind: "pairing", pairing });
     return pairing;

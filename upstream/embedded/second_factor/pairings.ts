@@ -5,7 +5,7 @@ import { auditEntry } from "../../../platform/audit.ts";
 import { timeOrderedUuid } from "../../../platform/runtime.ts";
 import type { Mutation } from "../../../platform/store.ts";
 import { isUsableFor } from "../../../platform/user_record.ts";
-import type { TableChange } from "../table.ts";
+import type { MirroredRow, MirroredTable, TableChange } from "../table.ts";
 import { byPhone, type SecondFactorContext } from "./context.ts";
 import {
   createSealedSeed,
@@ -60,14 +60,19 @@ export class DevicePairings {
 
   /** The pairing in its current state. */
   find(id: string): PairingRecord | undefined {
-    const pairing = this.#table.get(id);
-    return pairing && pairingAt(pairing, this.#context.clock.nowMs());
+    return this.#read(id)?.value;
+  }
+
+  /** The same, with its version. */
+  #read(id: string): MirroredRow<PairingRecord> | undefined {
+    const row = this.#table.get(id);
+    return row && { ...row, value: pairingAt(row.value, this.#context.clock.nowMs()) };
   }
 
   /** The pairings of a phone that are enabled or wait for its approval, oldest first. */
   ofPhone(phone: string): PairingRecord[] {
     const nowMs = this.#context.clock.nowMs();
-    return this.#table.list(byPhone(phone)).map((pairing) => pairingAt(pairing, nowMs)).filter(isLive);
+    return this.#table.list(byPhone(phone)).map(({ value }) => pairingAt(value, nowMs)).filter(isLive);
   }
 
   isFull(phone: string): boolean {
@@ -98,8 +103,9 @@ export class DevicePairings {
   async decide(phone: string, pairingId: string, decision: PairingDecision): Promise<PhoneResult<null>> {
     const { tables, phoneEvents, findUserRecord, clock } = this.#context;
     const { approve, name } = decision;
-    const pairing = this.find(pairingId);
-    if (pairing === undefined || pairing.phone !== phone) return refusePhone("unknown_request");
+    const read = this.#read(pairingId);
+    if (read === undefined || read.value.phone !== phone) return refusePhone("unknown_request");
+    const pairing = read.value;
     if (pairing.state !== "asks_approval") return refusePhone("already_decided");
     const record = await findUserRecord(pairing.userName);
     if (approve && !isUsableFor(pairing.recordId, record)) return refusePhone("account_changed");
@@ -111,7 +117,7 @@ export class DevicePairings {
       modifiedMs: clock.nowMs(),
     };
     const committed = await tables.commit(
-      [this.#table.change(pairing.id, decided), ...approve ? this.#keepPhone(phone) : []],
+      [this.#table.replace(read, decided), ...approve ? this.#keepPhone(phone) : []],
       { checks: approve ? [record.check] : [], also: [auditDecision(decided, decision)] },
     );
     if (!committed) return refusePhone("already_decided");
@@ -135,13 +141,13 @@ export class DevicePairings {
     origin: PhoneOrigin,
   ): Promise<PhoneResult<PasscodeSeed>> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const pairing = this.find(pairingId);
-      if (pairing?.phone !== phone || pairing.state !== "enabled") return refusePhone("unknown_request");
+      const read = this.#read(pairingId);
+      if (read?.value.phone !== phone || read.value.state !== "enabled") return refusePhone("unknown_request");
       if (attempt === 0 && !await this.#seedLimit.take(pairingId)) return refusePhone("too_many_tries");
       const { seed, sealed } = createSeed(this.#context, pairingId);
       const seedMs = this.#context.clock.nowMs();
-      const change = this.#table.change(pairingId, { ...pairing, sealedSeed: sealed, seedMs });
-      if (await this.#context.tables.commit([change], { also: [auditSeed(pairing, origin)] })) {
+      const change = this.#table.replace(read, { ...read.value, sealedSeed: sealed, seedMs });
+      if (await this.#context.tables.commit([change], { also: [auditSeed(read.value, origin)] })) {
         this.#context.phoneEvents.emit(phone);
         return { ok: true, value: { seed, seedMs, ...PASSCODE_PARAMETERS } };
       }
@@ -152,10 +158,10 @@ export class DevicePairings {
   /** Uses the passcode that the phone shows; `false` for a wrong or used one. */
   async usePasscode(pairingId: string, code: string): Promise<boolean> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const pairing = this.find(pairingId);
-      const step = pairing === undefined ? null : matchPasscode(this.#context, pairing, code);
-      if (pairing === undefined || step === null) return false;
-      const used = this.#table.change(pairing.id, { ...pairing, lastStep: step });
+      const read = this.#read(pairingId);
+      const step = read === undefined ? null : matchPasscode(this.#context, read.value, code);
+      if (read === undefined || step === null) return false;
+      const used = this.#table.replace(read, { ...read.value, lastStep: step });
       if (await this.#context.tables.commit([used])) return true;
     }
     return false;
@@ -186,14 +192,15 @@ export class DevicePairings {
   } {
     const { phoneEvents, clock, tables: { subscriptions } } = this.#context;
     const modifiedMs = clock.nowMs();
-    const live = ids.flatMap((id) => this.find(id) ?? []).filter(isLive);
-    const ended = live.map((pairing) =>
-      this.#table.change(pairing.id, { ...pairing, state: "ended", sealedSeed: null, modifiedMs })
+    const rows = ids.flatMap((id) => this.#read(id) ?? []).filter(({ value }) => isLive(value));
+    const live = rows.map(({ value }) => value);
+    const ended = rows.map((row) =>
+      this.#table.replace(row, { ...row.value, state: "ended", sealedSeed: null, modifiedMs })
     );
     // Read before the commit: the subscription of a phone can end in it, and its last message follows.
     const pending = live.map(({ id, phone }) => ({
       ...this.#requests.endingChanges(id),
-      subscription: subscriptions.get(phone),
+      subscription: subscriptions.get(phone)?.value,
     }));
     const lastOf = [...new Set(live.map(({ phone }) => phone))].filter((phone) =>
       this.ofPhone(phone).every((one) => live.some(({ id }) => id === one.id))
@@ -215,17 +222,20 @@ export class DevicePairings {
   /** The token, the last use and the push subscription of a phone end together. */
   #phoneRemoval(phone: string): TableChange[] {
     const { phones, devices, subscriptions } = this.#context.tables;
-    return [phones, devices, subscriptions]
-      .flatMap((table) => table.get(phone) === undefined ? [] : [table.change(phone, null)]);
+    const removalOf = <Row>(table: MirroredTable<Row>): TableChange[] => {
+      const row = table.get(phone);
+      return row === undefined ? [] : [table.remove(row)];
+    };
+    return [...removalOf(phones), ...removalOf(devices), ...removalOf(subscriptions)];
   }
 
   /** With an enabled pairing, the phone's token no longer has a deadline. */
   #keepPhone(phone: string): TableChange[] {
     const { phones } = this.#context.tables;
-    const record = phones.get(phone);
-    return record === undefined || record.deadlineMs === null
+    const row = phones.get(phone);
+    return row === undefined || row.value.deadlineMs === null
       ? []
-      : [phones.change(phone, { ...record, deadlineMs: null })];
+      : [phones.replace(row, { ...row.value, deadlineMs: null })];
   }
 }
 

@@ -42,21 +42,25 @@ export class PhoneDevices {
   async seen(phone: string, kind: DeviceKind | null): Promise<void> {
     const { tables, clock } = this.#context;
     const nowMs = clock.nowMs();
-    const owner = tables.phones.get(phone);
-    const before = tables.devices.get(phone);
+    const owner = tables.phones.get(phone)?.value;
+    const read = tables.devices.get(phone);
+    const before = read?.value;
     if (owner === undefined || owner.deadlineMs !== null) return;
     const known = before?.kind ?? null;
     const next = kind === null || (kind === "computer" && known !== null) ? known : kind;
     const isLearnt = known !== next && (known === null || known === "computer");
     if (before !== undefined && nowMs - before.seenMs < HOUR_MS && !isLearnt) return;
     const record: PhoneDeviceRecord = { phone, kind: next, seenMs: nowMs };
-    await tables.commit([tables.devices.change(phone, record)]).catch(() => undefined);
+    const change = read === undefined
+      ? tables.devices.addIfAbsent(phone, record)
+      : tables.devices.replace(read, record);
+    await tables.commit([change]).catch(() => undefined);
   }
 
   /** @param options.sinceMs the later one of the pairing and of the time since uses are recorded. */
   use(phone: string, { sinceMs }: { sinceMs: number }): PhoneUse {
     const { tables, clock } = this.#context;
-    const record = tables.devices.get(phone);
+    const record = tables.devices.get(phone)?.value;
     const lastMs = record?.seenMs ?? sinceMs;
     return {
       kind: record?.kind ?? null,

@@ -10,17 +10,17 @@ export function prepareServiceRename(
 ): PreparedRename {
   if (kind === "group") return NO_CHANGE;
   const paired = pairings.list(byUser(from));
-  const invited = invitations.entries(byUser(from));
+  const invited = invitations.list(byUser(from));
   const changes: TableChange[] = [
-    ...paired.map((record) => pairings.change(record.id, { ...record, userName: name })),
-    ...invited.map(([id, record]) => invitations.change(id, { ...record, userName: name })),
+    ...paired.map((row) => pairings.replace(row, { ...row.value, userName: name })),
+    ...invited.map((row) => invitations.replace(row, { ...row.value, userName: name })),
   ];
   return {
     checks: changes.flatMap(({ check }) => check ?? []),
     mutations: changes.map(({ mutation }) => mutation),
     done(versionstamp) {
       for (const change of changes) change.applied(versionstamp);
-      for (const { phone } of paired) phoneEvents.emit(phone);
+      for (const { value } of paired) phoneEvents.emit(value.phone);
     },
     undo: () => undefined,
   };

@@ -7,7 +7,7 @@ import { type Random, timeOrderedUuid } from "../../../platform/runtime.ts";
 import type { ApprovalContext } from "../../../radius/ports.ts";
 import type { Mutation } from "../../../platform/store.ts";
 import { EventEmitter } from "../table.ts";
-import type { TableChange } from "../table.ts";
+import type { MirroredRow, TableChange } from "../table.ts";
 import { byPairing, type PhoneNews, type SecondFactorContext, VERIFYING, WAITING } from "./context.ts";
 import { matchPasscode } from "./device_passcode.ts";
 import { RequestExpiry } from "./request_expiry.ts";
@@ -60,7 +60,7 @@ export class ApprovalRequests {
   constructor(context: SecondFactorContext) {
     this.#context = context;
     this.#expiry = new RequestExpiry(context.clock, {
-      nextMs: () => this.#table.list(WAITING, 1)[0]?.deadlineMs ?? null,
+      nextMs: () => this.#table.list(WAITING, 1)[0]?.value.deadlineMs ?? null,
       expire: () => this.#expire(),
     });
     context.foreignRequests.add(({ before, after }) => {
@@ -74,7 +74,7 @@ export class ApprovalRequests {
     return this.#context.tables.requests;
   }
 
-  /** Sends a request to the phone of a pairing; `null` if there are too many requests in total. */
+  /** Sends a request to the phone of a pairing; `null` if there are too many requests in total, or if the pairing has ended. */
   async open(
     pairing: PairingRecord,
     { terminalName, login }: { terminalName: string; login: ApprovalContext },
@@ -85,7 +85,7 @@ export class ApprovalRequests {
     return await this.#open({ ...this.#draft(pairing), terminalName, client, place, number });
   }
 
-  /** Asks the phone of a pairing whether its user is on the telephone; `null` if there are too many requests in total. */
+  /** Asks the phone of a pairing whether its user is on the telephone; `null` as for {@link open}. */
   async openVerification(
     pairing: PairingRecord,
     { by, also }: { by: string; also?: readonly Mutation[] | undefined },
@@ -97,7 +97,7 @@ export class ApprovalRequests {
 
   /** The request in its current state. */
   find(id: string): ApprovalRecord | undefined {
-    const request = this.#table.get(id);
+    const request = this.#table.get(id)?.value;
     return request && requestAt(request, this.#context.clock.nowMs());
   }
 
@@ -121,11 +121,11 @@ export class ApprovalRequests {
     return this.#settle(id, ({ pairingId, userName }) => {
       const user = canonicalName(userName);
       for (const candidate of new Set([pairingId, ...also.slice(0, MAX_PASSCODE_PAIRINGS)])) {
-        const pairing = pairings.get(candidate);
-        if (pairing === undefined || canonicalName(pairing.userName) !== user) continue;
-        const lastStep = matchPasscode(this.#context, pairing, code);
+        const read = pairings.get(candidate);
+        if (read === undefined || canonicalName(read.value.userName) !== user) continue;
+        const lastStep = matchPasscode(this.#context, read.value, code);
         if (lastStep === null) continue;
-        const changes = [pairings.change(candidate, { ...pairing, lastStep })];
+        const changes = [pairings.replace(read, { ...read.value, lastStep })];
         return {
           decision: "passcode",
           changes,
@@ -138,7 +138,7 @@ export class ApprovalRequests {
 
   /** Pending requests of logins, oldest first; with `newest`, only the newest ones. */
   waiting(newest = Infinity): ApprovalRecord[] {
-    return this.#table.listNewest(WAITING, newest)
+    return this.#table.listNewest(WAITING, newest).map(({ value }) => value)
       .filter((request) => this.#isInTime(request) && !isVerification(request));
   }
 
@@ -149,7 +149,8 @@ export class ApprovalRequests {
 
   /** The pending requests of one pairing, of logins and of the help desk. */
   waitingFor(pairingId: string): ApprovalRecord[] {
-    return this.#table.list(byPairing(pairingId)).filter((request) => this.#isInTime(request));
+    return this.#table.list(byPairing(pairingId)).map(({ value }) => value)
+      .filter((request) => this.#isInTime(request));
   }
 
   /** Changes that end the pending requests of a pairing, and their audit records. Call `announce` after their commit. */
@@ -157,7 +158,7 @@ export class ApprovalRequests {
     pairingId: string,
   ): { changes: TableChange[]; also: Mutation[]; announce: (news: EndingNews) => void } {
     const ends = this.#table.list(byPairing(pairingId), MAX_ENDED_AT_ONCE)
-      .map((request) => this.#end(request, { decision: "pairing_ended" }));
+      .map((row) => this.#end(row, { decision: "pairing_ended" }));
     return {
       changes: ends.map(({ change }) => change),
       also: ends.flatMap(({ ended }) => verificationAudit(ended)),
@@ -209,17 +210,21 @@ export class ApprovalRequests {
 
   #announce(request: ApprovalRecord): void {
     const { tables, phoneEvents } = this.#context;
-    const phone = tables.pairings.get(request.pairingId)?.phone;
+    const phone = tables.pairings.get(request.pairingId)?.value.phone;
     if (phone !== undefined) phoneEvents.emit(phone);
     if (request.decision !== null) this.#decided.emitLast(request.id);
     this.#list.emit(LIST);
   }
 
-  #end(request: ApprovalRecord, decided: Pick<RequestDecision, "decision" | "passcodeOf">, by?: string) {
+  #end(
+    row: MirroredRow<ApprovalRecord>,
+    decided: Pick<RequestDecision, "decision" | "passcodeOf">,
+    by?: string,
+  ) {
     const modifiedMs = this.#context.clock.nowMs();
     const decidedBy = by === undefined ? {} : { decidedBy: by };
-    const ended: ApprovalRecord = { ...request, ...decided, modifiedMs, ...decidedBy };
-    return { ended, change: this.#table.change(request.id, ended) };
+    const ended: ApprovalRecord = { ...row.value, ...decided, modifiedMs, ...decidedBy };
+    return { ended, change: this.#table.replace(row, ended) };
   }
 
   /** Commits the result of `decide`, unless another decision was committed first. */
@@ -231,8 +236,8 @@ export class ApprovalRequests {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const stored = this.#table.get(id);
       if (stored === undefined) return "unknown";
-      if (requestAt(stored, this.#context.clock.nowMs()).decision !== null) return "late";
-      const { changes, ...decided } = decide(stored);
+      if (requestAt(stored.value, this.#context.clock.nowMs()).decision !== null) return "late";
+      const { changes, ...decided } = decide(stored.value);
       const { ended, change } = this.#end(stored, decided, by);
       const records = [...also, ...verificationAudit(ended)];
       if (!await this.#context.tables.commit([change, ...changes], { also: records })) continue;
@@ -243,11 +248,15 @@ export class ApprovalRequests {
   }
 
   async #add(request: ApprovalRecord, also: readonly Mutation[]): Promise<ApprovalRecord | null> {
+    const { pairings, commit } = this.#context.tables;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const pairing = pairings.get(request.pairingId);
+      if (pairing?.value.state !== "enabled") return null;
       const superseded = this.#makeRoom(request.pairingId);
       const changes = [this.#table.add(request.id, request), ...superseded.map(({ change }) => change)];
       const records = [...also, ...superseded.flatMap(({ ended }) => verificationAudit(ended))];
-      if (!await this.#context.tables.commit(changes, { also: records })) continue;
+      // A pairing that ends meanwhile ends the requests that it knows.
+      if (!await commit(changes, { also: records, checks: [pairings.unchanged(pairing)] })) continue;
       this.#announceEnded(superseded);
       this.#announce(request);
       this.#tellPhone({ kind: "request", request });
@@ -261,13 +270,13 @@ export class ApprovalRequests {
   #makeRoom(pairingId: string) {
     const excess = this.#table.count(byPairing(pairingId)) - CAPS.waitingPerPairing + 1;
     const oldest = this.#table.list(byPairing(pairingId), Math.min(Math.max(0, excess), MAX_ENDED_AT_ONCE));
-    return oldest.map((request) => this.#end(request, { decision: "superseded" }));
+    return oldest.map((row) => this.#end(row, { decision: "superseded" }));
   }
 
   async #expire(): Promise<void> {
     const ends = this.#table.list(WAITING, MAX_ENDED_AT_ONCE)
-      .filter((request) => !this.#isInTime(request))
-      .map((request) => this.#end(request, { decision: "out_of_time" }));
+      .filter(({ value }) => !this.#isInTime(value))
+      .map((row) => this.#end(row, { decision: "out_of_time" }));
     if (ends.length === 0) return;
     const also = ends.flatMap(({ ended }) => verificationAudit(ended));
     if (!await this.#context.tables.commit(ends.map(({ change }) => change), { also })) return;

@@ -208,7 +208,8 @@ export function createEmbeddedService(
         if (pairing.state === "asks_approval") return failed(FAULTS.not_authorized);
         if (pairing.state !== "enabled") return failed(FAULTS.deactivated);
         const record = await requests.open(pairing, { terminalName, login: shorten(context) });
-        return record === null ? failed(FAULTS.too_many) : answerOf(record);
+        if (record !== null) return answerOf(record);
+        return failed(pairings.find(pairingId)?.state === "enabled" ? FAULTS.too_many : FAULTS.deactivated);
       }),
 
     status: (requestId) => guarded(() => answerOf(requests.findLogin(requestId))),

@@ -157,18 +157,19 @@ export class TelephonyOutbox {
   /** Removes the oldest messages if the outbox is full. */
   #makeRoom(): TableChange[] {
     const excess = Math.min(Math.max(0, this.#table.size() - MAX_ITEMS + 1), MAX_REMOVED_AT_ONCE);
-    return this.#table.list(ALL, excess).map(({ id }) => this.#table.change(id, null));
+    return this.#table.list(ALL, excess).map((row) => this.#table.remove(row));
   }
 
   #items(): OutboxItem[] {
-    return this.#table.list(ALL).filter((record) => this.#isLive(record)).reverse().map((record) => {
+    const live = this.#table.list(ALL).map(({ value }) => value).filter((record) => this.#isLive(record));
+    return live.reverse().map((record) => {
       const { kind, to, createdMs, deadlineMs } = record;
       return { id: sidOf(record), kind, to, createdMs, deadlineMs };
     });
   }
 
   #reveal(sid: string): string | null {
-    const record = this.#table.get(sid.slice(2));
+    const record = this.#table.get(sid.slice(2))?.value;
     if (record === undefined || sidOf(record) !== sid || !this.#isLive(record)) return null;
     const text = this.#deps.vault.open(keyOf(record.id), record.sealedText);
     return text && new TextDecoder().decode(text);
