@@ -142,7 +142,9 @@ export class DevicePairings {
   ): Promise<PhoneResult<PasscodeSeed>> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const read = this.#read(pairingId);
-      if (read?.value.phone !== phone || read.value.state !== "enabled") return refusePhone("unknown_request");
+      if (read?.value.phone !== phone || read.value.state !== "enabled") {
+        return refusePhone("unknown_request");
+      }
       if (attempt === 0 && !await this.#seedLimit.take(pairingId)) return refusePhone("too_many_tries");
       const { seed, sealed } = createSeed(this.#context, pairingId);
       const seedMs = this.#context.clock.nowMs();
