@@ -60,6 +60,8 @@ export interface Backend {
   readonly covers: ReadonlySet<string> | null;
   /** The attributes of a user that only the backend writes (scim/schema/read_only_attributes.ts). Absent: none. */
   readonly readOnly?: ReadonlySet<string>;
+  /** The gateway must not write there (`access = "read"`). Absent: it may. */
+  readonly isReadOnly?: true;
   /** Whether it stores groups, and whether it stores `active`. */
   readonly holds: { readonly groups: boolean; readonly active: boolean };
   read(kind: ResourceKind, name: string, hint?: RemoteHint): Promise<BackendOutcome<RemoteResource | null>>;

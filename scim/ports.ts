@@ -196,8 +196,8 @@ export interface Receipt {
 
 export interface ReceiptEntry {
   readonly backend: string;
-  /** `queued`: recorded, and the outbox delivers it. `undone`: done, then rolled back. `undoing`: the rollback is pending. `untried`: not called. */
-  readonly outcome: "done" | "queued" | "failed" | "undone" | "undoing" | "untried";
+  /** `queued`: recorded, and the outbox delivers it. `undone`: done, then rolled back. `undoing`: the rollback is pending. `untried`: not called. `read_only`: left as it is. */
+  readonly outcome: "done" | "queued" | "failed" | "undone" | "undoing" | "untried" | "read_only";
   readonly detail?: string;
   /** With `done`: members of the group that the backend did not store. */
   readonly notStored?: MembersNotStored;
@@ -244,6 +244,8 @@ export interface BackendInfo {
   readonly keeps?: readonly string[];
   readonly kind: "store" | "ldap" | "scim";
   readonly mode: "sync" | "async";
+  /** The gateway must not write there (`access = "read"`). Absent: it may. */
+  readonly isReadOnly?: true;
 }
 
 /** One target: its directory, and its operations. An operation throws a {@link ScimRefusal} (http/refusals.ts) if it refuses a request. */

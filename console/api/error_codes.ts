@@ -225,6 +225,11 @@ export const ERROR_CODES = {
     status: 400,
     message: "The code does not match this secret. Check the phone's clock and try the next code.",
   },
+  read_only_connector: {
+    status: 403,
+    message: "The connector that has this object is read-only. Nothing was changed.",
+    isDetailed: true,
+  },
   backend_failed: {
     status: 502,
     message: "A connector rejected the change. Nothing was changed.",

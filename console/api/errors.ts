@@ -95,6 +95,7 @@ const CODES: Partial<Record<ScimRefusalCode, ErrorCode>> = {
   changed: "changed_meanwhile",
   precondition: "changed_meanwhile",
   too_large: "bad_value",
+  read_only: "read_only_connector",
   backend_failed: "backend_failed",
   backend_unreachable: "backend_unreachable",
   busy: "busy_target",

@@ -133,6 +133,8 @@ export interface LdapBackendSettings extends BackendHead {
   readonly groupsDn: string;
   /** SCIM attributes of users that only this backend writes; absent: none. */
   readonly readOnly?: readonly string[];
+  /** Absent: `write`. */
+  readonly access?: "read";
   readonly schema: "openldap" | "active_directory";
   /** Front-end attribute → LDAP attribute, if it differs from the schema's table. */
   readonly attributes: Readonly<Record<string, string>>;
@@ -150,6 +152,8 @@ export interface ScimBackendSettings extends BackendHead {
   readonly password: string;
   /** SCIM attributes of users that only this backend writes; absent: none. */
   readonly readOnly?: readonly string[];
+  /** Absent: `write`. */
+  readonly access?: "read";
   readonly connections: number;
   readonly timeoutMs: number;
 }

@@ -22,6 +22,10 @@ export const TARGET_ROWS = {
 const MODE = settingRow(value.choice(["sync", "async"]), "sync", {
   doc: "sync | async: whether a write waits for the backend, or is delivered as soon as that can be done",
 });
+const ACCESS = settingRow(value.choice(["read", "write"]), "write", {
+  doc:
+    "read | write: with read, users and groups come from there and nothing is ever written there; connectors that the console adds have read unless you choose write",
+});
 const CONNECTIONS = settingRow(value.integer({ min: 1, max: 50 }), 4, { doc: "at the same time" });
 const TIMEOUT = settingRow(value.milliseconds({ min: 100, max: 30_000 }), 5000, {
   doc: "deadline of one operation",
@@ -46,6 +50,7 @@ export const STORE_BACKEND_ROWS = {
 /** The same with `kind = "ldap"`. */
 export const LDAP_BACKEND_ROWS = {
   "kind": kindRow("ldap", "users and groups live in an LDAP directory as well"),
+  "access": ACCESS,
   "mode": MODE,
   "url": settingRow(directory.ldapUrl, "", {
     doc: "the server; without a port 389, for ldaps 636",
@@ -87,6 +92,7 @@ export const LDAP_BACKEND_ROWS = {
 /** The same with `kind = "scim"`. */
 export const SCIM_BACKEND_ROWS = {
   "kind": kindRow("scim", "users and groups live on another SCIM 2.0 server as well"),
+  "access": ACCESS,
   "mode": MODE,
   "url": settingRow(value.url, "", {
     doc: "the base address of that service; /Users and /Groups are below it",

@@ -162,6 +162,7 @@ function parseLdapBackend(named: NamedTable, reading: ParseContext): BackendSett
     connections: rows.connections,
     timeoutMs: rows.timeout_ms,
     ...(rows.read_only.length === 0 ? {} : { readOnly: rows.read_only }),
+    ...(rows.access === "write" ? {} : { access: rows.access }),
   };
 }
 
@@ -179,6 +180,7 @@ function parseScimBackend(named: NamedTable, reading: ParseContext): BackendSett
     connections: rows.connections,
     timeoutMs: rows.timeout_ms,
     ...(rows.read_only.length === 0 ? {} : { readOnly: rows.read_only }),
+    ...(rows.access === "write" ? {} : { access: rows.access }),
   };
 }
 

@@ -63,7 +63,7 @@ export const HANDLER_FACTS: Readonly<Record<RouteHandler, HandlerRow>> = {
     success: 201,
     body: true,
     writes: true,
-    refusals: [...BODY_FAILS, "unknown_backend", "taken", "unsupported", ...BACKENDS_FAIL],
+    refusals: [...BODY_FAILS, "unknown_backend", "read_only", "taken", "unsupported", ...BACKENDS_FAIL],
   },
   replace: {
     success: 200,
@@ -73,6 +73,7 @@ export const HANDLER_FACTS: Readonly<Record<RouteHandler, HandlerRow>> = {
       ...BODY_FAILS,
       "renamed",
       "unknown_backend",
+      "read_only",
       "not_found",
       "changed",
       "precondition",
@@ -83,7 +84,15 @@ export const HANDLER_FACTS: Readonly<Record<RouteHandler, HandlerRow>> = {
     success: 204,
     body: false,
     writes: true,
-    refusals: ["invalid_value", "unknown_backend", "not_found", "changed", "precondition", ...BACKENDS_FAIL],
+    refusals: [
+      "invalid_value",
+      "unknown_backend",
+      "read_only",
+      "not_found",
+      "changed",
+      "precondition",
+      ...BACKENDS_FAIL,
+    ],
   },
   none: { success: null, body: false, writes: false, refusals: ["unsupported"] },
 };

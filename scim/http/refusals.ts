@@ -67,6 +67,11 @@ export const SCIM_REFUSALS = {
     ref: "RFC 7617 §2",
   },
   forbidden: { status: 403, detail: "This credential may not do that.", ref: "RFC 7644 §3.12" },
+  read_only: {
+    status: 403,
+    detail: "The connector that has this resource is read-only. Nothing was changed.",
+    ref: "RFC 7644 §3.12",
+  },
   cross_site: {
     status: 403,
     detail: "That request came from a page of another site.",

@@ -60,7 +60,7 @@ export async function queueGroupCleanup(
 }
 
 function holdersOf({ remotes }: GroupCleanupDeps): Backend[] {
-  return [...remotes.values()].filter(({ holds }) => holds.groups);
+  return [...remotes.values()].filter(({ holds, isReadOnly }) => holds.groups && isReadOnly !== true);
 }
 
 /**

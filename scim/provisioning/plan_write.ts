@@ -8,6 +8,7 @@ import {
   normalizeStatus,
   type ResourceStatus,
   withCopy,
+  withoutCopy,
   withState,
 } from "./backend_status.ts";
 import { ScimRefusal } from "../http/refusals.ts";
@@ -25,6 +26,8 @@ export interface WritePlanInput {
   readonly backends: readonly BackendInfo[];
   /** The backends of the write, in the order of the list. */
   readonly named: readonly string[];
+  /** Read-only backends that have the resource, and keep it as it is. Absent: none. */
+  readonly unchanged?: ReadonlySet<string>;
   readonly nowMs: number;
 }
 
@@ -45,9 +48,12 @@ export interface WritePlan {
 
 export type WritePlanOutcome = WritePlan | { readonly ok: false; readonly code: "taken" | "not_found" };
 
+const NONE: ReadonlySet<string> = new Set();
+
 export function planWrite(demand: WritePlanInput): WritePlanOutcome {
-  const { operation, before, named } = demand;
-  const exists = isOrphan(demand) || named.some((name) => hasResource(before.backends[name]));
+  const { operation, before, named, unchanged = NONE } = demand;
+  const exists = isOrphan(demand) || unchanged.size > 0 ||
+    named.some((name) => hasResource(before.backends[name]));
   if (operation === "create" && exists) return { ok: false, code: "taken" };
   if (operation !== "create" && !exists) return { ok: false, code: "not_found" };
   return operation === "remove" ? planRemoval(demand) : planPut(demand);
@@ -59,7 +65,7 @@ function isOrphan({ before, backends }: WritePlanInput): boolean {
 }
 
 function planPut(
-  { operation, content, before, backends, named, nowMs }: WritePlanInput,
+  { operation, content, before, backends, named, unchanged = NONE, nowMs }: WritePlanInput,
 ): WritePlanOutcome {
   if (content === null) throw new TypeError("Cannot plan a put without content");
   let after: ResourceStatus = { ...before, content };
@@ -67,6 +73,10 @@ function planPut(
   const queued: BackendCall[] = [];
   for (const backend of backends) {
     const { name } = backend;
+    if (unchanged.has(name)) {
+      after = withoutCopy(after, name);
+      continue;
+    }
     if (!named.includes(name)) {
       after = keepingOwn(after, { backend: name, before });
       continue;

@@ -19,6 +19,7 @@ import {
   type WritePlan,
 } from "./plan_write.ts";
 import type { Outbox, StoredEntry } from "./outbox.ts";
+import { selectWritable } from "./read_only_access.ts";
 import { backendRefusal, type SyncCall } from "./sync_writes.ts";
 
 export interface PrepareWriteDeps extends BackendSelection {
@@ -65,6 +66,8 @@ export interface PreparedWrite {
   readonly options: WriteOptions;
   readonly stored: Stored | null;
   readonly named: readonly string[];
+  /** Read-only backends that the write leaves as they are. */
+  readonly spared: readonly string[];
   readonly before: ResourceStatus;
   readonly plan: WritePlan;
   readonly password: PasswordHash | undefined;
@@ -86,11 +89,16 @@ export async function prepareWrite(
   const { kind, name, operation } = job;
   const stored = await deps.directory.read(kind, canonicalName(name));
   checkVersion(stored, options);
-  const named = selectBackends(deps, { kind, named: options.backends });
+  const selected = selectBackends(deps, { kind, named: options.backends });
   const before = await readStatus(deps.copies, stored);
   const wanted = stored === null && operation !== "create" ? null : job.content(stored);
   // RFC 7644 §3.3, §3.5.1: values of readOnly attributes are ignored.
   const content = wanted === null ? null : withReadOnly(wanted, stored?.content ?? null, deps.readOnly);
+  const { writable: named, unchanged } = selectWritable(deps.remotes, {
+    ...{ operation, kind, content, before, named: selected },
+    isExplicit: options.backends !== undefined,
+    setsPassword: options.password !== undefined,
+  });
   const plan = planWrite({
     operation,
     kind,
@@ -98,6 +106,7 @@ export async function prepareWrite(
     before,
     backends: deps.backends,
     named,
+    unchanged,
     nowMs: deps.clock.nowMs(),
   });
   if (!plan.ok) throw new ScimRefusal(plan.code);
@@ -109,7 +118,8 @@ export async function prepareWrite(
   if (job.to !== undefined) await checkCycle(deps, { kind, to: job.to, pending });
   const { password: known = null } = job.restores ?? {};
   const password = await passwordHash(deps, { kind, named, password: options.password, known });
-  return { job, options, stored, named, before, plan, password, pending, pendingTo };
+  const spared = selected.filter((name) => deps.remotes.get(name)?.isReadOnly === true);
+  return { job, options, stored, named, spared, before, plan, password, pending, pendingTo };
 }
 
 /** @throws ScimRefusal if a backend still has each of two resources with the new name of the other one */

@@ -83,9 +83,11 @@ async function restoreUser(
   };
 }
 
-/** The backends that had the user and are still in the settings. Empty: none of them. */
+/** The backends that had the user and are still in the settings, without read-only ones if others had it. Empty: none of them. */
 function backendsOf({ backends }: TrashOperationDeps, { entry }: TrashedUser): string[] {
-  return backends.map(({ name }) => name).filter((name) => entry.backends.includes(name));
+  const had = backends.filter(({ name }) => entry.backends.includes(name));
+  const writable = had.filter(({ isReadOnly }) => isReadOnly !== true);
+  return (writable.length > 0 ? writable : had).map(({ name }) => name);
 }
 
 /** The groups that a restored user joins after the commit that restores it. The record ends with the last of them. */

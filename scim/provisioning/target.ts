@@ -27,6 +27,7 @@ import { createKeyedLocks, type KeyedLocks } from "./keyed_locks.ts";
 import { finishInterrupted, leasedDirectory, underLease } from "./leased_writes.ts";
 import { createMemberChanges, WriteCoordinator } from "./write_coordinator.ts";
 import { Outbox, type StoredEntry } from "./outbox.ts";
+import { withoutWrites } from "./read_only_access.ts";
 import { refreshAll } from "./refresh_all.ts";
 import { type RefreshDeps, refreshOne } from "./refresh_one.ts";
 import { lockKey } from "./delivery.ts";
@@ -79,7 +80,11 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
     isLoginTarget,
     backends: settings.backends.map(({ name, kind, mode }): BackendInfo => {
       const readOnly = readOnlyNames(remotes.get(name)?.readOnly ?? NO_READ_ONLY);
-      return { name, kind, mode, ...(readOnly.length === 0 ? {} : { keeps: readOnly }) };
+      return {
+        ...{ name, kind, mode },
+        ...(readOnly.length === 0 ? {} : { keeps: readOnly }),
+        ...(remotes.get(name)?.isReadOnly === true ? { isReadOnly: true } : {}),
+      };
     }),
     readOnly: commonReadOnly([...remotes.values()]),
   };
@@ -130,7 +135,8 @@ type TargetParts = RefreshDeps & Omit<DeliveryWorkerDeps, "backend" | "lease"> &
 function openBackends({ settings, openBackend }: TargetDeps): Map<string, Backend> {
   return new Map(settings.backends.flatMap((backend) => {
     if (backend.kind === "store") return [];
-    return [[backend.name, openBackend(settings, backend)] as const];
+    const opened = openBackend(settings, backend);
+    return [[backend.name, backend.access === "read" ? withoutWrites(opened) : opened] as const];
   }));
 }
 

@@ -99,7 +99,12 @@ async function record(
   for (const change of outboxes) change.committed();
   return {
     stored: written.stored,
-    receipt: { entries: named.map((backend) => entryOf(prepared, { backend, puts: called.puts })) },
+    receipt: {
+      entries: [
+        ...named.map((backend) => entryOf(prepared, { backend, puts: called.puts })),
+        ...prepared.spared.map((backend) => ({ backend, outcome: "read_only" as const })),
+      ],
+    },
     ...(written.trashed === undefined ? {} : { trashed: written.trashed }),
   };
 }

@@ -17,7 +17,8 @@ import { mergeContent } from "../schema/mapping.ts";
 import { distinctNames, parseName } from "../schema/resource_name.ts";
 import { contentAuditEntries, writeAction } from "../provisioning/write_audit.ts";
 import { hasResource, isSameContent } from "../provisioning/backend_status.ts";
-import type { ScimRefusalCode } from "../http/refusals.ts";
+import type { ScimRefusal, ScimRefusalCode } from "../http/refusals.ts";
+import { cannotCreate, heldReadOnly } from "../provisioning/read_only_access.ts";
 import { isJsonArray, isJsonObject } from "../schema/json_limits.ts";
 
 export interface GroupJoin {
@@ -124,15 +125,55 @@ async function planResource(
   });
   const { password } = read;
   const joins = missingJoins(stored, { member: content.name, groups: row.groups });
-  if (exists && password === undefined && isHeldSo(stored, { content, named })) {
+  if (
+    exists && password === undefined &&
+    isHeldSo(stored, { content, named: concernedBackends(target, named, stored) })
+  ) {
     return settled({ did: "unchanged" }, joins);
   }
+  const refusal = readOnlyRefusal(work, { stored, content });
+  if (refusal !== null) return settled({ did: "refused", code: refusal.code, detail: refusal.message });
   const operation: RowWrite = { verb: exists ? "replace" : "create", content, password };
   const outcome: RowOutcome = { did: exists ? "updated" : "created" };
   const write = storeWrite(work, { stored, content, password });
   return write === null
     ? { step: "target", operation, outcome, joins }
     : { step: "store", write, operation, outcome, joins };
+}
+
+/** The backends that an unchanged row may concern. A read-only one takes no resource, and what it has goes to no other one. */
+function concernedBackends(
+  { backends }: Target,
+  named: readonly string[],
+  stored: Stored,
+): readonly string[] {
+  const readOnly = new Set(backends.flatMap(({ name, isReadOnly }) => isReadOnly === true ? [name] : []));
+  const isHeldThere = named.some((name) => readOnly.has(name) && hasResource(stored.backends[name]));
+  return named.filter((name) => hasResource(stored.backends[name]) || !(isHeldThere || readOnly.has(name)));
+}
+
+/** What the operation would refuse, for the dry run. */
+function readOnlyRefusal(
+  { target, request, named }: BulkWork,
+  { stored, content }: { stored: Stored | null; content: Content },
+): ScimRefusal | null {
+  if (!request.isDryRun) return null;
+  const readOnly = target.backends.filter(({ name, isReadOnly }) =>
+    isReadOnly === true && named.includes(name)
+  );
+  const holder = readOnly.find(({ name }) => hasResource(stored?.backends[name]));
+  const { kind } = content;
+  if (holder !== undefined && stored !== null) {
+    // Whether a user is active may be something that the backend does not store.
+    const before = stored.content.kind === "user" && content.kind === "user"
+      ? { ...stored.content, active: content.active }
+      : stored.content;
+    return isSameContent(before, content) ? null : heldReadOnly(holder.name, { operation: "replace", kind });
+  }
+  const [first] = readOnly;
+  const isRefused = first !== undefined &&
+    (request.backends !== undefined || readOnly.length === named.length);
+  return isRefused ? cannotCreate(first.name, kind) : null;
 }
 
 const TAKEN: RowOutcome = {

@@ -167,7 +167,9 @@ async function perform(
           backends,
           password: operation.password,
         });
-      const owes = receipt.entries.flatMap(({ backend, outcome }) => outcome === "done" ? [] : [backend]);
+      const owes = receipt.entries.flatMap(({ backend, outcome }) =>
+        outcome === "done" || outcome === "read_only" ? [] : [backend]
+      );
       return outcome.did === "refused" || owes.length === 0 ? outcome : { ...outcome, owes };
     } catch (fault) {
       if (!(fault instanceof ScimRefusal)) throw fault;

@@ -74,11 +74,30 @@ const SAVED: readonly (readonly [
     users_dn: LDAP.users_dn,
     connections: "4",
     timeout_ms: "",
+  }, { ...LDAP, access: "read" }],
+  ["a new connector that may be written", "openldap", {}, {
+    url: LDAP.url,
+    users_dn: LDAP.users_dn,
+    access: true,
   }, LDAP],
+  ["a new SCIM connector that only reads", "scim", {}, { url: "https://saas" }, {
+    kind: "scim",
+    url: "https://saas",
+    access: "read",
+  }],
+  ["a connector that may no longer be written", "openldap", LDAP, { access: false }, {
+    ...LDAP,
+    access: "read",
+  }],
+  ["a connector that may be written again", "openldap", { ...LDAP, access: "read" }, { access: true }, LDAP],
+  ["a read-only connector that stays read-only", "openldap", { ...LDAP, access: "read" }, {
+    connections: "8",
+  }, { ...LDAP, access: "read", connections: 8 }],
   ["Active Directory with its schema", "active_directory", {}, { url: "ldaps://dc1" }, {
     kind: "ldap",
     schema: "active_directory",
     url: "ldaps://dc1",
+    access: "read",
   }],
   ["a password with blanks", "openldap", LDAP, { bind_password: " s " }, { ...LDAP, bind_password: " s " }],
   ["a stored password that is kept", "openldap", LDAP, { bind_password: "" }, LDAP],

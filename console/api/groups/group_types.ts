@@ -23,7 +23,12 @@ export interface GroupRow {
 export interface GroupPage {
   readonly target: string;
   readonly targets: readonly string[];
-  readonly backends: readonly { readonly name: string; readonly kind: string; readonly mode: string }[];
+  readonly backends: readonly {
+    readonly name: string;
+    readonly kind: string;
+    readonly mode: string;
+    readonly isReadOnly?: true;
+  }[];
   readonly total: number;
   readonly page: number;
   readonly size: number;
@@ -53,6 +58,8 @@ export interface GroupView {
     readonly name: string;
     readonly kind: string;
     readonly mode: string;
+    /** The gateway must not write there. */
+    readonly isReadOnly?: true;
     /** `null`: it does not have the group, and nothing is pending. */
     readonly state: BackendState | null;
   }[];

@@ -164,12 +164,13 @@ async function record(
 /** The status of a target and its backends. */
 export function targetSummary(port: Connect, target: Target): TargetList["items"][number] {
   const owed = target.pendingWrites(MAX_PENDING);
-  const backends: BackendRow[] = target.backends.map(({ name, kind, mode }) => {
+  const backends: BackendRow[] = target.backends.map(({ name, kind, mode, isReadOnly }) => {
     const mine = owed.filter(({ backend }) => backend === name);
     const dead = mine.filter(({ nextMs }) => nextMs === null).length;
     const { lastGoodMs = null, lastFault = null } = port.backendHealth(target.name, name) ?? {};
     const readOnly = readOnlyOf(port, { target: target.name, backend: name });
-    return { name, kind, mode, readOnly, owed: mine.length - dead, dead, lastGoodMs, lastFault };
+    const access = isReadOnly === true ? { isReadOnly } : {};
+    return { name, kind, mode, ...access, readOnly, owed: mine.length - dead, dead, lastGoodMs, lastFault };
   });
   return {
     name: target.name,
@@ -213,6 +214,7 @@ function backendRows(backend: BackendSettings): OneTarget["settings"] {
   if (backend.kind !== "store") {
     Object.assign(rows, { url: backend.url, connections: String(backend.connections) });
     rows.timeout = `${backend.timeoutMs / 1000} s`;
+    rows.access = backend.access ?? "write";
     rows.read_only = (backend.readOnly ?? []).join(", ");
   }
   if (backend.kind === "ldap") {

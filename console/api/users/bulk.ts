@@ -201,5 +201,7 @@ function sentenceOf(fault: unknown): string {
 
 /** The backends that receive the change later. */
 function owedBackends(entries: readonly { backend: string; outcome: string }[]): string[] {
-  return entries.flatMap(({ backend, outcome }) => outcome === "done" ? [] : [backend]);
+  return entries.flatMap(({ backend, outcome }) =>
+    outcome === "done" || outcome === "read_only" ? [] : [backend]
+  );
 }

@@ -40,7 +40,12 @@ export interface UserRow {
 export interface UserPage {
   readonly target: string;
   readonly targets: readonly string[];
-  readonly backends: readonly { readonly name: string; readonly kind: string; readonly mode: string }[];
+  readonly backends: readonly {
+    readonly name: string;
+    readonly kind: string;
+    readonly mode: string;
+    readonly isReadOnly?: true;
+  }[];
   /** Read-only attributes of every backend, which cannot be changed here. */
   readonly readOnly: readonly string[];
   /** Whether this target's users log in, so that they have factors and locks. */
@@ -64,6 +69,8 @@ export interface BackendView {
   readonly keeps?: readonly string[];
   readonly kind: "store" | "ldap" | "scim";
   readonly mode: "sync" | "async";
+  /** The gateway must not write there. */
+  readonly isReadOnly?: true;
   /** `null`: it does not have the user, and nothing is pending. */
   readonly state: BackendState | null;
   /** Its values, if they differ from the user's. */

@@ -65,13 +65,17 @@ export interface ResultMessage {
 /** The result of a saved change. It is a warning if a backend did not save it, or left out members of a group. */
 export function toResultMessage(text: string, receipt: Receipt | null = null): ResultMessage {
   const isWhole = receipt === null ||
-    receipt.entries.every(({ outcome, notStored }) => outcome === "done" && notStored === undefined);
+    receipt.entries.every(({ outcome, notStored }) =>
+      (outcome === "done" || outcome === "read_only") && notStored === undefined
+    );
   return { text, tone: isWhole ? "ok" : "wait", receipt };
 }
 
 /** Whether a backend refused a change that other backends saved. */
 export function hasFailure(receipt: Receipt): boolean {
-  return receipt.entries.some(({ outcome }) => outcome !== "done" && outcome !== "queued");
+  return receipt.entries.some(({ outcome }) =>
+    outcome !== "done" && outcome !== "queued" && outcome !== "read_only"
+  );
 }
 
 /** The result of a change that was not saved. */

@@ -9,7 +9,7 @@ import type { Signal } from "@preact/signals";
 import type { Models } from "../app/app_context.ts";
 import { type ResultMessage, toResultMessage } from "../app/action.ts";
 import { Alert } from "./alert.tsx";
-import type { MembersNotStored } from "../../../scim/schema/resource.ts";
+import type { BackendState, MembersNotStored } from "../../../scim/schema/resource.ts";
 import { Checkbox } from "./field.tsx";
 import type { BackendRow } from "../../api/targets/target_types.ts";
 
@@ -21,6 +21,7 @@ const RESULT_STYLES: Readonly<Record<ReceiptEntry["outcome"], ResultStyle>> = {
   undone: { tone: "idle", shape: "ring" },
   undoing: { tone: "wait", shape: "clock" },
   untried: { tone: "idle", shape: "ring" },
+  read_only: { tone: "idle", shape: "ring" },
 };
 /** Saved, but without some members of the group. */
 const INCOMPLETE: ResultStyle = { tone: "wait", shape: "diamond" };
@@ -64,10 +65,12 @@ export function backendSummary(
   entries: readonly Pick<ReceiptEntry, "outcome">[],
   verb: "saved" | "removed" = "saved",
 ): string {
-  const done = entries.filter(({ outcome }) => outcome === "done").length;
-  return done === entries.length
+  const asked = entries.filter(({ outcome }) => outcome !== "read_only");
+  const done = asked.filter(({ outcome }) => outcome === "done").length;
+  if (asked.length === 0) return "";
+  return done === asked.length
     ? t(`common.${verb}_all`, { count: done })
-    : t(`common.${verb}_some`, { done, count: entries.length });
+    : t(`common.${verb}_some`, { done, count: asked.length });
 }
 
 /** {@link backendSummary} for a toast, which has no chips: with the members that a backend did not store. */
@@ -78,7 +81,10 @@ export function backendMessage(
   const incomplete = entries.flatMap(({ backend, notStored }) =>
     notStored === undefined ? [] : [`${backend}: ${notStoredText(notStored)}`]
   );
-  return [backendSummary(entries, verb), ...incomplete].join(" · ");
+  const spared = entries.flatMap(({ backend, outcome }) =>
+    outcome === "read_only" ? [t("common.read_only_spared", { backend })] : []
+  );
+  return [backendSummary(entries, verb), ...incomplete, ...spared].filter((text) => text !== "").join(" · ");
 }
 
 export function ResultAlert({ said, onRetry }: {
@@ -128,6 +134,9 @@ interface BackendInfo {
   readonly name: string;
   readonly kind: string;
   readonly mode: string;
+  readonly isReadOnly?: true;
+  /** With an object: its state there. `null`: the connector does not have it. */
+  readonly state?: Pick<BackendState, "state"> | null;
 }
 
 /** Names of backends; `null`: all. */
@@ -140,32 +149,71 @@ interface BackendChoiceProps {
 
 /** Selects the backends of a change; by default all. Renders nothing for a single backend. */
 export function BackendChoice({ backends, chosen }: BackendChoiceProps) {
-  if (backends.length < 2) return null;
-  const names = backends.map(({ name }) => name);
+  const holders = readOnlyHolders(backends);
+  const note = holders.length > 0 && <Alert tone="wait">{readOnlyText(holders)}</Alert>;
+  if (backends.length < 2) return note || null;
+  const names = writableNames(backends);
   const now = chosen.value ?? names;
   const toggle = (name: string, isWanted: boolean) => {
     const next = names.filter((one) => one === name ? isWanted : now.includes(one));
     chosen.value = next.length === names.length ? null : next;
   };
   return (
-    <fieldset class="multi">
-      <legend>{t("common.backends_choice")}</legend>
-      {backends.map(({ name, kind, mode }) => (
-        <Checkbox
-          key={name}
-          label={name}
-          hint={t(mode === "async" ? "common.backend_later" : "common.backend_at_once", { kind })}
-          checked={now.includes(name)}
-          onChange={(isWanted) => toggle(name, isWanted)}
-        />
-      ))}
-    </fieldset>
+    <>
+      {note}
+      <fieldset class="multi">
+        <legend>{t("common.backends_choice")}</legend>
+        {backends.map(({ name, kind, mode, isReadOnly }) => (
+          <Checkbox
+            key={name}
+            label={name}
+            hint={isReadOnly === true
+              ? t("common.backend_read_only", { kind })
+              : t(mode === "async" ? "common.backend_later" : "common.backend_at_once", { kind })}
+            {...(isReadOnly === true ? { reason: t("common.backend_read_only", { kind }) } : {})}
+            checked={now.includes(name)}
+            onChange={(isWanted) => toggle(name, isWanted)}
+          />
+        ))}
+      </fieldset>
+    </>
   );
 }
 
-/** The message for an empty selection; `undefined` otherwise. */
-export function noBackendReason({ value }: ChosenBackends): string | undefined {
-  return value?.length === 0 ? t("common.choose_backend") : undefined;
+/** The names of the backends that a change can be written to. */
+export function writableNames(backends: readonly BackendInfo[]): readonly string[] {
+  return backends.flatMap(({ name, isReadOnly }) => isReadOnly === true ? [] : [name]);
+}
+
+function readOnlyHolders(backends: readonly BackendInfo[]): readonly string[] {
+  return backends.flatMap((one) => one.isReadOnly === true && isHeldBy(one) ? [one.name] : []);
+}
+
+function isHeldBy({ state }: BackendInfo): boolean {
+  return state !== undefined && state !== null && state.state !== "vanished";
+}
+
+function readOnlyText(holders: readonly string[]): string {
+  return t("common.read_only_holder", { backend: holders.join(", ") });
+}
+
+/** The first selection: all (`null`); if a read-only connector has the object, the other connectors that have it. */
+export function firstChoice(backends: readonly BackendInfo[]): readonly string[] | null {
+  if (readOnlyHolders(backends).length === 0) return null;
+  return backends.flatMap((one) => one.isReadOnly !== true && isHeldBy(one) ? [one.name] : []);
+}
+
+/** Why nothing can be written with an empty selection; `undefined` otherwise. */
+export function noBackendReason(
+  { value }: ChosenBackends,
+  backends: readonly BackendInfo[] = [],
+): string | undefined {
+  if (value === null && (backends.length === 0 || writableNames(backends).length > 0)) return undefined;
+  if (value !== null && value.length > 0) return undefined;
+  const readOnly = backends.filter(({ isReadOnly }) => isReadOnly === true).map(({ name }) => name);
+  return writableNames(backends).length === 0 && readOnly.length > 0
+    ? t("common.read_only_only", { backend: readOnly.join(", ") })
+    : t("common.choose_backend");
 }
 
 /** The state of a backend, from its last results. */

@@ -229,6 +229,7 @@ export const TARGET_SAMPLES: Samples = {
 };
 
 const MODE = [['"sync"', '"async"'], ['"later"', "true"]] as const;
+const ACCESS = [['"read"', '"write"'], ['"none"', "true"]] as const;
 const DN = [['"ou=people,dc=example,dc=org"', '"cn=a"'], ['"people"', '"=x"', '"a\\nb=c"', "5"]] as const;
 
 export const STORE_BACKEND_SAMPLES: Samples = {
@@ -254,6 +255,7 @@ const READ_ONLY: Samples[string] = [
 
 export const LDAP_BACKEND_SAMPLES: Samples = {
   "kind": [['"ldap"'], ['"LDAP"', '["ldap"]']],
+  "access": ACCESS,
   "mode": MODE,
   "url": [['"ldap://127.0.0.1:389"', '"ldaps://ldap.example.org"', '"LDAP://[::1]/"'], [
     '""',
@@ -278,6 +280,7 @@ export const LDAP_BACKEND_SAMPLES: Samples = {
 
 export const SCIM_BACKEND_SAMPLES: Samples = {
   "kind": [['"scim"'], ['"SCIM"']],
+  "access": ACCESS,
   "mode": MODE,
   "url": [['"https://saas.example.com/scim/v2/"', '"http://127.0.0.1:9"'], ['""', '"saas"', '"https://u@a"']],
   "token": [['"s3cret"'], ["5", '""']],

@@ -32,6 +32,8 @@ export interface StageOptions {
   readonly covers?: ReadonlySet<string> | null;
   /** Read-only attributes of the backends, by their names. */
   readonly readOnly?: Readonly<Record<string, readonly string[]>>;
+  /** The backends with `access = "read"`. It can be changed before the next start. */
+  readonly closed?: Set<string>;
   readonly holds?: { readonly groups: boolean; readonly active: boolean };
   /** The backends store only members that they have a user for. */
   readonly knownMembersOnly?: boolean;
@@ -143,23 +145,25 @@ function backendOf(backends: ReadonlyMap<string, MemoryBackend>, name: string): 
 
 /** Starts processes over one store. */
 function createStarter(
-  { shape, maxDropPercent = 10, random = createSystemRandom() }: StageOptions,
+  { shape, maxDropPercent = 10, random = createSystemRandom(), closed }: StageOptions,
   { clock, kv, backend }: { clock: ManualClock; kv: Deno.Kv; backend: (name: string) => MemoryBackend },
 ): (dieAt: number) => Promise<Process> {
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
   const vault = createVault(new Uint8Array(32).fill(7), random);
-  const settings: TargetSettings = {
+  const settings = (): TargetSettings => ({
     name: "corp",
     pageSize: 100,
     maxDropPercent,
     mapping: { user: {}, group: {} },
-    backends: Object.entries(shape).map(([name, kind]) => settingsOf(name, kind)),
-  };
+    backends: Object.entries(shape).map(([name, kind]) =>
+      settingsOf(name, kind, { isReadOnly: closed?.has(name) === true })
+    ),
+  });
   return async (dieAt) => {
     const mortal = createMortalStore(createStore(kv, { nowMs: () => clock.nowMs() }), dieAt);
     const { store } = mortal;
     const targets = await createTargets({
-      settings: [settings],
+      settings: [settings()],
       store,
       vault,
       clock,

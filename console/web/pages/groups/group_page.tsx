@@ -9,9 +9,11 @@ import { permissionHint } from "../../app/session_model.ts";
 import {
   BackendChoice,
   backendMessage,
+  firstChoice,
   noBackendReason,
   ResultAlert,
   showReceiptToast,
+  writableNames,
 } from "../../components/backend_results.tsx";
 import { Button } from "../../components/button.tsx";
 import { EmptyState, Fetched } from "../../components/alert.tsx";
@@ -149,9 +151,9 @@ export function DeleteGroupDialog({ models, group, calls, onClose }: {
   calls: GroupCalls;
   onClose: () => void;
 }) {
-  const chosen = useSignal<readonly string[] | null>(null);
+  const chosen = useSignal(firstChoice(group.backends));
   const { name, members, replies, backends, version } = group;
-  const from = chosen.value ?? backends.map((backend) => backend.name);
+  const from = chosen.value ?? writableNames(backends);
   const remove = async () => {
     const { receipt } = await calls.remove({ backends: chosen.value, version });
     showReceiptToast(models, t("groups.deleted", { name }), receipt, "removed");
@@ -163,7 +165,7 @@ export function DeleteGroupDialog({ models, group, calls, onClose }: {
       submitLabel={t("groups.delete_verb", { name })}
       count={Math.max(1, members)}
       word={name}
-      reason={noBackendReason(chosen)}
+      reason={noBackendReason(chosen, group.backends)}
       onConfirm={remove}
       onClose={onClose}
     >

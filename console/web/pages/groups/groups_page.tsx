@@ -155,7 +155,7 @@ export function CreateGroupDialog({ models, page, onClose }: {
     <FormDialog
       title={t("groups.create")}
       submitLabel={t("groups.create")}
-      reason={noBackendReason(chosen)}
+      reason={noBackendReason(chosen, page.backends)}
       onSubmit={create}
       onClose={onClose}
     >

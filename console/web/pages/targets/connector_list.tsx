@@ -102,8 +102,9 @@ function OneConnector(props: OneProps) {
         <strong class="mono">{row.name}</strong>
         <span class="quiet">
           {table === undefined ? row.kind : t(`targets.type_${connectorPreset(table)}`)} ·{" "}
-          {t(`targets.mode_${row.mode}`)}
+          {row.isReadOnly === true ? t("targets.access_read") : t(`targets.mode_${row.mode}`)}
         </span>
+        {row.kind !== "store" && <Access row={row} />}
         <StateText words={backendLabel(row)} />
         <State models={models} row={row} />
         {table !== undefined && <Facts rows={connectorRows(table)} name={row.name} />}
@@ -114,6 +115,13 @@ function OneConnector(props: OneProps) {
       </span>
     </li>
   );
+}
+
+/** Whether the gateway may change the directory behind the connector. */
+function Access({ row: { isReadOnly } }: { row: Row }) {
+  return isReadOnly === true
+    ? <StateText words={{ tone: "idle", shape: "ring", label: t("targets.never_written") }} />
+    : <StateText words={{ tone: "wait", shape: "diamond", label: t("targets.may_be_written") }} />;
 }
 
 /** The actions that change no setting. */

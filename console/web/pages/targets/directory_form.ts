@@ -91,7 +91,7 @@ export function connectorPreset({ kind, schema }: ConnectorTable): PresetName {
 export interface ConnectorField {
   /** The key in the settings file. */
   readonly name: string;
-  readonly type: "text" | "secret" | "switch" | "number" | "choice" | "lines" | "pairs";
+  readonly type: "text" | "secret" | "switch" | "number" | "choice" | "lines" | "pairs" | "writes";
   readonly isRequired?: true;
   readonly choices?: readonly string[];
   /** Used if the field is empty. */
@@ -100,8 +100,11 @@ export interface ConnectorField {
   readonly isAdvanced?: true;
 }
 
+/** Off for a new connector: it only reads. */
+const ACCESS = { name: "access", type: "writes" } as const;
 const MODE = { name: "mode", type: "choice", choices: ["sync", "async"], preset: "sync" } as const;
 const SHARED: readonly ConnectorField[] = [
+  ACCESS,
   MODE,
   { name: "connections", type: "number", preset: 4, isAdvanced: true },
   { name: "timeout_ms", type: "number", preset: 5000, isAdvanced: true },
@@ -139,8 +142,16 @@ export function fieldsOf(preset: PresetName): readonly ConnectorField[] {
 
 export function toConnectorDraft(preset: PresetName, table: ConnectorTable = {}): ConnectorDraft {
   return Object.fromEntries(
-    fieldsOf(preset).map((field) => [field.name, draftValue(field, table[field.name])]),
+    fieldsOf(preset).map((field) => [
+      field.name,
+      field.type === "writes" ? mayWrite(table) : draftValue(field, table[field.name]),
+    ]),
   );
+}
+
+/** Whether the gateway may write to a connector. A new one has no kind yet. */
+export function mayWrite({ kind, access }: ConnectorTable): boolean {
+  return kind !== undefined && access !== "read";
 }
 
 function draftValue(
@@ -204,6 +215,7 @@ export function toConnector(
 }
 
 function tableValue(field: ConnectorField, value: string | boolean): ConnectorTable[string] | null {
+  if (field.type === "writes") return value === true ? null : "read";
   if (typeof value === "boolean") return value === field.preset ? null : value;
   if (field.type === "pairs") {
     const { pairs } = readPairs(value);
@@ -273,7 +285,9 @@ export function connectorRows(
 ): readonly { readonly name: string; readonly value: string }[] {
   return fieldsOf(connectorPreset(table)).flatMap((field) => {
     const value = table[field.name];
-    if (value === undefined || field.type === "secret" || field.type === "pairs") return [];
+    if (value === undefined || field.type === "secret" || field.type === "pairs" || field.type === "writes") {
+      return [];
+    }
     return [{ name: connectorFieldLabel(field.name), value: valueText(field, value) }];
   });
 }

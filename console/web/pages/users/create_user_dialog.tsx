@@ -69,7 +69,7 @@ export function CreateUserDialog({ models, page, name: given = "", onMade, onClo
       failureTitle={t("users.not_created")}
       isAtField={isTaken}
       action={action}
-      reason={noBackendReason(chosen)}
+      reason={noBackendReason(chosen, page.backends)}
       onSubmit={create}
       onClose={onClose}
       wide

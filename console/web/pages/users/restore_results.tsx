@@ -62,7 +62,8 @@ function UserLinks({ items, target }: { items: readonly RestoreItem[]; target: s
 }
 
 function remarksOf({ name, missingGroups, failedGroups, lacksPassword, receipt }: RestoreItem): string[] {
-  const queued = receipt?.entries.filter(({ outcome }) => outcome !== "done") ?? [];
+  const queued = receipt?.entries.filter(({ outcome }) => outcome !== "done" && outcome !== "read_only") ??
+    [];
   return [
     ...(missingGroups.length === 0
       ? []

@@ -2,7 +2,13 @@
 
 import { useSignal } from "@preact/signals";
 import type { UserDetails, UserView } from "../../../api/users/user_types.ts";
-import { BackendChoice, backendSummary, noBackendReason } from "../../components/backend_results.tsx";
+import {
+  BackendChoice,
+  backendSummary,
+  firstChoice,
+  noBackendReason,
+  writableNames,
+} from "../../components/backend_results.tsx";
 import { ConfirmDialog, FormDialog } from "../../components/form_dialog.tsx";
 import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
 import { Expiry } from "../../components/time.tsx";
@@ -40,7 +46,7 @@ const PASSWORD_ROWS: readonly FieldRow<{ password: string }>[] = [{
 
 export function PasswordDialog({ user, calls, page, onClose }: UserPart & { onClose: () => void }) {
   const draft = useSignal({ password: "" });
-  const chosen = useSignal<readonly string[] | null>(null);
+  const chosen = useSignal(firstChoice(user.backends));
   const set = async () => {
     const { user: changed, receipt } = await calls.setPassword({
       ...draft.value,
@@ -54,7 +60,7 @@ export function PasswordDialog({ user, calls, page, onClose }: UserPart & { onCl
       title={t("users.password_title", { name: user.name })}
       submitLabel={t("users.set_password")}
       failureTitle={t("users.password_not_set")}
-      reason={noBackendReason(chosen)}
+      reason={noBackendReason(chosen, user.backends)}
       onSubmit={set}
       onClose={onClose}
     >
@@ -94,7 +100,7 @@ export function DeleteUserDialog(
     readonly onClose: () => void;
   },
 ) {
-  const chosen = useSignal<readonly string[] | null>(null);
+  const chosen = useSignal(firstChoice(user.backends));
   const { name, backends } = user;
   const remove = async () => {
     const { receipt, user: left, trashed } = await calls.remove({
@@ -112,12 +118,12 @@ export function DeleteUserDialog(
     });
     models.router.go("/users");
   };
-  const from = chosen.value ?? backends.map((backend) => backend.name);
+  const from = chosen.value ?? writableNames(backends);
   return (
     <ConfirmDialog
       title={t("users.delete_title", { name })}
       submitLabel={t("users.delete_verb", { name })}
-      reason={noBackendReason(chosen)}
+      reason={noBackendReason(chosen, user.backends)}
       onConfirm={remove}
       onClose={onClose}
     >

@@ -9,7 +9,7 @@ import { ReadOnlyField } from "../../components/field.tsx";
 import { ReviewDialog, ReviewedForm } from "../../components/review_dialog.tsx";
 import { Time } from "../../components/time.tsx";
 import { findMessage, t } from "../../i18n/translate.ts";
-import { BackendChoice, noBackendReason } from "../../components/backend_results.tsx";
+import { BackendChoice, firstChoice, noBackendReason } from "../../components/backend_results.tsx";
 import { backendsOf } from "./user_calls.ts";
 import { fieldLabel, UserFields } from "./user_fields.tsx";
 import {
@@ -90,7 +90,7 @@ interface ReviewProps extends UserPart {
 }
 
 export function UserReview({ models, user, calls, page, began, form, onClose }: ReviewProps) {
-  const chosen = useSignal<readonly string[] | null>(null);
+  const chosen = useSignal(firstChoice(user.backends));
   const { attributes, active, version, modifiedMs } = began.value;
   const base = toUserForm(attributes);
   const mine = form.value;
@@ -104,7 +104,7 @@ export function UserReview({ models, user, calls, page, began, form, onClose }: 
       name={user.name}
       rows={diffRows({ now: base, after: mine }, fieldLabel)
         .map((row, at) => ({ ...row, ...keptNote(user, changed[at]) }))}
-      reason={noBackendReason(chosen)}
+      reason={noBackendReason(chosen, user.backends)}
       onSave={async () => {
         const { user: saved, receipt } = await calls.replace({
           user: { ...toAttributes(mine, attributes), userName: user.name, active },
