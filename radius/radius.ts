@@ -34,6 +34,7 @@ import { RadiusAuthClient } from "./factors/radius_auth_client.ts";
 import type { BypassCodeStore } from "./factors/bypass_codes.ts";
 import type { RecoveryCodeStore } from "./factors/recovery_codes.ts";
 import type { HardwareTokens } from "./tokens/hardware_tokens.ts";
+import { createNamedAccess, type NamedAccess } from "./policy/access_facts.ts";
 import { PolicyPreview } from "./policy/policy_preview.ts";
 import type { PolicyRegistry } from "./policy/policy_registry.ts";
 import type { RememberedDevices } from "./policy/remembered_devices.ts";
@@ -100,6 +101,7 @@ export interface Radius {
     readonly remembered: RememberedDevices;
     readonly preview: PolicyPreview;
   };
+  readonly access: NamedAccess;
   /** Tests whether another RADIUS server answers, and with this secret. */
   probeFirstFactor(server: FirstFactorServer): Promise<FirstFactorVerdict>;
   /** Prepares the removal or deactivation of a user: from now on, logins do not find their pairings. The caller commits the mutations. */
@@ -179,6 +181,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
       ...policies,
       preview: new PolicyPreview({ ...dryRunDeps, ...policies, clients: () => clients.all }),
     },
+    access: createNamedAccess({ ...factors, policies, replies }),
     probeFirstFactor: (server) => authClient.probe(server),
     loginDryRun: createLoginDryRun(dryRunDeps, () => clients.all),
     prepareNotMeReport: createNotMeReports({ ...ending, limits, remembered, bypassCodes, disconnects }),

@@ -139,6 +139,14 @@ export interface ResourceChange {
   readonly isRemote?: true;
 }
 
+/** What the directory has under a user name besides the user. */
+export interface NameTraces {
+  /** When a user with the name was deleted last, or got another name; `null`: never, or the newest user still has the name. */
+  readonly leftMs: number | null;
+  /** The canonical names of the groups that list the name as a member. */
+  readonly groups: readonly string[];
+}
+
 /** The resources of one target in the store. Parameters named `canonical` take a canonical name (platform/canonical_name.ts). */
 export interface TargetDirectory {
   readonly target: string;
@@ -152,6 +160,8 @@ export interface TargetDirectory {
   /** The ids of resources, in the order of the names. `null`: no resource has the name. */
   readIds(kind: ResourceKind, names: readonly string[]): Promise<(string | null)[]>;
   readPassword(canonical: string): Promise<PasswordHash | null>;
+  /** What a new user with a name would take over from before. */
+  readTraces(canonical: string): Promise<NameTraces>;
   page(kind: ResourceKind, options: PageOptions): Promise<Page>;
   /** `q` is the query parameter of the interface: an RFC 7644 filter if it parses as one, otherwise words. */
   search(kind: ResourceKind, q: string, options: PageOptions): Promise<SearchOutcome>;

@@ -32,6 +32,7 @@ import { Refusal } from "./errors.ts";
 import type { PhonePages } from "../../upstream/embedded/push/phone_pages.ts";
 import type { NotMeReport } from "../../radius/conversation/report_not_me.ts";
 import type { PolicyPreview } from "../../radius/policy/policy_preview.ts";
+import type { NamedAccess } from "../../radius/policy/access_facts.ts";
 import type { PolicyRegistry } from "../../radius/policy/policy_registry.ts";
 import type { RememberedDevices } from "../../radius/policy/remembered_devices.ts";
 import type { HardwareTokens } from "../../radius/tokens/hardware_tokens.ts";
@@ -111,6 +112,8 @@ export interface People {
     readonly remembered: RememberedDevices;
     readonly preview: PolicyPreview;
   };
+  /** What the gateway knows about names: whether a change of a user or group gives a person access. */
+  readonly access: NamedAccess;
   readonly lastSignIns: Pick<LastSignIns, "of" | "daysAgoMs">;
   /** Prepares the changes of a user's report "this was not me" (canonical name). */
   prepareNotMeReport(canonical: string): NotMeReport;

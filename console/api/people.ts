@@ -27,6 +27,7 @@ export function createPeople(
     enrolment,
     bypassCodes,
     policies,
+    access,
     prepareNotMeReport,
   } = radius;
   return {
@@ -38,6 +39,7 @@ export function createPeople(
       enrolment,
       bypassCodes,
       policies,
+      access,
       prepareNotMeReport,
       lastSignIns,
     },

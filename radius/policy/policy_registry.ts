@@ -24,6 +24,7 @@ export class PolicyRegistry {
   readonly #store: Store;
   #list: PolicyList = EMPTY;
   #evaluator: PolicyEvaluator = NO_POLICIES;
+  #named = namesIn(EMPTY);
 
   constructor({ store }: { store: Store }) {
     this.#store = store;
@@ -42,6 +43,11 @@ export class PolicyRegistry {
   /** The policies that apply to the next packet. */
   get current(): PolicyEvaluator {
     return this.#evaluator;
+  }
+
+  /** Whether a condition names a user or group (canonical). A disabled policy counts, too, because it can be enabled. */
+  names(kind: Rename["kind"], canonical: string): boolean {
+    return this.#named[kind].has(canonical);
   }
 
   /** The last change of the stored list, by any node; `null` if none is known. */
@@ -117,6 +123,7 @@ export class PolicyRegistry {
   #use(list: PolicyList): void {
     this.#list = list;
     this.#evaluator = new PolicyEvaluator(list.policies);
+    this.#named = namesIn(list);
   }
 }
 
@@ -125,6 +132,17 @@ const NAMED_IN = {
   user: ["users", "exceptUsers"],
   group: ["groups", "exceptGroups"],
 } as const satisfies Record<Rename["kind"], readonly (keyof PolicyConditions)[]>;
+
+/** The canonical names in the conditions of a list. */
+function namesIn({ policies }: PolicyList): Readonly<Record<Rename["kind"], ReadonlySet<string>>> {
+  const of = (kind: Rename["kind"]) =>
+    new Set(
+      policies.flatMap(({ conditions }) =>
+        NAMED_IN[kind].flatMap((list) => (conditions[list] ?? []).map(canonicalName))
+      ),
+    );
+  return { user: of("user"), group: of("group") };
+}
 
 /** The policy with the new name; the same policy if it does not have the earlier name. */
 function renamedIn(policy: Policy, { kind, from, name }: Pick<Rename, "kind" | "from" | "name">): Policy {

@@ -2,7 +2,7 @@
 
 import type { Store } from "../../platform/store.ts";
 import type { ResourceKind } from "../schema/resource.ts";
-import type { Indexes } from "./indexes.ts";
+import type { NameIndexes } from "./indexes.ts";
 import type { DirectoryKeys } from "./keys.ts";
 import { type ReadRecord, readRecord } from "./records.ts";
 
@@ -16,7 +16,7 @@ export interface Tombstone {
 export interface BatchReadDeps {
   readonly store: Store;
   readonly keys: DirectoryKeys;
-  readonly indexes: Indexes;
+  readonly indexes: NameIndexes;
 }
 
 /** Each value is as of its first read. Names are canonical. */

@@ -7,6 +7,7 @@ import { NO_CHANGE, type PrepareRename } from "../../platform/write_batch.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Store } from "../../platform/store.ts";
 import type {
+  NameTraces,
   PageOptions,
   PrepareGroupCleanup,
   PrepareOffboarding,
@@ -15,6 +16,7 @@ import type {
   TargetDirectory,
 } from "../ports.ts";
 import type { Mapping, ResourceKind, Stored } from "../schema/resource.ts";
+import { type BatchReadDeps, BatchReads } from "./batch_reads.ts";
 import { LargeGroupUpdate } from "./large_group_update.ts";
 import { DirectoryBatch } from "./directory_batch.ts";
 import { completeNewIds, IdTask } from "./id_task.ts";
@@ -71,6 +73,8 @@ export interface DirectoryDeps {
 }
 
 const MAX_TOMBSTONES = 1_000_000;
+/** A number of the order of writes contains its time. */
+const NUMBERS_PER_MS = 1024;
 
 /** The parts that need the word indexes. */
 interface WritesAndSearch {
@@ -109,7 +113,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   followRecords({ store, keys, view, notify, onHead: (...head) => idTask?.follow(...head) });
 
   let lastNumber = 0;
-  const nextNumber = (): number => lastNumber = Math.max(lastNumber + 1, clock.nowMs() * 1024);
+  const nextNumber = (): number => lastNumber = Math.max(lastNumber + 1, clock.nowMs() * NUMBERS_PER_MS);
   const newSetId = (): string => `${nextNumber().toString(36)}-${deps.random.bytes(4).toHex()}`;
   const trash = new DirectoryTrash({ store, clock, keys, newSetId, maxEntries: deps.maxTrashed });
 
@@ -153,6 +157,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
     async readPassword(canonical) {
       return (await store.get<PasswordHash>(keys.password(canonical))).value;
     },
+    readTraces: (canonical) => readTraces({ store, keys, indexes: names }, canonical),
     page: (kind: ResourceKind, options: PageOptions) => reader.page(kind, options),
     search: async (...asked) => await (await work).search().search(...asked),
     count: (kind) => names.names[kind].total,
@@ -165,6 +170,15 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
     login: view.login,
     prepareLogin: view.prepare,
     observe,
+  };
+}
+
+async function readTraces(deps: BatchReadDeps, canonical: string): Promise<NameTraces> {
+  const reads = new BatchReads(deps);
+  const [tombstone, groups] = await Promise.all([reads.tombstone(canonical), reads.memberships(canonical)]);
+  return {
+    leftMs: tombstone === null ? null : tombstone.order / NUMBERS_PER_MS,
+    groups: [...groups.values()],
   };
 }
 

@@ -15,11 +15,13 @@ import {
   type MemberSets,
   withChanges,
 } from "./member_sets.ts";
+import type { Indexes } from "./indexes.ts";
 import { encodeRecord, idOf, type ResourceRecord, textSizeOctets } from "./records.ts";
 import type { IdEntry, IdIssuer } from "./resource_ids.ts";
 import type { ValueProgress } from "./value_progress.ts";
 
 export interface DirectoryBatchDeps extends BatchReadDeps {
+  readonly indexes: Indexes;
   readonly memberSets: MemberSets;
   readonly ids: Pick<IdIssuer, "retire">;
   readonly valueProgress: Pick<ValueProgress, "covers">;

@@ -15,6 +15,7 @@ import { createLoginDryRun } from "../../radius/conversation/login_dry_run.ts";
 import { createOrderedIds } from "../../radius/conversation/conversation.ts";
 import { ConversationStore } from "../../radius/conversation/conversation_store.ts";
 import { createNotMeReports } from "../../radius/conversation/report_not_me.ts";
+import { createNamedAccess } from "../../radius/policy/access_facts.ts";
 import { PolicyPreview } from "../../radius/policy/policy_preview.ts";
 import { EnrolmentMarks } from "../../radius/factors/enrolment_marks.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";
@@ -104,12 +105,13 @@ export async function openPeople({ shape = { local: "store" }, wrap, toml = "", 
     prepareGroupCleanup: (group) => prepareGroupCleanup?.(group) ?? NO_CHANGE,
   });
   const target = targets.get("default") as Target;
-  const people = createPeople(parts, targets);
+  const described = createPeople(parts, targets);
   const accept = new AcceptAttributes({
     settings: config.radius,
     directory: { lookUp: (name) => ({ ...target.directory.login(name), phoneNumbers: [] }) },
   });
   const replies = new ReplyAttributeRegistry({ store, settings: config.radius, accept });
+  const people = { ...described, access: createNamedAccess({ ...described, replies }) };
   prepareGroupCleanup = (group) => replies.prepareForget(group);
   const { pairings, limits, recoveryCodes, bypassCodes, hardwareTokens, lastSignIns, policies } = people;
   const mailQueue = createFakeMailQueue(store);
@@ -291,5 +293,5 @@ function createPeople({ config, store, vault, clock, random, log }: Parts, targe
         vault,
       },
     }, () => clients.all),
-  } satisfies People;
+  } satisfies Omit<People, "access">;
 }

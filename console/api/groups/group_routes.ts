@@ -11,14 +11,15 @@ import type { Store } from "../../../platform/store.ts";
 import type { GroupChangeResult } from "./group_types.ts";
 import {
   changeMembers,
+  createGroup,
   type GroupDeps,
   type GroupRequest,
   groupView,
   listMembers,
+  newGroup,
   readGroup,
   readGroupPage,
   removeGroup,
-  writeGroup,
 } from "./group_writes.ts";
 import {
   actorOf,
@@ -30,6 +31,12 @@ import {
   textUpTo,
   wholeNumber,
 } from "../hono_env.ts";
+import {
+  type AccessCheckDeps,
+  membersGiveAccess,
+  removalGivesAccess,
+  writeGivesAccess,
+} from "../access/access_check.ts";
 import { may } from "../auth/permissions.ts";
 import { withLastChange } from "../audit/last_change.ts";
 import { type People, requireUsers, targetOf } from "../deps.ts";
@@ -44,6 +51,7 @@ export interface GroupRouteDeps {
   /** The reply attributes of members. */
   readonly replies?: ReplyAttributeRegistry;
   readonly store: Store;
+  readonly clock: Clock;
 }
 
 const MAX_NAMES = 1000;
@@ -62,8 +70,9 @@ const CREATE = v.strictObject({ name, members: v.optional(names), backends });
 const MEMBERS = v.strictObject({ add: names, remove: names, backends });
 const REMOVE = v.strictObject({ backends, version: v.optional(textUpTo(256)) });
 
-export function createGroupRoutes({ people, replies, store }: GroupRouteDeps) {
+export function createGroupRoutes({ people, replies, store, clock }: GroupRouteDeps) {
   const parts = (): GroupDeps => ({ people: requireUsers(people), replies });
+  const check = (): AccessCheckDeps => ({ people: parts().people, clock });
   const requestOf = (
     c: Context<HttpEnv>,
     { target, ...asked }: {
@@ -94,7 +103,9 @@ export function createGroupRoutes({ people, replies, store }: GroupRouteDeps) {
       const wanted = given.name.normalize("NFC").trim();
       if (wanted === "") throw new DetailedRefusal("bad_value", { message: "A group needs a name." });
       const request = requestOf(c, { ...given, name: wanted, target: c.req.valid("query").target });
-      return c.json(await changeOf(request, await writeGroup(parts().people, request, members)));
+      const content = newGroup(parts().people, request, members);
+      if (await writeGivesAccess(check(), request.target, { content })) c.var.requireRecentFactor();
+      return c.json(await changeOf(request, await createGroup(request, content)));
     })
     .get("/:id", may("viewer"), queryValues(TARGET), async (c) => {
       const target = targetOf(parts().people, c.req.valid("query").target);
@@ -104,6 +115,8 @@ export function createGroupRoutes({ people, replies, store }: GroupRouteDeps) {
       const { backends, version } = c.req.valid("json");
       const { target } = c.req.valid("query");
       const request = requestOf(c, { target, name: c.req.param("id"), backends });
+      const removed = { kind: "group", name: request.name } as const;
+      if (await removalGivesAccess(check(), request.target, removed)) c.var.requireRecentFactor();
       const changed = {
         object: `group:${request.name}`,
         changes: "group",
@@ -122,6 +135,8 @@ export function createGroupRoutes({ people, replies, store }: GroupRouteDeps) {
       const { backends, ...change } = c.req.valid("json");
       const { target } = c.req.valid("query");
       const request = requestOf(c, { target, name: c.req.param("id"), backends });
+      const changes = [{ group: request.name, ...change }];
+      if (await membersGiveAccess(check(), request.target, changes)) c.var.requireRecentFactor();
       return c.json(await changeOf(request, { receipt: await changeMembers(request, change), stored: true }));
     });
 }

@@ -140,19 +140,23 @@ export async function listMembers(
   return { total: fitting.length, page, size, rows };
 }
 
-/** The rules for names are those of SCIM. @throws Refusal `bad_value`, `object_exists`. */
-export async function writeGroup(
+/** A new group. The rules for names are those of SCIM. @throws Refusal `bad_value`. */
+export function newGroup(
   people: Pick<People, "readContent">,
   request: GroupRequest,
   members: readonly string[],
-): Promise<Written> {
+): GroupContent {
   const read = people.readContent("group", { displayName: request.name }, {
     mapping: request.target.mapping,
     newName: () => request.name,
   });
   if (!read.ok) throw new DetailedRefusal("bad_value", { message: read.detail });
-  const content: GroupContent = { kind: "group", name: read.content.name, attributes: {}, members };
-  return await withTargetErrors(request.target.create(content, optionsOf(request)));
+  return { kind: "group", name: read.content.name, attributes: {}, members };
+}
+
+/** @throws Refusal `object_exists`. */
+export function createGroup(request: GroupRequest, content: GroupContent): Promise<Written> {
+  return withTargetErrors(request.target.create(content, optionsOf(request)));
 }
 
 export function removeGroup(

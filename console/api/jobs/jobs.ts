@@ -4,6 +4,7 @@ import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
+import type { Actor } from "../../../scim/ports.ts";
 import { type BulkOperation, type BulkResult, performBulk } from "../users/bulk.ts";
 import type { JobAction, JobItem, JobItems, JobView } from "../api_types.ts";
 import { Refusal } from "../errors.ts";
@@ -19,13 +20,17 @@ export interface Jobs {
   /**
    * Starts the opposite operation on the changed users that still have the version of this job.
    *
-   * @param options.operation receives the opposite operation and returns the one to do; it throws when that is not allowed.
+   * @param options.permit receives the opposite operation and its users; it throws when that is not allowed.
    * @throws Refusal `cannot_undo`.
    */
   undo(
     id: string,
-    options: { owner: string; operation: (opposite: BulkOperation) => BulkOperation },
-  ): JobView;
+    options: {
+      owner: string;
+      actor: Actor;
+      permit: (opposite: BulkOperation, names: readonly string[]) => Promise<void>;
+    },
+  ): Promise<JobView>;
 }
 
 interface Job {
@@ -112,16 +117,18 @@ export function createJobs({ log, ...deps }: WorkRegistryDeps & { log: Log }): J
       job.isStopping = true;
       return viewOf(job);
     },
-    undo(id, { owner, operation }) {
+    async undo(id, { owner, actor, permit }) {
       const job = take(id, owner);
       const action = OPPOSITES[job.operation.action];
       if (action === undefined || !canUndo(job)) throw new Refusal("cannot_undo");
       const done = job.items.filter(({ did }) => did === "changed");
       const versions = new Map(done.map(({ name, version = "" }) => [canonicalName(name), version]));
-      const view = start(operation({ ...job.operation, action, versions, trashed: trashedIds(done) }), {
-        owner,
-        names: done.map(({ name }) => name),
-      });
+      const names = done.map(({ name }) => name);
+      const opposite = { ...job.operation, actor, action, versions, trashed: trashedIds(done) };
+      await permit(opposite, names);
+      // Another request may have undone it meanwhile.
+      if (!canUndo(job)) throw new Refusal("cannot_undo");
+      const view = start(opposite, { owner, names });
       job.wasUndone = true;
       return view;
     },

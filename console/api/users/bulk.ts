@@ -6,6 +6,7 @@ import type { Actor, Target, WriteOptions } from "../../../scim/ports.ts";
 import type { Stored } from "../../../scim/schema/resource.ts";
 import type { BulkPreview, JobAction, JobItem } from "../api_types.ts";
 import type { People } from "../deps.ts";
+import { type AccessCheckDeps, membersGiveAccess, removalGivesAccess } from "../access/access_check.ts";
 import { Refusal, withTargetErrors } from "../errors.ts";
 import { matchingUsers, type UserListFilters } from "./user_list.ts";
 import { restoreOne } from "../trash/restore_one.ts";
@@ -90,6 +91,30 @@ export async function previewBulk(
     memberships,
     conversations,
   };
+}
+
+/** Whether the operation gives a person access. It is judged as a whole, before anything is done. */
+export async function bulkGivesAccess(
+  deps: AccessCheckDeps,
+  { target, action, group }: BulkOperation,
+  names: readonly string[],
+): Promise<boolean> {
+  switch (action) {
+    case "activate":
+    case "restore":
+      return true;
+    case "deactivate":
+      return false;
+    case "join":
+      return await membersGiveAccess(deps, target, [{ group: group ?? "", add: names, remove: [] }]);
+    case "leave":
+      return await membersGiveAccess(deps, target, [{ group: group ?? "", add: [], remove: names }]);
+    case "delete":
+      for (const name of names) {
+        if (await removalGivesAccess(deps, target, { kind: "user", name })) return true;
+      }
+      return false;
+  }
 }
 
 /** Performs the operation; yields the results in order. */

@@ -7,7 +7,14 @@ import type { GatewayMonitor } from "../../../radius/ports.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { Target } from "../../../scim/ports.ts";
-import { type BulkOperation, MAX_SELECTED, previewBulk, selectedNames, type UserSelection } from "./bulk.ts";
+import {
+  bulkGivesAccess,
+  type BulkOperation,
+  MAX_SELECTED,
+  previewBulk,
+  selectedNames,
+  type UserSelection,
+} from "./bulk.ts";
 import { BULK_ACTIONS } from "../api_types.ts";
 import { USER_FILTERS } from "./user_list.ts";
 import {
@@ -65,10 +72,13 @@ const ownerOf = (c: Context<HttpEnv>): string => c.var.session.admin.name;
 export function createBulkRoutes(deps: BulkRouteDeps, jobs: Jobs = createJobs(deps)) {
   const people = () => requireUsers(deps.people);
   const namesOf = (target: Target, choice: UserSelection) => selectedNames(people(), target, choice);
+  const requireFactor = async (c: Context<HttpEnv>, operation: BulkOperation, names: readonly string[]) => {
+    const check = { people: people(), clock: deps.clock };
+    if (await bulkGivesAccess(check, operation, names)) c.var.requireRecentFactor();
+  };
   const bulk = new Hono<HttpEnv>()
     .post("/", may("user_manager"), jsonBody(BULK), async (c) => {
       const { target: targetName, choice, action, group, backends } = c.req.valid("json");
-      if (action === "activate") c.var.requireRecentFactor();
       const target = targetOf(people(), targetName);
       const needsGroup = action === "join" || action === "leave";
       if (needsGroup !== (group !== undefined)) {
@@ -77,7 +87,9 @@ export function createBulkRoutes(deps: BulkRouteDeps, jobs: Jobs = createJobs(de
         });
       }
       const operation: BulkOperation = { target, actor: actorOf(c), action, group: group ?? null, backends };
-      return c.json(jobs.start(operation, { owner: ownerOf(c), names: await namesOf(target, choice) }));
+      const names = await namesOf(target, choice);
+      await requireFactor(c, operation, names);
+      return c.json(jobs.start(operation, { owner: ownerOf(c), names }));
     })
     .post("/preview", may("user_manager"), jsonBody(PREVIEW), async (c) => {
       const { target: targetName, choice } = c.req.valid("json");
@@ -103,12 +115,12 @@ export function createBulkRoutes(deps: BulkRouteDeps, jobs: Jobs = createJobs(de
       jsonBody(EMPTY),
       (c) => c.json(jobs.stop(c.req.param("id"), ownerOf(c))),
     )
-    .post("/:id/undo", may("user_manager"), jsonBody(EMPTY), (c) => {
-      const operation = (opposite: BulkOperation): BulkOperation => {
-        if (["activate", "restore"].includes(opposite.action)) c.var.requireRecentFactor();
-        return { ...opposite, actor: actorOf(c) };
+    .post("/:id/undo", may("user_manager"), jsonBody(EMPTY), async (c) => {
+      const options = {
+        ...{ owner: ownerOf(c), actor: actorOf(c) },
+        permit: (opposite: BulkOperation, names: readonly string[]) => requireFactor(c, opposite, names),
       };
-      return c.json(jobs.undo(c.req.param("id"), { owner: ownerOf(c), operation }));
+      return c.json(await jobs.undo(c.req.param("id"), options));
     });
   return new Hono<HttpEnv>().route("/bulk", bulk).route("/jobs", under);
 }

@@ -2,7 +2,6 @@
 
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
-import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Target, Written } from "../../../scim/ports.ts";
 import type { Content, JsonObject } from "../../../scim/schema/resource.ts";
 import { auditEntry } from "../../../platform/audit.ts";
@@ -18,6 +17,12 @@ import {
   textUpTo,
   wholeNumber,
 } from "../hono_env.ts";
+import {
+  type AccessCheckDeps,
+  membersGiveAccess,
+  removalGivesAccess,
+  writeGivesAccess,
+} from "../access/access_check.ts";
 import { may } from "../auth/permissions.ts";
 import { withLastChange } from "../audit/last_change.ts";
 import { type People, requireUsers, targetOf } from "../deps.ts";
@@ -33,7 +38,6 @@ import {
   changeGroups,
   changeUser,
   createUser,
-  givesAccess,
   readUser,
   removeUser,
   replaceUser,
@@ -93,7 +97,7 @@ export function createUserRoutes(deps: UserRouteDeps) {
       const { user, backends } = c.req.valid("json");
       const request = users.request(c, { target: c.req.valid("query").target, name: "" });
       const read = await readUser(users.people(), { target: request.target, user, random: deps.random });
-      if (givesAccess(read, null)) c.var.requireRecentFactor();
+      if (await writeGivesAccess(users.check(), request.target, read)) c.var.requireRecentFactor();
       return c.json(await users.result(request, await createUser(request, { ...read, backends })));
     })
     .route("/", createOneUserRoutes(deps, users))
@@ -117,14 +121,15 @@ function createOneUserRoutes(deps: UserRouteDeps, users: UserAccess) {
       const request = users.request(c, { target: c.req.valid("query").target, name: c.req.param("id") });
       const { target, name } = request;
       const read = await readUser(users.people(), { target, user, pathName: name, random: deps.random });
-      const stored = await target.directory.read("user", canonicalName(name));
-      if (givesAccess(read, stored?.content ?? null)) c.var.requireRecentFactor();
+      if (await writeGivesAccess(users.check(), target, read)) c.var.requireRecentFactor();
       const write = () => replaceUser(request, { ...read, backends, version });
       return c.json(await users.result(request, await users.withLastChange(c, request, write)));
     })
     .delete("/:id", may("user_manager"), queryValues(TARGET), jsonBody(REMOVE), async (c) => {
       const { backends, version } = c.req.valid("json");
       const request = users.request(c, { target: c.req.valid("query").target, name: c.req.param("id") });
+      const removed = { kind: "user", name: request.name } as const;
+      if (await removalGivesAccess(users.check(), request.target, removed)) c.var.requireRecentFactor();
       const write = () => removeUser(request, { backends, version });
       return c.json(await users.result(request, await users.withLastChange(c, request, write)));
     })
@@ -153,7 +158,14 @@ function createOneUserRoutes(deps: UserRouteDeps, users: UserAccess) {
     )
     .put("/:id/groups", may("user_manager"), queryValues(TARGET), jsonBody(GROUPS), async (c) => {
       const request = users.request(c, { target: c.req.valid("query").target, name: c.req.param("id") });
-      const groups = await changeGroups(request, c.req.valid("json"));
+      const { add, remove } = c.req.valid("json");
+      const members = [request.name];
+      const changes = [
+        ...add.map((group) => ({ group, add: members, remove: [] })),
+        ...remove.map((group) => ({ group, add: [], remove: members })),
+      ];
+      if (await membersGiveAccess(users.check(), request.target, changes)) c.var.requireRecentFactor();
+      const groups = await changeGroups(request, { add, remove });
       return c.json({ groups, user: await users.view(request.target, request.name) });
     });
 }
@@ -204,6 +216,10 @@ class UserAccess {
 
   people(): People {
     return requireUsers(this.#deps.people);
+  }
+
+  check(): AccessCheckDeps {
+    return { people: this.people(), clock: this.#deps.clock };
   }
 
   request(c: Context<HttpEnv>, { target, name }: { target?: string | undefined; name: string }): UserRequest {

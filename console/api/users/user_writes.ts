@@ -2,7 +2,6 @@
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { contactProblems, contactProblemText } from "../../../scim/schema/contact_values.ts";
-import { reducePhoneNumber } from "../../../platform/phone_number.ts";
 import type { Random } from "../../../platform/runtime.ts";
 import type { Actor, Target, WriteOptions, Written } from "../../../scim/ports.ts";
 import type { Content, JsonObject, Stored } from "../../../scim/schema/resource.ts";
@@ -47,32 +46,6 @@ export async function readUser(
     }
   }
   return read;
-}
-
-/**
- * Whether a write gives a person a way to sign in: a password, a phone number that passcodes go to, or an account that is active again. Pure.
- *
- * @param before the user as stored; `null` for a new one.
- */
-export function givesAccess(
-  { content, password }: { content: Content; password: string | undefined },
-  before: Content | null,
-): boolean {
-  const known = new Set(before === null ? [] : phoneNumbersOf(before));
-  const isReactivated = content.kind === "user" && content.active && before?.kind === "user" &&
-    !before.active;
-  return password !== undefined || isReactivated ||
-    phoneNumbersOf(content).some((number) => !known.has(number));
-}
-
-/** The phone numbers of a user, reduced to + and digits if possible. */
-function phoneNumbersOf({ attributes }: Content): string[] {
-  const entries = attributes.phoneNumbers;
-  if (!Array.isArray(entries)) return [];
-  return entries.flatMap((entry) => {
-    const value = typeof entry === "object" && entry !== null && "value" in entry ? entry.value : entry;
-    return typeof value === "string" && value !== "" ? [reducePhoneNumber(value) ?? value] : [];
-  });
 }
 
 /** @throws Refusal `object_exists`, `backend_failed`, `backend_unreachable`. */

@@ -1,0 +1,108 @@
+// Requires a recent factor for changes of users and groups that give a person access. API tokens cannot make such a change.
+
+import { canonicalName } from "../../../platform/canonical_name.ts";
+import type { Clock } from "../../../platform/runtime.ts";
+import { DELETED_USER_DAYS } from "../../../platform/user_record.ts";
+import type { Target } from "../../../scim/ports.ts";
+import type { Content, ResourceKind, Stored } from "../../../scim/schema/resource.ts";
+import type { People } from "../deps.ts";
+import { type AccessSubject, givesAccess } from "./gives_access.ts";
+
+export interface AccessCheckDeps {
+  readonly people: Pick<People, "access">;
+  readonly clock: Clock;
+}
+
+/** The resources before and after a change; `null`: there is none. */
+export interface AccessChange {
+  readonly before: AccessSubject | null;
+  readonly after: AccessSubject | null;
+}
+
+const RETENTION_MS = DELETED_USER_DAYS * 24 * 3_600_000;
+
+/** Whether the creation, change or deletion of a resource of a target gives a person access. */
+export async function changeGivesAccess(
+  { people: { access }, clock }: AccessCheckDeps,
+  { directory }: Pick<Target, "directory">,
+  { before, after }: AccessChange,
+): Promise<boolean> {
+  const name = canonicalName((before ?? after)?.content.name ?? "");
+  const isNewUser = before === null && after?.content.kind === "user";
+  const { leftMs, groups } = isNewUser ? await directory.readTraces(name) : { leftMs: null, groups: [] };
+  return givesAccess(before, after === null ? null : { ...after, groups: [...after.groups, ...groups] }, {
+    ...access,
+    hadFactor: access.hadFactor(name),
+    leftRecently: leftMs !== null && leftMs + RETENTION_MS > clock.nowMs(),
+  });
+}
+
+/** Whether the creation of a user or group, or its replacement, gives a person access. */
+export async function writeGivesAccess(
+  deps: AccessCheckDeps,
+  target: Pick<Target, "directory">,
+  { content, password }: { readonly content: Content; readonly password?: string | undefined },
+): Promise<boolean> {
+  const before = await readSubject(target, content.kind, content.name);
+  const groups = before?.groups ?? [];
+  return await changeGivesAccess(deps, target, {
+    before,
+    after: { content, groups, setsPassword: password !== undefined },
+  });
+}
+
+/** Whether the deletion of a user or group gives a person access. */
+export async function removalGivesAccess(
+  deps: AccessCheckDeps,
+  target: Pick<Target, "directory">,
+  { kind, name }: { readonly kind: ResourceKind; readonly name: string },
+): Promise<boolean> {
+  return await changeGivesAccess(deps, target, {
+    before: await readSubject(target, kind, name),
+    after: null,
+  });
+}
+
+/** Names that join and leave a group. */
+export interface MemberChange {
+  readonly group: string;
+  readonly add: readonly string[];
+  readonly remove: readonly string[];
+}
+
+/** Whether one of the changes of members gives a person access. A name without a user can be a member, too. */
+export async function membersGiveAccess(
+  deps: AccessCheckDeps,
+  target: Pick<Target, "directory">,
+  changes: readonly MemberChange[],
+): Promise<boolean> {
+  for (const change of changes) if (await memberChangeGivesAccess(deps, target, change)) return true;
+  return false;
+}
+
+async function memberChangeGivesAccess(
+  deps: AccessCheckDeps,
+  { directory }: Pick<Target, "directory">,
+  { group, add, remove }: MemberChange,
+): Promise<boolean> {
+  // A large group is not read for nothing.
+  if (!deps.people.access.isGroupNamed(canonicalName(group))) return false;
+  const before = await readSubject({ directory }, "group", group);
+  if (before?.content.kind !== "group") return true;
+  const removed = new Set(remove.map(canonicalName));
+  const kept = before.content.members.filter((member) => !removed.has(canonicalName(member)));
+  const content = { ...before.content, members: [...kept, ...add] };
+  return await changeGivesAccess(deps, { directory }, { before, after: { content, groups: [] } });
+}
+
+async function readSubject(
+  { directory }: Pick<Target, "directory">,
+  kind: ResourceKind,
+  name: string,
+): Promise<AccessSubject | null> {
+  return subjectOf(await directory.read(kind, canonicalName(name)));
+}
+
+function subjectOf(stored: Stored | null): AccessSubject | null {
+  return stored === null ? null : { content: stored.content, groups: stored.groups };
+}

@@ -1,0 +1,28 @@
+// What the gateway knows about users and groups by their names, for the writers of the directory: such a change can give a person access.
+
+import type { ReplyAttributeRegistry } from "../factors/reply_attribute_registry.ts";
+import { hasAnyFactor, type OwnFactorDeps } from "../factors/own_factors.ts";
+import type { PolicyRegistry } from "./policy_registry.ts";
+
+/** All names are canonical. */
+export interface NamedAccess {
+  /** Whether a policy or a reply attribute names the group. */
+  isGroupNamed(group: string): boolean;
+  /** Whether a policy names the user. */
+  isUserNamed(user: string): boolean;
+  /** Whether a user with the name has a factor, or had one. */
+  hadFactor(user: string): boolean;
+}
+
+export interface NamedAccessDeps extends Omit<OwnFactorDeps, "settings" | "enabled"> {
+  readonly policies: { readonly registry: Pick<PolicyRegistry, "names"> };
+  readonly replies: Pick<ReplyAttributeRegistry, "find">;
+}
+
+export function createNamedAccess({ policies, replies, ...factors }: NamedAccessDeps): NamedAccess {
+  return {
+    isGroupNamed: (group) => policies.registry.names("group", group) || replies.find(group).from !== null,
+    isUserNamed: (user) => policies.registry.names("user", user),
+    hadFactor: (user) => hasAnyFactor(factors, user),
+  };
+}
