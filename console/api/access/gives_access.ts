@@ -63,9 +63,11 @@ function userGivesAccess(
     difference(before?.groups ?? [], after?.groups ?? []).some(facts.isGroupNamed);
 }
 
-/** A new number receives passcodes. A user without a number may have no factor left. */
+/** A new number receives passcodes. Without a number, a user who can sign in may have no factor left. */
 function changesNumbers(was: UserContent | null, is: UserContent): boolean {
-  return difference(was === null ? [] : phoneNumbersOf(was), phoneNumbersOf(is)).length > 0;
+  const before = new Set(was === null ? [] : phoneNumbersOf(was));
+  const after = new Set(phoneNumbersOf(is));
+  return !after.isSubsetOf(before) || (is.active && !before.isSubsetOf(after));
 }
 
 /** Invitations and warnings go to the address. */
