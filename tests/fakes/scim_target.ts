@@ -111,6 +111,7 @@ function createFakeDirectory({ name, stores, calls, found }: FakeDirectoryParts)
     },
     count: (kind) => stores[kind].size,
     readPassword: unused,
+    readTraces: unused,
     all: unused,
     readById: unused,
     readHeadById: unused,
