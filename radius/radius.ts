@@ -123,7 +123,7 @@ export interface Radius {
 
 /** Loads the stored state and wires the gateway. Nothing is served before `server.serve`. */
 export async function createRadius(deps: RadiusDeps): Promise<Radius> {
-  const { config: { radius }, store, clock, log, secondFactor } = deps;
+  const { config: { radius }, store, clock, log, secondFactor, peers } = deps;
   const state = await loadState(deps);
   const { conversations, limits, signingClients, sessions, policies } = state;
   const { pairings, recoveryCodes, hardwareTokens, bypassCodes, enrolment } = state;
@@ -131,7 +131,6 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const packets = new PacketCapture({ clock });
   const { stores } = state;
   const target = () => stores.target;
-  const { peers } = deps;
   const monitor = createEventBus({ conversations, counters, packets, clock, log, target });
   state.onFollowed(monitor.followed);
   const configured = { settings: radius.clients, anyClient: radius.anyClient };

@@ -64,7 +64,7 @@ export async function removalGivesAccess(
 }
 
 /** Names that join and leave a group. */
-export interface MemberChange {
+export interface GroupMembershipChange {
   readonly group: string;
   readonly add: readonly string[];
   readonly remove: readonly string[];
@@ -74,7 +74,7 @@ export interface MemberChange {
 export async function membersGiveAccess(
   deps: AccessCheckDeps,
   target: Pick<Target, "directory">,
-  changes: readonly MemberChange[],
+  changes: readonly GroupMembershipChange[],
 ): Promise<boolean> {
   for (const change of changes) if (await memberChangeGivesAccess(deps, target, change)) return true;
   return false;
@@ -83,7 +83,7 @@ export async function membersGiveAccess(
 async function memberChangeGivesAccess(
   deps: AccessCheckDeps,
   { directory }: Pick<Target, "directory">,
-  { group, add, remove }: MemberChange,
+  { group, add, remove }: GroupMembershipChange,
 ): Promise<boolean> {
   // A large group is not read for nothing.
   if (!deps.people.access.isGroupNamed(canonicalName(group))) return false;
