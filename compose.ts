@@ -175,12 +175,12 @@ async function startCluster(
 
 /** Phones follow the users of the directory, and a checked password does not count after a change of the user. */
 function followUsers(
-  { log }: CompositionDeps,
+  { log, clock }: CompositionDeps,
   { services, radius, identity, findUserRecord, mail }:
     & Pick<Composition, "services" | "radius" | "identity" | "mail">
     & { readonly findUserRecord: FindUserRecord },
 ): void {
-  syncPhonePairings({ ...services.embeddedService, radius, findUserRecord, log });
+  syncPhonePairings({ ...services.embeddedService, radius, findUserRecord, log, clock });
   identity.observeLogins(({ kind, name }) => {
     if (kind !== "user") return;
     radius.forgetPassword(canonicalName(name));

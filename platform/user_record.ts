@@ -1,6 +1,6 @@
 // The directory record that a user name belongs to. Invitations, enrolments, links and visits store the id of the record. They become
 // invalid if the name gets another record, or if the user is deleted or deactivated, even if reactivated later.
-// Also the notices that tell a user about new sign-in methods ("A factor was added for you"). A notice is written in the commit of the
+// Also the notices that tell a user about added and removed sign-in methods. A notice is written in the commit of the
 // change, and shown on the phone's page and on /me until the user confirms it.
 
 import { canonicalName } from "./canonical_name.ts";
@@ -121,6 +121,8 @@ export function isUsableFor(id: string | undefined, record: UserRecord): boolean
 export interface UserNotice {
   readonly atMs: number;
   readonly what: "device" | "sms" | "voice" | "totp" | "token" | "recovery_codes" | "bypass";
+  /** The factor was removed. Absent: it was added. */
+  readonly isRemoved?: true;
   /** `self`: on the user's own page. `phone`: a phone used an invitation. */
   readonly by: "administrator" | "self" | "phone";
   /** The directory record that the notice is about. */

@@ -36,6 +36,7 @@ const PAIRINGS: PublicMembers<Pairings> = {
   usable: "method",
   isConfirmed: "method",
   wasAddedBy: "method",
+  originOf: "method",
   ownerOf: "method",
   preferred: "method",
   exclusive: "method",

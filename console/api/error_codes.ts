@@ -277,7 +277,8 @@ export const ERROR_CODES = {
   me_over: { status: 401, message: "Your session has ended. Use your phone or a new link to sign in again." },
   me_step_up: {
     status: 403,
-    message: "Enter a code from your phone's page or your authenticator app first.",
+    message:
+      "Enter a code first. To remove a factor, enter a code of that factor, or of one that this phone did not add.",
   },
   wrong_me_code: { status: 403, message: "This code is wrong or was already used. Try the next one." },
   me_inactive: { status: 403, message: "This account is deactivated. Ask your administrator." },

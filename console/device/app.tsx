@@ -78,9 +78,10 @@ function Notices({ model }: { model: PhoneModel }): ComponentChildren {
   return (
     <Alert tone="wait">
       <strong>{t("device.notice_title")}</strong>
-      {notices.map(({ userName, what, atMs }) => (
+      {notices.map(({ userName, what, atMs, isRemoved }) => (
         <p key={`${userName}${what}${atMs}`}>
-          {userName}: {t(`device.notice_${what}`)}, {fullTimeText(atMs)}
+          {userName}: {t(`device.notice_${what}`)},{" "}
+          {t(isRemoved ? "device.notice_removed" : "device.notice_added")}, {fullTimeText(atMs)}
         </p>
       ))}
       <a href="/me">{t("device.notice_next")}</a>

@@ -126,6 +126,37 @@ Wenn Sie nicht darum gebeten haben, informieren Sie sofort Ihren Helpdesk.
       },
     },
   },
+  factor_removed: {
+    placeholders: ["userName", "displayName", "factor", "time", "helpText"],
+    required: [],
+    isBulk: false,
+    texts: {
+      en: {
+        subject: "A sign-in method was removed from your account",
+        body: `Hello {{displayName}},
+
+A sign-in method was removed from your account {{userName}}: {{factor}}
+
+Time: {{time}}
+
+If this was not you, tell your help desk at once.
+
+{{helpText}}`,
+      },
+      de: {
+        subject: "Eine Anmeldemethode wurde von Ihrem Konto entfernt",
+        body: `Hallo {{displayName}},
+
+Von Ihrem Konto {{userName}} wurde eine Anmeldemethode entfernt: {{factor}}
+
+Zeit: {{time}}
+
+Wenn Sie das nicht waren, informieren Sie sofort Ihren Helpdesk.
+
+{{helpText}}`,
+      },
+    },
+  },
   alert: {
     placeholders: ["title", "details", "time", "node", "link"],
     required: ["title"],

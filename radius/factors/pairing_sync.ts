@@ -1,6 +1,7 @@
 // Keeps three lists in sync: the gateway's pairings, the phones of the embedded second-factor service, and the users of the directory.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
+import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
 import { auditEntry } from "../../platform/audit.ts";
 import { addedByPhone, type AddingPhone } from "./pairing.ts";
@@ -40,11 +41,12 @@ export interface PairingSyncDeps {
   readonly radius: Pick<Radius, "pairings" | "recoveryCodes" | "onRevoked">;
   readonly findUserRecord: FindUserRecord;
   readonly log: Log;
+  readonly clock: Pick<Clock, "nowMs">;
 }
 
 /** A phone that pairs by invitation becomes a factor of its user. When the phone unpairs, the factor is removed. The phone of a removed user is unpaired. */
 export function syncPhonePairings(
-  { admin, radius: { pairings, recoveryCodes, onRevoked }, findUserRecord, log }: PairingSyncDeps,
+  { admin, radius: { pairings, recoveryCodes, onRevoked }, findUserRecord, log, clock }: PairingSyncDeps,
 ): void {
   onRevoked(({ pairingId }) =>
     void admin.revokePairing(pairingId).catch((fault: unknown) =>
@@ -78,7 +80,10 @@ export function syncPhonePairings(
     // The phone's cookie is enough to unpair it. So the factors that the phone added wait for a confirmation by another factor.
     const canonical = canonicalName(userName);
     const unconfirmed = addedByPhone({ pairings, recoveryCodes }, { canonical, phone: pairingId });
+    const { id: recordId } = await findUserRecord(userName);
+    const removed = { atMs: clock.nowMs(), what: "device", by: "phone", recordId, isRemoved: true } as const;
     await pairings.revoke(pairingId, [
+      userNotice(userName, removed, `${pairingId}-removed`),
       phoneEntry("pairing.revoke", { id: pairingId, userName, name, how: "phone", origin, unconfirmed }),
     ]);
   });

@@ -70,6 +70,14 @@ export class Pairings {
     return [...this.#cache.addersOf(user, known?.addedBy)].includes(by);
   }
 
+  /**
+   * The factor itself, or the first of the phones that added one another and then it. A thief of that phone may have made all factors of one
+   * origin.
+   */
+  originOf(user: string, { id, addedBy }: Pick<Pairing, "id" | "addedBy">): string {
+    return [...this.#cache.addersOf(user, addedBy)].findLast((phone) => phone !== null) ?? id;
+  }
+
   /** The user of a pairing, or `null`. */
   ownerOf(id: string): string | null {
     return this.#cache.get(id)?.user ?? null;

@@ -49,6 +49,8 @@ export interface HelpDeskSite extends TestComposition {
   as(role: Role): Promise<Ask>;
   /** Pairs a new phone of a user by an invitation. */
   pair(user: string, name?: string): Promise<Phone>;
+  /** Opens the account page of a user by a link. */
+  account(user: string): Promise<Ask>;
   /** The same phone at this node. */
   phoneHere(phone: Phone): Phone;
   /** Records of the audit log with these actions. */
@@ -85,26 +87,7 @@ export async function openHelpDesk(
     const made = await site.ask("POST", "/users", { user: { userName: user, emails } });
     if (made.status >= 300) throw new Error(made.text);
   }
-  const caller = (base: string, jar: { cookie: string }): Ask =>
-  async <T>(
-    method: string,
-    path: string,
-    json?: unknown,
-  ) => {
-    await site.store.catchUp();
-    const headers: Record<string, string> = { host: "localhost", origin: ORIGIN };
-    if (jar.cookie !== "") headers.cookie = jar.cookie;
-    if (json !== undefined) headers["content-type"] = "application/json";
-    const body = json === undefined ? null : JSON.stringify(json);
-    const response = await site.app(
-      new Request(`${ORIGIN}${base}${path}`, { method, headers, body }),
-      PEER,
-    );
-    const text = await response.text();
-    for (const line of response.headers.getSetCookie()) jar.cookie = line.split(";")[0] ?? "";
-    const parsed = text === "" ? null : JSON.parse(text);
-    return { status: response.status, code: parsed?.error?.code ?? "", body: parsed as T };
-  };
+  const caller = createCaller(site);
   const cookieOf = async (role: Role): Promise<string> => {
     const admin = await site.admins.find(NAMES[role]);
     if (admin === null) throw new Error(`${role} is no administrator`);
@@ -133,9 +116,39 @@ export async function openHelpDesk(
       );
       return phoneOf(body.pairingId, jar);
     },
+    async account(user) {
+      const { text } = await site.ask("POST", `/users/${user}/me-link`, {});
+      const ask = caller("/me/api", { cookie: "" });
+      await ask("POST", "/session", { link: new URL(JSON.parse(text).url).hash.slice(1) });
+      return ask;
+    },
     phoneHere: (phone) => phoneOf(phone.pairingId, cookies.get(phone) ?? { cookie: "" }),
     async audited(...actions) {
       return (await site.audits()).filter(({ action }) => actions.includes(String(action)));
     },
+  };
+}
+
+/** Makes callers with a cookie jar, below a path. */
+function createCaller(site: TestComposition) {
+  return (base: string, jar: { cookie: string }): Ask =>
+  async <T>(
+    method: string,
+    path: string,
+    json?: unknown,
+  ) => {
+    await site.store.catchUp();
+    const headers: Record<string, string> = { host: "localhost", origin: ORIGIN };
+    if (jar.cookie !== "") headers.cookie = jar.cookie;
+    if (json !== undefined) headers["content-type"] = "application/json";
+    const body = json === undefined ? null : JSON.stringify(json);
+    const response = await site.app(
+      new Request(`${ORIGIN}${base}${path}`, { method, headers, body }),
+      PEER,
+    );
+    const text = await response.text();
+    for (const line of response.headers.getSetCookie()) jar.cookie = line.split(";")[0] ?? "";
+    const parsed = text === "" ? null : JSON.parse(text);
+    return { status: response.status, code: parsed?.error?.code ?? "", body: parsed as T };
   };
 }

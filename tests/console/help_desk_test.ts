@@ -207,6 +207,14 @@ Deno.test("a bypass code is announced by mail in its commit, and the link for a 
   assertEquals([body.mailedTo, body.invitation, site.mail.status().waiting], ["bob@example.org", null, 2]);
 });
 
+Deno.test("a factor that its user removes on /me is announced by mail in the commit of the removal", async () => {
+  await using site = await openHelpDesk({ toml: MAIL });
+  const phone = await site.pair("ada");
+  const account = await site.account("ada");
+  const removed = await account("DELETE", `/devices/${phone.pairingId}`);
+  assertEquals([removed.status, site.mail.status().waiting], [200, 1]);
+});
+
 Deno.test("without a mail server the user is helped, and a link is not mailed to no address", async () => {
   await using site = await openHelpDesk();
   const hanna = await site.as("help_desk");

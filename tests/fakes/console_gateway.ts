@@ -167,6 +167,7 @@ export function createFakeSecondFactorAdmin(
       cancel: () => Promise.resolve(false),
     },
     usePasscode: () => Promise.resolve(false),
+    pairingsOfSamePhone: (pairingId) => [pairingId],
     revokePairing: () => Promise.resolve(false),
     onChange(notify) {
       listeners.add(notify);

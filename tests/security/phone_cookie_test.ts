@@ -95,6 +95,9 @@ async function startWithAddedFactors() {
   const newPhone = await pair(second, { url, name: "New phone" });
   return {
     ...{ site, first, second, stepUp },
+    /** The user types a recovery code into the session. */
+    stepUpByRecoveryCode: (phone: ApiCaller) =>
+      phone.take("/me/api/session/step-up", { json: { code: codes.shift() ?? "" } }),
     ids: { oldPhone, newPhone, app },
     /** The results of a login with the app's code, and of one with a recovery code. */
     async logIn() {
@@ -189,14 +192,17 @@ Deno.test("a code of the phone, or of a factor that it added, confirms nothing w
   assertEquals([await remove(first), await remove(second)], ["last_own_factor", "last_own_factor"]);
   await owner.take(`${CONSOLE}/users/bob/pairings`, { json: { kind: "sms", number: "+14155550123" } });
   assertEquals(await isLast(second), false);
-  assertEquals(await remove(second), "");
+  // The new phone may be a thief's: its own code, and a text message, remove nothing else.
+  assertEquals(await remove(second), "me_step_up");
+  assertEquals(await remove(first), "");
   assertEquals(await world.unconfirmed(), ALL_THREE);
   assertEquals((await second.call("/me/api/session", { json: { phone: true } })).code, "not_this_phone");
 });
 
 Deno.test("a phone that removes or confirms factors that depend on it makes none of them independent of itself", async () => {
   await using world = await startWithAddedFactors();
-  const { site: { owner }, first, second, ids } = world;
+  const { site, first, second, ids } = world;
+  const { owner } = site;
   await second.take("/me/api/session", { json: { phone: true } });
   await world.stepUp(second, ids.newPhone);
   const codesOf = (phone: ApiCaller) => phone.take("/me/api/recovery-codes", { json: {} });
@@ -205,9 +211,12 @@ Deno.test("a phone that removes or confirms factors that depend on it makes none
   const { pairingId: app } = await second.take<{ pairingId: string }>("/me/api/totp/confirm", {
     json: proof,
   });
+  await world.stepUpByRecoveryCode(second);
   await codesOf(second);
-  // The old phone's code is of a factor that the new phone did not add, so it confirms the factors that the new phone
-  // added.
+  // A code of a factor that no phone added confirms the factors that the new phone added.
+  await site.gateway.pair("bob", "--totp", OTHER_SECRET);
+  const code = totpCode(fromBase32(OTHER_SECRET), Date.now());
+  await first.take("/me/api/session/step-up", { json: { code } });
   await first.take(`/me/api/devices/${ids.newPhone}`, { method: "DELETE" });
   assertEquals(await world.unconfirmed(), []);
   await owner.take(`${CONSOLE}/users/bob/pairings/${ids.oldPhone}`, { method: "DELETE", json: {} });
@@ -224,7 +233,7 @@ Deno.test("a session of a phone that keeps an unconfirmed factor makes the facto
   await using world = await startWithAddedFactors();
   const { site: { owner }, first, second, ids } = world;
   await second.take("/me/api/session", { json: { phone: true } });
-  await world.stepUp(second, ids.newPhone);
+  await world.stepUpByRecoveryCode(second);
   await second.take("/me/api/recovery-codes", { json: {} });
   await second.take(`/device/api/pairings/${ids.newPhone}`, { method: "DELETE" });
   assertEquals(await world.unconfirmed(), ["recovery_codes by New phone"]);
@@ -260,4 +269,134 @@ Deno.test("an invitation by a phone pairs a phone that works for no login after 
   });
   assertEquals(await world.unconfirmed(), ["device by Old phone", ...ALL_THREE]);
   assertEquals((await third.call("/me/api/session", { json: { phone: true } })).code, "not_this_phone");
+});
+
+/** Everything on /me that removes or weakens something other than the phone that opened it. */
+const REMOVALS: readonly (readonly [string, string, (ids: OwnerIds) => string, unknown?])[] = [
+  ["another phone", "DELETE", ({ tablet }) => `/devices/${tablet}`],
+  ["an authenticator app", "DELETE", ({ app }) => `/totp/${app}`],
+  ["a factor that waits for a confirmation", "DELETE", ({ waiting }) => `/unconfirmed/${waiting}`],
+  ["the notices", "DELETE", () => "/notices"],
+  ["the bypass code", "DELETE", () => "/bypass"],
+  ["the recovery codes, by new ones", "POST", () => "/recovery-codes", {}],
+  ["the preferred factor, by a weaker one", "PUT", () => "/preference", { factor: "sms" }],
+];
+
+interface OwnerIds {
+  readonly phone: string;
+  readonly tablet: string;
+  readonly app: string;
+  readonly waiting: string;
+}
+
+/** A gateway with bob, who has a phone, a tablet, an app, recovery codes, a bypass code and a factor that waits for a confirmation. */
+async function startWithOwner() {
+  const site = await startSecured();
+  await site.createUser("bob", { emails: [{ value: "bob@example.org" }] });
+  const user = `${CONSOLE}/users/bob`;
+  const byAdministrator = async (phone: ApiCaller) => {
+    const { link } = await site.owner.take<{ link: string }>(`${user}/invitation`, { json: {} });
+    return await accept(phone, link);
+  };
+  const accept = async (phone: ApiCaller, link: string) => {
+    const json = { invitation: link.split("invite=")[1] };
+    return (await phone.take<{ pairingId: string }>("/device/api/invitation/accept", { json })).pairingId;
+  };
+  const callers = [1, 2, 3].map(() => createCaller(site.gateway)) as [ApiCaller, ApiCaller, ApiCaller];
+  const [phone, tablet, lost] = callers;
+  const ids = { phone: await byAdministrator(phone), tablet: await byAdministrator(tablet) };
+  const lostId = await byAdministrator(lost);
+  await lost.take("/me/api/session", { json: { phone: true } });
+  const passcodeOf = async (caller: ApiCaller, id: string) =>
+    (await caller.take<{ code: string }>(`/device/api/pairings/${id}/passcode`, { json: {} })).code;
+  await lost.take("/me/api/session/step-up", { json: { code: await passcodeOf(lost, lostId) } });
+  const { url } = await lost.take<{ url: string }>("/me/api/devices/invitation", { json: {} });
+  const waiting = await accept(createCaller(site.gateway), url);
+  await site.owner.take(`${user}/pairings/${lostId}`, { method: "DELETE", json: {} });
+  await site.gateway.pair("bob", "--totp", OTHER_SECRET);
+  const link = await site.owner.take<{ url: string }>(`${user}/me-link`, { json: {} });
+  const byLink = createCaller(site.gateway);
+  await byLink.take("/me/api/session", { json: { link: link.url.split("#")[1] } });
+  const { codes } = await byLink.take<{ codes: string[] }>("/me/api/recovery-codes", { json: {} });
+  await site.owner.take(`${user}/bypass`, { json: { uses: 2, minutes: 60 } });
+  const { totp } = await byLink.take<AccountFactors>("/me/api/factors");
+  await phone.take("/me/api/session", { json: { phone: true } });
+  return {
+    ...{ site, phone, tablet, codes, passcodeOf },
+    ids: { ...ids, app: totp[0]?.pairingId ?? "", waiting },
+    stepUp: (code: string) => phone.take("/me/api/session/step-up", { json: { code } }),
+    factors: () => byLink.take<AccountFactors>("/me/api/factors"),
+    /** The refusals of all removals. */
+    async removeAll(by: ApiCaller, removed: OwnerIds) {
+      const found: string[] = [];
+      for (const [, method, path, json] of REMOVALS) {
+        const options = json === undefined ? { method } : { method, json };
+        found.push((await by.call(`/me/api${path(removed)}`, options)).code);
+      }
+      return found;
+    },
+    accept,
+    [Symbol.asyncDispose]: () => site[Symbol.asyncDispose](),
+  };
+}
+
+Deno.test("a stolen phone removes nothing but itself: not with its cookie, its codes, or codes of what it added", async () => {
+  await using world = await startWithOwner();
+  const { site, phone, ids } = world;
+  const before = await world.factors();
+  const refused = REMOVALS.map(() => "me_step_up");
+  assertEquals(await world.removeAll(phone, ids), refused);
+  await world.stepUp(await world.passcodeOf(phone, ids.phone));
+  assertEquals(await world.removeAll(phone, ids), refused);
+
+  // The thief adds an app and pairs a second browser, and uses the one to confirm removals of the other.
+  const { secret } = await phone.take<{ secret: string }>("/me/api/totp", { json: {} });
+  const code = totpCode(fromBase32(secret), Date.now());
+  const { pairingId: own } = await phone.take<{ pairingId: string }>("/me/api/totp/confirm", {
+    json: { code },
+  });
+  await world.stepUp(totpCode(fromBase32(secret), Date.now() + 30_000));
+  assertEquals(await world.removeAll(phone, ids), refused);
+  const { url } = await phone.take<{ url: string }>("/me/api/devices/invitation", { json: {} });
+  const browser = createCaller(site.gateway);
+  const browserId = await world.accept(browser, url);
+  await browser.take("/me/api/session", { json: { phone: true } });
+  const passcode = await world.passcodeOf(browser, browserId);
+  await browser.take("/me/api/session/step-up", { json: { code: passcode } });
+  assertEquals(await world.removeAll(browser, ids), refused);
+
+  // A code removes its own factor, and proves nothing afterwards.
+  await phone.take("/me/api/session/step-up", {
+    json: { code: totpCode(fromBase32(secret), Date.now() + 30_000) },
+  }).catch(() => undefined);
+  assertEquals((await phone.call(`/me/api/totp/${own}`, { method: "DELETE" })).status, 200);
+  assertEquals(await world.removeAll(phone, ids), refused);
+  const after = await world.factors();
+  const kept = ({ devices, totp, recovery, bypass, unconfirmed, preference }: AccountFactors) => ({
+    devices: devices.map(({ pairingId }) => pairingId).filter((id) => id !== browserId),
+    ...{ totp, recovery, bypass, unconfirmed, preference },
+  });
+  assertEquals(kept(after), kept(before));
+  assertEquals((await phone.call(`/me/api/devices/${ids.phone}`, { method: "DELETE" })).status, 200);
+});
+
+for (const by of ["an app", "a recovery code"] as const) {
+  Deno.test(`a phone with a code of ${by} that it did not add removes everything, and the user gets notices`, async () => {
+    await using world = await startWithOwner();
+    const { phone, ids, codes } = world;
+    await world.stepUp(by === "an app" ? totpCode(fromBase32(OTHER_SECRET), Date.now()) : codes[0] ?? "");
+    assertEquals(await world.removeAll(phone, ids), REMOVALS.map(() => ""));
+    const { notices = [] } = await world.factors();
+    assertEquals(
+      notices.flatMap(({ what, by, isRemoved }) => isRemoved ? [`${what} ${by}`] : []).sort(),
+      ["bypass self", "recovery_codes self"],
+    );
+  });
+}
+
+Deno.test("a phone removes another factor with a code of that factor alone", async () => {
+  await using world = await startWithOwner();
+  const { phone, tablet, ids } = world;
+  await world.stepUp(await world.passcodeOf(tablet, ids.tablet));
+  assertEquals((await phone.call(`/me/api/devices/${ids.tablet}`, { method: "DELETE" })).status, 200);
 });

@@ -177,9 +177,8 @@ function StepUpDialog({ account }: { account: Account }) {
             value: code.value,
             required: true,
             autofocus: true,
-            inputMode: "numeric",
             autocomplete: "one-time-code",
-            maxLength: 8,
+            maxLength: 16,
             class: "mono",
             onInput: (event) => code.value = event.currentTarget.value,
           }}

@@ -45,9 +45,11 @@ function Notices(
     <Alert tone="wait">
       <strong>{t("account.notice_title")}</strong>
       <ul>
-        {notices.map(({ atMs, what, by }) => (
+        {notices.map(({ atMs, what, by, isRemoved }) => (
           <li key={`${atMs}${what}`}>
-            {t(`account.notice_${what}`)}, {t(`account.notice_by_${by}`)}, {fullTimeText(atMs)}
+            {t(`account.notice_${what}`)}, {t(isRemoved ? "account.notice_removed" : "account.notice_added")}
+            {" "}
+            {t(`account.notice_by_${by}`)}, {fullTimeText(atMs)}
           </li>
         ))}
       </ul>

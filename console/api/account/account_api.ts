@@ -14,10 +14,11 @@ import {
   listAccountLogins,
   reportNotMe,
 } from "./account_logins.ts";
-import type { AccountSession } from "./account_sessions.ts";
+import type { AccountSession, ShownFactor } from "./account_sessions.ts";
 import type { AccountSessionAnswer } from "./account_types.ts";
 import { type People, requireUsers } from "../deps.ts";
 import { Refusal } from "../errors.ts";
+import { RECOVERY_CODES } from "../../../radius/factors/pairing.ts";
 import { tokenFactorId } from "../../../radius/tokens/token.ts";
 import { matchTotp } from "../../../radius/factors/totp.ts";
 import type { Clock } from "../../../platform/runtime.ts";
@@ -142,15 +143,15 @@ const DIGITS = 6;
 /** RFC 6238 §5.2: one step of clock difference each way. */
 const TOLERANCE_STEPS = 1;
 
-/** The id of the user's pairing or hardware token that has this code, or `null`. The code is used up, so that it is valid once. */
+/** The user's factor that has this code, or `null`. The code is used up, so that it is valid once. */
 export async function verifyOwnCode(
-  { people: { pairings, hardwareTokens }, secondFactorAdmin, store, clock }: AccountStepUpDeps,
+  deps: AccountStepUpDeps,
   { canonical, code }: { canonical: string; code: string },
-): Promise<string | null> {
+): Promise<ShownFactor | null> {
+  const { people: { pairings, hardwareTokens }, secondFactorAdmin, store, clock } = deps;
   for (const pairing of pairings.usable(canonical)) {
-    if (pairing.kind === "device" && await secondFactorAdmin()?.usePasscode(pairing.id, code)) {
-      return pairing.id;
-    }
+    const shown = { id: pairing.id, origin: pairings.originOf(canonical, pairing) };
+    if (pairing.kind === "device" && await secondFactorAdmin()?.usePasscode(pairing.id, code)) return shown;
     const seed = pairing.kind === "totp" ? pairings.seedOf(pairing) : null;
     if (pairing.kind !== "totp" || seed === null) continue;
     const step = matchTotp({
@@ -166,12 +167,37 @@ export async function verifyOwnCode(
     // In memory first: the same code is not valid in a concurrent login.
     pairings.adopt(used.pairing);
     const { ok } = await store.commit({ mutations: [used.mutation] });
-    if (ok) return pairing.id;
+    if (ok) return shown;
     // Another node changed the pairing: the code may be used.
     await store.reread([pairings.keyOf(pairing)]);
     return null;
   }
-  return await useOwnTokenCode({ store, hardwareTokens }, { canonical, code });
+  const token = await useOwnTokenCode({ store, hardwareTokens }, { canonical, code });
+  return token === null ? await useOwnRecoveryCode(deps, { canonical, code }) : { id: token, origin: token };
+}
+
+async function useOwnRecoveryCode(
+  { people: { pairings, recoveryCodes }, store }: AccountStepUpDeps,
+  { canonical, code }: { canonical: string; code: string },
+): Promise<ShownFactor | null> {
+  const digest = recoveryCodes.find(canonical, code);
+  const { addedBy } = recoveryCodes.status(canonical);
+  if (digest === null || !pairings.isConfirmed(canonical, addedBy)) return null;
+  const id = RECOVERY_CODES;
+  const shown = {
+    id,
+    origin: pairings.originOf(canonical, addedBy === undefined ? { id } : { id, addedBy }),
+  };
+  const use = recoveryCodes.prepareUse(canonical, digest);
+  if (use === null) return null;
+  try {
+    if ((await store.commit({ checks: [use.check], mutations: [use.mutation] })).ok) return shown;
+  } catch (fault) {
+    use.restore();
+    throw fault;
+  }
+  // Another node used the code.
+  return null;
 }
 
 async function useOwnTokenCode(

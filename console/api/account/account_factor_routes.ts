@@ -6,8 +6,14 @@ import {
   addedByPhone,
   type AddingPhone,
   type Pairing,
+  RECOVERY_CODES,
+  type UnconfirmedFactor,
   unconfirmedFactors,
 } from "../../../radius/factors/pairing.ts";
+import type { Factor } from "../../../radius/flow/context.ts";
+import type { MailLanguage } from "../../../platform/mail/mail_templates.ts";
+import { mailTime } from "../../../platform/mail/mail_time.ts";
+import type { UserNotice } from "../../../platform/user_record.ts";
 import { maskPhoneNumber } from "../../../platform/phone_number.ts";
 import { tokenFactorId } from "../../../radius/tokens/token.ts";
 import { TOTP_STEP_MS } from "../../../radius/factors/totp.ts";
@@ -20,14 +26,20 @@ import { type AccountSession, usersOfPhone } from "./account_sessions.ts";
 import { accountTokens, createAccountTokenRoutes } from "./account_tokens.ts";
 import type { AccountDevice, AccountFactors } from "./account_types.ts";
 import type { AccountHistory } from "./account_logins.ts";
-import { type People, requireUsers } from "../deps.ts";
+import { type People, requireUsers, targetOf } from "../deps.ts";
 import { phoneToken } from "../devices/phone_cookie.ts";
 import { Refusal } from "../errors.ts";
 import { revokeBypassCode } from "../help_desk/revoke_bypass.ts";
-import { type FactorDeps, type FactorRequest, TOTP_ENROLMENT_MS } from "../users/factor_changes.ts";
+import { prepareUserMail, type UserMailDeps } from "../mail/user_mails.ts";
+import {
+  type FactorDeps,
+  factorNotice,
+  type FactorRequest,
+  TOTP_ENROLMENT_MS,
+} from "../users/factor_changes.ts";
 import { createUserFactorCommands, type UserFactorCommands } from "../users/user_factors.ts";
 
-export type AccountFactorDeps = Omit<FactorDeps, "people"> & {
+export type AccountFactorDeps = Omit<FactorDeps, "people"> & UserMailDeps & {
   readonly people?: People;
   readonly phone: () => DeviceService | null;
   readonly attempts: SignInRateLimit;
@@ -46,15 +58,15 @@ export function createAccountFactorRoutes(deps: AccountFactorDeps) {
     .get("/factors", async (c) => c.json(await readFactors(deps, c)))
     .delete("/notices", async (c) => {
       // An attacker with only the phone must not hide the factors that they added.
-      const { person } = await access.requireAdding(c);
+      const { person } = await access.requireRemoving(c, null);
       await removeUserNotices(deps.store, person.canonical);
       return c.json({ removed: true });
     })
     .route("/", createUnconfirmedRoutes(access))
     .route("/", createPhoneRoutes(access))
     .put("/preference", jsonBody(PREFERENCE), async (c) => {
-      const me = await access.requireSession(c);
       const { factor } = c.req.valid("json");
+      const me = await access.requirePreferring(c, factor);
       await access.factors().prefer(access.requestOf(c, me), factor);
       return c.json({ preference: factor });
     })
@@ -62,13 +74,14 @@ export function createAccountFactorRoutes(deps: AccountFactorDeps) {
     .route("/tokens", createAccountTokenRoutes(deps))
     .delete("/bypass", async (c) => {
       // An attacker with only the phone must not take away the user's other way to sign in.
-      const me = await access.requireAdding(c);
-      await revokeBypassCode({ ...deps, people: requireUsers(deps.people) }, access.requestOf(c, me));
+      const me = await access.requireRemoving(c, null);
+      const request = await access.removalOf(c, me, "bypass");
+      await revokeBypassCode({ ...deps, people: requireUsers(deps.people) }, request);
       return c.json({ revoked: true });
     })
     .post("/recovery-codes", jsonBody(EMPTY), async (c) => {
-      const me = await access.requireAdding(c);
-      return c.json({ codes: await access.factors().makeRecoveryCodes(access.requestOf(c, me)) });
+      const request = await access.newRecoveryCodes(c);
+      return c.json({ codes: await access.factors().makeRecoveryCodes(request) });
     });
 }
 
@@ -76,14 +89,14 @@ function createUnconfirmedRoutes(access: OwnFactors) {
   return new Hono<HttpEnv>()
     .post("/unconfirmed/:id/keep", jsonBody(EMPTY), async (c) => {
       const me = await access.requireAdding(c);
-      const id = access.unconfirmedId(me, c.req.param("id"));
+      const { id } = access.unconfirmed(me, c.req.param("id"));
       await access.factors().confirmFactor(access.requestOf(c, me), id);
       return c.json({ confirmed: c.req.param("id") });
     })
     .delete("/unconfirmed/:id", async (c) => {
-      const me = await access.requireAdding(c);
-      const id = access.unconfirmedId(me, c.req.param("id"));
-      await access.factors().removeUnconfirmed(access.requestOf(c, me), id);
+      const me = await access.requireRemoving(c, null);
+      const { id, kind } = access.unconfirmed(me, c.req.param("id"));
+      await access.factors().removeUnconfirmed(await access.removalOf(c, me, kind), id);
       return c.json({ removed: c.req.param("id") });
     });
 }
@@ -139,6 +152,30 @@ function createTotpRoutes(access: OwnFactors) {
     );
 }
 
+/** Factors whose codes are sent over the telephone network. */
+const SENT_FACTORS: ReadonlySet<Factor | null> = new Set(["sms", "voice"]);
+/** For the mail. It does not repeat the name of a phone, because a mail program makes a link of an address in it. */
+const REMOVED_FACTORS: Readonly<Record<MailLanguage, Readonly<Record<UserNotice["what"], string>>>> = {
+  en: {
+    ...{
+      device: "phone",
+      sms: "number for text messages",
+      voice: "number for calls",
+      token: "hardware token",
+    },
+    ...{ totp: "authenticator app", recovery_codes: "recovery codes", bypass: "bypass code" },
+  },
+  de: {
+    ...{
+      device: "Telefon",
+      sms: "Nummer für SMS",
+      voice: "Nummer für Anrufe",
+      token: "Hardware-Token",
+    },
+    ...{ totp: "Authenticator-App", recovery_codes: "Wiederherstellungscodes", bypass: "Ersatzcode" },
+  },
+};
+
 /** The factors of the user of an account session, and what the session may change. */
 class OwnFactors {
   readonly deps: AccountFactorDeps;
@@ -162,6 +199,50 @@ class OwnFactors {
     return me;
   }
 
+  /**
+   * The session, if it may remove or weaken a factor. A session by phone may remove this phone. For anything else, the user must have entered a code
+   * of `removed`, or of a factor that is independent of this phone: an attacker with the phone has its codes and those of the factors that it added.
+   *
+   * @throws Refusal `me_over`, `me_step_up`.
+   */
+  async requireRemoving(c: Context<HttpEnv>, removed: string | null): Promise<AccountSession> {
+    const me = await this.requireSession(c);
+    if (!this.#mayRemove(me, removed)) throw new Refusal("me_step_up");
+    return me;
+  }
+
+  /** The session, if it may change the preferred factor. A text or a call is weaker than a phone or an app. @throws Refusal `me_over`, `me_step_up`. */
+  async requirePreferring(c: Context<HttpEnv>, factor: Factor | null): Promise<AccountSession> {
+    const me = await this.requireSession(c);
+    const before = this.#people().pairings.preferred(me.person.canonical);
+    const isWeaker = SENT_FACTORS.has(factor) && !SENT_FACTORS.has(before);
+    return isWeaker ? await this.requireRemoving(c, null) : me;
+  }
+
+  /** The request for new recovery codes, which end the codes that are left. @throws Refusal `me_over`, `me_step_up`. */
+  async newRecoveryCodes(c: Context<HttpEnv>): Promise<FactorRequest> {
+    const me = await this.requireAdding(c);
+    if (this.#people().recoveryCodes.status(me.person.canonical).left === 0) return this.requestOf(c, me);
+    if (!this.#mayRemove(me, RECOVERY_CODES)) throw new Refusal("me_step_up");
+    return await this.removalOf(c, me, "recovery_codes");
+  }
+
+  /** The request of a removal, with the notice and the mail for the user. */
+  async removalOf(c: Context<HttpEnv>, me: AccountSession, what: UserNotice["what"]): Promise<FactorRequest> {
+    const request = this.requestOf(c, me);
+    const { canonical, recordId } = me.person;
+    const notice = factorNotice(this.deps, request, { what, recordId, isRemoved: true });
+    const content = (await targetOf(this.#people(), undefined).directory.read("user", canonical))?.content;
+    const mail = prepareUserMail(this.deps, content ?? null, {
+      template: "factor_removed",
+      valuesIn: (language) => ({
+        factor: REMOVED_FACTORS[language][what],
+        time: mailTime(this.deps.clock.nowMs(), language),
+      }),
+    });
+    return { ...request, also: [notice, ...mail?.mutations ?? []] };
+  }
+
   requestOf(c: Context<HttpEnv>, me: AccountSession): FactorRequest {
     const { userName } = me.person;
     return {
@@ -174,10 +255,10 @@ class OwnFactors {
   }
 
   /** @throws Refusal `unknown_pairing` if the factor does not wait for a confirmation. */
-  unconfirmedId({ person }: AccountSession, id: string): string {
-    const isWaiting = unconfirmedFactors(this.#people(), person.canonical).some((one) => one.id === id);
-    if (!isWaiting) throw new Refusal("unknown_pairing");
-    return id;
+  unconfirmed({ person }: AccountSession, id: string): UnconfirmedFactor {
+    const waiting = unconfirmedFactors(this.#people(), person.canonical).find((one) => one.id === id);
+    if (waiting === undefined) throw new Refusal("unknown_pairing");
+    return waiting;
   }
 
   /** @throws Refusal `unknown_pairing`, `last_own_factor`, `me_step_up`. */
@@ -189,13 +270,28 @@ class OwnFactors {
     }
     // A thief with only the phone must not lock out its owner. A session by link may: an administrator can send another link.
     if (isLastFactor(this.#people(), me, id)) throw new Refusal("last_own_factor");
+    if (!this.#mayRemove(me, id)) throw new Refusal("me_step_up");
     const confirmsAdded = this.#confirmsAdded(me, id);
-    await this.factors().revoke(this.requestOf(c, me), id, { confirmsAdded });
+    await this.factors().revoke(await this.removalOf(c, me, kind), id, { confirmsAdded });
+    this.deps.mail?.wake();
     return { removed: id };
   }
 
   #people(): People {
     return requireUsers(this.deps.people);
+  }
+
+  #mayRemove(
+    { via, pairingId, shownFactor, person: { canonical } }: AccountSession,
+    removed: string | null,
+  ): boolean {
+    if (via === "link" || pairingId === null) return true;
+    const here = new Set([pairingId, ...this.deps.secondFactorAdmin()?.pairingsOfSamePhone(pairingId) ?? []]);
+    if (removed !== null && (here.has(removed) || shownFactor?.id === removed)) return true;
+    const { pairings } = this.#people();
+    const origins = pairings.of(canonical).filter(({ id }) => here.has(id))
+      .map((pairing) => pairings.originOf(canonical, pairing));
+    return shownFactor !== null && !here.has(shownFactor.id) && !origins.includes(shownFactor.origin);
   }
 
   #addingPhone({ person, pairingId }: AccountSession): AddingPhone | undefined {
@@ -217,7 +313,7 @@ class OwnFactors {
     const independent = independentOf(this.#people(), canonical, removed);
     const hasCodes = independent.some(({ kind }) => kind === "device" || kind === "totp");
     if (me.via === "phone" && me.shownFactor === null && hasCodes) throw new Refusal("me_step_up");
-    return independent.some(({ id }) => id === me.shownFactor);
+    return independent.some(({ id }) => id === me.shownFactor?.id);
   }
 }
 

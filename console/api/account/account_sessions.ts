@@ -25,8 +25,16 @@ export interface AccountSessionRecord {
   readonly source: string;
   /** When the user last entered a code. A link counts as one. */
   readonly freshMs?: number;
-  /** The pairing of that code. */
-  readonly freshBy?: string;
+  /** The factor of that code. */
+  readonly freshBy?: ShownFactor;
+}
+
+/** A factor whose code the user entered. */
+export interface ShownFactor {
+  /** The pairing's id, that of a hardware token, or `RECOVERY_CODES`. */
+  readonly id: string;
+  /** The factor that it came from when the code was entered, by `Pairings.originOf`. */
+  readonly origin: string;
 }
 
 export interface AccountSession {
@@ -39,8 +47,8 @@ export interface AccountSession {
   readonly endsMs: number;
   /** Whether it may add a factor: a link opened it, or the user entered a code within {@link RECENT_CODE_MS}. */
   readonly mayAddFactors: boolean;
-  /** The pairing whose code the user entered within {@link RECENT_CODE_MS}, if any. */
-  readonly shownFactor: string | null;
+  /** The factor whose code the user entered within {@link RECENT_CODE_MS}, if any. */
+  readonly shownFactor: ShownFactor | null;
 }
 
 /** A session to begin, with the other changes of its commit. */
@@ -117,8 +125,8 @@ export class AccountSessions {
     return this.#sessionOf(id, { record: countsAsUse ? await this.#touch(id, value) : value, person });
   }
 
-  /** The user entered a code of the pairing `factor` in this session. @throws Refusal `changed_meanwhile`. */
-  async recordFactor(id: string, factor: string): Promise<void> {
+  /** The user entered a code of `factor` in this session. @throws Refusal `changed_meanwhile`. */
+  async recordFactor(id: string, factor: ShownFactor): Promise<void> {
     const { store, clock } = this.#deps;
     const { key, value, versionstamp } = await store.get<AccountSessionRecord>(keyOf(id));
     if (value === null) throw new Refusal("changed_meanwhile");

@@ -17,7 +17,7 @@ export async function revokeBypassCode(
   if (before === null) throw new Refusal("no_bypass");
   const { mutations, restore } = bypassCodes.removeUser(canonical);
   const record = factorAudit(request, { action: "bypass.revoke", bypass: before.id, ...leftOf(before) });
-  await store.commit({ mutations: [...mutations, record] }).catch((fault: unknown) => {
+  await store.commit({ mutations: [...mutations, record, ...request.also ?? []] }).catch((fault: unknown) => {
     restore();
     throw fault;
   });

@@ -41,6 +41,8 @@ export interface FactorRequest {
   readonly browser?: string;
   /** The phone that opened the account session. */
   readonly addedBy?: AddingPhone | undefined;
+  /** Further mutations of the commit that removes a factor, such as a mail to the user. */
+  readonly also?: readonly Mutation[];
 }
 
 /** The audit record of a change. */
@@ -58,14 +60,14 @@ export function factorAudit(
   });
 }
 
-/** The notice for the user about an added factor. */
+/** The notice for the user about an added or removed factor. */
 export function factorNotice(
   { clock, random }: Pick<FactorDeps, "clock" | "random">,
   { user, actor }: FactorRequest,
-  { what, recordId }: Pick<UserNotice, "what" | "recordId">,
+  change: Pick<UserNotice, "what" | "recordId" | "isRemoved">,
 ): Mutation {
   const by = actor === `user:${user}` ? "self" : "administrator";
-  return userNotice(user, { atMs: clock.nowMs(), what, by, recordId }, random.bytes(4).toHex());
+  return userNotice(user, { atMs: clock.nowMs(), by, ...change }, random.bytes(4).toHex());
 }
 
 /** The phone that added a factor, for an audit record. */

@@ -113,8 +113,11 @@ class StoredUserFactors implements UserFactorCommands {
         after: name,
       }),
     ];
-    const isOwn = pairings.ownerOf(id) === canonicalName(request.user);
-    if (!isOwn || await pairings.rename(id, { name, also }) === null) throw new Refusal("unknown_pairing");
+    const own = pairings.of(canonicalName(request.user)).find((pairing) => pairing.id === id);
+    if (own?.kind === "device" && own.name === name) return;
+    if (own === undefined || await pairings.rename(id, { name, also }) === null) {
+      throw new Refusal("unknown_pairing");
+    }
   }
 
   async confirmFactor(request: FactorRequest, id: string): Promise<void> {
@@ -140,7 +143,8 @@ class StoredUserFactors implements UserFactorCommands {
     if (addedBy === undefined) throw new Refusal("unknown_pairing");
     const taken = recoveryCodes.removeUser(canonical);
     const record = factorAudit(request, { action: "recovery_codes.remove", ...addedByDetail({ addedBy }) });
-    await store.commit({ mutations: [...taken.mutations, record] }).catch((fault: unknown) => {
+    const mutations = [...taken.mutations, record, ...request.also ?? []];
+    await store.commit({ mutations }).catch((fault: unknown) => {
       taken.restore();
       throw fault;
     });
@@ -150,6 +154,7 @@ class StoredUserFactors implements UserFactorCommands {
     const { people: { pairings }, store } = this.#deps;
     const canonical = canonicalName(request.user);
     const before = pairings.preferred(canonical);
+    if (before === factor) return;
     const record = factorAudit(request, {
       action: "preference.set",
       ...(before === null ? {} : { before }),
@@ -177,6 +182,7 @@ class StoredUserFactors implements UserFactorCommands {
         ...mutations,
         record,
         factorNotice(this.#deps, request, { what: "recovery_codes", recordId: owner.id }),
+        ...request.also ?? [],
       ],
     });
     if (!done.ok) throw new Refusal("changed_meanwhile");
@@ -203,7 +209,7 @@ class StoredUserFactors implements UserFactorCommands {
     if (confirmsAdded && recoveryCodes.status(canonical).addedBy?.id === id) {
       await recoveryCodes.confirm(canonical, [], { addedBy: known.addedBy });
     }
-    await pairings.revoke(id, [record], { confirmsAdded });
+    await pairings.revoke(id, [record, ...request.also ?? []], { confirmsAdded });
     // The gateway has deleted its pairing, even if the embedded service fails.
     if (known.kind === "device") {
       await secondFactorAdmin()?.revokePairing(id).catch((fault: unknown) =>

@@ -269,6 +269,8 @@ export interface SecondFactorAdmin {
   readonly verifications: CallerVerifications;
   /** Checks a device passcode and uses it; `false` for a wrong or used one. */
   usePasscode(pairingId: string, code: string): Promise<boolean>;
+  /** The live pairings of the phone that has this pairing; none for an unknown one. */
+  pairingsOfSamePhone(pairingId: string): readonly string[];
   /** Ends a device pairing, and with the last one the token of the phone. `false` if there is none. */
   revokePairing(pairingId: string): Promise<boolean>;
   /** Calls back when the list of pending requests changed. */

@@ -124,6 +124,10 @@ function createAdmin(
         : await decideApproval(requests, request, { ...options, decision });
     },
     usePasscode: (pairingId, code) => pairings.usePasscode(pairingId, code),
+    pairingsOfSamePhone(pairingId) {
+      const phone = pairings.find(pairingId)?.phone;
+      return phone === undefined ? [] : pairings.ofPhone(phone).map(({ id }) => id);
+    },
     revokePairing: async (pairingId) => await pairings.end(pairingId) !== null,
     onChange: (notify) => requests.onChange(notify),
     onPaired: (notify) => events.onPaired(notify),
