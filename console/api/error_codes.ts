@@ -34,6 +34,10 @@ export const ERROR_CODES = {
   not_found: { status: 404, message: "This does not exist." },
   bad_query: { status: 400, message: "A query parameter is not valid." },
   changed_meanwhile: { status: 409, message: "This was changed in the meantime. Reload and try again." },
+  unreadable_entry: {
+    status: 409,
+    message: "The stored settings or secrets of this entry cannot be read. Remove it, and add it again.",
+  },
   bad_settings: { status: 422, message: "These settings are not valid.", isDetailed: true },
   target_counts_changed: {
     status: 409,

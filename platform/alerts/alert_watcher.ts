@@ -19,6 +19,7 @@ import type { AlertDelivery } from "./alert_delivery.ts";
 import { alertEventOf, rejectionMs } from "./alert_events.ts";
 import { ALERT_HOUR_MS } from "./alert_kinds.ts";
 import { readActiveAlerts } from "./alert_list.ts";
+import type { AlertReceivers } from "./receiver.ts";
 import { newAlertId } from "./alert_record.ts";
 import { type MessagePlan, planLeftOut, planMessages } from "./alert_messages.ts";
 import {
@@ -30,7 +31,6 @@ import {
   EMPTY_BOOK,
   type ObservedState,
 } from "./alert_rules.ts";
-import type { ReceiverStore } from "./receiver_store.ts";
 import {
   averageOf,
   countRejection,
@@ -48,7 +48,7 @@ export interface AlertWatcherDeps {
   readonly lease: Pick<WriteLease, "check">;
   readonly marks: () => readonly NodeMark[];
   readonly settings: () => AlertSettings;
-  readonly receivers: Pick<ReceiverStore, "all">;
+  readonly receivers: Pick<AlertReceivers, "all">;
   readonly delivery: Pick<AlertDelivery, "pending">;
   /** The states as they are now; `null`: nothing observes them. Rejects if they cannot be read. */
   readonly readStates: () => Promise<readonly ObservedState[]> | null;

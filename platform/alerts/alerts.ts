@@ -7,10 +7,11 @@ import type { NodeMark } from "../log_export/export_position.ts";
 import type { WebhookSender } from "../log_export/webhook_sender.ts";
 import { type MailQueue, MailRefusal } from "../mail/mail.ts";
 import type { CancelTimer, Clock, Random } from "../runtime.ts";
+import { type RowActor, SealedRows } from "../sealed_rows.ts";
 import type { Mutation, Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
 import { AlertDelivery } from "./alert_delivery.ts";
-import type { AlertProblem, ReceiverSettings } from "./alert_kinds.ts";
+import { type AlertProblem, RECEIVER_DEFAULTS, type ReceiverSettings } from "./alert_kinds.ts";
 import { type AlertPage, listAlertPage, type ListedAlert, listOpenAlerts } from "./alert_list.ts";
 import { renderMails, renderTestMails, renderTestWebhook, renderWebhook } from "./alert_render.ts";
 import { trimAlerts } from "./alert_retention.ts";
@@ -18,13 +19,14 @@ import type { AlertSettings, ObservedState } from "./alert_rules.ts";
 import { AlertWatcher } from "./alert_watcher.ts";
 import { pendingKey } from "./pending_messages.ts";
 import {
+  type AlertReceivers,
+  RECEIVER_ROWS,
   receiverAddress,
   type ReceiverRecord,
   type ReceiverState,
   receiverStateKey,
   UNREADABLE_SECRETS,
 } from "./receiver.ts";
-import { type ReceiverActor, ReceiverStore } from "./receiver_store.ts";
 
 export interface AlertServiceDeps {
   readonly store: Store;
@@ -65,6 +67,13 @@ export interface AlertOverview extends AlertPage {
   readonly open: readonly ListedAlert[];
 }
 
+/** What is shown of a receiver whose stored settings cannot be read. */
+const UNREADABLE_RECEIVER = {
+  settings: { ...RECEIVER_DEFAULTS, kind: "webhook" },
+  createdMs: 0,
+  version: 0,
+} as const satisfies Omit<ReceiverRecord, "sealed">;
+
 /** How often the node with the lease looks for alerts. */
 const CHECK_MS = 2000;
 const TRIM_MS = 3_600_000;
@@ -74,7 +83,7 @@ export class AlertService {
   readonly #lease: ReturnType<Cluster["openLease"]>;
   readonly #delivery: AlertDelivery;
   readonly #watcher: AlertWatcher;
-  readonly receivers: ReceiverStore;
+  readonly receivers: AlertReceivers;
   #readStates: (() => Promise<readonly ObservedState[]>) | null = null;
   #cancel: CancelTimer = () => undefined;
   #checking: Promise<void> = Promise.resolve();
@@ -88,7 +97,7 @@ export class AlertService {
       onAcquired: () => Promise.resolve(this.#watcher.reset()),
       onLost: () => this.#lost(),
     });
-    this.receivers = new ReceiverStore({ ...deps, onChange: () => undefined });
+    this.receivers = new SealedRows(deps, RECEIVER_ROWS);
     const render = {
       publicUrl: () => deps.config.http.publicUrl,
       nodeName: deps.nodeName,
@@ -144,19 +153,18 @@ export class AlertService {
 
   /** All receivers, by name. */
   async listReceivers(): Promise<ReceiverStatus[]> {
-    const names = [...this.receivers.all.keys()].toSorted();
-    const found = await Promise.all(names.map((name) => this.findReceiver(name)));
+    const found = await Promise.all(this.receivers.names.map((name) => this.findReceiver(name)));
     return found.filter((one) => one !== null);
   }
 
   async findReceiver(name: string): Promise<ReceiverStatus | null> {
     const { store } = this.#deps;
     const record = this.receivers.all.get(name);
-    if (record === undefined) return null;
-    const { settings, createdMs, version } = record;
+    if (record === undefined && !this.receivers.has(name)) return null;
+    const { settings, createdMs, version } = record ?? UNREADABLE_RECEIVER;
     const { value } = await store.get<ReceiverState>(receiverStateKey(name));
     const { lastSentMs = null, problem: known = null } = value?.createdMs === createdMs ? value : {};
-    const secrets = this.receivers.secretsOf(name, record);
+    const secrets = record === undefined ? null : this.receivers.secretsOf(name, record);
     const { code, detail } = UNREADABLE_SECRETS;
     const problem = secrets === null ? { code, detail, sinceMs: known?.sinceMs ?? createdMs } : known;
     let waiting = 0;
@@ -166,7 +174,7 @@ export class AlertService {
   }
 
   /** Sends a test message, from this node. `null`: there is no such receiver. */
-  async test(name: string, by: ReceiverActor): Promise<AlertTestOutcome | null> {
+  async test(name: string, by: RowActor): Promise<AlertTestOutcome | null> {
     const record = this.receivers.all.get(name);
     if (record === undefined) return null;
     const audit = this.receivers.audit(name, by, { action: "alert.receiver_test" });
@@ -188,7 +196,7 @@ export class AlertService {
     name: string,
     { record, by, audit }: {
       readonly record: ReceiverRecord;
-      readonly by: ReceiverActor;
+      readonly by: RowActor;
       readonly audit: Mutation;
     },
   ): Promise<AlertTestOutcome> {
@@ -209,7 +217,7 @@ export class AlertService {
 
   async #testWebhook(
     name: string,
-    { record, by }: { readonly record: ReceiverRecord; readonly by: ReceiverActor },
+    { record, by }: { readonly record: ReceiverRecord; readonly by: RowActor },
   ): Promise<AlertTestOutcome> {
     const { clock, webhooks, random } = this.#deps;
     const startedMs = clock.nowMs();

@@ -6,13 +6,12 @@ import type { Mutation } from "../store.ts";
 import type { AlertProblem } from "./alert_kinds.ts";
 import type { PendingMessage } from "./alert_messages.ts";
 import type { KnownAlert } from "./alert_record.ts";
-import { type ReceiverRecord, UNREADABLE_SECRETS } from "./receiver.ts";
-import type { ReceiverStore } from "./receiver_store.ts";
+import { type AlertReceivers, type ReceiverRecord, UNREADABLE_SECRETS } from "./receiver.ts";
 
 export interface MessageChannelDeps {
   readonly mail: Pick<MailQueue, "prepare" | "wake">;
   readonly webhooks: Pick<WebhookSender, "send">;
-  readonly receivers: Pick<ReceiverStore, "all" | "secretsOf">;
+  readonly receivers: Pick<AlertReceivers, "all" | "secretsOf">;
   /** Makes the mails of a message, and the body of a webhook. */
   readonly render: {
     readonly mails: (

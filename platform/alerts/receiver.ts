@@ -2,12 +2,13 @@
 
 import { webhookUrlProblem } from "../log_export/webhook_sender.ts";
 import { parseMailAddress } from "../mail/mail_address.ts";
-import type { Vault } from "../vault.ts";
+import { type SealedKind, type SealedRecord, type SealedRows, UNREADABLE_ROW } from "../sealed_rows.ts";
 import {
   ALERT_SEVERITIES,
   type AlertProblem,
   isAlertKind,
   MAX_ADDRESSES,
+  MAX_RECEIVERS,
   RECEIVER_DEFAULTS,
   RECEIVER_KINDS,
   type ReceiverSettings,
@@ -22,18 +23,15 @@ export interface ReceiverSecrets {
 }
 
 /** The value under ["alert_receiver", name]. */
-export interface ReceiverRecord {
-  readonly settings: ReceiverSettings;
-  readonly sealed: Uint8Array;
-  readonly createdMs: number;
-  /** Grows with each change. */
-  readonly version: number;
-}
+export type ReceiverRecord = SealedRecord<ReceiverSettings>;
+
+/** The receivers in the store, mirrored by every node. */
+export type AlertReceivers = SealedRows<ReceiverSettings, ReceiverSecrets>;
 
 /** What fails if the secrets of a receiver cannot be read. Add it again. */
 export const UNREADABLE_SECRETS = {
   code: "failed",
-  detail: "the secrets of the receiver cannot be read",
+  detail: UNREADABLE_ROW,
   retryAfterMs: 0,
   isPermanent: true,
 } as const;
@@ -48,12 +46,7 @@ export interface ReceiverState {
     | null;
 }
 
-export const RECEIVERS: Deno.KvKey = ["alert_receiver"];
 export const RECEIVER_STATES: Deno.KvKey = ["alert_receiver_state"];
-
-export function receiverKey(name: string): Deno.KvKey {
-  return [...RECEIVERS, name];
-}
 
 export function receiverStateKey(name: string): Deno.KvKey {
   return [...RECEIVER_STATES, name];
@@ -73,22 +66,6 @@ export function receiverProblem(
   return problem === null ? null : problem === "bad_url" ? "url" : "allowsHttp";
 }
 
-/** Encrypts the secrets of a receiver. */
-export function sealReceiver(vault: Vault, name: string, secrets: ReceiverSecrets): Uint8Array {
-  return vault.seal(receiverKey(name), new TextEncoder().encode(JSON.stringify(secrets)));
-}
-
-/** @throws Error if the master key is another one */
-export function openReceiver(
-  vault: Vault,
-  name: string,
-  { sealed }: Pick<ReceiverRecord, "sealed">,
-): ReceiverSecrets {
-  const plain = vault.open(receiverKey(name), sealed);
-  if (plain === null) throw new Error(`Cannot read the secrets of the receiver "${name}"`);
-  return { url: "", webhookSecret: "", ...JSON.parse(new TextDecoder().decode(plain)) };
-}
-
 /** Where a receiver sends, for the list and the audit log. The path of a webhook may contain a token. */
 export function receiverAddress(
   { kind, addresses }: ReceiverSettings,
@@ -100,18 +77,32 @@ export function receiverAddress(
   return parsed.pathname === "/" && parsed.search === "" ? parsed.origin : `${parsed.origin}/…`;
 }
 
-/** A record as stored. @throws TypeError if it is not one of this version */
-export function readReceiver(value: unknown): ReceiverRecord {
-  const record = value as Partial<ReceiverRecord> | null;
-  const { settings, sealed, createdMs, version } = record ?? {};
-  const isKnown = settings !== undefined && RECEIVER_KINDS.includes(settings.kind) &&
-    ALERT_SEVERITIES.includes(settings.minSeverity) && Array.isArray(settings.addresses) &&
-    Array.isArray(settings.kinds);
-  if (!isKnown || !(sealed instanceof Uint8Array)) throw new TypeError("Cannot read a receiver of alerts");
-  if (typeof createdMs !== "number" || typeof version !== "number") {
-    throw new TypeError("Cannot read a receiver of alerts: it has no version");
-  }
+/** @throws TypeError if the settings are not those of this version */
+function readSettings(settings: ReceiverSettings): ReceiverSettings {
+  const isKnown = RECEIVER_KINDS.includes(settings.kind) && ALERT_SEVERITIES.includes(settings.minSeverity) &&
+    Array.isArray(settings.addresses) && Array.isArray(settings.kinds);
+  if (!isKnown) throw new TypeError("Cannot read a receiver of alerts");
   // A kind of another version is no reason to send nothing.
-  const kinds = settings.kinds.filter(isAlertKind);
-  return { settings: { ...RECEIVER_DEFAULTS, ...settings, kinds }, sealed, createdMs, version };
+  return { ...RECEIVER_DEFAULTS, ...settings, kinds: settings.kinds.filter(isAlertKind) };
 }
+
+const NO_RECEIVER_SECRETS: ReceiverSecrets = { url: "", webhookSecret: "" };
+
+/** The receivers of alerts in the store. Messages that wait for a removed one are removed by the node that delivers. */
+export const RECEIVER_ROWS: SealedKind<ReceiverSettings, ReceiverSecrets> = {
+  prefix: ["alert_receiver"],
+  object: "alert-receiver",
+  maxRows: MAX_RECEIVERS,
+  noSecrets: NO_RECEIVER_SECRETS,
+  read: readSettings,
+  dependents: (name) => [receiverStateKey(name)],
+  actions: {
+    create: "alert.receiver_create",
+    secret: "alert.receiver_secret",
+    remove: "alert.receiver_delete",
+  },
+  shown(settings, secrets) {
+    const { addresses: _addresses, ...others } = settings;
+    return { ...others, address: receiverAddress(settings, secrets) };
+  },
+};

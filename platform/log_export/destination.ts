@@ -1,11 +1,13 @@
 // A destination of the log export: its settings, their bounds and checks, and how it is stored. Secrets are sealed, and never shown again.
 
 import { X509Certificate } from "node:crypto";
-import type { Vault } from "../vault.ts";
+import type { SealedKind, SealedRecord } from "../sealed_rows.ts";
 import {
   type ChannelProblem,
+  DESTINATION_DEFAULTS,
   DESTINATION_KINDS,
   type DestinationSettings,
+  MAX_DESTINATIONS,
   MAX_FACILITY,
   MAX_HOURS,
   MAX_RECORDS,
@@ -28,13 +30,7 @@ export interface DestinationSecrets {
 }
 
 /** The value under ["log_export", name]. */
-export interface DestinationRecord {
-  readonly settings: DestinationSettings;
-  readonly sealed: Uint8Array;
-  readonly createdMs: number;
-  /** Grows with each change. */
-  readonly version: number;
-}
+export type DestinationRecord = SealedRecord<DestinationSettings>;
 
 /** The value under ["log_export_cursor", name]: how far the destination has the log, and what happened. */
 export interface DestinationCursor {
@@ -57,12 +53,6 @@ export const NO_SECRETS: DestinationSecrets = { privateKey: "", authorization: "
 const MAX_PEM_CHARACTERS = 32_000;
 const MAX_AUTHORIZATION_CHARACTERS = 2000;
 const MAX_HOST_CHARACTERS = 253;
-
-/** The key of a destination. */
-export function destinationKey(name: string): Deno.KvKey {
-  return [...DESTINATIONS, name];
-}
-export const DESTINATIONS: Deno.KvKey = ["log_export"];
 
 /** The key of the position of a destination. */
 export function cursorKey(name: string): Deno.KvKey {
@@ -104,22 +94,6 @@ export function destinationProblem(
     : null;
 }
 
-/** Encrypts the secrets of a destination. */
-export function sealSecrets(vault: Vault, name: string, secrets: DestinationSecrets): Uint8Array {
-  return vault.seal(destinationKey(name), new TextEncoder().encode(JSON.stringify(secrets)));
-}
-
-/** @throws Error if the master key is another one */
-export function openSecrets(
-  vault: Vault,
-  name: string,
-  { sealed }: Pick<DestinationRecord, "sealed">,
-): DestinationSecrets {
-  const plain = vault.open(destinationKey(name), sealed);
-  if (plain === null) throw new Error(`Cannot read the secrets of the destination "${name}"`);
-  return { ...NO_SECRETS, ...JSON.parse(new TextDecoder().decode(plain)) };
-}
-
 /** Long parts of a path are tokens in the URLs of many services. */
 const TOKEN_IN_PATH = /[^/]{20,}/g;
 
@@ -152,3 +126,24 @@ function isCertificate(pem: string): boolean {
     return false;
   }
 }
+
+/** The destinations of the log export in the store. */
+export const DESTINATION_ROWS: SealedKind<DestinationSettings, DestinationSecrets> = {
+  prefix: ["log_export"],
+  object: "log-export",
+  maxRows: MAX_DESTINATIONS,
+  noSecrets: NO_SECRETS,
+  read(settings) {
+    const known = { ...DESTINATION_DEFAULTS, ...settings };
+    const isKnown = DESTINATION_KINDS.includes(known.kind) && Array.isArray(known.records) &&
+      [known.url, known.host, known.ca, known.certificate].every((text) => typeof text === "string");
+    if (!isKnown) throw new TypeError("Cannot read a destination of the log export");
+    return known;
+  },
+  dependents: (name) => [cursorKey(name)],
+  actions: { create: "log_export.create", secret: "log_export.secret", remove: "log_export.remove" },
+  shown(settings) {
+    const { ca, certificate, url: _url, host: _host, port: _port, ...others } = settings;
+    return { ...others, address: addressOf(settings), ca: ca !== "", certificate: certificate !== "" };
+  },
+};

@@ -6,13 +6,18 @@ import type { Cluster } from "../cluster/cluster.ts";
 import type { Fetch } from "../fetch_with_deadline.ts";
 import type { Log } from "../log.ts";
 import { type CancelTimer, type Random, withTimeout } from "../runtime.ts";
+import { type RowActor, UNREADABLE_ROW } from "../sealed_rows.ts";
 import type { Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
 import { type ChannelHost, openChannel } from "./channels.ts";
 import { Delivery } from "./delivery.ts";
 import { addressOf, type DestinationCursor, type DestinationRecord } from "./destination.ts";
-import type { ChannelProblem, DestinationSettings } from "./destination_choices.ts";
-import { type DestinationActor, DestinationStore } from "./destination_store.ts";
+import {
+  type ChannelProblem,
+  DESTINATION_DEFAULTS,
+  type DestinationSettings,
+} from "./destination_choices.ts";
+import { DestinationStore } from "./destination_store.ts";
 import { type EcsRecord, type ExportedLogin, type Observer, toEcsRecord } from "./ecs_fields.ts";
 import type { NodeMark } from "./export_position.ts";
 import { ChannelFault, type LogChannel } from "./log_channel.ts";
@@ -59,6 +64,13 @@ export type TestOutcome =
   | { readonly ok: true; readonly tookMs: number }
   | { readonly ok: false; readonly code: ChannelProblem; readonly detail: string };
 
+/** What is shown of a destination whose stored settings cannot be read. */
+const UNREADABLE_DESTINATION = {
+  settings: { ...DESTINATION_DEFAULTS, kind: "webhook" },
+  createdMs: 0,
+  version: 0,
+} as const satisfies Omit<DestinationRecord, "sealed">;
+
 /** How often a node checks whether it must deliver. */
 const CHECK_MS = 2000;
 /** How long a stop waits for announcements. */
@@ -69,7 +81,7 @@ interface SentNow {
   readonly name: string;
   readonly record: DestinationRecord;
   readonly action: "log_export.test" | "log_export.change" | "log_export.pause" | "log_export.remove";
-  readonly by: DestinationActor;
+  readonly by: RowActor;
 }
 
 export class LogExport {
@@ -108,32 +120,33 @@ export class LogExport {
 
   /** All destinations, by name. */
   async list(): Promise<DestinationStatus[]> {
-    const names = [...this.destinations.all.keys()].toSorted();
+    const { names } = this.destinations;
     return (await Promise.all(names.map((name) => this.find(name)))).filter((one) => one !== null);
   }
 
   async find(name: string): Promise<DestinationStatus | null> {
     const record = this.destinations.all.get(name);
-    if (record === undefined) return null;
+    if (record === undefined && !this.destinations.has(name)) return null;
     const cursor = this.#running.get(name)?.delivery.state ?? await this.destinations.cursorOf(name);
-    const { settings, createdMs, version } = record;
-    const secrets = this.destinations.secretsOf(name, record);
+    const { settings, createdMs, version } = record ?? UNREADABLE_DESTINATION;
+    const secrets = record === undefined ? null : this.destinations.secretsOf(name, record);
+    const damage = { code: "bad_settings", detail: UNREADABLE_ROW, sinceMs: createdMs } as const;
     return {
       ...{ name, settings, createdMs, version },
       address: addressOf(settings),
-      hasPrivateKey: secrets.privateKey !== "",
-      hasAuthorization: secrets.authorization !== "",
+      hasPrivateKey: (secrets?.privateKey ?? "") !== "",
+      hasAuthorization: (secrets?.authorization ?? "") !== "",
       sent: cursor?.sent ?? 0,
       skipped: cursor?.skipped ?? 0,
       backlog: cursor?.backlog.count ?? 0,
       oldestMs: cursor?.backlog.oldestMs ?? null,
       lastSentMs: cursor?.lastSentMs ?? null,
-      problem: cursor?.problem ?? null,
+      problem: secrets === null ? damage : cursor?.problem ?? null,
     };
   }
 
   /** Sends a record that says that it is a test, from this node. `null`: there is no such destination. */
-  async test(name: string, by: DestinationActor): Promise<TestOutcome | null> {
+  async test(name: string, by: RowActor): Promise<TestOutcome | null> {
     const record = this.destinations.all.get(name);
     if (record === undefined) return null;
     const { clock, store } = this.#deps;
@@ -261,6 +274,7 @@ export class LogExport {
 
   #openChannel(name: string, record: DestinationRecord, purpose: string): LogChannel {
     const secrets = this.destinations.secretsOf(name, record);
+    if (secrets === null) throw new ChannelFault("bad_settings", UNREADABLE_ROW);
     const { settings } = record;
     return openChannel({ ...this.#deps, sender: this.webhooks }, {
       id: `${purpose}:${name}`,

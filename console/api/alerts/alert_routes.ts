@@ -13,11 +13,10 @@ import {
 } from "../../../platform/alerts/alert_kinds.ts";
 import type { AlertService } from "../../../platform/alerts/alerts.ts";
 import { receiverProblem } from "../../../platform/alerts/receiver.ts";
-import type { ReceiverChange } from "../../../platform/alerts/receiver_store.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import { may } from "../auth/permissions.ts";
 import type { ErrorCode } from "../error_codes.ts";
-import { Refusal } from "../errors.ts";
+import { Refusal, requireChanged } from "../errors.ts";
 import { type Caller, callerOf, EMPTY, type HttpEnv, jsonBody, textUpTo } from "../hono_env.ts";
 import type { AlertList, ChangedReceiver, ReceiverList, ReceiverRow, ReceiverTested } from "./alert_types.ts";
 
@@ -120,7 +119,7 @@ class ReceiverRequests {
   ): Promise<ChangedReceiver> {
     const settings: ReceiverSettings = { ...RECEIVER_DEFAULTS, ...definedOf(given) };
     requireUsable(settings, url);
-    const made = await this.alerts.receivers.create(name, { settings, url }, by);
+    const made = await this.alerts.receivers.create(name, { settings, secrets: { url } }, by);
     if (!made.ok) throw new Refusal(made.reason === "taken" ? "receiver_taken" : "too_many_receivers");
     return await this.#answer(name, made.webhookSecret);
   }
@@ -130,29 +129,30 @@ class ReceiverRequests {
     { version, change: { url, ...given } }: v.InferOutput<typeof CHANGED_RECEIVER>,
     by: Caller,
   ): Promise<ChangedReceiver> {
-    const { settings: before } = await this.#find(name);
-    const settings: ReceiverSettings = { ...before, ...definedOf(given) };
-    requireUsable(settings, url ?? this.#urlOf(name));
-    const secrets = definedOf({ url });
-    return await this.#change(name, { version, settings, secrets, action: "alert.receiver_change" }, by);
+    return await this.#change(name, {
+      version,
+      action: "alert.receiver_change",
+      merge({ settings: before, secrets }) {
+        const settings: ReceiverSettings = { ...before, ...definedOf(given) };
+        requireUsable(settings, url ?? secrets.url);
+        return { settings, secrets: definedOf({ url }) };
+      },
+    }, by);
   }
 
   async setPaused(name: string, { paused: isPaused }: v.InferOutput<typeof PAUSE>, by: Caller) {
-    const { settings, version } = await this.#find(name);
-    if (settings.isPaused === isPaused) return await this.#answer(name);
-    const action = isPaused ? "alert.receiver_pause" : "alert.receiver_resume";
-    return await this.#change(
-      name,
-      { version, settings: { ...settings, isPaused }, secrets: {}, action },
-      by,
-    );
+    return await this.#change(name, {
+      action: isPaused ? "alert.receiver_pause" : "alert.receiver_resume",
+      merge: ({ settings }) =>
+        settings.isPaused === isPaused ? null : { settings: { ...settings, isPaused } },
+    }, by);
   }
 
   async renewSecret(name: string, { version }: v.InferOutput<typeof ONLY_VERSION>, by: Caller) {
     if ((await this.#find(name)).settings.kind !== "webhook") throw new Refusal("malformed");
-    const secret = await this.alerts.receivers.renewSecret(name, version, by);
-    if (secret === null) throw new Refusal("changed_meanwhile");
-    return await this.#answer(name, secret);
+    const { outcome, webhookSecret } = await this.alerts.receivers.renewSecret(name, version, by);
+    requireChanged(outcome);
+    return await this.#answer(name, webhookSecret);
   }
 
   async remove(name: string, by: Caller): Promise<void> {
@@ -166,14 +166,13 @@ class ReceiverRequests {
     return row;
   }
 
-  #urlOf(name: string): string {
-    const { receivers } = this.alerts;
-    const record = receivers.all.get(name);
-    return record === undefined ? "" : receivers.secretsOf(name, record)?.url ?? "";
-  }
-
-  async #change(name: string, change: ReceiverChange, by: Caller): Promise<ChangedReceiver> {
-    if (!await this.alerts.receivers.change(name, change, by)) throw new Refusal("changed_meanwhile");
+  async #change(
+    name: string,
+    change: Parameters<AlertService["receivers"]["change"]>[1],
+    by: Caller,
+  ): Promise<ChangedReceiver> {
+    await this.#find(name);
+    requireChanged(await this.alerts.receivers.change(name, change, by));
     return await this.#answer(name);
   }
 

@@ -16,12 +16,11 @@ import {
   SYSLOG_FORMATS,
   WEBHOOK_FORMATS,
 } from "../../../platform/log_export/destination_choices.ts";
-import type { DestinationChange } from "../../../platform/log_export/destination_store.ts";
 import type { LogExport } from "../../../platform/log_export/log_export.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import { isPermitted, may } from "../auth/permissions.ts";
 import type { ErrorCode } from "../error_codes.ts";
-import { Refusal } from "../errors.ts";
+import { Refusal, requireChanged } from "../errors.ts";
 import { type Caller, callerOf, EMPTY, type HttpEnv, jsonBody, textUpTo } from "../hono_env.ts";
 import type {
   ChangedDestination,
@@ -154,8 +153,9 @@ class DestinationRequests {
     const settings: DestinationSettings = { ...DESTINATION_DEFAULTS, ...definedOf(given) };
     const secrets = { ...NO_SECRETS, privateKey, authorization };
     requireUsable(settings, secrets);
-    const fromMs = this.#deps.clock.nowMs() - pastHours * HOUR_MS;
-    const made = await this.logExport.destinations.create(name, { settings, secrets, fromMs }, by);
+    const { destinations } = this.logExport;
+    const also = [destinations.firstPosition(name, this.#deps.clock.nowMs() - pastHours * HOUR_MS)];
+    const made = await destinations.create(name, { settings, secrets, also }, by);
     if (!made.ok) throw new Refusal(made.reason === "taken" ? "destination_taken" : "too_many_destinations");
     return await this.#answer(name, made.webhookSecret);
   }
@@ -165,36 +165,36 @@ class DestinationRequests {
     { version, change: { privateKey, authorization, ...given } }: v.InferOutput<typeof CHANGED_DESTINATION>,
     by: Caller,
   ): Promise<ChangedDestination> {
-    const { settings: before, hasPrivateKey, hasAuthorization } = await this.find(name);
-    const settings: DestinationSettings = { ...before, ...definedOf(given) };
-    // A stored header is for the server for which it was entered. Another one must not receive it.
-    const isMoved = originOf(settings) !== originOf(before);
-    if (isMoved && hasAuthorization && authorization === undefined) {
-      throw new Refusal("destination_authorization_again");
-    }
-    const secrets = definedOf({ privateKey, authorization });
-    // A stored key was checked before.
-    const known = hasPrivateKey ? "-----BEGIN PRIVATE KEY-----" : "";
-    requireUsable(settings, { ...NO_SECRETS, privateKey: known, ...secrets });
-    return await this.#change(name, { version, settings, secrets, action: "log_export.change" }, by);
+    return await this.#change(name, {
+      version,
+      action: "log_export.change",
+      merge({ settings: before, secrets: stored }) {
+        const settings: DestinationSettings = { ...before, ...definedOf(given) };
+        // A stored header is for the server for which it was entered. Another one must not receive it.
+        const isMoved = originOf(settings) !== originOf(before);
+        if (isMoved && stored.authorization !== "" && authorization === undefined) {
+          throw new Refusal("destination_authorization_again");
+        }
+        const secrets = definedOf({ privateKey, authorization });
+        requireUsable(settings, { ...stored, ...secrets });
+        return { settings, secrets };
+      },
+    }, by);
   }
 
   async setPaused(name: string, { paused: isPaused }: v.InferOutput<typeof PAUSE>, by: Caller) {
-    const { settings, version } = await this.find(name);
-    if (settings.isPaused === isPaused) return await this.#answer(name);
-    const action = isPaused ? "log_export.pause" : "log_export.resume";
-    return await this.#change(
-      name,
-      { version, settings: { ...settings, isPaused }, secrets: {}, action },
-      by,
-    );
+    return await this.#change(name, {
+      action: isPaused ? "log_export.pause" : "log_export.resume",
+      merge: ({ settings }) =>
+        settings.isPaused === isPaused ? null : { settings: { ...settings, isPaused } },
+    }, by);
   }
 
   async renewSecret(name: string, { version }: v.InferOutput<typeof ONLY_VERSION>, by: Caller) {
     if ((await this.find(name)).settings.kind !== "webhook") throw new Refusal("malformed");
-    const secret = await this.logExport.destinations.renewSecret(name, version, by);
-    if (secret === null) throw new Refusal("changed_meanwhile");
-    return await this.#answer(name, secret);
+    const { outcome, webhookSecret } = await this.logExport.destinations.renewSecret(name, version, by);
+    requireChanged(outcome);
+    return await this.#answer(name, webhookSecret);
   }
 
   async remove(name: string, by: Caller): Promise<void> {
@@ -204,11 +204,19 @@ class DestinationRequests {
     if (record !== undefined) this.logExport.announce(name, { record, action: "log_export.remove", by });
   }
 
-  async #change(name: string, change: DestinationChange, by: Caller): Promise<ChangedDestination> {
+  async #change(
+    name: string,
+    change: Parameters<LogExport["destinations"]["change"]>[1],
+    by: Caller,
+  ): Promise<ChangedDestination> {
+    const { version } = await this.find(name);
     const record = this.logExport.destinations.all.get(name);
-    if (!await this.logExport.destinations.change(name, change, by)) throw new Refusal("changed_meanwhile");
+    requireChanged(await this.logExport.destinations.change(name, change, by));
     const { action } = change;
-    if (record !== undefined && (action === "log_export.change" || action === "log_export.pause")) {
+    const isChanged = this.logExport.destinations.all.get(name)?.version !== version;
+    if (
+      record !== undefined && isChanged && (action === "log_export.change" || action === "log_export.pause")
+    ) {
       this.logExport.announce(name, { record, action, by });
     }
     return await this.#answer(name);

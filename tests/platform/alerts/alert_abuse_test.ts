@@ -1,5 +1,6 @@
 // Names, records and receivers that would keep an alert from its receiver, or change what it says.
 
+import { UNREADABLE_ROW } from "../../../platform/sealed_rows.ts";
 import { assert, assertEquals } from "@std/assert";
 import { RECEIVER_DEFAULTS } from "../../../platform/alerts/alert_kinds.ts";
 import type { KnownAlert } from "../../../platform/alerts/alert_record.ts";
@@ -117,7 +118,7 @@ Deno.test("a receiver whose secrets cannot be read is listed with its problem, c
   const found = (await next.service.listReceivers()).map((one) => [one.name, one.problem?.code ?? null]);
   assertEquals(found, [["broken", "failed"], ["chat", null]]);
   assertEquals(await next.service.test("broken", { actor: "owner" }), {
-    ...{ ok: false, code: "failed", detail: "the secrets of the receiver cannot be read" },
+    ...{ ok: false, code: "failed", detail: UNREADABLE_ROW },
   });
   assertEquals(await next.service.receivers.remove("broken", { actor: "owner" }), true);
 });

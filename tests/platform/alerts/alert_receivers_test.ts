@@ -117,12 +117,12 @@ Deno.test("a paused receiver gets nothing; messages that waited are sent when it
   await world.run();
   await eventually("a try failed", () => world.requests() === 1);
   const setPaused = async (isPaused: boolean) => {
-    const row = await world.service.findReceiver("chat");
-    if (row === null) throw new Error("there is no receiver");
-    const { version, settings } = row;
     const action = isPaused ? "alert.receiver_pause" : "alert.receiver_resume";
-    const change = { version, settings: { ...settings, isPaused }, secrets: {}, action } as const;
-    assertEquals(await world.service.receivers.change("chat", change, BY), true);
+    const outcome = await world.service.receivers.change("chat", {
+      action,
+      merge: ({ settings }) => ({ settings: { ...settings, isPaused } }),
+    }, BY);
+    assertEquals(outcome, "done");
   };
   await setPaused(true);
   world.answer = () => Promise.resolve(new Response());

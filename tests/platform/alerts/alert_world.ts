@@ -116,7 +116,7 @@ export async function openAlertWorld(options: AlertWorldOptions = {}): Promise<A
       const addresses = kind === "mail" ? ["ops@example.com"] : [];
       const url = kind === "mail" ? "" : "https://hooks.example.com/token";
       const all = { ...RECEIVER_DEFAULTS, addresses, ...given, kind };
-      await service.receivers.create(name, { settings: all, url }, BY);
+      await service.receivers.create(name, { settings: all, secrets: { url } }, BY);
     },
     async record(action, user, details = {}) {
       await store.commit({
