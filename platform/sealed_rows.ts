@@ -69,7 +69,7 @@ export interface SealedChange<Settings, Secrets> {
 }
 
 /** `changed`: another change came first. `unreadable`: the stored settings or secrets are damaged, or the master key is another one. */
-export type RowOutcome = "done" | "changed" | "unreadable";
+export type SealedOutcome = "done" | "changed" | "unreadable";
 
 export type CreatedRow =
   /** The key of the signatures of a webhook, which is not shown again; "" for others. */
@@ -146,7 +146,7 @@ export class SealedRows<Settings extends { kind: string }, Secrets extends { web
     name: string,
     { version, action, merge }: SealedChange<Settings, Secrets>,
     by: RowActor,
-  ): Promise<RowOutcome> {
+  ): Promise<SealedOutcome> {
     const { shown } = this.#kind;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const { value, versionstamp } = await this.#deps.store.get<unknown>(this.#keyOf(name));
@@ -173,7 +173,7 @@ export class SealedRows<Settings extends { kind: string }, Secrets extends { web
     name: string,
     version: number,
     by: RowActor,
-  ): Promise<{ readonly outcome: RowOutcome; readonly webhookSecret: string }> {
+  ): Promise<{ readonly outcome: SealedOutcome; readonly webhookSecret: string }> {
     const webhookSecret = createWebhookSecret(this.#deps.random);
     const secrets = { webhookSecret } as Partial<Secrets>;
     const { secret: action } = this.#kind.actions;

@@ -5,7 +5,7 @@ import { HttpError } from "../../platform/http_error.ts";
 import { ERROR_CODES, type ErrorCode } from "./error_codes.ts";
 import type { ConfigFault } from "../../platform/config/config.ts";
 import type { SettingConflict } from "../../platform/config/setting_writer.ts";
-import type { RowOutcome } from "../../platform/sealed_rows.ts";
+import type { SealedOutcome } from "../../platform/sealed_rows.ts";
 import type { Receipt } from "../../scim/ports.ts";
 import type { ScimRefusal, ScimRefusalCode } from "../../scim/http/refusals.ts";
 
@@ -53,7 +53,7 @@ export class Refusal extends HttpError {
 }
 
 /** @throws Refusal if a change of a row that an administrator set up was not made */
-export function requireChanged(outcome: RowOutcome): void {
+export function requireChanged(outcome: SealedOutcome): void {
   if (outcome === "changed") throw new Refusal("changed_meanwhile");
   if (outcome === "unreadable") throw new Refusal("unreadable_entry");
 }
