@@ -1,13 +1,14 @@
 // Handles an Access-Request with State: the answer to a challenge.
 
+import type { Log } from "../../platform/log.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import { readAnswer } from "../protocol/login_input.ts";
 import { type Step, stepByName } from "../protocol/steps.ts";
 import { newLoginAttempt, type Request } from "../server/request.ts";
-import type { Responder } from "../server/responder.ts";
+import { type Responder, senderOf } from "../server/responder.ts";
 import { mustChangeNothing } from "../server/unsigned_requests.ts";
 import { type Conversation, isLive, type TokenOf } from "./conversation.ts";
-import { type Tuple } from "./tuple.ts";
+import type { Tuple, TupleComparison } from "./tuple.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import type { PasswordDigests, PeerNodes } from "./peers.ts";
 import type { Rejections } from "./rejections.ts";
@@ -39,6 +40,7 @@ export interface AnswerHandlerDeps {
   readonly conversations: ConversationStore;
   readonly tokenOf: TokenOf;
   readonly clock: Clock;
+  readonly log: Log;
   readonly peers: PeerNodes;
   readonly logins: LoginSettings;
   readonly works: WorkQueue;
@@ -67,7 +69,12 @@ export class AnswerHandler {
     const step = stepByName(dot < 0 ? answer.state : answer.state.slice(0, dot));
     if (step === null) return rejections.refuse(request, "unknown_state", { view: null, isLogged: true });
     const token = dot < 0 ? null : answer.state.slice(dot + 1);
-    const conversation = findByState(this.#deps, request, { tuple: answer.tuple.key, step, token });
+    const { conversation, comparison } = findByState(this.#deps, request, {
+      tuple: answer.tuple.key,
+      step,
+      token,
+    });
+    if (comparison !== null) this.#logComparison(request, conversation, comparison);
     if (conversation === null) return rejections.gone(request, step);
     if (this.#firstFoundFor(request, conversation) !== conversation.orderedId) {
       return rejections.gone(request, step);
@@ -103,6 +110,27 @@ export class AnswerHandler {
     const first = this.#firstFound.get(request) ?? orderedId;
     this.#firstFound.set(request, first);
     return first;
+  }
+
+  /** The attributes that the client changed or left out between two steps explain why an answer finds no login. */
+  #logComparison(
+    request: Request,
+    conversation: Conversation | null,
+    { missing, added, different }: TupleComparison,
+  ): void {
+    const { log } = this.#deps;
+    log.info(
+      conversation === null
+        ? "no login fits this answer: the client sends other attributes than in the first step"
+        : "the client sends other attributes than in the first step",
+      {
+        ...senderOf(request),
+        missing: missing.join(", ") || undefined,
+        added: added.join(", ") || undefined,
+        different: different.join(", ") || undefined,
+        conversation: conversation?.orderedId,
+      },
+    );
   }
 
   #isRepeatable(

@@ -32,6 +32,8 @@ export class ConversationIndex {
   readonly #ids = new HashIndex();
   /** The newest conversation of each tuple that the bare name of a step selects. */
   readonly #bareTuples = new HashIndex();
+  /** The conversations without a token, by their user. */
+  readonly #bareUsers = new HashIndex();
   /** The newest conversation with a token of each tuple. */
   readonly #tokenTuples: RowMap = new Map();
   readonly #tokens: RowMap = new Map();
@@ -55,7 +57,7 @@ export class ConversationIndex {
 
   /** @param options.behind the bare name continues to select a live older login of the same tuple */
   add(row: number, conversation: Conversation, { behind }: { behind: boolean }): void {
-    const { orderedId, tuple, hasToken } = conversation;
+    const { orderedId, tuple, user, hasToken } = conversation;
     this.#ids.add(row, this.#hash(orderedId));
     this.#lastId = orderedId;
     this.#lastIdRow = row;
@@ -64,6 +66,7 @@ export class ConversationIndex {
       this.#tokenKeys.set(row, { tuple, token: null, priorToken: null, loginPacket: null });
       return;
     }
+    this.#bareUsers.add(row, this.#hash(user));
     const older = this.bare(tuple);
     if (!behind || older < 0 || !this.#table.isAlive(older)) this.#select(row, tuple, older);
     else this.#behind.set(tuple, row);
@@ -85,6 +88,7 @@ export class ConversationIndex {
     if (this.#behind.size > 0) this.#removeBehind(row);
     if (row === this.#lastIdRow) this.#lastIdRow = NONE;
     this.#bareTuples.remove(row);
+    this.#bareUsers.remove(row);
     const keys = this.#tokenKeys.get(row);
     if (keys === undefined) return;
     this.#tokenKeys.delete(row);
@@ -134,6 +138,13 @@ export class ConversationIndex {
     let row = this.#bareTuples.first(this.#hashOfTuple(tuple));
     while (row >= 0 && !this.#table.matches(row, "tuple", tuple)) row = this.#bareTuples.next(row);
     return row;
+  }
+
+  /** The conversations of a user without a token, newest first. */
+  *bareOf(user: string): Generator<number> {
+    for (let row = this.#bareUsers.first(this.#hash(user)); row >= 0; row = this.#bareUsers.next(row)) {
+      if (this.#table.matches(row, "user", user)) yield row;
+    }
   }
 
   /** The newest conversation of a tuple with a token. */

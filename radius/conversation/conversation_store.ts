@@ -17,6 +17,8 @@ import { readStoredConversations } from "./stored_conversations.ts";
 export const ENDED_RETENTION_MS = 60_000;
 /** The number of ended conversations in memory, so that a flood of rejected logins has bounded costs. */
 export const MAX_ENDED = 4096;
+/** The conversations of one user that an answer is compared with. */
+const MAX_COMPARED = 64;
 /** The maximum share of unsigned logins in the table. */
 const UNSIGNED_SHARE = 0.5;
 
@@ -71,6 +73,18 @@ export class ConversationStore {
   /** The conversation that the bare name of a step selects on this tuple. */
   bareOn(tuple: string): Conversation | null {
     return this.#unpark(this.#index.bare(tuple));
+  }
+
+  /** The conversations of a user that the bare name of a step selects, to read them. `null`: there are too many to compare. */
+  bareOf(user: string): Conversation[] | null {
+    const found: Conversation[] = [];
+    let count = 0;
+    for (const row of this.#index.bareOf(user)) {
+      if (++count > MAX_COMPARED) return null;
+      const conversation = this.#table.read(row);
+      if (conversation !== null && this.#index.bare(conversation.tuple) === row) found.push(conversation);
+    }
+    return found;
   }
 
   /** The newest conversation of a tuple, alive or ended. */

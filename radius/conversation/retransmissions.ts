@@ -6,6 +6,7 @@ import { AUTHENTICATOR_AT, sixteenOctetText } from "../protocol/packet.ts";
 import type { Request } from "../server/request.ts";
 import type { Conversation, TokenOf } from "./conversation.ts";
 import type { ConversationStore } from "./conversation_store.ts";
+import { compareTuples, type TupleComparison } from "./tuple.ts";
 import { isSamePassword, maybeSamePassword, type PasswordDigests } from "./peers.ts";
 
 const DEVICE: Step = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
@@ -56,15 +57,61 @@ export function findSameLogin(
     : null;
 }
 
-/** The conversation of a State. An unsigned packet never answers one that began signed. */
+/** The conversation of an answer, and how their tuples differ; `comparison` is `null` if they are equal. */
+export interface FoundAnswer {
+  readonly conversation: Conversation | null;
+  readonly comparison: TupleComparison | null;
+}
+
+/**
+ * The conversation of a State. An unsigned packet never answers one that began signed. With a token, State, client and user identify it. Without
+ * one, the whole tuple does, or {@link findByPart}.
+ */
 export function findByState(
   { conversations, tokenOf }: { conversations: ConversationStore; tokenOf: TokenOf },
-  { signed }: Request,
+  { signed, user, client: { name: client } }: Request,
   { tuple, step, token }: { tuple: string; step: Step; token: string | null },
-): Conversation | null {
-  const found = token === null ? conversations.bareOn(tuple) : conversations.byToken(token);
-  if (found === null || found.tuple !== tuple || (found.signed && !signed)) return null;
-  return token === null || tokenOf(found.orderedId, step) === token ? found : null;
+): FoundAnswer {
+  if (token === null) {
+    const exact = conversations.bareOn(tuple);
+    const found = exact === null
+      ? findByPart(conversations, { tuple, user })
+      : { conversation: exact, comparison: null };
+    return found.conversation?.signed === true && !signed ? NOT_FOUND : found;
+  }
+  const found = conversations.byToken(token);
+  if (
+    found === null || found.client !== client || found.user !== user || (found.signed && !signed) ||
+    tokenOf(found.orderedId, step) !== token
+  ) return NOT_FOUND;
+  return {
+    conversation: found,
+    comparison: found.tuple === tuple ? null : compareTuples(found.tuple, tuple),
+  };
+}
+
+const NOT_FOUND: FoundAnswer = { conversation: null, comparison: null };
+
+/**
+ * The only conversation whose tuple differs from that of an answer in nothing but attributes which one of them does not have: some clients leave
+ * attributes out in the second step. An ended login counts too, except an accepted one, because its client may still answer it: its State must not
+ * select another login of the user.
+ */
+function findByPart(
+  conversations: ConversationStore,
+  { tuple, user }: { tuple: string; user: string },
+): FoundAnswer {
+  let fitting: { orderedId: string; comparison: TupleComparison } | null = null;
+  let other: TupleComparison | null = null;
+  for (const { orderedId, outcome, tuple: ofLogin } of conversations.bareOf(user) ?? []) {
+    const comparison = outcome === "accepted" ? null : compareTuples(ofLogin, tuple);
+    if (comparison === null) continue;
+    if (!comparison.fits) other ??= comparison;
+    else if (fitting !== null) return { conversation: null, comparison };
+    else fitting = { orderedId, comparison };
+  }
+  if (fitting === null) return { conversation: null, comparison: other };
+  return { conversation: conversations.unpark(fitting.orderedId), comparison: fitting.comparison };
 }
 
 /** Whether an answer is the last one, re-issued with another Identifier. After a restart, the result is always `false`. */

@@ -17,6 +17,8 @@ export interface Tuple {
 }
 
 const PARTS = ["callingStationId", "nasPortId", "nasPort"] as const;
+/** Their names in RADIUS, for the log. */
+const PART_NAMES = ["Calling-Station-Id", "NAS-Port-Id", "NAS-Port"];
 const scratch = new Uint8Array(PARTS.length * 256);
 const scratchViews = new PrefixViews(scratch);
 
@@ -57,4 +59,38 @@ function clientPart(client: string): string {
 /** The {@link Tuple.place} of a tuple's key. */
 export function placeOfTuple(key: string, user: string): string {
   return key.slice(0, key.length - user.length);
+}
+
+/** How the tuple of an answer differs from that of a login of the same user and client. */
+export interface TupleComparison {
+  /** The attributes that the answer lacks, that the login lacks, and that have different values. */
+  readonly missing: readonly string[];
+  readonly added: readonly string[];
+  readonly different: readonly string[];
+  /** Whether the answer can belong to the login: nothing is different, and an added attribute comes with one that is equal. */
+  readonly fits: boolean;
+}
+
+/** Compares the attributes of a login with those of an answer. `null`: they are not of the same client and user. */
+export function compareTuples(login: string, answer: string): TupleComparison | null {
+  const [loginEnd, answerEnd] = [login.indexOf(" "), answer.indexOf(" ")];
+  if (login.slice(loginEnd) !== answer.slice(answerEnd)) return null;
+  const [before, now] = [partsOf(login.slice(0, loginEnd)), partsOf(answer.slice(0, answerEnd))];
+  const having = (has: (at: number) => boolean) => PART_NAMES.filter((_, at) => has(at));
+  const missing = having((at) => before[at] !== "" && now[at] === "");
+  const added = having((at) => before[at] === "" && now[at] !== "");
+  const different = having((at) => before[at] !== now[at] && before[at] !== "" && now[at] !== "");
+  const hasEqual = before.some((value, at) => value !== "" && value === now[at]);
+  return { missing, added, different, fits: different.length === 0 && (added.length === 0 || hasEqual) };
+}
+
+function partsOf(base64: string): string[] {
+  const octets = Uint8Array.fromBase64(base64);
+  const parts: string[] = [];
+  for (let at = 0; at < octets.length;) {
+    const end = at + 1 + (octets[at] as number);
+    parts.push(octets.subarray(at + 1, end).toHex());
+    at = end;
+  }
+  return parts;
 }

@@ -34,7 +34,14 @@ function createWorld(hasToken: boolean) {
     state: hasToken ? `${STEP}.${tokenOf("", STEP)}` : STEP,
   };
   const request = () =>
-    ({ signed: true, source: "192.0.2.1", receivedMs: clock.nowMs(), octets: new Uint8Array(20) }) as Request;
+    ({
+      signed: true,
+      user: world.current.user,
+      client: { name: world.current.client },
+      source: "192.0.2.1",
+      receivedMs: clock.nowMs(),
+      octets: new Uint8Array(20),
+    }) as Request;
   return { handle: (to: Request) => handler.handle(to, answer), request, did, world, login };
 }
 

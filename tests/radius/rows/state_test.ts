@@ -5,7 +5,7 @@ import type { RequestParts } from "../../support/radius_packets.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, type Login } from "./login.ts";
 import { jump } from "./passing_time.ts";
-import { decide, give, giveDevice, passcodeSentTo, SEED } from "./people.ts";
+import { decide, give, giveDevice, lastRequest, passcodeSentTo, SEED } from "./people.ts";
 
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
@@ -100,17 +100,103 @@ Deno.test("state: with a token, one login of a user cannot collect the approval 
   assertNotEquals(own.step, forged);
 });
 
-Deno.test("state: a token of one user is useless with another name or port", async () => {
+Deno.test("state: a token of one user is useless with another name", async () => {
   await using world = await startInProcess({ toml: `[radius]\nstate = "token"` });
   const pairing = await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });
   const { state } = await login.start();
   decide(world, pairing, true);
-  for (const who of [{ user: "bert" }, { user: "anna" }]) {
-    const other = world.login(who);
-    assertEquals(brief(await other.answer("", { state: state ?? undefined })), NOT_GIVEN, who.user);
-  }
+  const other = world.login({ user: "bert" });
+  assertEquals(brief(await other.answer("", { state: state ?? undefined })), NOT_GIVEN);
   assertEquals((await login.answer("")).kind, "accept");
+});
+
+/** The attributes of the first and the second step. A number is a NAS-Port, a letter a Calling-Station-Id, "#" a NAS-Port-Id. */
+function partsOf(text: string): RequestParts {
+  const parts = text.split(" ").filter((one) => one !== "");
+  const station = parts.find((one) => /^[a-z]$/.test(one));
+  const port = parts.find((one) => /^[0-9]$/.test(one));
+  return {
+    nasPort: port === undefined ? undefined : Number(port),
+    ...(station === undefined ? {} : { callingStationId: station }),
+    more: parts.includes("#") ? [{ type: NAS_PORT_ID, value: octets("port") }] : [],
+  };
+}
+
+for (
+  const [first, second, form, isFound, named] of [
+    ["a 7", "7", "auto", true, "missing=Calling-Station-Id"],
+    ["a 7", "a", "auto", true, "missing=NAS-Port"],
+    ["a 7", "", "auto", true, 'missing="Calling-Station-Id, NAS-Port"'],
+    ["a # 7", "a", "auto", true, 'missing="NAS-Port-Id, NAS-Port"'],
+    ["7", "a 7", "auto", true, "added=Calling-Station-Id"],
+    ["7", "a", "auto", false, "added=Calling-Station-Id"],
+    ["a 7", "8", "auto", false, "different=NAS-Port"],
+    ["a 7", "b 7", "auto", false, "different=Calling-Station-Id"],
+    ["a 7", "b", "name", false, "different=Calling-Station-Id"],
+    ["", "7", "auto", true, "added=NAS-Port"],
+    ["a 7", "b 8", "token", true, 'different="Calling-Station-Id, NAS-Port"'],
+    ["a 7", "", "token", true, 'missing="Calling-Station-Id, NAS-Port"'],
+  ] as const
+) {
+  Deno.test(`state (${form}): step 1 with "${first}", step 2 with "${second}" is ${isFound ? "the same" : "no"} login`, async () => {
+    await using world = await startInProcess({ toml: `[radius]\nstate = "${form}"` });
+    const pairing = await giveDevice(world, "anna");
+    const { state } = await world.login({ user: "anna", ...partsOf(first) }).start();
+    decide(world, pairing, true);
+    const again = world.login({ user: "anna", ...partsOf(second) });
+    const reply = await again.answer("", { state: state ?? undefined });
+    assertEquals(brief(reply), isFound ? ["accept", ""] : NOT_GIVEN);
+    const lines = (await world.logLines()).filter((line) => line.includes("than in the first step"));
+    assertEquals(lines.length, 1);
+    assert(lines[0]?.includes(named), lines[0]);
+  });
+}
+
+for (
+  const [title, prepare] of Object.entries<(world: InProcess) => Promise<unknown>>({
+    "another login at another port": (world) => world.login({ user: "anna", ...partsOf("a 8") }).start(),
+    "another login at the same port": (world) => world.login({ user: "anna", ...partsOf("b 7") }).start(),
+    "a login of another user there": (world) => world.login({ user: "bert", ...partsOf("a 7") }).start(""),
+  })
+) {
+  const isFound = title.includes("user");
+  Deno.test(`state: an answer without attributes, and ${title}: ${isFound ? "found" : "not found"}`, async () => {
+    await using world = await startInProcess();
+    const pairing = await giveDevice(world, "anna");
+    const login = world.login({ user: "anna", ...partsOf("a 7") });
+    await login.start();
+    const { id } = lastRequest(world, pairing);
+    await prepare(world);
+    world.secondFactor.decide(id, { granted: true });
+    const reply = await world.login({ user: "anna", ...bare }).answer("", { state: octets(DEVICE) });
+    assertEquals(brief(reply), isFound ? ["accept", ""] : NOT_GIVEN);
+  });
+}
+
+Deno.test("state: the answer of a login that expired selects no other login of the user, which has other attributes", async () => {
+  await using world = await startInProcess({ toml: "[radius]\nconversation_ttl_s = 60" });
+  const pairing = await giveDevice(world, "anna");
+  await world.login({ user: "anna", ...partsOf("a 7") }).start();
+  await jump(world.clock, 59_000);
+  await world.login({ user: "anna", ...partsOf("b 8") }).start();
+  await jump(world.clock, 2000);
+  decide(world, pairing, true);
+  const late = world.login({ user: "anna", ...bare });
+  assertEquals(brief(await late.answer("", { state: octets(DEVICE) })), NOT_GIVEN);
+});
+
+Deno.test("state: an answer that leaves attributes out finds no login of another client", async () => {
+  const secret = "a-secret-that-two-clients-share";
+  const client = (name: string) =>
+    `[[radius.client]]\nname = "${name}"\naddress = ["127.0.0.1"]\nsecret = "${secret}"\nnas_identifier = "${name}"\n`;
+  await using world = await startInProcess({ toml: client("one") + client("two") });
+  const pairing = await giveDevice(world, "anna");
+  const nas = (name: string) => ({ type: 32, value: octets(name) });
+  await world.login({ user: "anna", nasPort: 9, more: [nas("one")] }).start();
+  decide(world, pairing, true);
+  const other = world.login({ user: "anna", ...bare, more: [nas("two")] });
+  assertEquals(brief(await other.answer("", { state: octets(DEVICE) })), NOT_GIVEN);
 });
 
 Deno.test("state: a name in the place of a token is not a State of that conversation", async () => {
@@ -162,7 +248,6 @@ for (
 
 for (
   const name of [
-    "",
     "x",
     "choose_which_multifactor",
     "CHOOSE_WHICH_MULTIFACTOR2",
