@@ -171,7 +171,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   });
   const stopSweeping = sweepEachSecond({ ...ending, followed, sessions });
   const factors = { pairings, limits, recoveryCodes, hardwareTokens, bypassCodes, enrolment };
-  const dryRunDeps = { ...factorDeps(deps), ...factors, policies };
+  const dryRunDeps = { ...factorDeps(deps), ...factors, policies, sentPasscodes: state.sentPasscodes };
   return {
     ...{ server, monitor, ...factors, signingClients },
     sessions: administerSessions(sessions, disconnects),

@@ -7,6 +7,7 @@ import { placeOfTuple } from "./conversation/tuple.ts";
 import { SharedTuples } from "./conversation/shared_tuples.ts";
 import { LIMIT_ALARMS } from "./factors/hourly_limits.ts";
 import { Limits } from "./factors/limits.ts";
+import { SentPasscodes } from "./factors/sent_passcodes.ts";
 import { LoginDirectoryStores } from "./login_directory_stores.ts";
 import { PolicyRegistry } from "./policy/policy_registry.ts";
 import type { PeerNodes } from "./conversation/peers.ts";
@@ -79,6 +80,7 @@ export async function loadState({ config, store, vault, clock, random, log, peer
     settings: config.factors,
     onAlarm: (alarm) => log.warn(LIMIT_ALARMS[alarm.kind], { ...alarm }),
   });
+  const sentPasscodes = new SentPasscodes({ store, clock });
   const signingClients = new SigningClients({ store, log, clock });
   const policies = { registry, remembered };
   const sessions = new SessionTable({ store, nowMs: clock.nowMs, orderedId });
@@ -88,6 +90,7 @@ export async function loadState({ config, store, vault, clock, random, log, peer
     sharedTuples.load(),
     stores.load(),
     limits.load(),
+    sentPasscodes.load(),
     signingClients.load(),
     registry.load(),
   ]);
@@ -102,7 +105,7 @@ export async function loadState({ config, store, vault, clock, random, log, peer
   if (loaded.alive > 0) log.info("conversations of an earlier run continue", { conversations: loaded.alive });
   return {
     ...{ tokenOf, orderedId, conversations, sharedTuples, pairings, limits, signingClients },
-    ...{ recoveryCodes, bypassCodes },
+    ...{ recoveryCodes, bypassCodes, sentPasscodes },
     ...{ sessions, hashSeed, policies, stores, hardwareTokens, enrolment },
     /** Adds a listener for conversations that other nodes changed. */
     onFollowed: (listener: (conversation: Conversation) => void) => void listeners.push(listener),

@@ -127,6 +127,7 @@ const RULES: ReadonlyMap<string, ExpiryRule> = new Map<string, ExpiryRule>([
   ["scim_request", atMost(30 * DAY_MS)],
   // A secret without an end does not expire.
   ["scim_secret", field("expiresMs", 30 * DAY_MS)],
+  ["sent_passcode", field("expiresMs")],
   ["session_disconnect", atMost(30 * DAY_MS)],
   ["session_report", field("untilMs")],
   ["shared_tuple", field("untilMs")],

@@ -85,7 +85,8 @@ function preparePush(deps: UpstreamDeps, { conversation, attempt, facts }: Servi
     (conversation.at === "CHOOSE_WHICH_MULTIFACTOR" && facts.answer.toLowerCase() === "d");
   const phones = orderPhones(deps.pairings.usable(conversation.user));
   const wanted = phones.find(({ totpLength }) => !forCode || totpLength > 0);
-  const pairingId = facts.phones.other ?? conversation.newPairingId ?? wanted?.id ?? "";
+  const chosen = typeof facts.appendedChoice === "object" ? facts.appendedChoice.id : null;
+  const pairingId = facts.phones.other ?? conversation.newPairingId ?? chosen ?? wanted?.id ?? "";
   conversation.factor = "device";
   conversation.pairingId = pairingId;
   conversation.phone = phones.find(({ id }) => id === pairingId)?.name ?? null;
@@ -123,7 +124,8 @@ function prepareMessage(
   const factor = effect === "text" ? "sms" : "voice";
   const typed = conversation.at === "GET_SMS_PHONE_NUMBER" || conversation.at === "GET_VOICE_PHONE_NUMBER";
   const known = effect === "text" ? facts.smsNumbers : facts.voiceNumbers;
-  const number = (typed ? facts.number : known[0]) ?? null;
+  const chosen = typeof facts.appendedChoice === "object" ? facts.appendedChoice.number : known[0];
+  const number = (typed ? facts.number : chosen) ?? null;
   conversation.factor = factor;
   conversation.passcode = null;
   const { user, client } = conversation;

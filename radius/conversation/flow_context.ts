@@ -12,8 +12,9 @@ import { readRecoveryCode, type RecoveryCodeStore } from "../factors/recovery_co
 import type { EnrolmentMarks } from "../factors/enrolment_marks.ts";
 import { hasAnyFactor, hasOwnFactor, hasUsableRecoveryCodes, readyFactors } from "../factors/own_factors.ts";
 import type { Pairings } from "../factors/pairings.ts";
+import type { KeptPasscode, SentPasscodes } from "../factors/sent_passcodes.ts";
 import type { Pairing } from "../factors/pairing.ts";
-import { phoneFacts } from "../factors/device_choice.ts";
+import { appendedChoice, phoneFacts } from "../factors/device_choice.ts";
 import type { HardwareTokens } from "../tokens/hardware_tokens.ts";
 import type { DirectoryUser, LoginDirectory } from "../ports.ts";
 import type { FactorSettings } from "../../platform/config/config.ts";
@@ -39,6 +40,7 @@ export interface FlowContextDeps {
   readonly hardwareTokens: HardwareTokens;
   readonly enrolment: Pick<EnrolmentMarks, "isOverdue">;
   readonly bypassCodes: BypassCodeStore;
+  readonly sentPasscodes: Pick<SentPasscodes, "of">;
   readonly clock: Clock;
   readonly vault: Vault;
   /** The stored policies. Without one, the settings apply. */
@@ -82,6 +84,28 @@ class LazyFacts implements Facts {
   }
   get appended(): Appended | null {
     return this.#attempt.appended;
+  }
+  get appendedChoice(): Facts["appendedChoice"] {
+    const { pairings } = this.#deps;
+    return appendedChoice(this.appended, {
+      pairings: pairings.of(this.#conversation.user),
+      usable: this.#pairings,
+    });
+  }
+  /** A passcode counts only while its factor is allowed and its number belongs to the user. */
+  get #keptPasscode(): KeptPasscode | null {
+    const kept = this.#deps.sentPasscodes.of(this.#conversation);
+    if (kept === null || !this.enabled.has(kept.factor)) return null;
+    const isOwn = this.#pairings.some((one) => one.kind === kept.factor && one.number === kept.number);
+    return isOwn ? kept : null;
+  }
+  get passcodeKept(): boolean {
+    return this.appended?.kind === "code" && this.#keptPasscode !== null;
+  }
+  get keptPasscodeMatches(): boolean {
+    const kept = this.appended?.kind === "code" ? this.#keptPasscode : null;
+    return kept !== null &&
+      equalDigests(passcodeDigest(this.#deps.vault, kept.secretId, this.#code), kept.digest);
   }
   get user(): DirectoryUser {
     return this.#user ??= this.#deps.directory.lookUp(this.#conversation.user);
@@ -235,7 +259,8 @@ class LazyFacts implements Facts {
   }
   get guessChecked(): boolean {
     if (this.#attempt.firstFactor === "wrong") return this.#attempt.passwordChecked;
-    return this.#code !== "" && (this.ready.totp || this.hasRecoveryCodes || this.hasBypassCode);
+    return this.#code !== "" &&
+      (this.ready.totp || this.hasRecoveryCodes || this.hasBypassCode || this.passcodeKept);
   }
   get userExists(): boolean {
     return this.#pairings.length > 0 || this.#hasToken || this.user.status !== "unknown";

@@ -77,7 +77,7 @@ function dryRun(
   const attempt = newLoginAttempt({ client, receivedMs: deps.clock.nowMs(), signed: true }, {
     answer: null,
     password: new Uint8Array(password === "empty" ? 0 : 1),
-    appended: appended === null || !client.policy.appendMode ? null : { kind: appended },
+    appended: appended === null || !client.policy.appendMode ? null : { kind: appended, nth: 0 },
   });
   const conversation = newConversation(
     {

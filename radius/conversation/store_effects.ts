@@ -63,6 +63,10 @@ export function applyStoreEffect(
         storePairing(deps, turn, deps.pairings.prepare(user, wanted));
       }
       return;
+    case "keep_passcode":
+      return keepPasscode(deps, turn);
+    case "take_kept_passcode":
+      return takeKeptPasscode(deps, turn);
     case "take_totp_step":
       return useTotpStep(deps, turn);
     case "take_recovery_code":
@@ -94,6 +98,22 @@ function rememberDevice({ policies }: StateMachineDeps, { conversation, attempt,
   if (change === null) return;
   batch.mutations.push(...change.mutations);
   batch.whenCommitted(change.done);
+}
+
+/** Keeps the passcode of this login, which is rejected, for the next one. Without a passcode, nothing was sent. */
+function keepPasscode({ sentPasscodes }: StateMachineDeps, { conversation, batch }: Turn): void {
+  const { passcode, secretId } = conversation;
+  if (passcode === null) return;
+  const kept = sentPasscodes.prepareKeep(conversation, { ...passcode, secretId });
+  batch.mutations.push(kept.mutation);
+  batch.whenFailed(kept.undo);
+}
+
+function takeKeptPasscode({ sentPasscodes }: StateMachineDeps, { conversation, batch }: Turn): void {
+  conversation.factor = sentPasscodes.of(conversation)?.factor ?? null;
+  const used = sentPasscodes.prepareUse(conversation);
+  batch.mutations.push(used.mutation);
+  batch.whenFailed(used.undo);
 }
 
 /** Uses up the time step or the counter of the typed code. */

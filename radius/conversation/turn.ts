@@ -12,6 +12,7 @@ import { conversationKey, type RecordWrite } from "./conversation_codec.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import { attributesOf } from "./login_policy.ts";
 import { auditLogin, historyMutation } from "./login_history.ts";
+import type { SentPasscodes } from "../factors/sent_passcodes.ts";
 import type { Offboarding } from "../factors/offboarding.ts";
 import type { SecondFactorService } from "../ports.ts";
 import type { PasswordDigests } from "./peers.ts";
@@ -54,6 +55,7 @@ export interface StateMachineDeps extends FlowContextDeps, UpstreamDeps {
   readonly store: Store;
   readonly conversations: ConversationStore;
   readonly acceptAttributes: AcceptAttributes;
+  readonly sentPasscodes: SentPasscodes;
   readonly offboarding: Offboarding;
   readonly orderedId: () => string;
   /** Begins the conversation that replaces another one after Cancel. */

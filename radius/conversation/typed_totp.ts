@@ -7,7 +7,8 @@ import type { HardwareTokens, TypedTokenCode } from "../tokens/hardware_tokens.t
 
 /** RFC 6238 §5.2: one time step before and after the current one is accepted. */
 const TOTP_TOLERANCE_STEPS = 1;
-const TOTP_DIGITS = 6;
+/** The digits of the codes of authenticator apps. */
+export const TOTP_DIGITS = 6;
 
 /** A right code, with its time step (HOTP: its counter). */
 export type TypedTotp =

@@ -1,7 +1,8 @@
 // The phones of a user who has several: their order, the ones that a prompt offers, and the one that the user chose.
 
-import type { PhoneChoiceFacts } from "../flow/context.ts";
+import type { Facts, PhoneChoiceFacts } from "../flow/context.ts";
 import type { OfferedPhone } from "../flow/prompts.ts";
+import type { Appended } from "../protocol/login_input.ts";
 import type { DevicePairingRow, Pairing } from "./pairing.ts";
 
 /** A prompt offers at most this many phones; a reply must not be much larger than its request. */
@@ -88,4 +89,19 @@ function chosenPhone(
   if (!/^[1-9]$/.test(answer)) return null;
   const [id = ""] = entries[Number(answer) - 1]?.split(" ", 1) ?? [];
   return id !== asked && phones.some((phone) => phone.id === id) ? id : null;
+}
+
+/**
+ * The pairing that the number behind an appended word chooses (`push2`, `sms1`), in the order of the account page.
+ *
+ * @param pairings all of the user: also one that cannot be used has its place on that page
+ */
+export function appendedChoice(
+  appended: Appended | null,
+  { pairings, usable }: { pairings: readonly Pairing[]; usable: readonly Pairing[] },
+): Facts["appendedChoice"] {
+  if (appended === null || !("nth" in appended) || appended.nth === 0) return "first";
+  const wanted = appended.kind === "push" ? "device" : appended.kind === "sms" ? "sms" : "voice";
+  const chosen = pairings.filter(({ kind }) => kind === wanted)[appended.nth - 1];
+  return chosen !== undefined && usable.includes(chosen) ? chosen : "missing";
 }

@@ -5,7 +5,13 @@ import type { Log } from "../../platform/log.ts";
 import type { CancelTimer, Clock, Random } from "../../platform/runtime.ts";
 import type { FirstFactorVerdict, FirstFactorVerifier, PasswordAttempt } from "../ports.ts";
 import { findMessageAuthenticator, SharedSecret } from "../protocol/authenticity.ts";
-import { HEADER_OCTETS, MAX_VALUE_OCTETS, PACKET_CODES, PacketWriter } from "../protocol/packet.ts";
+import {
+  HEADER_OCTETS,
+  MAX_PASSWORD_OCTETS,
+  MAX_VALUE_OCTETS,
+  PACKET_CODES,
+  PacketWriter,
+} from "../protocol/packet.ts";
 import { typeOf } from "../protocol/dictionary.ts";
 import type { DatagramSocket } from "../server/server.ts";
 
@@ -47,8 +53,9 @@ export class RadiusAuthClient implements FirstFactorVerifier {
   async verify({ client, userName, password }: PasswordAttempt): Promise<FirstFactorVerdict> {
     const server = this.#deps.serverOf(client);
     if (server === null) return "unavailable";
-    // Invalid octets became U+FFFD, which is longer. No server knows a name that is too long for its attribute.
-    if (new TextEncoder().encode(userName).length > MAX_VALUE_OCTETS) return "unchecked";
+    // Text that was not UTF-8 is longer now. No server knows a name or a password that is too long for its attribute.
+    const nameOctets = new TextEncoder().encode(userName).length;
+    if (nameOctets > MAX_VALUE_OCTETS || password.length > MAX_PASSWORD_OCTETS) return "unchecked";
     return await this.#peerOf(client, server).ask(userName, password);
   }
 

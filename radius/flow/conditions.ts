@@ -44,6 +44,10 @@ export const CONDITIONS = {
   appended_sms: { text: "sms was appended", holds: (f) => f.appended?.kind === "sms" },
   appended_call: { text: "call was appended", holds: (f) => f.appended?.kind === "call" },
 
+  has_appended_choice: { text: "the number behind the word, if any, is that of a phone or number of the user", holds: (f) => f.appendedChoice !== "missing" },
+  passcode_was_kept: { text: "a passcode was sent to the user in append mode, and it is still valid", holds: (f) => f.passcodeKept },
+  kept_passcode_matches: { text: "the appended passcode is the one that was sent in append mode", holds: (f) => f.keptPasscodeMatches },
+
   has_device: { text: "has a device pairing", holds: (f) => f.ready.device },
   has_totp: { text: "has TOTP", holds: (f) => f.ready.totp },
   has_device_codes: { text: "has a device pairing that generates passcodes", holds: (f) => f.ready.deviceCodes },

@@ -43,6 +43,11 @@ export interface Facts {
   readonly answer: string;
   readonly passwordEmpty: boolean;
   readonly appended: Appended | null;
+  /** The phone or the phone number that the number behind the appended word chooses, by its pairing. `first`: without a number. */
+  readonly appendedChoice: "first" | "missing" | { readonly id: string; readonly number?: string };
+  /** Whether a passcode that was sent in append mode waits for its login, and whether it is the appended one. */
+  readonly passcodeKept: boolean;
+  readonly keptPasscodeMatches: boolean;
   /** The user is inactive, deleted, locked out, or unknown where unknown users are rejected. */
   readonly userRefused: boolean;
   readonly firstFactor: "not_configured" | "asked" | "right" | "wrong" | "unavailable";
@@ -123,6 +128,9 @@ export const NOTHING_KNOWN: Facts = {
   answer: "",
   passwordEmpty: false,
   appended: null,
+  appendedChoice: "first",
+  passcodeKept: false,
+  keptPasscodeMatches: false,
   userRefused: false,
   firstFactor: "not_configured",
   enabled: new Set(),

@@ -33,6 +33,8 @@ export const EFFECTS = {
   ask_pairing: { upstream: true, text: "reads the pairing from the service" },
   store_pairing: { upstream: false, text: "stores the pairing" },
   remember_number: { upstream: false, text: "stores the number as verified if enrolment is allowed" },
+  keep_passcode: { upstream: false, text: "keeps the passcode for the next login" },
+  take_kept_passcode: { upstream: false, text: "uses up the passcode" },
   take_totp_step: { upstream: false, text: "uses up the time step" },
   take_recovery_code: { upstream: false, text: "uses up the recovery code" },
   take_bypass_code: { upstream: false, text: "uses the bypass code" },

@@ -46,11 +46,13 @@ export const FLOW: readonly FlowRow[] = [
   ...requiredRows("factor", ""),
   ...rows("factor", {
     appended_bypass_code: [["appended_bypass_code", "has_bypass_code"], [], null, "code"],
+    appended_sent_code: [["appended_code", "kept_passcode_matches"], [], null, "code"],
     appended_code: [["appended_code", "has_totp"], [], null, "code"],
     appended_device_code: [["appended_code", "has_device_codes", "pushes_left"], ["push"], null, "pushing_for_code"],
-    appended_push: [["appended_push", "has_device", "pushes_left"], ["push"], null, "pushing"],
-    appended_sms: [["appended_sms", "verified_sms_number"], ["text"], null, "texting"],
-    appended_call: [["appended_call", "verified_voice_number"], ["call"], null, "calling"],
+    appended_other_code: [["appended_code", "passcode_was_kept"], [], null, "code"],
+    appended_push: [["appended_push", "has_device", "has_appended_choice", "pushes_left"], ["push"], null, "pushing"],
+    appended_sms: [["appended_sms", "verified_sms_number", "has_appended_choice"], ["text"], null, "texting"],
+    appended_call: [["appended_call", "verified_voice_number", "has_appended_choice"], ["call"], null, "calling"],
     appended_unusable: [["appended"], [], "denied", "reject"],
     device_exhausted: [["picks_device", "pushes_used_up"], [], "too_many_pushes", MENU],
     device_picked: [["picks_device"], ["push"], null, "pushing"],
@@ -157,6 +159,8 @@ export const FLOW: readonly FlowRow[] = [
     typed_text_refused: [["always"], [], "ask_sms_number", GET_SMS],
   }),
   ...rows("texting", {
+    appended_text_sent: [["message_sent", "appended_sms"], ["keep_passcode"], "passcode_sent", "reject"],
+    appended_text_refused: [["appended_sms"], [], "denied", "reject"],
     text_sent: [["message_sent"], [], "enter_texted_code", "AWAIT_SMS_DELIVERED_PASSCODE"],
     text_refused: [["always"], [], "text_not_sent", MENU],
   }),
@@ -170,6 +174,7 @@ export const FLOW: readonly FlowRow[] = [
     typed_call_placed: [["always"], [], "enter_spoken_code", "VERIFY_VOICE_PHONE_NUMBER"],
   }),
   ...rows("calling", {
+    appended_call_placed: [["appended_call"], ["keep_passcode"], "passcode_sent", "reject"],
     call_placed: [["always"], [], "enter_spoken_code", "AWAIT_VOICE_DELIVERED_PASSCODE"],
   }),
   ...passcodeRows("VERIFY_SMS_PHONE_NUMBER", "typed_text_code"),
@@ -188,6 +193,7 @@ export const FLOW: readonly FlowRow[] = [
   }),
   ...rows("code", {
     refused_at_code: [["user_refused"], ["drop_request"], "denied", "reject"],
+    sent_code_right: [["kept_passcode_matches"], ["take_kept_passcode", "remember_device", "clear_failures"], "accepted", "accept"],
     totp_right: [["totp_matches"], ["take_totp_step", "remember_device", "clear_failures", "drop_request"], "accepted", "accept"],
     recovery_right: [["recovery_code_matches"], ["take_recovery_code", "clear_failures", "drop_request"], "accepted", "accept"],
     bypass_right: [["bypass_code_matches"], ["take_bypass_code", "clear_failures", "drop_request"], "accepted", "accept"],

@@ -8,7 +8,7 @@ import { maskPhoneNumber } from "../../platform/phone_number.ts";
 /** Ends with a blank, because some clients show the input directly after it. */
 const CANCEL = "Type cancel to start over. ";
 
-/** `final`: the text of an Accept or a Reject, which the user does not answer. */
+/** `final`: the text of an Accept or a Reject, which the user does not answer. `secret`: the answer is a code, which the client should not show. */
 // deno-fmt-ignore
 export const PROMPTS = {
   menu: { text: `Choose a second factor:\n{menu}\n${CANCEL}` },
@@ -36,10 +36,10 @@ export const PROMPTS = {
   which_sms_number: { text: `Text which number? Enter its line number.\n{numbers}\n${CANCEL}` },
   ask_voice_number: { text: `Enter a phone number prefixed with + and the country code, with no dashes.\n${CANCEL}` },
   which_voice_number: { text: `Call which number? Enter its line number.\n{numbers}\n${CANCEL}` },
-  enter_texted_code: { text: `Enter the passcode from the text message.\n${CANCEL}` },
-  enter_spoken_code: { text: `Enter the passcode conveyed by voice.\n${CANCEL}` },
-  ask_device_code: { text: `Enter the passcode that your device generates.\n${CANCEL}` },
-  code_not_checked: { text: `The passcode cannot be checked right now. Enter a new one in a moment.\n${CANCEL}` },
+  enter_texted_code: { text: `Enter the passcode from the text message.\n${CANCEL}`, secret: true },
+  enter_spoken_code: { text: `Enter the passcode conveyed by voice.\n${CANCEL}`, secret: true },
+  ask_device_code: { text: `Enter the passcode that your device generates.\n${CANCEL}`, secret: true },
+  code_not_checked: { text: `The passcode cannot be checked right now. Enter a new one in a moment.\n${CANCEL}`, secret: true },
 
   accepted: { text: "Welcome.", final: true },
   denied: { text: "Access denied.", final: true },
@@ -51,12 +51,18 @@ export const PROMPTS = {
   not_given: { text: "Device approval was not given.", final: true },
   mismatch: { text: "The submitted passcode does not match.", final: true },
   pairing_denied: { text: "The pairing was not confirmed.", final: true },
+  passcode_sent: { text: "A passcode was sent. Sign in again with your password{separator}passcode.", final: true },
   gone: { text: "This login is over. Start a new one.", final: true },
   unknown_state: { text: "This login is not known here. Start a new one.", final: true },
   not_supported: { text: "This way of signing in is not supported here.", final: true },
-} as const satisfies Record<string, { text: string; final?: true }>;
+} as const satisfies Record<string, { text: string; final?: true; secret?: true }>;
 
 export type Prompt = keyof typeof PROMPTS;
+
+/** Whether the answer to a prompt is a code. */
+export function isSecretPrompt(prompt: Prompt): boolean {
+  return "secret" in PROMPTS[prompt];
+}
 
 export interface PromptContext {
   /** The factors that the user can choose. */
@@ -69,6 +75,8 @@ export interface PromptContext {
   readonly phones?: readonly OfferedPhone[];
   /** Whom the user asks for help. Absent: such a prompt says nothing about it. */
   readonly helpText?: string;
+  /** The separator of append mode. */
+  readonly separator?: string;
 }
 
 /** A phone in a prompt. */
@@ -87,9 +95,9 @@ const FILLED = new WeakMap<ReadonlySet<Factor>, Map<Prompt, string>>();
 export function renderPrompt(prompt: Prompt, context: PromptContext): string {
   const { text } = PROMPTS[prompt];
   if (!text.includes("{")) return text;
-  const { phones = [], helpText = "" } = context;
+  const { phones = [], helpText = "", separator = "" } = context;
   const plainMenu = context.numberToMatch === null && context.numbers.length === 0 && phones.length === 0 &&
-    helpText === "";
+    helpText === "" && separator === "";
   if (plainMenu) {
     const known = FILLED.get(context.menu)?.get(prompt);
     if (known !== undefined) return known;
@@ -97,6 +105,7 @@ export function renderPrompt(prompt: Prompt, context: PromptContext): string {
   const filled = text
     .replace("{menu}", () => menuLines(context.menu))
     .replace("{help}", () => helpText === "" ? "" : ` ${helpText}`)
+    .replace("{separator}", () => separator)
     .replace("{letters}", () => shortMenu(context.menu))
     .replace("{phone}", () => phones.find(({ isAsked }) => isAsked)?.name ?? "your device")
     .replace("{phones}", () => phoneLines(phones))

@@ -18,6 +18,7 @@ import { createNotMeReports } from "../../radius/conversation/report_not_me.ts";
 import { createNamedAccess } from "../../radius/policy/access_facts.ts";
 import { PolicyPreview } from "../../radius/policy/policy_preview.ts";
 import { EnrolmentMarks } from "../../radius/factors/enrolment_marks.ts";
+import { SentPasscodes } from "../../radius/factors/sent_passcodes.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";
 import { HardwareTokens } from "../../radius/tokens/hardware_tokens.ts";
 import { BypassCodeStore } from "../../radius/factors/bypass_codes.ts";
@@ -288,6 +289,7 @@ function createPeople({ config, store, vault, clock, random, log }: Parts, targe
         hardwareTokens,
         enrolment,
         bypassCodes,
+        sentPasscodes: new SentPasscodes({ store, clock }),
         policies,
         clock,
         vault,

@@ -20,6 +20,7 @@ const PROOFS = new Map<FlowCondition, readonly string[]>([
   ["totp_matches", []],
   ["recovery_code_matches", []],
   ["bypass_code_matches", []],
+  ["kept_passcode_matches", []],
   // By an order of an administrator, and after the password.
   ["policy_bypasses", []],
   ["device_remembered", []],

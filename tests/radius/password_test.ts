@@ -26,14 +26,23 @@ for (
   });
 }
 
+interface SplitOptions {
+  readonly hasBypassCode?: boolean;
+  readonly codePosition?: "separated" | "behind" | "front";
+  readonly digits?: readonly number[];
+  /** The only right code. */
+  readonly right?: string;
+}
+
 const split = (
   typed: string,
   separator: string,
   firstFactor: "none" | "directory" = "directory",
-  { hasBypassCode = false } = {},
+  { hasBypassCode = false, codePosition = "separated", digits = [], right = "" }: SplitOptions = {},
 ) => {
-  const policy = { appendSeparator: separator, firstFactor, hasBypassCode };
-  const { password, appended } = readAppended(new TextEncoder().encode(typed), policy);
+  const policy = { appendMode: true, appendSeparator: separator, codePosition, firstFactor };
+  const codes = { hasBypassCode, sentDigits: 0, digits, matches: (code: string) => code === right };
+  const { password, appended } = readAppended(new TextEncoder().encode(typed), policy, codes);
   return [new TextDecoder().decode(password), appended];
 };
 
@@ -41,13 +50,19 @@ Deno.test("readAppended() splits only at the last separator, and only before a c
   assertEquals(split("a,b,123456", ","), ["a,b", { kind: "code", code: "123456" }]);
   assertEquals(split("a,12 34-5678", ","), ["a", { kind: "code", code: "12345678" }]);
   assertEquals(split("a,123456", ":"), ["a,123456", null]);
-  assertEquals(split("a:Phone ", ":"), ["a", { kind: "call" }]);
-  assertEquals(split("a,auto", ","), ["a", { kind: "auto" }]);
+  assertEquals(split("a:Phone ", ":"), ["a", { kind: "call", nth: 0 }]);
+  assertEquals(split("a,auto", ","), ["a", { kind: "auto", nth: 0 }]);
   assertEquals(split("a,123456789", ","), ["a,123456789", null]);
   assertEquals(split(`a,${"1 ".repeat(13)}`, ","), [`a,${"1 ".repeat(13)}`, null]);
   assertEquals(split("123456", ",", "none"), ["", { kind: "code", code: "123456" }]);
   assertEquals(split("123456", ","), ["123456", null]);
-  assertEquals(split("push", ",", "none"), ["push", null]);
+  assertEquals(split("push", ","), ["push", null]);
+  assertEquals(split("push", ",", "none"), ["", { kind: "push", nth: 0 }]);
+  assertEquals(split("a,push2", ","), ["a", { kind: "push", nth: 2 }]);
+  assertEquals(split("a,PHONE12", ","), ["a", { kind: "call", nth: 12 }]);
+  for (const text of ["a,push0", "a,push123", "a,auto2", "a,push 2", "a,pushy", "a,toString"]) {
+    assertEquals(split(text, ","), [text, null]);
+  }
 });
 
 Deno.test("readAppended() takes ten digits for a bypass code only if the user has one", () => {
@@ -61,4 +76,40 @@ Deno.test("readAppended() takes ten digits for a bypass code only if the user ha
   assertEquals(split("a,123456", ",", "directory", has), ["a", { kind: "code", code: "123456" }]);
   assertEquals(split("a,1234567890", ","), ["a,1234567890", null]);
   assertEquals(split("1234567890", ",", "none"), ["1234567890", null]);
+});
+
+Deno.test("readAppended() reads the static challenge of OpenVPN, also if a part is empty", () => {
+  const scrv1 = (password: string, answer: string) =>
+    split(`SCRV1:${btoa(password)}:${btoa(answer)}`, ",", "directory", { hasBypassCode: true });
+  assertEquals(scrv1("a,b", "123456"), ["a,b", { kind: "code", code: "123456" }]);
+  assertEquals(scrv1("a", "123 456"), ["a", { kind: "code", code: "123456" }]);
+  assertEquals(scrv1("a", "push2"), ["a", { kind: "push", nth: 2 }]);
+  assertEquals(scrv1("a", "1234567890"), ["a", { kind: "bypass", code: "1234567890" }]);
+  assertEquals(scrv1("a", "12"), ["a", { kind: "code", code: "12" }]);
+  assertEquals(scrv1("a", ""), ["a", null]);
+  assertEquals(scrv1("", "123456"), ["", { kind: "code", code: "123456" }]);
+  assertEquals(scrv1("K\xf6ln\0x", ""), ["K\u00f6ln", null]);
+  for (const text of ["SCRV1:", "SCRV1:YQ==", "SCRV1:%:YQ==", "SCRV1:YQ==:YQ==:YQ==", "scrv1:YQ==:YQ=="]) {
+    assertEquals(split(text, ","), [text, null]);
+  }
+});
+
+Deno.test("readAppended() splits a code directly behind or in front of the password once, where it fits best", () => {
+  const behind = { codePosition: "behind", digits: [8, 6] } as const;
+  const code = (code: string) => ({ kind: "code", code });
+  assertEquals(split("pw123456", ",", "directory", behind), ["pw", code("123456")]);
+  assertEquals(split("pw12345678", ",", "directory", behind), ["pw", code("12345678")]);
+  assertEquals(split("pw12345678", ",", "directory", { ...behind, right: "345678" }), [
+    "pw12",
+    code("345678"),
+  ]);
+  assertEquals(split("pw12345", ",", "directory", behind), ["pw12345", null]);
+  assertEquals(split("pw123456x", ",", "directory", behind), ["pw123456x", null]);
+  assertEquals(split("pw123456", ",", "directory", { ...behind, digits: [] }), ["pw123456", null]);
+  assertEquals(split("pw1,234567", ",", "directory", behind), ["pw1", code("234567")]);
+  assertEquals(split("123456pw", ",", "directory", behind), ["123456pw", null]);
+  const front = { codePosition: "front", digits: [6] } as const;
+  assertEquals(split("1234567pw", ",", "directory", front), ["7pw", code("123456")]);
+  assertEquals(split("123456", ",", "directory", front), ["", code("123456")]);
+  assertEquals(split("pw123456", ",", "directory", front), ["pw123456", null]);
 });

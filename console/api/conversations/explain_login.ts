@@ -48,6 +48,9 @@ export const ROW_REASONS = {
   first_factor_unavailable: "password_not_checked",
   appended_unusable: "appended_unusable",
   appended_unopened: "push_not_sent",
+  appended_text_sent: "passcode_sent",
+  appended_call_placed: "passcode_sent",
+  appended_text_refused: "passcode_not_sent",
   unsent_and_held: "push_not_sent",
   no_request: "no_request",
   denied_while_held: "phone_denied",
@@ -104,6 +107,8 @@ export const STRAY_REASONS = [
   "garbled_password",
   "chap",
   "eap",
+  "no_login",
+  "sshd_password",
   "unknown_state",
 ] as const;
 
