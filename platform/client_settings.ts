@@ -27,6 +27,8 @@ export interface SettingTypes {
   readonly separator: string;
   readonly domains: readonly string[];
   readonly realms: readonly string[];
+  /** Names of users. */
+  readonly users: readonly string[];
 }
 
 /** What the console has of a setting. Its messages are `clients.field_<name>`, `…_question`, `…_hint`, and `…_<choice>`. */
@@ -217,6 +219,15 @@ export const CLIENT_SETTINGS = {
     usedWhen: { setting: "appendMode", is: true },
     console: { isOptional: true },
   },
+  codePosition: {
+    key: "code_position",
+    isPolicy: true,
+    type: "choice",
+    choices: ["separated", "behind", "front"],
+    default: "separated",
+    usedWhen: { setting: "appendMode", is: true },
+    console: { isOptional: true },
+  },
   unknownUsers: {
     key: "unknown_users",
     isPolicy: true,
@@ -237,6 +248,14 @@ export const CLIENT_SETTINGS = {
     key: "strip_realms",
     isPolicy: true,
     type: "realms",
+    default: [],
+    example: [],
+    console: { isOptional: true },
+  },
+  healthCheckUsers: {
+    key: "health_check_users",
+    isPolicy: true,
+    type: "users",
     default: [],
     example: [],
     console: { isOptional: true },

@@ -14,6 +14,10 @@ export const CONNECTION_ERRORS = {
     message:
       "Not a domain or a realm. Enter it without backslash, @ and spaces, such as CORP or corp.example.",
   },
+  bad_listed_user: {
+    status: 400,
+    message: "Not a user name for this list. Enter it without spaces and commas, such as probe.",
+  },
   bad_separator: {
     status: 400,
     message: "A separator is one punctuation mark. A hyphen, a letter, a digit or a space is not allowed.",

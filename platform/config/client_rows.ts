@@ -27,6 +27,7 @@ const KINDS: { readonly [T in keyof SettingTypes]: (row: ClientSettingRow) => va
   secret: () => value.secret(),
   separator: () => value.separator,
   text: ({ max = Infinity }) => value.text({ max }),
+  users: () => value.users,
 };
 
 /** The settings that the file can have, in its order. */

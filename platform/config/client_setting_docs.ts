@@ -30,9 +30,12 @@ export const CLIENT_SETTING_DOCS: Readonly<Record<FileSetting, string>> = {
   device: "challenge | hold | hold_then_challenge: how a device approval is awaited",
   holdMs: "longest wait inside one Access-Request",
   appendMode:
-    'accept "password,123456" and "password,push|sms|call|phone|auto"; if no first factor is checked, also ' +
-    "a code alone",
+    'accept "password,123456" and "password,push|phone|sms|call|auto", with a number for one of several phones ' +
+    'or numbers as in "password,push2"; if no first factor is checked, also a code or a word alone',
   appendSeparator: "for append_mode: the character between the password and what is appended",
+  codePosition:
+    'separated | behind | front, for append_mode; behind: also "password123456", a code directly behind the ' +
+    'password; front: also "123456password"',
   unknownUsers:
     "auto | allow | reject: for a User-Name that is not in the directory; auto: reject if a first factor is " +
     "checked, otherwise allow",
@@ -41,6 +44,9 @@ export const CLIENT_SETTING_DOCS: Readonly<Record<FileSetting, string>> = {
   stripRealms:
     'realms that are removed from the end of User-Name, as in ["corp.example"]: alice@corp.example is ' +
     "treated as alice",
+  healthCheckUsers:
+    'names with which a device tests whether the gateway answers, as in ["probe"]: each gets an Access-Reject at ' +
+    "once, without log line, limit, history, event and delay",
   disconnectPort:
     "the UDP port on which the client accepts a Disconnect-Request (RFC 5176), often 3799; 0: the gateway " +
     "ends no session there",

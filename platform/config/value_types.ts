@@ -8,7 +8,7 @@ import {
   type SocketAddress,
 } from "../addresses.ts";
 import { type Meaning, meaning, type MeaningCode } from "../setting_problems.ts";
-import { isAppendSeparator, isDomainOrRealm } from "../../radius/protocol/login_input.ts";
+import { isAppendSeparator, isDomainOrRealm, isListedUserName } from "../../radius/protocol/login_input.ts";
 
 /** A parsed value. */
 export type ParsedValue<T> = { ok: true; value: T } | { ok: false };
@@ -195,9 +195,11 @@ export const texts: ValueType<readonly string[]> = list(
   100,
 );
 
-const domainList = (means: Meaning) => list(means, (entry) => isDomainOrRealm(entry) ? entry : null, 100);
-export const domains = domainList(meaning("means_domains"));
-export const realms = domainList(meaning("means_realms"));
+const nameList = (means: Meaning, fits: (entry: string) => boolean) =>
+  list(means, (entry) => fits(entry) ? entry : null, 100);
+export const domains = nameList(meaning("means_domains"), isDomainOrRealm);
+export const realms = nameList(meaning("means_realms"), isDomainOrRealm);
+export const users = nameList(meaning("means_users"), isListedUserName);
 
 export const separator = textType(
   meaning("means_separator"),

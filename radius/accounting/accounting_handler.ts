@@ -158,11 +158,11 @@ const NEEDS_SESSION_ID: ReadonlySet<SessionChange> = new Set(["start", "stop", "
 
 type Values = ReadonlyMap<number, Uint8Array>;
 
-/** The first value of each attribute type. */
+/** The first value of each attribute type. A value without octets counts as absent (RFC 2865 §5). */
 function firstValues(packet: Uint8Array): Values {
   const values = new Map<number, Uint8Array>();
   forEachAttribute(packet, packet.length, (type, at, valueOctets) => {
-    if (!values.has(type)) values.set(type, packet.subarray(at, at + valueOctets));
+    if (valueOctets > 0 && !values.has(type)) values.set(type, packet.subarray(at, at + valueOctets));
   });
   return values;
 }

@@ -26,7 +26,10 @@ export class PasswordReader {
     this.#peerDigests = new PeerDigests(peers);
   }
 
-  /** The password, as a view that is valid until the next call. `null`: the hidden one has an impossible length. Empty: there is none. */
+  /**
+   * The password without its padding, as a view that is valid until the next call. `null`: the hidden one has an impossible length. Empty: there
+   * is none. Use {@link typedOctets} for what the user typed.
+   */
   reveal({ client, octets }: Request, view: PacketView): Uint8Array | null {
     const hidden = view.value("userPassword");
     if (hidden === null) return this.#plainViews.of(0);

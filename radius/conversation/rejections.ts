@@ -1,4 +1,5 @@
-// Access-Rejects without a conversation: requests that the gateway refuses, and answers to a login that is over.
+// Access-Rejects without a conversation: requests that the gateway refuses, and answers to a login that is over. Also warns about the settings of
+// a client, once.
 
 import type { Clock } from "../../platform/runtime.ts";
 import { NOTHING_KNOWN } from "../flow/context.ts";
@@ -20,6 +21,8 @@ export class Rejections {
   readonly #responder: Responder;
   /** Clients with a logged warning about CHAP. CHAP is a setting of the client, so one warning is enough. */
   readonly #chapClients = new Set<string>();
+  /** Clients whose log line about their encoding was written. */
+  readonly #encodedClients = new Set<string>();
 
   constructor(deps: RejectionDeps, responder: Responder) {
     this.#deps = deps;
@@ -38,6 +41,17 @@ export class Rejections {
       this.#responder.reject(request, row.prompt ?? "gone", { row: row.name, conversation: null });
     if (row.then.includes("ask_null")) void nullStatusCheck.checkTwice(request.client.name).then(reject);
     else reject();
+  }
+
+  /** Logs once for each client that a text of it is not UTF-8. */
+  noteEncoding(request: Request): void {
+    const { name } = request.client;
+    if (this.#encodedClients.has(name)) return;
+    this.#encodedClients.add(name);
+    this.#deps.log.warn(
+      "a name or password is not UTF-8 and is read as Windows-1252: set the client to UTF-8",
+      senderOf(request),
+    );
   }
 
   /** @param options.isLogged whether the log already has the lines of the request */

@@ -2,7 +2,8 @@
 
 import type { Log } from "../../platform/log.ts";
 import type { PacketView } from "../protocol/packet.ts";
-import { readAnswer, readAppended } from "../protocol/login_input.ts";
+import { typedOctets } from "../protocol/attributes.ts";
+import { isSshdPassword, readAnswer } from "../protocol/login_input.ts";
 import { RequestRunner } from "./request_runner.ts";
 import { loginInput } from "./run_input.ts";
 import { AnswerHandler, type LoginSettings, type TypedInput } from "./answer_handler.ts";
@@ -23,6 +24,7 @@ import { GarbledPasswordCheck, type UnsignedLimits } from "../server/unsigned_re
 import { type Conversation, isLive, newConversation, type NewLogin } from "./conversation.ts";
 import { placeOfTuple, tupleOf } from "./tuple.ts";
 import { PasswordReader } from "./password_reader.ts";
+import { readTypedPassword, type TypedPasswordDeps } from "./typed_password.ts";
 import { DirectoryWaitQueue } from "./directory_wait_queue.ts";
 import { recordJoin } from "./login_history.ts";
 import type { StateMachineDeps } from "./turn.ts";
@@ -30,7 +32,8 @@ import { Rejections } from "./rejections.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
 import { type PacketWork, WorkQueue } from "./work_queue.ts";
 
-export interface RequestHandlerDeps extends Omit<StateMachineDeps, "startOver">, ResponderDeps {
+export interface RequestHandlerDeps
+  extends Omit<StateMachineDeps, "startOver">, ResponderDeps, TypedPasswordDeps {
   readonly sharedTuples: SharedTuples;
   readonly unsignedLimits: UnsignedLimits;
   readonly logins: LoginSettings;
@@ -102,9 +105,12 @@ export class RequestHandler {
 
   /** Handles an Access-Request. `view` is only read before the first wait. */
   accept(request: Request, view: PacketView): void {
+    if (request.name.isHealthCheck) {
+      return this.#responder.rejectHealthCheck(request, view.value("eapMessage"));
+    }
     this.#deps.counters.count("requests");
-    const refusal = findRefusal(view, request) ??
-      (request.signed ? null : this.#findGarbledPassword(request, view));
+    const refusal = findRefusal(view, request.name) ??
+      (request.signed ? null : this.#findUnprovenPassword(request, view));
     if (refusal === null && !this.#deps.unsignedLimits.mayBegin(request, view)) {
       return this.#responder.drop(request, "rate_limited");
     }
@@ -162,12 +168,12 @@ export class RequestHandler {
   }
 
   /** Refuses an unsigned packet with a garbled password, because anyone can send it. */
-  #findGarbledPassword(request: Request, view: PacketView): RequestRefusal | null {
+  #findUnprovenPassword(request: Request, view: PacketView): RequestRefusal | null {
     const password = request.proven ? this.#passwords.reveal(request, view) : null;
-    return password !== null && password.length > 0 &&
-        this.#garbledPasswords.isRefused(request.octets, password)
-      ? "garbled_password"
-      : null;
+    if (password === null || password.length === 0) return null;
+    // Random octets are never that text, but it has control characters.
+    if (isSshdPassword(password)) return "sshd_password";
+    return this.#garbledPasswords.isRefused(request.octets, password) ? "garbled_password" : null;
   }
 
   #wait(request: Request, packet: { user: string; pending: Promise<void> }, resume: () => void): void {
@@ -175,10 +181,17 @@ export class RequestHandler {
   }
 
   #admit(request: Request, view: PacketView, user: string): void {
-    const octets = this.#passwords.reveal(request, view);
-    if (octets === null) {
-      return this.#rejections.refuse(request, "bad_password_length", { view, isLogged: true });
+    const revealed = this.#passwords.reveal(request, view);
+    const refusal = revealed === null
+      ? "bad_password_length"
+      : isSshdPassword(revealed)
+      ? "sshd_password"
+      : null;
+    if (revealed === null || refusal !== null) {
+      return this.#rejections.refuse(request, refusal ?? "bad_password_length", { view, isLogged: true });
     }
+    const octets = typedOctets(revealed);
+    if (!request.name.isUtf8 || octets.buffer !== revealed.buffer) this.#rejections.noteEncoding(request);
     if (this.#works.size >= MAX_IN_PROGRESS) return this.#responder.drop(request, "too_busy");
     const tuple = tupleOf(view, request.client.name, user);
     const typed = this.#passwords.digests(octets, tuple.key);
@@ -191,17 +204,15 @@ export class RequestHandler {
 
   /** Handles an Access-Request without State: a new login, or one that is already in progress. */
   #login(request: Request, login: LoginInput): void {
-    const { policy } = request.client;
-    const { tuple, typed } = login;
-    const password = policy.firstFactor === "none" && !policy.appendMode
-      ? login.octets
-      : login.octets.slice();
-    const hasBypassCode = policy.appendMode &&
-      this.#deps.bypassCodes.status(login.user) !== null;
-    const appended = policy.appendMode ? readAppended(password, { ...policy, hasBypassCode }) : null;
+    const { policy, name: client } = request.client;
+    const { tuple, typed, user } = login;
+    const read = readTypedPassword(this.#deps, login.octets, { user, client, policy });
+    // The octets are reused for the next packet, and a first factor is checked later.
+    const password = policy.firstFactor === "none" ? read.password : read.password.slice();
     const checked = this.#retries.get(request)?.checked;
     const checkedBefore = checked === undefined || checked.firstFactor === null ? null : checked;
-    const attempt = newLoginAttempt(request, { answer: null, password, ...appended, checkedBefore });
+    const { appended } = read;
+    const attempt = newLoginAttempt(request, { answer: null, password, appended, checkedBefore });
     const newest = this.#deps.conversations.newestOn(tuple.key);
     const { peers: { node }, sharedTuples, clock, logins: { loginJoinWindowMs: joinWindowMs } } = this.#deps;
     const known = findSameLogin(this.#deps.conversations, newest, { request, typed, node });

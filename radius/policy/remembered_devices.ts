@@ -14,7 +14,7 @@ export interface LoginDevice {
   /** Canonical. */
   readonly user: string;
   readonly client: string;
-  /** Calling-Station-Id as text; a login without one, or with one that is no text, has no device. */
+  /** Calling-Station-Id as text; a login without one, or with U+FFFD in it, has no device. */
   readonly place: string;
 }
 
@@ -58,7 +58,7 @@ const EPOCH_STORED_MS = MAX_REMEMBER_HOURS * HOUR_MS;
 const MAX_OF_USER = 20;
 const FIRST_EPOCH = "";
 
-/** Octets that are no text become U+FFFD, so different ones look the same. */
+/** A client can write U+FFFD for what is no text, so different places look the same. */
 const isPlace = (place: string) => place !== "" && !place.includes("\ufffd");
 
 function isAllowed(

@@ -14,7 +14,6 @@ import { stepByName } from "./steps.ts";
 export type Encoded = { ok: true; value: Uint8Array<ArrayBuffer> } | { ok: false; problem: string };
 
 const utf8 = new TextEncoder();
-const text = new TextDecoder("utf-8", { fatal: false });
 const VENDOR_SPECIFIC = typeOf("Vendor-Specific");
 const STATE = typeOf("State");
 
@@ -174,7 +173,7 @@ function encodeNumber(value: string | number, name: string): Encoded {
   return { ok: false, problem: `"${value}" is not a whole number from 0 to 4294967295${names}` };
 }
 
-/** The maximum octets of a value in a log line. */
+/** The maximum octets (of a text: characters) of a value in a log line. */
 const SHOWN_OCTETS = 64;
 
 /**
@@ -212,14 +211,14 @@ function isOfMicrosoft(value: Uint8Array): boolean {
 
 /** The name of the step is public; the token after it is secret. */
 function describeState(value: Uint8Array): string {
-  const [name = "", token] = text.decode(value).split(".", 2);
+  const [name = "", token] = decodeText(value).split(".", 2);
   return stepByName(name) === null ? "***" : token === undefined ? name : `${name}.***`;
 }
 
 function describeValue(kind: ValueKind, value: Uint8Array): string {
   if (kind === "integer" && value.length === 4) return String(readInteger(value));
   if (kind === "ipv4" && value.length === 4) return value.join(".");
-  if (kind === "text") return JSON.stringify(text.decode(value.subarray(0, SHOWN_OCTETS)));
+  if (kind === "text") return JSON.stringify(decodeText(value).slice(0, SHOWN_OCTETS));
   const more = value.length > SHOWN_OCTETS ? "…" : "";
   return `0x${value.subarray(0, SHOWN_OCTETS).toHex()}${more}`;
 }
@@ -231,21 +230,52 @@ export function readInteger(value: Uint8Array): number {
 }
 
 /** Keeps a byte order mark, so that two different names stay different. */
-const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true, fatal: true });
+/** Gives each octet its own character, so that different octets stay different. */
+const windows1252 = new TextDecoder("windows-1252");
 const encoder = new TextEncoder();
 
-/** Octets as text; invalid UTF-8 becomes U+FFFD. Short ASCII, the usual case, is faster here than with the runtime's decoder. */
+/**
+ * Octets as text: UTF-8, otherwise Windows-1252, which clients send that do not know UTF-8. Short ASCII, the usual case, is faster here
+ * than with the runtime's decoder.
+ */
 export function decodeText(octets: Uint8Array, at = 0, lengthOctets: number = octets.length - at): string {
   const end = at + lengthOctets;
   let all = lengthOctets > 64 ? 0xff : 0;
   for (let i = at; i < end && all < 0x80; i++) all |= octets[i] as number;
-  if (all >= 0x80) return decoder.decode(octets.subarray(at, end));
+  if (all >= 0x80) return decodeLong(octets.subarray(at, end));
   let text = "";
   let i = at;
   // Each call with eight octets creates one text. Eight texts of one character would take twice the time.
   for (; i + 8 <= end; i += 8) text += eightOctetText(octets, i);
   for (; i < end; i++) text += ASCII[octets[i] as number];
   return text;
+}
+
+function decodeLong(octets: Uint8Array): string {
+  return isUtf8(octets) ? decoder.decode(octets) : windows1252.decode(octets);
+}
+
+/** Whether octets are UTF-8. */
+export function isUtf8(octets: Uint8Array): boolean {
+  let all = 0;
+  for (let i = 0; i < octets.length && all < 0x80; i++) all |= octets[i] as number;
+  if (all < 0x80) return true;
+  try {
+    decoder.decode(octets);
+    return true;
+  } catch (_notUtf8) {
+    return false;
+  }
+}
+
+/**
+ * The value of a text that a user typed: it ends at the first NUL (RFC 2865 §5.2), and is UTF-8. The result can be a view of `octets`.
+ */
+export function typedOctets(octets: Uint8Array): Uint8Array {
+  const end = octets.indexOf(0);
+  const value = end < 0 ? octets : octets.subarray(0, end);
+  return isUtf8(value) ? value : encoder.encode(windows1252.decode(value));
 }
 
 function eightOctetText(octets: Uint8Array, at: number): string {

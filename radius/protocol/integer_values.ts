@@ -10,10 +10,11 @@ export interface IntegerValuesRow {
 
 // deno-fmt-ignore
 export const INTEGER_VALUES = {
-  "Service-Type": { ref: "RFC 2865 §5.6, RFC 5176, RFC 5607", values: {
+  "Service-Type": { ref: "RFC 2865 §5.6, RFC 5176, RFC 5607, IANA", values: {
     "Login": 1, "Framed": 2, "Callback-Login": 3, "Callback-Framed": 4, "Outbound": 5, "Administrative": 6,
     "NAS-Prompt": 7, "Authenticate-Only": 8, "Callback-NAS-Prompt": 9, "Call-Check": 10,
-    "Callback-Administrative": 11, "Authorize-Only": 17, "Framed-Management": 18,
+    "Callback-Administrative": 11, "Voice": 12, "Fax": 13, "Modem-Relay": 14, "IAPP-Register": 15,
+    "IAPP-AP-Check": 16, "Authorize-Only": 17, "Framed-Management": 18, "Additional-Authorization": 19,
   } },
   "Framed-Protocol": { ref: "RFC 2865 §5.7", values: {
     "PPP": 1, "SLIP": 2, "ARAP": 3, "Gandalf-SLML": 4, "Xylogics-IPX-SLIP": 5, "X.75-Synchronous": 6,

@@ -48,7 +48,7 @@ export function packetName(code: number): PacketName | null {
 /** The maximum size of the configured attributes of an Access-Accept: the rest of the 4096 octets is room for Proxy-State. */
 export const MAX_ACCEPT_ATTRIBUTE_OCTETS = 3500;
 
-/** The position of an attribute's value, and how often the type occurs. `at` is 0 if it is absent. */
+/** The position of an attribute's value, and how often the type occurs with octets. `at` is 0 if it is absent. */
 export interface AttributeSlot {
   at: number;
   lengthOctets: number;
@@ -61,6 +61,7 @@ const SLOT_TYPES = {
   chapPassword: 3,
   nasIpAddress: 4,
   nasPort: 5,
+  serviceType: 6,
   state: 24,
   callingStationId: 31,
   nasIdentifier: 32,
@@ -69,6 +70,16 @@ const SLOT_TYPES = {
   messageAuthenticator: 80,
   nasPortId: 87,
 } as const;
+
+/**
+ * An attribute without octets counts as absent (RFC 2865 §5), except these: an EAP-Message without octets begins EAP (RFC 3579 §2.1), a wrong
+ * Message-Authenticator is never ignored, and an empty Proxy-State was still added by a proxy.
+ */
+const COUNTED_IF_EMPTY: readonly (keyof typeof SLOT_TYPES)[] = [
+  "eapMessage",
+  "messageAuthenticator",
+  "proxyState",
+];
 
 const ACCESS_REQUEST = PACKET_CODES["Access-Request"].code;
 const ACCOUNTING_REQUEST = PACKET_CODES["Accounting-Request"].code;
@@ -84,6 +95,7 @@ export class PacketView {
   lengthOctets = 0;
   readonly slots: Readonly<Record<SlotName, AttributeSlot>>;
   readonly #byType: (AttributeSlot | undefined)[] = new Array(256).fill(undefined);
+  readonly #byEmptyType: (AttributeSlot | undefined)[] = new Array(256).fill(undefined);
   readonly #all: AttributeSlot[] = [];
 
   constructor() {
@@ -92,6 +104,7 @@ export class PacketView {
       const slot: AttributeSlot = { at: 0, lengthOctets: 0, count: 0 };
       slots[name] = slot;
       this.#byType[type] = slot;
+      if (COUNTED_IF_EMPTY.includes(name)) this.#byEmptyType[type] = slot;
       this.#all.push(slot);
     }
     this.slots = slots as Record<SlotName, AttributeSlot>;
@@ -139,7 +152,7 @@ export class PacketView {
       const type = octets[at] as number;
       const size = octets[at + 1] as number;
       if (type === 0 || size < 2 || at + size > length) return "malformed_attribute";
-      const slot = this.#byType[type];
+      const slot = size > 2 ? this.#byType[type] : this.#byEmptyType[type];
       if (slot !== undefined) {
         if (slot.count++ === 0) {
           slot.at = at + 2;

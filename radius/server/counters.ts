@@ -10,6 +10,7 @@ const COUNTED = [
   "duplicates",
   "logins_joined",
   "status_answers",
+  "health_checks",
   "accounting_requests",
   "accounting_responses",
   "accounting_sessions_evicted",

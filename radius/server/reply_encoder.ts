@@ -14,6 +14,8 @@ export interface Reply {
   readonly message: string;
   /** Present on challenges only. */
   readonly state?: string;
+  /** With `state`: whether the client may show what the user types (RFC 2869 §5.10). */
+  readonly isEchoed?: boolean;
   /** Encoded attributes of an Access-Accept. */
   readonly attributes?: Uint8Array;
   /** RFC 3579 §2.2: the Reject of an EAP conversation contains EAP-Failure. */
@@ -25,6 +27,9 @@ const REPLY_MESSAGE = typeOf("Reply-Message");
 const PROXY_STATE = typeOf("Proxy-State");
 const EAP_MESSAGE = typeOf("EAP-Message");
 const EAP_FAILURE = 4;
+const PROMPT = typeOf("Prompt");
+const NO_ECHO = Uint8Array.of(PROMPT, 6, 0, 0, 0, 0);
+const ECHO = Uint8Array.of(PROMPT, 6, 0, 0, 0, 1);
 
 const writer = new PacketWriter();
 const utf8 = new TextEncoder();
@@ -38,7 +43,10 @@ const messages = new Map<string, Uint8Array<ArrayBuffer>[]>();
 export function writeReply(request: Request, reply: Reply): Uint8Array<ArrayBuffer> {
   const { secret } = request.client;
   secret.beginSigned(writer, PACKET_CODES[reply.name].code, request.octets[1] as number);
-  if (reply.state !== undefined) writeState(reply.state);
+  if (reply.state !== undefined) {
+    writeState(reply.state);
+    writer.raw(reply.isEchoed === false ? NO_ECHO : ECHO);
+  }
   if (reply.eapIdentifier !== undefined) {
     writer.attribute(EAP_MESSAGE, Uint8Array.of(EAP_FAILURE, reply.eapIdentifier, 0, 4));
   }

@@ -2,6 +2,7 @@
 
 import { typeOf } from "../protocol/dictionary.ts";
 import { decodeText, readInteger } from "../protocol/attributes.ts";
+import { INTEGER_VALUES } from "../protocol/integer_values.ts";
 import { forEachAttribute, PacketView } from "../protocol/packet.ts";
 import type { Appended } from "../protocol/login_input.ts";
 import type { Client } from "./clients.ts";
@@ -37,12 +38,11 @@ export interface Request {
   readonly signed: boolean;
   /** Whether the sender proved that it knows the secret: by its signature, or by a password that can be revealed. Garbled passwords are refused. */
   readonly proven: boolean;
-  /** User-Name as text, without the domain and the realm that the client strips; invalid UTF-8 becomes U+FFFD. */
+  readonly name: UserName;
+  /** User-Name as text, without the domain and the realm that the client strips. */
   readonly userName: string;
   /** The canonical form of `userName`. */
   readonly user: string;
-  /** Whether a request with this `userName` is rejected. */
-  readonly isRefused: boolean;
 }
 
 /** The reasons to refuse a valid packet before its conversation is looked up. The answer is an Access-Reject. */
@@ -73,6 +73,18 @@ export const REQUEST_REFUSALS = {
     ref: "RFC 2865 §5.3",
   },
   eap: { sentence: "EAP ends here: set the client to PAP", prompt: "not_supported", ref: "RFC 3579 §2.2" },
+  no_login: {
+    sentence: "Service-Type is that of a request which is not the login of a user, such as Call-Check " +
+      "(MAC authentication)",
+    prompt: "not_supported",
+    ref: "RFC 2865 §5.6",
+  },
+  sshd_password: {
+    sentence:
+      "sshd asks for a user that its host does not know: the password is the text that sshd sends then",
+    prompt: "denied",
+    ref: "OpenSSH, auth-pam.c, fake_password()",
+  },
   unknown_state: {
     sentence: "a State that this gateway never issues",
     prompt: "unknown_state",
@@ -82,15 +94,31 @@ export const REQUEST_REFUSALS = {
 
 export type RequestRefusal = keyof typeof REQUEST_REFUSALS;
 
-/**
- * The reason to refuse a valid packet, or `null`.
- *
- * @param name the request's user name after stripping, and whether it is refused.
- */
+/** The Service-Types of requests by which a NAS asks something else than whether a user may sign in. */
+const NO_LOGINS: ReadonlySet<number> = new Set(
+  ([
+    "Outbound",
+    "Call-Check",
+    "Voice",
+    "Fax",
+    "Modem-Relay",
+    "IAPP-Register",
+    "IAPP-AP-Check",
+    "Authorize-Only",
+    "Additional-Authorization",
+  ] as const).map((name) => INTEGER_VALUES["Service-Type"].values[name]),
+);
+
+function isNoLogin({ octets, slots: { serviceType: { count, at, lengthOctets } } }: PacketView): boolean {
+  return count > 0 && lengthOctets === 4 && NO_LOGINS.has(readInteger(octets.subarray(at, at + 4)));
+}
+
+/** The reason to refuse a valid packet, or `null`. */
 export function findRefusal(view: PacketView, name: Pick<UserName, "isRefused">): RequestRefusal | null {
   const { userName, userPassword, chapPassword, state, eapMessage } = view.slots;
   if (eapMessage.count > 0) return "eap";
-  if (userName.count === 0 || userName.lengthOctets === 0) return "no_user_name";
+  if (isNoLogin(view)) return "no_login";
+  if (userName.count === 0) return "no_user_name";
   if (name.isRefused) return "refused_user_name";
   if (state.count > 1) return "two_states";
   if (userPassword.count + chapPassword.count > 1) return "two_passwords";

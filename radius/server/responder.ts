@@ -6,7 +6,7 @@ import type { Clock, Random } from "../../platform/runtime.ts";
 import { describeAttributes } from "../protocol/attributes.ts";
 import { DROP_REASONS } from "../protocol/drop_reasons.ts";
 import type { Factor } from "../flow/context.ts";
-import { type Prompt, renderPrompt } from "../flow/prompts.ts";
+import { isSecretPrompt, type Prompt, PROMPTS, renderPrompt } from "../flow/prompts.ts";
 import { offeredPhones } from "../factors/device_choice.ts";
 import type { Conversation, TokenOf } from "../conversation/conversation.ts";
 import type { Counters } from "./counters.ts";
@@ -81,6 +81,19 @@ export class Responder {
     this.#deliver(request, { name: "Access-Accept", message: "", attributes }, reason);
   }
 
+  /** Rejects a request of a health check: at once, and without log line, record, delay or event. */
+  rejectHealthCheck(request: Request, eapMessage: Uint8Array | null): void {
+    const { counters, send } = this.#deps;
+    const reply: Reply = { name: "Access-Reject", message: PROMPTS.denied.text };
+    const octets = writeReply(
+      request,
+      eapMessage === null ? reply : { ...reply, eapIdentifier: eapMessage[1] ?? 0 },
+    );
+    request.slot.reply = octets;
+    send(request, octets);
+    counters.count("health_checks");
+  }
+
   /** @param reason.eapIdentifier of the EAP packet that is refused */
   reject(request: Request, prompt: Prompt, reason: ReplyReason & { eapIdentifier?: number }): void {
     if (this.#delayed >= MAX_DELAYED) return this.drop(request, "too_busy", { keepSlot: true });
@@ -88,7 +101,11 @@ export class Responder {
     const { eapIdentifier } = reason;
     const plain: Reply = {
       name: "Access-Reject",
-      message: renderPrompt(prompt, { ...NO_CHOICE, helpText: helpText() }),
+      message: renderPrompt(prompt, {
+        ...NO_CHOICE,
+        helpText: helpText(),
+        separator: request.client.policy.appendSeparator,
+      }),
     };
     const reply = eapIdentifier === undefined ? plain : { ...plain, eapIdentifier };
     const jitterMs = ((random.bytes(1)[0] as number) / 256) * REJECT_JITTER_MS;
@@ -110,7 +127,8 @@ export class Responder {
     const phones = at === "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" ? offeredPhones(numbers, pairingId) : [];
     const message = renderPrompt(asked, { menu, numberToMatch, numbers, phones });
     const state = hasToken ? `${at}.${this.#deps.tokenOf(orderedId, at)}` : at;
-    this.#deliver(request, { name: "Access-Challenge", message, state }, { row, conversation });
+    const isEchoed = !isSecretPrompt(asked);
+    this.#deliver(request, { name: "Access-Challenge", message, state, isEchoed }, { row, conversation });
   }
 
   /** Leaves a request without an answer. `keepSlot`: its retransmissions stay unanswered too. */

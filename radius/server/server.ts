@@ -209,7 +209,7 @@ export class RadiusServer {
     const { view, signed } = this.#gate;
     const receivedMs = this.#deps.clock.nowMs();
     const octets = this.#arena.copy(view.octets, view.lengthOctets);
-    const { shown, canonical, isRefused } = this.#userNames.read(view, client.policy);
+    const name = this.#userNames.read(view, client.policy);
     return {
       octets,
       client,
@@ -218,9 +218,9 @@ export class RadiusServer {
       receivedMs,
       startedAt,
       slot: cache.add(place, receivedMs),
-      userName: shown,
-      user: canonical,
-      isRefused,
+      name,
+      userName: name.shown,
+      user: name.canonical,
       hasProxyState: view.slots.proxyState.count > 0,
       signed,
       proven,

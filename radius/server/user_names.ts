@@ -3,17 +3,21 @@
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { ClientPolicy } from "../../platform/config/config.ts";
-import { decodeText } from "../protocol/attributes.ts";
+import { decodeText, isUtf8 } from "../protocol/attributes.ts";
 import { isRefusedUserName, stripUserName } from "../protocol/login_input.ts";
 import type { PacketView } from "../protocol/packet.ts";
 
 /** A User-Name without the domain and the realm that its client strips. */
 export interface UserName {
-  /** As typed; invalid UTF-8 becomes U+FFFD. Empty if the packet has no User-Name. */
+  /** As typed. Empty if the packet has no User-Name. */
   readonly shown: string;
   readonly canonical: string;
   /** Whether an Access-Request with this name is rejected. */
   readonly isRefused: boolean;
+  /** Whether the octets are UTF-8. Others are read as Windows-1252. */
+  readonly isUtf8: boolean;
+  /** Whether the client's settings list the name as that of a health check. */
+  readonly isHealthCheck: boolean;
 }
 
 interface RememberedName extends UserName {
@@ -35,7 +39,7 @@ export class UserNames {
   read(view: PacketView, policy: ClientPolicy): UserName {
     const { octets, slots: { userName: { at, count, lengthOctets } } } = view;
     const length = count === 0 ? 0 : lengthOctets;
-    if (length >= PLACE_OCTETS) return nameOf(decodeText(octets, at, length), policy);
+    if (length >= PLACE_OCTETS) return nameOf(octets.subarray(at, at + length), policy);
     let hash = length;
     for (let i = 0; i < length; i++) {
       hash = Math.imul(hash ^ (octets[at + i] as number), 0x5bd1e995);
@@ -49,7 +53,7 @@ export class UserNames {
       while (i < length && this.#octets[place + 1 + i] === octets[at + i]) i++;
       if (i === length) return known;
     }
-    const name = nameOf(decodeText(octets, at, length), policy);
+    const name = nameOf(octets.subarray(at, at + length), policy);
     this.#names[slot] = name;
     this.#octets[place] = length;
     for (let i = 0; i < length; i++) this.#octets[place + 1 + i] = octets[at + i] as number;
@@ -57,7 +61,15 @@ export class UserNames {
   }
 }
 
-function nameOf(given: string, policy: ClientPolicy): RememberedName {
-  const shown = stripUserName(given, policy);
-  return { shown, canonical: canonicalName(shown), isRefused: isRefusedUserName(shown), policy };
+function nameOf(octets: Uint8Array, policy: ClientPolicy): RememberedName {
+  const shown = stripUserName(decodeText(octets), policy);
+  const canonical = canonicalName(shown);
+  return {
+    shown,
+    canonical,
+    isRefused: isRefusedUserName(shown),
+    isUtf8: isUtf8(octets),
+    isHealthCheck: policy.healthCheckUsers.some((name) => canonicalName(name) === canonical),
+    policy,
+  };
 }

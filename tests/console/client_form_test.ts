@@ -27,6 +27,8 @@ const ROW = {
   use: { packets: 0, lastMs: 0, previousMs: 0, unsignedMs: 0 },
   signing: { required: "learnt", acceptsUnsigned: true, addresses: [], count: 0 },
   appendSeparator: ",",
+  codePosition: "separated",
+  healthCheckUsers: [],
   stripDomains: [],
   stripRealms: [],
   disconnectPort: 0,
@@ -90,6 +92,7 @@ for (
     ["a separator with append mode", { appendMode: true, appendSeparator: ";" }, [
       "appendMode",
       "appendSeparator",
+      "codePosition",
     ]],
     ["two rules", { disabled: true, device: "hold" }, ["device", "disabled"]],
   ] as const
@@ -140,6 +143,8 @@ Deno.test("toClientDraft() reverses toClientRequest(), including the signature r
     stripRealms: "corp.example",
     appendMode: true,
     appendSeparator: ";",
+    codePosition: "behind",
+    healthCheckUsers: "probe ping",
   } as const;
   const { firstFactorServer: server, ...form } = toClientRequest(draft(change));
   assertEquals(server?.messageAuthenticator, "auto");

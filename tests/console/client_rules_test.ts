@@ -13,6 +13,8 @@ const CLIENTS = "/console/api/clients";
 const RULES = {
   ...CLIENT_RULES,
   appendSeparator: ",",
+  codePosition: "separated",
+  healthCheckUsers: [],
   unknownUsers: "auto",
   stripDomains: [],
   stripRealms: [],
@@ -21,6 +23,7 @@ const SERVER = { address: "192.0.2.9:1812", timeoutMs: 2000, secret: "a-first-fa
 const MALFORMED = ERROR_CODES.malformed.message;
 const NO_AFFIX =
   "Not a domain or a realm. Enter it without backslash, @ and spaces, such as CORP or corp.example.";
+const NO_USER = "Not a user name for this list. Enter it without spaces and commas, such as probe.";
 const NO_SEPARATOR =
   "A separator is one punctuation mark. A hyphen, a letter, a digit or a space is not allowed.";
 
@@ -48,6 +51,8 @@ const REFUSED: Readonly<
     MALFORMED,
   ],
   "a realm that is no text": [{ stripRealms: [7] }, "malformed", MALFORMED],
+  "a health check with a blank": [{ healthCheckUsers: ["a b"] }, "bad_listed_user", `"a b": ${NO_USER}`],
+  "an unknown code_position": [{ codePosition: "inside" }, "malformed", MALFORMED],
   "a dash as the separator": [{ appendSeparator: "-" }, "bad_separator", NO_SEPARATOR],
   "two characters as the separator": [{ appendSeparator: ",," }, "bad_separator", NO_SEPARATOR],
   "an unknown message_authenticator": [{ messageAuthenticator: "sometimes" }, "malformed", MALFORMED],
@@ -113,6 +118,13 @@ const CHANGES: Readonly<
     before: ",",
     after: "|",
   },
+  codePosition: {
+    rules: { appendMode: true },
+    change: { appendMode: true, codePosition: "front" },
+    before: "separated",
+    after: "front",
+  },
+  healthCheckUsers: { change: { healthCheckUsers: ["probe"] }, before: [], after: ["probe"] },
   firstFactorServerMessageAuthenticator: {
     rules: { firstFactor: "radius", firstFactorServer: SERVER },
     change: { firstFactor: "radius", firstFactorServer: { ...SERVER, messageAuthenticator: "auto" } },

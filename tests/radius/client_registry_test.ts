@@ -29,6 +29,8 @@ const CONTENT: ClientContent = {
   device: "challenge",
   appendMode: false,
   appendSeparator: ",",
+  codePosition: "separated",
+  healthCheckUsers: [],
   unknownUsers: "allow",
   stripDomains: [],
   stripRealms: [],

@@ -24,8 +24,8 @@ const NAME = v.pipe(v.string(), v.regex(/^[A-Za-z0-9._-]{1,64}$/));
 /** RFC 2865 §3 asks for at least 16 octets. */
 const SECRET = v.pipe(v.string(), v.minLength(16), v.maxLength(128), v.regex(/^[\x21-\x7e]*$/));
 const trimmed = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(max));
-/** Domains or realms. Each is checked in validate_client.ts, whose refusal names it. */
-const AFFIXES = v.pipe(v.array(v.pipe(v.string(), v.maxLength(500))), v.maxLength(100));
+/** Domains, realms or user names. Each is checked in validate_client.ts, whose refusal names it. */
+const NAMES = v.pipe(v.array(v.pipe(v.string(), v.maxLength(500))), v.maxLength(100));
 
 /** A request has an address as text: `host:port` or `[IPv6]:port`. */
 type JsonOf<Value> = Value extends SocketAddress ? string
@@ -40,16 +40,17 @@ type EntryOf<K extends ConsoleSetting> = K extends OptionalSetting & SecretSetti
 /** By type. Limits of the row that depend on the setting are `min` and `max`. */
 const SCHEMAS: Readonly<Record<string, (limits: { min: number; max: number }) => v.GenericSchema>> = {
   boolean: () => v.boolean(),
-  domains: () => AFFIXES,
+  domains: () => NAMES,
   milliseconds: ({ min, max }) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max)),
   peer: () => trimmed(260),
   port: ({ min, max }) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max)),
   ranges: () => v.pipe(v.array(trimmed(64)), v.minLength(1), v.maxLength(64)),
-  realms: () => AFFIXES,
+  realms: () => NAMES,
   /** The secret of another organisation's server can be short. */
   secret: () => v.pipe(v.string(), v.minLength(1), v.maxLength(128), v.regex(/^[\x21-\x7e]*$/)),
   separator: () => v.pipe(v.string(), v.maxLength(20)),
   text: ({ max }) => v.pipe(v.string(), v.trim(), v.maxLength(max), v.regex(/^\P{C}*$/u)),
+  users: () => NAMES,
 };
 
 function entryOf(name: ConsoleSetting): v.GenericSchema {

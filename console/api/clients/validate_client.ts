@@ -13,7 +13,11 @@ import {
   type SecretSetting,
   settingOf,
 } from "../../../platform/client_values.ts";
-import { isAppendSeparator, isDomainOrRealm } from "../../../radius/protocol/login_input.ts";
+import {
+  isAppendSeparator,
+  isDomainOrRealm,
+  isListedUserName,
+} from "../../../radius/protocol/login_input.ts";
 import type { FIRST_FACTOR_TEST, FirstFactorAnswer, NEW_CLIENT } from "./client_types.ts";
 import type { Connect } from "../deps.ts";
 import { ERROR_CODES } from "../error_codes.ts";
@@ -27,7 +31,7 @@ export function ldapBackends({ config }: Pick<Connect, "config">): readonly stri
   return directory?.backends.filter(({ kind }) => kind === "ldap").map(({ name }) => name) ?? [];
 }
 
-/** @throws Refusal `bad_address`, `bad_affix`, `bad_separator`, `bad_server`, `no_server_secret`, `unknown_backend`. */
+/** @throws Refusal `bad_address`, `bad_affix`, `bad_listed_user`, `bad_separator`, `bad_server`, `no_server_secret`, `unknown_backend`. */
 export function toClientContent(
   connect: Connect,
   given: Given,
@@ -92,15 +96,29 @@ function refuseBadNameParts(given: object): void {
     const { type } = clientSetting(name);
     const value = settingOf(given, name);
     if (type === "separator" && !isAppendSeparator(value as string)) throw new Refusal("bad_separator");
-    if (type === "domains" || type === "realms") refuseBadAffix(value as readonly string[]);
+    const list = LISTS[type];
+    if (list !== undefined) refuseBadEntry(value as readonly string[], list);
   }
 }
 
-function refuseBadAffix(texts: readonly string[]): void {
-  const wrong = texts.find((text) => !isDomainOrRealm(text));
+const AFFIXES = { code: "bad_affix", fits: isDomainOrRealm } as const;
+/** By the type of a setting. */
+const LISTS: Readonly<Record<string, NameList>> = {
+  domains: AFFIXES,
+  realms: AFFIXES,
+  users: { code: "bad_listed_user", fits: isListedUserName },
+};
+
+interface NameList {
+  readonly code: "bad_affix" | "bad_listed_user";
+  readonly fits: (text: string) => boolean;
+}
+
+function refuseBadEntry(texts: readonly string[], { code, fits }: NameList): void {
+  const wrong = texts.find((text) => !fits(text));
   if (wrong === undefined) return;
   const shown = JSON.stringify(wrong.slice(0, 100));
-  throw new DetailedRefusal("bad_affix", { message: `${shown}: ${ERROR_CODES.bad_affix.message}` });
+  throw new DetailedRefusal(code, { message: `${shown}: ${ERROR_CODES[code].message}` });
 }
 
 function serverAddressOf({ serverAddress }: Connect, text: string) {

@@ -178,6 +178,7 @@ export const POLICY_SAMPLES: Samples = {
   "hold_s": window(1, 300),
   "append_mode": SWITCH,
   "append_separator": [['","', '":"', '"#"'], ['""', '",,"', '"-"', '" "', '"a"', '"1"', "5"]],
+  "code_position": [['"separated"', '"behind"', '"front"'], ['"before"', "true"]],
   "unknown_users": [['"auto"', '"allow"', '"reject"'], ["false", '"menu"']],
   "strip_domains": [["[]", '["CORP", "corp.example"]'], [
     '"CORP"',
@@ -191,6 +192,12 @@ export const POLICY_SAMPLES: Samples = {
     '["@corp.example"]',
     '["CORP\\\\"]',
     '["a b"]',
+  ]],
+  "health_check_users": [["[]", '["probe", "CORP\\\\probe", "probe@corp.example"]'], [
+    '"probe"',
+    '[""]',
+    '["a b"]',
+    '["a,b"]',
   ]],
 };
 

@@ -137,6 +137,7 @@ Deno.test("a client of the console has its own port and secret, which apply from
       firstFactorServer: null,
     },
     ...{ device: "challenge", appendMode: false, appendSeparator: ",", unknownUsers: "allow" },
+    ...{ codePosition: "separated", healthCheckUsers: [] },
     ...{ stripDomains: [], stripRealms: [] },
   };
   const audit = { type: "delete", key: ["no audit record"] } as const;

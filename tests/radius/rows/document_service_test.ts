@@ -6,6 +6,7 @@ import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, type Login } from "./login.ts";
 import { give, giveDevice, lastRequest, otherThan, passcodeSentTo } from "./people.ts";
 
+const PROMPT = 76;
 const NUMBER = "+15005550123";
 const octets = (text: string) => new TextEncoder().encode(text);
 const ANY = `[factors]\nphone_numbers = "any"`;
@@ -37,11 +38,11 @@ Deno.test("document: a request with every attribute of the specification is answ
   assertEquals([reply.kind, reply.step], ["challenge", "CHOOSE_WHICH_MULTIFACTOR"]);
 });
 
-Deno.test("document: a challenge has a text and a State, a Reject a text and no State", async () => {
+Deno.test("document: a challenge has a text, a State and a Prompt, a Reject only a text", async () => {
   await using world = await startInProcess();
   const login = documented(world);
   const types = (attributes: readonly { type: number }[]) => attributes.map(({ type }) => type).slice(1);
-  assertEquals(types((await login.start("")).attributes), [TYPES.state, TYPES.replyMessage]);
+  assertEquals(types((await login.start("")).attributes), [TYPES.state, PROMPT, TYPES.replyMessage]);
   const reject = await login.answer("x", { state: octets("NOT_A_STATE") });
   assertEquals(types(reject.attributes), [TYPES.replyMessage]);
 });

@@ -17,7 +17,7 @@ import {
 } from "./live_settings.ts";
 import { brief } from "./login.ts";
 import { jump, turn } from "./passing_time.ts";
-import { decide } from "./people.ts";
+import { appCode, decide, give, SEED } from "./people.ts";
 
 export const GATEWAY_ROWS: Readonly<Record<string, LiveSettingRow>> = {
   "server.log_level": {
@@ -210,6 +210,23 @@ export const GATEWAY_ROWS: Readonly<Record<string, LiveSettingRow>> = {
     },
     before: "text",
     after: "call",
+  },
+  "radius.code_position": {
+    prepare: async (world) => {
+      await give(world, "anna", { kind: "totp", seed: SEED });
+      await saveSettings(world.settings, { "radius.append_mode": true });
+    },
+    change: { "radius.code_position": "behind" },
+    observe: async (world) =>
+      (await world.login({ user: "anna" }).start(`pw${appCode(world.clock.nowMs())}`)).kind,
+    before: "challenge",
+    after: "accept",
+  },
+  "radius.health_check_users": {
+    change: { "radius.health_check_users": ["probe"] },
+    observe: (world) => kindOf(world, "probe"),
+    before: "challenge",
+    after: "reject",
   },
   "radius.unknown_users": {
     change: { "radius.unknown_users": "reject" },

@@ -56,6 +56,7 @@ function fieldValue(name: ConsoleSetting, value: unknown): unknown {
   return typeof value === "object" ? socketAddressText(value as SocketAddress) : value;
 }
 
+const LIST_TYPES: readonly string[] = ["ranges", "domains", "realms", "users"];
 const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter((one) => one !== "");
 
 /** The request body, without the settings of another first factor. */
@@ -74,7 +75,7 @@ export const isFieldUsed = (draft: ClientDraft, name: ConsoleSetting) =>
 function requestValue(draft: ClientDraft, name: ConsoleSetting): unknown {
   const { type, default: preset } = clientSetting(name);
   const value = draft[name];
-  if (type === "ranges" || type === "domains" || type === "realms") return wordsOf(String(value));
+  if (LIST_TYPES.includes(type)) return wordsOf(String(value));
   if (type === "peer") return String(value).trim();
   if (type === "port") return Number(String(value).trim());
   if (type === "separator") return String(value).trim() || preset;

@@ -188,6 +188,7 @@ const NEEDED: readonly { readonly start: string; readonly of: string; readonly v
   { start: "radius.first_factor_backend", of: "radius.first_factor", value: "ldap" },
   { start: "radius.first_factor_server.", of: "radius.first_factor", value: "radius" },
   { start: "radius.append_separator", of: "radius.append_mode", value: true },
+  { start: "radius.code_position", of: "radius.append_mode", value: true },
 ];
 
 /** Whether a setting has an effect with the values of the form. A setting that is not the default is shown in any case. */
