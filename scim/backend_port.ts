@@ -17,6 +17,8 @@ export interface BackendFault {
   readonly unsure: boolean;
   readonly retry: boolean;
   readonly retryAfterMs?: number;
+  /** The backend does not accept a value of the client. The client has to change it. `detail` names the attribute. */
+  readonly isInvalidValue?: true;
   /** The gateway stopped before it called the backend, so the fault shows nothing about the backend. */
   readonly isLocal?: true;
 }
@@ -29,6 +31,8 @@ export type BackendOutcome<T> =
 export interface RemoteResource {
   readonly content: Content;
   readonly remoteId: string;
+  /** The backend does not show the members of this group. They are no statement. */
+  readonly hidesMembers?: true;
 }
 
 /** The desired state of a resource at a backend. */
@@ -36,6 +40,19 @@ export interface DesiredResource {
   readonly content: Content;
   /** In clear, if this write sets one. */
   readonly password?: string;
+  /** What this write changes. Absent: the backend has exactly `content` afterwards, as far as it shows what it has. */
+  readonly changes?: ContentChanges;
+}
+
+/**
+ * What a write changes, compared with what was agreed before, and not with what the backend shows. A SCIM server gets only this, and keeps what it
+ * has besides.
+ */
+export interface ContentChanges {
+  /** Changed and removed attributes: `active`, `title`, `name.givenName`, `urn:…:User:department`. */
+  readonly attributes: readonly string[];
+  /** The names of members that leave the group. They are removed whatever the backend lists. */
+  readonly left: readonly string[];
 }
 
 /** The ID of a resource when it was last read or written. */
@@ -77,6 +94,8 @@ export interface Backend {
   list(kind: ResourceKind): AsyncIterable<readonly RemoteResource[]>;
   /** Checks a user's password by a bind. Only LDAP has it. */
   verify?(name: string, password: Uint8Array): Promise<BackendOutcome<"right" | "wrong">>;
+  /** Whether it shows the members of any group. If not, a group without members is no statement. Absent: it shows them. */
+  showsMembers?(): Promise<BackendOutcome<boolean>>;
   /** For health: makes the cheapest request. */
   probe(): Promise<BackendOutcome<null>>;
   close(): Promise<void>;

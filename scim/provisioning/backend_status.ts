@@ -1,14 +1,8 @@
 // Per-backend status and copies of a resource, and the resource that results.
 
-import type {
-  BackendState,
-  BackendStates,
-  Content,
-  JsonValue,
-  ResourceKind,
-  Stored,
-} from "../schema/resource.ts";
+import type { BackendState, BackendStates, Content, ResourceKind, Stored } from "../schema/resource.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
+import { isSameJson } from "../schema/json_limits.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
 import { ScimRefusal } from "../http/refusals.ts";
 
@@ -59,7 +53,7 @@ export function withoutCopy(status: ResourceStatus, backend: string): ResourceSt
   const copies = new Map(status.copies);
   copies.delete(backend);
   if (state === undefined) return { ...status, copies };
-  const { differs: _no, ...rest } = state;
+  const { differs: _no, omitted: _neither, ...rest } = state;
   return { ...status, copies, backends: { ...status.backends, [backend]: rest } };
 }
 
@@ -91,23 +85,6 @@ export function sameMembers(a: readonly string[], b: readonly string[]): boolean
   if (a.every((name, at) => name === b[at])) return true;
   const names = new Set(a.map(canonicalName));
   return b.every((name) => names.has(canonicalName(name)));
-}
-
-/** Deep equality. Ignores the order of object members, but not of array entries. Recursion ends: JSON here is at most 32 deep. */
-export function isSameJson(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
-  if (a === b) return true;
-  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
-  if (isArray(a) || isArray(b)) {
-    return isArray(a) && isArray(b) && a.length === b.length &&
-      a.every((value, at) => isSameJson(value, b[at]));
-  }
-  const names = Object.keys(a);
-  return names.length === Object.keys(b).length &&
-    names.every((name) => Object.hasOwn(b, name) && isSameJson(a[name], b[name]));
-}
-
-function isArray(value: JsonValue): value is readonly JsonValue[] {
-  return Array.isArray(value);
 }
 
 export interface CopyId {

@@ -120,17 +120,22 @@ async function attempt(
   deps: DeliveryDeps,
   { backend, known, isInDoubt }: { backend: Backend; known: StoredEntry; isInDoubt: boolean },
 ): Promise<BackendOutcome<Partial<PutResult>>> {
-  const { kind, name, operation, remoteId } = known.entry;
+  const { kind, name, operation, remoteId, changes } = known.entry;
   const hint = remoteId === undefined ? {} : { remoteId };
   const content = operation === "remove" ? null : await contentToDeliver(deps, known);
   // The resource no longer exists, so there is nothing to deliver.
   if (operation !== "remove" && content === null) return { ok: true, value: {} };
   const password = deps.outbox.openPassword(known);
+  const sets = {
+    ...(password === undefined ? {} : { password }),
+    ...(changes === undefined ? {} : { changes }),
+  };
   if (known.entry.from !== undefined) {
-    const desired = content === null ? null : { content, ...(password === undefined ? {} : { password }) };
+    const desired = content === null ? null : { content, ...sets };
     return await deliverRename(backend, { known, desired, hint });
   }
-  if (isInDoubt) {
+  // A backend that hides members does not show whether they left.
+  if (isInDoubt && (changes?.left.length ?? 0) === 0) {
     const found = await backend.read(kind, name, hint);
     if (!found.ok) return found;
     if (found.value === null && content === null) return { ok: true, value: {} };
@@ -142,7 +147,7 @@ async function attempt(
     const removed = await backend.remove(kind, name, hint);
     return removed.ok ? { ok: true, value: {} } : removed;
   }
-  return await backend.put({ content, ...(password === undefined ? {} : { password }) }, hint);
+  return await backend.put({ content, ...sets }, hint);
 }
 
 /** The content to write to the backend. */
@@ -186,7 +191,7 @@ function redelivered(
 }
 
 function delivered(
-  { differs, kept }: BackendState,
+  { differs, omitted, kept }: BackendState,
   { operation, put: { remoteId, notStored }, nowMs }: {
     operation: string;
     put: Partial<PutResult>;
@@ -199,6 +204,7 @@ function delivered(
     sinceMs: nowMs,
     ...(remoteId === undefined ? {} : { remoteId }),
     ...(differs === undefined ? {} : { differs }),
+    ...(omitted === undefined ? {} : { omitted }),
     ...(kept === undefined ? {} : { kept }),
     ...(notStored === undefined ? {} : { notStored }),
   };

@@ -50,7 +50,9 @@ export async function queueGroupCleanup(
       releases.push(await deps.locks.hold(lockKey("group", name)));
       const group = await deps.directory.read("group", canonicalName(name));
       if (group === null) continue;
-      changes.push(...await queueGroup(deps, { group, holders, isPending: !isGone }));
+      // A group that is only delivered again gets what its pending write changes.
+      const left = isGone ? [stored.content.name] : [];
+      changes.push(...await queueGroup(deps, { group, holders, left, isPending: !isGone }));
     }
     return { names: [], changes, release };
   } catch (fault) {
@@ -81,7 +83,7 @@ export async function queueGroupReturn(
       const group = await deps.directory.read("group", canonicalName(name));
       if (group === null || group.createdMs > deletedMs) continue;
       names.push(group.content.name);
-      changes.push(...await queueGroup(deps, { group, holders: holdersOf(deps) }));
+      changes.push(...await queueGroup(deps, { group, holders: holdersOf(deps), left: [] }));
     }
     return { names, changes, release };
   } catch (fault) {
@@ -102,9 +104,11 @@ function isLeaving(before: Content, next: Content | null): boolean {
 
 async function queueGroup(
   { outbox }: GroupCleanupDeps,
-  { group, holders, isPending = false }: {
+  { group, holders, left, isPending = false }: {
     group: Stored;
     holders: readonly Backend[];
+    /** The members that leave. */
+    left: readonly string[];
     /** Only where a write of the group is pending. */
     isPending?: boolean;
   },
@@ -117,7 +121,13 @@ async function queueGroup(
     if (!hasResource(state) || state?.differs !== undefined) continue;
     const known = await outbox.find(backend, "group", name);
     if (isPending && known === null) continue;
-    const entry = { backend, kind: "group", name, operation: "put" } as const;
+    const entry = {
+      backend,
+      kind: "group",
+      name,
+      operation: "put",
+      changes: { attributes: [], left },
+    } as const;
     changes.push(outbox.add({ ...entry, remoteId: state?.remoteId }, known));
   }
   return changes;

@@ -5,7 +5,7 @@ import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
-import type { Backend } from "../backend_port.ts";
+import type { Backend, ContentChanges } from "../backend_port.ts";
 import type { TargetDirectory } from "../ports.ts";
 import type { Content, ResourceKind } from "../schema/resource.ts";
 import {
@@ -192,19 +192,21 @@ export interface Compensation {
   readonly to?: string | undefined;
   /** What the backend held before the write; `null`: it did not have the resource. */
   readonly former: Content | null;
+  /** What the rollback changes. Absent: everything. */
+  readonly changes?: ContentChanges | undefined;
 }
 
 /** Queues a write that restores `former`. A write that is already pending stays, because it is newer than `former`. */
 export async function queueCompensation(
   { directory, outbox, copies }: CompensationDeps,
-  { backend, kind, name, to, former }: Compensation,
+  { backend, kind, name, to, former, changes }: Compensation,
 ): Promise<OutboxChange> {
   const from = to === undefined ? [] : [to];
   if (to !== undefined && former === null) {
     const made = await outbox.find(backend.name, kind, to);
     return outbox.add({ backend: backend.name, kind, name: to, operation: "remove", started: true }, made);
   }
-  const place = { backend: backend.name, kind, name, from };
+  const place = { backend: backend.name, kind, name, from, changes };
   const known = await outbox.find(backend.name, kind, name);
   if (known !== null) {
     const { operation, restores } = known.entry;

@@ -5,7 +5,9 @@ import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
+import type { ContentChanges } from "../backend_port.ts";
 import type { PendingWrite } from "../pending_port.ts";
+import { mergeChanges, queuedChanges } from "../schema/content_changes.ts";
 import type { ResourceKind } from "../schema/resource.ts";
 import {
   byId,
@@ -31,6 +33,8 @@ export interface NewEntry {
   /** See {@link OutboxEntry.from}. */
   readonly from?: readonly string[];
   readonly clears?: boolean;
+  /** Absent: everything. */
+  readonly changes?: ContentChanges | undefined;
 }
 
 /** Mutations for a commit. Call `committed` after the commit. */
@@ -91,7 +95,7 @@ export class Outbox {
 
   /** @param known the entry that `find` returned. The new entry keeps its place, its age and its password. */
   add(
-    { backend, kind, name, password, remoteId, restores, started = false, ...asked }: NewEntry,
+    { backend, kind, name, password, remoteId, restores, started = false, changes, ...asked }: NewEntry,
     known: StoredEntry | null,
   ): OutboxChange {
     const { vault, clock, orderedId } = this.#deps;
@@ -103,6 +107,7 @@ export class Outbox {
       ? (operation !== "remove" ? known?.entry.password : undefined)
       : vault.seal(this.#key(place), new TextEncoder().encode(password));
     const hint = remoteId ?? known?.entry.remoteId;
+    const merged = queuedChanges(known === null ? changes : mergeChanges(known.entry.changes, changes));
     const entry: OutboxEntry = {
       kind,
       name,
@@ -118,6 +123,7 @@ export class Outbox {
       ...(hint === undefined ? {} : { remoteId: hint }),
       ...(sealed === undefined ? {} : { password: sealed }),
       ...(restores === undefined ? {} : { restores }),
+      ...(operation === "remove" || merged === undefined ? {} : { changes: merged }),
     };
     const change = this.#write(place, entry, known);
     return {

@@ -1,5 +1,6 @@
 // The entries of the outbox, and the oldest of them in memory, for display.
 
+import type { ContentChanges } from "../backend_port.ts";
 import type { PendingWrite } from "../pending_port.ts";
 import type { ResourceKind } from "../schema/resource.ts";
 import type { BackendOperation } from "./plan_write.ts";
@@ -21,6 +22,8 @@ export interface OutboxEntry {
   readonly remoteId?: string;
   /** Sealed for the key of the entry. */
   readonly password?: Uint8Array;
+  /** What the pending writes change (scim/backend_port.ts). Absent: everything. */
+  readonly changes?: ContentChanges;
   /** The entry restores what a failed write changed. The content is in a copy that exists only for this entry. */
   readonly restores?: true;
 }

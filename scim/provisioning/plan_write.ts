@@ -11,6 +11,8 @@ import {
   withoutCopy,
   withState,
 } from "./backend_status.ts";
+import type { ContentChanges } from "../backend_port.ts";
+import { contentChanges, joinChanges } from "../schema/content_changes.ts";
 import { ScimRefusal } from "../http/refusals.ts";
 
 export type WriteOperation = "create" | "replace" | "remove" | "rename";
@@ -98,7 +100,28 @@ function keepingOwn(
 ): ResourceStatus {
   const isTouched = hasResource(before.backends[backend]) && !before.copies.has(backend);
   if (!isTouched || before.content === null || after.content === null) return after;
-  return isSameContent(before.content, after.content) ? after : withCopy(after, backend, before.content);
+  if (isSameContent(before.content, after.content)) return after;
+  const kept = withCopy(after, backend, before.content);
+  const state = kept.backends[backend];
+  if (state === undefined) return kept;
+  return { ...kept, backends: { ...kept.backends, [backend]: { ...state, omitted: true } } };
+}
+
+/** What a write changes at a backend, compared with what the backend was given before. A difference that a refresh found stays. */
+export function changesFor(
+  { before, content }: { readonly before: ResourceStatus; readonly content: Content },
+  backend: string,
+): ContentChanges {
+  const state = before.backends[backend];
+  if (!hasResource(state)) return contentChanges(null, content);
+  const changes = contentChanges(before.content, content);
+  const copy = before.copies.get(backend);
+  if (copy === undefined) return changes;
+  const other = contentChanges(copy, content);
+  if (state?.omitted === true) return joinChanges(changes, other);
+  const set = contentChanges(null, content).attributes;
+  const attributes = other.attributes.filter((path) => set.includes(path));
+  return joinChanges(changes, { attributes, left: [] });
 }
 
 function stateAfterPut(

@@ -8,11 +8,13 @@ import type { Clock } from "../../platform/runtime.ts";
 import type { Backend } from "../backend_port.ts";
 import { ScimRefusal } from "../http/refusals.ts";
 import type { TargetDirectory, WriteOptions } from "../ports.ts";
+import { joinChanges, NO_CHANGES } from "../schema/content_changes.ts";
 import { type ReadOnlyAttributes, withReadOnly } from "../schema/read_only_attributes.ts";
 import type { Content, ResourceKind, Stored } from "../schema/resource.ts";
 import { type BackendCopies, hasResource, readStatus, type ResourceStatus } from "./backend_status.ts";
 import {
   type BackendSelection,
+  changesFor,
   planWrite,
   selectBackends,
   type WriteOperation,
@@ -20,6 +22,7 @@ import {
 } from "./plan_write.ts";
 import type { Outbox, StoredEntry } from "./outbox.ts";
 import { selectWritable } from "./read_only_access.ts";
+import { withKnownMembers } from "./refresh_one.ts";
 import { backendRefusal, type SyncCall } from "./sync_writes.ts";
 
 export interface PrepareWriteDeps extends BackendSelection {
@@ -233,14 +236,21 @@ export async function readBefore(
       throw new Error(`Cannot call the backend "${backendName}": it has no connection`);
     }
     const remoteId = before.backends[backendName]?.remoteId;
+    const { content } = plan.after;
+    const earlier = pending.get(backendName)?.entry.changes ?? NO_CHANGES;
+    const changes = content === null
+      ? null
+      : joinChanges(earlier, changesFor({ before, content }, backendName));
+    const read = await backend.read(kind, name, remoteId === undefined ? {} : { remoteId });
     return {
       backend,
       operation,
-      read: await backend.read(kind, name, remoteId === undefined ? {} : { remoteId }),
+      changes,
+      read: read.ok ? { ...read, value: await withKnownMembers(backend, read.value, before.content) } : read,
       other: to === undefined ? NOTHING : await backend.read(kind, to),
     };
   }));
-  return found.map(({ backend, operation: call, read, other }) => {
+  return found.map(({ backend, operation: call, changes, read, other }) => {
     if (!read.ok) throw backendRefusal(backend.name, { fault: read.fault, receipt: untried });
     if (!other.ok) throw backendRefusal(backend.name, { fault: other.fault, receipt: untried });
     const isOther = other.value !== null && !pendingTo.has(backend.name);
@@ -251,6 +261,6 @@ export async function readBefore(
         receipt: untried,
       });
     }
-    return { backend, operation: call, before: read.value };
+    return { backend, operation: call, before: read.value, changes };
   });
 }

@@ -3,12 +3,12 @@
 import { type Backend, type RemoteResource, stillNotStored, withMembersNotStored } from "../backend_port.ts";
 import type { BackendState, Content } from "../schema/resource.ts";
 import { NO_READ_ONLY, type ReadOnlyAttributes, withReadOnly } from "../schema/read_only_attributes.ts";
+import { isSameJson } from "../schema/json_limits.ts";
 import { mergeContent } from "../schema/mapping.ts";
 import {
   desiredContent,
   hasResource,
   isSameContent,
-  isSameJson,
   normalizeStatus,
   type ResourceStatus,
   withCopy,
@@ -149,6 +149,7 @@ function withPresent(
     sinceMs: state?.state === "present" ? state.sinceMs : nowMs,
     remoteId: remote.remoteId,
     ...(state?.differs === undefined ? {} : { differs: state.differs }),
+    ...(state?.omitted === undefined ? {} : { omitted: state.omitted }),
     ...(state?.kept === undefined ? {} : { kept: state.kept }),
     ...(state?.state !== "present" || state.notStored === undefined ? {} : { notStored: state.notStored }),
   };

@@ -6,10 +6,10 @@ import type { Random } from "../../platform/runtime.ts";
 import type { Actor, DirectoryWrite } from "../ports.ts";
 import type { RefreshProgress, RefreshReport } from "../pending_port.ts";
 import type { Backend, RemoteResource } from "../backend_port.ts";
-import type { ResourceKind, Stored } from "../schema/resource.ts";
+import type { Content, ResourceKind, Stored } from "../schema/resource.ts";
 import { BackendListError } from "../backends/backend_error.ts";
 import { parseName } from "../schema/resource_name.ts";
-import { readStatus } from "./backend_status.ts";
+import { desiredContent, readStatus } from "./backend_status.ts";
 import { lockKey } from "./delivery.ts";
 import type { Release } from "./keyed_locks.ts";
 import { underLease } from "./leased_writes.ts";
@@ -20,6 +20,7 @@ import {
   refreshWrite,
   toReading,
   watchChanges,
+  withKnownMembers,
 } from "./refresh_one.ts";
 import { applyReading } from "./reconcile.ts";
 import { NameHashSet } from "../directory/name_hashes.ts";
@@ -204,14 +205,16 @@ async function decide(
   const isPending = await deps.outbox.find(backend.name, kind, name) !== null;
   if (isPending || (isNewer && listed === null)) return null;
   if (stored === null && await isEarlierName(deps, { backend: backend.name, kind, name })) return null;
+  const before = await readStatus(deps.copies, stored);
+  const known = desiredContent(before, backend.name);
   let remote = listed;
-  if (listed !== null && meanwhile.isNewer(name, stored)) {
+  if (listed !== null && (meanwhile.isNewer(name, stored) || lacksMembers(listed, known))) {
     const now = await backend.read(kind, name, { remoteId: listed.remoteId });
     // The stored resource is newer. The next refresh reads the backend again.
     if (!now.ok) return null;
     remote = now.value;
   }
-  const before = await readStatus(deps.copies, stored);
+  remote = await withKnownMembers(backend, remote, known);
   const after = applyReading(before, toReading(deps, { backend, remote }));
   if (after === before) {
     counts.unchanged++;
@@ -222,6 +225,12 @@ async function decide(
   else if (remote === null) counts.vanished++;
   else counts.updated++;
   return await refreshWrite(deps, { kind, name, stored, before, after, actor: deps.actor });
+}
+
+/** Some servers leave the members out of their lists, but show those of a single group. */
+function lacksMembers({ content }: RemoteResource, known: Content | null): boolean {
+  return content.kind === "group" && content.members.length === 0 && known?.kind === "group" &&
+    known.members.length > 0;
 }
 
 async function writeAll(

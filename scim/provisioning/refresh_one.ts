@@ -3,14 +3,20 @@
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation } from "../../platform/store.ts";
-import type { Backend } from "../backend_port.ts";
+import type { Backend, RemoteResource } from "../backend_port.ts";
 import { ScimRefusal } from "../http/refusals.ts";
 import type { Actor, BackendInfo, DirectoryWrite, TargetDirectory } from "../ports.ts";
-import type { ResourceKind, Stored } from "../schema/resource.ts";
+import type { Content, ResourceKind, Stored } from "../schema/resource.ts";
 import type { TargetLease } from "../directory/target_lease.ts";
 import type { ReadOnlyAttributes } from "../schema/read_only_attributes.ts";
 import { contentAuditEntries } from "./write_audit.ts";
-import { type BackendCopies, copyChanges, readStatus, type ResourceStatus } from "./backend_status.ts";
+import {
+  type BackendCopies,
+  copyChanges,
+  desiredContent,
+  readStatus,
+  type ResourceStatus,
+} from "./backend_status.ts";
 import { lockKey } from "./delivery.ts";
 import type { KeyedLocks } from "./keyed_locks.ts";
 import { underLease } from "./leased_writes.ts";
@@ -74,9 +80,32 @@ async function readAll(
     const remoteId = status.backends[backend]?.remoteId;
     const read = await remote.read(kind, name, remoteId === undefined ? {} : { remoteId });
     if (!read.ok) throw backendRefusal(backend, { fault: read.fault });
-    return [toReading(deps, { backend: remote, remote: read.value })];
+    const known = desiredContent(status, backend);
+    const found = await withKnownMembers(remote, read.value, known);
+    return [toReading(deps, { backend: remote, remote: found })];
   }));
   return found.flat();
+}
+
+/**
+ * A group that a backend returned. If the backend shows no members of any group, or hides those of this one, it says nothing about them: the group
+ * has the members that are known here. A backend that shows members of other groups is believed.
+ *
+ * @param known the resource here.
+ */
+export async function withKnownMembers(
+  backend: Backend,
+  remote: RemoteResource | null,
+  known: Content | null,
+): Promise<RemoteResource | null> {
+  const content = remote?.content;
+  if (remote === null || content?.kind !== "group" || known?.kind !== "group") return remote;
+  if (content.members.length > 0 || known.members.length === 0) return remote;
+  if (remote.hidesMembers !== true) {
+    const shows = await backend.showsMembers?.() ?? { ok: true, value: true };
+    if (shows.ok && shows.value) return remote;
+  }
+  return { ...remote, content: { ...content, members: known.members }, hidesMembers: true };
 }
 
 /** Whether a backend still has this name because the rename of its resource is pending. It is no new resource. */

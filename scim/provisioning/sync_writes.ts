@@ -2,7 +2,15 @@
 
 import { LeaseUnavailable, type WriteLease } from "../../platform/cluster/lease.ts";
 import type { Receipt, ReceiptEntry } from "../ports.ts";
-import type { Backend, BackendFault, BackendOutcome, PutResult, RemoteResource } from "../backend_port.ts";
+import type {
+  Backend,
+  BackendFault,
+  BackendOutcome,
+  ContentChanges,
+  PutResult,
+  RemoteResource,
+} from "../backend_port.ts";
+import { contentChanges } from "../schema/content_changes.ts";
 import { type GroupMemberChange, withMemberChange } from "./member_change.ts";
 import type { Content, ResourceKind } from "../schema/resource.ts";
 import { ScimRefusal } from "../http/refusals.ts";
@@ -15,6 +23,8 @@ export interface SyncCall {
   readonly operation: BackendOperation;
   /** The previous content at the backend. */
   readonly before: RemoteResource | null;
+  /** What the write changes there. `null`: it removes the resource. */
+  readonly changes: ContentChanges | null;
 }
 
 export interface SyncWork {
@@ -61,12 +71,16 @@ export async function makeCalls(work: SyncWork, lease: Pick<WriteLease, "isHeld"
 
 async function makeCall(
   { kind, name, content, password, members }: SyncWork,
-  { backend, operation, before }: SyncCall,
+  { backend, operation, before, changes }: SyncCall,
 ) {
   const hint = before === null ? {} : { remoteId: before.remoteId };
   if (operation === "remove" || content === null) return await backend.remove(kind, name, hint);
   const wanted = withOwnMembers(content, { members, before });
-  const desired = { content: wanted, ...(password === undefined ? {} : { password }) };
+  const desired = {
+    content: wanted,
+    ...(password === undefined ? {} : { password }),
+    ...(changes === null ? {} : { changes }),
+  };
   if (operation === "rename") return await renameAt(backend, { from: name, desired, hint });
   return await backend.put(desired, hint);
 }
@@ -94,13 +108,19 @@ export async function undoCalls(
 }
 
 function undoCall(
-  { kind, name, to }: SyncWork,
+  { kind, name, to, content }: SyncWork,
   { backend, before }: SyncCall,
 ): Promise<BackendOutcome<PutResult | null>> {
   if (before === null) return backend.remove(kind, to ?? name);
-  const desired = { content: before.content };
+  const changes = undoneChanges(content, before.content);
+  const desired = { content: before.content, ...(changes === undefined ? {} : { changes }) };
   // Without a hint, because a resource that is created again has another id.
   return to === undefined ? backend.put(desired) : renameAt(backend, { from: to, desired, hint: {} });
+}
+
+/** What the rollback of a write changes. `undefined`: everything, because the write removed the resource. */
+export function undoneChanges(content: Content | null, former: Content | null): ContentChanges | undefined {
+  return content === null || former === null ? undefined : contentChanges(content, former);
 }
 
 /** The outcome at each named backend after `failed` stopped the write. */
@@ -135,6 +155,12 @@ export function backendRefusal(
     : `The write failed. The rollback at ${pending.join(", ")} is pending.`;
   const reason = `${fault.detail.replace(/[.\s]+$/, "").slice(0, 300)}.`;
   const problem = isUnavailable(fault) ? "cannot be reached" : "refused the operation";
+  if (fault.isInvalidValue === true) {
+    return new ScimRefusal("invalid_value", {
+      detail: `The connector "${backend}" does not accept a value: ${reason} ${end}`,
+      receipt,
+    });
+  }
   const waitS = Math.ceil(Math.min(fault.retryAfterMs ?? 5000, 3600_000) / 1000);
   return new ScimRefusal(isUnavailable(fault) ? "backend_unreachable" : "backend_failed", {
     detail: `The connector "${backend}" ${problem}: ${reason} ${end}`,

@@ -259,9 +259,9 @@ export async function retryDeadLetters(
 }
 
 async function retry({ store, directory, outbox }: RetryDeps, known: StoredEntry): Promise<void> {
-  const { backend, entry: { kind, name, operation, restores } } = known;
+  const { backend, entry: { kind, name, operation, restores, changes } } = known;
   const restoring = restores === undefined ? {} : { restores };
-  const change = outbox.add({ backend, kind, name, operation, ...restoring }, known);
+  const change = outbox.add({ backend, kind, name, operation, changes, ...restoring }, known);
   const stored = await directory.read(kind, canonicalName(name));
   const state = stored?.backends[backend];
   if (stored === null || state?.state !== "failed") {

@@ -16,6 +16,7 @@ import {
 } from "./group_cleanup.ts";
 import type { Intent } from "./intent_log.ts";
 import type { OutboxChange } from "./outbox.ts";
+import { changesFor } from "./plan_write.ts";
 import type { PreparedWrite } from "./prepared_write.ts";
 
 export interface CommitDeps extends GroupCleanupDeps {
@@ -157,7 +158,9 @@ function outboxChanges({ outbox }: CommitDeps, prepared: PreparedWrite): OutboxC
   const name = plan.after.content?.name ?? stored?.content.name ?? job.name;
   const added = plan.queued.map(({ backend, operation }) => {
     const remoteId = before.backends[backend]?.remoteId;
-    const entry = { backend, kind, name, operation, remoteId };
+    const content = plan.after.content;
+    const changes = content === null ? undefined : changesFor({ before, content }, backend);
+    const entry = { backend, kind, name, operation, remoteId, changes };
     const sets = operation === "remove" ? {} : { password };
     const known = pending.get(backend) ?? null;
     if (job.to === undefined) return outbox.add({ ...entry, ...sets }, known);

@@ -29,6 +29,7 @@ import {
   type SyncOutcome,
   type SyncWork,
   undoCalls,
+  undoneChanges,
 } from "./sync_writes.ts";
 import { auditMembers, targetAuditEntry, writeAction } from "./write_audit.ts";
 import { type CommitDeps, commitWrite } from "./write_commit.ts";
@@ -133,9 +134,9 @@ export class WriteCoordinator {
     const left = await undoCalls(work, touched);
     const changes: OutboxChange[] = [];
     for (const { backend, before } of left) {
-      changes.push(
-        await queueCompensation(this.#deps, { ...work, backend, former: before?.content ?? null }),
-      );
+      const former = before?.content ?? null;
+      const undone = undoneChanges(work.content, former);
+      changes.push(await queueCompensation(this.#deps, { ...work, backend, former, changes: undone }));
     }
     await this.#deps.store.commit({
       mutations: [...changes.flatMap(({ mutations }) => mutations), ...intent.ending],

@@ -40,3 +40,16 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
 export function isJsonArray(value: JsonValue | undefined): value is readonly JsonValue[] {
   return Array.isArray(value);
 }
+
+/** Deep equality. Ignores the order of object members, but not of array entries. Recursion ends: JSON here is at most 32 deep. */
+export function isSameJson(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (isJsonArray(a) || isJsonArray(b)) {
+    return isJsonArray(a) && isJsonArray(b) && a.length === b.length &&
+      a.every((value, at) => isSameJson(value, b[at]));
+  }
+  const names = Object.keys(a);
+  return names.length === Object.keys(b).length &&
+    names.every((name) => Object.hasOwn(b, name) && isSameJson(a[name], b[name]));
+}

@@ -47,6 +47,8 @@ export interface BackendState {
   readonly remoteId?: string;
   /** Its copy differs from the resource (scim/provisioning/backend_status.ts). */
   readonly differs?: true;
+  /** A write left the backend out, so the next write brings it the whole resource, and removes what the copy has besides. */
+  readonly omitted?: true;
   /** Read-only attributes of the backend whose values differ from the resource. This difference is expected. The store has this name. */
   readonly kept?: JsonObject;
   /** Members of the group that the backend did not store at its last write. */

@@ -12,7 +12,7 @@ import type {
   RemoteHint,
   RemoteResource,
 } from "../../backend_port.ts";
-import type { Content, Mapping, ResourceKind } from "../../schema/resource.ts";
+import type { Mapping, ResourceKind } from "../../schema/resource.ts";
 import { type ReadOnlyAttributes, toReadOnlyAttributes } from "../../schema/read_only_attributes.ts";
 import { BackendListError, toBackendFault, toBackendOutcome } from "../backend_error.ts";
 import {
@@ -87,7 +87,7 @@ class ScimBackend implements Backend {
   }
 
   put(desired: DesiredResource, hint?: RemoteHint): Promise<BackendOutcome<PutResult>> {
-    const deadlineMs = this.#deadlineFor(memberCount(desired.content));
+    const deadlineMs = this.#deadlineFor(memberCount(desired));
     const { remoteId: id } = hint ?? {};
     return this.#operate(() => putResource(desired, { writer: this.#writer, id, deadlineMs }));
   }
@@ -96,7 +96,7 @@ class ScimBackend implements Backend {
   get rename(): Backend["rename"] {
     if (isCountersignUrl(this.#deps.settings.url)) return undefined;
     return (from, desired, hint) => {
-      const deadlineMs = this.#deadlineFor(memberCount(desired.content));
+      const deadlineMs = this.#deadlineFor(memberCount(desired));
       const { remoteId: id } = hint ?? {};
       return this.#operate(() => putResource(desired, { writer: this.#writer, from, id, deadlineMs }));
     };
@@ -116,6 +116,10 @@ class ScimBackend implements Backend {
     } catch (thrown) {
       throw new BackendListError(toBackendFault(thrown, this.#onBug));
     }
+  }
+
+  showsMembers(): Promise<BackendOutcome<boolean>> {
+    return this.#operate(() => this.#service.showsMembers(() => this.#deadlineFor()));
   }
 
   probe(): Promise<BackendOutcome<null>> {
@@ -177,6 +181,7 @@ class ScimBackend implements Backend {
   }
 }
 
-function memberCount(content: Content): number {
-  return content.kind === "group" ? content.members.length : 0;
+/** Each member may need a look-up. */
+function memberCount({ content, changes }: DesiredResource): number {
+  return content.kind === "group" ? content.members.length + (changes?.left.length ?? 0) : 0;
 }

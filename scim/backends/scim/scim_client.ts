@@ -14,9 +14,12 @@ import {
 } from "./scim_resources.ts";
 import { type ScimHttp, type ScimRequest, type ScimResponse, statusError } from "./scim_http.ts";
 import { isJsonArray } from "../../schema/json_limits.ts";
-import { malformedError, refusedError } from "../backend_error.ts";
+import { type BackendError, malformedError, refusedError } from "../backend_error.ts";
 
 const CAPABILITIES_TTL_MS = 3_600_000;
+const SHOWN_TTL_MS = 60_000;
+const MAX_MEMBER_PAGES = 10;
+const MAX_MEMBER_READS = 10;
 const MAX_PAGES = 100_000;
 /** The maximum number of resources that a search for one name returns. */
 const MAX_MATCHES = 10;
@@ -41,6 +44,7 @@ export interface ScimClientDeps {
 export class ScimClient {
   readonly #deps: ScimClientDeps;
   #known: { capabilities: ScimCapabilities; atMs: number } | null = null;
+  #shown: { isShown: boolean; atMs: number } | null = null;
   #hasGroups = true;
   #unreadable = 0;
 
@@ -76,14 +80,14 @@ export class ScimClient {
     }
   }
 
+  /** The resource with the last known id, otherwise the one with the name. */
   async find(wanted: ScimLookup): Promise<ReceivedResource | null> {
     const { kind, name, id, deadlineMs } = wanted;
     const { dialect } = await this.capabilities(deadlineMs);
     if (dialect.lookUp === "path") return await this.get(kind, { id: name, deadlineMs });
-    if (id !== undefined) {
-      const found = await this.get(kind, { id, deadlineMs });
-      if (found !== null && canonicalName(found.content.name) === canonicalName(name)) return found;
-    }
+    // Another client may have renamed it at the server. Its id stays (RFC 7643 §3.1).
+    const known = id === undefined ? null : await this.get(kind, { id, deadlineMs });
+    if (known !== null) return known;
     return await this.#search(wanted);
   }
 
@@ -130,11 +134,43 @@ export class ScimClient {
     const response = await this.#deps.http.send(request);
     const { status } = response;
     if ((status >= 200 && status < 300) || allow.includes(status)) return response;
-    throw statusError(response, {
-      writes: request.method !== "GET",
-      secrets: [...this.#deps.secrets, ...secrets],
-      nowMs: this.#deps.clock.nowMs(),
-    });
+    throw this.errorOf(response, { writes: request.method !== "GET", secrets });
+  }
+
+  /** The error for a response that was allowed first. */
+  errorOf(
+    response: ScimResponse,
+    { writes, secrets = [] }: { writes: boolean; secrets?: readonly string[] },
+  ): BackendError {
+    const { clock, secrets: own } = this.#deps;
+    return statusError(response, { writes, secrets: [...own, ...secrets], nowMs: clock.nowMs() });
+  }
+
+  /**
+   * Whether the server shows members of any group: in its lists, or else for a single group. Some servers never do (AWS IAM Identity Center), and
+   * then a group without members is no statement. Asks for at most {@link MAX_MEMBER_PAGES} pages and {@link MAX_MEMBER_READS} groups.
+   */
+  async showsMembers(nextDeadline: () => number): Promise<boolean> {
+    const nowMs = this.#deps.clock.nowMs();
+    if (this.#shown !== null && nowMs - this.#shown.atMs < SHOWN_TTL_MS) return this.#shown.isShown;
+    const isShown = await this.#findMembers(nextDeadline);
+    this.#shown = { isShown, atMs: nowMs };
+    return isShown;
+  }
+
+  async #findMembers(nextDeadline: () => number): Promise<boolean> {
+    const ids: string[] = [];
+    let count = 0;
+    for await (const page of this.pages("group", nextDeadline)) {
+      if (page.some(({ members }) => members.length > 0)) return true;
+      ids.push(...page.slice(0, MAX_MEMBER_READS - ids.length).map(({ id }) => id));
+      if (++count === MAX_MEMBER_PAGES) break;
+    }
+    for (const id of ids) {
+      const group = await this.get("group", { id, deadlineMs: nextDeadline() });
+      if (group !== null && group.members.length > 0) return true;
+    }
+    return false;
   }
 
   /** A list; `null` if the server has no groups. Some servers say this with an error (passbolt: 500). */

@@ -182,6 +182,8 @@ export function statusError(
     detail: `${row.text} (${words})`,
     unsure: writes && row.unsure === true,
     retry: row.retry,
+    // The detail of the server says which value it is (RFC 7644 §3.12).
+    ...writes && status === 400 && body?.scimType === "invalidValue" ? { isInvalidValue: true } : {},
     ...retryAfterMs === null ? {} : { retryAfterMs },
   });
 }

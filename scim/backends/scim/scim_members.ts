@@ -1,6 +1,6 @@
 // Maps group members between the IDs of another SCIM server and names.
 
-import type { JsonObject } from "../../schema/resource.ts";
+import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { parseName } from "../../schema/resource_name.ts";
 import type { ReceivedMember, ReceivedResource, ScimDialect } from "./scim_resources.ts";
 import type { ScimClient } from "./scim_client.ts";
@@ -77,23 +77,31 @@ async function inTurns<A, B>(items: readonly A[], task: (item: A) => Promise<B>)
   return results;
 }
 
-/** PATCH bodies that turn one list of ids into another (RFC 7644 §3.5.2). */
-export function memberPatches(held: readonly string[], wanted: readonly string[]): JsonObject[] {
-  const has = new Set(held);
-  const wants = new Set(wanted);
-  const added = wanted.filter((id) => !has.has(id));
-  const removed = held.filter((id) => !wants.has(id));
+/** PATCH bodies that add and remove members, each with at most {@link MAX_MEMBERS_PER_PATCH} of them (RFC 7644 §3.5.2). */
+export function memberPatches(
+  { added, removed }: { readonly added: readonly string[]; readonly removed: readonly string[] },
+): JsonObject[] {
   return [
     ...inChunks(added).map((ids) =>
-      patch([{ op: "add", path: "members", value: ids.map((value) => ({ value })) }])
+      patchBody([{ op: "add", path: "members", value: ids.map((value) => ({ value })) }])
     ),
-    ...inChunks(removed).map((ids) =>
-      patch(ids.map((id) => ({ op: "remove", path: `members[value eq ${JSON.stringify(id)}]` })))
-    ),
+    ...inChunks(removed).map((ids) => patchBody(ids.map(removalOf))),
   ];
 }
 
-function patch(operations: readonly JsonObject[]): JsonObject {
+/** PATCH bodies that make a group have exactly these members, whatever it has now. */
+export function memberResets(ids: readonly string[]): JsonObject[] {
+  return [
+    patchBody([{ op: "remove", path: "members" }]),
+    ...memberPatches({ added: ids, removed: [] }),
+  ];
+}
+
+function removalOf(id: string): JsonObject {
+  return { op: "remove", path: `members[value eq ${JSON.stringify(id)}]` };
+}
+
+export function patchBody(operations: readonly JsonValue[]): JsonObject {
   return { schemas: [PATCH_SCHEMA], Operations: operations };
 }
 

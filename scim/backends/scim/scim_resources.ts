@@ -14,7 +14,7 @@ import { isJsonArray } from "../../schema/json_limits.ts";
 import { parseResource } from "../../schema/parse_resource.ts";
 
 /** Attributes that RFC 7643 lacks or defines as readOnly. Only servers with the interface specification accept them. */
-const SPECIFICATION_ONLY = ["imgs", "manager"];
+export const SPECIFICATION_ONLY: readonly string[] = ["imgs", "manager"];
 
 /** Top-level attributes of RFC 7643 §4.1 that another server can store. Other attributes do not change here. */
 export const RFC7643_COVERS: ReadonlySet<string> = new Set([
@@ -92,6 +92,8 @@ export interface ReceivedResource {
   /** Without members. */
   readonly content: Content;
   readonly members: readonly ReceivedMember[];
+  /** All that the server sent. */
+  readonly raw: JsonObject;
 }
 
 export interface ReceivedMember {
@@ -111,36 +113,18 @@ export function fromResource(
   const { schemas: _schemas, ...known } = body;
   const read = parseResource(kind, known, { mapping, newName: () => "", isStored: true });
   if (!read.ok || read.content.name === "") return null;
-  return { id, content: read.content, members: isJsonArray(members) ? members.flatMap(readMember) : [] };
+  return {
+    id,
+    content: read.content,
+    members: isJsonArray(members) ? members.flatMap(readMember) : [],
+    raw: resource,
+  };
 }
 
 function readMember(member: JsonValue): ReceivedMember[] {
   const { value, display } = toJsonObject(member);
   if (typeof value !== "string" || value === "") return [];
   return [{ value, display: typeof display === "string" ? display : "" }];
-}
-
-/** Whether a server with the content `held` already has `wanted`. Members are compared separately. */
-export function isSameResource(
-  wanted: Content,
-  held: Content,
-  { dialect, mapping }: { dialect: ScimDialect; mapping: Mapping },
-): boolean {
-  const sent = { ...toResource(wanted, { dialect, members: [] }), id: "-" };
-  const arrives = fromResource(sent, { kind: wanted.kind, mapping });
-  if (arrives === null || arrives.content.name !== held.name) return false;
-  const active = (content: Content) => content.kind === "user" ? content.active : null;
-  return active(arrives.content) === active(held) &&
-    stableText(arrives.content.attributes) === stableText(held.attributes);
-}
-
-/** JSON with the members of objects in order of name. */
-function stableText(value: JsonValue): string {
-  if (isJsonArray(value)) return `[${value.map(stableText).join(",")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  const parts = Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1)
-    .map(([name, one]) => `${JSON.stringify(name)}:${stableText(one)}`);
-  return `{${parts.join(",")}}`;
 }
 
 /** A group with its members by name, each once. */

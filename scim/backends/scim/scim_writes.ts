@@ -1,17 +1,27 @@
-// Writes to another SCIM server: POST for new resources, PUT for changes, PATCH for members. Never repeats an uncertain write.
+// Writes to another SCIM server: POST for new resources, PATCH of what changes, or a merged PUT. Never repeats an uncertain write.
 
+import { canonicalName } from "../../../platform/canonical_name.ts";
 import { type DesiredResource, membersNotStored, type PutResult } from "../../backend_port.ts";
-import type { JsonObject, Mapping, ResourceKind } from "../../schema/resource.ts";
+import type { JsonObject, JsonValue, Mapping, ResourceKind } from "../../schema/resource.ts";
+import { isJsonArray } from "../../schema/json_limits.ts";
 import { type ReadOnlyAttributes, withReadOnly } from "../../schema/read_only_attributes.ts";
 import {
   collectionPath,
-  isSameResource,
   type ReceivedResource,
   type ScimCapabilities,
+  toJsonObject,
   toResource,
 } from "./scim_resources.ts";
 import type { ScimResponse } from "./scim_http.ts";
-import { type MemberLookup, memberPatches, resolveMembers, type ScimIdCache } from "./scim_members.ts";
+import { type AttributeChange, attributeChanges, mergedBody, patchOperations } from "./scim_changes.ts";
+import {
+  type MemberLookup,
+  memberPatches,
+  memberResets,
+  patchBody,
+  resolveMembers,
+  type ScimIdCache,
+} from "./scim_members.ts";
 import type { ScimClient } from "./scim_client.ts";
 import { BackendError, malformedError, unsupportedError } from "../backend_error.ts";
 
@@ -19,13 +29,17 @@ export interface ScimWriter {
   readonly service: ScimClient;
   readonly ids: ScimIdCache;
   readonly mapping: Mapping;
-  /** Read-only attributes of the server. A PUT repeats the server's values, because it replaces everything (RFC 7644 §3.5.1). */
+  /** Read-only attributes of the server. They are never sent, except as the server has them. */
   readonly readOnly: ReadOnlyAttributes;
 }
 
 interface PutJob extends ScimWriter {
   readonly desired: DesiredResource;
   readonly members: readonly JsonObject[];
+  /** Members that leave the group. */
+  readonly left: readonly JsonObject[];
+  /** The earlier name of a rename. */
+  readonly from: string | undefined;
   readonly abilities: ScimCapabilities;
   readonly deadlineMs: number;
 }
@@ -55,7 +69,7 @@ async function putOnce(
   desired: DesiredResource,
   { writer, from, id, deadlineMs }: PutOptions,
 ): Promise<PutResult> {
-  const { content } = desired;
+  const { content, changes } = desired;
   const { service, ids } = writer;
   const abilities = await service.capabilities(deadlineMs);
   const { kind, name } = content;
@@ -64,12 +78,10 @@ async function putOnce(
   if (content.kind === "group" && !service.hasGroups) throw unsupportedError("the server has no groups");
   const lookup: MemberLookup = { service, ids, dialect: abilities.dialect, deadlineMs };
   const { members, unknown } = await resolveMembers(content.kind === "group" ? content.members : [], lookup);
-  const laid: DesiredResource = {
-    ...desired,
-    content: withReadOnly(content, found?.content ?? null, writer.readOnly),
-  };
-  const job: PutJob = { ...writer, desired: laid, abilities, deadlineMs, members };
-  const made = found === null ? await create(job) : await replace(found, job);
+  // A member that the server does not have is in no group there.
+  const { members: left } = await resolveMembers(found === null ? [] : changes?.left ?? [], lookup);
+  const job: PutJob = { ...writer, desired, abilities, deadlineMs, members, left, from };
+  const made = found === null ? await create(job) : await change(found, job);
   if (content.kind === "user" && from !== undefined) ids.forget(from);
   if (content.kind === "user") ids.remember(content.name, made);
   const notStored = membersNotStored(unknown);
@@ -77,19 +89,18 @@ async function putOnce(
 }
 
 async function create(job: PutJob): Promise<string> {
-  const { service, desired: { content, password }, deadlineMs } = job;
+  const { service, desired, deadlineMs } = job;
+  const { password, content } = desired;
   const answer = await service.send({
     method: "POST",
     path: collectionPath(content.kind),
-    body: bodyOf(job),
+    body: bodyOf({ ...job, desired: { ...desired, content: withReadOnly(content, null, job.readOnly) } }),
     deadlineMs,
   }, { allow: [409], secrets: secretsOf(password) });
   const { kind, name } = content;
   if (answer.status !== 409) return idIn(answer) ?? (await mustFind(job, { kind, name })).id;
   // Another client created it in the meantime, or an earlier attempt arrived after all.
-  const other = await mustFind(job, { kind, name });
-  const laid = { ...job.desired, content: withReadOnly(content, other.content, job.readOnly) };
-  return await replace(other, { ...job, desired: laid });
+  return await change(await mustFind(job, { kind, name }), job);
 }
 
 async function mustFind(
@@ -103,42 +114,174 @@ async function mustFind(
   return found;
 }
 
-async function replace(found: ReceivedResource, job: PutJob): Promise<string> {
-  const { service, mapping, abilities, deadlineMs, desired: { content, password } } = job;
-  const { dialect } = abilities;
-  const held = found.members.map(({ value }) => value);
-  const wanted = job.members.flatMap(({ value }) => typeof value === "string" ? [value] : []);
-  const isSame = password === undefined && isSameResource(content, found.content, { dialect, mapping });
-  if (isSame && isSameSet(held, wanted)) return found.id;
+/** Sends what changes: by PATCH if the server has it, otherwise by a PUT of its own resource with the changes. */
+async function change(found: ReceivedResource, job: PutJob): Promise<string> {
+  const { abilities, desired: { content, changes, password }, readOnly, from } = job;
+  const input = { found, content, body: bodyOf(job), changes, readOnly, from };
+  const attributes = attributeChanges(input);
+  const members = memberChanges(found, job);
+  const isSame = attributes.length === 0 && password === undefined && members.added.length === 0 &&
+    members.removed.length === 0 && !members.resets;
+  if (isSame) return found.id;
   const path = `${collectionPath(content.kind)}/${encodeURIComponent(found.id)}`;
-  if (isSame && content.kind === "group" && abilities.patch) {
-    await patchMembers(memberPatches(held, wanted), { path, job });
-    return found.id;
+  const update: Update = { found, path, job, attributes, members };
+  const verbs = abilities.patch ? [patchResource, putMerged] : [putMerged, patchResource];
+  let refusal: ScimResponse | null = null;
+  for (const verb of verbs) {
+    const answer = await verb(update);
+    if (answer === null || answer.status < 300) return (answer === null ? null : idIn(answer)) ?? found.id;
+    refusal ??= answer;
   }
-  const answer = await service.send({
-    method: "PUT",
-    path,
-    body: { ...bodyOf(job), id: found.id },
-    deadlineMs,
-  }, { secrets: secretsOf(password) });
-  return idIn(answer) ?? found.id;
+  if (refusal === null) return found.id;
+  throw job.service.errorOf(refusal, { writes: true, secrets: secretsOf(password) });
 }
 
-/** After the first request succeeded, a failure leaves the group incomplete. */
-async function patchMembers(
-  patches: readonly JsonObject[],
-  { path, job: { service, deadlineMs } }: { path: string; job: PutJob },
-): Promise<void> {
-  for (const [count, body] of patches.entries()) {
-    try {
-      await service.send({ method: "PATCH", path, body, deadlineMs });
-    } catch (thrown) {
-      if (thrown instanceof BackendError && count > 0) {
-        throw new BackendError({ ...thrown.fault, unsure: true }, { cause: thrown });
-      }
-      throw thrown;
+interface MemberChanges {
+  readonly added: readonly string[];
+  /** Members that the server may not have. */
+  readonly removed: readonly string[];
+  /** The server does not show members, and must have exactly the wanted ones. */
+  readonly resets: boolean;
+  readonly wanted: readonly string[];
+}
+
+interface Update {
+  readonly found: ReceivedResource;
+  readonly path: string;
+  readonly job: PutJob;
+  readonly attributes: readonly AttributeChange[];
+  readonly members: MemberChanges;
+}
+
+/** Members that leave are removed whatever the server lists: it may hide members. Those that only the server has stay. */
+function memberChanges(found: ReceivedResource, job: PutJob): MemberChanges {
+  const { desired: { content, changes } } = job;
+  if (content.kind === "user") return { added: [], removed: [], resets: false, wanted: [] };
+  const keyOf = memberKey(job.abilities);
+  const shown = new Set(found.members.map(({ value }) => keyOf(value)));
+  const wanted = idsOf(job.members);
+  const wants = new Set(wanted.map(keyOf));
+  const added = wanted.filter((id) => !shown.has(keyOf(id)));
+  const leaving = changes === undefined ? found.members.map(({ value }) => value) : idsOf(job.left);
+  const removed = leaving.filter((id) => !wants.has(keyOf(id)));
+  return { added, removed, resets: changes === undefined && shown.size === 0, wanted };
+}
+
+function idsOf(members: readonly JsonObject[]): string[] {
+  return members.flatMap(({ value }) => typeof value === "string" ? [value] : []);
+}
+
+/** The status of a server that lacks the method, at a resource that was just read. */
+const LACKS_METHOD = [404, 405, 501];
+/** A refusal with one of these types concerns the values. Another verb does not help. */
+const FINAL_TYPES = new Set(["invalidValue", "uniqueness", "mutability", "sensitive"]);
+/** A removal that finds nothing has reached its aim. */
+const FINDS_NOTHING = new Set(["noTarget", "invalidPath"]);
+
+/** `null`: all requests succeeded. A response: the server lacks the method, and nothing was changed. */
+async function patchResource(
+  { found, path, job, attributes, members }: Update,
+): Promise<ScimResponse | null> {
+  const { desired: { password } } = job;
+  const isShown = ({ value, held }: AttributeChange) => value !== undefined || held !== undefined;
+  const operations = patchOperations(attributes.filter(isShown));
+  if (password !== undefined) operations.push({ op: "replace", path: "password", value: password });
+  const isShownMember = (id: string) => found.members.some(({ value }) => value === id);
+  const { added, removed, resets, wanted } = members;
+  const hidden = removed.filter((id) => !isShownMember(id));
+  const patches = new PatchRun(path, job);
+  if (operations.length > 0) await patches.send([patchBody(operations)]);
+  if (resets) await patches.send(memberResets(wanted));
+  else await patches.send(memberPatches({ added, removed: removed.filter(isShownMember) }));
+  // The server may not have these. It may say so (RFC 7644 §3.12 noTarget), and then the aim is reached.
+  await patches.send(memberPatches({ added: [], removed: hidden }), { mayLack: true });
+  const unshown = patchOperations(attributes.filter((one) => !isShown(one)));
+  await patches.send(unshown.map((operation) => patchBody([operation])), { mayLack: true });
+  return patches.refusal;
+}
+
+/** Several PATCH requests of one resource. After the first one succeeded, a failure leaves the resource incomplete. */
+class PatchRun {
+  readonly #path: string;
+  readonly #job: PutJob;
+  #sent = 0;
+  /** The server lacks the method, or cannot do this by it. Nothing was changed. */
+  refusal: ScimResponse | null = null;
+
+  constructor(path: string, job: PutJob) {
+    this.#path = path;
+    this.#job = job;
+  }
+
+  async send(bodies: readonly JsonObject[], { mayLack = false }: { mayLack?: boolean } = {}): Promise<void> {
+    for (const body of bodies) {
+      if (this.refusal !== null) return;
+      await this.#sendOne(body, mayLack);
     }
   }
+
+  async #sendOne(body: JsonObject, mayLack: boolean): Promise<void> {
+    const { service, deadlineMs, desired: { password } } = this.#job;
+    const secrets = secretsOf(password);
+    const isFirst = this.#sent === 0;
+    const allow = isFirst ? [400, ...LACKS_METHOD] : mayLack ? [400] : [];
+    try {
+      const request = { method: "PATCH", path: this.#path, body, deadlineMs } as const;
+      const answer = await service.send(request, { allow, secrets });
+      if (answer.status < 300) return void this.#sent++;
+      const type = String(answer.body?.scimType ?? "");
+      if (answer.status === 400 && mayLack && FINDS_NOTHING.has(type)) return await this.#sendSingly(body);
+      const isOther = isFirst && !FINAL_TYPES.has(type);
+      if (!isOther) throw service.errorOf(answer, { writes: true, secrets });
+      this.refusal = answer;
+    } catch (thrown) {
+      if (isFirst || !(thrown instanceof BackendError)) throw thrown;
+      throw new BackendError({ ...thrown.fault, unsure: true }, { cause: thrown });
+    }
+  }
+
+  /** One operation that finds nothing refuses its whole request. */
+  async #sendSingly({ Operations: operations }: JsonObject): Promise<void> {
+    const all = isJsonArray(operations) ? operations : [];
+    if (all.length === 1) return;
+    for (const operation of all) await this.send([patchBody([operation])], { mayLack: true });
+  }
+}
+
+/** A response: that of the server, which may lack the method. */
+async function putMerged({ found, path, job, attributes, members }: Update): Promise<ScimResponse> {
+  const { service, deadlineMs, desired: { content, password } } = job;
+  const body = mergedBody(found.raw, {
+    changes: attributes,
+    body: bodyOf(job),
+    members: content.kind === "group" ? mergedMembers(found, { job, members }) : undefined,
+  });
+  return await service.send({
+    method: "PUT",
+    path,
+    body: { ...body, id: found.id, ...password === undefined ? {} : { password } },
+    deadlineMs,
+  }, { allow: LACKS_METHOD, secrets: secretsOf(password) });
+}
+
+/** The members as the server has them, without those that leave, and with the new ones. */
+function mergedMembers(
+  { raw }: ReceivedResource,
+  { job, members }: { job: PutJob; members: MemberChanges },
+): JsonValue[] {
+  const keyOf = memberKey(job.abilities);
+  const leaving = new Set(members.removed.map(keyOf));
+  const added = new Set(members.added);
+  const entries = isJsonArray(raw.members) ? raw.members : [];
+  return [
+    ...entries.filter((entry) => !leaving.has(keyOf(String(toJsonObject(entry).value)))),
+    ...job.members.filter(({ value }) => added.has(String(value))),
+  ];
+}
+
+/** Names are compared without case, ids exactly. */
+function memberKey({ dialect }: ScimCapabilities): (value: string) => string {
+  return dialect.members === "names" ? canonicalName : (id) => id;
 }
 
 function bodyOf({ desired: { content, password }, members, abilities: { dialect } }: PutJob): JsonObject {
@@ -160,11 +303,6 @@ function idIn({ body, headers }: ScimResponse): string | null {
     if (fault instanceof URIError) return null;
     throw fault;
   }
-}
-
-function isSameSet(held: readonly string[], wanted: readonly string[]): boolean {
-  const has = new Set(held);
-  return has.size === new Set(wanted).size && wanted.every((one) => has.has(one));
 }
 
 /** Removes a resource. A missing resource counts as removed. */

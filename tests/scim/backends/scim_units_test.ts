@@ -125,18 +125,18 @@ Deno.test("createScimBackend() calls another Countersign with names, pages and P
   assertEquals(held.get("Users/b")?.imgs, [{ value: "i" }]);
 });
 
-Deno.test("put() handles 409 by replacing the existing resource", async () => {
+Deno.test("put() handles 409 by changing the existing resource", async () => {
   let made = false;
   const { backend, calls } = open(({ method }) => {
     if (method === "GET") {
       return json(200, made ? { totalResults: 1, Resources: [{ id: "9", userName: "Anna" }] } : EMPTY);
     }
-    if (method === "PUT") return json(200, { id: "9" });
+    if (method === "PATCH") return json(200, { id: "9" });
     made = true;
     return json(409, { scimType: "uniqueness" });
   });
   assertEquals(value(await backend.put({ content: user("anna", { title: "T" }) })), { remoteId: "9" });
-  assertEquals(lines(calls), ["GET /Users", "POST /Users", "GET /Users", "PUT /Users/9"]);
+  assertEquals(lines(calls), ["GET /Users", "POST /Users", "GET /Users", "PATCH /Users/9"]);
 });
 
 Deno.test("put() looks members up again when the server refuses the cached ones", async () => {
@@ -270,9 +270,9 @@ Deno.test("read() treats hostile answers as nonsense, without further harm", asy
 });
 
 Deno.test("memberPatches() adds and removes at most 100 members per request", () => {
-  const held = Array.from({ length: 150 }, (_, n) => `h${n}`);
-  const wanted = Array.from({ length: 250 }, (_, n) => `w${n}`);
-  const sizes = memberPatches([...held, "both"], [...wanted, "both"]).map(({ Operations: operations }) => {
+  const removed = Array.from({ length: 150 }, (_, n) => `h${n}`);
+  const added = Array.from({ length: 250 }, (_, n) => `w${n}`);
+  const sizes = memberPatches({ added, removed }).map(({ Operations: operations }) => {
     const list = operations as readonly JsonObject[];
     const [first] = list;
     return first?.op === "add" ? (first.value as readonly unknown[]).length : -list.length;
