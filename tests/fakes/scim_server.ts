@@ -51,7 +51,7 @@ class Refused extends Error {
   }
 }
 
-export async function startScimServer(habits: ScimServerHabits = {}): Promise<FakeScimServer> {
+export function startScimServer(habits: ScimServerHabits = {}): FakeScimServer {
   const users = new Map<string, ServerResource>();
   const groups = new Map<string, ServerResource>();
   const writes: FakeScimServer["writes"] = [];

@@ -32,7 +32,7 @@ async function open(
   habits: ScimServerHabits,
   { mode = "sync", shape = ["saas", "local"] }: { mode?: Mode; shape?: readonly string[] } = {},
 ): Promise<World> {
-  const saas = await startScimServer(habits);
+  const saas = startScimServer(habits);
   const tables: Record<string, string> = {
     saas: `kind = "scim"\nmode = "${mode}"\nurl = "${saas.url}"\ntoken = "t"`,
     local: 'kind = "store"',
