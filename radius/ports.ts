@@ -37,6 +37,8 @@ export interface ApprovalRequest {
   readonly numberToMatch?: string;
   /** Why a decided request was not granted; only from the embedded service. */
   readonly denial?: Denial;
+  /** When the phone or an administrator decided; only from the embedded service. */
+  readonly decidedMs?: number;
   /** The pairing whose passcode granted the request, if another one was asked; only from the embedded service. */
   readonly passcodeOf?: string;
 }
@@ -52,6 +54,16 @@ export interface DevicePairing {
   readonly totpLength: number;
   /** The device's name at the service; absent without a valid name. */
   readonly name?: string;
+}
+
+/** A request or a pairing that can no longer be approved, because a person denied or ended it, or because the phone has a newer one. */
+export interface DeniedRequest {
+  /** The id of the request or of the pairing. */
+  readonly id: string;
+  readonly userName: string;
+  /** `null` for a pairing. */
+  readonly denial: Denial | null;
+  readonly decidedMs: number;
 }
 
 /** Shown on the embedded service's phone page; never sent to an external service. */
@@ -82,6 +94,10 @@ export interface SecondFactorService {
    * unknown, and always for an external service.
    */
   denialOnExpiry?(requestId: string): Denial | undefined;
+  /** Embedded: calls back on each node when a request or a pairing is denied. Returns a function that stops it. */
+  onDenied?(notify: (denied: DeniedRequest) => void): () => void;
+  /** Embedded: the request or pairing with this id, if it is denied. */
+  findDenied?(id: string): DeniedRequest | undefined;
 }
 
 /** The telephony service of `/2010-04-01/Accounts/…`, external or the embedded outbox. */

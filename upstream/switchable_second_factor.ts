@@ -73,6 +73,8 @@ export class SwitchableSecondFactor {
       cancel: (requestId) => serviceOf(requestId).cancel(requestId),
       onDecision: (requestId, notify) => serviceOf(requestId).onDecision(requestId, notify),
       denialOnExpiry: (requestId) => serviceOf(requestId).denialOnExpiry?.(requestId),
+      onDenied: (notify) => this.#embedded.service.onDenied?.(notify) ?? (() => undefined),
+      findDenied: (id) => this.#embedded.service.findDenied?.(id),
     };
   }
 }

@@ -7,7 +7,7 @@ import { type Step, stepByName } from "../protocol/steps.ts";
 import { newLoginAttempt, type Request } from "../server/request.ts";
 import { type Responder, senderOf } from "../server/responder.ts";
 import { mustChangeNothing } from "../server/unsigned_requests.ts";
-import { type Conversation, isLive, type TokenOf } from "./conversation.ts";
+import { type Conversation, isDeniedWhileWaiting, isLive, type TokenOf } from "./conversation.ts";
 import type { Tuple, TupleComparison } from "./tuple.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import type { PasswordDigests, PeerNodes } from "./peers.ts";
@@ -90,6 +90,9 @@ export class AnswerHandler {
         : rejections.gone(request, step);
     }
     if (work !== undefined) return this.#answerInProgress(request, work, { ...answer, step });
+    if (isDeniedWhileWaiting(conversation) && conversation.at === step) {
+      return runner.repeat(request, conversation);
+    }
     if (!isLive(conversation, clock)) return rejections.gone(request, step);
     if (conversation.at !== step) {
       const sinceMs = request.receivedMs - loginJoinWindowMs;

@@ -7,6 +7,7 @@ import type { ConversationMoment, ConversationOutcome, ConversationView } from "
 import type { UsedFactor } from "../flow/context.ts";
 import { type Clock, type Random, toBase64Url } from "../../platform/runtime.ts";
 import type { Vault } from "../../platform/vault.ts";
+import type { Denial } from "./login_record.ts";
 import { createHmacMd5, MD5_OCTETS } from "../protocol/md5.ts";
 import { NO_DIGESTS, type PeerDigest } from "./peers.ts";
 
@@ -159,6 +160,32 @@ export function addMoment(conversation: Conversation, moment: ConversationMoment
     if (moments.length >= MAX_MOMENTS) moments.splice(MAX_MOMENTS / 2, 1);
     moments.push(moment);
   }
+}
+
+/** The row that ends a login whose request was denied while it waited for the next packet of its client. */
+export const DENIED_ROW = "denied_while_waiting";
+/** The same for a login that waited until the phone confirms its pairing. */
+export const PAIRING_DENIED_ROW = "pairing_denied_while_waiting";
+
+/** Whether the login ended by a decision, and not by a packet of its client. The next packet of the client gets the Access-Reject. */
+export function isDeniedWhileWaiting(
+  { outcome, moments }: Pick<ConversationRecord, "outcome" | "moments">,
+): boolean {
+  const row = outcome === "rejected" ? moments.at(-1)?.row : undefined;
+  return row === DENIED_ROW || row === PAIRING_DENIED_ROW;
+}
+
+/** The place in the history of a conversation where the phone or an administrator decided. */
+export const DECISION_PLACE = "decided";
+
+/** Adds the decision to the history of the conversation, between its last row and now. */
+export function addDecision(
+  conversation: Conversation,
+  { decidedMs, denial, nowMs }: { decidedMs: number; denial?: Denial | undefined; nowMs: number },
+): void {
+  const lastMs = conversation.moments.at(-1)?.atMs ?? conversation.startedMs;
+  const atMs = Math.min(nowMs, Math.max(lastMs, decidedMs));
+  addMoment(conversation, { atMs, step: DECISION_PLACE, row: `decided_${denial?.cause ?? "approved"}` });
 }
 
 /** The fields of login records that say which factor it was: the phone that received the push, if it has a name, or the hardware token. */

@@ -6,6 +6,7 @@ import type { Mutation, Store } from "../../platform/store.ts";
 import type { KvMutation } from "../../platform/commit_batch.ts";
 import type { JournalListener } from "../../platform/journal.ts";
 import type { ConversationOutcome } from "../ports.ts";
+import type { Step } from "../protocol/steps.ts";
 import { addMoment, type Conversation, type TokenOf } from "./conversation.ts";
 import { conversationKey, decodeRecord, encodeConversation, type RecordWrite } from "./conversation_codec.ts";
 import { ConversationIndex, loginPacketKey } from "./conversation_index.ts";
@@ -13,6 +14,7 @@ import { ConversationTable } from "./conversation_table.ts";
 import { EndedQueue } from "./ended_queue.ts";
 import { readStoredConversations } from "./stored_conversations.ts";
 
+const PAIRING: Step = "SECONDFACTOR_AWAIT_PAIRING_APPROVAL";
 /** How long an ended conversation stays in memory, for retransmissions and for the console. */
 export const ENDED_RETENTION_MS = 60_000;
 /** The number of ended conversations in memory, so that a flood of rejected logins has bounded costs. */
@@ -199,10 +201,24 @@ export class ConversationStore {
     return [...this.#table.aliveOf(user)].flatMap((row) => this.#unpark(row) ?? []);
   }
 
-  /** The mutation that stores a conversation as cancelled by `row`. Memory does not change. */
-  endMutation(conversation: Conversation, row: string): Mutation {
+  /** The conversation of a user that waits for the request or the pairing with this id, to read it. Reads the whole table, so it is for rare events. */
+  findWaiting(user: string, id: string): Conversation | null {
+    for (const row of this.#table.aliveOf(user)) {
+      const conversation = this.#table.read(row);
+      if (conversation?.requestId === id) return conversation;
+      if (conversation?.newPairingId === id && conversation.at === PAIRING) return conversation;
+    }
+    return null;
+  }
+
+  /** The mutation that stores a conversation as ended by `row`. Memory does not change. */
+  endMutation(
+    conversation: Conversation,
+    row: string,
+    outcome: ConversationOutcome = "cancelled",
+  ): Mutation {
     const ended = { ...conversation, moments: conversation.moments.slice(), node: this.#deps.node ?? "" };
-    this.#setOutcome(ended, "cancelled", row);
+    this.#setOutcome(ended, outcome, row);
     return this.#recordMutation(ended, encodeConversation(ended).slice());
   }
 
@@ -218,7 +234,7 @@ export class ConversationStore {
     this.#setOutcome(conversation, outcome, row);
     const place = this.#index.byId(conversation.orderedId);
     if (place < 0) return;
-    this.#table.end(place, conversation.updatedMs);
+    this.#table.end(place, conversation);
     this.#countEnd(place);
     this.#rememberEnd(place);
   }
@@ -239,7 +255,7 @@ export class ConversationStore {
         this.end(conversation, "expired", "expired");
         expired.push(conversation);
       }
-      if (!table.isAlive(row) && table.endedMs(row) + ENDED_RETENTION_MS <= now) this.#forget(row);
+      if (!table.isAlive(row) && table.releasedMs(row) + ENDED_RETENTION_MS <= now) this.#forget(row);
     }
     this.#ended.trim();
     return expired;

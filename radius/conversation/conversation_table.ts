@@ -2,12 +2,12 @@
 // objects would take the garbage collector more time than all other work of a login.
 
 import { OctetArena } from "../../platform/octet_arena.ts";
-import type { Conversation } from "./conversation.ts";
+import { type Conversation, isDeniedWhileWaiting } from "./conversation.ts";
 import { decodeOrderedId, decodeRecord, isRecordField } from "./conversation_codec.ts";
 
 const FIRST_ROWS = 1024;
 const NONE = -1;
-/** The time of the end of a conversation that is alive. */
+/** Instead of a time, for a conversation that is alive. */
 const ALIVE = -1;
 
 const HAS_TOKEN = 1;
@@ -31,7 +31,7 @@ export class ConversationTable {
   #flags = new Uint8Array(FIRST_ROWS);
   #startedMs = new Float64Array(FIRST_ROWS);
   #deadlineMs = new Float64Array(FIRST_ROWS);
-  #endedMs = new Float64Array(FIRST_ROWS);
+  #releasedMs = new Float64Array(FIRST_ROWS);
   #serials = new Float64Array(FIRST_ROWS);
   #blocks = new Int32Array(FIRST_ROWS);
   #recordOctets = new Int32Array(FIRST_ROWS);
@@ -76,7 +76,7 @@ export class ConversationTable {
       this.#elsewhere(conversation);
     this.#startedMs[row] = conversation.startedMs;
     this.#deadlineMs[row] = conversation.deadlineMs;
-    this.#endedMs[row] = conversation.outcome === null ? ALIVE : conversation.updatedMs;
+    this.#releasedMs[row] = conversation.outcome === null ? ALIVE : releasedMs(conversation);
     this.#serials[row] = this.#nextSerial++;
     this.#recordOctets[row] = 0;
     this.#digestOctets[row] = 0;
@@ -133,16 +133,16 @@ export class ConversationTable {
   }
 
   isAlive(row: number): boolean {
-    return this.#endedMs[row] === ALIVE;
+    return this.#releasedMs[row] === ALIVE;
   }
 
-  /** Only for a conversation that has ended. */
-  endedMs(row: number): number {
-    return this.#endedMs[row] as number;
+  /** When the time begins after which an ended conversation leaves the table. Only for a conversation that has ended. */
+  releasedMs(row: number): number {
+    return this.#releasedMs[row] as number;
   }
 
-  end(row: number, endedMs: number): void {
-    this.#endedMs[row] = endedMs;
+  end(row: number, conversation: Conversation): void {
+    this.#releasedMs[row] = releasedMs(conversation);
   }
 
   orderedId(row: number): string {
@@ -277,7 +277,7 @@ export class ConversationTable {
     this.#flags = doubled(this.#flags);
     this.#startedMs = doubled(this.#startedMs);
     this.#deadlineMs = doubled(this.#deadlineMs);
-    this.#endedMs = doubled(this.#endedMs);
+    this.#releasedMs = doubled(this.#releasedMs);
     this.#serials = doubled(this.#serials);
     this.#blocks = doubled(this.#blocks);
     this.#recordOctets = doubled(this.#recordOctets);
@@ -285,6 +285,12 @@ export class ConversationTable {
     this.#older = doubled(this.#older);
     this.#newer = doubled(this.#newer);
   }
+}
+
+/** The end of a conversation. One that ended without a packet stays until its client has no reason to continue it. */
+function releasedMs(conversation: Conversation): number {
+  const { updatedMs, deadlineMs } = conversation;
+  return isDeniedWhileWaiting(conversation) ? Math.max(updatedMs, deadlineMs) : updatedMs;
 }
 
 /** A copy of twice the length. */

@@ -197,6 +197,7 @@ async function createPairing(
   });
   notePairing(deps, { conversation, attempt }, created);
   conversation.newPairingId = created.ok ? created.value.id : null;
+  if (created.ok) [conversation.factor, conversation.phone] = ["device", created.value.name ?? null];
 }
 
 async function askPairing(deps: UpstreamDeps, { conversation, attempt }: ServiceCall): Promise<void> {

@@ -7,6 +7,7 @@ import type { SessionTable } from "../accounting/session_table.ts";
 import type { Conversation } from "./conversation.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import type { Counters } from "../server/counters.ts";
+import type { DecidedLogins } from "./decided_logins.ts";
 import { recordEndedLogins } from "./login_history.ts";
 import type { PeerNodes } from "./peers.ts";
 import type { SecondFactorService } from "../ports.ts";
@@ -25,6 +26,7 @@ export interface ExpirySweepDeps {
   /** Called for a login whose end another node records. */
   readonly followed: (conversation: Conversation) => void;
   readonly peers: PeerNodes;
+  readonly decided: Pick<DecidedLogins, "sweep">;
 }
 
 const SWEEP_MS = 1000;
@@ -58,8 +60,9 @@ export function sweepEachSecond(deps: ExpirySweepDeps): () => void {
 }
 
 function sweep(deps: ExpirySweepDeps, unrecorded: Map<Conversation, number>): void {
-  const { sessions, conversations, peers, followed } = deps;
+  const { sessions, conversations, peers, followed, decided } = deps;
   sessions.sweep();
+  decided.sweep();
   const inherited: Conversation[] = [];
   for (const [conversation, sweeps] of unrecorded) {
     const isInherited = peers.isResponsibleFor(conversation.node);

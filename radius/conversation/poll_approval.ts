@@ -77,6 +77,7 @@ export async function awaitDecision(
       const answer = await deps.secondFactor.status(requestId);
       attempt.decision = decisionOf(answer);
       attempt.denial = denialOf(deps, answer);
+      attempt.decidedMs = answer.ok ? answer.value.decidedMs : undefined;
       if (!answer.ok) logFault(deps, "status", conversation, answer.fault);
       // A request that expires together with its login was not denied.
       const loginIsOver = deps.clock.nowMs() >= conversation.deadlineMs;

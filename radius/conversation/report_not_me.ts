@@ -23,6 +23,8 @@ export interface NotMeReport {
   /** Connected sessions of the user, which the gateway tries to end at their NAS. */
   readonly sessions: number;
   /** Called when the commit is durable. Ends the waiting logins and returns their number. Does not throw or wait. */
+  end(): number;
+  /** Ends the waiting logins, unless {@link end} did, and cancels the requests that are still pending. */
   done(): number;
   /** Called if the commit failed or raced. */
   undo(): void;
@@ -62,7 +64,21 @@ export function createNotMeReports(deps: NotMeReportDeps): (user: string) => Not
     const forgotten = remembered.prepareForget(user);
     const sessions = disconnects.prepareReport(user);
     const bypass = bypassCodes.removeUser(user);
-    const ends = waiting(user).map((conversation) => conversations.endMutation(conversation, NOT_ME_ROW));
+    const ends = waiting(user).map((conversation) =>
+      conversations.endMutation(conversation, NOT_ME_ROW, "rejected")
+    );
+    const end = (): number => {
+      forgotten.done();
+      sessions.done();
+      const ended = waiting(user);
+      for (const conversation of ended) {
+        conversations.end(conversation, "rejected", NOT_ME_ROW);
+        deps.changed(conversation);
+      }
+      recordEndedLogins(deps, ended);
+      return ended.length;
+    };
+    let ended: number | null = null;
     return {
       mutations: [
         lock.mutation,
@@ -74,19 +90,12 @@ export function createNotMeReports(deps: NotMeReportDeps): (user: string) => Not
       dependsOn: [lock.mutation.key],
       lockedUntilMs: lock.lockedUntilMs,
       sessions: sessions.count,
+      end: () => ended ??= end(),
       done() {
-        forgotten.done();
-        sessions.done();
-        const ended = waiting(user);
-        for (const { requestId } of conversations.liveOf(user)) {
-          if (requestId !== null) void secondFactor.cancel(requestId);
-        }
-        for (const conversation of ended) {
-          conversations.end(conversation, "cancelled", NOT_ME_ROW);
-          deps.changed(conversation);
-        }
-        recordEndedLogins(deps, ended);
-        return ended.length;
+        const requests = conversations.liveOf(user).map(({ requestId }) => requestId);
+        ended ??= end();
+        for (const id of new Set(requests)) if (id !== null) void secondFactor.cancel(id);
+        return ended;
       },
       undo() {
         bypass.restore();

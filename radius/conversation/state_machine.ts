@@ -3,10 +3,10 @@
 import { type Effect, EFFECTS } from "../flow/effects.ts";
 import { callsUpstream, step } from "../flow/flow.ts";
 import type { FlowRow } from "../flow/flow_rows.ts";
-import type { Facts } from "../flow/context.ts";
+import type { Facts, UsedFactor } from "../flow/context.ts";
 import { type FlowPlace, isStep } from "../protocol/steps.ts";
 import { gatherFacts } from "./flow_context.ts";
-import { type Conversation, factorFields } from "./conversation.ts";
+import { addDecision, type Conversation, factorFields } from "./conversation.ts";
 import { auditLogin, historyMutation } from "./login_history.ts";
 import { decideLoginPolicy } from "./login_policy.ts";
 import { applyStoreEffect } from "./store_effects.ts";
@@ -36,6 +36,7 @@ const MAX_ROWS = 16;
 /** After an outage of the store, a message must not reach a user whose login is over. No client waits longer. */
 const MAX_CLAIM_MS = 60_000;
 const NO_NUMBERS: readonly string[] = [];
+const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 
 /**
  * Advances a conversation by one packet.
@@ -133,6 +134,8 @@ async function isEndedInEffects(
 
 /** Ends the turn if the row leads to a step or to the end of the login. `false` if it leads into a passage. */
 function endAt(deps: StateMachineDeps, turn: Turn, facts: Facts, row: FlowRow): boolean {
+  const tried = triedFactor(row, facts);
+  if (tried !== null) turn.conversation.factor = tried;
   if (row.to === "accept" || row.to === "reject") {
     finish(deps, turn, row, row.to);
     return true;
@@ -141,6 +144,20 @@ function endAt(deps: StateMachineDeps, turn: Turn, facts: Facts, row: FlowRow): 
   turn.conversation.numbers = numbersOf(row, facts);
   finish(deps, turn, row, "challenge");
   return true;
+}
+
+/**
+ * The factor of a code that a prompt asks for or that was wrong; `null` for other rows. Effects note the factors of pushes, messages and
+ * right codes.
+ */
+function triedFactor({ name, from, to }: FlowRow, facts: Facts): UsedFactor | null {
+  if (from === "VERIFY_VOICE_PHONE_NUMBER" && to === "reject") return "voice";
+  const isAsked = to === "GET_DEVICE_GENERATED_PASSCODE" && (from === "factor" || from === MENU);
+  if (!isAsked && name !== "code_wrong") return null;
+  if (facts.appended?.kind === "bypass" || facts.answerIsBypassCode && facts.hasBypassCode) return "bypass";
+  if (facts.answerIsRecoveryCode && facts.hasRecoveryCodes) return "recovery";
+  if (facts.ready.totp) return "totp";
+  return facts.hasRecoveryCodes ? "recovery" : facts.hasBypassCode ? "bypass" : null;
 }
 
 /** The choices that the prompt of a row offers by line number. */
@@ -200,7 +217,10 @@ function finish(
     addRowMoment(deps, turn, row);
   } else {
     const outcome = kind === "accept" ? "accepted" : "rejected";
-    const { refusedFor, denial } = turn.attempt;
+    const { refusedFor, denial, decision, decidedMs } = turn.attempt;
+    if (decidedMs !== undefined && (decision === "granted" || decision === "denied")) {
+      addDecision(conversation, { decidedMs, denial, nowMs: deps.clock.nowMs() });
+    }
     if (kind === "accept") {
       approvalKey = useApproval(deps, conversation, turn.batch);
       notePhone(deps, turn);

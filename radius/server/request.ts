@@ -180,6 +180,8 @@ export interface LoginAttempt {
   decision: Facts["decision"];
   /** Why `decision` is "denied". */
   denial?: Denial | undefined;
+  /** When the phone or an administrator decided, if the service says so. */
+  decidedMs?: number | undefined;
   pairing: Facts["pairing"];
   messageSent: boolean;
   /** Why no message was sent to a typed number. */

@@ -10,6 +10,7 @@ import {
   ROW_REASONS,
   STRAY_REASONS,
 } from "../../console/api/conversations/explain_login.ts";
+import { DENIED_ROW, PAIRING_DENIED_ROW } from "../../radius/conversation/conversation.ts";
 import { DENIAL_CAUSES, type DenialCause } from "../../radius/conversation/login_record.ts";
 import { DROP_REASONS } from "../../radius/protocol/drop_reasons.ts";
 import { FLOW } from "../../radius/flow/flow.ts";
@@ -29,6 +30,8 @@ Deno.test("ROW_REASONS has a reason for every row that rejects, and no unknown r
     "user_left",
     "user_renamed",
     "not_me",
+    DENIED_ROW,
+    PAIRING_DENIED_ROW,
   ]);
   assertEquals(Object.keys(ROW_REASONS).filter((row) => !known.has(row)), []);
 });

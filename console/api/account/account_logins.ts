@@ -205,8 +205,10 @@ export async function reportNotMe(deps: NotMeDeps, request: NotMeRequest): Promi
   const { user, source, about } = request;
   const report = await recordReport(deps, request);
   const { lockedUntilMs } = report;
+  // The reported logins end as reported, before the denial of their requests ends them.
+  const ended = report.end();
   const denied = await denyAll(deps, canonicalName(user));
-  const ended = report.done();
+  report.done();
   deps.log.warn("a user says that a login was not theirs", {
     ...{ reason: "not_me", user, source },
     conversation: about?.conversationId ?? "",

@@ -55,6 +55,8 @@ export const ROW_REASONS = {
   no_request: "no_request",
   denied_while_held: "phone_denied",
   not_approved: "phone_denied",
+  denied_while_waiting: "phone_denied",
+  pairing_denied_while_waiting: "pairing_denied",
   held_to_the_end: "phone_silent",
   pairing_denied: "pairing_denied",
   pairing_unknown: "pairing_unknown",

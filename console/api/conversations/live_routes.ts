@@ -25,6 +25,7 @@ import { Refusal } from "../errors.ts";
 import type { LoginRecord } from "../../../radius/conversation/login_record.ts";
 import { explainLogin, explainStray, type Explanation } from "./explain_login.ts";
 import type { Policy } from "../../../radius/policy/policy.ts";
+import { FACTOR_ORDER } from "../../../radius/flow/context.ts";
 import { decodeText } from "../../../radius/protocol/attributes.ts";
 import { type SimilarName, similarNames, stripUserName } from "../../../radius/protocol/login_input.ts";
 
@@ -198,7 +199,7 @@ const OUTCOMES: readonly ConversationOutcome[] = [
   "cancelled",
   "superseded",
 ];
-const FACTORS = ["device", "sms", "voice", "totp"] as const;
+const USED_FACTORS = [...FACTOR_ORDER, "recovery", "bypass"] as const;
 
 /** A login of the history, in the form of those in memory. */
 function viewOf(id: string, login: LoginRecord): ConversationView {
@@ -210,7 +211,7 @@ function viewOf(id: string, login: LoginRecord): ConversationView {
     source,
     place,
     step: moments.at(-2)?.step ?? "start",
-    factor: FACTORS.find((factor) => factor === login.factor) ?? null,
+    factor: USED_FACTORS.find((factor) => factor === login.factor) ?? null,
     startedMs,
     updatedMs: endedMs,
     deadlineMs: endedMs,

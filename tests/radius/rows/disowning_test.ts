@@ -28,7 +28,7 @@ Deno.test("disowning: a login that waits for its phone ends; an approval after i
   const [ended] = world.radius.monitor.conversations(10).filter(({ moments }) =>
     moments.at(-1)?.row === "not_me"
   );
-  assertEquals([ended?.user, ended?.outcome], ["anna", "cancelled"]);
+  assertEquals([ended?.user, ended?.outcome], ["anna", "rejected"]);
 });
 
 Deno.test("disowning: the phone has no request any more", async () => {

@@ -2,6 +2,7 @@
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
+import type { DeniedRequest } from "../../../radius/ports.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { FindUserRecord } from "../../../platform/user_record.ts";
 import type { Vault } from "../../../platform/vault.ts";
@@ -13,6 +14,7 @@ import {
   MirroredTable,
   type TableChange,
 } from "../table.ts";
+import { deniedPairing } from "./port_views.ts";
 import {
   type ApprovalRecord,
   CAPS,
@@ -74,6 +76,8 @@ export interface SecondFactorContext extends SecondFactorDeps {
   readonly phoneEvents: EventEmitter;
   /** Called after another node added or changed a request. */
   readonly foreignRequests: Set<ForeignRequest>;
+  /** Called after any node recorded that a request or a pairing was denied. */
+  readonly denials: Set<(denied: DeniedRequest) => void>;
   /** Called after this node committed something that a closed page should show. Must not throw, and returns at once. */
   readonly phoneNews: Set<(news: PhoneNews) => void>;
 }
@@ -97,6 +101,7 @@ export function createContext(deps: SecondFactorDeps): SecondFactorContext {
   const events = {
     phoneEvents: new EventEmitter({ maxPerTopic: CAPS.watchersPerPhone }),
     foreignRequests: new Set<ForeignRequest>(),
+    denials: new Set<(denied: DeniedRequest) => void>(),
     phoneNews: new Set<(news: PhoneNews) => void>(),
   };
   return { ...deps, ...events, tables: createTables(deps, events) };
@@ -117,7 +122,10 @@ const SWEEP_EVERY_MS = 60_000;
 
 function createTables(
   { store, clock }: { store: Store; clock: Clock },
-  { phoneEvents, foreignRequests }: Pick<SecondFactorContext, "phoneEvents" | "foreignRequests">,
+  { phoneEvents, foreignRequests, denials }: Pick<
+    SecondFactorContext,
+    "phoneEvents" | "foreignRequests" | "denials"
+  >,
 ) {
   const nowMs = () => clock.nowMs();
   const deps = { store, nowMs };
@@ -130,7 +138,11 @@ function createTables(
       name: "pairing",
       expiresMs: pairingExpiresMs,
       index: (record) => [byPhone(record.phone), byUser(canonicalName(record.userName))],
-      onForeignChange: tellPhone,
+      onForeignChange: (change) => {
+        tellPhone(change);
+        const { before, after } = change;
+        if (before?.state !== after?.state) announceDenial({ denials }, after && deniedPairing(after));
+      },
     }),
     requests: new MirroredTable<ApprovalRecord>(deps, {
       name: "request",
@@ -188,6 +200,14 @@ function createTables(
       for (const table of all) await table.load(nowMs());
     },
   };
+}
+
+/** Reports that a request or a pairing was denied. */
+export function announceDenial(
+  { denials }: Pick<SecondFactorContext, "denials">,
+  denied: DeniedRequest | undefined,
+): void {
+  if (denied !== undefined) { for (const notify of denials) notify(denied); }
 }
 
 /** Index key of the records of a phone. */

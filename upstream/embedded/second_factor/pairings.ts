@@ -6,7 +6,7 @@ import { timeOrderedUuid } from "../../../platform/runtime.ts";
 import type { Mutation } from "../../../platform/store.ts";
 import { isUsableFor } from "../../../platform/user_record.ts";
 import type { MirroredRow, MirroredTable, TableChange } from "../table.ts";
-import { byPhone, type SecondFactorContext } from "./context.ts";
+import { announceDenial, byPhone, type SecondFactorContext } from "./context.ts";
 import {
   createSealedSeed,
   createSeed,
@@ -18,6 +18,7 @@ import {
 } from "./device_passcode.ts";
 import type { PhoneOrigin, PhoneRefusal, PhoneResult } from "./interfaces.ts";
 import { CAPS, type InvitingPhone, pairingAt, type PairingRecord } from "./records.ts";
+import { deniedPairing } from "./port_views.ts";
 import { createRateLimit, type RateLimit } from "./rate_limit.ts";
 import type { ApprovalRequests } from "./requests.ts";
 
@@ -122,6 +123,7 @@ export class DevicePairings {
     );
     if (!committed) return refusePhone("already_decided");
     phoneEvents.emit(phone);
+    announceDenial(this.#context, deniedPairing(decided));
     return { ok: true, value: null };
   }
 

@@ -8,8 +8,16 @@ import type { ApprovalContext } from "../../../radius/ports.ts";
 import type { Mutation } from "../../../platform/store.ts";
 import { EventEmitter } from "../table.ts";
 import type { MirroredRow, TableChange } from "../table.ts";
-import { byPairing, type PhoneNews, type SecondFactorContext, VERIFYING, WAITING } from "./context.ts";
+import {
+  announceDenial,
+  byPairing,
+  type PhoneNews,
+  type SecondFactorContext,
+  VERIFYING,
+  WAITING,
+} from "./context.ts";
 import { matchPasscode } from "./device_passcode.ts";
+import { deniedRequest } from "./port_views.ts";
 import { RequestExpiry } from "./request_expiry.ts";
 import { verificationAudit } from "./verification_result.ts";
 import {
@@ -66,6 +74,7 @@ export class ApprovalRequests {
     context.foreignRequests.add(({ before, after }) => {
       const request = after ?? before;
       if (request !== undefined) this.#announce(request);
+      if (before?.decision !== after?.decision) announceDenial(context, after && deniedRequest(after));
       this.#expiry.arm();
     });
   }
@@ -286,6 +295,7 @@ export class ApprovalRequests {
   #announceEnded(ends: readonly { readonly ended: ApprovalRecord }[], news: EndingNews = {}): void {
     for (const { ended } of ends) {
       this.#announce(ended);
+      announceDenial(this.#context, deniedRequest(ended));
       this.#tellPhone({ kind: "ended", request: ended, ...news });
     }
   }

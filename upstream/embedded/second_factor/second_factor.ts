@@ -8,7 +8,12 @@ import type {
   Outcome,
   SecondFactorService,
 } from "../../../radius/ports.ts";
-import { createContext, type EmbeddedSecondFactorSettings, type SecondFactorDeps } from "./context.ts";
+import {
+  createContext,
+  type EmbeddedSecondFactorSettings,
+  type SecondFactorContext,
+  type SecondFactorDeps,
+} from "./context.ts";
 import { approvalState, decideApproval, EmbeddedDeviceService, PairingEvents } from "./device_service.ts";
 import { EmbeddedCallerVerifications } from "./caller_verification.ts";
 import type {
@@ -25,7 +30,7 @@ import { PhoneDevices } from "./phone_devices.ts";
 import { type PushDeps, PushNotifications } from "../push/push_notifications.ts";
 import { createPhonePages, type PhonePages } from "../push/phone_pages.ts";
 import { type ApprovalRecord, CAPS, requestDenial } from "./records.ts";
-import { portApproval, portPairing } from "./port_views.ts";
+import { deniedPairing, deniedRequest, portApproval, portPairing } from "./port_views.ts";
 import { prepareServiceRename } from "./renames.ts";
 import { ApprovalRequests } from "./requests.ts";
 import { RunningTasks } from "../../../platform/semaphore.ts";
@@ -68,7 +73,7 @@ export function createEmbeddedSecondFactor(
 
   return {
     pages: push && createPhonePages({ context, pairings, push, devices: new PhoneDevices(context) }),
-    service: createEmbeddedService({ requests, pairings, phrases, running, onBug }),
+    service: createEmbeddedService({ requests, pairings, phrases, running, onBug, denials: context.denials }),
     phone: new EmbeddedDeviceService(context, { requests, pairings, phrases, invitations, events }),
     admin: createAdmin({
       ...{ requests, pairings, invitations, events, settings: deps.settings },
@@ -190,6 +195,7 @@ export function createEmbeddedService(
     phrases: PairingPhrases;
     running: RunningTasks;
     onBug: (fault: unknown) => void;
+    denials: SecondFactorContext["denials"];
   },
 ): SecondFactorService {
   const { requests, pairings, phrases, running, onBug } = parts;
@@ -254,10 +260,31 @@ export function createEmbeddedService(
 
     onDecision: (requestId, notify) => requests.onDecision(requestId, notify),
 
+    ...createDenials(parts),
+  };
+}
+
+/** Why requests and pairings are not approved. */
+function createDenials(
+  { requests, pairings, denials }: {
+    requests: ApprovalRequests;
+    pairings: DevicePairings;
+    denials: SecondFactorContext["denials"];
+  },
+): Required<Pick<SecondFactorService, "denialOnExpiry" | "onDenied" | "findDenied">> {
+  return {
     denialOnExpiry(requestId) {
       const record = requests.findLogin(requestId);
       if (record === undefined) return undefined;
       return record.decision === null ? { cause: "expired" } : requestDenial(record);
+    },
+    onDenied(notify) {
+      denials.add(notify);
+      return () => denials.delete(notify);
+    },
+    findDenied(id) {
+      const [request, pairing] = [requests.find(id), pairings.find(id)];
+      return request === undefined ? pairing && deniedPairing(pairing) : deniedRequest(request);
     },
   };
 }
