@@ -263,11 +263,16 @@ export interface DropTally {
   readonly lastMs: number;
 }
 
-/** The results of the logins of one client. `times`: the number of logins in each bucket of duration (conversation/login_record.ts). */
+/**
+ * The results of the logins of one client. `times`: the number of logins in each bucket of the time to answer (conversation/login_record.ts);
+ * logins without an answer are in none.
+ */
 export interface FinishedLoginCounts {
   readonly client: string;
   readonly outcomes: Readonly<Record<string, number>>;
   readonly times: readonly number[];
+  /** The longest time to answer; absent without one. */
+  readonly maxMs?: number;
   /** The minute in which these logins ended, by its start. */
   readonly minuteMs?: number;
 }

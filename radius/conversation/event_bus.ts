@@ -5,7 +5,13 @@ import type { Clock } from "../../platform/runtime.ts";
 import { type Conversation, toConversationView } from "./conversation.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import type { Counters } from "../server/counters.ts";
-import { bucketOf, MAX_COUNTED_CLIENTS, OTHER_CLIENTS, TIME_BUCKETS } from "./login_record.ts";
+import {
+  answeredAfterMs,
+  bucketOf,
+  MAX_COUNTED_CLIENTS,
+  OTHER_CLIENTS,
+  TIME_BUCKETS,
+} from "./login_record.ts";
 import type { PacketCapture } from "../server/packet_capture.ts";
 import type {
   AcceptListener,
@@ -42,10 +48,11 @@ export function createEventBus(
   /** Counted conversations that another login ended. They can be reported twice. */
   const replaced = new WeakSet<Conversation>();
   const tally = (conversation: Conversation): void => {
-    const { client, outcome, startedMs, updatedMs } = conversation;
+    const { client, outcome, factor, startedMs, updatedMs, moments } = conversation;
     if (outcome === null || replaced.has(conversation)) return;
     if (outcome === "superseded" || outcome === "cancelled") replaced.add(conversation);
-    finished.add({ client, outcome, tookMs: updatedMs - startedMs, endedMs: updatedMs });
+    const tookMs = answeredAfterMs({ ...{ factor, outcome, startedMs, moments }, endedMs: updatedMs });
+    finished.add({ client, outcome, tookMs, endedMs: updatedMs });
   };
   const shown = (conversation: Conversation) => toConversationView(conversation, { target: target() });
   const emit = (event: GatewayEvent): void => {
@@ -103,9 +110,10 @@ const MAX_MINUTES = 60;
 interface Counts {
   readonly outcomes: Record<string, number>;
   readonly times: number[];
+  maxMs: number;
 }
 
-/** How logins ended and how long they took, by client and by the minute of their end. */
+/** How logins ended and how long their users took to answer, by client and by the minute of their end. */
 class LoginStats {
   #minutes = new Map<number, Map<string, Counts>>();
   #newest: { minuteMs: number; clients: Map<string, Counts> } | null = null;
@@ -114,7 +122,8 @@ class LoginStats {
     { client, outcome, tookMs, endedMs }: {
       client: string;
       outcome: ConversationOutcome;
-      tookMs: number;
+      /** The time to answer; `null` without an answer. */
+      tookMs: number | null;
       endedMs: number;
     },
   ): void {
@@ -122,10 +131,12 @@ class LoginStats {
     const name = clients.size >= MAX_COUNTED_CLIENTS && !clients.has(client) ? OTHER_CLIENTS : client;
     let counts = clients.get(name);
     if (counts === undefined) {
-      counts = { outcomes: {}, times: new Array<number>(TIME_BUCKETS).fill(0) };
+      counts = { outcomes: {}, times: new Array<number>(TIME_BUCKETS).fill(0), maxMs: 0 };
       clients.set(name, counts);
     }
     counts.outcomes[outcome] = (counts.outcomes[outcome] ?? 0) + 1;
+    if (tookMs === null) return;
+    counts.maxMs = Math.max(counts.maxMs, tookMs);
     const bucket = bucketOf(tookMs);
     counts.times[bucket] = (counts.times[bucket] ?? 0) + 1;
   }
@@ -133,7 +144,7 @@ class LoginStats {
   /** The counts since the last call. */
   take(): FinishedLoginCounts[] {
     const taken = [...this.#minutes].flatMap(([minuteMs, clients]) =>
-      [...clients].map(([client, { outcomes, times }]) => ({ client, outcomes, times, minuteMs }))
+      [...clients].map(([client, counts]) => ({ client, ...counts, minuteMs }))
     );
     this.#minutes = new Map();
     this.#newest = null;

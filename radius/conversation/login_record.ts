@@ -80,6 +80,27 @@ export function historyKeyAt(atMs: number): string {
   return Math.max(0, Math.floor(atMs * 1024)).toString(36).padStart(11, "0");
 }
 
+/** The maximum of `radius.conversation_ttl_s`: no login takes longer. */
+export const LONGEST_LOGIN_MS = 3600_000;
+
+/** The keys of logins that may have ended in a range, as they are in the order in which logins began. */
+export function historyKeysOfEnds(
+  { fromMs, toMs }: { readonly fromMs: number | null; readonly toMs: number | null },
+): { readonly start: string; readonly end: string } {
+  return {
+    start: fromMs === null ? "" : historyKeyAt(fromMs - LONGEST_LOGIN_MS),
+    end: toMs === null ? "\u{10ffff}" : historyKeyAt(toMs + 1),
+  };
+}
+
+/** Whether a login ended in a range; its ends belong to it. */
+export function endedIn(
+  { endedMs }: Pick<LoginRecord, "endedMs">,
+  { fromMs, toMs }: { readonly fromMs: number | null; readonly toMs: number | null },
+): boolean {
+  return (fromMs === null || endedMs >= fromMs) && (toMs === null || endedMs <= toMs);
+}
+
 const utf8 = new TextEncoder();
 const text = new TextDecoder();
 
@@ -153,6 +174,38 @@ function readList(list: unknown): LoginRecord | null {
     ...(typeof policy === "string" ? { policy } : {}),
     ...(typeof token === "string" ? { token } : {}),
   };
+}
+
+/** Rows that refuse what the user typed. */
+const WRONG_ANSWERS: ReadonlySet<string> = new Set([
+  "code_wrong",
+  "otp_wrong",
+  "text_code_wrong",
+  "call_code_wrong",
+  "typed_text_code_wrong",
+  "typed_call_code_wrong",
+]);
+/** Decisions of the user on the phone. */
+const PHONE_ANSWERS: ReadonlySet<string> = new Set([
+  "decided_approved",
+  "decided_phone",
+  "decided_wrong_number",
+]);
+
+/** How long the user took to answer the second factor; `null` if the login asked for none, or if the user did not answer. */
+export function answeredAfterMs(
+  { factor, outcome, startedMs, endedMs, moments }:
+    & Pick<
+      LoginRecord,
+      "factor" | "startedMs" | "endedMs" | "moments"
+    >
+    & { readonly outcome: string | null },
+): number | null {
+  if (factor === null || (outcome !== "accepted" && outcome !== "rejected")) return null;
+  const [decision, last] = [moments.at(-2), moments.at(-1)];
+  if (decision !== undefined && PHONE_ANSWERS.has(decision.row)) return decision.atMs - startedMs;
+  const isAnswered = outcome === "accepted" || WRONG_ANSWERS.has(last?.row ?? "");
+  return isAnswered ? endedMs - startedMs : null;
 }
 
 /** The bounds of the buckets grow by the square root of two, from 1 ms on. */

@@ -17,6 +17,8 @@ export interface Failures {
   readonly locks: number;
   readonly lockedUntilMs: number;
   readonly hardLocked: boolean;
+  /** The end of a lock that a report caused ("This wasn't me"); absent without a report. */
+  readonly reportedUntilMs?: number;
 }
 
 /** Failures as stored. Deno KV may return an expired record, so the record has its own date. */
@@ -110,7 +112,7 @@ export class Lockout {
     const before = this.failures(user);
     const nowMs = this.#deps.clock.nowMs();
     const lockedUntilMs = Math.max(before.lockedUntilMs, nowMs + lastsMs);
-    const after = { ...before, lockedUntilMs, lastMs: nowMs };
+    const after = { ...before, lockedUntilMs, reportedUntilMs: nowMs + lastsMs, lastMs: nowMs };
     this.#set(user, after);
     return {
       mutation: this.#basedMutation(user, after),
@@ -118,7 +120,8 @@ export class Lockout {
       undo: () => {
         const now = this.#users.get(user);
         if (now?.lockedUntilMs !== lockedUntilMs) return;
-        this.#set(user, { ...now, lockedUntilMs: before.lockedUntilMs });
+        const { reportedUntilMs: _reported, ...rest } = now;
+        this.#set(user, { ...rest, ...reportOf(before), lockedUntilMs: before.lockedUntilMs });
       },
     };
   }
@@ -131,6 +134,8 @@ export class Lockout {
       locks: before.locks + since.locks,
       lockedUntilMs: Math.max(before.lockedUntilMs, since.lockedUntilMs),
       hardLocked: before.hardLocked || since.hardLocked,
+      ...reportOf(before),
+      ...reportOf(since),
       lastMs: this.#deps.clock.nowMs(),
     });
   }
@@ -221,11 +226,16 @@ export class Lockout {
         locks: before.locks + (locks ? 1 : 0),
         lockedUntilMs: locks ? nowMs + lastsMs : before.lockedUntilMs,
         hardLocked,
+        ...reportOf(before),
         lastMs: nowMs,
       },
       locked,
     };
   }
+}
+
+function reportOf({ reportedUntilMs }: Failures): Pick<Failures, "reportedUntilMs"> {
+  return reportedUntilMs === undefined ? {} : { reportedUntilMs };
 }
 
 function isFailures({ inRow, total, locks, lockedUntilMs, hardLocked }: Failures): boolean {

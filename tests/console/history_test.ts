@@ -29,13 +29,14 @@ const login = (values: Partial<LoginRecord> = {}): LoginRecord => ({
   ],
   ...values,
 });
+const TOOK_MS = 6200;
 const idAt = (atMs: number) => `${(atMs * 1024).toString(36).padStart(11, "0")}abcdef`;
 
 async function keep(site: TestConsole, logins: readonly Partial<LoginRecord>[]): Promise<void> {
   await site.store.commit({
     mutations: logins.map((values, at) => {
       const startedMs = START_MS + at * 1000;
-      const value = encodeLoginRecord(login({ startedMs, endedMs: startedMs + 6200, ...values }));
+      const value = encodeLoginRecord(login({ startedMs, endedMs: startedMs + TOOK_MS, ...values }));
       return { type: "set", key: historyKey(idAt(startedMs)), value };
     }),
   });
@@ -78,7 +79,11 @@ Deno.test("GET /history?sort=started lists the oldest first, and pages by key wi
   assertEquals(usersOf(second.body), ["c", "d"]);
   const third = await ask(site, `?limit=2&sort=started&before=${second.body.next}`);
   assertEquals([usersOf(third.body), third.body.next], [[], null]);
-  const within = await ask(site, `?sort=started&from=${START_MS + 1000}&to=${START_MS + 2000}`);
+  // The period is that of the ends, as in the reports.
+  const within = await ask(
+    site,
+    `?sort=started&from=${START_MS + TOOK_MS + 1000}&to=${START_MS + TOOK_MS + 2000}`,
+  );
   assertEquals(usersOf(within.body), ["b", "c"]);
   assertEquals((await ask(site, "?sort=user")).status, 400);
 });
@@ -118,7 +123,9 @@ Deno.test("GET /history filters by outcome, user, client and time", async () => 
   assertEquals(usersOf((await ask(site, "?user=ada")).body), ["ADA", "Ada"]);
   assertEquals(usersOf((await ask(site, "?client=wifi")).body), ["Ada"]);
   assertEquals(usersOf((await ask(site, "?target=guests")).body), []);
-  assertEquals(usersOf((await ask(site, `?from=${START_MS + 1000}&to=${START_MS + 1500}`)).body), ["grace"]);
+  const period = `?from=${START_MS + TOOK_MS + 1000}&to=${START_MS + TOOK_MS + 1500}`;
+  assertEquals(usersOf((await ask(site, period)).body), ["grace"]);
+  assertEquals(usersOf((await ask(site, `?to=${START_MS + TOOK_MS - 1}`)).body), []);
   assertEquals(usersOf((await ask(site, `?from=${START_MS + 9000}&to=${START_MS}`)).body), []);
 });
 

@@ -51,7 +51,13 @@ Deno.test("format shows counts, durations and countdowns as people read them", (
     "2 d",
   ]);
   assertEquals([-1, 0, 1, 42_000, 60_001].map(countdownText), ["0:00", "0:00", "0:01", "0:42", "1:01"]);
-  assertEquals([0, 41, 6240, 120_000].map(offsetText), ["+0 ms", "+41 ms", "+6.2 s", "+2 min"]);
+  assertEquals([0, 41, 6240, 102_000, 120_000].map(offsetText), [
+    "+0 ms",
+    "+41 ms",
+    "+6.2 s",
+    "+1 min 42 s",
+    "+2 min",
+  ]);
 });
 
 Deno.test("numbers have the decimal separator of the selected language", () => {

@@ -1,6 +1,7 @@
 // Rebuilds chart counts from the history after a start, because the last process may have ended before it wrote its counts.
 
 import {
+  answeredAfterMs,
   bucketOf,
   decodeLoginRecord,
   historyKey,
@@ -40,7 +41,10 @@ const MAX_COMMIT_OCTETS = 300_000;
 /** Counts by the start of their minute or hour. */
 type Counts = Map<
   number,
-  Map<string, { client: string; target?: string; outcomes: Record<string, number>; times: number[] }>
+  Map<
+    string,
+    { client: string; target?: string; outcomes: Record<string, number>; times: number[]; maxMs: number }
+  >
 >;
 
 /**
@@ -132,8 +136,9 @@ function count(counts: Record<ChartSpan, Counts>, login: LoginRecord, untilMs: n
 function countIn(
   counts: Counts,
   atMs: number,
-  { client, target, outcome, startedMs, endedMs }: LoginRecord,
+  login: LoginRecord,
 ) {
+  const { client, target, outcome } = login;
   const step = counts.get(atMs) ?? new Map();
   counts.set(atMs, step);
   const isKnown = step.has(`${target ?? ""}\0${client}`);
@@ -144,10 +149,14 @@ function countIn(
     ...(target === undefined ? {} : { target }),
     outcomes: {},
     times: new Array<number>(TIME_BUCKETS).fill(0),
+    maxMs: 0,
   };
   step.set(key, tally);
   tally.outcomes[outcome] = (tally.outcomes[outcome] ?? 0) + 1;
-  const bucket = bucketOf(endedMs - startedMs);
+  const tookMs = answeredAfterMs(login);
+  if (tookMs === null) return;
+  tally.maxMs = Math.max(tally.maxMs, tookMs);
+  const bucket = bucketOf(tookMs);
   tally.times[bucket] = (tally.times[bucket] ?? 0) + 1;
 }
 

@@ -6,6 +6,7 @@ import type { Clock } from "../../../platform/runtime.ts";
 import { may } from "../auth/permissions.ts";
 import { Refusal } from "../errors.ts";
 import { type HttpEnv, queryValues, time } from "../hono_env.ts";
+import { chartWindow } from "./chart_series.ts";
 import type { ChartStore } from "./chart_store.ts";
 import { isTimeZone } from "../../../platform/time_zone.ts";
 
@@ -30,7 +31,11 @@ const CHART_REQUEST = v.object(CHART_QUERY);
 /** The counts go back no further. */
 const MAX_RANGE_MS = 92 * 24 * HOUR_MS;
 
-/** The range of a request: the last hour by default. @throws Refusal `bad_query` if it ends before it begins. */
+/**
+ * The window of a request: whole minutes or hours that contain its range, which is the last hour by default.
+ *
+ * @throws Refusal `bad_query` if it ends before it begins.
+ */
 export function chartRange(
   { from, to }: { from?: number | undefined; to?: number | undefined },
   nowMs: number,
@@ -38,12 +43,13 @@ export function chartRange(
   const toMs = Math.min(to ?? nowMs, nowMs);
   const fromMs = Math.max(from ?? toMs - HOUR_MS, toMs - MAX_RANGE_MS);
   if (fromMs >= toMs) throw new Refusal("bad_query");
-  return { fromMs, toMs };
+  const window = chartWindow({ fromMs, toMs }, nowMs);
+  return { fromMs: window.fromMs, toMs: window.toMs };
 }
 
 export function createChartRoutes({ charts, clock }: ChartRouteDeps) {
   return new Hono<HttpEnv>()
-    .get("/", may("viewer"), queryValues(CHART_REQUEST), async (c) => {
+    .get("/", may("viewer", { countsAsUse: false }), queryValues(CHART_REQUEST), async (c) => {
       const { client, target, zone, ...asked } = c.req.valid("query");
       const range = chartRange(asked, clock.nowMs());
       return c.json({ ...range, ...await charts.read({ ...range, client, target, zone }) });

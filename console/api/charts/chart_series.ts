@@ -14,7 +14,7 @@ export interface TimedTallies {
   readonly tallies: readonly TargetTally[];
 }
 
-/** Series of one length: step i begins at `atMs[i]`. Times are `null` if no login ended. */
+/** Series of one length: step i begins at `atMs[i]`. Times to answer are `null` if no user answered. */
 export interface ChartSeries {
   readonly stepMs: number;
   readonly atMs: readonly number[];
@@ -52,18 +52,25 @@ const MAX_CLIENTS = 100;
 /** Deno KV takes 64 KiB in a value. The rest is for the counts of {@link OTHER_CLIENTS}, one row for each target. */
 const MAX_OWN_OCTETS = 56_000;
 
+type MutableTally = Pick<TargetTally, "client" | "target"> & {
+  outcomes: Record<string, number>;
+  times: number[];
+  maxMs?: number;
+};
+
 /** Adds up the counts of each client and target. */
 export function addTallies(tallies: readonly TargetTally[]): TargetTally[] {
-  const sums = new Map<string, TargetTally & { outcomes: Record<string, number>; times: number[] }>();
-  for (const { client, target, outcomes, times } of tallies) {
+  const sums = new Map<string, MutableTally>();
+  for (const { client, target, outcomes, times, maxMs } of tallies) {
     const key = `${target ?? ""}\0${client}`;
-    const sum = sums.get(key) ??
+    const sum: MutableTally = sums.get(key) ??
       { client, outcomes: {}, times: [], ...(target === undefined ? {} : { target }) };
     sums.set(key, sum);
     for (const [outcome, count] of Object.entries(outcomes)) {
       sum.outcomes[outcome] = (sum.outcomes[outcome] ?? 0) + count;
     }
     for (const [bucket, count] of times.entries()) sum.times[bucket] = (sum.times[bucket] ?? 0) + count;
+    if (maxMs !== undefined) sum.maxMs = Math.max(sum.maxMs ?? 0, maxMs);
   }
   return [...sums.values()];
 }
@@ -93,8 +100,14 @@ function loginsOf({ outcomes }: TargetTally): number {
 /**
  * A percentile in milliseconds, from buckets whose bounds grow by the square root of two, with interpolation inside a bucket. `null`
  * without counts.
+ *
+ * @param longestMs the longest time; no percentile is longer
  */
-export function percentileMs(times: readonly number[], share: number): number | null {
+export function percentileMs(
+  times: readonly number[],
+  share: number,
+  longestMs: number | undefined = Infinity,
+): number | null {
   const total = times.reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;
   let left = total * share;
@@ -102,11 +115,11 @@ export function percentileMs(times: readonly number[], share: number): number | 
     if (count > 0 && left <= count) {
       const low = bucket === 0 ? 0 : 2 ** ((bucket - 1) / 2);
       const high = 2 ** (bucket / 2);
-      return Math.round(low + (high - low) * (left / count));
+      return Math.min(Math.round(low + (high - low) * (left / count)), longestMs);
     }
     left -= count;
   }
-  return Math.round(2 ** ((times.length - 1) / 2));
+  return Math.min(Math.round(2 ** ((times.length - 1) / 2)), longestMs);
 }
 
 /** @param asked.client "": all clients; likewise the target. Steps are joined until there are at most 400. */
@@ -138,8 +151,8 @@ export function seriesOf(
       cancelled: outcomeSeries("cancelled"),
       superseded: outcomeSeries("superseded"),
     },
-    p50Ms: sums.map(({ times }) => percentileMs(times, 0.5)),
-    p95Ms: sums.map(({ times }) => percentileMs(times, 0.95)),
+    p50Ms: sums.map(({ times, maxMs }) => percentileMs(times, 0.5, maxMs)),
+    p95Ms: sums.map(({ times, maxMs }) => percentileMs(times, 0.95, maxMs)),
     clients: grouped(all.filter(ofTarget), ({ client }) => client)
       .map(({ name, figures }) => ({ client: name, ...figures })),
     targets: grouped(all.filter(ofClient), ({ target }) => target ?? "")
@@ -149,7 +162,7 @@ export function seriesOf(
 
 /** All clients as one. */
 function total(tallies: readonly TargetTally[]): TargetTally {
-  const [sum] = addTallies(tallies.map(({ outcomes, times }) => ({ client: "", outcomes, times })));
+  const [sum] = addTallies(tallies.map(({ target: _target, ...tally }) => ({ ...tally, client: "" })));
   return sum ?? { client: "", outcomes: {}, times: [] };
 }
 
@@ -162,22 +175,26 @@ function grouped(
     client: nameOf(tally),
     outcomes: tally.outcomes,
     times: tally.times,
+    ...(tally.maxMs === undefined ? {} : { maxMs: tally.maxMs }),
   })));
   return sums.map((sum) => ({ name: sum.client, figures: figuresOf(sum) }))
     .sort((a, b) => b.figures.total - a.figures.total).slice(0, MAX_CLIENTS);
 }
 
-function figuresOf({ outcomes, times }: TargetTally): Figures {
+function figuresOf({ outcomes, times, maxMs }: TargetTally): Figures {
   return {
     total: Object.values(outcomes).reduce((sum, count) => sum + count, 0),
     accepted: outcomes.accepted ?? 0,
     rejected: outcomes.rejected ?? 0,
-    p50Ms: percentileMs(times, 0.5),
-    p95Ms: percentileMs(times, 0.95),
+    p50Ms: percentileMs(times, 0.5, maxMs),
+    p95Ms: percentileMs(times, 0.95, maxMs),
   };
 }
 
 const HOUR_MS = 3_600_000;
+
+/** A range up to this long is drawn by the minute. */
+const FINE_RANGE_MS = 12 * HOUR_MS;
 
 /** Counts by the minute are stored for two days, counts by the hour for 90 days. */
 export const CHART_SPANS = {
@@ -185,6 +202,35 @@ export const CHART_SPANS = {
   hour: { stepMs: HOUR_MS, keptMs: 90 * 24 * HOUR_MS },
 } as const;
 export type ChartSpan = keyof typeof CHART_SPANS;
+
+/** Whole minutes or hours that contain a range. */
+export interface ChartWindow {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly span: ChartSpan;
+}
+
+/**
+ * The window that the counts of a range cover, because they are stored by the minute and by the hour. The history of the same window has the same
+ * sign-ins. The window of a window is the same.
+ */
+export function chartWindow(
+  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+  nowMs: number,
+): ChartWindow {
+  const firstMs = startOfStep(fromMs, "minute");
+  const isFine = startOfStep(toMs, "minute") - firstMs <= FINE_RANGE_MS &&
+    firstMs >= nowMs - CHART_SPANS.minute.keptMs;
+  const span = isFine ? "minute" : "hour";
+  const { stepMs } = CHART_SPANS[span];
+  const endMs = Math.ceil(toMs / stepMs) * stepMs - 1;
+  return { fromMs: startOfStep(fromMs, span), toMs: toMs >= nowMs ? toMs : Math.min(endMs, nowMs), span };
+}
+
+function startOfStep(atMs: number, span: ChartSpan): number {
+  const { stepMs } = CHART_SPANS[span];
+  return Math.floor(atMs / stepMs) * stepMs;
+}
 
 /** Every login of the history that ended before `upToMs` is in the stored counts. */
 export interface ChartWatermark {

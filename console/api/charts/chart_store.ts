@@ -3,6 +3,7 @@
 
 import type { Cluster } from "../../../platform/cluster/cluster.ts";
 import type { Log } from "../../../platform/log.ts";
+import { LONGEST_LOGIN_MS } from "../../../radius/conversation/login_record.ts";
 import type { GatewayMonitor } from "../../../radius/ports.ts";
 import { type Clock, type Random, withTimeout } from "../../../platform/runtime.ts";
 import type { Mutation, Store } from "../../../platform/store.ts";
@@ -12,6 +13,7 @@ import {
   chartKey,
   type ChartSeries,
   type ChartSpan,
+  chartWindow,
   encodeTallies,
   readWatermark,
   seriesOf,
@@ -43,13 +45,8 @@ export interface ChartStoreDeps {
 }
 
 const MINUTE_MS = 60_000;
-const HOUR_MS = 3_600_000;
 const FLUSH_MS = 30_000;
-/** A range up to this long is drawn by the minute. */
-const FINE_RANGE_MS = 12 * HOUR_MS;
 const MAX_READ = 20_000;
-/** The maximum of `radius.conversation_ttl_s`. */
-const LONGEST_LOGIN_MS = HOUR_MS;
 /** A login is counted soon after its commit, so older ones are complete. */
 const UNCOUNTED_MS = 2 * MINUTE_MS;
 /** A reader waits this long for the rebuild, then gets the stored counts. */
@@ -140,7 +137,7 @@ export class ChartStore {
     }
   }
 
-  /** @param query.client "": every client; likewise the target. */
+  /** The counts of the window of a range. @param query.client "": every client; likewise the target. */
   async read(
     { fromMs, toMs, client, target = "", zone = "UTC" }: {
       fromMs: number;
@@ -155,17 +152,16 @@ export class ChartStore {
       await withTimeout(this.#rebuilding, { clock, timeoutMs: REBUILD_WAIT_MS });
     }
     await this.flush();
-    const isFine = toMs - fromMs <= FINE_RANGE_MS && fromMs >= clock.nowMs() - CHART_SPANS.minute.keptMs;
-    const span: ChartSpan = isFine ? "minute" : "hour";
+    const window = chartWindow({ fromMs, toMs }, clock.nowMs());
+    const { span, fromMs: start } = window;
     const { stepMs } = CHART_SPANS[span];
-    const start = Math.floor(fromMs / stepMs) * stepMs;
     const filter = { client, target };
-    const { records, isCut } = await this.#records(span, start, toMs + 1);
+    const { records, isCut } = await this.#records(span, start, window.toMs + 1);
     return {
-      ...seriesOf(records, { fromMs: start, toMs, stepMs, ...filter }),
+      ...seriesOf(records, { fromMs: start, toMs: window.toMs, stepMs, ...filter }),
       hours: hoursOfWeek(records, { ...filter, zone }),
       totals: totalsOf(records, filter),
-      previous: await this.#previous(filter, { fromMs: start, lengthMs: toMs - fromMs }),
+      previous: await this.#previous(filter, { fromMs: start, lengthMs: window.toMs - start }),
       isCut,
     };
   }
@@ -179,7 +175,7 @@ export class ChartStore {
     const startMs = fromMs - lengthMs;
     const has = (span: ChartSpan) => startMs >= nowMs - CHART_SPANS[span].keptMs;
     if (!has("hour")) return null;
-    const span = lengthMs <= FINE_RANGE_MS && has("minute") ? "minute" : "hour";
+    const { span } = chartWindow({ fromMs: startMs, toMs: fromMs - 1 }, nowMs);
     const { records, isCut } = await this.#records(span, startMs, fromMs);
     return isCut ? null : totalsOf(records, filter);
   }

@@ -1,6 +1,6 @@
 // Sums of chart counts: the totals of a range, and the logins of each hour of the week in a time zone. Pure.
 
-import { CHART_OUTCOMES, type ChartOutcome, type Figures, percentileMs } from "./chart_series.ts";
+import { addTallies, CHART_OUTCOMES, type ChartOutcome, type Figures, percentileMs } from "./chart_series.ts";
 import type { TimedTallies } from "./chart_series.ts";
 
 /** The counts of a range, by outcome. */
@@ -25,16 +25,18 @@ const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 export function totalsOf(records: readonly TimedTallies[], filter: ChartFilter): RangeTotals {
   const outcomes = { accepted: 0, rejected: 0, expired: 0, cancelled: 0, superseded: 0 };
-  const times: number[] = [];
-  for (const { counts, buckets } of matching(records, filter)) {
+  const tallies = [...matching(records, filter)].map(({ tally }) => ({ ...tally, client: "" }));
+  const [{ times, maxMs } = { times: [], maxMs: undefined }] = addTallies(
+    tallies.map(({ target: _target, ...tally }) => tally),
+  );
+  for (const { outcomes: counts } of tallies) {
     for (const outcome of CHART_OUTCOMES) outcomes[outcome] += counts[outcome] ?? 0;
-    for (const [bucket, count] of buckets.entries()) times[bucket] = (times[bucket] ?? 0) + count;
   }
   return {
     outcomes,
     total: Object.values(outcomes).reduce((sum, count) => sum + count, 0),
-    p50Ms: percentileMs(times, 0.5),
-    p95Ms: percentileMs(times, 0.95),
+    p50Ms: percentileMs(times, 0.5, maxMs),
+    p95Ms: percentileMs(times, 0.95, maxMs),
   };
 }
 
@@ -46,7 +48,7 @@ export function hoursOfWeek(
   const total = new Array<number>(HOURS).fill(0);
   const rejected = new Array<number>(HOURS).fill(0);
   const hourOf = createHourOfWeek(zone);
-  for (const { atMs, counts } of matching(records, filter)) {
+  for (const { atMs, tally: { outcomes: counts } } of matching(records, filter)) {
     const hour = hourOf(atMs);
     for (const count of Object.values(counts)) total[hour] = (total[hour] ?? 0) + count;
     rejected[hour] = (rejected[hour] ?? 0) + (counts.rejected ?? 0);
@@ -58,7 +60,7 @@ function* matching(records: readonly TimedTallies[], { client, target }: ChartFi
   for (const { atMs, tallies } of records) {
     for (const tally of tallies) {
       if (client !== "" && tally.client !== client || target !== "" && tally.target !== target) continue;
-      yield { atMs, counts: tally.outcomes, buckets: tally.times };
+      yield { atMs, tally };
     }
   }
 }

@@ -232,7 +232,8 @@ function liveChunk(message: LiveMessage): Uint8Array<ArrayBuffer> {
   return eventChunk("live", JSON.stringify(message), message.upTo);
 }
 
-function shortened(view: ConversationView): ConversationView {
+/** The view with the moments that a list needs. */
+export function shortened(view: ConversationView): ConversationView {
   return view.moments.length <= MOMENTS_SHOWN
     ? view
     : { ...view, moments: view.moments.slice(-MOMENTS_SHOWN) };

@@ -20,7 +20,8 @@ import { createHistoryReader, type HistoryReader, type Locator } from "../histor
 import type { HttpEnv } from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
 import { nodeNameOf, type NodeRouteDeps } from "../nodes/node_routes.ts";
-import type { LiveFeed } from "./event_feed.ts";
+import type { LiveSnapshot } from "../api_types.ts";
+import { type LiveFeed, shortened } from "./event_feed.ts";
 import { Refusal } from "../errors.ts";
 import type { LoginRecord } from "../../../radius/conversation/login_record.ts";
 import { explainLogin, explainStray, type Explanation } from "./explain_login.ts";
@@ -52,7 +53,7 @@ export function createLiveRoutes(deps: LiveRouteDeps) {
     ...(connect === undefined ? {} : { connect }),
   });
   return new Hono<HttpEnv>()
-    .get("/", may("viewer", { countsAsUse: false }), (c) => c.json(feed.snapshot()))
+    .get("/", may("viewer", { countsAsUse: false }), async (c) => c.json(await wholeSnapshot(feed, history)))
     .get("/picture", may("viewer", { countsAsUse: false }), (c) => c.json(flowLayout()))
     .get(
       "/strays",
@@ -80,6 +81,21 @@ export function createLiveRoutes(deps: LiveRouteDeps) {
         isStillAllowed: c.var.isStillAllowed,
       });
     });
+}
+
+/** Ended logins of the history that a page gets when it loads. */
+const MAX_FROM_HISTORY = 500;
+
+/** The snapshot of the feed, with the newest logins of the history: the gateway forgets ended logins after a minute. */
+async function wholeSnapshot(feed: LiveFeed, history: HistoryReader): Promise<LiveSnapshot> {
+  // Before the wait, so that the stream continues after it.
+  const snapshot = feed.snapshot();
+  const known = new Set(snapshot.conversations.map(({ id }) => id));
+  const ended = (await history.newest(MAX_FROM_HISTORY)).filter(({ id }) => !known.has(id));
+  return {
+    ...snapshot,
+    conversations: [...snapshot.conversations, ...ended.map(({ id, login }) => shortened(viewOf(id, login)))],
+  };
 }
 
 /** The details of a login. */

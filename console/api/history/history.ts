@@ -4,8 +4,10 @@ import type { GeoIp, IpLocation } from "../../../platform/geoip/geoip.ts";
 import type { Store } from "../../../platform/store.ts";
 import {
   decodeLoginRecord,
+  endedIn,
   historyKey,
   historyKeyAt,
+  historyKeysOfEnds,
   type LoginRecord,
 } from "../../../radius/conversation/login_record.ts";
 import { explainLogin, type Explanation } from "../conversations/explain_login.ts";
@@ -16,7 +18,7 @@ import { rangeAfter } from "../id_range.ts";
 import { type HttpEnv, queryValues, time } from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
 
-/** The filter of the history; "" means everything. Times are milliseconds since the epoch. */
+/** The filter of the history; "" means everything. A range selects the logins that ended in it; times are milliseconds since the epoch. */
 export interface HistoryFilter {
   readonly outcome: string;
   readonly user: string;
@@ -64,6 +66,8 @@ interface HistoryPageOptions {
 export interface HistoryReader {
   page(filter: HistoryFilter, options: HistoryPageOptions): Promise<HistoryPage>;
   one(id: string): Promise<LoginRecord | null>;
+  /** The logins that began last, newest first. */
+  newest(limit: number): Promise<{ readonly id: string; readonly login: LoginRecord }[]>;
   /** One line; `null` if there is no such record. */
   item(id: string): Promise<HistoryItem | null>;
 }
@@ -73,8 +77,6 @@ export type { IpLocation };
 
 /** Records that one call reads. A search for a rare login continues with the next call. */
 const MAX_SCANNED = 20_000;
-const FIRST_KEY = "";
-const LAST_KEY = "\u{10ffff}";
 
 /** Finds the country and the network of an address. */
 export type Locator = Pick<GeoIp, "locate">;
@@ -86,17 +88,22 @@ export function createHistoryReader(
   const one = async (id: string) => decodeLoginRecord((await store.get<unknown>(historyKey(id))).value);
   return {
     one,
+    async newest(limit) {
+      const entries = store.list<unknown>(["history"], { limit, reverse: true });
+      const found = [];
+      for await (const { key, value } of entries) {
+        const login = decodeLoginRecord(value);
+        if (login !== null) found.push({ id: String(key[1]), login });
+      }
+      return found;
+    },
     async item(id) {
       const login = await one(id);
       return login === null ? null : itemOf(id, login, geoIp);
     },
     async page(filter, { before, limit, isOldestFirst = false }) {
       const fits = matcher(filter, geoIp);
-      const { start, end } = rangeAfter(before, {
-        start: filter.fromMs === null ? FIRST_KEY : historyKeyAt(filter.fromMs),
-        end: filter.toMs === null ? LAST_KEY : historyKeyAt(filter.toMs + 1),
-        isOldestFirst,
-      });
+      const { start, end } = rangeAfter(before, { ...historyKeysOfEnds(filter), isOldestFirst });
       const items: HistoryItem[] = [];
       let looked = 0;
       let last: { id: string; startedMs: number } | null = null;
@@ -125,13 +132,15 @@ export function createHistoryReader(
 }
 
 function matcher(
-  { outcome, user, client, target = "", factor = "", reason = "", place = "", country = "", policy = "" }:
-    HistoryFilter,
+  filter: HistoryFilter,
   geoIp: Locator,
 ): (login: LoginRecord) => boolean {
+  const { outcome, user, client, target = "", factor = "", reason = "" } = filter;
+  const { place = "", country = "", policy = "" } = filter;
   const name = user.normalize("NFC").toLowerCase();
   return (login) =>
-    (outcome === "" || login.outcome === outcome) && (client === "" || login.client === client) &&
+    endedIn(login, filter) && (outcome === "" || login.outcome === outcome) &&
+    (client === "" || login.client === client) &&
     (target === "" || login.target === target) &&
     (factor === "" || (login.factor ?? NONE) === factor) && (place === "" || login.place === place) &&
     (name === "" || login.user.normalize("NFC").toLowerCase().includes(name)) &&

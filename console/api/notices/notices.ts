@@ -117,18 +117,28 @@ export function createNoticeStore(deps: NoticesDeps): NoticeStore {
   };
 }
 
-export type NoticeRouteDeps = NoticesDeps;
+export interface NoticeRouteDeps extends NoticesDeps {
+  /** Absent where the console runs without a directory. */
+  readonly people?: { readonly limits: Pick<People["limits"], "isLocked"> };
+}
 
 const LIST = v.object({ user: v.optional(v.pipe(v.string(), v.maxLength(1024)), "") });
 
 export function createNoticeRoutes(deps: NoticeRouteDeps) {
   const notices = createNoticeStore(deps);
+  const { people } = deps;
+  /** An administrator may have unlocked the user since the report. */
+  const asOfNow = (notice: Notice): Notice =>
+    people?.limits.isLocked(canonicalName(notice.user)) === false ? { ...notice, lockedUntilMs: 0 } : notice;
   return new Hono<HttpEnv>()
     .get(
       "/",
       may("viewer", { countsAsUse: false }),
       queryValues(LIST),
-      async (c) => c.json(await notices.list(c.req.valid("query"))),
+      async (c) => {
+        const { total, items } = await notices.list(c.req.valid("query"));
+        return c.json({ total, items: items.map(asOfNow) });
+      },
     )
     .delete("/:id", may("operator"), jsonBody(EMPTY), async (c) => {
       const caller = callerOf(c);

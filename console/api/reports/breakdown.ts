@@ -7,8 +7,9 @@ import type { Clock } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import {
   decodeLoginRecord,
+  endedIn,
   historyKey,
-  historyKeyAt,
+  historyKeysOfEnds,
   type LoginRecord,
 } from "../../../radius/conversation/login_record.ts";
 import { explainLogin } from "../conversations/explain_login.ts";
@@ -75,7 +76,8 @@ export async function readBreakdown(
 ): Promise<Breakdown> {
   const { store, clock } = deps;
   const tables = createTables(deps);
-  const range = { start: historyKey(historyKeyAt(fromMs)), end: historyKey(historyKeyAt(toMs + 1)) };
+  const keys = historyKeysOfEnds({ fromMs, toMs });
+  const range = { start: historyKey(keys.start), end: historyKey(keys.end) };
   const untilMs = clock.nowMs() + MAX_SCAN_MS;
   let [read, counted, lastMs] = [0, 0, toMs];
   let isCut = false;
@@ -84,7 +86,10 @@ export async function readBreakdown(
     const login = decodeLoginRecord(value);
     if (login !== null) {
       lastMs = login.startedMs;
-      if ((client === "" || login.client === client) && (target === "" || login.target === target)) {
+      const isAsked = endedIn(login, { fromMs, toMs });
+      if (
+        isAsked && (client === "" || login.client === client) && (target === "" || login.target === target)
+      ) {
         counted++;
         tables.add(login);
       }

@@ -176,8 +176,10 @@ function lockView(
   { limits }: People,
   { canonical, numbers }: { canonical: string; numbers: readonly string[] },
 ): LockView {
-  const { total, inRow, locks, lockedUntilMs, hardLocked } = limits.failures(canonical);
+  const { total, inRow, locks, lockedUntilMs, hardLocked, reportedUntilMs } = limits.failures(canonical);
   return {
+    // A later lock after failures ends later.
+    isReported: reportedUntilMs === lockedUntilMs,
     locked: limits.isLocked(canonical),
     hardLocked,
     failures: total,

@@ -61,7 +61,7 @@ export function durationText(spanMs: number): string {
   return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`;
 }
 
-/** A duration, with more precision for short ones: "41 ms", "6.2 s". */
+/** A duration, with more precision for short ones: "41 ms", "6.2 s", "1 min 42 s". */
 export function spanText(spanMs: number): string {
   return offsetText(spanMs).slice(1);
 }
@@ -84,10 +84,15 @@ export function countdownText(leftMs: number): string {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }
 
-/** The time since a start, with more precision for short ones: "+41 ms", "+6.2 s". */
+/** The time since a start, with more precision for short ones: "+41 ms", "+6.2 s", "+1 min 42 s". */
 export function offsetText(spanMs: number): string {
   if (spanMs < 1000) return `+${Math.max(0, Math.round(spanMs))} ms`;
-  return spanMs < 100_000 ? `+${secondsText(spanMs)}` : `+${durationText(spanMs)}`;
+  if (spanMs < 100_000) return `+${secondsText(spanMs)}`;
+  const seconds = Math.floor(spanMs / 1000);
+  const rest = seconds % 60;
+  return seconds < 6000 && rest > 0
+    ? `+${Math.floor(seconds / 60)} min ${rest} s`
+    : `+${durationText(spanMs)}`;
 }
 
 /** The time from now: "3 min ago", "in 2 h". A date if it is more than 15 days away. */

@@ -3,7 +3,7 @@
 
 import type { ComponentChildren } from "preact";
 import type { ConversationView } from "../../../../radius/ports.ts";
-import { countText, durationText, fullTimeText, timeText } from "../../app/format.ts";
+import { countText, durationText, fullTimeText, spanText, timeText } from "../../app/format.ts";
 import { radtestCommand, stateLabel } from "../../app/login_state_labels.ts";
 import { Empty } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
@@ -217,7 +217,7 @@ function FilterButton({ router, filter, value, icon = false, children }: FilterB
 function Duration({ view }: { view: ConversationView }) {
   return (
     <span class="age" title={t("live.took")}>
-      <span>{durationText(view.updatedMs - view.startedMs)}</span>
+      <span>{spanText(view.updatedMs - view.startedMs)}</span>
     </span>
   );
 }

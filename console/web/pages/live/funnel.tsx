@@ -2,6 +2,8 @@
 // diagram of all states.
 
 import { type ReadonlySignal, signal, useComputed } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { readyValue, useInterval } from "../../app/resource.ts";
 import { countText, timeText } from "../../app/format.ts";
 import { findNode, type OutcomeName } from "../../app/login_state_labels.ts";
 import { Icon } from "../../components/icons.tsx";
@@ -16,6 +18,8 @@ const DIAGRAM_ID = "flow-states";
 /** Whether the diagram is shown. Another visit of the page keeps it. */
 const isUnfolded = signal(false);
 
+const RECENT_EVERY_MS = 2000;
+
 interface FunnelProps {
   readonly models: Models;
   /** The nodes of the chosen login, in order. */
@@ -23,14 +27,19 @@ interface FunnelProps {
 }
 
 export function Funnel({ models, path }: FunnelProps) {
-  const { live, board } = models;
+  const { live, recent, countRecent } = models;
   // The test sign-in of the set-up is watched on the diagram.
   const isOpen = isUnfolded.value || models.router.param("step") === "login";
-  const nodes = useComputed(() => countNodes(live.steps.value, board.outcomes.value));
-  const counts = useComputed(() => countFunnel(nodes.value));
-  const since = useComputed(() =>
-    board.sinceMs.value === null ? "" : t("live.funnel_since", { time: timeText(board.sinceMs.value) })
+  useEffect(() => void countRecent(), []);
+  useInterval(RECENT_EVERY_MS, countRecent);
+  const nodes = useComputed(() =>
+    countNodes(live.steps.value, readyValue(recent.state.value)?.totals.outcomes ?? {})
   );
+  const counts = useComputed(() => countFunnel(nodes.value));
+  const since = useComputed(() => {
+    const counted = readyValue(recent.state.value);
+    return counted === null ? "" : t("live.funnel_since", { time: timeText(counted.fromMs) });
+  });
   return (
     <section class="panel funnel" aria-label={t("live.where")}>
       <div class="funnel-bar">

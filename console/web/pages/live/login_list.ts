@@ -32,8 +32,6 @@ export class LoginList {
   /** The number of logins that are newer than the first row of a held list. */
   readonly newer: ReadonlySignal<number>;
   readonly total: ReadonlySignal<number>;
-  /** When the oldest login began; `null` without one. */
-  readonly sinceMs: ReadonlySignal<number | null>;
   /** The list is held while the pointer or the focus is in it. */
   readonly held = signal(false);
   readonly paused = signal(false);
@@ -54,7 +52,7 @@ export class LoginList {
   readonly #counters = [new NameCounters(), new NameCounters(), new NameCounters()] as const;
   readonly clients = this.#counters[0].names;
   readonly targets = this.#counters[1].names;
-  /** The number of logins by outcome. */
+  /** The number of logins of the list by outcome. */
   readonly outcomes = this.#counters[2].counts;
 
   constructor(filter: ReadonlySignal<LoginFilter>) {
@@ -74,10 +72,6 @@ export class LoginList {
     this.total = computed(() => {
       this.#version.value;
       return this.#order.length;
-    });
-    this.sinceMs = computed(() => {
-      this.#version.value;
-      return this.#byId.get(this.#order.at(-1) ?? "")?.startedMs ?? null;
     });
   }
 

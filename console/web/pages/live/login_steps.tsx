@@ -2,7 +2,7 @@
 
 import type { ConversationView } from "../../../../radius/ports.ts";
 import { fullTimeText, offsetText } from "../../app/format.ts";
-import { messageOrName, momentLabel } from "../../app/login_state_labels.ts";
+import { momentTexts } from "../../app/login_state_labels.ts";
 import { Icon } from "../../components/icons.tsx";
 import { t } from "../../i18n/translate.ts";
 
@@ -11,8 +11,8 @@ export function LoginSteps({ view, atMs }: { view: ConversationView; atMs: numbe
   return (
     <section aria-label={t("live.steps")}>
       <ol class="moments">
-        {view.moments.map((moment, at) => {
-          const words = momentLabel(moment.step);
+        {momentTexts(view.moments, view).map((words, at) => {
+          const moment = view.moments[at] as ConversationView["moments"][number];
           return (
             <li key={at} class={`tone-${words.tone} ${moment.atMs > atMs ? "to-come" : ""}`}>
               <span class="at mono" title={fullTimeText(moment.atMs)}>
@@ -21,9 +21,7 @@ export function LoginSteps({ view, atMs }: { view: ConversationView; atMs: numbe
               <Icon name={`line-${words.shape}`} size={14} />
               <span>
                 {words.label}
-                {!isExplained(at, view) && (
-                  <span class="why">{messageOrName(`explain.row_${moment.row}`, moment.row)}</span>
-                )}
+                {words.why !== null && !isExplained(at, view) && <span class="why">{words.why}</span>}
               </span>
             </li>
           );

@@ -18,14 +18,16 @@ interface NoticesProps {
   readonly models: Models;
   /** Shows only the notices of this user. */
   readonly user?: string;
+  /** The notices are fetched again when it changes. */
+  readonly state?: unknown;
 }
 
-export function NoticePanel({ models, user = "" }: NoticesProps) {
+export function NoticePanel({ models, user = "", state: known }: NoticesProps) {
   const { api } = models;
   const problem = useSignal<string | null>(null);
   const loaded = useResource<NoticeList>(models, {
     fetch: () => take(api.notices.$get({ query: { user } })),
-    inputs: [user],
+    inputs: [user, known],
   });
   useEffect(() => {
     const timer = setInterval(() => {

@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import type { ConversationView, PacketRecord } from "../../../../radius/ports.ts";
 import type { Models } from "../../app/app_context.ts";
-import { secondsText } from "../../app/format.ts";
+import { secondsText, spanText } from "../../app/format.ts";
 import { momentLabel } from "../../app/login_state_labels.ts";
 import { useShortcuts } from "../../app/shortcuts.ts";
 import { CopyButton } from "../../components/button.tsx";
@@ -63,7 +63,7 @@ export function ReplayBar({ models: { router }, view, packets, onPlay, children 
     show(times.find((time) => time > from) ?? times[0] ?? 0);
   };
   const reached = view.moments.findLast((moment) => moment.atMs <= view.startedMs + atMs);
-  const seconds = secondsText(atMs);
+  const seconds = isWhole ? spanText(view.updatedMs - view.startedMs) : secondsText(atMs);
   return (
     <section class="replay" aria-label={t("live.replay")}>
       <input

@@ -24,7 +24,7 @@ import {
 import { OverviewTiles } from "./overview_tiles.tsx";
 
 const COUNTS_EVERY_MS = 15_000;
-const CHARTS_EVERY_MS = 30_000;
+const CHARTS_EVERY_MS = 5000;
 const HEALTH_EVERY_MS = 60_000;
 const COUNTING_EVERY_MS = 2000;
 

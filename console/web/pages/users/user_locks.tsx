@@ -26,10 +26,12 @@ export function LockNote(part: FactorPart) {
               <strong>
                 {lock.hardLocked
                   ? t("users.locked_hard")
-                  : t("users.locked_until", { time: fullTimeText(lock.lockedUntilMs) })}
+                  : t(lock.isReported ? "users.locked_reported" : "users.locked_until", {
+                    time: fullTimeText(lock.lockedUntilMs),
+                  })}
               </strong>
             )}
-            <span>{t("users.failures", { count: lock.failures })}</span>
+            {lock.failures > 0 && <span>{t("users.failures", { count: lock.failures })}</span>}
             <Button small icon={lock.locked ? "lock-open" : undefined} reason={reason} onClick={unlock}>
               {t(lock.locked ? "users.unlock" : "users.clear_failures")}
             </Button>

@@ -51,7 +51,9 @@ function UserOfTarget({ models, params }: PageProps) {
   return (
     <main class="page" id="page">
       <UserHeader {...{ back: list, name, part, signIns }} />
-      {user !== null && user.login !== null && <NoticePanel models={models} user={user.name} />}
+      {user !== null && user.login !== null && (
+        <NoticePanel models={models} user={user.name} state={user.login.lock.locked} />
+      )}
       {said.value !== null && <ResultAlert said={said} onRetry={page.retry} />}
       {loaded.problem.value !== null && user !== null && (
         <ErrorState
