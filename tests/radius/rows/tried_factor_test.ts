@@ -60,7 +60,11 @@ const ROWS: Readonly<Record<string, Row>> = {
     factor: "voice",
   },
   "a wrong recovery code": { has: giveRecovery, types: ["", "D", "abcde-fghij"], factor: "recovery" },
-  "a wrong bypass code": { has: (world) => giveBypass(world, "anna"), types: ["", "D", WRONG_BYPASS], factor: "bypass" },
+  "a wrong bypass code": {
+    has: (world) => giveBypass(world, "anna"),
+    types: ["", "D", WRONG_BYPASS],
+    factor: "bypass",
+  },
   "a user who is refused": { toml: '[radius]\nunknown_users = "reject"', types: ["pw"], factor: null },
 };
 
