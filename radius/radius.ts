@@ -15,7 +15,6 @@ import {
   type SessionAdministration,
 } from "./dynamic_authorization/open_disconnects.ts";
 import { createEventBus } from "./conversation/event_bus.ts";
-import { DecidedLogins } from "./conversation/decided_logins.ts";
 import { sweepEachSecond } from "./conversation/expiry_sweep.ts";
 import { createLoginDryRun, type LoginDryRun } from "./conversation/login_dry_run.ts";
 import { NullStatusCheck } from "./conversation/rejections.ts";
@@ -170,8 +169,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     ...{ counters, packets, monitor, clients, clientDiscovery, firstFactor, acceptAttributes, offboarding },
     disconnects,
   });
-  const decided = new DecidedLogins(ending);
-  const stopSweeping = sweepEachSecond({ ...ending, followed, sessions, decided });
+  const stopSweeping = sweepEachSecond({ ...ending, followed, sessions });
   const factors = { pairings, limits, recoveryCodes, hardwareTokens, bypassCodes, enrolment };
   const dryRunDeps = { ...factorDeps(deps), ...factors, policies, sentPasscodes: state.sentPasscodes };
   return {
@@ -199,7 +197,6 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     forgetPassword: (user) => firstFactor.forget(user),
     close() {
       stopSweeping();
-      decided.close();
       disconnects.close();
       authClient.close();
     },

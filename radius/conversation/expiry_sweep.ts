@@ -1,32 +1,18 @@
-// Ends conversations at their deadline, once a second.
+// Ends conversations at their deadline, once a second, and denied ones whose end could not be recorded at once.
 
-import type { Log } from "../../platform/log.ts";
-import type { Clock } from "../../platform/runtime.ts";
-import type { Store } from "../../platform/store.ts";
 import type { SessionTable } from "../accounting/session_table.ts";
 import type { Conversation } from "./conversation.ts";
-import type { ConversationStore } from "./conversation_store.ts";
 import type { Counters } from "../server/counters.ts";
-import type { DecidedLogins } from "./decided_logins.ts";
+import { DecidedLogins, type DecidedLoginsDeps } from "./decided_logins.ts";
 import { recordEndedLogins } from "./login_history.ts";
-import type { PeerNodes } from "./peers.ts";
 import type { SecondFactorService } from "../ports.ts";
 
-export interface ExpirySweepDeps {
+export interface ExpirySweepDeps extends DecidedLoginsDeps {
   readonly sessions: Pick<SessionTable, "sweep">;
-  readonly conversations: Pick<ConversationStore, "sweep">;
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly log: Log;
   readonly counters: Pick<Counters, "count">;
-  /** The target whose users log in. */
-  readonly target: () => string;
-  readonly secondFactor: Pick<SecondFactorService, "cancel" | "denialOnExpiry">;
-  readonly changed: (conversation: Conversation) => void;
+  readonly secondFactor: Pick<SecondFactorService, "cancel" | "denialOnExpiry" | "onDenied" | "findDenied">;
   /** Called for a login whose end another node records. */
   readonly followed: (conversation: Conversation) => void;
-  readonly peers: PeerNodes;
-  readonly decided: Pick<DecidedLogins, "sweep">;
 }
 
 const SWEEP_MS = 1000;
@@ -37,10 +23,12 @@ const MAX_UNRECORDED = 4096;
 /** Returns a function that stops the sweep. */
 export function sweepEachSecond(deps: ExpirySweepDeps): () => void {
   const { clock } = deps;
+  const decided = new DecidedLogins(deps);
   /** Expired logins of other nodes, with the number of sweeps since then. */
   const unrecorded = new Map<Conversation, number>();
   const later = (): void => void (cancel = clock.after(SWEEP_MS, again));
   const again = (): void => {
+    decided.sweep();
     const caughtUp = deps.store.catchUp();
     if (caughtUp === null) {
       sweep(deps, unrecorded);
@@ -55,14 +43,14 @@ export function sweepEachSecond(deps: ExpirySweepDeps): () => void {
   let cancel = clock.after(SWEEP_MS, again);
   return () => {
     isStopped = true;
+    decided.close();
     cancel();
   };
 }
 
 function sweep(deps: ExpirySweepDeps, unrecorded: Map<Conversation, number>): void {
-  const { sessions, conversations, peers, followed, decided } = deps;
+  const { sessions, conversations, peers, followed } = deps;
   sessions.sweep();
-  decided.sweep();
   const inherited: Conversation[] = [];
   for (const [conversation, sweeps] of unrecorded) {
     const isInherited = peers.isResponsibleFor(conversation.node);

@@ -259,7 +259,7 @@ Deno.test("decided: a held login and an appended push end with the decision, onc
   }
 });
 
-Deno.test("decided: a request that nobody answers times out with its login", async () => {
+Deno.test("decided: a request without an answer times out with its login", async () => {
   await using world = await startInProcess({ embedded: true });
   await pairPhone(world, "anna");
   await world.login({ user: "anna" }).start();

@@ -119,13 +119,11 @@ export const SUBSCRIPTION_ENDED = "ended";
 export type SecondFactorTables = ReturnType<typeof createTables>;
 
 const SWEEP_EVERY_MS = 60_000;
+type TableEvents = Pick<SecondFactorContext, "phoneEvents" | "foreignRequests" | "denials">;
 
 function createTables(
   { store, clock }: { store: Store; clock: Clock },
-  { phoneEvents, foreignRequests, denials }: Pick<
-    SecondFactorContext,
-    "phoneEvents" | "foreignRequests" | "denials"
-  >,
+  { phoneEvents, foreignRequests, denials }: TableEvents,
 ) {
   const nowMs = () => clock.nowMs();
   const deps = { store, nowMs };
