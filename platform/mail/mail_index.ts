@@ -1,5 +1,6 @@
 // The waiting and failed mails in memory, so that the next mail is found without reading the store.
 
+import { BinaryHeap } from "@std/data-structures/binary-heap";
 import { type MailHead, type MailName, mailNameText } from "./mail_records.ts";
 import { mailTemplateRow } from "./mail_templates.ts";
 
@@ -11,21 +12,24 @@ export interface WaitingMail {
 
 interface KnownMail extends WaitingMail {
   /** How often the server failed while this mail was tried. Others are tried first, so that a mail that the server cannot take does not stop the queue. */
-  failures: number;
+  readonly failures: number;
   /** The value of {@link MailIndex.additions} when it was added; 0 if it was read from the store. */
   readonly addedAs: number;
+  /** Mails that were queued in the same millisecond keep their order. */
+  readonly order: number;
 }
 
 export class MailIndex {
   #waiting = new Map<string, KnownMail>();
   #failed = new Map<string, MailName>();
-  /** The mails that are due, in the order in which they are sent, from `#nextReady` on. May contain mails that were removed. */
-  #ready: KnownMail[] = [];
-  #nextReady = 0;
-  #isSorted = false;
+  /** The mails that are due, the next one first. Both heaps may contain mails that were removed or replaced. */
+  readonly #due = new BinaryHeap<KnownMail>(compareMails);
+  /** The others, the one that is due next first. */
+  readonly #later = new BinaryHeap<KnownMail>((a: KnownMail, b: KnownMail) =>
+    dueMsOf(a.head) - dueMsOf(b.head)
+  );
   #additions = 0;
-  /** When the first mail is due that was not due at the last sort. */
-  #laterMs = Number.POSITIVE_INFINITY;
+  #order = 0;
 
   get waiting(): number {
     return this.#waiting.size;
@@ -52,15 +56,9 @@ export class MailIndex {
 
   /** Adds a mail that waits, or replaces it. */
   add(name: MailName, head: MailHead): void {
-    const key = mailNameText(name);
-    this.#waiting.set(key, {
-      name,
-      head,
-      failures: this.#waiting.get(key)?.failures ?? 0,
-      addedAs: ++this.#additions,
-    });
-    this.#failed.delete(key);
-    this.#isSorted = false;
+    const failures = this.#waiting.get(mailNameText(name))?.failures ?? 0;
+    this.#put({ name, head, failures, addedAs: ++this.#additions, order: ++this.#order });
+    this.#failed.delete(mailNameText(name));
   }
 
   addFailed(name: MailName): void {
@@ -86,56 +84,72 @@ export class MailIndex {
   replace(waiting: Iterable<WaitingMail>, failed: Iterable<MailName>, since: number): void {
     const before = this.#waiting;
     this.#waiting = new Map();
+    this.#due.clear();
+    this.#later.clear();
     for (const { name, head } of waiting) {
-      const key = mailNameText(name);
-      this.#waiting.set(key, { name, head, failures: before.get(key)?.failures ?? 0, addedAs: 0 });
+      this.#put({
+        name,
+        head,
+        failures: before.get(mailNameText(name))?.failures ?? 0,
+        addedAs: 0,
+        order: ++this.#order,
+      });
     }
-    for (const [key, mail] of before) {
-      if (mail.addedAs > since) this.#waiting.set(key, mail);
-    }
+    for (const mail of before.values()) if (mail.addedAs > since) this.#put(mail);
     this.#failed = new Map();
     for (const name of failed) this.#failed.set(mailNameText(name), name);
-    this.#isSorted = false;
   }
 
   /** The server failed while this mail was tried. */
   postpone(name: MailName): void {
     const known = this.#waiting.get(mailNameText(name));
-    if (known === undefined) return;
-    known.failures++;
-    this.#isSorted = false;
+    if (known !== undefined) this.#put({ ...known, failures: known.failures + 1 });
   }
 
-  /** The next mail that is due and for which `isBusy` is false; `null` without one. */
+  /** The next mail that is due and for which `isBusy` is false; `null` without one. It stays the next one until it changes or is busy. */
   next(nowMs: number, isBusy: (name: MailName) => boolean): WaitingMail | null {
-    if (this.#isSorted && nowMs < this.#laterMs) return this.#nextOfReady(nowMs, isBusy);
-    this.#sort(nowMs);
-    return this.#nextOfReady(nowMs, isBusy);
+    for (let mail = this.#firstOf(this.#later); mail !== null; mail = this.#firstOf(this.#later)) {
+      if (dueMsOf(mail.head) > nowMs) break;
+      this.#later.pop();
+      this.#due.push(mail);
+    }
+    const busy: KnownMail[] = [];
+    let found: KnownMail | null = null;
+    for (
+      let mail = this.#firstOf(this.#due);
+      found === null && mail !== null;
+      mail = this.#firstOf(this.#due)
+    ) {
+      if (dueMsOf(mail.head) <= nowMs && !isBusy(mail.name)) found = mail;
+      else {
+        this.#due.pop();
+        // The clock of the host can go back.
+        if (dueMsOf(mail.head) > nowMs) this.#later.push(mail);
+        else busy.push(mail);
+      }
+    }
+    this.#due.push(...busy);
+    return found;
   }
 
   /** When the next mail is due of those that were not due at the last call of {@link next}; infinite without one. */
   get nextDueMs(): number {
-    return this.#laterMs;
+    const mail = this.#firstOf(this.#later);
+    return mail === null ? Number.POSITIVE_INFINITY : dueMsOf(mail.head);
   }
 
-  #nextOfReady(nowMs: number, isBusy: (name: MailName) => boolean): WaitingMail | null {
-    while (this.#nextReady < this.#ready.length) {
-      const known = this.#ready[this.#nextReady++];
-      if (known === undefined || this.#waiting.get(mailNameText(known.name)) !== known) continue;
-      if (dueMsOf(known.head) <= nowMs && !isBusy(known.name)) return known;
+  #put(mail: KnownMail): void {
+    this.#waiting.set(mailNameText(mail.name), mail);
+    this.#later.push(mail);
+  }
+
+  /** The first mail of a heap that still waits as it is. */
+  #firstOf(heap: BinaryHeap<KnownMail>): KnownMail | null {
+    for (let mail = heap.peek(); mail !== undefined; mail = heap.peek()) {
+      if (this.#waiting.get(mailNameText(mail.name)) === mail) return mail;
+      heap.pop();
     }
     return null;
-  }
-
-  #sort(nowMs: number): void {
-    this.#ready = [...this.#waiting.values()].filter(({ head }) => dueMsOf(head) <= nowMs).sort(compareMails);
-    this.#nextReady = 0;
-    this.#isSorted = true;
-    this.#laterMs = Number.POSITIVE_INFINITY;
-    for (const { head } of this.#waiting.values()) {
-      const dueMs = dueMsOf(head);
-      if (dueMs > nowMs) this.#laterMs = Math.min(this.#laterMs, dueMs);
-    }
   }
 }
 
@@ -145,7 +159,8 @@ function dueMsOf({ nextMs, untilMs }: MailHead): number {
 }
 
 function compareMails(a: KnownMail, b: KnownMail): number {
-  return a.failures - b.failures || bulkOf(a) - bulkOf(b) || a.head.queuedMs - b.head.queuedMs;
+  return a.failures - b.failures || bulkOf(a) - bulkOf(b) || a.head.queuedMs - b.head.queuedMs ||
+    a.order - b.order;
 }
 
 const bulkOf = ({ head }: KnownMail): number => mailTemplateRow(head.template).isBulk ? 1 : 0;

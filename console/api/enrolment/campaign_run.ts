@@ -126,7 +126,7 @@ async function tryInvite(
   const invited: CampaignRecord = { ...next, next: user.at + 1, invited: next.invited + 1, wait: null };
   const results = [
     ...progress.results,
-    campaigns.result(campaign, { at: user.at, name: stored.content.name, reason: null }),
+    campaigns.result({ id: campaign.id, record: next }, { name: stored.content.name, reason: null }),
     auditEntry({
       ...{ action: "invitation.make", actor: by, source: address, object: `user:${stored.content.name}` },
       ...{ how: "campaign", campaign: name },
@@ -157,7 +157,8 @@ function skip(
   { at, name, reason }: { at: number; name: string; reason: SkipReason },
 ): void {
   const { next } = progress;
-  progress.results.push(campaigns.result(progress.campaign, { at, name, reason }));
+  const { id } = progress.campaign;
+  progress.results.push(campaigns.result({ id, record: next }, { name, reason }));
   const skipped = { ...next.skipped, [reason]: (next.skipped[reason] ?? 0) + 1 };
   progress.next = { ...next, next: at + 1, skipped, wait: null };
 }

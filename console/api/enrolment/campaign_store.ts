@@ -128,14 +128,19 @@ export class CampaignStore {
     }
   }
 
-  /** The mutation that stores the result of a user. */
+  /**
+   * The mutation that stores the result of a user. Results have consecutive positions, so that a page is read alone.
+   *
+   * @param campaign before the result is counted
+   */
   result(
     { id, record }: Pick<StoredCampaign, "id" | "record">,
-    { at, name, reason }: { at: number; name: string; reason: SkipReason | null },
+    { name, reason }: { name: string; reason: SkipReason | null },
   ): Mutation {
     const value: ResultRecord = { name, reason, atMs: this.#clock.nowMs() };
     const expireInMs = Math.max(1, record.createdMs + CAMPAIGN_MS - this.#clock.nowMs());
-    const key = [...resultPrefix(id, reason === null ? "invited" : "skipped"), at];
+    const did = reason === null ? "invited" : "skipped";
+    const key = [...resultPrefix(id, did), countOf(record, did)];
     return { type: "set", key, value, expireInMs };
   }
 
@@ -144,13 +149,14 @@ export class CampaignStore {
     { did, page, size }: { did: CampaignResult["did"]; page: number; size: number },
   ): Promise<CampaignResults> {
     const rows: CampaignResult[] = [];
-    let total = 0;
-    for await (const { value } of this.#store.list<ResultRecord>(resultPrefix(id, did))) {
-      if (value === null) continue;
-      if (total >= (page - 1) * size && rows.length < size) rows.push({ ...value, did });
-      total += 1;
+    const prefix = resultPrefix(id, did);
+    const start = (page - 1) * size;
+    const selector = { start: [...prefix, start], end: [...prefix, start + size] };
+    for await (const { value } of this.#store.range<ResultRecord>(selector, { limit: size })) {
+      if (value !== null) rows.push({ ...value, did });
     }
-    return { total, rows };
+    const campaign = await this.read(id);
+    return { total: campaign === null ? 0 : countOf(campaign.record, did), rows };
   }
 
   /** All results, for the report. */
@@ -197,6 +203,11 @@ function keyOf(id: string): Deno.KvKey {
 
 function partKey(id: string, at: number): Deno.KvKey {
   return ["enrolment_users", id, at];
+}
+
+/** How many users of a campaign have a result. */
+function countOf({ invited, skipped }: CampaignRecord, did: CampaignResult["did"]): number {
+  return did === "invited" ? invited : Object.values(skipped).reduce((sum, count) => sum + count, 0);
 }
 
 function resultPrefix(id: string, did: CampaignResult["did"]): Deno.KvKey {

@@ -93,6 +93,7 @@ export const LICENCES: readonly LicenceRow[] = [
   { name: "Countersign", licence: "MIT" },
   { name: "@preact/signals", licence: "MIT" },
   { name: "@simplewebauthn/server", licence: "MIT" },
+  { name: "@std", licence: "MIT" },
   { name: "hono", licence: "MIT" },
   { name: "jose", licence: "MIT" },
   { name: "ldapts", licence: "MIT" },

@@ -82,6 +82,12 @@ Deno.test("a campaign notes for each user why there is no invitation", async () 
     number: "has_number",
     over1: "over_maximum",
   });
+  const pageOf = (did: "invited" | "skipped", page: number) =>
+    node.service.campaigns.results(id, { did, page, size: 3 });
+  const pages = await Promise.all([1, 2, 3, 4].map((page) => pageOf("skipped", page)));
+  assertEquals(pages.flatMap((page) => page.rows), rows);
+  assertEquals(pages.map((page) => [page.total, page.rows.length]), [[7, 3], [7, 3], [7, 1], [7, 0]]);
+  assertEquals((await pageOf("invited", 1)).rows.map(({ name }) => name), ["plain"]);
   assertEquals(await sentTo(node), ["plain@example.com"]);
   const again = await node.campaign(["plain", "number"]);
   await node.run();
