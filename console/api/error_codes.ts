@@ -96,6 +96,10 @@ export const ERROR_CODES = {
   unknown_session: { status: 404, message: "That session has ended." },
   bad_api_token: { status: 401, message: "This API token is not valid. It may be expired or revoked." },
   browser_only: { status: 403, message: "Only a signed-in browser can do this." },
+  too_many_tests: {
+    status: 429,
+    message: "You sent five tests in the last minute. Wait a minute, then try again.",
+  },
   not_for_tokens: { status: 403, message: "API tokens can't do this. Sign in instead." },
   too_many_tokens: { status: 409, message: "There are already 200 API tokens. Revoke one first." },
   no_oidc: { status: 404, message: "No sign-in provider is configured." },

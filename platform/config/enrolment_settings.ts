@@ -42,7 +42,6 @@ export const ENROLMENT_ROWS = {
     },
   ),
   "enrolment.per_minute": settingRow(value.integer({ min: 1, max: 60_000 }), 300, {
-    security: false,
     doc: "how many users a campaign invites in a minute at most",
   }),
 } satisfies SettingRows;

@@ -53,7 +53,6 @@ export const MAIL_ROWS = {
     doc: "en | de; of mails to users whose language is not known, and to administrators",
   }),
   "mail.per_minute": settingRow(value.integer({ min: 1, max: 60_000 }), 30, {
-    security: false,
     doc: "the most mails in a minute; Microsoft 365 accepts 30",
   }),
   "mail.timeout_ms": settingRow(value.milliseconds({ min: 1000, max: 300_000 }), 60_000, {

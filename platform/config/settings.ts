@@ -100,11 +100,9 @@ export const GENERAL_ROWS = {
     doc: "the target whose users log in",
   }),
   "radius.conversation_ttl_s": settingRow(value.seconds({ min: 30, max: 3600 }), 300, {
-    security: false,
     doc: "how long a login may take",
   }),
   "radius.login_join_window_s": settingRow(value.seconds({ min: 0, max: 300 }), 30, {
-    security: false,
     doc: "a re-issued login joins the first one within this time, while that one waits for its answer",
   }),
 
@@ -114,11 +112,9 @@ export const GENERAL_ROWS = {
     { doc: "which factors are offered" },
   ),
   "factors.terminal_name": settingRow(value.text({ min: 1, max: 128 }), "VPN Access", {
-    security: false,
     doc: "what an approval names as the place of the login",
   }),
   "factors.requester_name": settingRow(value.text({ min: 1, max: 128 }), "Countersign", {
-    security: false,
     doc: "whom messages and calls name as their sender",
   }),
   "factors.phone_numbers": settingRow(value.choice(["registered", "any"]), "registered", {
@@ -210,7 +206,6 @@ export const GENERAL_ROWS = {
     doc: "push services that phones may name; *. stands for any name below",
   }),
   "push.contact": settingRow(contact, "", {
-    security: false,
     doc:
       'for the operators of push services, as in "mailto:it@example.com"; empty: the host of http.public_url',
   }),
@@ -221,7 +216,6 @@ export const GENERAL_ROWS = {
   "telephony.account_id": settingRow(value.text({ max: 128 }), "", { doc: "given by that service" }),
   "telephony.auth_token": settingRow(value.secret(), "", { doc: "given by that service" }),
   "telephony.from": settingRow(value.text({ max: 64 }), "", {
-    security: false,
     doc: "the number that texts and calls come from",
   }),
   "telephony.twiml_echo_url": settingRow(value.url, "", {

@@ -18,23 +18,15 @@ const SETTINGS = "/console/api/settings";
 const HARMLESS = [
   "server.log_format",
   "server.log_level",
-  "radius.conversation_ttl_s",
-  "radius.login_join_window_s",
-  "factors.terminal_name",
-  "factors.requester_name",
   "factors.device.continue_wait_ms",
   "second_factor.timeout_ms",
   "push.enabled",
-  "push.contact",
-  "telephony.from",
   "telephony.connections_per_route",
   "telephony.connections_total",
   "telephony.timeout_ms",
   "mail.language",
-  "mail.per_minute",
   "mail.timeout_ms",
   "enrolment.reminder_days",
-  "enrolment.per_minute",
 ];
 
 Deno.test("PUT /settings needs a recent factor for each setting that is not harmless", async () => {
@@ -80,3 +72,33 @@ Deno.test("POST /settings/undo of a change of a directory needs a recent factor"
   const late = await site.call(`${SETTINGS}/undo`, { method: "POST", cookie, json: { auditId } });
   assertEquals(await codeOf(late), "step_up");
 });
+
+/** Routes that send a message to an address, with a body. */
+const TESTS: readonly (readonly [path: string, json: unknown])[] = [
+  ["/mail/test", { to: "grace@example.org" }],
+  ["/settings/test/mail", { changes: {}, to: "grace@example.org" }],
+  ["/settings/test/telephony", { changes: {}, to: "+14155550123" }],
+  ["/alerts/receivers/any/test", {}],
+  ["/log-export/any/test", {}],
+];
+for (const [path, json] of TESTS) {
+  Deno.test(`POST ${path} needs a recent factor, and is limited to five tests a minute of an administrator`, async () => {
+    const clock = createManualClock();
+    await using site = await startPeopleConsole({ clock });
+    const cookie = await site.signIn("owner");
+    const send = (as: string, to: readonly [string, unknown] = [path, json]) =>
+      site.call(`/console/api${to[0]}`, { method: "POST", cookie: as, json: to[1] });
+    clock.advance(RECENT_FACTOR_MS + 1000);
+    assertEquals(await codeOf(await send(cookie)), "step_up");
+    const recent = await site.signIn("owner");
+    // All routes count together.
+    for (const each of TESTS) {
+      assertEquals(await codeOf(await send(recent, each)) === "too_many_tests", false);
+    }
+    const refused = await send(recent);
+    assertEquals([refused.status, refused.headers.get("retry-after")], [429, "60"]);
+    assertEquals(await codeOf(refused), "too_many_tests");
+    clock.advance(61_000);
+    assertEquals(await codeOf(await send(recent)) === "too_many_tests", false);
+  });
+}

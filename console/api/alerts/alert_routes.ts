@@ -87,11 +87,16 @@ export function createAlertRoutes(deps: AlertRouteDeps) {
       jsonBody(PAUSE),
       async (c) => c.json(await requests.setPaused(c.req.param("name"), c.req.valid("json"), callerOf(c))),
     )
-    .post("/receivers/:name/test", may("operator"), jsonBody(EMPTY), async (c) => {
-      const result = await requests.alerts.test(c.req.param("name"), callerOf(c));
-      if (result === null) throw new Refusal("unknown_receiver");
-      return c.json({ nowMs: clock.nowMs(), result } satisfies ReceiverTested);
-    })
+    .post(
+      "/receivers/:name/test",
+      may("operator", { recentFactor: true, sendsTest: true }),
+      jsonBody(EMPTY),
+      async (c) => {
+        const result = await requests.alerts.test(c.req.param("name"), callerOf(c));
+        if (result === null) throw new Refusal("unknown_receiver");
+        return c.json({ nowMs: clock.nowMs(), result } satisfies ReceiverTested);
+      },
+    )
     .delete("/receivers/:name", OWNER, async (c) => {
       await requests.remove(c.req.param("name"), callerOf(c));
       return c.json({ done: true });

@@ -2,6 +2,7 @@
 // of the route, before any other handler runs.
 
 import type { Context, MiddlewareHandler } from "hono";
+import type { RateLimit } from "../../../platform/rate_limit.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Session } from "./admin_records.ts";
 import { isPermitted, type Permission, RECENT_FACTOR_MS, requiredPermission } from "./permissions.ts";
@@ -13,6 +14,7 @@ import { type Sessions, sessionToken } from "./sessions.ts";
 export interface AuthDeps {
   readonly sessions: Sessions;
   readonly tokens: ApiTokens;
+  readonly testLimit: Pick<RateLimit, "take" | "waitMs">;
   readonly clock: Clock;
 }
 
@@ -44,11 +46,19 @@ export function createAuthMiddleware(deps: AuthDeps): MiddlewareHandler<HttpEnv>
       );
       c.set("requireRecentFactor", requireRecentFactor);
       if (permission.recentFactor) requireRecentFactor();
+      if (permission.sendsTest && !c.env.viaControlSocket) await countTest(session, deps);
       c.set("session", session);
       c.var.body.allowLarge();
     }
     await next();
   };
+}
+
+/** @throws Refusal `too_many_tests` */
+async function countTest({ admin }: Session, { testLimit }: AuthDeps): Promise<void> {
+  if (await testLimit.take(admin.id)) return;
+  const waitS = Math.max(1, Math.ceil(await testLimit.waitMs(admin.id) / 1000));
+  throw new Refusal("too_many_tests", { "retry-after": String(waitS) });
 }
 
 /** The caller, and a later check whether the request is still allowed. */

@@ -3,6 +3,7 @@
 import type { AdminSettings, OidcSettings } from "../../../platform/config/config.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { Fetch } from "../../../platform/fetch_with_deadline.ts";
+import { createRateLimit } from "../../../platform/rate_limit.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { Vault } from "../../../platform/vault.ts";
@@ -14,6 +15,7 @@ import { AdminFactors } from "./factors.ts";
 import { createOidcAdmins } from "./oidc_routes.ts";
 import { OidcProvider } from "./oidc_provider.ts";
 import { Passkeys } from "./passkeys.ts";
+import { TESTS_PER_MINUTE } from "./permissions.ts";
 import { createRejectedSignIns, createSignIn } from "./sign_in.ts";
 import { Sessions } from "./sessions.ts";
 
@@ -33,6 +35,8 @@ export interface AuthServiceDeps {
   /** Calls the sign-in provider. */
   readonly fetch?: Fetch;
 }
+
+const MINUTE_MS = 60_000;
 
 export type AuthServices = ReturnType<typeof createAuthServices>;
 
@@ -58,6 +62,7 @@ export function createAuthServices(deps: AuthServiceDeps) {
       refused,
     }),
     tokens: new ApiTokens(deps),
+    testLimit: createRateLimit(deps, { name: "console_test", count: TESTS_PER_MINUTE, windowMs: MINUTE_MS }),
     administrators: new AdminCommands({
       ...deps,
       factors,

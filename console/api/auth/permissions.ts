@@ -19,10 +19,14 @@ export interface Permission {
   readonly recentFactor: boolean;
   /** Is about a browser's session, so API tokens and the control socket are refused. */
   readonly browserOnly: boolean;
+  /** Sends a message to an address as a test: at most {@link TESTS_PER_MINUTE} for each administrator. */
+  readonly sendsTest: boolean;
 }
 
 /** How long a factor counts as recent. */
 export const RECENT_FACTOR_MS = 5 * 60 * 1000;
+/** All routes that send tests together. */
+export const TESTS_PER_MINUTE = 5;
 
 /** Declarations, by the handler that {@link may} made. */
 const DECLARED = new WeakMap<object, Permission>();
@@ -30,12 +34,11 @@ const DECLARED = new WeakMap<object, Permission>();
 /** Declares the permission of a route. It must be the route's first handler; `createAuthMiddleware` enforces it. */
 export function may(
   needs: Permission["needs"],
-  { helpDesk = false, countsAsUse = true, recentFactor = false, browserOnly = false }: Partial<
-    Omit<Permission, "needs">
-  > = {},
+  { helpDesk = false, countsAsUse = true, recentFactor = false, browserOnly = false, sendsTest = false }:
+    Partial<Omit<Permission, "needs">> = {},
 ): MiddlewareHandler<HttpEnv> {
   const declaration: MiddlewareHandler<HttpEnv> = (_c, next) => next();
-  DECLARED.set(declaration, { needs, helpDesk, countsAsUse, recentFactor, browserOnly });
+  DECLARED.set(declaration, { needs, helpDesk, countsAsUse, recentFactor, browserOnly, sendsTest });
   return declaration;
 }
 

@@ -105,11 +105,16 @@ export function createLogExportRoutes(deps: LogExportRouteDeps) {
       jsonBody(ONLY_VERSION),
       async (c) => c.json(await requests.renewSecret(c.req.param("name"), c.req.valid("json"), callerOf(c))),
     )
-    .post("/:name/test", may("operator"), jsonBody(EMPTY), async (c) => {
-      const result = await requests.logExport.test(c.req.param("name"), callerOf(c));
-      if (result === null) throw new Refusal("unknown_destination");
-      return c.json({ nowMs: clock.nowMs(), result } satisfies DestinationTested);
-    })
+    .post(
+      "/:name/test",
+      may("operator", { recentFactor: true, sendsTest: true }),
+      jsonBody(EMPTY),
+      async (c) => {
+        const result = await requests.logExport.test(c.req.param("name"), callerOf(c));
+        if (result === null) throw new Refusal("unknown_destination");
+        return c.json({ nowMs: clock.nowMs(), result } satisfies DestinationTested);
+      },
+    )
     .delete("/:name", OWNER, async (c) => {
       await requests.remove(c.req.param("name"), callerOf(c));
       return c.json({ done: true });

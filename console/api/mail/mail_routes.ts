@@ -55,7 +55,7 @@ export function createMailRoutes(deps: MailRouteDeps) {
       const { state, mails } = c.req.valid("json");
       return c.json({ removed: await mail().admin.remove(state, mails, callerOf(c)) });
     })
-    .post("/test", may("owner"), jsonBody(TEST), async (c) => {
+    .post("/test", may("owner", { recentFactor: true, sendsTest: true }), jsonBody(TEST), async (c) => {
       const { to, language = mail().config.mail.language } = c.req.valid("json");
       const startedMs = clock.nowMs();
       const { actor, source } = callerOf(c);

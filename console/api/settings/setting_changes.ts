@@ -78,6 +78,8 @@ const MAIL_TEST = v.strictObject({
   to: v.optional(textUpTo(254)),
 });
 
+const SENDS_TEST = may("owner", { recentFactor: true, sendsTest: true });
+
 export function createSettingChangeRoutes(deps: SettingChangeDeps, answer: () => SettingsAnswer) {
   const { settings, store } = deps;
   /** Answers when directories follow the change: the next packet, and the next page, use them. */
@@ -113,12 +115,12 @@ export function createSettingChangeRoutes(deps: SettingChangeDeps, answer: () =>
       const { config } = requireValid(settings, c.req.valid("json").changes);
       return c.json(await timed(deps, async () => await deps.serviceTrial?.secondFactor(config)));
     })
-    .post("/test/telephony", may("owner", { recentFactor: true }), jsonBody(TEST), async (c) => {
+    .post("/test/telephony", SENDS_TEST, jsonBody(TEST), async (c) => {
       const { changes, to = null } = c.req.valid("json");
       const { config } = requireValid(settings, changes);
       return c.json(await timed(deps, async () => await deps.serviceTrial?.telephony(config, { to })));
     })
-    .post("/test/mail", may("owner", { recentFactor: true }), jsonBody(MAIL_TEST), async (c) => {
+    .post("/test/mail", SENDS_TEST, jsonBody(MAIL_TEST), async (c) => {
       const { changes, to } = c.req.valid("json");
       const { config } = requireValid(settings, changes);
       return c.json(

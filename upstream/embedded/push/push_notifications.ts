@@ -4,7 +4,7 @@
 import type { Log } from "../../../platform/log.ts";
 import { toBase64Url } from "../../../platform/runtime.ts";
 import { findPhone } from "../second_factor/pairing_phrases.ts";
-import { createRateLimit, type RateLimit } from "../second_factor/rate_limit.ts";
+import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
 import type { PhoneNews, SecondFactorContext } from "../second_factor/context.ts";
 import { encryptPush } from "./push_encryption.ts";
 import {

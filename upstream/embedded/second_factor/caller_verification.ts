@@ -5,7 +5,7 @@ import { canonicalName } from "../../../platform/canonical_name.ts";
 import { type SecondFactorContext, VERIFYING } from "./context.ts";
 import type { CallerVerification, CallerVerifications } from "./interfaces.ts";
 import type { DevicePairings } from "./pairings.ts";
-import { createRateLimit, type RateLimit } from "./rate_limit.ts";
+import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
 import { type ApprovalRecord, isVerification } from "./records.ts";
 import type { ApprovalRequests } from "./requests.ts";
 import { verificationView } from "./verification_result.ts";

@@ -16,7 +16,7 @@ import type {
 } from "./interfaces.ts";
 import { createToken, phoneOfToken } from "./pairing_phrases.ts";
 import { type DevicePairings, refusePhone } from "./pairings.ts";
-import { createRateLimit, type RateLimit } from "./rate_limit.ts";
+import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
 import { CAPS, LIFETIMES, type PairingInvitation, type PairingRecord } from "./records.ts";
 
 const INVITATION_OCTETS = 16;

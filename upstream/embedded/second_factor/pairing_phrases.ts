@@ -6,7 +6,7 @@ import { sourceKey } from "../../../platform/addresses.ts";
 import type { TableChange } from "../table.ts";
 import { byPhone, type SecondFactorContext, UNPAIRED } from "./context.ts";
 import type { DevicePairings } from "./pairings.ts";
-import { createRateLimit, type RateLimit } from "./rate_limit.ts";
+import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
 import { CAPS, LIFETIMES, type PairingRecord, type PhoneRecord } from "./records.ts";
 
 /** A phrase as the phone shows it. */

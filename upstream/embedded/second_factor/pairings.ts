@@ -19,7 +19,7 @@ import {
 import type { PhoneOrigin, PhoneRefusal, PhoneResult } from "./interfaces.ts";
 import { CAPS, type InvitingPhone, pairingAt, type PairingRecord } from "./records.ts";
 import { deniedPairing } from "./port_views.ts";
-import { createRateLimit, type RateLimit } from "./rate_limit.ts";
+import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
 import type { ApprovalRequests } from "./requests.ts";
 
 /** A new pairing. `phone` is the digest of the phone's token. */

@@ -2,7 +2,7 @@
 
 import type { DeviceKind } from "../../../platform/device_label.ts";
 import type { SecondFactorContext } from "./context.ts";
-import { createRateLimit, type RateLimit } from "./rate_limit.ts";
+import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
 import type { PhoneDeviceRecord } from "./records.ts";
 
 const HOUR_MS = 3_600_000;

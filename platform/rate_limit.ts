@@ -1,6 +1,6 @@
 // A number of tries for each key in a window of time. It holds for all nodes that share the store.
 
-import { LimitTable, type LimitTableDeps, readTime } from "../../../platform/limit_table.ts";
+import { LimitTable, type LimitTableDeps, readTime } from "./limit_table.ts";
 
 /** Counts per key. */
 export interface RateLimit {

@@ -1,7 +1,7 @@
 // The rate limit per key: its window, and its behaviour with more keys than its table holds.
 
 import { assert, assertEquals } from "@std/assert";
-import { createRateLimit } from "../../../../upstream/embedded/second_factor/rate_limit.ts";
+import { createRateLimit } from "../../platform/rate_limit.ts";
 
 const WINDOW_MS = 60_000;
 
