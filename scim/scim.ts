@@ -58,6 +58,8 @@ export interface ScimDeps {
   readonly preparePasswordChange: PreparePasswordChange;
   /** Deletes what the gateway stores for a group of the login target. */
   readonly prepareGroupCleanup: PrepareGroupCleanup;
+  /** Whether a policy or a reply attribute names a group of the login target (canonical). */
+  readonly isGroupNamed: (group: string) => boolean;
   /** Moves what other parts store by the name of a user or group of the login target. */
   readonly prepareRename: PrepareRename;
 }
@@ -167,6 +169,7 @@ export async function createScim(deps: ScimDeps): Promise<Scim> {
         access: connections,
         vault,
         schemasOf: followExtensions(config),
+        isGroupNamed: (target, group) => target === logins.name && deps.isGroupNamed(group),
       }),
       createTokenApp({ connections, log, random }),
     ],

@@ -264,14 +264,21 @@ Deno.test("POST …/test says whether the provider reached this server", async (
 });
 
 /** Changes of a script with an API token: those that give the provider more rights need a person. */
-const TOKEN_CHANGES: readonly (readonly [object, number])[] = [
+const TOKEN_CHANGES: readonly (readonly [change: object, status: number, before?: object])[] = [
   [{ paused: true }, 200],
-  [{ requestsPerMinute: 5, softDelete: true, dryRun: true }, 200],
+  [{ requestsPerMinute: 5, softDelete: true, dryRun: true, reactivate: false, removeAllMembers: false }, 200],
   [{ access: "write", adoption: "confirm", deletionPercent: 10, meUser: null, dryRun: false }, 200],
   [{ access: "read" }, 403],
   [{ adoption: "automatic" }, 403],
   [{ deletionPercent: 100 }, 403],
   [{ meUser: "ada" }, 403],
+  [{ requestsPerMinute: 7000 }, 403],
+  [{ paused: false }, 403, { paused: true }],
+  [{ dryRun: false }, 403, { dryRun: true }],
+  [{ softDelete: false }, 403, { softDelete: true }],
+  [{ reactivate: true }, 403, { reactivate: false }],
+  [{ removeAllMembers: true }, 403, { removeAllMembers: false }],
+  [{ paused: true, reactivate: true }, 403, { reactivate: false }],
 ];
 
 Deno.test("PATCH /connections/:name needs a recent factor only for more rights", async (t) => {
@@ -281,11 +288,13 @@ Deno.test("PATCH /connections/:name needs a recent factor only for more rights",
     site.call(`/console/api${path}`, { method, json, headers, ...headers.authorization ? {} : { cookie } });
   const made = await (await call("/tokens", "POST", { name: "ci", role: "owner", days: 1 })).json();
   const authorization = `Bearer ${made.token}`;
-  for (const [change, status] of TOKEN_CHANGES) {
+  for (const [change, status, before = {}] of TOKEN_CHANGES) {
     await t.step(`${JSON.stringify(change)}: ${status}`, async () => {
       const name = `c${crypto.randomUUID().slice(0, 8)}`;
-      await (await call("/connections", "POST", { ...OKTA, name })).body?.cancel();
-      const answer = await call(`/connections/${name}`, "PATCH", { version: 1, change }, { authorization });
+      assertEquals((await call("/connections", "POST", { ...OKTA, name })).status, 200);
+      const path = `/connections/${name}`;
+      const { item } = await (await call(path, "PATCH", { version: 1, change: before })).json();
+      const answer = await call(path, "PATCH", { version: item.version, change }, { authorization });
       assertEquals(answer.status, status);
       if (status === 403) assertEquals(await codeOf(answer), "not_for_tokens");
       else await answer.body?.cancel();

@@ -228,12 +228,22 @@ function definedOf<T extends object>(given: T): { [K in keyof T]: Exclude<T[K], 
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as never;
 }
 
+/** The values that take rights from the provider. Every other change of a setting needs a recent factor. */
+const NARROWER: Partial<ConnectionChange> = {
+  paused: true,
+  dryRun: true,
+  softDelete: true,
+  reactivate: false,
+  removeAllMembers: false,
+};
+
 /** Whether a change lets the identity provider do more. */
 function givesRights(
   before: ConnectionSettings,
-  change: { [K in keyof ConnectionChange]?: unknown },
+  { requestsPerMinute = 0, ...change }: { [K in keyof ConnectionChange]?: ConnectionChange[K] | undefined },
 ): boolean {
-  const isChanged = (key: keyof ConnectionChange) => change[key] !== undefined && change[key] !== before[key];
-  return (["access", "deletionPercent", "adoption", "meUser"] as const).some(isChanged) ||
-    (isChanged("dryRun") && change.dryRun === false);
+  return requestsPerMinute > before.requestsPerMinute ||
+    (Object.keys(change) as (keyof typeof change)[]).some((key) =>
+      change[key] !== undefined && change[key] !== before[key] && change[key] !== NARROWER[key]
+    );
 }

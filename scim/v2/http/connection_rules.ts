@@ -1,4 +1,4 @@
-// The rules of a connection for writes: resources of another origin, and the deletion limit.
+// The rules of a connection for writes: resources and members of another origin, and the deletion limit.
 
 import { ScimRefusal } from "../../http/refusals.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
@@ -29,6 +29,54 @@ export async function proposeTaken(
   if (stored === null) return;
   traceResource(context, stored);
   await proposeIfForeign(context, stored, externalId);
+}
+
+/** A group before and after a write; `null`: it does not exist. A change of members needs only the members that join or leave. */
+export interface MembershipWrite {
+  readonly before: GroupMembers | null;
+  readonly after: GroupMembers | null;
+}
+
+interface GroupMembers {
+  readonly name: string;
+  readonly members: readonly string[];
+}
+
+/** A request proposes at most so many members to the administrator. The next request proposes the next ones. */
+const MAX_PROPOSED = 100;
+
+/**
+ * A group that a policy or a reply attribute names decides how its members sign in. So a connection changes its members as it changes users: those of another
+ * origin need a confirmation. @throws ScimRefusal `adoption_needed`
+ */
+export async function checkMembers({ context }: Operation, write: MembershipWrite): Promise<void> {
+  const { target, connection, isGroupNamed } = context;
+  if (connection.settings.adoption === "automatic") return;
+  const groups = [write.before, write.after].flatMap((group) => group === null ? [] : [group.name]);
+  if (!groups.some((name) => isGroupNamed(target.name, canonicalName(name)))) return;
+  const was = new Set(write.before?.members.map(canonicalName));
+  const is = new Set(write.after?.members.map(canonicalName));
+  // Under another name, the group counts as another one.
+  const isSameGroup = groups.length === 2 && new Set(groups.map(canonicalName)).size === 1;
+  let first: string | null = null;
+  let proposed = 0;
+  for (const member of isSameGroup ? was.symmetricDifference(is) : was.union(is)) {
+    const stored = await target.directory.read("user", member);
+    if (stored === null || (isSameGroup && isMemberOf(stored, groups[0] ?? "") === is.has(member))) continue;
+    if (!await proposeIfForeign(context, stored, undefined)) continue;
+    first ??= stored.content.name;
+    if (++proposed >= MAX_PROPOSED) break;
+  }
+  if (first === null) return;
+  throw new ScimRefusal("adoption_needed", {
+    detail: `A policy or a reply attribute names the group, and this connection did not create its member ${
+      JSON.stringify(first)
+    }. Accept the user in the console, in the tab Existing users of the connection. Then send the request again.`,
+  });
+}
+
+function isMemberOf({ groups }: Stored, group: string): boolean {
+  return groups.some((one) => canonicalName(one) === canonicalName(group));
 }
 
 /** @returns whether an administrator must confirm the match. */

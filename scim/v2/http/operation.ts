@@ -35,6 +35,8 @@ export interface OperationContext {
   readonly connection: AuthenticatedConnection;
   readonly access: ConnectionAccess;
   readonly actor: Actor;
+  /** Whether a policy or a reply attribute names the group (canonical) of a target. */
+  readonly isGroupNamed: (target: string, group: string) => boolean;
   /** The absolute URL of the target, without a slash at the end. */
   readonly baseUrl: string;
   readonly trace: RequestTrace;

@@ -10,7 +10,7 @@ import { toStoredContent } from "../schema/stored_content.ts";
 import { applyPatch } from "../patch/patch.ts";
 import type { MemberChanges } from "../patch/patch_members.ts";
 import { createPatchSchema, type PatchSchema } from "../patch/patch_schema.ts";
-import { checkOrigin } from "./connection_rules.ts";
+import { checkMembers, checkOrigin } from "./connection_rules.ts";
 import { memberNames, namedMembers } from "./member_names.ts";
 import {
   checkPreconditions,
@@ -78,6 +78,10 @@ async function changeMembers(
   const add = added.map(({ name }) => name);
   const remove = removed.map(({ name }) => name);
   const { content } = head;
+  await checkMembers(operation, {
+    before: { name: content.name, members: remove },
+    after: { name: content.name, members: add },
+  });
   if (context.connection.settings.dryRun) {
     return planned(operation, { status: 204, verb: "change the members of", content });
   }

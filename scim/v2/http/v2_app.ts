@@ -37,6 +37,7 @@ export interface ScimV2AppDeps extends Omit<ScimAppDeps, "credentials"> {
   readonly access: ConnectionAccess;
   readonly vault: QueryCursorDeps["vault"];
   readonly schemasOf: (target: string) => TargetSchemas;
+  readonly isGroupNamed: OperationContext["isGroupNamed"];
 }
 
 /** Creates the routes. Mount them at the prefix. */
@@ -161,6 +162,7 @@ async function run(routed: Routed, deps: ScimV2AppDeps): Promise<OperationResult
     schemas: deps.schemasOf(target.name),
     connection,
     access: deps.access,
+    isGroupNamed: deps.isGroupNamed,
     actor: { name: connection.actorName, source: c.env.remoteAddress },
     baseUrl: `${deps.http.publicUrl}${V2_PREFIX}/${target.name}`,
     trace: routed.trace,

@@ -3,7 +3,7 @@
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { ScimRefusal } from "../../http/refusals.ts";
 import type { Content, Stored } from "../../schema/resource.ts";
-import { countRemovedUser } from "./connection_rules.ts";
+import { checkMembers, countRemovedUser } from "./connection_rules.ts";
 import { type Operation, type OperationResult, traceResource } from "./operation.ts";
 import { locationOf } from "./render_stored.ts";
 import { renderContextOf } from "./read_operations.ts";
@@ -29,6 +29,9 @@ export async function writeContent(
   const isLeaving = stored.content.kind === "user" && stored.content.active && content.kind === "user" &&
     !content.active;
   traceResource(context, stored);
+  if (stored.content.kind === "group" && content.kind === "group") {
+    await checkMembers(operation, { before: stored.content, after: content });
+  }
   if (settings.dryRun) {
     const verb = isRenamed ? "rename" : isLeaving ? "deactivate" : "change";
     return planned(operation, { status: 200, verb, content: stored.content });

@@ -9,7 +9,7 @@ import type { Content, JsonObject, Stored } from "../../schema/resource.ts";
 import { queryResources } from "../query/query.ts";
 import { readBody } from "../schema/read_body.ts";
 import { memberIdsOf, toStoredContent } from "../schema/stored_content.ts";
-import { checkOrigin, countRemovedUser, proposeTaken } from "./connection_rules.ts";
+import { checkMembers, checkOrigin, countRemovedUser, proposeTaken } from "./connection_rules.ts";
 import { memberNames } from "./member_names.ts";
 import {
   checkPreconditions,
@@ -36,6 +36,7 @@ async function createOnce(operation: Operation): Promise<OperationResult> {
   const { content, externalId = null, password } = given;
   const revived = await findInactive(operation, { content, externalId });
   if (revived !== null) return await reviveUser(operation, { stored: revived, given });
+  if (content.kind === "group") await checkMembers(operation, { before: null, after: content });
   const options = {
     ...writeOptions(operation),
     externalId,
@@ -92,6 +93,9 @@ async function deleteOnce(operation: Operation): Promise<OperationResult> {
   const stored = await readWanted(operation);
   checkPreconditions(operation, stored);
   await checkOrigin(operation, stored);
+  if (stored.content.kind === "group") {
+    await checkMembers(operation, { before: stored.content, after: null });
+  }
   const isSoft = kind === "user" && settings.softDelete;
   if (settings.dryRun) {
     return planned(operation, {

@@ -201,3 +201,107 @@ Deno.test("the request log has the operation, the resource, names of attributes 
   );
   assertEquals(/secret title|correct horse|a@b/.test(JSON.stringify(requests)), false);
 });
+
+const GROUP_SCHEMA = "urn:ietf:params:scim:schemas:core:2.0:Group";
+const BULK_SCHEMA = "urn:ietf:params:scim:api:messages:2.0:BulkRequest";
+const REPLIES = '[radius.reply.group.admins]\n"Filter-Id" = "admins"\n';
+const group = (displayName: string, ...ids: readonly string[]) => ({
+  schemas: [GROUP_SCHEMA],
+  displayName,
+  members: ids.map((value) => ({ value })),
+});
+
+/** The connection has the user `own` and the group `Admins` with it; `foreign` is of an administrator. */
+interface Members {
+  readonly world: V2World;
+  readonly admins: string;
+  readonly own: string;
+  readonly foreign: string;
+}
+
+/** Writes of members to the group `Admins`, which reply attributes name: `user` is the member that joins or leaves. */
+const MEMBER_WRITES: Readonly<Record<string, (members: Members, user: string) => Promise<number>>> = {
+  PUT: async ({ world, admins, own }, user) =>
+    (await world.call("PUT", `/Groups/${admins}`, { body: group("Admins", own, user) })).status,
+  "PATCH add": async ({ world, admins }, user) =>
+    (await world.patch(`/Groups/${admins}`, [{ op: "add", path: "members", value: [{ value: user }] }]))
+      .status,
+  "PATCH replace": async ({ world, admins, own }, user) => {
+    const value = [{ value: own }, { value: user }];
+    return (await world.patch(`/Groups/${admins}`, [{ op: "replace", path: "members", value }])).status;
+  },
+  "bulk POST": async ({ world, admins }, user) => {
+    await world.call("DELETE", `/Groups/${admins}`);
+    const Operations = [{ method: "POST", path: "/Groups", bulkId: "a", data: group("ADMINS", user) }];
+    const { json } = await world.call("POST", "/Bulk", { body: { schemas: [BULK_SCHEMA], Operations } });
+    const [{ status = "" } = {}] = json.Operations as { status?: string }[];
+    return Number(status);
+  },
+  POST: async ({ world, admins }, user) => {
+    await world.call("DELETE", `/Groups/${admins}`);
+    return (await world.call("POST", "/Groups", { body: group("admins", user) })).status;
+  },
+  "a rename onto the name": async ({ world, admins }, user) => {
+    await world.call("DELETE", `/Groups/${admins}`);
+    const team = await world.add("/Groups", group("team", user));
+    return (await world.patch(`/Groups/${team}`, [{ op: "replace", path: "displayName", value: "Admins" }]))
+      .status;
+  },
+};
+
+async function openMembers(): Promise<Members> {
+  const world = await startV2World({}, REPLIES);
+  const own = await world.add("/Users", user("own"));
+  const foreign = await addLocal(world, "foreign");
+  return { world, own, foreign, admins: await world.add("/Groups", group("Admins", own)) };
+}
+
+for (const [name, write] of Object.entries(MEMBER_WRITES)) {
+  Deno.test(`${name}: a connection adds a user of another origin to a group that decides sign-ins only after a confirmation`, async () => {
+    const members = await openMembers();
+    await using world = members.world;
+    assertEquals(await write(members, members.foreign), 409);
+    const { administration } = world.gateway.identity.connections;
+    const waiting = await administration.proposals("provider", { state: "waiting", cursor: null, size: 10 });
+    assertEquals(waiting.proposals.map(({ kind, name }) => [kind, name]), [["user", "foreign"]]);
+    await administration.decide("provider", { ids: "all", state: "accepted" }, ADMIN);
+    const again = name.startsWith("a rename") ? MEMBER_WRITES.POST : write;
+    assertEquals((await again?.(members, members.foreign) ?? 0) < 300, true);
+  });
+  Deno.test(`${name}: a connection adds its own users to a group that decides sign-ins`, async () => {
+    const members = await openMembers();
+    await using world = members.world;
+    const other = await world.add("/Users", user("other"));
+    assertEquals(await write(members, other) < 300, true);
+  });
+}
+
+Deno.test("a connection removes a member of another origin from a group that decides sign-ins only after a confirmation", async () => {
+  const { world, admins, own, foreign } = await openMembers();
+  await using _world = world;
+  await world.gateway.identity.targets.get("default")?.changeMembers("admins", {
+    add: ["foreign"],
+    remove: [],
+  }, { actor: ADMIN });
+  const path = `members[value eq "${foreign}"]`;
+  const results = [
+    await world.patch(`/Groups/${admins}`, [{ op: "remove", path }]),
+    await world.call("PUT", `/Groups/${admins}`, { body: group("Admins", own) }),
+    await world.patch(`/Groups/${admins}`, [{ op: "replace", path: "displayName", value: "team" }]),
+    await world.call("DELETE", `/Groups/${admins}`),
+    // The member stays, so this changes no membership of the user.
+    await world.patch(`/Groups/${admins}`, [{ op: "add", path: "members", value: [{ value: foreign }] }]),
+    await world.call("PUT", `/Groups/${admins}`, { body: group("ADMINS", own, foreign) }),
+  ];
+  assertEquals(results.map(({ status }) => status), [409, 409, 409, 409, 204, 200]);
+});
+
+Deno.test("a connection changes members of other groups, and with automatic adoption of all groups, without a confirmation", async () => {
+  const { world, admins, foreign } = await openMembers();
+  await using _world = world;
+  const team = await world.add("/Groups", group("team", foreign));
+  const add = [{ op: "add", path: "members", value: [{ value: foreign }] }];
+  await world.change({ adoption: "automatic" });
+  assertEquals((await world.patch(`/Groups/${admins}`, add)).status, 204);
+  assertEquals((await world.call("DELETE", `/Groups/${team}`)).status, 204);
+});
