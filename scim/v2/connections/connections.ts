@@ -103,14 +103,19 @@ export class Connections {
   /** Counts a request of this node. @throws ScimRefusal `paused`, `rate_limited` */
   admit({ settings: { name, paused, requestsPerMinute } }: AuthenticatedConnection): void {
     if (paused) throw new ScimRefusal("paused", { headers: { "retry-after": String(PAUSED_RETRY_S) } });
-    const waitMs = this.#rates.take(name, requestsPerMinute);
-    if (waitMs === 0) return;
-    throw new ScimRefusal("rate_limited", { headers: { "retry-after": String(Math.ceil(waitMs / 1000)) } });
+    requireNoWait(this.#rates.take(name, requestsPerMinute));
+  }
+
+  /** Counts the operations of a bulk request that was admitted. @throws ScimRefusal `rate_limited` */
+  admitOperations(
+    { settings: { name, requestsPerMinute } }: AuthenticatedConnection,
+    operations: number,
+  ): void {
+    requireNoWait(this.#rates.charge(name, requestsPerMinute, operations - 1));
   }
 
   /**
-   * The connection as it is now, before each operation of a bulk request: a pause, a revocation and new rules apply to the rest of it. Each
-   * operation counts as a request, but none is refused for the rate.
+   * The connection as it is now, before each operation of a bulk request: a pause, a revocation and new rules apply to the rest of it.
    *
    * @throws ScimRefusal `paused`, `no_token`
    */
@@ -118,9 +123,7 @@ export class Connections {
     await this.#catchUp();
     const current = this.#authentication.current(connection);
     if (current === null) throw new ScimRefusal("no_token");
-    const { name, paused, requestsPerMinute } = current.settings;
-    if (paused) throw new ScimRefusal("paused");
-    this.#rates.charge(name, requestsPerMinute);
+    if (current.settings.paused) throw new ScimRefusal("paused");
     return current;
   }
 
@@ -199,4 +202,10 @@ export class Connections {
       userAgent: "",
     };
   }
+}
+
+/** @throws ScimRefusal `rate_limited` */
+function requireNoWait(waitMs: number): void {
+  if (waitMs === 0) return;
+  throw new ScimRefusal("rate_limited", { headers: { "retry-after": String(Math.ceil(waitMs / 1000)) } });
 }

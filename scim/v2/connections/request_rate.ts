@@ -26,9 +26,15 @@ export class RequestRates {
     return isAllowed ? 0 : Math.ceil((1 - tokens) * MINUTE_MS / perMinute);
   }
 
-  /** Counts one operation of a request that was admitted. Later requests wait for it, at most two minutes. */
-  charge(name: string, perMinute: number): void {
-    this.#set(name, Math.max(-perMinute, this.#tokens(name, perMinute) - 1));
+  /**
+   * Counts the other operations of a request that was admitted: later requests wait for them. If earlier operations already make requests wait, it counts
+   * nothing and returns the milliseconds until then.
+   */
+  charge(name: string, perMinute: number, operations: number): number {
+    const tokens = this.#tokens(name, perMinute);
+    if (tokens < 0) return Math.ceil((1 - tokens) * MINUTE_MS / perMinute);
+    this.#set(name, tokens - operations);
+    return 0;
   }
 
   #tokens(name: string, perMinute: number): number {

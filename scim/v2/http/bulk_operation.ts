@@ -36,6 +36,8 @@ export async function bulkOperation(
 ): Promise<OperationResult> {
   const planned = planBulk(body, octets);
   if (!planned.ok) throw problemRefusal(planned.problem);
+  const { operations, refused } = planned.plan;
+  context.access.admitOperations(context.connection, Math.max(1, operations.length + refused.length));
   const entries = await runBulk(planned.plan, async (operation) => {
     try {
       return await runOne(context, operation);

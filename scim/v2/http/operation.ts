@@ -25,7 +25,14 @@ export interface RequestTrace {
 /** What the application needs of the connections of identity providers. */
 export type ConnectionAccess = Pick<
   Connections,
-  "authenticate" | "admit" | "readmit" | "countDeletion" | "record" | "proposeAdoption" | "isAdopted"
+  | "authenticate"
+  | "admit"
+  | "admitOperations"
+  | "readmit"
+  | "countDeletion"
+  | "record"
+  | "proposeAdoption"
+  | "isAdopted"
 >;
 
 /** Who asks, where, and with which rules. */

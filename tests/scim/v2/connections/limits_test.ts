@@ -76,6 +76,16 @@ Deno.test("RequestRates.take() counts each connection alone, and a lower limit h
   assertEquals([rates.take("entra", 1), rates.take("entra", 1)], [0, MINUTE_MS]);
 });
 
+Deno.test("RequestRates.charge() counts every operation of a request, and refuses while earlier ones make requests wait", () => {
+  const clock = createManualClock();
+  const rates = new RequestRates({ clock });
+  assertEquals([rates.take("okta", 60), rates.take("okta", 60)], [0, 0]);
+  assertEquals([rates.charge("okta", 60, 999), rates.charge("okta", 60, 999)], [0, 942_000]);
+  assertEquals(rates.take("okta", 60), 942_000);
+  clock.advance(942_000);
+  assertEquals([rates.take("okta", 60), rates.take("okta", 60)], [0, 1000]);
+});
+
 Deno.test("admit() answers requests beyond the limit with 429 and Retry-After, until the time passes", async () => {
   const stage = await openConnectionStage();
   const connection = await connect(stage, { requestsPerMinute: 2 });
