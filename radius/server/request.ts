@@ -7,7 +7,7 @@ import { forEachAttribute, PacketView } from "../protocol/packet.ts";
 import type { Appended } from "../protocol/login_input.ts";
 import type { Client } from "./clients.ts";
 import type { DuplicateSlot } from "./duplicate_cache.ts";
-import type { UserName } from "./user_names.ts";
+import { macOf, type UserName } from "./user_names.ts";
 import type { Denial } from "../conversation/login_record.ts";
 import type { Facts } from "../flow/context.ts";
 import type { NotSentReason } from "../factors/send_reasons.ts";
@@ -74,8 +74,9 @@ export const REQUEST_REFUSALS = {
   },
   eap: { sentence: "EAP ends here: set the client to PAP", prompt: "not_supported", ref: "RFC 3579 §2.2" },
   no_login: {
-    sentence: "Service-Type is that of a request which is not the login of a user, such as Call-Check " +
-      "(MAC authentication)",
+    sentence:
+      "the request is not the login of a user: its Service-Type is one such as Call-Check, or the name is " +
+      "the MAC address in Calling-Station-Id",
     prompt: "not_supported",
     ref: "RFC 2865 §5.6",
   },
@@ -109,15 +110,21 @@ const NO_LOGINS: ReadonlySet<number> = new Set(
   ] as const).map((name) => INTEGER_VALUES["Service-Type"].values[name]),
 );
 
-function isNoLogin({ octets, slots: { serviceType: { count, at, lengthOctets } } }: PacketView): boolean {
-  return count > 0 && lengthOctets === 4 && NO_LOGINS.has(readInteger(octets.subarray(at, at + 4)));
+/** Some access points authenticate a MAC address with the Service-Type of a login: its name is the Calling-Station-Id. */
+function isNoLogin(view: PacketView, { mac }: Pick<UserName, "mac">): boolean {
+  const { octets, slots: { serviceType: { count, at, lengthOctets } } } = view;
+  if (count > 0 && lengthOctets === 4 && NO_LOGINS.has(readInteger(octets.subarray(at, at + 4)))) return true;
+  return mac !== "" && macOf(callingStation(view)) === mac;
 }
 
 /** The reason to refuse a valid packet, or `null`. */
-export function findRefusal(view: PacketView, name: Pick<UserName, "isRefused">): RequestRefusal | null {
+export function findRefusal(
+  view: PacketView,
+  name: Pick<UserName, "isRefused" | "mac">,
+): RequestRefusal | null {
   const { userName, userPassword, chapPassword, state, eapMessage } = view.slots;
   if (eapMessage.count > 0) return "eap";
-  if (isNoLogin(view)) return "no_login";
+  if (isNoLogin(view, name)) return "no_login";
   if (userName.count === 0) return "no_user_name";
   if (name.isRefused) return "refused_user_name";
   if (state.count > 1) return "two_states";

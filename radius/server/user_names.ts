@@ -16,6 +16,8 @@ export interface UserName {
   readonly isRefused: boolean;
   /** Whether the octets are UTF-8. Others are read as Windows-1252. */
   readonly isUtf8: boolean;
+  /** The hexadecimal digits of a name that is a MAC address, otherwise "". */
+  readonly mac: string;
   /** Whether the client's settings list the name as that of a health check. */
   readonly isHealthCheck: boolean;
 }
@@ -61,6 +63,14 @@ export class UserNames {
   }
 }
 
+/** The hexadecimal digits of a MAC address, in lower case; "" if a text is none. */
+export function macOf(text: string): string {
+  const digits = text.length > MAX_MAC_CHARACTERS ? "" : text.toLowerCase().replace(/[-:. ]/g, "");
+  return /^[0-9a-f]{12}$/.test(digits) ? digits : "";
+}
+
+const MAX_MAC_CHARACTERS = 17;
+
 function nameOf(octets: Uint8Array, policy: ClientPolicy): RememberedName {
   const shown = stripUserName(decodeText(octets), policy);
   const canonical = canonicalName(shown);
@@ -69,6 +79,7 @@ function nameOf(octets: Uint8Array, policy: ClientPolicy): RememberedName {
     canonical,
     isRefused: isRefusedUserName(shown),
     isUtf8: isUtf8(octets),
+    mac: macOf(shown),
     isHealthCheck: policy.healthCheckUsers.some((name) => canonicalName(name) === canonical),
     policy,
   };

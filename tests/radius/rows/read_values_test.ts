@@ -230,6 +230,23 @@ for (
   });
 }
 
+for (
+  const [userName, callingStationId, isLogin] of [
+    ["0050568a1b2c", "00-50-56-8A-1B-2C", false],
+    ["00:50:56:8a:1b:2c", "0050.568a.1b2c", false],
+    ["0050568a1b2c", "00-50-56-8A-1B-2D", true],
+    ["0050568a1b2c", undefined, true],
+    ["anna", "anna", true],
+  ] as const
+) {
+  Deno.test(`MAC authentication: ${userName} from ${callingStationId} is ${isLogin ? "a" : "no"} login`, async () => {
+    await using world = await startInProcess();
+    const reply = await world.login({ user: userName }).start(userName, { callingStationId });
+    assertEquals(reply.kind, isLogin ? "challenge" : "reject");
+    assertEquals(world.radius.monitor.counters().refused_no_login ?? 0, isLogin ? 0 : 1);
+  });
+}
+
 const CHECKS = `[[radius.client]]\nname = "lb"\naddress = ["127.0.0.1"]\nsecret = "${SECRET}"\n` +
   'health_check_users = ["probe", "K\u00f6ln-check"]\nstrip_realms = ["corp.example"]\n';
 for (

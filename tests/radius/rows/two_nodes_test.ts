@@ -7,7 +7,7 @@ import type { InProcess } from "./in_process.ts";
 import { brief } from "./login.ts";
 import { becomes, jump, turn } from "./passing_time.ts";
 import { beforeCode, createGate } from "./gates.ts";
-import { appCode, give, giveDevice, register, SEED } from "./people.ts";
+import { appCode, give, giveDevice, passcodeSentTo, register, SEED } from "./people.ts";
 import { startTwoNodes } from "./two_nodes.ts";
 
 const DENIED = ["reject", "Access denied."];
@@ -197,4 +197,22 @@ Deno.test("a login that its own node recorded as expired is not recorded again w
   }
   assertEquals((await actionsOf(a, "anna")).filter((action) => action === "login.expired").length, 1);
   assertEquals([a, b].map(({ radius }) => radius.monitor.counters().expired ?? 0), [1, 0]);
+});
+
+Deno.test("append mode: the other node accepts the passcode of a Reject, and of two logins at once only one is accepted", async () => {
+  await using nodes = await startTwoNodes({ toml: "[radius]\nappend_mode = true" });
+  const { a, b } = nodes;
+  await give(a, "anna", { kind: "sms", number: NUMBER });
+  await b.store.catchUp();
+  const sent = ["reject", "A passcode was sent. Sign in again with your password,passcode."];
+  assertEquals(brief(await a.login({ user: "anna" }).start("pw,sms")), sent);
+  const first = passcodeSentTo(a, NUMBER);
+  assertEquals((await b.login({ user: "anna" }).start(`pw,${first}`)).kind, "accept");
+  assertEquals(brief(await b.login({ user: "anna" }).start("pw,sms")), sent);
+  await a.store.catchUp();
+  const second = passcodeSentTo(a, NUMBER);
+  const replies = await Promise.all(
+    [a, b].map((node) => node.login({ user: "anna" }).start(`pw,${second}`)),
+  );
+  assertEquals(replies.map(({ kind }) => kind).sort(), ["accept", "reject"]);
 });
