@@ -2,6 +2,8 @@
 
 const FIRST_ROWS = 1024;
 const NONE = -1;
+/** The previous row of a row that is not in the index. */
+const ABSENT = -2;
 
 /**
  * Rows by the hash of their key. It stores no keys: the caller compares the keys of the rows that it finds.
@@ -14,6 +16,8 @@ export class HashIndex {
   #heads = new Int32Array(FIRST_ROWS).fill(NONE);
   /** By row: the next row of its bucket, then its hash. Both are in the same line of the processor's cache. */
   #links = new Int32Array(2 * FIRST_ROWS);
+  /** By row: the previous row of its bucket, so that a removal does not walk through a long bucket. */
+  #before = new Int32Array(FIRST_ROWS).fill(ABSENT);
 
   /** The newest row with this hash, or -1. */
   first(hash: number): number {
@@ -29,23 +33,24 @@ export class HashIndex {
   add(row: number, hash: number): void {
     if (row >= this.#heads.length) this.#grow(row);
     const bucket = hash & (this.#heads.length - 1);
-    this.#links[2 * row] = this.#heads[bucket] as number;
+    const next = this.#heads[bucket] as number;
+    this.#links[2 * row] = next;
     this.#links[2 * row + 1] = hash;
+    this.#before[row] = NONE;
+    if (next >= 0) this.#before[next] = row;
     this.#heads[bucket] = row;
   }
 
   /** Removes a row. A row that is not in the index changes nothing. */
   remove(row: number): void {
-    if (row >= this.#heads.length) return;
-    const bucket = (this.#links[2 * row + 1] as number) & (this.#heads.length - 1);
+    const before = row < this.#before.length ? this.#before[row] as number : ABSENT;
+    if (before === ABSENT) return;
     const next = this.#links[2 * row] as number;
-    let before = this.#heads[bucket] as number;
-    if (before === row) {
-      this.#heads[bucket] = next;
-      return;
-    }
-    while (before >= 0 && this.#links[2 * before] !== row) before = this.#links[2 * before] as number;
-    if (before >= 0) this.#links[2 * before] = next;
+    const bucket = (this.#links[2 * row + 1] as number) & (this.#heads.length - 1);
+    if (before === NONE) this.#heads[bucket] = next;
+    else this.#links[2 * before] = next;
+    if (next >= 0) this.#before[next] = before;
+    this.#before[row] = ABSENT;
   }
 
   #sameHash(from: number, hash: number): number {
@@ -67,6 +72,7 @@ export class HashIndex {
     while (size <= row) size *= 2;
     this.#heads = new Int32Array(size).fill(NONE);
     this.#links = new Int32Array(2 * size);
+    this.#before = new Int32Array(size).fill(ABSENT);
     for (let i = count - 1; i >= 0; i--) {
       const one = rows[i] as number;
       this.add(one, links[2 * one + 1] as number);

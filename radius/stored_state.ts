@@ -80,7 +80,7 @@ export async function loadState({ config, store, vault, clock, random, log, peer
     settings: config.factors,
     onAlarm: (alarm) => log.warn(LIMIT_ALARMS[alarm.kind], { ...alarm }),
   });
-  const sentPasscodes = new SentPasscodes({ store, clock });
+  const sentPasscodes = new SentPasscodes({ store, clock, vault });
   const signingClients = new SigningClients({ store, log, clock });
   const policies = { registry, remembered };
   const sessions = new SessionTable({ store, nowMs: clock.nowMs, orderedId });

@@ -96,7 +96,7 @@ class LazyFacts implements Facts {
   get #keptPasscode(): KeptPasscode | null {
     const kept = this.#deps.sentPasscodes.of(this.#conversation);
     if (kept === null || !this.enabled.has(kept.factor)) return null;
-    const isOwn = this.#pairings.some((one) => one.kind === kept.factor && one.number === kept.number);
+    const isOwn = this.#pairings.some(({ kind, id }) => kind === kept.factor && id === kept.pairing);
     return isOwn ? kept : null;
   }
   get passcodeKept(): boolean {

@@ -68,7 +68,8 @@ export class Rejections {
     const wasWarned = refusal === "chap" && this.#chapClients.has(request.client.name);
     if (refusal === "chap") this.#chapClients.add(request.client.name);
     folded.write(refusal, {
-      level: wasWarned ? "debug" : "warn",
+      // On a host that attackers probe, sshd sends its text all day.
+      level: wasWarned ? "debug" : refusal === "sshd_password" ? "info" : "warn",
       message: `request refused: ${sentence}`,
       fields: { reason: refusal, ...senderOf(request) },
     });

@@ -101,10 +101,16 @@ function rememberDevice({ policies }: StateMachineDeps, { conversation, attempt,
 }
 
 /** Keeps the passcode of this login, which is rejected, for the next one. Without a passcode, nothing was sent. */
-function keepPasscode({ sentPasscodes }: StateMachineDeps, { conversation, batch }: Turn): void {
-  const { passcode, secretId } = conversation;
+function keepPasscode({ sentPasscodes, pairings }: StateMachineDeps, { conversation, batch }: Turn): void {
+  const { passcode, secretId, user } = conversation;
   if (passcode === null) return;
-  const kept = sentPasscodes.prepareKeep(conversation, { ...passcode, secretId });
+  const { factor, number, digest, expiresMs } = passcode;
+  const pairing = pairings.usable(user).find((one) => one.kind === factor && one.number === number);
+  if (pairing === undefined) return;
+  const kept = sentPasscodes.prepareKeep(conversation, {
+    ...{ factor, digest, secretId, expiresMs },
+    pairing: pairing.id,
+  });
   batch.mutations.push(kept.mutation);
   batch.whenFailed(kept.undo);
 }

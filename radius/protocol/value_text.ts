@@ -1,10 +1,9 @@
 // Attribute values as text for the packet view: numbers with their names, addresses, prefixes, times and durations.
 
-import { readInteger } from "./attributes.ts";
+import { decodeText, readInteger } from "./attributes.ts";
 import type { RadiusAttributeRow, ValueKind, ValueMeaning } from "./dictionary.ts";
 import { integerValueName } from "./integer_values.ts";
 
-const text = new TextDecoder();
 const INTEGER_OCTETS = 4;
 /** RFC 2868 §3: a higher first octet of a text is not a tag, but part of the text. */
 const MAX_TAG = 0x1f;
@@ -24,7 +23,7 @@ export function plainValueText(kind: ValueKind, value: Uint8Array): string {
   if (kind === "integer" && value.length === INTEGER_OCTETS) return String(readInteger(value));
   if (kind === "ipv4" && value.length === 4) return value.join(".");
   if (kind === "ipv6" && value.length === 16) return ipv6Text(value);
-  if (kind === "text") return text.decode(value);
+  if (kind === "text") return decodeText(value);
   return `0x${value.toHex()}`;
 }
 
@@ -57,7 +56,7 @@ function taggedText(name: string, { kind }: RadiusAttributeRow, value: Uint8Arra
     return withTag(withNote(String(number), integerValueName(name, number)), tag);
   }
   if (kind === "text" && value.length > 0 && tag <= MAX_TAG) {
-    return withTag(text.decode(value.subarray(1)), tag);
+    return withTag(decodeText(value.subarray(1)), tag);
   }
   return plainValueText(kind, value);
 }

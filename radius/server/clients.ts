@@ -2,7 +2,7 @@
 // NAS-IP-Address if several clients share the network.
 
 import type { ClientPolicy, ClientSettings } from "../../platform/config/config.ts";
-import { parseIpv4, parseIpv6 } from "../protocol/attributes.ts";
+import { decodeText, parseIpv4, parseIpv6 } from "../protocol/attributes.ts";
 import { SharedSecret } from "../protocol/authenticity.ts";
 import type { PacketView } from "../protocol/packet.ts";
 
@@ -235,8 +235,6 @@ function contains({ octets, prefixBits }: Network, source: Uint8Array): boolean 
   return true;
 }
 
-const text = new TextDecoder();
-
 function choose(clients: readonly Client[], view: PacketView): Client | null {
   const [first] = clients;
   if (
@@ -247,7 +245,7 @@ function choose(clients: readonly Client[], view: PacketView): Client | null {
   const named = clients.find((client) =>
     (client.nasIdentifier !== "" || client.nasIpAddress !== null) &&
     (client.nasIdentifier === "" ||
-      (identifier !== null && text.decode(identifier) === client.nasIdentifier)) &&
+      (identifier !== null && decodeText(identifier) === client.nasIdentifier)) &&
     (client.nasIpAddress === null || (address !== null && sameOctets(address, client.nasIpAddress)))
   );
   return named ?? clients.find((client) => client.nasIdentifier === "" && client.nasIpAddress === null) ??

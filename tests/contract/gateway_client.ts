@@ -59,6 +59,7 @@ secret = "${SECRET}"
 name = "branch"
 address = ["127.0.0.2"]
 secret = "${SECRET}"
+append_mode = true
 `;
   const composition = await openComposition(settings, { pushNetwork: PUSH_NETWORK, ...options });
   const { app, radius, clock, store } = composition;

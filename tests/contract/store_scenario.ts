@@ -121,6 +121,9 @@ export const SCENARIO: Readonly<Record<string, ScenarioStep>> = {
     await login.start();
     assertEquals((await login.answer(await deliveredPasscode(gateway))).kind, "accept");
   },
+  async "a passcode for the next login, in append mode"({ gateway }) {
+    assertEquals((await gateway.login("bert", { unsigned: true }).start("pw,sms")).kind, "reject");
+  },
   async "a login with a device"({ gateway, phone }) {
     const login = gateway.login("anna");
     const { message } = await login.start();

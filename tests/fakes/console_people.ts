@@ -289,7 +289,7 @@ function createPeople({ config, store, vault, clock, random, log }: Parts, targe
         hardwareTokens,
         enrolment,
         bypassCodes,
-        sentPasscodes: new SentPasscodes({ store, clock }),
+        sentPasscodes: new SentPasscodes({ store, clock, vault }),
         policies,
         clock,
         vault,

@@ -150,7 +150,7 @@ for (const one of CASES) {
         registry: { current: new PolicyEvaluator(policies) },
       },
       enrolment: new EnrolmentMarks({ store, target: "default" }),
-      sentPasscodes: new SentPasscodes({ store, clock }),
+      sentPasscodes: new SentPasscodes({ store, clock, vault }),
       limits: new Limits({ store, clock, settings: factors }),
       hardwareTokens: new HardwareTokens({ store, vault, clock, random, target: "default" }),
       bypassCodes: new BypassCodeStore({ store, vault, clock, random, target: "default" }),
