@@ -18,16 +18,20 @@ export interface LdapSockets {
   readonly connectTls: typeof tls.connect;
 }
 
-/** A page of 500 entries or a group of 50,000 members is much smaller. */
-const MAX_RESPONSE_OCTETS = 64 * 1024 * 1024;
+/** Where one entry is expected, or none. */
+export const MAX_ENTRY_OCTETS = 256 * 1024;
+/** A group of 50,000 members, or the names of 100 users, are smaller. */
+export const MAX_MEMBER_OCTETS = 16 * 1024 * 1024;
+/** A page of 500 entries, or several groups, are smaller. */
+export const MAX_LIST_OCTETS = 64 * 1024 * 1024;
 
 /** The ldapts client of one connection, and its sockets. */
 export interface LdapClient {
   readonly client: Client;
   /** Closes the sockets without an unbind. */
   destroy(): void;
-  /** Starts to count the octets of the next response. */
-  startCounting(): void;
+  /** Starts to count the octets of the next response. A longer one than `maxOctets` ends the connection. */
+  startCounting(maxOctets: number): void;
   /** Whether a response was too long. The sockets are then closed. */
   isTooLong(): boolean;
 }
@@ -38,6 +42,7 @@ export interface LdapClient {
 export function createLdapClient(settings: LdapSettings, sockets: LdapSockets): LdapClient {
   const made: net.Socket[] = [];
   let octets = 0;
+  let limit = MAX_ENTRY_OCTETS;
   let overfull = false;
   const destroy = (): void => {
     for (const socket of made) socket.destroy();
@@ -46,7 +51,7 @@ export function createLdapClient(settings: LdapSettings, sockets: LdapSockets): 
     made.push(socket);
     socket.on("data", (chunk: Uint8Array) => {
       octets += chunk.length;
-      if (octets <= MAX_RESPONSE_OCTETS) return;
+      if (octets <= limit) return;
       overfull = true;
       destroy();
     });
@@ -73,7 +78,10 @@ export function createLdapClient(settings: LdapSettings, sockets: LdapSockets): 
   return {
     client,
     destroy,
-    startCounting: () => void (octets = 0),
+    startCounting(maxOctets) {
+      octets = 0;
+      limit = maxOctets;
+    },
     isTooLong: () => overfull,
   };
 }
@@ -116,6 +124,8 @@ export interface LdapSearch {
   /** Which of `attributes` are octets. */
   readonly octets?: readonly string[];
   readonly sizeLimit?: number;
+  /** The longest response. Default: {@link MAX_ENTRY_OCTETS}. */
+  readonly maxOctets?: number;
 }
 
 /** A search in the format of ldapts. */

@@ -15,6 +15,8 @@ import {
   type LdapSettings,
   type LdapSockets,
   type LdapValues,
+  MAX_ENTRY_OCTETS,
+  MAX_LIST_OCTETS,
   readEntry,
   searchOptions,
   tlsOptions,
@@ -109,8 +111,9 @@ class OpenLdapConnection implements LdapConnection {
   }
 
   async search(search: LdapSearch): Promise<LdapEntry[]> {
-    const { searchEntries } = await this.#ask((client) =>
-      client.search(search.baseDn, searchOptions(search))
+    const { searchEntries } = await this.#ask(
+      (client) => client.search(search.baseDn, searchOptions(search)),
+      search.maxOctets === undefined ? {} : { maxOctets: search.maxOctets },
     );
     return searchEntries.map((entry) => readEntry(entry, search.octets ?? []));
   }
@@ -123,7 +126,7 @@ class OpenLdapConnection implements LdapConnection {
     const pages = this.#ldap.client.searchPaginated(search.baseDn, options);
     for (let count = 0; count < MAX_PAGES; count++) {
       this.#deadlineMs = nextDeadline();
-      const page = await this.#ask(() => pages.next());
+      const page = await this.#ask(() => pages.next(), { maxOctets: MAX_LIST_OCTETS });
       if (page.done === true) return;
       yield page.value.searchEntries.map((entry) => readEntry(entry, search.octets ?? []));
     }
@@ -173,12 +176,15 @@ class OpenLdapConnection implements LdapConnection {
   }
 
   /** Sends one request. After anything but a response, the connection cannot be used again. */
-  async #ask<T>(request: (client: Client) => Promise<T>, { writes = false } = {}): Promise<T> {
+  async #ask<T>(
+    request: (client: Client) => Promise<T>,
+    { writes = false, maxOctets = MAX_ENTRY_OCTETS } = {},
+  ): Promise<T> {
     if (this.#isBroken) throw unreachableError("the connection to the directory is closed");
     const [clock, deadlineMs] = [this.#clock, this.#deadlineMs];
     const timeoutMs = deadlineMs - clock.nowMs();
     if (timeoutMs <= 0) throw localError("busy", "the deadline passed before the request was sent");
-    this.#ldap.startCounting();
+    this.#ldap.startCounting(maxOctets);
     const wroteBefore = this.#wrote;
     if (writes) this.#wrote = true;
     try {

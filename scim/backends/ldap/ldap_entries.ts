@@ -3,11 +3,18 @@
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Content, Mapping, ResourceKind, UserContent } from "../../schema/resource.ts";
 import { fromFrontEnd, toFrontEnd } from "../../schema/mapping.ts";
-import type { LdapChange, LdapEntry, LdapSearch, LdapValues } from "./ldap_client.ts";
+import {
+  type LdapChange,
+  type LdapEntry,
+  type LdapSearch,
+  type LdapValues,
+  MAX_MEMBER_OCTETS,
+} from "./ldap_client.ts";
 import { firstRdn } from "./ldap_dn.ts";
 import type { LdapKind, LdapLayout, LdapRow } from "./ldap_schemas.ts";
 import { AndFilter, EqualityFilter, type Filter, NotFilter, PresenceFilter } from "ldapts";
 import type { LdapConnection } from "./ldap_connection.ts";
+import { distinctValues } from "./ldap_values.ts";
 import { refusedError } from "../backend_error.ts";
 
 const CONTROL = "userAccountControl";
@@ -104,7 +111,8 @@ function desiredValues(
   const desired = new Map<string, readonly string[]>();
   for (const row of rows) {
     if (readOnly?.has(row.ldap.toLowerCase())) continue;
-    const values = [...new Set(frontEnd.get(row.frontEnd) ?? [])].filter((one) => one !== "");
+    const given = (frontEnd.get(row.frontEnd) ?? []).filter((one) => one !== "");
+    const values = distinctValues(row.ldap, given);
     const [first, ...others] = values;
     const isOne = row.single === true || row.more !== undefined;
     desired.set(row.ldap, isOne && first !== undefined ? [first] : values);
@@ -123,12 +131,18 @@ function desiredValues(
 /** The attributes of a new entry. @param memberDns of a group. */
 export function newEntry(
   content: Content,
-  { layout, mapping, memberDns }: { layout: LdapLayout; mapping: Mapping; memberDns: readonly string[] },
+  { layout, mapping, memberDns, rdnValue = content.name }: {
+    layout: LdapLayout;
+    mapping: Mapping;
+    memberDns: readonly string[];
+    /** The value in the DN, where that is not the name. */
+    rdnValue?: string;
+  },
 ): Map<string, LdapValues> {
   const kind = layout[content.kind];
   const { name } = content;
   const entry = new Map<string, LdapValues>([["objectClass", kind.classes], [kind.naming, [name]]]);
-  if (kind.rdn !== kind.naming) entry.set(kind.rdn, [name]);
+  if (kind.rdn !== kind.naming) entry.set(kind.rdn, [rdnValue]);
   for (const [attribute, values] of desiredValues(content, { layout, mapping, name })) {
     if (values.length > 0 && attribute !== kind.rdn) entry.set(attribute, values);
   }
@@ -216,6 +230,7 @@ export function nameSearch(
     }),
     ...whatToRead(kind, layout),
     sizeLimit: MAX_MATCHES,
+    ...kind === "group" ? { maxOctets: MAX_MEMBER_OCTETS } : {},
   };
 }
 

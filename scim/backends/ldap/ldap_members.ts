@@ -4,7 +4,7 @@ import { EqualityFilter, OrFilter, PresenceFilter } from "ldapts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { parseName } from "../../schema/resource_name.ts";
 import type { LdapConnection } from "./ldap_connection.ts";
-import type { LdapChange, LdapEntry } from "./ldap_client.ts";
+import { type LdapChange, type LdapEntry, MAX_MEMBER_OCTETS } from "./ldap_client.ts";
 import { isRefusal } from "./ldap_result_codes.ts";
 import { entryName, hasName } from "./ldap_entries.ts";
 import { dnKey, firstRdn, makeDn } from "./ldap_dn.ts";
@@ -41,6 +41,7 @@ export async function readMemberDns(
       scope: "base",
       filter: new PresenceFilter({ attribute: "objectClass" }),
       attributes: [`${attribute};range=${range.next}-*`],
+      maxOctets: MAX_MEMBER_OCTETS,
     });
     range = more === undefined ? null : rangeOf(more, attribute);
   }
@@ -98,6 +99,7 @@ async function lookUpDns(
       scope: "sub",
       filter: new OrFilter({ filters }),
       attributes: [layout.user.naming],
+      maxOctets: MAX_MEMBER_OCTETS,
     });
     for (const entry of found) cacheName(cache, { entry, layout });
   }
@@ -180,6 +182,7 @@ export async function dnsOfNames(
         filters: asked.map((value) => new EqualityFilter({ attribute: layout.user.naming, value })),
       }),
       attributes: [layout.user.naming],
+      maxOctets: MAX_MEMBER_OCTETS,
     });
     for (const entry of entries) {
       for (const name of asked) {

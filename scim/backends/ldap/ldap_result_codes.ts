@@ -75,7 +75,7 @@ export const LDAP_RESULT_CODES = {
     code: 20,
     kind: "refused",
     retry: true,
-    text: "another client changed the entry meanwhile",
+    text: "the entry has the value already, or has it twice",
   },
   invalidAttributeSyntax: { code: 21, kind: "refused", retry: false, text: "a value has the wrong form" },
   noSuchObject: { code: 32, kind: "refused", retry: true, text: "the directory has no such base or entry" },
@@ -162,6 +162,8 @@ const BY_CODE = new Map<number, readonly [LdapCodeName, CodeRow]>(
 /** The directory answered with a result code other than success. */
 export class LdapRefusal extends BackendError {
   readonly code: number;
+  /** The server's own message. */
+  readonly serverText: string;
 
   /** @param message the server's own message, without secrets. */
   constructor(code: number, message: string) {
@@ -171,6 +173,7 @@ export class LdapRefusal extends BackendError {
     super({ kind: row.kind, detail, unsure: false, retry: row.retry });
     this.name = "LdapRefusal";
     this.code = code;
+    this.serverText = message;
   }
 }
 

@@ -6,7 +6,7 @@ import { type DesiredResource, membersNotStored, type PutResult } from "../../ba
 import type { Mapping, ResourceKind } from "../../schema/resource.ts";
 import { isRefusal } from "./ldap_result_codes.ts";
 import type { LdapConnection } from "./ldap_connection.ts";
-import type { LdapEntry } from "./ldap_client.ts";
+import { type LdapEntry, MAX_LIST_OCTETS } from "./ldap_client.ts";
 import { activeChange, entryChanges, entryRemoteId, findEntry, newEntry } from "./ldap_entries.ts";
 import {
   chunkMembers,
@@ -17,6 +17,7 @@ import {
 } from "./ldap_members.ts";
 import { makeDn } from "./ldap_dn.ts";
 import type { LdapLayout } from "./ldap_schemas.ts";
+import { writeValues } from "./ldap_values.ts";
 import { unsupportedError } from "../backend_error.ts";
 
 export interface LdapWriter {
@@ -41,15 +42,26 @@ export async function putEntry(
   const wanted = { kind: content.kind, name: content.name, layout: writer.layout };
   const entry = await findEntry(connection, wanted);
   if (entry !== null) return await changeEntry(connection, { entry, desired, writer });
-  try {
-    return await addEntry(connection, { desired, writer });
-  } catch (thrown) {
-    if (!isRefusal(thrown, "entryAlreadyExists")) throw thrown;
-    // Another client may have added it in the meantime. Otherwise another object has the name, and stays.
-    const other = await findEntry(connection, wanted);
-    if (other === null) throw thrown;
-    return await changeEntry(connection, { entry: other, desired, writer });
+  const { naming, rdn } = writer.layout[content.kind];
+  for (let count = 1;; count++) {
+    try {
+      return await addEntry(connection, { desired, writer, rdnValue: numberedName(content.name, count) });
+    } catch (thrown) {
+      if (!isRefusal(thrown, "entryAlreadyExists")) throw thrown;
+      // Another client may have added it in the meantime. Otherwise another object has the DN, and stays.
+      const other = await findEntry(connection, wanted);
+      if (other !== null) return await changeEntry(connection, { entry: other, desired, writer });
+      if (naming === rdn || count === MAX_NUMBERED) throw thrown;
+    }
   }
+}
+
+/** The CNs that are tried for a new entry. In Active Directory, an entry may have another name than its CN. */
+const MAX_NUMBERED = 20;
+
+/** `ann`, `ann (2)`. */
+function numberedName(name: string, count: number): string {
+  return count === 1 ? name : `${name} (${count})`;
 }
 
 /** Runs before anything is written. */
@@ -61,24 +73,20 @@ function checkPassword({ password }: DesiredResource, { layout, isSecure }: Ldap
 
 async function addEntry(
   connection: LdapConnection,
-  { desired, writer }: { desired: DesiredResource; writer: LdapWriter },
+  { desired, writer, rdnValue }: { desired: DesiredResource; writer: LdapWriter; rdnValue: string },
 ): Promise<PutResult> {
   const { content } = desired;
-  const { layout } = writer;
+  const { layout, mapping } = writer;
   const { rdn, baseDn } = layout[content.kind];
-  const dn = makeDn({ attribute: rdn, value: content.name }, baseDn);
+  const dn = makeDn({ attribute: rdn, value: rdnValue }, baseDn);
   const { dns: members, unknown } = await dnsOfNames(connection, {
     names: content.kind === "group" ? content.members : [],
     layout,
   });
-  await connection.add(
-    dn,
-    newEntry(content, {
-      layout,
-      mapping: writer.mapping,
-      memberDns: members.slice(0, MAX_MEMBERS_PER_CHANGE),
-    }),
-  );
+  const memberDns = members.slice(0, MAX_MEMBERS_PER_CHANGE);
+  const entry = newEntry(content, { layout, mapping, memberDns, rdnValue });
+  const attributes = [...entry.keys()].filter((name) => name !== "objectClass");
+  await writeValues(connection.add(dn, entry), { kind: content.kind, layout, mapping, attributes });
   for (const values of chunkMembers(members.slice(MAX_MEMBERS_PER_CHANGE))) {
     await connection.modify(dn, [{ operation: "add", attribute: layout.group.member, values }]);
   }
@@ -112,7 +120,15 @@ async function changeEntry(
   const { content } = desired;
   const { layout, mapping } = writer;
   const changes = entryChanges(entry, { content, layout, mapping });
-  if (changes.length > 0) await connection.modify(entry.dn, changes);
+  if (changes.length > 0) {
+    const attributes = changes.map(({ attribute }) => attribute);
+    await writeValues(connection.modify(entry.dn, changes), {
+      kind: content.kind,
+      layout,
+      mapping,
+      attributes,
+    });
+  }
   const members = content.kind === "group"
     ? await planMemberChanges(connection, { entry, names: content.members, layout })
     : { changes: [], unknown: [] };
@@ -132,11 +148,13 @@ async function finishAccount(
   },
 ): Promise<void> {
   if (content.kind === "group") return;
-  const { layout, isSecure, random } = writer;
+  const { layout, mapping, isSecure, random } = writer;
   const switched = activeChange(entry, { content, layout });
   const isNew = entry === null && switched !== null;
-  if (password !== undefined) await setPassword(connection, { dn, password, layout });
-  // An account that is created without a password gets a random one.
+  if (password !== undefined) {
+    const written = { kind: content.kind, layout, mapping, attributes: null };
+    await writeValues(setPassword(connection, { dn, password, layout }), written);
+  } // An account that is created without a password gets a random one.
   else if (isNew && isSecure) {
     const unknown = `${toBase64Url(random.bytes(48))}aA1!`;
     await setPassword(connection, { dn, password: unknown, layout });
@@ -191,6 +209,7 @@ async function removeFromGroups(
       filter: new EqualityFilter({ attribute, value: dn }),
       attributes: [attribute],
       sizeLimit: MAX_GROUPS_PER_ROUND,
+      maxOctets: MAX_LIST_OCTETS,
     });
     for (const entry of groups) await removeMember(connection, { entry, dn, layout });
     if (groups.length < MAX_GROUPS_PER_ROUND) return;

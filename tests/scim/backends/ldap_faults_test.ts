@@ -298,3 +298,22 @@ function search(slapd: Slapd, filter: string, attributes: readonly string[]) {
     ],
   });
 }
+
+testBackend(
+  { title: "createLdapBackend() accepts 256 KiB where one user is expected, and more for a group or a list" },
+  async ({ backend, slapd }) => {
+    value(await backend.put({ content: user("anna", { title: "x".repeat(200_000) }) }));
+    value(await backend.put({ content: user("berta", { title: "x".repeat(300_000) }) }));
+    value(await backend.put({ content: user("cleo") }));
+    assertEquals(value(await backend.read("user", "anna"))?.content.name, "anna");
+    const fault = faultOf(await backend.read("user", "berta"));
+    assertEquals([fault.kind, fault.detail], ["nonsense", "the directory's response is too long"]);
+    assertEquals(await verdictOf(backend, "berta", octets("pw")), "unavailable");
+    assertEquals(value(await backend.read("user", "cleo"))?.content.name, "cleo", "the next request works");
+    const names = Array.from({ length: 6000 }, (_, n) => `member-${n}-of-${slapd.usersDn.length}`);
+    value(await backend.put({ content: group("team", names) }));
+    const read = value(await backend.read("group", "team"))?.content;
+    assertEquals(read?.kind === "group" ? read.members.length : 0, 6000);
+    assertEquals((await listAll(backend, "user")).length, 3);
+  },
+);

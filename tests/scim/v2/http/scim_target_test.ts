@@ -3,8 +3,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { type FakeScimServer, type ScimServerHabits, startScimServer } from "../../../fakes/scim_server.ts";
 import { eventually } from "../../../upstream/manual_clock.ts";
-import { basic } from "../../rows/caller.ts";
-import { credentialsToml, WRITER } from "../../rows/rows_world.ts";
+import { credentialsToml } from "../../rows/rows_world.ts";
+import { type SpecifiedCall, specifiedCalls } from "./ldap_world.ts";
 import { startV2World, USER_SCHEMA, type V2World } from "./v2_world.ts";
 
 const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
@@ -17,12 +17,7 @@ interface World extends AsyncDisposable {
   /** Waits until all writes are delivered. */
   delivered(): Promise<void>;
   refresh(): Promise<void>;
-  /** A request of the specified interface. */
-  specified(
-    method: string,
-    path: string,
-    body?: object,
-  ): Promise<{ status: number; receipt: string; text: string }>;
+  readonly specified: SpecifiedCall;
   /** The names of a group's members here. */
   members(name: string): Promise<string[]>;
 }
@@ -54,24 +49,7 @@ ${shape.map((name) => `[targets.default.backends.${name}]\n${tables[name]}`).joi
       const { faults } = await target.refreshAll(ADMIN);
       assertEquals(faults, []);
     },
-    async specified(method, path, body) {
-      const { app, config } = v2.gateway;
-      const origin = config.http.publicUrl;
-      const response = await app(
-        new Request(`${origin}/idm/scim/default${path}`, {
-          method,
-          headers: {
-            host: new URL(origin).host,
-            authorization: basic(WRITER),
-            "content-type": "application/scim+json",
-          },
-          ...body === undefined ? {} : { body: JSON.stringify(body) },
-        }),
-        { remoteAddress: "192.0.2.7" },
-      );
-      const receipt = response.headers.get("backends-receipt") ?? "";
-      return { status: response.status, receipt, text: await response.text() };
-    },
+    specified: specifiedCalls(v2),
     async members(name) {
       const stored = await target.directory.read("group", name);
       return stored?.content.kind === "group" ? [...stored.content.members].sort() : [];
