@@ -189,6 +189,7 @@ class OpenLdapConnection implements LdapConnection {
     if (writes) this.#wrote = true;
     try {
       const answer = await withTimeout(request(this.#ldap.client), { clock, timeoutMs });
+      if (answer.inTime && this.#ldap.isTooLong()) throw new Error("the last octets completed the response");
       if (answer.inTime) return answer.value;
     } catch (thrown) {
       const refusal = refusalOf(thrown);
