@@ -111,9 +111,15 @@ const JSON_TYPE = { "content-type": "application/json" };
 const MAX_IN_PROGRESS = 512;
 /** Pending bodies of unauthenticated senders. Half of the requests in progress remain for others. */
 const BODY_WAITS = { maxRequests: 256, maxPerSource: 32 };
+/** Anonymous requests that wait for another service, such as the sign-in provider. */
+const SERVICE_WAITS = { maxRequests: 32, maxPerSource: 16 };
 const MAX_STREAMS = { console: 64, phones: 2000, unpaired: 200 };
 /** For each administrator, for each paired phone, and for each source of phones that are not paired yet. */
 const MAX_STREAMS_EACH = { console: 12, phones: 6, unpaired: 20 };
+/** For all phones of one user, so that a stolen phone takes no place from the others. */
+const MAX_STREAMS_PER_PERSON = { console: 12, phones: 24, unpaired: 20 };
+/** The last places for owners: administrators with few rights cannot hide what happens from them. */
+const RESERVED_STREAMS = { console: 16, phones: 0, unpaired: 0 };
 
 export function createHttpApp(deps: HttpAppDeps): HttpApp {
   const isProxy = deps.isProxy ?? (() => false);
@@ -129,6 +135,7 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
     ...deps,
     ...createAuthServices(deps),
     streams: streams.console,
+    serviceWaits: createRequestLimit({ ...SERVICE_WAITS, isProxy }),
     feed,
     firstSteps: createOnboarding(deps),
     refreshes: createTargetRefreshes(deps),
@@ -180,7 +187,13 @@ type Streams = Record<"console" | "phones" | "unpaired", EventStreams>;
 
 function createStreams(clock: Clock): Streams {
   const open = (name: keyof Streams) =>
-    createEventStreams({ clock, maxOpen: MAX_STREAMS[name], maxPerOwner: MAX_STREAMS_EACH[name] });
+    createEventStreams({
+      clock,
+      maxOpen: MAX_STREAMS[name],
+      maxPerOwner: MAX_STREAMS_EACH[name],
+      maxPerPerson: MAX_STREAMS_PER_PERSON[name],
+      reserved: RESERVED_STREAMS[name],
+    });
   return { console: open("console"), phones: open("phones"), unpaired: open("unpaired") };
 }
 
@@ -258,6 +271,7 @@ function createSite(
     createDeviceApi({
       phone,
       pages: deps.phonePages ?? (() => null),
+      ...{ store: deps.store, vault: deps.vault },
       ...{ clock, streams: streams.phones, unpairedStreams: streams.unpaired },
       names: phoneNamesOf(deps),
       invitedApp: createInvitedApp(deps),

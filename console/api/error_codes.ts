@@ -57,6 +57,7 @@ export const ERROR_CODES = {
       "The template is not valid: a placeholder is unknown or missing, or the text is empty or too long.",
   },
   mail_queue_full: { status: 503, message: "Too many mails wait or failed. Remove failed mails." },
+  too_many_changes: { status: 429, message: "Too many requests in a short time. Try again in a minute." },
   too_many_streams: { status: 503, message: "Too many live pages are open." },
   internal: { status: 500, message: "Something went wrong on the server. See the server log for details." },
   // Sign-in and administrators

@@ -184,7 +184,9 @@ class Approvals {
   ): Promise<RedirectResult> {
     const { people } = this.#deps;
     if (people === undefined) throw new Refusal("no_directory");
-    await reportNotMe({ ...this.#deps, people, sessions: this.#deps.accountAuth().sessions }, {
+    const { sessions, records, reports } = this.#deps.accountAuth();
+    await reports.take(canonicalName(userName));
+    await reportNotMe({ ...this.#deps, people, sessions, records }, {
       user: userName,
       source: c.env.remoteAddress,
       keepSessionId: me?.id ?? null,

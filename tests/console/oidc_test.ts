@@ -17,7 +17,10 @@ const OIDC = "/console/api/oidc";
 const trusting = (provider: FakeOidcProvider, options: Parameters<typeof startConsole>[0] = {}) =>
   startConsole({
     ...options,
-    change: (deps) => ({ ...deps, console: { ...deps.console, oidc: oidcSettings(provider) } }),
+    change: (deps) => {
+      const changed = options.change?.(deps) ?? deps;
+      return { ...changed, console: { ...changed.console, oidc: oidcSettings(provider) } };
+    },
   });
 
 const cookieOf = (response: Response, name: string) =>
@@ -151,7 +154,8 @@ Deno.test("createOidcRoutes() accepts a sign-in once, in the browser that began 
 
 Deno.test("createOidcRoutes() reports a provider that is unreachable or describes another issuer", async () => {
   await using provider = await startOidcProvider();
-  await using site = await trusting(provider);
+  const clock = createManualClock();
+  await using site = await trusting(provider, { clock });
   const start = async (console: TestConsole) => {
     const response = await console.call(`${OIDC}/start`, { method: "POST", json: { returnTo: "/" } });
     return [response.status, (await response.json()).error?.code];
@@ -160,6 +164,8 @@ Deno.test("createOidcRoutes() reports a provider that is unreachable or describe
   for (const discovery of [{ issuer }, { token_endpoint: "file:///etc/passwd" }, { jwks_uri: 5 }]) {
     provider.wishes = { discovery };
     assertEquals(await start(site), [502, "oidc_unreachable"]);
+    // A failure is remembered for some seconds.
+    clock.advance(5000);
   }
   await site.log.flush();
   assertMatch(
@@ -297,4 +303,71 @@ Deno.test("a role that the provider no longer confirms counts for 4 hours in ses
   assertEquals(await reach(site, held), [401, 401]);
   await arrive(site, await leave(site));
   assertEquals(await reach(site, held), [401, 200]);
+});
+
+Deno.test("a provider that hangs gets one request, and takes no place from phones, accounts and monitoring", async () => {
+  await using provider = await startOidcProvider();
+  const clock = createManualClock();
+  let asked = 0;
+  await using site = await trusting(provider, {
+    clock,
+    change: (deps) => ({
+      ...deps,
+      isProxy: () => true,
+      fetch: (_url, { signal } = {}) => {
+        asked += 1;
+        return new Promise((_resolve, reject) => {
+          signal?.addEventListener("abort", () => reject(new Error("aborted")));
+        });
+      },
+    }),
+  });
+  const start = (source: number) =>
+    site.call(`${OIDC}/start`, {
+      method: "POST",
+      json: { returnTo: "/" },
+      headers: { "x-forwarded-for": `198.51.${source >> 8}.${source & 255}` },
+    });
+  const starts = Array.from({ length: 700 }, (_, source) => start(source));
+  const refused = await Promise.race(starts);
+  assertEquals([refused.status, (await refused.json()).error.code], [503, "overloaded"]);
+  for (const path of ["/device/api/view", "/me/api/session", "/console/api/session", "/healthz"]) {
+    const response = await site.call(path);
+    await response.body?.cancel();
+    assertEquals(response.status, 200, path);
+  }
+  assertEquals(asked, 1);
+  clock.advance(5000);
+  const statuses = await Promise.all(starts.slice(0, 700).map(async (one) => (await one).status));
+  assertEquals([asked, statuses.filter((status) => status === 502).length], [1, 32]);
+  // The failure is remembered for some seconds.
+  assertEquals((await start(1)).status, 502);
+  assertEquals(asked, 1);
+  clock.advance(5000);
+  const again = start(2);
+  while (asked === 1) await new Promise((resolve) => setTimeout(resolve, 1));
+  clock.advance(5000);
+  assertEquals((await again).status, 502);
+});
+
+Deno.test("starts of a sign-in are limited for each source", async () => {
+  await using provider = await startOidcProvider();
+  await using site = await trusting(provider, { change: (deps) => ({ ...deps, isProxy: () => true }) });
+  const start = async (path: string, source: string) => {
+    const json = path === `${OIDC}/start` ? { returnTo: "/" } : {};
+    const headers = { "x-forwarded-for": source };
+    const response = await site.call(path, { method: "POST", json, headers });
+    await response.body?.cancel();
+    return response.status;
+  };
+  const statuses: number[] = [];
+  for (let at = 0; at < 60; at += 1) {
+    statuses.push(
+      await start(at % 2 === 0 ? `${OIDC}/start` : "/console/api/session/passkey/options", "192.0.2.1"),
+    );
+  }
+  assertEquals(statuses.includes(429), false);
+  assertEquals(await start(`${OIDC}/start`, "192.0.2.1"), 429);
+  assertEquals(await start("/console/api/session/passkey/options", "192.0.2.1"), 429);
+  assertEquals(await start(`${OIDC}/start`, "192.0.2.2"), 200);
 });

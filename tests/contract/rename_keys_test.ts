@@ -45,7 +45,7 @@ const DECISIONS: Readonly<Record<string, Decision>> = {
   "mail / failed / user / <user> / <32 hex digits>": "moved",
   "mail / waiting / user / <user> / <32 hex digits>": "moved",
   "me_link_of / <user>": "moved",
-  "me_session_of / <user> / <64 hex digits>": "moved",
+  "me_session_of / <user>": "moved",
   "member / <target> / <set id> / <user>": "moved",
   "memberof / <target> / <user> / <set id>": "moved",
   "owed / <target> / <backend> / group / <group>": "moved",

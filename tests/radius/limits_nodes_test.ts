@@ -3,6 +3,7 @@
 import { assertEquals } from "@std/assert";
 import { createLoginPolicies } from "../fakes/login_policies.ts";
 import { openNode } from "../fakes/shared_store.ts";
+import { FoldedRecords } from "../../console/api/folded_records.ts";
 import { reportNotMe } from "../../console/api/account/account_logins.ts";
 import { createNotMeReports } from "../../radius/conversation/report_not_me.ts";
 import { ConversationStore } from "../../radius/conversation/conversation_store.ts";
@@ -71,7 +72,8 @@ Deno.test("a report keeps the failures that another node counts meanwhile, and b
         disconnects: { prepareReport: () => ({ mutations: [], done: () => undefined, count: 0 }) },
       }),
     },
-    sessions: { deleteMutationsOf: () => Promise.resolve([]) },
+    records: new FoldedRecords({ clock }),
+    sessions: { prepareEndAll: () => Promise.resolve({ checks: [], mutations: [] }) },
   }, { user: USER, source: "192.0.2.1", keepSessionId: null, about: null });
   await b.store.catchUp();
   for (const { limits } of [a, b]) {

@@ -68,14 +68,17 @@ export function createAccountApi(deps: AccountApiDeps) {
       return c.json(await listAccountLogins({ ...deps, history }, person));
     })
     .post("/not-me", jsonBody(NOT_ME), async (c) => {
-      const me = await accountAuth().requireSession(c);
+      const { sessions, records, reports, ...auth } = accountAuth();
+      const me = await auth.findSession(c);
+      if (me === null) throw new Refusal("me_over");
       const { canonical, userName: user } = me.person;
+      await reports.take(canonical);
       const { conversationId } = c.req.valid("json");
       const about = conversationId === null
         ? null
         : await findAccountLogin({ ...deps, history }, { canonical, conversationId });
       if (conversationId !== null && about === null) throw new Refusal("login_gone");
-      const services = { ...deps, people: requireUsers(deps.people), sessions: accountAuth().sessions };
+      const services = { ...deps, people: requireUsers(deps.people), sessions, records };
       const request = { user, source: c.env.remoteAddress, keepSessionId: me.id, about };
       return c.json(await reportNotMe(services, request));
     })
@@ -124,7 +127,7 @@ function createAccountSessionRoutes(deps: AccountApiDeps & { attempts: SignInRat
       if (factor === null) throw new Refusal("wrong_me_code");
       await attempt.forgive();
       await accountAuth().sessions.recordFactor(me.id, factor);
-      return c.json(await answer(c, await accountAuth().requireSession(c)));
+      return c.json(await answer(c, await accountAuth().findSession(c)));
     })
     .delete("/", async (c) => {
       await accountAuth().signOut(c);

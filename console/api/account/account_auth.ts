@@ -8,6 +8,8 @@ import type { Check, Mutation, Store } from "../../../platform/store.ts";
 import type { DeviceService } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { Vault } from "../../../platform/vault.ts";
 import { countGuesses, type SignInRateLimit } from "../auth/sign_in_rate_limit.ts";
+import { type ChangeLimit, createChangeLimit } from "../change_limits.ts";
+import { FoldedRecords } from "../folded_records.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import { cookieName, cookieOptions, type HttpEnv } from "../hono_env.ts";
 import {
@@ -34,11 +36,22 @@ export interface AccountAuthDeps {
   readonly attempts: SignInRateLimit;
 }
 
+/** Changes of one user a minute, in all sessions together. */
+const CHANGES_PER_MINUTE = 60;
+/** "This was not me" has a limit of its own, so that a thief's changes do not keep the owner from it. */
+const REPORTS_PER_MINUTE = 20;
+/** Sign-ins of one phone a minute. */
+const ENTRIES_PER_MINUTE = 30;
+
 export interface AccountAuth {
   readonly sessions: AccountSessions;
+  /** The audit records of sign-ins and reports. */
+  readonly records: FoldedRecords;
+  /** The limit of reports, by canonical name. */
+  readonly reports: ChangeLimit;
   /** The session of the cookie, or `null`. Requests that only read do not count as use. */
   findSession(c: Context<HttpEnv>): Promise<AccountSession | null>;
-  /** @throws Refusal `me_over`. */
+  /** Counts the request as a change, unless it only reads. @throws Refusal `me_over`, `too_many_changes`. */
   requireSession(c: Context<HttpEnv>): Promise<AccountSession>;
   readLink(c: Context<HttpEnv>, token: string): Promise<AccountLinkInfo>;
   enterByLink(c: Context<HttpEnv>, token: string): Promise<AccountSession>;
@@ -51,10 +64,20 @@ export interface AccountAuth {
 const COOKIE = "countersign-me";
 const MAX_TOKEN_CHARACTERS = 64;
 
+function createAccountLimits(deps: AccountAuthDeps): Record<"changes" | "reports" | "entries", ChangeLimit> {
+  return {
+    changes: createChangeLimit(deps, { name: "account_change", perMinute: CHANGES_PER_MINUTE }),
+    reports: createChangeLimit(deps, { name: "account_report", perMinute: REPORTS_PER_MINUTE }),
+    entries: createChangeLimit(deps, { name: "account_entry", perMinute: ENTRIES_PER_MINUTE }),
+  };
+}
+
 export function createAccountAuth(deps: AccountAuthDeps): AccountAuth {
   const { people, attempts, clock } = deps;
   const sessions = new AccountSessions(deps);
   const links = createAccountLinks(deps);
+  const records = new FoldedRecords(deps);
+  const { changes, reports, entries } = createAccountLimits(deps);
 
   /** Only a wrong link counts as a guess. */
   const isGuess = (fault: unknown): boolean => fault instanceof Refusal && fault.code === "bad_me_link";
@@ -67,7 +90,8 @@ export function createAccountAuth(deps: AccountAuthDeps): AccountAuth {
     const source = c.env.remoteAddress;
     const actor = `user:${entrance.person.userName}`;
     const after = entrance.pairingId === null ? "link" : "phone";
-    const record = auditEntry({ actor, source, action: "user.me_entered", object: actor, after });
+    const event = { actor, source, action: "user.me_entered", object: actor, after } as const;
+    const record = records.entry(`me_entered ${actor} ${source} ${after}`, event);
     // The browser's earlier session ends, which prevents session fixation.
     await sessions.end(cookieToken(c));
     const { token, session } = await sessions.begin({
@@ -84,16 +108,16 @@ export function createAccountAuth(deps: AccountAuthDeps): AccountAuth {
     return person;
   };
   const holder = (c: Context<HttpEnv>): Promise<AccountSession | null> => {
-    const countsAsUse = c.req.method !== "GET" && c.req.method !== "HEAD";
-    return sessions.resume(cookieToken(c), { countsAsUse });
+    return sessions.resume(cookieToken(c), { countsAsUse: isChange(c) });
   };
 
   return {
-    sessions,
+    ...{ sessions, records, reports },
     findSession: holder,
     async requireSession(c) {
       const session = await holder(c);
       if (session === null) throw new Refusal("me_over");
+      if (isChange(c)) await changes.take(session.person.canonical);
       return session;
     },
     async readLink(c, token) {
@@ -114,6 +138,7 @@ export function createAccountAuth(deps: AccountAuthDeps): AccountAuth {
         ? users.length === 1 ? users[0] : undefined
         : users.find((one) => canonicalName(one.userName) === canonicalName(userName));
       if (wanted === undefined) throw new Refusal("not_this_phone");
+      await entries.take(wanted.pairingId);
       const person = await standing(wanted.userName);
       return await enter(c, { person, pairingId: wanted.pairingId, checks: [], mutations: [] });
     },
@@ -125,6 +150,10 @@ export function createAccountAuth(deps: AccountAuthDeps): AccountAuth {
       return (await usersOfPhone(deps, phoneToken(c))).map(({ userName }) => userName);
     },
   };
+}
+
+function isChange(c: Context<HttpEnv>): boolean {
+  return c.req.method !== "GET" && c.req.method !== "HEAD";
 }
 
 function cookieToken(c: Context<HttpEnv>): string {

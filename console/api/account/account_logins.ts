@@ -17,7 +17,7 @@ import type {
   NotMeResult,
 } from "./account_types.ts";
 import type { Log } from "../../../platform/log.ts";
-import { auditEntry } from "../../../platform/audit.ts";
+import type { FoldedRecords } from "../folded_records.ts";
 import { createNoticeStore } from "../notices/notices.ts";
 import type { NotMeReport } from "../../../radius/conversation/report_not_me.ts";
 import type { People } from "../deps.ts";
@@ -184,7 +184,8 @@ export interface NotMeDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly sessions: Pick<AccountSessions, "deleteMutationsOf">;
+  readonly sessions: Pick<AccountSessions, "prepareEndAll">;
+  readonly records: FoldedRecords;
 }
 
 /** A user's report. */
@@ -222,18 +223,18 @@ const MAX_TRIES = 20;
 
 /** Commits the report. If another node counts a failure of the user meanwhile, the lock is computed again. */
 async function recordReport(
-  { people, store, sessions, ...deps }: NotMeDeps,
+  { people, store, sessions, records, ...deps }: NotMeDeps,
   { user, source, keepSessionId, about }: NotMeRequest,
 ): Promise<NotMeReport> {
   const canonical = canonicalName(user);
   const { conversationId = "", client = "", place = "" } = about ?? {};
   const login = { conversationId, client, place };
-  const ending = await sessions.deleteMutationsOf(canonical, { exceptId: keepSessionId });
   const notices = createNoticeStore({ store, ...deps });
   for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const ending = await sessions.prepareEndAll(canonical, { exceptId: keepSessionId });
     const report = people.prepareNotMeReport(canonical);
     const { lockedUntilMs, sessions: connected } = report;
-    const record = auditEntry({
+    const record = records.entry(`not_me ${canonical} ${source} ${conversationId}`, {
       actor: `user:${user}`,
       source,
       action: "user.not_me",
@@ -248,7 +249,8 @@ async function recordReport(
       ...{ kind: "not_me", user, source, ...login },
       ...{ lockedUntilMs, sessions: connected },
     });
-    const done = await store.commit({ mutations: [...report.mutations, notice, record, ...ending] })
+    const mutations = [...report.mutations, notice, record, ...ending.mutations];
+    const done = await store.commit({ checks: ending.checks, mutations })
       .catch((fault: unknown) => {
         report.undo();
         throw fault;

@@ -6,7 +6,12 @@ import { type UserNotice, userNoticePrefix } from "../../../platform/user_record
 import { NO_CHANGE, type PrepareRename, type Rename } from "../../../platform/write_batch.ts";
 import { CALLER_NOTICE, type Notice } from "../notices/notices.ts";
 import type { AccountLink } from "./account_auth.ts";
-import { accountSessionKeys, type AccountSessionRecord } from "./account_sessions.ts";
+import {
+  ACCOUNT_SESSION_MS,
+  type AccountSessionIndex,
+  accountSessionKeys,
+  type AccountSessionRecord,
+} from "./account_sessions.ts";
 
 export interface AccountRenameDeps {
   readonly store: Store;
@@ -15,7 +20,6 @@ export interface AccountRenameDeps {
 
 /** Further sessions end: each needs a check in the commit of the rename. */
 const MAX_MOVED_SESSIONS = 10;
-const MAX_SESSIONS = 200;
 const MAX_NOTICES = 50;
 const DAY_MS = 24 * 3600_000;
 
@@ -50,22 +54,27 @@ async function moveSessions(
   const checks: Check[] = [];
   const mutations: Mutation[] = [];
   const keys = accountSessionKeys;
-  for await (const { key: ownKey } of store.list(keys.allOf(from), { limit: MAX_SESSIONS })) {
-    const id = String(ownKey[2]);
-    mutations.push({ type: "delete", key: ownKey });
+  const own = await store.get<AccountSessionIndex>(keys.own(from));
+  if (own.value === null) return { checks, mutations };
+  checks.push({ key: own.key, versionstamp: own.versionstamp });
+  const ids: string[] = [];
+  for (const id of own.value.ids.toReversed()) {
     const { key, value, versionstamp } = await store.get<AccountSessionRecord>(keys.session(id));
     const leftMs = (value?.deadlineMs ?? 0) - clock.nowMs();
-    if (value === null || leftMs <= 0 || checks.length >= MAX_MOVED_SESSIONS) {
+    if (value === null || leftMs <= 0 || ids.length >= MAX_MOVED_SESSIONS) {
       mutations.push({ type: "delete", key });
       continue;
     }
     // After a sign-out, the move must not restore the session.
     checks.push({ key, versionstamp });
-    mutations.push(
-      { type: "set", key, value: { ...value, user: name }, expireInMs: leftMs },
-      { type: "set", key: keys.own(to, id), value: true, expireInMs: leftMs },
-    );
+    ids.unshift(id);
+    mutations.push({ type: "set", key, value: { ...value, user: name }, expireInMs: leftMs });
   }
+  const value: AccountSessionIndex = { epoch: own.value.epoch, ids };
+  mutations.push(
+    { type: "delete", key: own.key },
+    { type: "set", key: keys.own(to), value, expireInMs: ACCOUNT_SESSION_MS },
+  );
   return { checks, mutations };
 }
 

@@ -3,6 +3,7 @@
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
+import { KeyedMutex } from "../../../platform/semaphore.ts";
 import type { Check, Mutation, Store } from "../../../platform/store.ts";
 import type { Vault } from "../../../platform/vault.ts";
 import type { AccountSignInMethod } from "./account_types.ts";
@@ -27,6 +28,22 @@ export interface AccountSessionRecord {
   readonly freshMs?: number;
   /** The factor of that code. */
   readonly freshBy?: ShownFactor;
+  /** That of {@link AccountSessionIndex} when the session began. A session of another epoch has ended. */
+  readonly epoch: number;
+}
+
+/** The value of {@link accountSessionKeys}.own. It outlives every session that it names. */
+export interface AccountSessionIndex {
+  /** Changes when all sessions of the user end at once. */
+  readonly epoch: number;
+  /** The digests of the sessions, oldest first; at most {@link MAX_SESSIONS_PER_USER}. */
+  readonly ids: readonly string[];
+}
+
+/** The end of all sessions of a user but one, for a commit. */
+export interface PreparedSessionEnd {
+  readonly checks: readonly Check[];
+  readonly mutations: readonly Mutation[];
 }
 
 /** A factor whose code the user entered. */
@@ -72,46 +89,65 @@ const TOKEN_OCTETS = 16;
 /** How long a code lets a session that a phone opened add factors. */
 export const RECENT_CODE_MS = 5 * 60_000;
 const MAX_TOKEN_CHARACTERS = 64;
-const SESSION_MS = 3600_000;
+export const ACCOUNT_SESSION_MS = 3600_000;
 const IDLE_MS = 15 * 60_000;
 const MIN_TOUCH_INTERVAL_MS = 30_000;
-const MAX_SESSIONS_PER_USER = 200;
+/** A further session ends the oldest one. */
+export const MAX_SESSIONS_PER_USER = 20;
+/** Lost races of one change. */
+const MAX_TRIES = 10;
+const NO_SESSIONS: AccountSessionIndex = { epoch: 0, ids: [] };
 
 export class AccountSessions {
   readonly #deps: AccountSessionsDeps;
+  readonly #users = new KeyedMutex();
 
   constructor(deps: AccountSessionsDeps) {
     this.#deps = deps;
   }
 
   /** @throws Refusal `bad_me_link` if a check of the commit fails. */
-  async begin(
+  begin(wanted: NewAccountSession): Promise<{ token: string; session: AccountSession }> {
+    // The sign-ins of this node would only race each other.
+    return this.#users.run(wanted.person.canonical, () => this.#begin(wanted));
+  }
+
+  async #begin(
     { person, pairingId, source, checks, mutations }: NewAccountSession,
   ): Promise<{ token: string; session: AccountSession }> {
     const { store, clock, random } = this.#deps;
     const token = toBase64Url(random.bytes(TOKEN_OCTETS));
     const id = this.#idOf(token);
     const nowMs = clock.nowMs();
-    const record: AccountSessionRecord = {
+    const record: Omit<AccountSessionRecord, "epoch"> = {
       user: person.userName,
       recordId: person.recordId,
       via: pairingId === null ? "link" : "phone",
       pairingId,
       createdMs: nowMs,
       usedMs: nowMs,
-      deadlineMs: nowMs + SESSION_MS,
+      deadlineMs: nowMs + ACCOUNT_SESSION_MS,
       source,
     };
-    const done = await store.commit({
-      checks,
-      mutations: [
-        ...mutations,
-        { type: "set", key: keyOf(id), value: record, expireInMs: SESSION_MS },
-        { type: "set", key: ownKey(person.canonical, id), value: true, expireInMs: SESSION_MS },
-      ],
-    });
-    if (!done.ok) throw new Refusal("bad_me_link");
-    return { token, session: this.#sessionOf(id, { record, person }) };
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+      const own = await this.#readOwn(person.canonical);
+      const value: AccountSessionRecord = { ...record, epoch: own.value.epoch };
+      const ids = [...own.value.ids, id].slice(-MAX_SESSIONS_PER_USER);
+      const done = await store.commit({
+        checks: [...checks, own.check],
+        mutations: [
+          ...mutations,
+          { type: "set", key: keyOf(id), value, expireInMs: ACCOUNT_SESSION_MS },
+          ownMutation(person.canonical, { ...own.value, ids }),
+          ...own.value.ids.filter((one) => !ids.includes(one)).map(deletionOf),
+        ],
+      });
+      if (done.ok) return { token, session: this.#sessionOf(id, { record: value, person }) };
+      // Without another sign-in of the user, a check of the caller failed.
+      const { check: { versionstamp } } = await this.#readOwn(person.canonical);
+      if (versionstamp === own.check.versionstamp) break;
+    }
+    throw new Refusal("bad_me_link");
   }
 
   /** `null` if the session has ended, or its user or phone is gone. With `countsAsUse`, the idle deadline moves. */
@@ -121,7 +157,7 @@ export class AccountSessions {
     const { value } = await this.#deps.store.get<AccountSessionRecord>(keyOf(id));
     if (value === null || this.#deps.clock.nowMs() >= endOf(value)) return null;
     const person = await this.#ownerOf(value);
-    if (person === null) return null;
+    if (person === null || (await this.#readOwn(person.canonical)).value.epoch !== value.epoch) return null;
     return this.#sessionOf(id, { record: countsAsUse ? await this.#touch(id, value) : value, person });
   }
 
@@ -144,20 +180,46 @@ export class AccountSessions {
     const { store } = this.#deps;
     const id = this.#idOf(token);
     const { value } = await store.get<AccountSessionRecord>(keyOf(id));
-    if (value !== null) await store.commit({ mutations: deletionOf(canonicalName(value.user), id) });
+    if (value === null) return;
+    const canonical = canonicalName(value.user);
+    await this.#users.run(canonical, () => this.#end(canonical, id));
   }
 
-  /** The mutations that end all sessions of a user but one. */
-  async deleteMutationsOf(canonical: string, { exceptId }: { exceptId: string | null }): Promise<Mutation[]> {
-    const mutations: Mutation[] = [];
-    const stored = this.#deps.store.list(accountSessionKeys.allOf(canonical), {
-      limit: MAX_SESSIONS_PER_USER,
-    });
-    for await (const { key } of stored) {
-      const id = String(key[2]);
-      if (id !== exceptId) mutations.push(...deletionOf(canonical, id));
+  async #end(canonical: string, id: string): Promise<void> {
+    const { store } = this.#deps;
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+      const own = await this.#readOwn(canonical);
+      const ids = own.value.ids.filter((one) => one !== id);
+      const mutations = [deletionOf(id), ownMutation(canonical, { ...own.value, ids })];
+      if ((await store.commit({ checks: [own.check], mutations })).ok) return;
     }
-    return mutations;
+    // The session itself ends in any case. Its place in the list is free after an hour.
+    await store.commit({ mutations: [deletionOf(id)] });
+  }
+
+  /** Prepares the end of all sessions of a user but one: on every node, and also of a session that begins meanwhile. */
+  async prepareEndAll(
+    canonical: string,
+    { exceptId }: { exceptId: string | null },
+  ): Promise<PreparedSessionEnd> {
+    const own = await this.#readOwn(canonical);
+    const epoch = own.value.epoch + 1;
+    const ids = own.value.ids.filter((id) => id === exceptId);
+    const checks = [own.check];
+    const mutations: Mutation[] = own.value.ids.filter((id) => id !== exceptId).map(deletionOf);
+    for (const id of ids) {
+      const { key, value, versionstamp } = await this.#deps.store.get<AccountSessionRecord>(keyOf(id));
+      if (value === null) continue;
+      checks.push({ key, versionstamp });
+      const expireInMs = Math.max(1, value.deadlineMs - this.#deps.clock.nowMs());
+      mutations.push({ type: "set", key, value: { ...value, epoch }, expireInMs });
+    }
+    return { checks, mutations: [...mutations, ownMutation(canonical, { epoch, ids })] };
+  }
+
+  async #readOwn(canonical: string): Promise<{ value: AccountSessionIndex; check: Check }> {
+    const { key, value, versionstamp } = await this.#deps.store.get<AccountSessionIndex>(ownKey(canonical));
+    return { value: value ?? NO_SESSIONS, check: { key, versionstamp } };
   }
 
   #idOf(token: string): string {
@@ -193,10 +255,10 @@ export class AccountSessions {
     const { store, clock } = this.#deps;
     const nowMs = clock.nowMs();
     if (nowMs - record.usedMs < MIN_TOUCH_INTERVAL_MS) return record;
-    const { key, versionstamp } = await store.get<AccountSessionRecord>(keyOf(id));
+    const { key, value, versionstamp } = await store.get<AccountSessionRecord>(keyOf(id));
     // After a sign-out, a touch must not restore the session.
-    if (versionstamp === null) return record;
-    const used = { ...record, usedMs: nowMs };
+    if (value === null) return record;
+    const used = { ...value, usedMs: nowMs };
     await store.commit({
       checks: [{ key, versionstamp }],
       mutations: [{ type: "set", key, value: used, expireInMs: record.deadlineMs - nowMs }],
@@ -208,13 +270,16 @@ export class AccountSessions {
 /** The keys of a session, and of the sessions of a user. */
 export const accountSessionKeys = {
   session: (id: string): Deno.KvKey => ["me_session", id],
-  own: (canonical: string, id: string): Deno.KvKey => ["me_session_of", canonical, id],
-  allOf: (canonical: string): Deno.KvKey => ["me_session_of", canonical],
+  own: (canonical: string): Deno.KvKey => ["me_session_of", canonical],
 };
 const { session: keyOf, own: ownKey } = accountSessionKeys;
 
-function deletionOf(canonical: string, id: string): Mutation[] {
-  return [{ type: "delete", key: keyOf(id) }, { type: "delete", key: ownKey(canonical, id) }];
+function deletionOf(id: string): Mutation {
+  return { type: "delete", key: keyOf(id) };
+}
+
+function ownMutation(canonical: string, value: AccountSessionIndex): Mutation {
+  return { type: "set", key: ownKey(canonical), value, expireInMs: ACCOUNT_SESSION_MS };
 }
 
 function endOf({ deadlineMs, usedMs }: AccountSessionRecord): number {

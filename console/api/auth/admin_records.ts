@@ -42,6 +42,8 @@ export interface Session {
   /** The digest of the token. It identifies the session and gives no access. */
   readonly id: string;
   readonly admin: Admin;
+  /** The account that limits of a person count: that of `admin`, and of a token that of its creator. */
+  readonly personId: string;
   readonly deadlineMs: number;
   /** When the session ends if it is not used. */
   readonly idleDeadlineMs: number;

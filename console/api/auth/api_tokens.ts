@@ -120,6 +120,7 @@ export class ApiTokens {
         credential: "",
         origin: "console",
       },
+      personId: maker.id,
       deadlineMs: record.expiresMs,
       idleDeadlineMs: record.expiresMs,
       freshMs: 0,

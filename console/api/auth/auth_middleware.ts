@@ -22,6 +22,7 @@ export interface AuthDeps {
 const COMMAND_SESSION: Session = {
   id: "",
   admin: { id: "command", name: "command", role: "owner", credential: "", origin: "settings" },
+  personId: "command",
   deadlineMs: Number.MAX_SAFE_INTEGER,
   idleDeadlineMs: Number.MAX_SAFE_INTEGER,
   freshMs: 0,

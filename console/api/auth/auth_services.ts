@@ -7,7 +7,7 @@ import { createRateLimit } from "../../../platform/rate_limit.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { Vault } from "../../../platform/vault.ts";
-import { createAccountRateLimit, createSignInRateLimit } from "./sign_in_rate_limit.ts";
+import { createAccountRateLimit, createSignInRateLimit, createStartRateLimit } from "./sign_in_rate_limit.ts";
 import { AdminCommands } from "./admin_commands.ts";
 import type { AdminStore } from "./admin_store.ts";
 import { ApiTokens } from "./api_tokens.ts";
@@ -43,12 +43,14 @@ export type AuthServices = ReturnType<typeof createAuthServices>;
 export function createAuthServices(deps: AuthServiceDeps) {
   const settings = deps.console;
   const attempts = createSignInRateLimit(deps, "console");
+  const starts = createStartRateLimit(deps);
   const sessions = new Sessions({ ...deps, settings });
   const refused = createRejectedSignIns(deps);
   const factors = new AdminFactors(deps);
   const passkeys = new Passkeys({ ...deps, factors });
   return {
     attempts,
+    starts,
     refused,
     sessions,
     factors,

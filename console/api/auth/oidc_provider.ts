@@ -24,6 +24,8 @@ const DEADLINE_MS = 5000;
 const MAX_RESPONSE_OCTETS = 256 * 1024;
 const MAX_CODE_CHARACTERS = 2048;
 const DISCOVERY_LIFE_MS = 10 * 60 * 1000;
+/** After a failure, the provider gets no request for its metadata for this time. */
+const FAILURE_LIFE_MS = 5000;
 const CLOCK_TOLERANCE_S = 60;
 /** Only signatures with a public key: with a shared key, every holder of the client's secret could sign (RFC 8725 §3.1). */
 const ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
@@ -35,6 +37,8 @@ export class OidcProvider {
   readonly #options: oauth.HttpRequestOptions<"GET" | "POST", URLSearchParams | undefined>;
   #known: { readonly server: oauth.AuthorizationServer; readonly untilMs: number } | null = null;
   #asked: { readonly atMs: number; readonly ok: boolean } | null = null;
+  #discovering: Promise<oauth.AuthorizationServer> | null = null;
+  #failed: { readonly atMs: number; readonly cause: unknown } | null = null;
 
   constructor({ settings, fetch, clock }: { settings: OidcSettings; fetch: Fetch; clock: Clock }) {
     this.#settings = settings;
@@ -166,21 +170,37 @@ export class OidcProvider {
     }
   }
 
+  /** Single flight: anyone can start a sign-in, so callers that arrive during a request share it, and its failure counts for some seconds. */
   async #discover(): Promise<oauth.AuthorizationServer> {
     const nowMs = this.#clock.nowMs();
     if (this.#known !== null && nowMs < this.#known.untilMs) return this.#known.server;
+    const failedMs = nowMs - (this.#failed?.atMs ?? -Infinity);
+    // A clock that was set back must not make the failure count for longer.
+    if (failedMs >= 0 && failedMs < FAILURE_LIFE_MS) {
+      throw refusalWith("oidc_unreachable", this.#failed?.cause);
+    }
     try {
-      const server = await this.#readMetadata();
-      this.#known = { server, untilMs: nowMs + DISCOVERY_LIFE_MS };
-      this.#asked = { atMs: nowMs, ok: true };
-      return server;
+      return await (this.#discovering ??= this.#readMetadata().finally(() => this.#discovering = null));
     } catch (cause) {
-      this.#asked = { atMs: nowMs, ok: false };
       throw refusalWith("oidc_unreachable", cause);
     }
   }
 
   async #readMetadata(): Promise<oauth.AuthorizationServer> {
+    try {
+      const server = await this.#requestMetadata();
+      this.#known = { server, untilMs: this.#clock.nowMs() + DISCOVERY_LIFE_MS };
+      this.#asked = { atMs: this.#clock.nowMs(), ok: true };
+      this.#failed = null;
+      return server;
+    } catch (cause) {
+      this.#asked = { atMs: this.#clock.nowMs(), ok: false };
+      this.#failed = { atMs: this.#clock.nowMs(), cause };
+      throw cause;
+    }
+  }
+
+  async #requestMetadata(): Promise<oauth.AuthorizationServer> {
     const { issuer } = this.#settings;
     const response = await oauth.discoveryRequest(new URL(issuer), this.#options);
     // Discovery 1.0 §4.3: the issuer must match exactly. The setting was stored without its final slash, so both forms are tried.

@@ -7,7 +7,8 @@ import * as v from "valibot";
 import type { Log } from "../../../platform/log.ts";
 import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
 import { equalDigests, type Vault } from "../../../platform/vault.ts";
-import type { SignInRateLimit } from "./sign_in_rate_limit.ts";
+import type { SignInRateLimit, StartRateLimit } from "./sign_in_rate_limit.ts";
+import type { RequestLimit } from "../../../platform/http/request_limit.ts";
 import { cookieName, cookieOptions, type HttpEnv, jsonBody, ownOrigin } from "../hono_env.ts";
 import {
   type Admin,
@@ -42,6 +43,9 @@ export interface OidcRouteDeps {
     | null;
   readonly sessions: Sessions;
   readonly attempts: SignInRateLimit;
+  readonly starts: StartRateLimit;
+  /** Anonymous requests that wait for the provider. They take no place from other requests. */
+  readonly serviceWaits: RequestLimit;
   readonly refused: RejectedSignIns;
   readonly vault: Vault;
   readonly clock: Clock;
@@ -73,6 +77,7 @@ export function createOidcRoutes(deps: OidcRouteDeps) {
   return new Hono<HttpEnv>()
     .post("/start", may("anyone"), jsonBody(START), async (c) => {
       const { provider } = requireOidc(deps);
+      await deps.starts.take(c.env.remoteAddress);
       const { returnTo, again = false } = c.req.valid("json");
       const pending: PendingSignIn = {
         state: randomText(),
@@ -82,9 +87,13 @@ export function createOidcRoutes(deps: OidcRouteDeps) {
         deadlineMs: clock.nowMs() + PENDING_SIGN_IN_MS,
       };
       const redirectUri = ownOrigin(c) + OIDC_CALLBACK_PATH;
-      const url = await provider.authorizationUrl({ ...pending, redirectUri, again })
+      const url = await whileWaiting(
+        deps,
+        c,
+        () => provider.authorizationUrl({ ...pending, redirectUri, again }),
+      )
         .catch((fault: unknown) => {
-          if (fault instanceof Refusal) logFailure(deps, c, fault);
+          if (fault instanceof Refusal && fault.code !== "overloaded") logFailure(deps, c, fault);
           throw fault;
         });
       setPendingSignIn(deps, c, pending);
@@ -101,7 +110,7 @@ export function createOidcRoutes(deps: OidcRouteDeps) {
       const source = c.env.remoteAddress;
       const attempt = await deps.attempts.take({ source, name: "sign-in provider" });
       try {
-        await signIn(deps, c, pending);
+        await whileWaiting(deps, c, () => signIn(deps, c, pending));
         await attempt.forgive();
         return c.redirect(pending.returnTo, 303);
       } catch (fault) {
@@ -117,6 +126,21 @@ function requireOidc({ oidc }: OidcRouteDeps): NonNullable<ReturnType<OidcRouteD
   const services = oidc();
   if (services === null) throw new Refusal("no_oidc");
   return services;
+}
+
+/** Runs a call that waits for the provider. @throws Refusal `overloaded` while too many wait. */
+async function whileWaiting<T>(
+  { serviceWaits }: OidcRouteDeps,
+  c: Context<HttpEnv>,
+  call: () => Promise<T>,
+): Promise<T> {
+  const end = serviceWaits.begin(c.env.remoteAddress);
+  if (end === null) throw new Refusal("overloaded", { "retry-after": "1" });
+  try {
+    return await call();
+  } finally {
+    end();
+  }
 }
 
 /** Redeems the provider's response and begins a session. */

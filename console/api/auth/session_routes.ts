@@ -19,13 +19,14 @@ import type { SignIn, VerifiedSignIn } from "./sign_in.ts";
 import { AUTHENTICATION, REGISTRATION } from "./webauthn_schema.ts";
 import type { Store } from "../../../platform/store.ts";
 import { auditEntry } from "../../../platform/audit.ts";
-import { countGuesses, type SignInRateLimit } from "./sign_in_rate_limit.ts";
+import { countGuesses, type SignInRateLimit, type StartRateLimit } from "./sign_in_rate_limit.ts";
 import type { ErrorCode } from "../error_codes.ts";
 
 export interface SessionRouteDeps {
   readonly admins: AdminStore;
   readonly sessions: Sessions;
   readonly signIn: SignIn;
+  readonly starts: StartRateLimit;
   readonly factors: AdminFactors;
   readonly passkeys: Passkeys;
   readonly features: () => Features;
@@ -108,7 +109,10 @@ export function createSessionRoutes(deps: SessionRouteDeps) {
       "/passkey/options",
       may("anyone"),
       jsonBody(EMPTY),
-      async (c) => c.json(await passkeys.signInOptions(ownOrigin(c))),
+      async (c) => {
+        await deps.starts.take(c.env.remoteAddress);
+        return c.json(await passkeys.signInOptions(ownOrigin(c)));
+      },
     )
     .post("/passkey", may("anyone"), jsonBody(PASSKEY), async (c) => {
       const source = c.env.remoteAddress;

@@ -187,7 +187,7 @@ export class Sessions {
 
   #sessionOf(id: string, { record, admin }: { record: SessionRecord; admin: Admin }): Session {
     const { deadlineMs, freshMs } = record;
-    return { id, admin, deadlineMs, idleDeadlineMs: this.#endOf(record), freshMs };
+    return { id, admin, personId: admin.id, deadlineMs, idleDeadlineMs: this.#endOf(record), freshMs };
   }
 
   /** Deletes the session and records that; `false` if it changed meanwhile. */

@@ -7,6 +7,7 @@ import {
   SharedFailureLimit,
 } from "../../../platform/failure_limit.ts";
 import { LimitTable, type LimitTableDeps, readTime, readTimes } from "../../../platform/limit_table.ts";
+import { createChangeLimit } from "../change_limits.ts";
 import { Refusal } from "../errors.ts";
 import { sourceKey } from "../../../platform/addresses.ts";
 import { adminKeyName } from "./admin_records.ts";
@@ -35,6 +36,19 @@ export function createSignInRateLimit(deps: LimitTableDeps, name: string): SignI
       return taken;
     },
   };
+}
+
+/** Starts a minute from one source, such as the redirect to the provider. A start needs no secret, so none of them is a failure. */
+const STARTS_PER_MINUTE = 60;
+
+export interface StartRateLimit {
+  /** Counts a start of a sign-in. @throws Refusal `too_many_changes`, with Retry-After. */
+  take(source: string): Promise<void>;
+}
+
+export function createStartRateLimit(deps: LimitTableDeps): StartRateLimit {
+  const limit = createChangeLimit(deps, { name: "sign_in_start", perMinute: STARTS_PER_MINUTE });
+  return { take: (source) => limit.take(sourceKey(source)) };
 }
 
 function tooManyAttempts(waitMs: number): Refusal {

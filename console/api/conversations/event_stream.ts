@@ -11,8 +11,12 @@ export interface EventSink {
 
 /** One stream to be opened. */
 export interface StreamRequest {
-  /** Each owner has a limit. */
+  /** Each owner has a limit, such as a phone. */
   readonly owner: string;
+  /** The person of the owner, who has a limit too. Absent: the owner is the person. */
+  readonly person?: string;
+  /** Whether the stream may take one of the places that are reserved. */
+  readonly mayUseReserve?: boolean;
   /** Starts producing; returns what stops it. */
   readonly start: (sink: EventSink) => () => void;
   /** Called at each heartbeat. */
@@ -31,6 +35,10 @@ export interface EventStreamsDeps {
   readonly clock: Clock;
   readonly maxOpen: number;
   readonly maxPerOwner: number;
+  /** Default: that of an owner. */
+  readonly maxPerPerson?: number;
+  /** The last places, for some callers. Default: none. */
+  readonly reserved?: number;
   /** A reader with more unread octets is disconnected; it resumes at its last id. */
   readonly maxBufferedOctets?: number;
 }
@@ -54,9 +62,16 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
   let closing = false;
   return {
     open(request) {
+      const { owner, person = owner, mayUseReserve = false } = request;
+      const { maxOpen, maxPerOwner, maxPerPerson = maxPerOwner, reserved = 0 } = deps;
       let owned = 0;
-      for (const stream of open) if (stream.owner === request.owner) owned += 1;
-      if (closing || open.size >= deps.maxOpen || owned >= deps.maxPerOwner) {
+      let ofPerson = 0;
+      for (const stream of open) {
+        if (stream.owner === owner) owned += 1;
+        if (stream.person === person) ofPerson += 1;
+      }
+      const places = mayUseReserve ? maxOpen : maxOpen - reserved;
+      if (closing || open.size >= places || owned >= maxPerOwner || ofPerson >= maxPerPerson) {
         throw new Refusal("too_many_streams", { "retry-after": "10" });
       }
       const stream = openStream(request, { ...deps, onEnd: (ended) => open.delete(ended) });
@@ -80,6 +95,7 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
 
 interface OpenStream {
   readonly owner: string;
+  readonly person: string;
   readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
   end(): void;
 }
@@ -125,7 +141,8 @@ function openStream(
       release();
     },
   }, new ByteLengthQueuingStrategy({ highWaterMark: capOctets }));
-  const stream: OpenStream = { owner: request.owner, body, end: () => release()?.close() };
+  const { owner, person = owner } = request;
+  const stream: OpenStream = { owner, person, body, end: () => release()?.close() };
   stopTimer = deps.clock.after(HEARTBEAT_MS, beat);
   stopProducing = request.start({ send });
   return stream;

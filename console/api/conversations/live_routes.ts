@@ -73,7 +73,8 @@ export function createLiveRoutes(deps: LiveRouteDeps) {
       // EventSource repeats the address it was made with, so its header is the newer of the two.
       const after = c.req.header("last-event-id") ?? c.req.query("after") ?? null;
       return streams.open({
-        owner: c.var.session.id,
+        owner: c.var.session.personId,
+        mayUseReserve: c.var.session.admin.role === "owner",
         start(sink) {
           const stops = [feed.follow(after, sink.send), requests.follow(sink.send)];
           return () => stops.forEach((stop) => stop());

@@ -1,11 +1,15 @@
 // The API of the phone page, below /device/api. The phone's token is in an HttpOnly cookie; every decision is a POST from the same
 // origin.
 
-import { type Context, Hono } from "hono";
+import { type Context, Hono, type MiddlewareHandler } from "hono";
 import * as v from "valibot";
+import { canonicalName } from "../../../platform/canonical_name.ts";
 import { parseDeviceLabel } from "../../../platform/device_label.ts";
 import { type Clock, toBase64Url } from "../../../platform/runtime.ts";
-import type { Mutation } from "../../../platform/store.ts";
+import type { LimitTableDeps } from "../../../platform/limit_table.ts";
+import type { Mutation, Store } from "../../../platform/store.ts";
+import type { Vault } from "../../../platform/vault.ts";
+import { createChangeLimit } from "../change_limits.ts";
 import type { UserNotice } from "../../../platform/user_record.ts";
 import type { PhonePages } from "../../../upstream/embedded/push/phone_pages.ts";
 import { sourceKey } from "../../../platform/addresses.ts";
@@ -26,7 +30,7 @@ import { deletePhoneToken, phoneToken, requirePhoneToken, setPhoneToken } from "
 import type { PhoneNames } from "./phone_names.ts";
 import { createPushApi, noteUses } from "./push_api.ts";
 
-export interface DeviceApiDeps {
+export interface DeviceApiDeps extends LimitTableDeps {
   readonly phone: () => DeviceService | null;
   /** `null`: no push messages. */
   readonly pages: () => PhonePages | null;
@@ -34,6 +38,8 @@ export interface DeviceApiDeps {
   /** A small pool for phones without a pairing, because anyone can get such a token. */
   readonly unpairedStreams: EventStreams;
   readonly clock: Clock;
+  readonly store: Store;
+  readonly vault: Pick<Vault, "digest">;
   /** The names of phones; absent without a directory. */
   readonly names?: PhoneNames | undefined;
   /** The holder of an invitation can use an authenticator app instead of a phone. */
@@ -74,7 +80,7 @@ export function createDeviceApi(deps: DeviceApiDeps) {
   const viewOf = async (c: Context<HttpEnv>): Promise<PhoneView | null> =>
     phoneToken(c) === "" ? null : await service().view(phoneToken(c));
   return new Hono<HttpEnv>()
-    .use(sameOrigin, noteUses(deps))
+    .use(sameOrigin, limitChanges(deps), noteUses(deps))
     .route("/push", createPushApi(deps))
     .route("/invitation", createInvitationApi(deps, service))
     .get("/view", async (c) => {
@@ -92,6 +98,7 @@ export function createDeviceApi(deps: DeviceApiDeps) {
       const isPaired = view.pairings.length > 0;
       return (isPaired ? streams : unpairedStreams).open({
         owner: isPaired ? token : sourceKey(c.env.remoteAddress),
+        ...(isPaired ? { person: canonicalName(view.pairings[0]?.userName ?? "") } : {}),
         start: (sink) => followPhone(token, { phone: service(), names: deps.names, clock, sink }),
         isStillAllowed: async () => await service().view(token) !== null,
       });
@@ -129,17 +136,11 @@ export function createDeviceApi(deps: DeviceApiDeps) {
       );
       return c.json({ seed: toBase64Url(seed), ...parameters });
     })
-    .post("/name", jsonBody(NAME), async (c) => {
-      const name = nameOf(c.req.valid("json").name);
-      const view = await service().view(requirePhoneToken(c));
-      if (view === null) throw new Refusal("unknown_token");
-      if (name === null) throw new Refusal("bad_phone_name");
-      if (await deps.pages()?.mayRename(requirePhoneToken(c)) === false) throw new Refusal("too_many_tries");
-      for (const { pairingId } of view.pairings) {
-        await deps.names?.rename(pairingId, { name, ...originOf(c) });
-      }
-      return c.json({ name });
-    })
+    .post(
+      "/name",
+      jsonBody(NAME),
+      async (c) => c.json({ name: await renamePhone(deps, c, nameOf(c.req.valid("json").name)) }),
+    )
     .post("/requests/:id", jsonBody(DECISION), async (c) => {
       const { approve, number, notMe, isNotified } = c.req.valid("json");
       const decision: PersonDecision = approve ? { approve, number } : { approve, notMe };
@@ -147,6 +148,40 @@ export function createDeviceApi(deps: DeviceApiDeps) {
       valueOf(await service().decide(requirePhoneToken(c), c.req.param("id"), decision, options));
       return c.json({ done: true });
     });
+}
+
+/** Names the phone of the request, for all its users. */
+async function renamePhone(
+  { phone, pages, names }: DeviceApiDeps,
+  c: Context<HttpEnv>,
+  name: string | null,
+): Promise<string> {
+  const view = await requireDeviceService(phone()).view(requirePhoneToken(c));
+  if (view === null) throw new Refusal("unknown_token");
+  if (name === null) throw new Refusal("bad_phone_name");
+  if (await pages()?.mayRename(requirePhoneToken(c)) === false) throw new Refusal("too_many_tries");
+  for (const { pairingId } of view.pairings) await names?.rename(pairingId, { name, ...originOf(c) });
+  return name;
+}
+
+/** Changes a minute: of a phone, so that one of a user does not limit another, and of all callers of a source that are no known phone. */
+const CHANGES_PER_MINUTE = { phone: 60, source: 600 };
+
+/** @throws Refusal `too_many_changes`. */
+function limitChanges(deps: DeviceApiDeps): MiddlewareHandler<HttpEnv> {
+  const ofPhone = createChangeLimit(deps, { name: "phone_change", perMinute: CHANGES_PER_MINUTE.phone });
+  const ofSource = createChangeLimit(deps, {
+    name: "phone_page_change",
+    perMinute: CHANGES_PER_MINUTE.source,
+  });
+  return async (c, next) => {
+    if (c.req.method !== "GET" && c.req.method !== "HEAD") {
+      const token = phoneToken(c);
+      const isPhone = token !== "" && (await deps.phone()?.view(token) ?? null) !== null;
+      await (isPhone ? ofPhone.take(token) : ofSource.take(sourceKey(c.env.remoteAddress)));
+    }
+    await next();
+  };
 }
 
 /** @throws Refusal `no_phone_page` with an external service. */

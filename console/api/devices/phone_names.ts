@@ -23,8 +23,8 @@ export function phoneNamesOf({ people }: { readonly people?: People | undefined 
       return found?.kind === "device" ? found.name ?? null : null;
     },
     async rename(pairingId, { name, source, browser }) {
-      const also = (before: DevicePairingRow) =>
-        before.name === name ? [] : [auditEntry({
+      const also = (before: DevicePairingRow) => [
+        auditEntry({
           action: "pairing.rename",
           actor: `user:${before.shownUser}`,
           object: `user:${before.shownUser}`,
@@ -33,7 +33,9 @@ export function phoneNamesOf({ people }: { readonly people?: People | undefined 
           ...pairingDetails({ ...before, name }),
           before: before.name,
           after: name,
-        })];
+        }),
+      ];
+      if (this.nameOf(pairingId) === name) return;
       await pairings.rename(pairingId, { name, also });
     },
   };
