@@ -5,7 +5,9 @@ import type { Clock, Random } from "../platform/runtime.ts";
 import type { Store } from "../platform/store.ts";
 import { createSwitchable, type PublicMembers } from "../platform/switchable.ts";
 import type { Vault } from "../platform/vault.ts";
+import type { PreparedChange } from "../platform/write_batch.ts";
 import { EnrolmentMarks } from "./factors/enrolment_marks.ts";
+import { FactorMarks } from "./factors/factor_marks.ts";
 import { Offboarding, type OffboardingDeps, type OnPhoneRevoked } from "./factors/offboarding.ts";
 import { BypassCodeStore } from "./factors/bypass_codes.ts";
 import { Pairings } from "./factors/pairings.ts";
@@ -21,6 +23,9 @@ export interface LoginStoreDeps {
   readonly random: Random;
   /** Whether a policy remembers devices. */
   readonly remembersDevices: () => boolean;
+  /** See {@link FactorMarks}. */
+  readonly recordIdOf: (user: string) => string | null;
+  readonly endInvitations: (user: string) => PreparedChange;
 }
 
 type LeavingDeps = Omit<
@@ -113,6 +118,12 @@ const ENROLMENT_MARKS: PublicMembers<EnrolmentMarks> = {
   prepareRemoval: "method",
   prepareRename: "method",
 };
+const FACTOR_MARKS: PublicMembers<FactorMarks> = {
+  load: "method",
+  has: "method",
+  prepare: "method",
+  prepareRename: "method",
+};
 const OFFBOARDING: PublicMembers<Offboarding> = {
   load: "method",
   departureChecks: "method",
@@ -132,6 +143,7 @@ export class LoginDirectoryStores {
   readonly #bypassCodes;
   readonly #remembered;
   readonly #enrolment;
+  readonly #factorMarks;
   readonly #listeners: OnPhoneRevoked[] = [];
   #offboarding: { readonly deps: LeavingDeps; readonly use: (next: Offboarding) => void } | null = null;
   #target: string;
@@ -139,11 +151,13 @@ export class LoginDirectoryStores {
   constructor(deps: LoginStoreDeps, target: string) {
     this.#deps = deps;
     this.#target = target;
-    this.#pairings = createSwitchable(new Pairings({ ...deps, target }), PAIRINGS);
-    this.#recoveryCodes = createSwitchable(new RecoveryCodeStore({ ...deps, target }), RECOVERY_CODES);
-    this.#hardwareTokens = createSwitchable(new HardwareTokens({ ...deps, target }), HARDWARE_TOKENS);
+    this.#factorMarks = createSwitchable(new FactorMarks({ ...deps, target }), FACTOR_MARKS);
+    const factorDeps = { ...deps, target, marks: this.factorMarks };
+    this.#pairings = createSwitchable(new Pairings(factorDeps), PAIRINGS);
+    this.#recoveryCodes = createSwitchable(new RecoveryCodeStore(factorDeps), RECOVERY_CODES);
+    this.#hardwareTokens = createSwitchable(new HardwareTokens(factorDeps), HARDWARE_TOKENS);
     this.#enrolment = createSwitchable(new EnrolmentMarks({ ...deps, target }), ENROLMENT_MARKS);
-    this.#bypassCodes = createSwitchable(new BypassCodeStore({ ...deps, target }), BYPASS_CODES);
+    this.#bypassCodes = createSwitchable(new BypassCodeStore(factorDeps), BYPASS_CODES);
     this.#remembered = createSwitchable(
       openRemembered(deps, { pairings: this.pairings, hardwareTokens: this.hardwareTokens, target }),
       REMEMBERED_DEVICES,
@@ -178,9 +192,13 @@ export class LoginDirectoryStores {
     return this.#enrolment.facade;
   }
 
+  get factorMarks(): FactorMarks {
+    return this.#factorMarks.facade;
+  }
+
   async load(): Promise<void> {
-    const { pairings, recoveryCodes, hardwareTokens, bypassCodes, remembered, enrolment } = this;
-    const stores = [pairings, recoveryCodes, hardwareTokens, bypassCodes, remembered, enrolment];
+    const { pairings, recoveryCodes, hardwareTokens, bypassCodes, remembered, enrolment, factorMarks } = this;
+    const stores = [pairings, recoveryCodes, hardwareTokens, bypassCodes, remembered, enrolment, factorMarks];
     await Promise.all(stores.map((store) => store.load()));
   }
 
@@ -208,10 +226,12 @@ export class LoginDirectoryStores {
 
   /** Loads what is stored for `target`. The returned function makes it the login target; logins in progress end. */
   async prepare(target: string): Promise<() => void> {
-    const pairings = new Pairings({ ...this.#deps, target });
-    const recoveryCodes = new RecoveryCodeStore({ ...this.#deps, target });
-    const hardwareTokens = new HardwareTokens({ ...this.#deps, target });
-    const bypassCodes = new BypassCodeStore({ ...this.#deps, target });
+    const marks = new FactorMarks({ ...this.#deps, target });
+    const factorDeps = { ...this.#deps, target, marks };
+    const pairings = new Pairings(factorDeps);
+    const recoveryCodes = new RecoveryCodeStore(factorDeps);
+    const hardwareTokens = new HardwareTokens(factorDeps);
+    const bypassCodes = new BypassCodeStore(factorDeps);
     const remembered = openRemembered(this.#deps, { pairings, hardwareTokens, target });
     const enrolment = new EnrolmentMarks({ ...this.#deps, target });
     await Promise.all([
@@ -221,6 +241,7 @@ export class LoginDirectoryStores {
       bypassCodes.load(),
       remembered.load(),
       enrolment.load(),
+      marks.load(),
     ]);
     const { deps = null } = this.#offboarding ?? {};
     const endedBeforeMs = { value: Number.POSITIVE_INFINITY };
@@ -244,6 +265,7 @@ export class LoginDirectoryStores {
       this.#bypassCodes.use(bypassCodes);
       this.#remembered.use(remembered);
       this.#enrolment.use(enrolment);
+      this.#factorMarks.use(marks);
       if (offboarding === null) return;
       for (const notify of this.#listeners) offboarding.onRevoked(notify);
       this.#offboarding?.use(offboarding);

@@ -1,6 +1,7 @@
 // The ports of the RADIUS gateway: the interfaces that it needs from other folders. upstream/ and scim/ implement them. No type here depends
 // on HTTP or on a provider.
 
+import type { PreparedChange } from "../platform/write_batch.ts";
 import type { ClientPolicy } from "../platform/config/config.ts";
 import type { Denial } from "./conversation/login_record.ts";
 import type { UsedFactor } from "./flow/context.ts";
@@ -98,6 +99,10 @@ export interface SecondFactorService {
   onDenied?(notify: (denied: DeniedRequest) => void): () => void;
   /** Embedded: the request or pairing with this id, if it is denied. */
   findDenied?(id: string): DeniedRequest | undefined;
+  /** Embedded: whether a link to pair a phone, made by another person than the user, is open. External: never. @param user canonical */
+  hasOpenInvitation?(user: string): boolean;
+  /** Embedded: ends these links in the commit of a pairing. @param user canonical */
+  prepareInvitationEnds?(user: string): PreparedChange;
 }
 
 /** The telephony service of `/2010-04-01/Accounts/…`, external or the embedded outbox. */
@@ -116,6 +121,8 @@ export interface DirectoryUser {
   /** `phoneNumbers[].value`, reduced to + and digits; invalid ones are left out. */
   readonly phoneNumbers: readonly string[];
   readonly groups: readonly string[];
+  /** The id of the record, which stays when the user is renamed. Absent: the directory has no record. */
+  readonly id?: string;
 }
 
 /** The directory whose users log in. Names are canonical (NFC, lower case). */

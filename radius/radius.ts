@@ -26,6 +26,7 @@ import { AcceptAttributes } from "./factors/reply_attributes.ts";
 import { ReplyAttributeRegistry } from "./factors/reply_attribute_registry.ts";
 import { PolicyFirstFactor } from "./factors/first_factor.ts";
 import type { EnrolmentMarks } from "./factors/enrolment_marks.ts";
+import type { FactorMarks } from "./factors/factor_marks.ts";
 import type { Limits } from "./factors/limits.ts";
 import type { Offboarding, OnPhoneRevoked } from "./factors/offboarding.ts";
 import type { Pairings } from "./factors/pairings.ts";
@@ -86,6 +87,8 @@ export interface Radius {
   readonly hardwareTokens: HardwareTokens;
   /** Invitations of users, with their deadlines. */
   readonly enrolment: EnrolmentMarks;
+  /** Who ever had a factor. */
+  readonly factorMarks: FactorMarks;
   readonly bypassCodes: BypassCodeStore;
   /** Accounting sessions. */
   readonly sessions: SessionAdministration;
@@ -126,7 +129,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const { config: { radius }, store, clock, log, secondFactor, peers } = deps;
   const state = await loadState(deps);
   const { conversations, limits, signingClients, sessions, policies } = state;
-  const { pairings, recoveryCodes, hardwareTokens, bypassCodes, enrolment } = state;
+  const { pairings, recoveryCodes, hardwareTokens, bypassCodes, enrolment, factorMarks } = state;
   const counters = new Counters();
   const packets = new PacketCapture({ clock });
   const { stores } = state;
@@ -170,7 +173,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     disconnects,
   });
   const stopSweeping = sweepEachSecond({ ...ending, followed, sessions });
-  const factors = { pairings, limits, recoveryCodes, hardwareTokens, bypassCodes, enrolment };
+  const factors = { pairings, limits, recoveryCodes, hardwareTokens, bypassCodes, enrolment, factorMarks };
   const dryRunDeps = { ...factorDeps(deps), ...factors, policies, sentPasscodes: state.sentPasscodes };
   return {
     ...{ server, monitor, ...factors, signingClients },
@@ -204,8 +207,9 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
 }
 
 /** Dependencies of all code that reads or uses factors. */
-function factorDeps({ config: { factors }, directory, clock, vault }: RadiusDeps) {
-  return { settings: factors, enabled: followEnabled(factors), directory, clock, vault };
+function factorDeps({ config: { factors }, directory, clock, vault, secondFactor }: RadiusDeps) {
+  const hasOpenInvitation = (user: string) => secondFactor.hasOpenInvitation?.(user) ?? false;
+  return { settings: factors, enabled: followEnabled(factors), directory, clock, vault, hasOpenInvitation };
 }
 
 interface ServerParts extends StoredState {

@@ -7,15 +7,18 @@ import { placeOfTuple } from "./conversation/tuple.ts";
 import { SharedTuples } from "./conversation/shared_tuples.ts";
 import { LIMIT_ALARMS } from "./factors/hourly_limits.ts";
 import { Limits } from "./factors/limits.ts";
+import { recordIdIn } from "./factors/factor_marks.ts";
 import { SentPasscodes } from "./factors/sent_passcodes.ts";
 import { LoginDirectoryStores } from "./login_directory_stores.ts";
 import { PolicyRegistry } from "./policy/policy_registry.ts";
+import type { LoginDirectory, SecondFactorService } from "./ports.ts";
 import type { PeerNodes } from "./conversation/peers.ts";
 import type { Config } from "../platform/config/config.ts";
 import type { Log } from "../platform/log.ts";
 import type { Clock, Random } from "../platform/runtime.ts";
 import type { Store } from "../platform/store.ts";
 import type { Vault } from "../platform/vault.ts";
+import { NO_CHANGE } from "../platform/write_batch.ts";
 import { SessionTable } from "./accounting/session_table.ts";
 import { SigningClients } from "./server/signing_clients.ts";
 
@@ -44,12 +47,16 @@ interface LoadStateDeps {
   readonly random: Random;
   readonly log: Log;
   readonly peers: PeerNodes;
+  readonly directory: Pick<LoginDirectory, "lookUp">;
+  readonly secondFactor: Pick<SecondFactorService, "prepareInvitationEnds">;
 }
 
 export type StoredState = Awaited<ReturnType<typeof loadState>>;
 
 /** Loads everything that logins read from memory. */
-export async function loadState({ config, store, vault, clock, random, log, peers }: LoadStateDeps) {
+export async function loadState(
+  { config, store, vault, clock, random, log, peers, directory, secondFactor }: LoadStateDeps,
+) {
   const tokenOf = createStateTokens(vault);
   const orderedId = createOrderedIds(clock, random);
   const hashSeed = random.bytes(4).reduce((seed, octet) => (seed << 8) | octet, 0);
@@ -72,8 +79,10 @@ export async function loadState({ config, store, vault, clock, random, log, peer
   const stores = new LoginDirectoryStores({
     ...{ store, vault, clock, random },
     remembersDevices: () => registry.current.remembersDevices,
+    recordIdOf: (user) => recordIdIn(directory, user),
+    endInvitations: (user) => secondFactor.prepareInvitationEnds?.(user) ?? NO_CHANGE,
   }, config.radius.directory);
-  const { pairings, recoveryCodes, hardwareTokens, remembered, enrolment, bypassCodes } = stores;
+  const { pairings, recoveryCodes, hardwareTokens, remembered, enrolment, bypassCodes, factorMarks } = stores;
   const limits = new Limits({
     store,
     clock,
@@ -106,7 +115,7 @@ export async function loadState({ config, store, vault, clock, random, log, peer
   return {
     ...{ tokenOf, orderedId, conversations, sharedTuples, pairings, limits, signingClients },
     ...{ recoveryCodes, bypassCodes, sentPasscodes },
-    ...{ sessions, hashSeed, policies, stores, hardwareTokens, enrolment },
+    ...{ sessions, hashSeed, policies, stores, hardwareTokens, enrolment, factorMarks },
     /** Adds a listener for conversations that other nodes changed. */
     onFollowed: (listener: (conversation: Conversation) => void) => void listeners.push(listener),
   };

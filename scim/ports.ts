@@ -60,6 +60,8 @@ export interface LoginUser {
   /** `phoneNumbers[].value`, as given. */
   readonly phoneNumbers: readonly string[];
   readonly groups: readonly string[];
+  /** The id of the record. Absent: the directory has no record. */
+  readonly id?: string;
 }
 
 /** One write of one resource, planned by provisioning/. The directory also updates its indexes, memberships and tombstones. */

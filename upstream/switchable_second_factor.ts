@@ -1,6 +1,7 @@
 // The second-factor service that the settings name now. A change of the settings does not lose requests in progress: each is answered by
 // the service that it was sent to.
 
+import { NO_CHANGE } from "../platform/write_batch.ts";
 import type { SecondFactorService } from "../radius/ports.ts";
 import type { EmbeddedSecondFactor } from "./embedded/second_factor/second_factor.ts";
 
@@ -75,6 +76,8 @@ export class SwitchableSecondFactor {
       denialOnExpiry: (requestId) => serviceOf(requestId).denialOnExpiry?.(requestId),
       onDenied: (notify) => this.#embedded.service.onDenied?.(notify) ?? (() => undefined),
       findDenied: (id) => this.#embedded.service.findDenied?.(id),
+      hasOpenInvitation: (user) => current().hasOpenInvitation?.(user) ?? false,
+      prepareInvitationEnds: (user) => current().prepareInvitationEnds?.(user) ?? NO_CHANGE,
     };
   }
 }

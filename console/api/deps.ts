@@ -39,6 +39,7 @@ import type { HardwareTokens } from "../../radius/tokens/hardware_tokens.ts";
 import type { BypassCodeStore } from "../../radius/factors/bypass_codes.ts";
 import type { RecoveryCodeStore } from "../../radius/factors/recovery_codes.ts";
 import type { EnrolmentMarks } from "../../radius/factors/enrolment_marks.ts";
+import type { FactorMarks } from "../../radius/factors/factor_marks.ts";
 import type { LoginDryRun } from "../../radius/conversation/login_dry_run.ts";
 import type { Limits } from "../../radius/factors/limits.ts";
 import type { LastSignIns } from "../../radius/factors/last_sign_ins.ts";
@@ -106,6 +107,8 @@ export interface People {
   readonly hardwareTokens: HardwareTokens;
   /** Invitations of users, with their deadlines. */
   readonly enrolment: EnrolmentMarks;
+  /** Who ever had a factor. */
+  readonly factorMarks: FactorMarks;
   readonly bypassCodes: BypassCodeStore;
   readonly policies: {
     readonly registry: PolicyRegistry;

@@ -10,7 +10,14 @@ import { whyNotSent } from "../factors/send_reasons.ts";
 import type { BypassCodeStore } from "../factors/bypass_codes.ts";
 import { readRecoveryCode, type RecoveryCodeStore } from "../factors/recovery_codes.ts";
 import type { EnrolmentMarks } from "../factors/enrolment_marks.ts";
-import { hasAnyFactor, hasOwnFactor, hasUsableRecoveryCodes, readyFactors } from "../factors/own_factors.ts";
+import type { FactorMarks } from "../factors/factor_marks.ts";
+import {
+  everHadFactor,
+  hasOwnFactor,
+  hasUsableRecoveryCodes,
+  mayAddFactor,
+  readyFactors,
+} from "../factors/own_factors.ts";
 import type { Pairings } from "../factors/pairings.ts";
 import type { KeptPasscode, SentPasscodes } from "../factors/sent_passcodes.ts";
 import type { Pairing } from "../factors/pairing.ts";
@@ -41,6 +48,9 @@ export interface FlowContextDeps {
   readonly enrolment: Pick<EnrolmentMarks, "isOverdue">;
   readonly bypassCodes: BypassCodeStore;
   readonly sentPasscodes: Pick<SentPasscodes, "of">;
+  readonly factorMarks: FactorMarks;
+  /** Whether a link to pair a phone, made by another person than the user, is open. */
+  readonly hasOpenInvitation: (user: string) => boolean;
   readonly clock: Clock;
   readonly vault: Vault;
   /** The stored policies. Without one, the settings apply. */
@@ -187,16 +197,12 @@ class LazyFacts implements Facts {
     return this.#policy.enrolment ?? this.#deps.settings.enrolAtLogin;
   }
   get mayEnrol(): boolean {
-    // "always" lets every user without a pairing enrol; that is its purpose.
     return this.mayStoreNumber && (this.#enrolAtLogin === "always" || !this.#hasOwnFactor);
   }
   get mayStoreNumber(): boolean {
-    const enrolAtLogin = this.#enrolAtLogin;
-    if (
-      enrolAtLogin === "never" || this.user.status !== "active" ||
-      hasAnyFactor(this.#deps, this.#conversation.user)
-    ) return false;
-    return enrolAtLogin === "always" || this.#conversation.firstFactorRight;
+    const { user, firstFactorRight: isPasswordRight } = this.#conversation;
+    const rule = this.#enrolAtLogin;
+    return mayAddFactor(this.#deps, { user, record: this.user }, { rule, isPasswordRight });
   }
   get smsNumbers(): readonly string[] {
     return this.#numbers("sms");
@@ -227,7 +233,8 @@ class LazyFacts implements Facts {
     return this.#numbers(kind).includes(number) || this.#isAnyNumberAllowed;
   }
   get #isAnyNumberAllowed(): boolean {
-    return this.#deps.settings.phoneNumbers === "any" && !this.#hasOwnFactor;
+    const { user } = this.#conversation;
+    return this.#deps.settings.phoneNumbers === "any" && !everHadFactor(this.#deps, user, this.user);
   }
   /** A number of the directory counts as a factor if a passcode may be sent to it, so that an attacker with only the password cannot add another one. */
   get #hasOwnFactor(): boolean {

@@ -8,7 +8,7 @@ import { type PolicyRules, settingsRules } from "../policy/factor_rules.ts";
 import type { EnrolmentRule, SessionAttributes } from "../policy/policy.ts";
 import type { LoginDevice, RememberedDevices } from "../policy/remembered_devices.ts";
 import type { Step } from "../protocol/steps.ts";
-import { usableKinds } from "../factors/own_factors.ts";
+import { neverHadFactor, type OwnFactorDeps, usableKinds } from "../factors/own_factors.ts";
 import type { DirectoryUser, LoginDirectory } from "../ports.ts";
 import type { Conversation } from "./conversation.ts";
 
@@ -18,12 +18,9 @@ export interface LoginPolicies {
   readonly remembered: RememberedDevices;
 }
 
-export interface LoginPolicyDeps {
-  /** The factors that are offered now. The set is the same until the setting changes. */
-  readonly enabled: () => ReadonlySet<Factor>;
+/** `enabled`: the set is the same until the setting changes. */
+export interface LoginPolicyDeps extends OwnFactorDeps {
   readonly directory: Pick<LoginDirectory, "lookUp">;
-  readonly pairings: { usable(user: string): readonly { readonly kind: Factor }[] };
-  readonly hardwareTokens: { usable(user: string): readonly unknown[] };
   readonly policies: LoginPolicies;
 }
 
@@ -102,6 +99,9 @@ class LoginSubject implements PolicySubject {
   get hasFactor(): boolean {
     const enabled = this.#deps.enabled();
     return [...usableKinds(this.#deps, this.user)].some((kind) => enabled.has(kind));
+  }
+  get neverHadFactor(): boolean {
+    return neverHadFactor(this.#deps, this.user, this.#record);
   }
   get isRemembered(): boolean {
     return this.#deps.policies.remembered.isRemembered(this.#login);

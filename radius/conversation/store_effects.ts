@@ -47,11 +47,7 @@ export function applyStoreEffect(
     case "remember_device":
       return rememberDevice(deps, turn);
     case "remember_number":
-      if (facts.mayStoreNumber && conversation.passcode !== null) {
-        const { factor, number } = conversation.passcode;
-        storePairing(deps, turn, deps.pairings.prepare(user, { kind: factor, number }));
-      }
-      return;
+      return rememberNumber(deps, turn, facts);
     case "store_pairing":
       if (conversation.newPairingId !== null) {
         const wanted = {
@@ -242,14 +238,29 @@ function countRefusedSend(
   batch.mutations.push(deps.limits.countRefusedSend(conversation.user));
 }
 
+/** Stores the number as verified, if the user may enrol. A number of the directory that was used is a factor in any case. */
+function rememberNumber(deps: StateMachineDeps, turn: Turn, facts: Facts): void {
+  const { conversation: { user: canonical, shownUser: shown, passcode }, batch } = turn;
+  if (passcode === null) return;
+  const { factor: kind, number } = passcode;
+  if (facts.mayStoreNumber) {
+    return storePairing(deps, turn, deps.pairings.prepare({ canonical, shown }, { kind, number }));
+  }
+  if (!(kind === "sms" ? facts.smsNumbers : facts.voiceNumbers).includes(number)) return;
+  const mark = deps.factorMarks.prepare(canonical);
+  batch.mutations.push(...mark.mutations);
+  batch.whenCommitted(mark.done);
+}
+
 function storePairing(
   deps: StateMachineDeps,
   turn: Turn,
   prepared: ReturnType<StateMachineDeps["pairings"]["prepare"]>,
 ): void {
-  const { pairing, mutation } = prepared;
+  const { pairing, mutation, marking } = prepared;
   turn.batch.mutations.push(
     mutation,
+    ...marking,
     auditLogin(turn.conversation, { action: "pairing.add", ...pairingDetails(pairing), how: "login" }),
   );
   turn.batch.whenCommitted(() => deps.pairings.adopt(pairing));

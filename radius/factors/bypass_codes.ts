@@ -3,7 +3,7 @@
 
 import type { Random } from "../../platform/runtime.ts";
 import type { Check, Mutation, StoreEntry } from "../../platform/store.ts";
-import type { PreparedRename } from "../../platform/write_batch.ts";
+import { NO_CHANGE, type PreparedRename } from "../../platform/write_batch.ts";
 import { BYPASS_CODE_DIGITS, readBypassCode } from "../protocol/login_input.ts";
 import type { FactorStoreDeps } from "./pairing.ts";
 
@@ -121,12 +121,13 @@ export class BypassCodeStore {
 
   /** A code that replaces the one of the user. */
   async create(user: string, terms: BypassCodeTerms): Promise<NewBypassCode> {
-    const { random, clock, store } = this.#deps;
+    const { random, clock, store, marks } = this.#deps;
     // The store removes an expired record later than memory does, and without notice, so only the store knows what is replaced.
     const { versionstamp: replaced } = await store.get(this.#codeKey(user));
     const before = this.#codes.get(user);
     const code = formatBypassCode(random);
     const createdMs = clock.nowMs();
+    const mark = marks?.prepare(user) ?? NO_CHANGE;
     const record: BypassCodeRecord = {
       id: random.bytes(8).toHex(),
       digest: this.#digestOf(user, readBypassCode(code) ?? code),
@@ -140,8 +141,12 @@ export class BypassCodeStore {
       mutations: [
         ...before === undefined ? [] : this.#useRemovals(user, before),
         ...this.#writes(user, record, { uses: numbersTo(terms.uses), nowMs: createdMs }),
+        ...mark.mutations,
       ],
-      adopt: (versionstamp) => this.#put(user, record, { uses: numbersTo(terms.uses), versionstamp }),
+      adopt: (versionstamp) => {
+        mark.done();
+        this.#put(user, record, { uses: numbersTo(terms.uses), versionstamp });
+      },
     };
   }
 

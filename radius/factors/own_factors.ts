@@ -4,6 +4,9 @@
 import type { FactorSettings } from "../../platform/config/config.ts";
 import { isCountryAllowed } from "../../platform/phone_number.ts";
 import type { Factor, Facts } from "../flow/context.ts";
+import type { EnrolmentRule } from "../policy/policy.ts";
+import type { DirectoryUser } from "../ports.ts";
+import type { FactorMarks } from "./factor_marks.ts";
 import type { Pairings } from "./pairings.ts";
 import type { RecoveryCodeStore } from "./recovery_codes.ts";
 
@@ -22,14 +25,23 @@ export interface OwnFactorDeps {
   };
   readonly recoveryCodes: { status(user: string): { readonly left: number } };
   readonly bypassCodes: { status(user: string): unknown };
+  readonly factorMarks: Pick<FactorMarks, "has">;
+  /** Whether a link to pair a phone, made by another person than the user, is open. */
+  readonly hasOpenInvitation: (user: string) => boolean;
 }
+
+/** The parts that count factors of any state. */
+export type AnyFactorDeps = Pick<
+  OwnFactorDeps,
+  "pairings" | "hardwareTokens" | "recoveryCodes" | "bypassCodes"
+>;
 
 /**
  * Whether the user has any factor, or codes that replace one. An unconfirmed factor and a disabled token count, too: with a password alone, no
  * other factor can be added.
  */
 export function hasAnyFactor(
-  { pairings, hardwareTokens, recoveryCodes, bypassCodes }: Omit<OwnFactorDeps, "settings" | "enabled">,
+  { pairings, hardwareTokens, recoveryCodes, bypassCodes }: AnyFactorDeps,
   user: string,
 ): boolean {
   return pairings.of(user).length > 0 || hardwareTokens.of(user).length > 0 ||
@@ -38,13 +50,56 @@ export function hasAnyFactor(
 
 /** The same, or a number of the directory to which a passcode may be sent. */
 export function hasOwnFactor(
-  deps: OwnFactorDeps,
+  deps: Omit<OwnFactorDeps, "factorMarks" | "hasOpenInvitation">,
   { user, phoneNumbers }: { readonly user: string; readonly phoneNumbers: readonly string[] },
 ): boolean {
   if (hasAnyFactor(deps, user)) return true;
   const enabled = deps.enabled();
   if (!enabled.has("sms") && !enabled.has("voice")) return false;
   return phoneNumbers.some((number) => isCountryAllowed(number, deps.settings.countryCodes));
+}
+
+type FactorOwner = Pick<DirectoryUser, "status" | "phoneNumbers" | "id">;
+
+/** Whether a user has a factor of any state, or ever had one. @param user canonical */
+export function everHadFactor(
+  deps: Omit<OwnFactorDeps, "hasOpenInvitation">,
+  user: string,
+  record: Omit<FactorOwner, "status">,
+): boolean {
+  return deps.factorMarks.has(user, record) ||
+    hasOwnFactor(deps, { user, phoneNumbers: record.phoneNumbers });
+}
+
+/**
+ * Whether a user has no factor: the directory knows the user, who has no factor of any state and never had one. A login may then add the first
+ * factor, and policies for users without a factor apply. Neither follows from the loss of a factor, or from a name that the directory does not know.
+ *
+ * @param user canonical
+ */
+export function neverHadFactor(
+  deps: Omit<OwnFactorDeps, "hasOpenInvitation">,
+  user: string,
+  record: FactorOwner,
+): boolean {
+  return record.status !== "unknown" && !everHadFactor(deps, user, record);
+}
+
+/**
+ * Whether a login may add a factor. If the user had one, only an invitation, the help desk or an administrator adds another: a phone and the
+ * password are often lost together. An open invitation is for its user, not for a thief of the password.
+ *
+ * @param user canonical
+ */
+export function mayAddFactor(
+  deps: Omit<OwnFactorDeps, "settings" | "enabled">,
+  { user, record }: { readonly user: string; readonly record: Pick<DirectoryUser, "status" | "id"> },
+  { rule, isPasswordRight }: { readonly rule: EnrolmentRule; readonly isPasswordRight: boolean },
+): boolean {
+  if (rule === "never" || record.status !== "active" || hasAnyFactor(deps, user)) return false;
+  // "always" lets every user without a factor enrol; that is its purpose.
+  if (rule === "always") return true;
+  return isPasswordRight && !deps.factorMarks.has(user, record) && !deps.hasOpenInvitation(user);
 }
 
 /** The kinds of factors that the user can use for a login, besides codes that replace a factor. */

@@ -4,7 +4,9 @@ import { maskPhoneNumber } from "../../platform/phone_number.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
+import type { PreparedChange } from "../../platform/write_batch.ts";
 import type { Factor } from "../flow/context.ts";
+import type { FactorMarks } from "./factor_marks.ts";
 
 /** The dependencies of the stores of factors. */
 export interface FactorStoreDeps {
@@ -14,6 +16,10 @@ export interface FactorStoreDeps {
   readonly random: Random;
   /** The directory of the users. */
   readonly target: string;
+  /** Marks the users who get a factor. Absent: none are marked. */
+  readonly marks?: Pick<FactorMarks, "prepare">;
+  /** Ends the links of a user who enrols. Absent: there are none. @param user canonical */
+  readonly endInvitations?: (user: string) => PreparedChange;
 }
 
 /** The phone that opened the /me session in which a factor was added. */

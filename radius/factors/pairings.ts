@@ -4,6 +4,7 @@ import { KeyedMutex } from "../../platform/semaphore.ts";
 import { RecordVersions } from "../../platform/cluster/record_versions.ts";
 import type { Check, Mutation, StoreEntry } from "../../platform/store.ts";
 import { StoreUnavailable } from "../../platform/store_fault.ts";
+import { NO_CHANGE, type PreparedChange } from "../../platform/write_batch.ts";
 import { checkFactor, type Factor } from "../flow/context.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import {
@@ -31,6 +32,8 @@ export class Pairings {
   readonly #versions: RecordVersions;
   readonly #users = new KeyedMutex();
   readonly #devices = new KeyedMutex();
+  /** The mark of the user, and the end of the open invitations, of prepared pairings. */
+  readonly #enrolments = new WeakMap<Pairing, readonly PreparedChange[]>();
 
   constructor(deps: FactorStoreDeps) {
     this.#deps = deps;
@@ -95,15 +98,15 @@ export class Pairings {
   }
 
   /**
-   * Prepares a pairing. Make the mutation in a commit, then call `adopt`. The same number or device replaces its pairing.
+   * Prepares a pairing. Make the mutations in a commit, then call `adopt`. `marking` marks the user and ends open invitations. The same number or device replaces its pairing.
    *
    * @throws RangeError if the user has too many pairings, or the device belongs to another user
    */
   prepare(
     { canonical, shown }: { canonical: string; shown: string },
     wanted: NewPairing,
-  ): { mutation: Mutation; pairing: Pairing } {
-    const { vault, clock } = this.#deps;
+  ): { mutation: Mutation; marking: readonly Mutation[]; pairing: Pairing } {
+    const { vault, clock, marks, endInvitations } = this.#deps;
     if (this.of(canonical).length >= MAX_PER_USER) {
       throw new RangeError(`Cannot add a pairing: "${shown}" has ${MAX_PER_USER} already; revoke one first`);
     }
@@ -123,13 +126,18 @@ export class Pairings {
     const seal = (seed: Uint8Array) => vault.seal(key, seed);
     const pairing = pairingOf(wanted, head, { seal, knownName: deviceName(owner) });
     this.#cache.addPrepared(pairing);
+    const parts = [marks?.prepare(canonical) ?? NO_CHANGE, endInvitations?.(canonical) ?? NO_CHANGE];
+    this.#enrolments.set(pairing, parts);
     return {
       mutation: { type: "set", key, value: pairing, basis: this.#versions.overwriteOf(key) },
+      marking: parts.flatMap(({ mutations }) => mutations),
       pairing,
     };
   }
 
   adopt(pairing: Pairing): void {
+    for (const { done } of this.#enrolments.get(pairing) ?? []) done();
+    this.#enrolments.delete(pairing);
     this.#cache.adopt(pairing);
   }
 
@@ -147,9 +155,12 @@ export class Pairings {
     } = {},
   ): Promise<boolean> {
     const user = { canonical: canonicalName(userName), shown: userName };
-    const { mutation, pairing } = this.prepare(user, { kind: "device", ...device });
-    const { ok } = await this.#deps.store.commit({ checks, mutations: [mutation, ...also(pairing)] });
-    if (ok) this.#cache.adopt(pairing);
+    const { mutation, marking, pairing } = this.prepare(user, { kind: "device", ...device });
+    const { ok } = await this.#deps.store.commit({
+      checks,
+      mutations: [mutation, ...marking, ...also(pairing)],
+    });
+    if (ok) this.adopt(pairing);
     else this.#cache.dropPrepared(pairing);
     return ok;
   }

@@ -2,7 +2,7 @@
 // memory, so that a login does not read the store.
 
 import type { Check, Mutation, StoreEntry } from "../../platform/store.ts";
-import type { PreparedRename } from "../../platform/write_batch.ts";
+import { NO_CHANGE, type PreparedRename } from "../../platform/write_batch.ts";
 import type { AddingPhone, FactorStoreDeps } from "./pairing.ts";
 
 export interface RecoveryCodeStatus {
@@ -119,9 +119,10 @@ export class RecoveryCodeStore {
 
   /** Ten codes that replace all codes of the user. */
   create(user: string, { addedBy }: { addedBy?: AddingPhone | undefined } = {}): NewRecoveryCodes {
-    const { random, clock } = this.#deps;
+    const { random, clock, marks } = this.#deps;
     const before = this.#sets.get(user);
     const key = this.#setKey(user);
+    const mark = marks?.prepare(user) ?? NO_CHANGE;
     const record: SetRecord = {
       id: random.bytes(8).toHex(),
       createdMs: clock.nowMs(),
@@ -140,8 +141,10 @@ export class RecoveryCodeStore {
           key: this.#codeKey(user, record.id, digest),
           value: true,
         })),
+        ...mark.mutations,
       ],
       adopt: (versionstamp) => {
+        mark.done();
         const codes = new Map(digests.map((digest) => [digest, versionstamp]));
         this.#sets.set(user, { ...record, versionstamp, codes });
       },

@@ -14,6 +14,7 @@ import type { PolicyRegistry } from "../policy/policy_registry.ts";
 import type { RememberedDevices } from "../policy/remembered_devices.ts";
 import type { Limits } from "./limits.ts";
 import type { EnrolmentMarks } from "./enrolment_marks.ts";
+import type { FactorMarks } from "./factor_marks.ts";
 import type { Offboarding } from "./offboarding.ts";
 import type { Pairing } from "./pairing.ts";
 import type { Pairings } from "./pairings.ts";
@@ -33,6 +34,7 @@ export interface GatewayRenameDeps {
   readonly bypassCodes: BypassCodeStore;
   readonly remembered: RememberedDevices;
   readonly enrolment: EnrolmentMarks;
+  readonly factorMarks: FactorMarks;
   readonly limits: Limits;
   readonly offboarding: Offboarding;
   readonly policies: { readonly registry: PolicyRegistry };
@@ -67,6 +69,7 @@ export function createGatewayRenames(deps: GatewayRenameDeps): PrepareRename {
       bypassCodes.prepareRename(from, to),
       remembered.prepareRename(from, to),
       enrolment.prepareRename(from, to, { isLeaving }),
+      deps.factorMarks.prepareRename(from, to),
       limits.prepareRename(from, to),
     ]);
   };

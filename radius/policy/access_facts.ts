@@ -1,7 +1,8 @@
 // What the gateway knows about users and groups by their names, for the writers of the directory: such a change can give a person access.
 
 import type { ReplyAttributeRegistry } from "../factors/reply_attribute_registry.ts";
-import { hasAnyFactor, type OwnFactorDeps } from "../factors/own_factors.ts";
+import type { FactorMarks } from "../factors/factor_marks.ts";
+import { type AnyFactorDeps, hasAnyFactor } from "../factors/own_factors.ts";
 import type { PolicyRegistry } from "./policy_registry.ts";
 
 /** All names are canonical. */
@@ -14,15 +15,18 @@ export interface NamedAccess {
   hadFactor(user: string): boolean;
 }
 
-export interface NamedAccessDeps extends Omit<OwnFactorDeps, "settings" | "enabled"> {
+export interface NamedAccessDeps extends AnyFactorDeps {
+  readonly factorMarks: Pick<FactorMarks, "has">;
   readonly policies: { readonly registry: Pick<PolicyRegistry, "names"> };
   readonly replies: Pick<ReplyAttributeRegistry, "find">;
 }
 
-export function createNamedAccess({ policies, replies, ...factors }: NamedAccessDeps): NamedAccess {
+export function createNamedAccess(
+  { policies, replies, factorMarks, ...factors }: NamedAccessDeps,
+): NamedAccess {
   return {
     isGroupNamed: (group) => policies.registry.names("group", group) || replies.find(group).from !== null,
     isUserNamed: (user) => policies.registry.names("user", user),
-    hadFactor: (user) => hasAnyFactor(factors, user),
+    hadFactor: (user) => hasAnyFactor(factors, user) || factorMarks.has(user),
   };
 }

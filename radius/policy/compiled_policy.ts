@@ -4,7 +4,7 @@ import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Factor } from "../flow/context.ts";
 import { FactorRules, type PolicyRules } from "./factor_rules.ts";
 import { NetworkList } from "./networks.ts";
-import type { DeviceState, Policy, PolicyConditions } from "./policy.ts";
+import { acceptsUnknownUsers, type DeviceState, type Policy, type PolicyConditions } from "./policy.ts";
 import { coverWeek, TimeWindow, ZoneClock } from "./time_windows.ts";
 
 /** Numbers for the names that policies mention. */
@@ -38,6 +38,8 @@ export class CompiledPolicy {
   readonly exceptNetworks: NetworkList | null;
   readonly times: readonly TimeWindow[] | null;
   readonly device: ReadonlySet<DeviceState> | null;
+  /** Whether it applies to names that the directory does not know. */
+  readonly coversUnknownUsers: boolean;
   readonly #rules: FactorRules;
   #isAnytime: boolean | null = null;
 
@@ -63,6 +65,7 @@ export class CompiledPolicy {
     this.exceptNetworks = networks(conditions.exceptNetworks);
     this.times = conditions.times?.map((time) => new TimeWindow(time, shared.zones.of(time.zone))) ?? null;
     this.device = conditions.device === undefined ? null : new Set(conditions.device);
+    this.coversUnknownUsers = policy.outcome.kind !== "bypass" || acceptsUnknownUsers(policy);
     this.#rules = new FactorRules(policy.outcome);
   }
 

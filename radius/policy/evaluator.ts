@@ -21,12 +21,17 @@ export interface PolicySubject {
   readonly atMs: number;
   /** Whether the user has a factor that is enabled and ready. */
   readonly hasFactor: boolean;
+  /** See {@link neverHadFactor} of radius/factors/own_factors.ts. */
+  readonly neverHadFactor: boolean;
   /** Whether a device is remembered for this user, client and Calling-Station-Id. */
   readonly isRemembered: boolean;
 }
 
-/** Why a policy does not apply: it is disabled, or the first condition that fails. */
-export type PolicyMiss = PolicyConditionName | "disabled";
+/**
+ * Why a policy does not apply: it is disabled, its outcome needs a user of the directory, or the first condition that fails. A bypass never follows
+ * from not knowing a user.
+ */
+export type PolicyMiss = PolicyConditionName | "disabled" | "unknownUser";
 
 /** Known spellings of groups. Beyond it, the least recent half is not worth keeping: all are forgotten. */
 const MAX_SPELLINGS = 10_000;
@@ -106,7 +111,7 @@ export class PolicyEvaluator {
       this.#begin(subject);
       if (this.#missOfUser(policy, subject) !== null) continue;
       const { networks, exceptNetworks, device } = policy;
-      const isOpen = device === null || device.has(subject.hasFactor ? "has_factor" : "no_factor");
+      const isOpen = device === null || hasFactorState(policy, device, subject);
       if (!isOpen && !device.has("remembered")) continue;
       const isAnywhere = exceptNetworks === null && (networks === null || networks.containsAllIpv4);
       yield { policy, isCertain: isAnywhere && policy.isAnytime && isOpen };
@@ -121,19 +126,17 @@ export class PolicyEvaluator {
   }
 
   /** Checks cheap conditions first, in the order of POLICY_CONDITIONS. */
-  #miss(one: CompiledPolicy, subject: PolicySubject): PolicyConditionName | null {
+  #miss(one: CompiledPolicy, subject: PolicySubject): PolicyMiss | null {
     return this.#missOfUser(one, subject) ?? this.#missOfPlace(one, subject);
   }
 
-  #missOfUser(one: CompiledPolicy, subject: PolicySubject): PolicyConditionName | null {
+  #missOfUser(one: CompiledPolicy, subject: PolicySubject): PolicyMiss | null {
     if (one.clients !== null && !one.clients.has(this.#client)) return "clients";
     if (one.users !== null && (this.#user < 0 || !one.users.has(this.#user))) return "users";
-    if (one.exceptUsers !== null && this.#isExcludedUser(one, one.exceptUsers, subject)) return "exceptUsers";
+    if (one.exceptUsers !== null && this.#user >= 0 && one.exceptUsers.has(this.#user)) return "exceptUsers";
     if (one.groups !== null && !this.#isMember(one.groups, subject)) return "groups";
-    if (one.exceptGroups !== null && this.#isInExcludedGroup(one, one.exceptGroups, subject)) {
-      return "exceptGroups";
-    }
-    return null;
+    if (one.exceptGroups !== null && this.#isMember(one.exceptGroups, subject)) return "exceptGroups";
+    return one.coversUnknownUsers || subject.isKnown ? null : "unknownUser";
   }
 
   #missOfPlace(one: CompiledPolicy, subject: PolicySubject): PolicyConditionName | null {
@@ -142,20 +145,8 @@ export class PolicyEvaluator {
       return "exceptNetworks";
     }
     if (one.times !== null && !isWithin(one.times, subject.atMs)) return "times";
-    if (one.device !== null && !hasState(one.device, subject)) return "device";
+    if (one.device !== null && !hasState(one, one.device, subject)) return "device";
     return null;
-  }
-
-  /**
-   * A name that the directory does not know can be another name of an excluded user, such as `ada@example.com` of `ada`, which the server of the
-   * passwords accepts. It needs its second factor.
-   */
-  #isExcludedUser({ policy }: CompiledPolicy, users: ReadonlySet<number>, subject: PolicySubject): boolean {
-    return this.#user >= 0 && users.has(this.#user) || policy.outcome.kind === "bypass" && !subject.isKnown;
-  }
-
-  #isInExcludedGroup({ policy }: CompiledPolicy, groups: readonly number[], subject: PolicySubject): boolean {
-    return this.#isMember(groups, subject) || policy.outcome.kind === "bypass" && !subject.isKnown;
   }
 
   #isMember(groups: readonly number[], subject: PolicySubject): boolean {
@@ -213,10 +204,28 @@ function isWithin(times: readonly TimeWindow[], atMs: number): boolean {
   return false;
 }
 
-function hasState(states: ReadonlySet<DeviceState>, subject: PolicySubject): boolean {
-  if (states.has("has_factor") && subject.hasFactor) return true;
-  if (states.has("no_factor") && !subject.hasFactor) return true;
-  return states.has("remembered") && subject.isRemembered;
+function hasState(
+  one: CompiledPolicy,
+  states: ReadonlySet<DeviceState>,
+  subject: PolicySubject,
+): boolean {
+  return hasFactorState(one, states, subject) || states.has("remembered") && subject.isRemembered;
+}
+
+/**
+ * A user either has no factor, or has one or had one. What is lost or turned off counts as a factor, except for a bypass, which needs one that is
+ * ready. A denial of users without a factor includes names that the directory does not know.
+ */
+function hasFactorState(
+  { policy: { outcome: { kind } } }: CompiledPolicy,
+  states: ReadonlySet<DeviceState>,
+  subject: PolicySubject,
+): boolean {
+  if (states.has("has_factor")) {
+    if (subject.hasFactor || kind !== "bypass" && subject.isKnown && !subject.neverHadFactor) return true;
+  }
+  if (!states.has("no_factor")) return false;
+  return subject.neverHadFactor || kind === "deny" && !subject.isKnown && !subject.hasFactor;
 }
 
 export const NO_POLICIES: PolicyEvaluator = new PolicyEvaluator([]);

@@ -79,6 +79,11 @@ export interface BypassOutcome {
   readonly kind: "bypass";
   /** The client checks the password. Without it, a login is accepted only if the gateway checked the password. */
   readonly clientChecksPassword?: boolean;
+  /**
+   * Also for names that the directory does not know. Such a name can be another one of a known user, such as `ada@example.com` of `ada`, which the
+   * server of the passwords accepts. Without it, only the names in the condition `users` are accepted.
+   */
+  readonly unknownUsers?: boolean;
   readonly attributes?: SessionAttributes;
 }
 
@@ -108,6 +113,13 @@ export interface PolicyList {
 export interface PolicyListChange {
   readonly by: string;
   readonly atMs: number;
+}
+
+/** Whether a policy accepts names that the directory does not know, without a second factor: any of them, or those that it lists. */
+export function acceptsUnknownUsers(
+  { conditions, outcome }: Pick<Policy, "conditions" | "outcome">,
+): boolean {
+  return outcome.kind === "bypass" && (outcome.unknownUsers === true || conditions.users !== undefined);
 }
 
 export const MAX_POLICIES = 200;

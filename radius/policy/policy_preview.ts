@@ -161,6 +161,7 @@ export class PolicyPreview {
       isKnown: known.record.status !== "unknown",
       groups: known.record.groups,
       hasFactor: known.hasFactor,
+      neverHadFactor: known.neverHadFactor,
       isRemembered: this.#deps.remembered.isRemembered({ user, client, place: address }),
     };
   }

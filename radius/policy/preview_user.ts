@@ -2,7 +2,14 @@
 
 import type { ClientPolicy, FactorSettings } from "../../platform/config/config.ts";
 import { isCountryAllowed } from "../../platform/phone_number.ts";
-import { hasAnyFactor, hasOwnFactor, type OwnFactorDeps, usableKinds } from "../factors/own_factors.ts";
+import {
+  everHadFactor,
+  hasOwnFactor,
+  mayAddFactor,
+  neverHadFactor,
+  type OwnFactorDeps,
+  usableKinds,
+} from "../factors/own_factors.ts";
 import type { Factor } from "../flow/context.ts";
 import { rejectsUnknownUsers } from "../protocol/login_input.ts";
 import type { DirectoryUser, LoginDirectory } from "../ports.ts";
@@ -45,6 +52,10 @@ export class PreviewUser {
     return [...usableKinds(this.#deps, this.#name)].some((kind) => enabled.has(kind));
   }
 
+  get neverHadFactor(): boolean {
+    return neverHadFactor(this.#deps, this.#name, this.record);
+  }
+
   /** Whether the user has codes that replace a factor. */
   get hasReplacementCodes(): boolean {
     const { recoveryCodes, bypassCodes } = this.#deps;
@@ -73,7 +84,8 @@ export class PreviewUser {
   }
 
   get #isAnyNumberAllowed(): boolean {
-    return this.#deps.settings.phoneNumbers === "any" && !this.#hasOwnFactor;
+    return this.#deps.settings.phoneNumbers === "any" &&
+      !everHadFactor(this.#deps, this.#name, this.record);
   }
 
   get #hasOwnFactor(): boolean {
@@ -81,9 +93,8 @@ export class PreviewUser {
   }
 
   #mayEnrol({ rule = this.#deps.settings.enrolAtLogin, isPasswordChecked }: PreviewEnrolment): boolean {
-    if (rule === "never" || this.record.status !== "active" || hasAnyFactor(this.#deps, this.#name)) {
-      return false;
-    }
-    return rule === "always" || (isPasswordChecked && !this.#hasOwnFactor);
+    const user = { user: this.#name, record: this.record };
+    return mayAddFactor(this.#deps, user, { rule, isPasswordRight: isPasswordChecked }) &&
+      (rule === "always" || !this.#hasOwnFactor);
   }
 }

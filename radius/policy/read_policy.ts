@@ -151,16 +151,19 @@ function outcomeOf(value: unknown): PolicyOutcome {
     return { kind };
   }
   const shared = ["kind", "clientChecksPassword", "attributes"];
-  const own = kind === "bypass" ? [] : ["factors", "requiredFactor", "enrolment", "rememberHours"];
+  const own = kind === "bypass"
+    ? ["unknownUsers"]
+    : ["factors", "requiredFactor", "enrolment", "rememberHours"];
   const fields = fieldsOf(value, "outcome", [...shared, ...own]);
-  const { clientChecksPassword, attributes } = fields;
-  if (clientChecksPassword !== undefined && typeof clientChecksPassword !== "boolean") {
-    fail("clientChecksPassword must be true or false.");
+  const { clientChecksPassword, unknownUsers, attributes } = fields;
+  for (const [name, value] of Object.entries({ clientChecksPassword, unknownUsers })) {
+    if (value !== undefined && typeof value !== "boolean") fail(`${name} must be true or false.`);
   }
   return {
     kind,
     ...(kind === "challenge" ? factorFields(fields) : {}),
     ...(clientChecksPassword === true ? { clientChecksPassword } : {}),
+    ...(unknownUsers === true ? { unknownUsers } : {}),
     ...(attributes === undefined ? {} : attributesField(attributes)),
   } as PolicyOutcome;
 }

@@ -4,7 +4,7 @@
 import { auditEntry } from "../../platform/audit.ts";
 import type { Check, Mutation, StoreEntry } from "../../platform/store.ts";
 import { RecordVersions } from "../../platform/cluster/record_versions.ts";
-import type { PreparedChange } from "../../platform/write_batch.ts";
+import { NO_CHANGE, type PreparedChange } from "../../platform/write_batch.ts";
 import type { FactorStoreDeps } from "../factors/pairing.ts";
 import { acceptTokenCode, type OpenToken } from "./token_codes.ts";
 import { TokenCache } from "./token_cache.ts";
@@ -131,12 +131,13 @@ export class HardwareTokens {
   prepareChange(token: HardwareToken, record: HardwareTokenRecord): PreparedTokenChange {
     const key = this.#recordKey(token.id);
     const basis = this.#versions.basisOf(key);
+    const mark = this.#markOf(record.user);
     this.#cache.put({ ...token, record });
     return {
-      mutations: [{ type: "set", key, value: record, basis }],
+      mutations: [{ type: "set", key, value: record, basis }, ...mark.mutations],
       checks: [],
       keys: [key],
-      done: () => undefined,
+      done: mark.done,
       undo: () => {
         const now = this.get(token.id);
         if (now?.record === record) this.#cache.put({ ...now, record: token.record });
@@ -186,14 +187,20 @@ export class HardwareTokens {
       return { id, record, use: firstUse(record) };
     });
     const keys = added.map(({ id }) => this.#recordKey(id));
+    const owners = new Set(added.map(({ record }) => record.user));
+    const marks = joined([...owners].map((owner) => this.#markOf(owner)));
+    const records = added.map(({ record }, at): Mutation => {
+      const key = keys[at] as Deno.KvKey;
+      return { type: "set", key, value: record, basis: this.#versions.overwriteOf(key) };
+    });
     return {
-      mutations: added.map(({ record }, at): Mutation => {
-        const key = keys[at] as Deno.KvKey;
-        return { type: "set", key, value: record, basis: this.#versions.overwriteOf(key) };
-      }),
+      mutations: [...records, ...marks.mutations],
       checks: store.isShared ? keys.map((key) => ({ key, versionstamp: null })) : [],
       keys,
-      done: () => added.forEach((token) => this.#cache.put(token)),
+      done: () => {
+        marks.done();
+        added.forEach((token) => this.#cache.put(token));
+      },
       undo: () => undefined,
     };
   }
@@ -225,6 +232,11 @@ export class HardwareTokens {
     const { store, target } = this.#deps;
     await store.load(["token", target], (entry) => this.#applyRecord(entry));
     await store.load(["token_use", target], (entry) => this.#applyUse(entry));
+  }
+
+  /** The mark that the user of a token had a factor. */
+  #markOf(user: string | null): PreparedChange {
+    return user === null ? NO_CHANGE : this.#deps.marks?.prepare(user) ?? NO_CHANGE;
   }
 
   /** A change of the record that does not depend on its version. */

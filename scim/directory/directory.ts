@@ -289,6 +289,8 @@ export function findUserRecordIn(target: Pick<Target, "name" | "directory">, sto
 export function recordDirectoryOf({ directory }: Pick<Target, "directory">): RecordDirectory {
   return {
     async read(canonical) {
+      // A caller that adds a factor needs the user of the login, too.
+      await directory.prepareLogin(canonical);
       const stored = await directory.read("user", canonical);
       return stored?.content.kind === "user"
         ? { createdMs: stored.createdMs, active: stored.content.active }

@@ -7,7 +7,7 @@ import type { NameIndexes } from "./indexes.ts";
 import type { DirectoryKeys } from "./keys.ts";
 import { type MemberSets, NO_MEMBERS } from "./member_sets.ts";
 import type { PendingRenames } from "./pending_renames.ts";
-import { joinParts, readRecord, type ResourceRecord, toStored } from "./records.ts";
+import { idOf, joinParts, readRecord, type ResourceRecord, toStored } from "./records.ts";
 import type { Tombstone } from "./batch_reads.ts";
 import { findRecordById } from "./record_by_id.ts";
 
@@ -174,7 +174,7 @@ export function createLoginView(
 
   const readUser = async (canonical: string): Promise<LoginUser> => {
     const found = await readRecord({ store, keys }, { kind: "user", canonical });
-    if (found !== null) return loginUserOf(found.record);
+    if (found !== null) return loginUserOf(keys.target, found.record);
     // Another node may have deleted the user a moment ago.
     if (!isShared && !indexes.tombstones.mayContain(canonical)) return unknownUser(canonical);
     const { value } = await store.get<Tombstone>(keys.gone(canonical));
@@ -200,7 +200,7 @@ export function createLoginView(
     if (known === undefined) return;
     users.keep(
       canonical,
-      record === null ? { ...unknownUser(known.name), status: "deleted" } : loginUserOf(record),
+      record === null ? { ...unknownUser(known.name), status: "deleted" } : loginUserOf(keys.target, record),
     );
   };
 
@@ -280,8 +280,10 @@ function unknownUser(name: string): LoginUser {
   return { status: "unknown", name, phoneNumbers: NONE, groups: NONE };
 }
 
-function loginUserOf({ name, active, text, groups }: ResourceRecord): LoginUser {
-  return { status: active ? "active" : "inactive", name, phoneNumbers: phoneNumbersOf(text), groups };
+function loginUserOf(target: string, record: ResourceRecord): LoginUser {
+  const { name, active, text, groups } = record;
+  const id = idOf({ kind: "user", target }, record);
+  return { status: active ? "active" : "inactive", name, phoneNumbers: phoneNumbersOf(text), groups, id };
 }
 
 function phoneNumbersOf(text: string): readonly string[] {

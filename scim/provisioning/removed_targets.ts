@@ -33,6 +33,7 @@ export const TARGET_TABLES = [
   "copy",
   "pairing",
   "preference",
+  "had_factor",
   "bypass_code",
   "bypass_use",
   "recovery_code",

@@ -32,6 +32,7 @@ const subject: PolicySubject = {
   address: "10.1.2.3",
   atMs: Date.UTC(2027, 0, 15, 8),
   hasFactor: true,
+  neverHadFactor: false,
   isRemembered: false,
   isKnown: true,
 };

@@ -18,6 +18,7 @@ import { createNotMeReports } from "../../radius/conversation/report_not_me.ts";
 import { createNamedAccess } from "../../radius/policy/access_facts.ts";
 import { PolicyPreview } from "../../radius/policy/policy_preview.ts";
 import { EnrolmentMarks } from "../../radius/factors/enrolment_marks.ts";
+import { FactorMarks, recordIdIn } from "../../radius/factors/factor_marks.ts";
 import { SentPasscodes } from "../../radius/factors/sent_passcodes.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";
 import { HardwareTokens } from "../../radius/tokens/hardware_tokens.ts";
@@ -216,22 +217,31 @@ function openTargets(
   });
 }
 
+function createFactorStores(
+  { store, vault, clock, random }: Pick<Parts, "store" | "vault" | "clock" | "random">,
+  { directory }: Target,
+) {
+  const recordIdOf = (user: string) => recordIdIn({ lookUp: directory.login }, user);
+  const factorMarks = new FactorMarks({ store, target: "default", recordIdOf });
+  const deps = { store, vault, clock, random, target: "default", marks: factorMarks };
+  return {
+    factorMarks,
+    pairings: new Pairings(deps),
+    recoveryCodes: new RecoveryCodeStore(deps),
+    hardwareTokens: new HardwareTokens(deps),
+    bypassCodes: new BypassCodeStore(deps),
+    enrolment: new EnrolmentMarks({ store, target: "default" }),
+  };
+}
+
 /** The dependencies of the user routes, with real pairings, limits and recovery codes. */
 function createPeople({ config, store, vault, clock, random, log }: Parts, targets: People["targets"]) {
   const target = targets.get("default") as Target;
-  const pairings = new Pairings({ store, vault, clock, random, target: "default" });
+  const stores = createFactorStores({ store, vault, clock, random }, target);
+  const { pairings, recoveryCodes, hardwareTokens, enrolment, bypassCodes, factorMarks } = stores;
   const limits = new Limits({ store, clock, settings: config.factors });
-  const recoveryCodes = new RecoveryCodeStore({ store, vault, clock, random, target: "default" });
-  const hardwareTokens = new HardwareTokens({ store, vault, clock, random, target: "default" });
-  const enrolment = new EnrolmentMarks({ store, target: "default" });
-  const bypassCodes = new BypassCodeStore({ store, vault, clock, random, target: "default" });
-  const lastSignIns = new LastSignIns({
-    store,
-    clock,
-    log,
-    target: () => "default",
-    longestLoginMs: 300_000,
-  });
+  const loginTarget = () => "default";
+  const lastSignIns = new LastSignIns({ store, clock, log, target: loginTarget, longestLoginMs: 300_000 });
   const conversations = new ConversationStore({ store, clock, maxConversations: 100, tokenOf: (id) => id });
   const { anyClient } = config.radius;
   const clients = createClients({
@@ -246,14 +256,16 @@ function createPeople({ config, store, vault, clock, random, log }: Parts, targe
   const { factors: settings } = config;
   const preview = new PolicyPreview({
     ...{ settings, enabled, pairings, recoveryCodes, hardwareTokens, bypassCodes, clock, directory: login },
+    factorMarks,
+    hasOpenInvitation: () => false,
     clients: () => clients.all,
     ...stored,
   });
   const policies = { ...stored, preview };
   return {
     targets,
-    loginTarget: () => "default",
-    ...{ pairings, limits, recoveryCodes, hardwareTokens, lastSignIns, enrolment, bypassCodes },
+    loginTarget,
+    ...{ pairings, limits, recoveryCodes, hardwareTokens, lastSignIns, enrolment, bypassCodes, factorMarks },
     policies,
     prepareNotMeReport: createNotMeReports({
       target: () => "default",
@@ -288,6 +300,8 @@ function createPeople({ config, store, vault, clock, random, log }: Parts, targe
         recoveryCodes,
         hardwareTokens,
         enrolment,
+        factorMarks,
+        hasOpenInvitation: () => false,
         bypassCodes,
         sentPasscodes: new SentPasscodes({ store, clock, vault }),
         policies,

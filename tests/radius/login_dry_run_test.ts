@@ -6,6 +6,7 @@ import { Limits } from "../../radius/factors/limits.ts";
 import { createLoginPolicies } from "../fakes/login_policies.ts";
 import { createLoginDryRun, type DryRunRequest } from "../../radius/conversation/login_dry_run.ts";
 import { EnrolmentMarks } from "../../radius/factors/enrolment_marks.ts";
+import { FactorMarks } from "../../radius/factors/factor_marks.ts";
 import { SentPasscodes } from "../../radius/factors/sent_passcodes.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";
 import type { NewPairing } from "../../radius/factors/pairing.ts";
@@ -151,6 +152,8 @@ for (const one of CASES) {
       },
       enrolment: new EnrolmentMarks({ store, target: "default" }),
       sentPasscodes: new SentPasscodes({ store, clock, vault }),
+      factorMarks: new FactorMarks({ store, target: "default", recordIdOf: () => null }),
+      hasOpenInvitation: () => false,
       limits: new Limits({ store, clock, settings: factors }),
       hardwareTokens: new HardwareTokens({ store, vault, clock, random, target: "default" }),
       bypassCodes: new BypassCodeStore({ store, vault, clock, random, target: "default" }),

@@ -123,6 +123,7 @@ async function addApp(
   const recordId = proven.owner.id;
   const mutations: Mutation[] = [
     prepared.mutation,
+    ...prepared.marking,
     proven.ending,
     ...use.mutations,
     factorAudit(request, {

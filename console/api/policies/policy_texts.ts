@@ -9,9 +9,10 @@ export const MISS_SENTENCES: Readonly<Record<PolicyMiss, string>> = {
   disabled: "The policy is turned off.",
   clients: "The policy is for other clients.",
   users: "The policy is for other users.",
-  exceptUsers: "The policy excludes this user, or the user is not in the directory.",
+  unknownUser: "The policy accepts without a second factor, and the user is not in the directory.",
+  exceptUsers: "The policy excludes this user.",
   groups: "The user is in none of the groups.",
-  exceptGroups: "The user is in an excluded group, or not in the directory.",
+  exceptGroups: "The user is in an excluded group.",
   networks: "The address is in none of the networks, or the sign-in has no IP address.",
   exceptNetworks:
     "The address is in an excluded network, or the sign-in has no IP address and needs its second factor.",

@@ -75,7 +75,8 @@ class StoredUserFactors implements UserFactorCommands {
     if (admin === null) throw new Refusal("no_invitations");
     const also = [factorAudit(request, { action: "invitation.make", ...addedByDetail(request) })];
     const { addedBy } = request;
-    const { invitation, deadlineMs } = await admin.invite(request.user, { also, addedBy });
+    const isOwn = request.actor === `user:${request.user}`;
+    const { invitation, deadlineMs } = await admin.invite(request.user, { also, addedBy, isOwn });
     const link = `${http.publicUrl}/device#invite=${invitation}`;
     return { link, qr: createQrMatrix(link), deadlineMs };
   }
@@ -267,7 +268,7 @@ class StoredUserFactors implements UserFactorCommands {
     { owner, also = [] }: { owner: UserRecord; also?: readonly Mutation[] },
   ): Promise<Pairing> {
     const { people: { pairings }, store } = this.#deps;
-    const { mutation, pairing } = this.#prepare(request, { ...wanted, addedBy: request.addedBy });
+    const { mutation, marking, pairing } = this.#prepare(request, { ...wanted, addedBy: request.addedBy });
     const record = factorAudit(request, {
       action: "pairing.add",
       ...pairingDetails(pairing),
@@ -276,7 +277,7 @@ class StoredUserFactors implements UserFactorCommands {
     const notice = factorNotice(this.#deps, request, { what: pairing.kind, recordId: owner.id });
     const done = await store.commit({
       checks: [owner.check],
-      mutations: [mutation, record, notice, ...also],
+      mutations: [mutation, ...marking, record, notice, ...also],
     });
     if (!done.ok) throw new Refusal("changed_meanwhile");
     pairings.adopt(pairing);

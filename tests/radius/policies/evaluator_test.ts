@@ -6,6 +6,7 @@ import { PolicyEvaluator, type PolicyMiss, type PolicySubject } from "../../../r
 import {
   POLICY_CONDITIONS,
   type PolicyConditions,
+  type PolicyOutcome,
   type PolicyTime,
   type Weekday,
 } from "../../../radius/policy/policy.ts";
@@ -20,12 +21,16 @@ const SUBJECT: PolicySubject = {
   address: "10.1.2.3",
   atMs: Date.UTC(2027, 0, 15, 8),
   hasFactor: true,
+  neverHadFactor: false,
   isRemembered: false,
 };
 
 function evaluatorOf(short: readonly ShortPolicy[]): PolicyEvaluator {
   return new PolicyEvaluator(policiesOf(short));
 }
+
+const UNKNOWN = { isKnown: false, groups: [], hasFactor: false };
+const NEVER = { hasFactor: false, neverHadFactor: true };
 
 /** Conditions, facts that differ from {@link SUBJECT}, and the first condition that fails. */
 const ROWS: readonly (readonly [PolicyConditions, Partial<PolicySubject>, PolicyMiss | null])[] = [
@@ -46,7 +51,42 @@ const ROWS: readonly (readonly [PolicyConditions, Partial<PolicySubject>, Policy
   [{ device: ["no_factor"] }, {}, "device"],
   [{ device: ["no_factor", "remembered"] }, { isRemembered: true }, null],
   [{ device: ["remembered"] }, {}, "device"],
+  [{ device: ["no_factor"] }, { hasFactor: false }, "device"],
+  [{ device: ["no_factor"] }, NEVER, null],
+  [{ device: ["has_factor"] }, NEVER, "device"],
+  [{ device: ["has_factor"] }, { hasFactor: false }, null],
+  // A denial includes names that the directory does not know.
+  [{ device: ["no_factor"] }, UNKNOWN, null],
+  [{ device: ["has_factor"] }, UNKNOWN, "device"],
+  [{}, UNKNOWN, null],
+  [{ exceptUsers: ["bob"], exceptGroups: ["guests"] }, UNKNOWN, null],
+];
+
+const ANY_NAME: PolicyOutcome = { kind: "bypass", unknownUsers: true };
+
+/** The same for policies that accept without a second factor. */
+const BYPASS_ROWS: readonly (readonly [
+  PolicyConditions,
+  Partial<PolicySubject>,
+  PolicyMiss | null,
+  PolicyOutcome?,
+])[] = [
+  [{}, {}, null],
+  [{}, UNKNOWN, "unknownUser"],
+  [{}, UNKNOWN, null, ANY_NAME],
+  [{ users: ["ADA"] }, UNKNOWN, null],
+  [{ users: ["bob"] }, UNKNOWN, "users"],
+  [{ users: ["bob"] }, UNKNOWN, "users", ANY_NAME],
+  [{ exceptUsers: ["bob"] }, UNKNOWN, "unknownUser"],
+  [{ exceptGroups: ["guests"] }, UNKNOWN, "unknownUser"],
+  [{ networks: ["10.0.0.0/8"] }, UNKNOWN, "unknownUser"],
+  [{ device: ["no_factor"] }, UNKNOWN, "unknownUser"],
+  [{ device: ["no_factor"] }, UNKNOWN, "device", ANY_NAME],
+  [{ device: ["no_factor"] }, NEVER, null],
+  [{ device: ["no_factor"] }, { hasFactor: false }, "device"],
+  // A factor that was lost is none that is ready.
   [{ device: ["has_factor"] }, { hasFactor: false }, "device"],
+  [{ device: ["has_factor"] }, {}, null],
 ];
 
 /** Networks, an address, and whether it is inside. */
@@ -123,6 +163,16 @@ for (const [conditions, facts, miss] of ROWS) {
   });
 }
 
+for (const [conditions, facts, miss, outcome = BYPASS] of BYPASS_ROWS) {
+  const title = JSON.stringify([conditions, facts, outcome]);
+  Deno.test(`a bypass does not follow from not knowing: ${title}: ${miss}`, () => {
+    const evaluator = evaluatorOf([[conditions, outcome]]);
+    const subject = { ...SUBJECT, ...facts };
+    assertEquals(evaluator.explain(subject).misses, [miss]);
+    assertEquals(evaluator.decide(subject) === null, miss !== null);
+  });
+}
+
 for (const [network, address, inside] of NETWORKS) {
   Deno.test(`networks: "${address}" is ${inside ? "" : "not "}in ${network}`, () => {
     const read = readPolicy({
@@ -190,12 +240,15 @@ Deno.test("decide() reads no fact that no condition needs", () => {
     get hasFactor() {
       return refuse();
     },
+    get neverHadFactor() {
+      return refuse();
+    },
     get isRemembered() {
       return refuse();
     },
   };
   assertEquals(evaluatorOf([[{ users: ["bob"], groups: ["x"] }, DENY]]).decide(subject), null);
-  assertEquals(evaluatorOf([[{ clients: ["vpn"] }, BYPASS]]).decide(subject)?.name, "policy 0");
+  assertEquals(evaluatorOf([[{ clients: ["vpn"] }, DENY]]).decide(subject)?.name, "policy 0");
 });
 
 const GOOD = { id: "abcd", name: "n", enabled: true, conditions: {}, outcome: { kind: "deny" } };

@@ -23,11 +23,11 @@ export async function register(
 
 /** Gives a user a factor that is ready to use. */
 export async function give(world: InProcess, user: string, wanted: NewPairing): Promise<string> {
-  const { mutation, pairing } = world.radius.pairings.prepare(
+  const { mutation, marking, pairing } = world.radius.pairings.prepare(
     { canonical: user.toLowerCase(), shown: user },
     wanted,
   );
-  await world.store.commit({ mutations: [mutation] });
+  await world.store.commit({ mutations: [mutation, ...marking] });
   world.radius.pairings.adopt(pairing);
   return pairing.id;
 }

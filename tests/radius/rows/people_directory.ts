@@ -11,6 +11,8 @@ export interface Person {
   /** `phoneNumbers[].value`, unchanged. */
   readonly phoneNumbers: readonly string[];
   readonly groups: readonly string[];
+  /** The id of the record. A new record has a new one. */
+  readonly id?: string;
 }
 
 export interface PeopleDirectory {
@@ -33,6 +35,7 @@ export function createPeopleDirectory(): PeopleDirectory {
   const inMemory = new Set<string>();
   let bring: ((name: string) => Promise<void>) | null = null;
   let prepared = 0;
+  let records = 0;
 
   /** In memory only for the turn in which the user was loaded. */
   const keepShortly = (name: string): void => {
@@ -58,11 +61,14 @@ export function createPeopleDirectory(): PeopleDirectory {
           name: found.userName,
           phoneNumbers,
           groups: found.groups,
+          ...(found.id === undefined ? {} : { id: found.id }),
         };
       },
     },
     put(name, person) {
-      people.set(name, person);
+      const before = people.get(name);
+      const { id = `record ${++records}` } = before === "deleted" ? {} : before ?? {};
+      people.set(name, { id, ...person });
       return Promise.resolve();
     },
     remove(name) {

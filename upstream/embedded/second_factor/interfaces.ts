@@ -136,6 +136,8 @@ export interface CommitOptions {
 export interface InvitationOptions extends CommitOptions {
   /** The phone on whose /me page the invitation is created. */
   readonly addedBy?: InvitingPhone | undefined;
+  /** Whether the user makes it on the account page. It then stays open when the user adds another factor. */
+  readonly isOwn?: boolean;
   readonly checks?: readonly Check[];
   /** Further mutations of the commit that contain the invitation, such as a mail. */
   readonly alsoFor?: (

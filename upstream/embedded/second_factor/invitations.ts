@@ -2,10 +2,12 @@
 // invitation has 128 bits and is valid once: a link of the console for 24 hours, a mailed one for longer. Viewing it does not use it.
 
 import { toBase64Url } from "../../../platform/runtime.ts";
+import { canonicalName } from "../../../platform/canonical_name.ts";
+import type { PreparedChange } from "../../../platform/write_batch.ts";
 import { sourceKey } from "../../../platform/addresses.ts";
 import { isUsableFor } from "../../../platform/user_record.ts";
 import type { MirroredRow, TableChange } from "../table.ts";
-import { OPEN, type SecondFactorContext } from "./context.ts";
+import { byUser, OPEN, type SecondFactorContext } from "./context.ts";
 import type {
   InvitationOptions,
   InviteView,
@@ -24,6 +26,8 @@ const MAX_CHARACTERS = 64;
 const WRONG_PER_MINUTE = 5;
 const MINUTE_MS = 60_000;
 const ATTEMPTS = 3;
+/** Invitations of one user that a pairing ends. The size of a commit is limited. */
+const MAX_ENDED = 100;
 
 /** Who accepts an invitation. `token` is that of a known phone; `name` is the name of the phone. */
 interface Acceptance {
@@ -47,7 +51,8 @@ export class PairingInvitations {
   /** @param options.also is committed together with the invitation. */
   async create(
     userName: string,
-    { addedBy, also = [], alsoFor, checks = [], ends = [], onCommitted }: InvitationOptions = {},
+    { addedBy, isOwn = false, also = [], alsoFor, checks = [], ends = [], onCommitted }: InvitationOptions =
+      {},
   ): Promise<{ invitation: string; deadlineMs: number }> {
     const { tables, random, clock, findUserRecord } = this.#context;
     if (tables.invitations.count(OPEN) >= CAPS.invitations) {
@@ -58,7 +63,7 @@ export class PairingInvitations {
     const mutations = [...also, ...alsoFor?.({ invitation, deadlineMs }) ?? []];
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const { id: recordId, check } = await findUserRecord(userName);
-      const added = addedBy === undefined ? {} : { addedBy };
+      const added = { ...(addedBy === undefined ? {} : { addedBy }), ...(isOwn ? { isOwn } : {}) };
       const record: PairingInvitation = { userName, recordId, deadlineMs, usedMs: null, ...added };
       const change = tables.invitations.add(this.#digestOf(invitation), record);
       const ending = this.#pairings.endingChanges(ends);
@@ -104,6 +109,22 @@ export class PairingInvitations {
     return read === undefined || !this.isOpen(id)
       ? null
       : preparedChange([tables.invitations.replace(read, { ...read.value, usedMs: clock.nowMs() })]);
+  }
+
+  /** Whether another person than the user made an invitation that is open. @param user canonical */
+  hasOpen(user: string): boolean {
+    return this.#openFor(user).length > 0;
+  }
+
+  /** Ends the open invitations that other persons made, in the commit of a pairing: a reader of a mail must not add a second phone. */
+  prepareEnds(user: string): PreparedChange {
+    const changes = this.#endsFor(user);
+    return {
+      // Without a check, so that an invitation that is used in this moment does not stop the pairing. The use fails, or has happened.
+      mutations: changes.map(({ mutation }) => mutation),
+      done: () => changes.forEach((change) => void change.reread().catch(() => undefined)),
+      undo: () => undefined,
+    };
   }
 
   /** See {@link SecondFactorAdmin.prepareInvitationUse}. */
@@ -164,11 +185,16 @@ export class PairingInvitations {
         name,
         addedBy,
       });
+      const others = this.#endsFor(canonicalName(userName), read);
       const committed = await tables.commit([
         tables.invitations.replace(read, { ...read.value, usedMs: clock.nowMs() }),
         taken.change,
         tables.pairings.add(pairing.id, pairing),
-      ], { checks: [user.check] });
+      ], {
+        checks: [user.check],
+        also: others.map(({ mutation }) => mutation),
+        onCommitted: (versionstamp) => others.forEach((change) => change.applied(versionstamp)),
+      });
       if (!committed) continue;
       phoneEvents.emit(phone);
       return { ok: true, value: { token: taken.token, pairing } };
@@ -178,6 +204,22 @@ export class PairingInvitations {
 
   #digestOf(text: string): string {
     return this.#context.vault.digest("embedded invitation", text.slice(0, MAX_CHARACTERS));
+  }
+
+  /** The open invitations that other persons made. */
+  #openFor(user: string): readonly MirroredRow<PairingInvitation>[] {
+    const { tables, clock } = this.#context;
+    const nowMs = clock.nowMs();
+    return tables.invitations.list(byUser(user))
+      .filter(({ value: { deadlineMs, isOwn } }) => isOwn !== true && deadlineMs > nowMs);
+  }
+
+  /** @param used the invitation that is used, which ends anyway */
+  #endsFor(user: string, used?: MirroredRow<PairingInvitation>): TableChange[] {
+    const { tables, clock } = this.#context;
+    const usedMs = clock.nowMs();
+    return this.#openFor(user).filter(({ id }) => id !== used?.id).slice(0, MAX_ENDED)
+      .map((row) => tables.invitations.replace(row, { ...row.value, usedMs }));
   }
 
   async #find(text: string, source: string): Promise<PhoneResult<MirroredRow<PairingInvitation>>> {

@@ -164,6 +164,8 @@ export interface PairingInvitation {
   readonly recordId?: string;
   /** The phone on whose /me page it was created. */
   readonly addedBy?: InvitingPhone;
+  /** The user made it on the account page. */
+  readonly isOwn?: true;
   readonly deadlineMs: number;
   readonly usedMs: number | null;
 }

@@ -73,7 +73,11 @@ export function createEmbeddedSecondFactor(
 
   return {
     pages: push && createPhonePages({ context, pairings, push, devices: new PhoneDevices(context) }),
-    service: createEmbeddedService({ requests, pairings, phrases, running, onBug, denials: context.denials }),
+    service: {
+      ...createEmbeddedService({ requests, pairings, phrases, running, onBug, denials: context.denials }),
+      hasOpenInvitation: (user) => invitations.hasOpen(user),
+      prepareInvitationEnds: (user) => invitations.prepareEnds(user),
+    },
     phone: new EmbeddedDeviceService(context, { requests, pairings, phrases, invitations, events }),
     admin: createAdmin({
       ...{ requests, pairings, invitations, events, settings: deps.settings },
