@@ -2,7 +2,7 @@
 // when the phone sleeps or changes its network.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
-import type { RunLater } from "../web/app/clock_model.ts";
+import { MAX_SILENCE_MS, type RunLater } from "../web/app/clock_model.ts";
 import type { EventSourceLike } from "../web/app/live_stream.ts";
 
 export interface PhoneStream {
@@ -27,9 +27,7 @@ interface PhoneStreamDeps {
 }
 
 const CLOSED = 2;
-/** Two heartbeats of the server, and some. */
-const SILENCE_MS = 35_000;
-const CHECK_EVERY_MS = 5000;
+const CHECK_EVERY_MS = 2000;
 
 export function createPhoneStream(deps: PhoneStreamDeps): PhoneStream {
   const online = signal(false);
@@ -44,7 +42,7 @@ export function createPhoneStream(deps: PhoneStreamDeps): PhoneStream {
     online.value = false;
   };
   const isLost = (): boolean => {
-    if (stream !== null && deps.nowMs() - lastSignMs > SILENCE_MS) close();
+    if (stream !== null && deps.nowMs() - lastSignMs > MAX_SILENCE_MS) close();
     return stream === null;
   };
   const check = (): void => {

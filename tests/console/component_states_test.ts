@@ -125,7 +125,7 @@ Deno.test("ConversationList has a column for the node if there are several", asy
     live: { connection: signal({ kind: "live" }), nodes },
     router: { param: () => "" },
     filter: signal({ text: "" }),
-    clock: { nowMs: signal(0) },
+    dataClock: { nowMs: signal(0) },
   } as unknown as LiveModels;
   for (const names of [{}, { a: "gate-1", b: "gate-2" }]) {
     nodes.value = names;

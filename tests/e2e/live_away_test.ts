@@ -19,6 +19,14 @@ function openLine(port: number) {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const conns = new Set<Deno.Conn>();
   let isCut = false;
+  let isFrozen = false;
+  /** Passes octets on, or swallows them while the server is frozen. */
+  const pass = () =>
+    new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+      transform(chunk, controller) {
+        if (!isFrozen) controller.enqueue(chunk);
+      },
+    });
   const drop = () => {
     for (const conn of conns) {
       try {
@@ -39,8 +47,8 @@ function openLine(port: number) {
     conns.add(far);
     // A cut ends both copies with an error, as intended.
     await Promise.allSettled([
-      near.readable.pipeTo(far.writable),
-      far.readable.pipeTo(near.writable),
+      near.readable.pipeThrough(pass()).pipeTo(far.writable),
+      far.readable.pipeThrough(pass()).pipeTo(near.writable),
     ]);
     for (const conn of both) conns.delete(conn);
   };
@@ -52,6 +60,10 @@ function openLine(port: number) {
     cut() {
       isCut = true;
       drop();
+    },
+    /** The connections stay open, and nothing passes any more, as with a stopped process. */
+    freeze() {
+      isFrozen = true;
     },
     mend() {
       isCut = false;
@@ -93,6 +105,27 @@ test("a lost connection shows the age of the data, disables the buttons with a r
   await page.getByRole("link", { name: "u5" }).waitFor();
   assertEquals(await page.getByRole("row").count(), 6);
   assertEquals(await deny.isEnabled(), true);
+});
+
+test("a server that freezes without closing is reported within 15 s, and no age counts on", async ({ page, site }) => {
+  await using line = openLine(Number(new URL(site.origin).port));
+  const now = Date.now();
+  site.watch.put(conversation(1, { user: "ada", startedMs: now - 3000, deadlineMs: now + 3_600_000 }));
+  await page.clock.install({ time: now });
+  await enterAs(page, { site: { ...site, origin: line.origin }, role: "operator" });
+  const chip = page.locator(".page-bar .chip.tone-ok");
+  await chip.waitFor();
+  line.freeze();
+  await page.clock.runFor(11_000);
+  await chip.waitFor();
+  await page.clock.runFor(4000);
+  await page.getByRole("main").getByText("Reconnecting").waitFor();
+  assertEquals(await chip.count(), 0);
+  const age = page.locator(".row .c-age");
+  const frozen = await age.innerText();
+  await page.clock.runFor(30_000);
+  await page.getByText(/This data is 4\d s old/).waitFor();
+  assertEquals(await age.innerText(), frozen);
 });
 
 async function login(gateway: ConsoleProgram, userName: string): Promise<void> {

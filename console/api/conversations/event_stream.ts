@@ -43,7 +43,8 @@ export interface EventStreamsDeps {
   readonly maxBufferedOctets?: number;
 }
 
-const HEARTBEAT_MS = 15_000;
+/** The pages count a stream as lost after two missed heartbeats (`MAX_SILENCE_MS`). */
+const HEARTBEAT_MS = 5000;
 const RETRY_MS = 1000;
 const MAX_BUFFERED_OCTETS = 4 * 1024 * 1024;
 const encoder = new TextEncoder();

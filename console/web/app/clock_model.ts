@@ -28,6 +28,9 @@ export function createClockModel(localNowMs: () => number = Date.now): ClockMode
   };
 }
 
+/** A stream that was silent for this long is lost: two heartbeats of the server, and some. Pages check it more often. */
+export const MAX_SILENCE_MS = 12_000;
+
 /** Runs a task after a delay. Models take this function as a dependency. Returns a function that cancels the task. */
 export type RunLater = (delayMs: number, task: () => void) => () => void;
 

@@ -4,7 +4,7 @@ import { batch, type ReadonlySignal, signal } from "@preact/signals";
 import type { OutboxItem } from "../../../upstream/embedded/telephony/outbox.ts";
 import type { ApprovalList, LiveMessage, LiveSnapshot, NodeNames } from "../../api/api_types.ts";
 import type { LoginList } from "../pages/live/login_list.ts";
-import type { RunLater } from "./clock_model.ts";
+import { MAX_SILENCE_MS, type RunLater } from "./clock_model.ts";
 import type { SessionModel } from "./session_model.ts";
 
 type StreamConnection =
@@ -33,8 +33,6 @@ interface LiveStreamDeps {
 }
 
 const CLOSED = 2;
-/** Two heartbeats of the server, and some. */
-const SILENCE_MS = 35_000;
 const BACK_OFF_MS = [1000, 2000, 4000, 8000, 15_000];
 const RATE_WINDOW_MS = 4000;
 
@@ -109,7 +107,7 @@ export class LiveStream {
     this.#recent = this.#recent.filter(({ atMs }) => nowMs - atMs < RATE_WINDOW_MS);
     const total = this.#recent.reduce((sum, { count }) => sum + count, 0);
     this.#rate.value = Math.round(total / (RATE_WINDOW_MS / 1000));
-    const isSilent = nowMs - Math.max(this.#lastSignMs, this.#openedMs) > SILENCE_MS;
+    const isSilent = nowMs - Math.max(this.#lastSignMs, this.#openedMs) > MAX_SILENCE_MS;
     // While it reconnects, the browser or the timer of `#retry` tries again.
     if (this.#channel !== null && this.#connection.peek().kind !== "reconnecting" && isSilent) this.#lose();
   };

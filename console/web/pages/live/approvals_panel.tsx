@@ -11,11 +11,11 @@ import { Alert, Empty } from "../../components/alert.tsx";
 import { TimeLeft } from "../../components/time.tsx";
 
 export function ApprovalsPanel({ models }: { models: Models }) {
-  const { live, clock } = models;
+  const { live, dataClock } = models;
   const problem = useSignal<string | null>(null);
   const list = live.approvals.value;
   if (list === null) return null;
-  const nowMs = clock.nowMs.value;
+  const nowMs = dataClock.nowMs.value;
   const reason = livePermissionHint(models, "operator");
   const items = list.items.filter((item) => item.deadlineMs > nowMs);
   return (

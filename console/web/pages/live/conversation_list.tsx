@@ -133,7 +133,7 @@ interface RowProps {
 }
 
 function ConversationRow({ models, view, place, node, chosen, href }: RowProps) {
-  const { router, clock } = models;
+  const { router, dataClock } = models;
   const ended = view.outcome !== null;
   const state = stateLabel(view);
   return (
@@ -177,7 +177,7 @@ function ConversationRow({ models, view, place, node, chosen, href }: RowProps) 
         </FilterButton>
       </span>
       <span class="c-age" role="cell">
-        {ended ? <Duration view={view} /> : <Age view={view} clock={clock} />}
+        {ended ? <Duration view={view} /> : <Age view={view} clock={dataClock} />}
       </span>
     </div>
   );
@@ -223,7 +223,7 @@ function Duration({ view }: { view: ConversationView }) {
 }
 
 /** The age of a login in progress, and the used share of its time. Amber from half on. */
-function Age({ view, clock }: { view: ConversationView; clock: Models["clock"] }) {
+function Age({ view, clock }: { view: ConversationView; clock: Models["dataClock"] }) {
   const { startedMs, deadlineMs } = view;
   const nowMs = clock.nowMs.value;
   const used = Math.min(1, Math.max(0, (nowMs - startedMs) / Math.max(1, deadlineMs - startedMs)));

@@ -63,7 +63,15 @@ function createLiveModels({ api, router, clock, session }: Models) {
   const recent = createResource<RecentCounts>({ session });
   const countRecent = () =>
     recent.load(() => take(api.charts.$get({ query: recentQuery(clock.nowMs.peek()) })));
-  return { filter, board, live, recent, countRecent };
+  let newestMs = clock.nowMs.peek();
+  /** The server's time for ages and countdowns. It stands still while the server is silent. */
+  const dataClock = {
+    nowMs: computed(() => {
+      if (live.connection.value.kind !== "reconnecting") newestMs = clock.nowMs.value;
+      return newestMs;
+    }),
+  };
+  return { filter, board, live, dataClock, recent, countRecent };
 }
 
 /** The counts of the last minutes, with the window that they cover. They are those of the reports. */

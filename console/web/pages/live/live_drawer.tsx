@@ -24,7 +24,7 @@ type DrawerPanel = typeof PANELS[number];
 const POLL_INTERVAL_MS = 10_000;
 
 export function LiveDrawer({ models }: { models: Models }) {
-  const { live, clock, router, session } = models;
+  const { live, dataClock, router, session } = models;
   const connected = useResource<ConnectedAnswer>(models, {
     fetch: () => take(models.api.connected.$get({ query: {} })),
     inputs: [],
@@ -43,7 +43,7 @@ export function LiveDrawer({ models }: { models: Models }) {
   const pending = useComputed(() => {
     const list = live.approvals.value;
     if (list === null) return 0;
-    const over = list.items.filter(({ deadlineMs }) => deadlineMs <= clock.nowMs.value).length;
+    const over = list.items.filter(({ deadlineMs }) => deadlineMs <= dataClock.nowMs.value).length;
     return list.total - over;
   }).value;
   const state = connected.state.value;

@@ -2,7 +2,7 @@
 
 import type { ConversationView } from "../../../../radius/ports.ts";
 import type { LoginDetails } from "../../../api/conversations/live_routes.ts";
-import type { Models } from "../../app/app_context.ts";
+import type { LiveModels as Models } from "./live_context.tsx";
 import { fullTimeText, offsetText, spanText } from "../../app/format.ts";
 import { messageOrName, reasonText } from "../../app/login_state_labels.ts";
 import { userHref } from "../../app/routes.ts";
@@ -28,7 +28,7 @@ export function LoginReason({ models, view, details }: SummaryProps) {
       <TimeLeft
         startMs={view.startedMs}
         deadlineMs={view.deadlineMs}
-        nowMs={models.clock.nowMs.value}
+        nowMs={models.dataClock.nowMs.value}
         label={t("live.time_left")}
       />
     );
