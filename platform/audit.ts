@@ -2,7 +2,7 @@
 // platform/audit_actions.ts explains how to add an action.
 
 import { canonicalName } from "./canonical_name.ts";
-import type { AuditAction, AuditDetailName } from "./audit_actions.ts";
+import { type AuditAction, auditActionOf, type AuditDetailName, isAuditedChange } from "./audit_actions.ts";
 import type { KvMutation } from "./commit_batch.ts";
 
 /** The default of `console.audit_days`. */
@@ -111,7 +111,10 @@ export function auditKey(id: string): Deno.KvKey {
 }
 
 /** How the index relates a name to a record. */
-export type AuditRole = "object" | "actor";
+export type AuditRole = "object" | "actor" | "events";
+
+/** The name of the index entries of role `events`: all records but sign-ins and those of provisioning clients. */
+export const AUDITED_CHANGES = "changes";
 
 /**
  * Whether a text names one object or actor: `user:ada`. Only these are in the index. Other texts, such as `radius`, are found by comparing
@@ -232,9 +235,12 @@ function addIndexEntries(
 
 /** The names under which the index lists a record, with their roles. */
 function indexNames(record: Readonly<Record<string, unknown>>): [AuditRole, string][] {
+  const actor = auditActor(record);
   const names = [
     ...auditObjects(record).map((object): [AuditRole, string] => ["object", indexedName(object)]),
-    ["actor", indexedName(auditActor(record))] satisfies [AuditRole, string],
+    ["actor", indexedName(actor)] satisfies [AuditRole, string],
   ];
-  return names.filter((name): name is [AuditRole, string] => isWholeName(name[1] ?? ""));
+  const found = names.filter((name): name is [AuditRole, string] => isWholeName(name[1] ?? ""));
+  const isChange = isAuditedChange(auditActionOf(String(record.action)), actor);
+  return isChange ? [...found, ["events", AUDITED_CHANGES]] : found;
 }

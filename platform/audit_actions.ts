@@ -193,6 +193,67 @@ export const AUDIT_ACTIONS = {
 
 export type AuditAction = keyof typeof AUDIT_ACTIONS;
 
+/** The groups of the events, and the first words of their actions. */
+const AUDIT_GROUPS = {
+  sign_ins: ["login", "approval", "packets", "vpn_session"],
+  users: ["user", "group", "target", "outbox"],
+  factors: [
+    ...["pairing", "factor", "invitation", "enrolment", "hardware_token", "recovery_codes", "preference"],
+    ...["bypass", "caller"],
+  ],
+  clients: ["client", "policy", "connection", "scim_credential"],
+  administrators: ["administrator", "session", "token", "filter", "first_step", "notice"],
+  system: ["settings", "mail", "alert", "log_export", "audit"],
+} as const satisfies Record<string, readonly string[]>;
+export type AuditGroup = keyof typeof AUDIT_GROUPS;
+export const AUDIT_GROUP_NAMES = Object.keys(AUDIT_GROUPS) as readonly AuditGroup[];
+
+const GROUP_OF_WORD: ReadonlyMap<string, AuditGroup> = new Map(
+  AUDIT_GROUP_NAMES.flatMap((group) => AUDIT_GROUPS[group].map((word) => [word, group] as const)),
+);
+
+/** The group of an action; `system` for one that this version does not know. */
+export function auditGroupOf(action: string): AuditGroup {
+  return GROUP_OF_WORD.get(action.slice(0, action.indexOf("."))) ?? "system";
+}
+
+/** Events that administrators and users cause while they work, but that change nothing. */
+const NO_CHANGES: ReadonlySet<string> = new Set<AuditAction>([
+  "administrator.refused",
+  "administrator.sign_in",
+  "administrator.sign_out",
+  "filter.remove",
+  "filter.save",
+  "session.replace",
+  "session.run_out",
+]);
+
+/**
+ * Whether the record is no sign-in and not written by a provisioning client. Those are many, so that this is the index of the rest.
+ *
+ * @param actor as recorded, such as `scim:hr`
+ */
+export function isAuditedChange(action: string, actor: string): boolean {
+  return !actor.startsWith("scim:") && auditGroupOf(action) !== "sign_ins";
+}
+
+/** Actors that are programs of the gateway. Others without a kind, such as `grace`, are administrators. */
+const PROGRAM_ACTORS: ReadonlySet<string> = new Set([
+  "enrolment",
+  "gateway",
+  "mail",
+  "nobody",
+  "radius",
+  "recovery",
+  "settings",
+]);
+
+/** Whether an administrator made a change: in the console, with an API token or with a command. */
+export function isAdministratorChange(action: string, actor: string): boolean {
+  const isPerson = actor.includes(":") ? actor.startsWith("token:") : !PROGRAM_ACTORS.has(actor);
+  return isPerson && isAuditedChange(action, actor) && !NO_CHANGES.has(action);
+}
+
 /**
  * The details that a record can have, besides actor, action, object, source, before and after. `moment`: milliseconds since the
  * epoch. `code`: a name whose text is the audit message `<field>_<code>`.

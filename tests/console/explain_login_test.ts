@@ -18,6 +18,8 @@ import { REQUEST_REFUSALS } from "../../radius/server/request.ts";
 import { conversation, ended } from "../fakes/console_gateway.ts";
 import { flowLayout } from "../../console/api/conversations/flow_layout.ts";
 import { STEPS } from "../../radius/protocol/steps.ts";
+import de from "../../console/web/i18n/de.json" with { type: "json" };
+import en from "../../console/web/i18n/en.json" with { type: "json" };
 
 Deno.test("ROW_REASONS has a reason for every row that rejects, and no unknown rows", () => {
   const rejecting = FLOW.filter(({ to }) => to === "reject").map(({ name }) => name);
@@ -119,4 +121,21 @@ Deno.test("flowLayout() draws the transitions of the table through its passages,
   assert(has("SECONDFACTOR_AWAIT_DEVICE_APPROVAL", "accepted"));
   assert(has("GET_SMS_PHONE_NUMBER", "VERIFY_SMS_PHONE_NUMBER"));
   assert(!has("GET_SMS_PHONE_NUMBER", "accepted"));
+});
+
+Deno.test("each reason of a login has a short text, for the list and its filter", () => {
+  const drops = new Set<string>(STRAY_REASONS);
+  const reasons = REASON_CODES.filter((code) => !drops.has(code) && code !== "other");
+  for (const texts of [en, de]) {
+    assertEquals(reasons.filter((code) => !(`explain.short_${code}` in texts)), []);
+  }
+});
+
+Deno.test("each event of the audit log has a label of its own, so that the filter lists none twice", () => {
+  for (const texts of [en, de]) {
+    const labels = Object.entries(texts).flatMap(([key, text]) =>
+      key.startsWith("audit.event_") ? [text] : []
+    );
+    assertEquals(labels.filter((one, at) => labels.indexOf(one) !== at), []);
+  }
 });

@@ -34,6 +34,34 @@ for (const [address, query] of QUERIES) {
   });
 }
 
+const RANGE: readonly ListFilter[] = [
+  { name: "range", label: "Time", control: "range" },
+  ...["from", "to"].map((name): ListFilter => ({
+    name,
+    label: name,
+    control: "moment",
+    isPartOfRange: true,
+  })),
+];
+const NOW_MS = new Date(2026, 10, 28, 14, 7, 39).getTime();
+const localMs = (day: number, hour = 0) => new Date(2026, 10, day, hour).getTime();
+const RANGES: readonly (readonly [address: string, from: number | null, to: number | null])[] = [
+  ["", null, null],
+  ["range=hour", NOW_MS - 3_600_000, null],
+  ["range=today", localMs(28), null],
+  ["range=yesterday", localMs(27), localMs(28) - 1],
+  ["range=week", NOW_MS - 7 * 86_400_000, null],
+  ["range=someday", null, null],
+  ["range=hour&from=2026-01-02T03:04:05Z", 1_767_323_045_000, null],
+];
+for (const [address, from, to] of RANGES) {
+  Deno.test(`toFilterQuery() of the range "${address}" has the times of the browser's zone`, () => {
+    const query = toFilterQuery(routerOf(address).models, RANGE, NOW_MS);
+    const expected = Object.entries({ from, to }).filter(([, value]) => value !== null);
+    assertEquals(query, Object.fromEntries(expected.map(([name, value]) => [name, String(value)])));
+  });
+}
+
 Deno.test("clearFilters() removes the given filters and returns to the first page", () => {
   const { models, put } = routerOf("user=ada&outcome=accepted&page=2");
   clearFilters(models, FILTERS.slice(0, 1));

@@ -9,8 +9,15 @@ import {
   createAuditSlot,
   createAuditWriter,
   DEFAULT_AUDIT_RETENTION_MS,
+  UNKNOWN_ACTOR,
 } from "../../platform/audit.ts";
-import { AUDIT_ACTIONS, auditActionOf } from "../../platform/audit_actions.ts";
+import {
+  AUDIT_ACTIONS,
+  type AuditAction,
+  auditActionOf,
+  auditGroupOf,
+  isAdministratorChange,
+} from "../../platform/audit_actions.ts";
 import { createStore } from "../../platform/store.ts";
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { auditPage } from "../../docs/generate.ts";
@@ -85,8 +92,41 @@ Deno.test("createAuditWriter() does not index an actor or an object that no link
   const { complete: write } = createAuditWriter({ nowMs: () => START_MS, node: "1" });
   const keysOf = (actor: string, object: string) =>
     write([auditEntry({ action: "pairing.add", actor, object })]).slice(1).map(({ key }) => key.slice(0, 3));
-  assertEquals(keysOf("radius", "everything"), []);
-  assertEquals(keysOf("console:Bob", "Ops:Night"), [["audit_by", "object", "ops:night"]]);
+  const changes = ["audit_by", "events", "changes"];
+  assertEquals(keysOf("radius", "everything"), [changes]);
+  assertEquals(keysOf("console:Bob", "Ops:Night"), [["audit_by", "object", "ops:night"], changes]);
+});
+
+/** Whether a record is in the index of changes, and whether an administrator made the change. */
+const EVENTS:
+  readonly (readonly [AuditAction, actor: string, isChange: boolean, byAdministrator: boolean])[] = [
+    ["login.accepted", "radius", false, false],
+    ["approval.deny", "grace", false, false],
+    ["packets.dropped", "radius", false, false],
+    ["user.created", "scim:hr", false, false],
+    ["user.created", "grace", true, true],
+    ["client.change", "token:backup", true, true],
+    ["user.unlock", "command", true, true],
+    ["user.not_me", "user:ada", true, false],
+    ["user.locked", "radius", true, false],
+    ["mail.sent", "mail", true, false],
+    ["administrator.refused", UNKNOWN_ACTOR, true, false],
+    ["administrator.sign_in", "grace", true, false],
+  ];
+for (const [action, actor, isChange, byAdministrator] of EVENTS) {
+  Deno.test(`${action} by ${actor} is ${isChange ? "" : "not "}in the index of changes`, () => {
+    const { complete } = createAuditWriter({ nowMs: () => START_MS, node: "1" });
+    const keys = complete([auditEntry({ action, actor, object: "user:ada" })]).map(({ key }) => key[1]);
+    assertEquals(keys.includes("events"), isChange);
+    assertEquals(isAdministratorChange(action, actor), byAdministrator);
+  });
+}
+
+Deno.test("every audit action is in a group by the first word of its name", () => {
+  const unknown = Object.keys(AUDIT_ACTIONS).filter((action) =>
+    auditGroupOf(action) === "system" && !/^(settings|mail|alert|log_export|audit)[.]/.test(action)
+  );
+  assertEquals(unknown, []);
 });
 
 Deno.test("createAuditWriter() ignores mutations that are no event, and indexes records of earlier versions", () => {
@@ -117,12 +157,12 @@ Deno.test("createAuditWriter() replaces a growing record by one with a new id an
         slot,
       ),
     ]);
-  const [first, firstIndex] = grow(1);
+  const [first, ...indexes] = grow(1);
   nowMs += 30_000;
   const [second, ...others] = grow(2);
   assert(String(second?.key[1]) > String(first?.key[1]));
   const removed = others.filter(({ type }) => type === "delete").map(({ key }) => key);
-  assertEquals(removed, [first?.key, firstIndex?.key]);
+  assertEquals(removed, [first?.key, ...indexes.map(({ key }) => key)]);
   assertEquals(second?.type === "set" ? second.value : null, {
     atMs: START_MS,
     action: "administrator.refused",

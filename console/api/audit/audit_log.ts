@@ -3,6 +3,7 @@
 
 import {
   auditActor,
+  AUDITED_CHANGES,
   auditEntry,
   auditIdAt,
   auditIndexKey,
@@ -10,7 +11,13 @@ import {
   auditObjects,
   isWholeName,
 } from "../../../platform/audit.ts";
-import { auditActionOf } from "../../../platform/audit_actions.ts";
+import {
+  AUDIT_GROUP_NAMES,
+  auditActionOf,
+  auditGroupOf,
+  isAdministratorChange,
+  isAuditedChange,
+} from "../../../platform/audit_actions.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Store } from "../../../platform/store.ts";
 import { Hono } from "hono";
@@ -29,6 +36,8 @@ export interface AuditFilter {
   readonly object: string;
   /** The whole name: `client.change`. */
   readonly action: string;
+  /** A group of events, or one of {@link EVENT_CHOICES}. */
+  readonly events?: string;
   /** The address of the caller. */
   readonly source: string;
   /** Anywhere in a record. */
@@ -114,10 +123,10 @@ export async function readAuditPage(
 export async function* auditRecords(
   store: Store,
   { filter, before, isOldestFirst = false }: Omit<AuditPageOptions, "limit"> & {
-    readonly filter: Pick<AuditFilter, "actor" | "object" | "fromMs" | "toMs">;
+    readonly filter: Pick<AuditFilter, "actor" | "object" | "events" | "fromMs" | "toMs">;
   },
 ): AsyncGenerator<{ id: string; value: AuditValue | null }> {
-  const { actor, object, fromMs, toMs } = filter;
+  const { actor, object, events, fromMs, toMs } = filter;
   const { start, end } = rangeAfter(before, {
     start: fromMs === null ? "" : auditIdAt(fromMs),
     end: toMs === null ? LAST_ID : auditIdAt(toMs + 1),
@@ -128,6 +137,8 @@ export async function* auditRecords(
     ? auditIndexKey("object", object)
     : isWholeName(actor)
     ? auditIndexKey("actor", actor)
+    : events === "changes" || events === "administrator_changes"
+    ? auditIndexKey("events", AUDITED_CHANGES)
     : null;
   const prefix = index ?? ["audit"];
   const range = { start: [...prefix, start], end: [...prefix, end] };
@@ -152,10 +163,22 @@ function matcherOf(filter: AuditFilter): (value: AuditValue) => boolean {
     const objects = auditObjects(value).map(canonicalName);
     return isWholeName(object) ? objects.includes(object) : objects.some((one) => one.includes(object));
   };
+  const isEvent = eventMatcher(filter.events ?? "");
   return (value) =>
+    isEvent(currentAction(value), auditActor(value)) &&
     (action === "" || currentAction(value) === action) && isObject(value) &&
     hasPart(actor, auditActor(value)) && hasPart(source, text(value.source)) &&
     (q === "" || labelled.has(currentAction(value)) || hasPart(q, ...textsOf(value)));
+}
+
+/** Choices of events besides the groups. `changes`: no sign-ins, and nothing that a provisioning client wrote. */
+const EVENT_CHOICES = ["", "changes", "administrator_changes"] as const;
+
+function eventMatcher(events: string): (action: string, actor: string) => boolean {
+  if (events === "") return () => true;
+  if (events === "changes") return isAuditedChange;
+  if (events === "administrator_changes") return isAdministratorChange;
+  return (action) => auditGroupOf(action) === events;
 }
 
 /** All texts of a record. */
@@ -224,6 +247,7 @@ const FILTER = {
   actor: FILTER_TEXT,
   object: FILTER_TEXT,
   action: FILTER_TEXT,
+  events: v.optional(v.picklist([...EVENT_CHOICES, ...AUDIT_GROUP_NAMES]), ""),
   source: FILTER_TEXT,
   q: FILTER_TEXT,
   labelled,

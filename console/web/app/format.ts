@@ -1,6 +1,7 @@
 // Formats numbers and times for display.
 
 import { locale } from "../i18n/translate.ts";
+import { startOfDay } from "./time_range.ts";
 
 const numberFormat = new Intl.NumberFormat("en", { useGrouping: true });
 const timeFormat = perLocale((here) =>
@@ -10,6 +11,11 @@ const fullFormat = perLocale((here) =>
   new Intl.DateTimeFormat(here, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" })
 );
 const dateFormat = perLocale((here) => new Intl.DateTimeFormat(here, { dateStyle: "medium" }));
+const dayFormat = perLocale((here) =>
+  new Intl.DateTimeFormat(here, { weekday: "long", day: "numeric", month: "long", year: "numeric" })
+);
+const dayNameFormat = perLocale((here) => new Intl.RelativeTimeFormat(here, { numeric: "auto" }));
+const zoneFormat = perLocale((here) => new Intl.DateTimeFormat(here, { timeZoneName: "shortOffset" }));
 const relativeFormat = perLocale((here) =>
   new Intl.RelativeTimeFormat(here, { style: "short", numeric: "auto" })
 );
@@ -49,6 +55,21 @@ export function timeText(atMs: number): string {
 
 export function fullTimeText(atMs: number): string {
   return fullFormat().format(atMs);
+}
+
+/** A day, with its name if it is today or yesterday: "Today · Saturday 28 November 2026". */
+export function dayText(atMs: number, nowMs: number): string {
+  const day = dayFormat().format(atMs);
+  const daysAgo = [0, -1].find((days) => startOfDay(nowMs, days) === startOfDay(atMs));
+  if (daysAgo === undefined) return day;
+  const name = dayNameFormat().format(daysAgo, "day");
+  return `${name.charAt(0).toUpperCase()}${name.slice(1)} · ${day}`;
+}
+
+/** The time zone of a time as a difference: "UTC+1". */
+export function zoneText(atMs: number): string {
+  const part = zoneFormat().formatToParts(atMs).find(({ type }) => type === "timeZoneName");
+  return (part?.value ?? "UTC").replace("GMT", "UTC");
 }
 
 /** A duration in its largest useful unit: "6 s", "4 min", "2 h". */

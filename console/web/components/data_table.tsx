@@ -1,6 +1,6 @@
 // A list as a table, or as cards on a small screen. It shows the columns that fit, and keeps names readable at every width.
 
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Selection } from "../app/selection.ts";
 import { nextSort, type Sortable, type SortOrder } from "../app/sorting.ts";
@@ -8,6 +8,7 @@ import { t } from "../i18n/translate.ts";
 import { Icon } from "./icons.tsx";
 import { Menu, type MenuItem } from "./menu.tsx";
 import { useTableKeys } from "./table_keys.ts";
+import { DayTitle, isNewDay } from "./time.tsx";
 import {
   cardColumns,
   CARDS_BELOW_PX,
@@ -43,8 +44,17 @@ export interface DataTableProps<T> {
   /** The order of the rows, and how to change it. */
   readonly order?: SortOrder | null;
   readonly onOrder?: (order: SortOrder) => void;
+  /** The rows are a log: the first row of each day has a title above it. */
+  readonly days?: LogDays<T>;
   /** Newer rows are loading: these are dimmed after a moment. */
   readonly busy?: boolean;
+}
+
+/** How a log is divided into days. */
+export interface LogDays<T> {
+  readonly timeOf: (row: T) => number;
+  /** The server's time, for "Today". */
+  readonly nowMs: number;
 }
 
 /** The width of the column of checkboxes. */
@@ -105,7 +115,15 @@ export function DataTable<T>(props: DataTableProps<T>) {
         </thead>
         <tbody ref={body} role="rowgroup" onKeyDown={onKeyDown}>
           {rows.map((row, at) => (
-            <Row key={keys[at]} row={row} id={keys[at] ?? ""} keys={keys} table={props} columns={columns} />
+            <Fragment key={keys[at]}>
+              <Day
+                days={props.days}
+                row={row}
+                before={rows[at - 1]}
+                columns={columns.length + Number(selection !== undefined)}
+              />
+              <Row row={row} id={keys[at] ?? ""} keys={keys} table={props} columns={columns} />
+            </Fragment>
           ))}
         </tbody>
       </table>
@@ -196,9 +214,20 @@ function contentWidth(cell: HTMLElement): number {
   for (const cut of cell.querySelectorAll(".cut")) {
     hiddenPx = Math.max(hiddenPx, cut.scrollWidth - cut.clientWidth);
   }
+  let [leftPx, rightPx] = [Infinity, -Infinity];
+  // The boxes of the children. A range over all of them would also measure texts that only screen readers see.
+  for (const child of cell.childNodes) {
+    const { left, right, width } = boxOf(child);
+    if (width > 0) [leftPx, rightPx] = [Math.min(leftPx, left), Math.max(rightPx, right)];
+  }
+  return Math.ceil(Math.max(0, rightPx - leftPx)) + hiddenPx + cellPaddingPx();
+}
+
+function boxOf(node: Node): DOMRect {
+  if (node instanceof Element) return node.getBoundingClientRect();
   const range = document.createRange();
-  range.selectNodeContents(cell);
-  return Math.ceil(range.getBoundingClientRect().width) + hiddenPx + cellPaddingPx();
+  range.selectNodeContents(node);
+  return range.getBoundingClientRect();
 }
 
 interface HeadingProps<T> {
@@ -269,6 +298,28 @@ function Row<T>({ row, id, keys, table: { selection, hrefOf, nameOf }, columns }
           </td>
         );
       })}
+    </tr>
+  );
+}
+
+interface DayProps<T> {
+  readonly days: LogDays<T> | undefined;
+  readonly row: T;
+  /** The row above. */
+  readonly before: T | undefined;
+  readonly columns: number;
+}
+
+/** The title of a day, above its first row. */
+function Day<T>({ days, row, before, columns }: DayProps<T>) {
+  if (days === undefined) return null;
+  const atMs = days.timeOf(row);
+  if (!isNewDay(atMs, before === undefined ? undefined : days.timeOf(before))) return null;
+  return (
+    <tr role="row" class="day-row">
+      <td role="cell" colSpan={columns}>
+        <DayTitle atMs={atMs} nowMs={days.nowMs} />
+      </td>
     </tr>
   );
 }

@@ -1,72 +1,15 @@
-// The filters of a list: fields above it, chips for the active ones, and cells that filter by their value.
+// The fields that filter a list, in one bar above it.
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
-import type { Models } from "../app/app_context.ts";
-import { Icon } from "./icons.tsx";
-import { clearFilters, type ListFilter } from "../app/filters.ts";
-import { fullTimeText } from "../app/format.ts";
-import { t } from "../i18n/translate.ts";
 import type { ComponentChildren } from "preact";
-import { Button } from "./button.tsx";
-import type { MessageKey } from "../i18n/catalogue.ts";
-import { focusRow } from "./table_keys.ts";
-
-const TYPING_PAUSE_MS = 150;
-
-interface SearchProps {
-  readonly models: Pick<Models, "router">;
-  /** For screen readers: "Search users". */
-  readonly label: string;
-  readonly placeholder?: string;
-  /** The query parameter in the address. */
-  readonly name?: string;
-}
-
-export function SearchBox({ models: { router }, label, placeholder = label, name = "q" }: SearchProps) {
-  const text = router.param(name);
-  const typed = useSignal(text);
-  const written = useRef(text);
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  useEffect(() => {
-    if (text === written.current) return;
-    written.current = text;
-    typed.value = text;
-  }, [text]);
-  useEffect(() => () => clearTimeout(timer.current), []);
-  const write = () => {
-    written.current = typed.value.trim();
-    router.setParams({ [name]: written.current, page: "" });
-  };
-  return (
-    <div class="search">
-      <Icon name="search" size={14} />
-      <input
-        class="input"
-        type="search"
-        aria-label={label}
-        placeholder={placeholder}
-        data-search=""
-        maxLength={200}
-        value={typed.value}
-        onKeyDown={(event) => {
-          // From the field to the rows it found, past the filters.
-          const row = event.key === "ArrowDown" && !event.isComposing
-            ? document.querySelector<HTMLElement>("main tbody tr[data-key]")
-            : null;
-          if (row === null) return;
-          event.preventDefault();
-          focusRow(row);
-        }}
-        onInput={(event) => {
-          typed.value = event.currentTarget.value;
-          clearTimeout(timer.current);
-          timer.current = setTimeout(write, TYPING_PAUSE_MS);
-        }}
-      />
-    </div>
-  );
-}
+import type { Models } from "../app/app_context.ts";
+import type { ListFilter } from "../app/filters.ts";
+import { zoneText } from "../app/format.ts";
+import { LOG_RANGES, spanOfRange, startOfDay } from "../app/time_range.ts";
+import { t } from "../i18n/translate.ts";
+import { Icon } from "./icons.tsx";
+import { DateTimeFilter } from "./date_time_filter.tsx";
+import { SearchBox } from "./search_box.tsx";
 
 interface FilterFieldsProps {
   readonly models: Pick<Models, "router">;
@@ -84,7 +27,12 @@ interface FilterFieldsProps {
 export function ListFilterBar({ models, label, filters, children }: FilterFieldsProps) {
   const isOpen = useSignal(false);
   const isExtraOpen = useSignal(false);
-  const fields = label === undefined ? [] : filters.filter(({ control }) => control !== undefined);
+  const fields = label === undefined
+    ? []
+    : filters.filter(({ control, isPartOfRange }) => control !== undefined && isPartOfRange !== true);
+  const hasOwnRange = filters.some(({ name, isPartOfRange }) =>
+    isPartOfRange === true && models.router.param(name) !== ""
+  );
   const [search] = fields.filter(({ control }) => control === "search");
   const others = fields.filter((one) => one !== search);
   const extra = others.filter(({ isExtra }) => isExtra);
@@ -123,6 +71,7 @@ export function ListFilterBar({ models, label, filters, children }: FilterFields
           )}
           {children}
         </div>
+        {hasOwnRange && <OwnRange models={models} />}
         {extra.length > 0 && (
           <div class="filters-extra" data-open={isExtraOpen.value ? "" : undefined}>
             {extra.map((filter) => <FilterField key={filter.name} models={models} filter={filter} />)}
@@ -138,11 +87,12 @@ interface FilterFieldProps extends Pick<FilterFieldsProps, "models"> {
 }
 
 function FilterField({ models, filter }: FilterFieldProps) {
-  const { name, label, control, options = [], allLabel, text = String } = filter;
+  const { name, label, control, allLabel } = filter;
   const { router } = models;
   const set = (value: string) => router.setParams({ [name]: value, page: "" });
   if (control === "search") return <SearchBox models={models} label={label} name={name} />;
   if (control === "moment") return <DateTimeFilter router={router} name={name} label={label} />;
+  if (control === "range") return <RangeFilter models={models} filter={filter} />;
   if (control === "name") {
     return (
       <input
@@ -163,104 +113,73 @@ function FilterField({ models, filter }: FilterFieldProps) {
       onChange={(event) => set(event.currentTarget.value)}
     >
       <option value="">{allLabel}</option>
-      {options.map((option) => <option key={option} value={option}>{text(option)}</option>)}
+      <Options filter={filter} />
     </select>
   );
 }
 
-/** A date and time in the time zone of the browser. */
-export function DateTimeFilter(
-  { router, name, label }: { router: Models["router"]; name: string; label: string },
-) {
+/** The options in their order, below the headings of their groups. */
+function Options({ filter: { options = [], groupOf, text = String } }: Pick<FilterFieldProps, "filter">) {
+  const optionsOf = (some: readonly string[]) =>
+    some.map((option) => <option key={option} value={option}>{text(option)}</option>);
+  if (groupOf === undefined) return <>{optionsOf(options)}</>;
   return (
-    <label class="moment">
-      <span>{label}</span>
-      <input
-        class="input"
-        type="datetime-local"
-        value={localText(router.param(name))}
-        onChange={(event) => {
-          const atMs = Date.parse(event.currentTarget.value);
-          router.setParams({ [name]: Number.isNaN(atMs) ? "" : new Date(atMs).toISOString() });
-        }}
-      />
-    </label>
-  );
-}
-
-/** `datetime-local` takes local time without a zone. */
-function localText(value: string): string {
-  const atMs = Date.parse(value);
-  if (Number.isNaN(atMs)) return "";
-  const at = new Date(atMs);
-  return new Date(atMs - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-}
-
-export function FilterChips({ models, filters }: {
-  models: Pick<Models, "router">;
-  filters: readonly ListFilter[];
-}) {
-  const { param } = models.router;
-  const active = filters.filter(({ name, chip }) => chip !== "" && param(name) !== "");
-  if (active.length === 0) return null;
-  return (
-    <ul class="filter-chips">
-      {active.map((filter) => (
-        <li key={filter.name}>
-          <button type="button" class="filter-chip" onClick={() => clearFilters(models, [filter])}>
-            <span class="unseen">{`${t("common.clear_filter")} `}</span>
-            <span class="cut">{chipText(filter, param(filter.name))}</span>
-            <Icon name="x" size={12} />
-          </button>
-        </li>
+    <>
+      {[...Map.groupBy(options, groupOf)].map(([label, some]) => (
+        <optgroup key={label} label={label}>{optionsOf(some)}</optgroup>
       ))}
-      {active.length > 1 && (
-        <li>
-          <Button kind="plain" small onClick={() => clearFilters(models, active)}>
-            {t("common.clear_filters")}
-          </Button>
-        </li>
-      )}
-    </ul>
+    </>
   );
 }
 
-function chipText(
-  { label, chip = label, control, text = control === "moment" ? momentText : String }: ListFilter,
-  value: string,
-) {
-  return `${chip}: ${text(value)}`;
+/** The filters of the time of a log: named ranges, and two times for any other range. */
+export function rangeFilters(): readonly ListFilter[] {
+  return [
+    { name: "range", label: t("common.period"), control: "range", text: rangeText },
+    { name: "from", label: t("common.filter_from"), control: "moment", isPartOfRange: true },
+    { name: "to", label: t("common.filter_to"), control: "moment", isPartOfRange: true },
+  ];
 }
 
-function momentText(value: string): string {
-  const atMs = Date.parse(value);
-  return Number.isNaN(atMs) ? value : fullTimeText(atMs);
+function rangeText(name: string): string {
+  const known = LOG_RANGES.find((one) => one === name);
+  return known === undefined ? name : t(`common.period_${known}`);
 }
 
-interface CellFilterProps {
-  readonly models: Pick<Models, "router">;
-  /** The query parameters to set. */
-  readonly to: Readonly<Record<string, string>>;
-  /** "Show only {value}". */
-  readonly title: MessageKey;
-  readonly value: string;
-  /** Further classes: `cut`, `mono`. */
-  readonly classes?: string | undefined;
-  /** Instead of the value. */
-  readonly children?: ComponentChildren;
-}
+const OWN_RANGE = "own";
 
-export function CellFilter(
-  { models: { router }, to, title, value, classes = "cut", children }: CellFilterProps,
-) {
+/** A choice of named ranges. "Custom" shows two fields. */
+function RangeFilter({ models: { router }, filter: { label } }: FilterFieldProps) {
+  const hasOwn = router.param("from") + router.param("to") !== "";
+  const named = router.param("range");
+  const choose = (value: string) => {
+    if (value !== OWN_RANGE) return router.setParams({ range: value, from: "", to: "", page: "" });
+    // The fields begin with the range that was shown.
+    const { fromMs, toMs } = spanOfRange(named, Date.now()) ?? { fromMs: startOfDay(Date.now()), toMs: null };
+    const textOf = (atMs: number | null) => atMs === null ? "" : new Date(atMs).toISOString();
+    router.setParams({ range: "", from: textOf(fromMs), to: textOf(toMs), page: "" });
+  };
   return (
-    <button
-      type="button"
-      class={`cell-filter ${classes}`}
-      title={t(title, { value })}
-      onClick={() => router.setParams(to)}
+    <select
+      class="input"
+      aria-label={label}
+      value={hasOwn ? OWN_RANGE : named}
+      onChange={(event) => choose(event.currentTarget.value)}
     >
-      {children ?? value}
-    </button>
+      <option value="">{t("common.period_all")}</option>
+      {LOG_RANGES.map((name) => <option key={name} value={name}>{rangeText(name)}</option>)}
+      <option value={OWN_RANGE}>{t("common.period_own")}</option>
+    </select>
+  );
+}
+
+/** The two times of a range that has no name, on a line of their own. */
+function OwnRange({ models: { router } }: Pick<FilterFieldsProps, "models">) {
+  return (
+    <div class="own-range">
+      <DateTimeFilter router={router} name="from" label={t("common.filter_from")} />
+      <DateTimeFilter router={router} name="to" label={t("common.filter_to")} />
+      <span class="quiet small">{t("common.zone", { zone: zoneText(Date.now()) })}</span>
+    </div>
   );
 }

@@ -11,7 +11,7 @@ interface TableKeys {
 
 /** Adds the shortcuts of a table. Returns the listener for keys in its rows. */
 export function useTableKeys({ body, keys, selection }: TableKeys): (event: KeyboardEvent) => void {
-  const rows = () => [...body.current?.rows ?? []];
+  const rows = () => [...body.current?.rows ?? []].filter(({ dataset }) => dataset.key !== undefined);
   const rowNow = () => document.activeElement?.closest<HTMLElement>("tr[data-key]") ?? null;
   const move = (step: number) => {
     const all = rows();

@@ -8,6 +8,8 @@ export interface ColumnWidth {
   readonly min?: number;
   /** 1 is hidden last, 3 first. Cards show columns of priority 1 and 2. Default: 1. */
   readonly priority?: 1 | 2 | 3;
+  /** Never cut: at least as wide as its longest content. */
+  readonly isWhole?: boolean;
   /** Never hidden: the menu or the buttons of the row. */
   readonly isPinned?: boolean;
 }
@@ -115,13 +117,14 @@ function wishOf({ minPx, share }: MeasuredColumn, needPx: number, maxPx: number)
 const MIN_SHRUNK_PX = 90;
 
 function measure(
-  { width, min = MIN_NAME_PX, priority = 1 }: ColumnWidth,
+  { width, min = MIN_NAME_PX, priority = 1, isWhole = false }: ColumnWidth,
   { index, need }: { readonly index: number; readonly need: ColumnNeed },
 ): MeasuredColumn {
   const amount = Number.parseFloat(width ?? "");
   if (width?.endsWith("px") === true) return { index, minPx: amount, need, share: 0, priority };
   const share = width?.endsWith("%") === true ? amount : DEFAULT_SHARE;
-  return { index, minPx: min, need, share, priority };
+  const wholePx = isWhole ? Math.min(need[0], MAX_LONGEST_PX) : 0;
+  return { index, minPx: Math.max(min, wholePx), need, share, priority };
 }
 
 function sumOf(values: readonly number[]): number {

@@ -1,6 +1,7 @@
 // Times: relative or absolute, an expiry, and the time that is left.
 
-import { countdownText, fullTimeText, relativeText } from "../app/format.ts";
+import { countdownText, dayText, fullTimeText, relativeText, timeText, zoneText } from "../app/format.ts";
+import { startOfDay } from "../app/time_range.ts";
 import type { Models } from "../app/app_context.ts";
 import { t } from "../i18n/translate.ts";
 
@@ -19,6 +20,36 @@ export function Time({ models, atMs, absolute = false }: TimeProps) {
       {absolute ? full : relativeText(atMs, models.clock.nowMs.value)}
     </time>
   );
+}
+
+interface ClockProps {
+  readonly atMs: number;
+  /** A time of the day that is clear from the context. Default: a {@link DayTitle} above has the day of `atMs`. */
+  readonly dayOfMs?: number;
+}
+
+/** The time of day of a row of a log: "14:07:39". The date as well if it is another day. */
+export function ClockTime({ atMs, dayOfMs = atMs }: ClockProps) {
+  const full = fullTimeText(atMs);
+  return (
+    <time class="time" dateTime={new Date(atMs).toISOString()} title={full}>
+      {isNewDay(atMs, dayOfMs) ? full : timeText(atMs)}
+    </time>
+  );
+}
+
+/** The day of the rows below, with the time zone of their times. */
+export function DayTitle({ atMs, nowMs }: { atMs: number; nowMs: number }) {
+  return (
+    <span class="day-title">
+      {dayText(atMs, nowMs)} <span class="quiet">{zoneText(atMs)}</span>
+    </span>
+  );
+}
+
+/** Whether a row begins a new day in the time zone of the browser. */
+export function isNewDay(atMs: number, previousMs: number | undefined): boolean {
+  return previousMs === undefined || startOfDay(atMs) !== startOfDay(previousMs);
 }
 
 export function Expiry({ models, atMs }: { models: Models; atMs: number }) {

@@ -44,6 +44,13 @@ export function findMessage(key: string): string | null {
   return typeof message === "string" ? message : null;
 }
 
+/** The ends of the keys that begin with a text: the names that have such a message. */
+export function namesWithMessage(front: string): string[] {
+  return Object.keys(active.value.catalogue).flatMap((key) =>
+    key.startsWith(front) ? [key.slice(front.length)] : []
+  );
+}
+
 /** The message for an error code, or `null`. */
 export function errorMessage(code: string): string | null {
   return findMessage(`errors.${code}`);

@@ -8,7 +8,7 @@ import { ErrorState } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import { DataTable, type TableColumn } from "../../components/data_table.tsx";
 import { StateText } from "../../components/status.tsx";
-import { Time } from "../../components/time.tsx";
+import { ClockTime } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { fetchAlerts } from "./alert_calls.ts";
 import { alertSentence, deliveryLabel, SEVERITY_TONES } from "./alert_texts.ts";
@@ -30,6 +30,7 @@ export function AlertHistory({ models, resource }: { models: Models; resource: R
         columns={columnsOf(models)}
         rows={rows}
         keyOf={({ id }) => id}
+        days={{ timeOf: ({ openedMs }) => openedMs, nowMs: models.clock.nowMs.peek() }}
         nameOf={(row) => alertSentence(row, models.clock.nowMs.value)}
       />
       {problem !== null && <ErrorState title={t("alerts.failed")}>{problem}</ErrorState>}
@@ -84,22 +85,22 @@ function columnsOf(models: Models): readonly TableColumn<AlertRow>[] {
     },
     {
       label: t("alerts.opened"),
-      width: "130px",
-      priority: 2,
-      cell: ({ openedMs }) => <Time models={models} atMs={openedMs} />,
+      width: "92px",
+      cell: ({ openedMs }) => <ClockTime atMs={openedMs} />,
     },
     {
       label: t("alerts.ended"),
-      width: "130px",
+      min: 92,
+      isWhole: true,
       priority: 3,
-      cell: ({ endedMs }) =>
-        endedMs === null ? t("alerts.still_open") : <Time models={models} atMs={endedMs} />,
+      cell: ({ openedMs, endedMs }) =>
+        endedMs === null ? t("alerts.still_open") : <ClockTime atMs={endedMs} dayOfMs={openedMs} />,
     },
-    { label: t("alerts.deliveries"), min: 180, cell: (row) => <Deliveries models={models} row={row} /> },
+    { label: t("alerts.deliveries"), min: 180, cell: (row) => <Deliveries row={row} /> },
   ];
 }
 
-function Deliveries({ models, row: { deliveries } }: { models: Models; row: AlertRow }) {
+function Deliveries({ row: { deliveries, openedMs } }: { row: AlertRow }) {
   if (deliveries.length === 0) return <span class="quiet">{t("alerts.not_sent")}</span>;
   return (
     <span class="wrap">
@@ -108,7 +109,7 @@ function Deliveries({ models, row: { deliveries } }: { models: Models; row: Aler
           <bdi class="mono">{delivery.receiver}</bdi>
           {` – ${deliveryLabel(delivery)} `}
           <span class="quiet small">
-            <Time models={models} atMs={delivery.atMs} />
+            <ClockTime atMs={delivery.atMs} dayOfMs={openedMs} />
           </span>
         </span>
       ))}

@@ -1,20 +1,22 @@
 // The Audit page, read only: actors, events, objects and changes. Its filters are stored in the address.
 
 import type { ComponentChildren } from "preact";
-import { AUDIT_ACTIONS } from "../../../../platform/audit_actions.ts";
+import { AUDIT_ACTIONS, AUDIT_GROUP_NAMES, auditGroupOf } from "../../../../platform/audit_actions.ts";
 import type { AuditItem, AuditPage as Answer } from "../../../api/audit/audit_log.ts";
 import { take } from "../../app/api_client.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import { type FilterQuery, type ListFilter, useFilteredList } from "../../app/filters.ts";
 import { fullTimeText } from "../../app/format.ts";
+import { startOfDay } from "../../app/time_range.ts";
 import { auditObjectHref } from "../../app/audit_links.ts";
 import { ExportButton } from "../../components/button.tsx";
 import type { TableColumn } from "../../components/data_table.tsx";
 import { Icon } from "../../components/icons.tsx";
-import { CellFilter } from "../../components/list_filters.tsx";
+import { CellFilter } from "../../components/filter_chips.tsx";
+import { rangeFilters } from "../../components/list_filters.tsx";
 import { ListPage } from "../../components/list_page.tsx";
-import { Time } from "../../components/time.tsx";
-import { t } from "../../i18n/translate.ts";
+import { ClockTime } from "../../components/time.tsx";
+import { findMessage, t } from "../../i18n/translate.ts";
 import { auditActionLabel, ChangeText } from "./change_text.tsx";
 import { SETTING_CHANGES } from "./setting_changes.ts";
 import { UndoChange } from "./undo_change.tsx";
@@ -28,7 +30,8 @@ const TEXTS = {
 
 export default function AuditPage({ models }: PageProps) {
   const filters = filterRows();
-  const fetch = (query: FilterQuery) => take<Answer>(models.api.audit.$get({ query: withLabels(query) }));
+  const toQuery = (query: FilterQuery) => withEvents(withLabels(query));
+  const fetch = (query: FilterQuery) => take<Answer>(models.api.audit.$get({ query: toQuery(query) }));
   const { query, list } = useFilteredList(models, { filters, fetch, isSorted: true });
   const isOldestFirst = models.router.param("sort") === "at";
   return (
@@ -47,7 +50,7 @@ export default function AuditPage({ models }: PageProps) {
               key={format}
               models={models}
               from="audit/export"
-              query={withLabels(query)}
+              query={toQuery(query)}
               file={"audit." + format}
               texts={{ label: `audit.export_${format}`, failed: "audit.export_failed" }}
             />
@@ -57,6 +60,7 @@ export default function AuditPage({ models }: PageProps) {
       label={t("audit.events")}
       rows={(_last, pages) => pages.flatMap(({ items }) => items)}
       columns={auditColumns(models)}
+      days={{ timeOf: ({ atMs }) => atMs, nowMs: models.clock.nowMs.peek() }}
       keyOf={({ id }) => id}
       initialSort="-at"
       older={{
@@ -75,6 +79,17 @@ export default function AuditPage({ models }: PageProps) {
 }
 
 const ACTIONS = Object.keys(AUDIT_ACTIONS);
+/** The choices of events. Without one, sign-ins and provisioning are left out, unless another filter asks for records. */
+const EVENTS = ["administrator_changes", "all", ...AUDIT_GROUP_NAMES] as const;
+const ASKING = ["q", "actor", "object", "action", "source"];
+
+/** The choice of events for the server. */
+function withEvents({ events, ...query }: FilterQuery): FilterQuery {
+  if (events === undefined) {
+    return ASKING.some((name) => name in query) ? query : { ...query, events: "changes" };
+  }
+  return events === "all" ? query : { ...query, events };
+}
 
 /** Adds the events whose label contains the search text. The server does not know the labels. */
 function withLabels(query: FilterQuery): FilterQuery {
@@ -88,19 +103,30 @@ function withLabels(query: FilterQuery): FilterQuery {
 function filterRows(): ListFilter[] {
   return [
     { name: "q", label: t("audit.filter_text"), control: "search" },
+    ...rangeFilters(),
+    {
+      name: "events",
+      label: t("audit.events_label"),
+      control: "choice",
+      options: EVENTS,
+      allLabel: t("audit.events_changes"),
+      text: (name) => findMessage(`audit.events_${name}`) ?? name,
+    },
     { name: "actor", label: t("audit.filter_actor"), chip: t("audit.who"), control: "search" },
     { name: "object", label: t("audit.filter_object"), chip: t("audit.object"), control: "search" },
     {
       name: "action",
       label: t("audit.filter_event"),
       control: "choice",
-      options: ACTIONS.toSorted((a, b) => auditActionLabel(a).localeCompare(auditActionLabel(b))),
+      options: ACTIONS.toSorted((a, b) =>
+        AUDIT_GROUP_NAMES.indexOf(auditGroupOf(a)) - AUDIT_GROUP_NAMES.indexOf(auditGroupOf(b)) ||
+        auditActionLabel(a).localeCompare(auditActionLabel(b))
+      ),
       allLabel: t("audit.every_event"),
       text: auditActionLabel,
+      groupOf: (action) => t(`audit.events_${auditGroupOf(action)}`),
     },
-    { name: "source", label: t("audit.filter_source") },
-    { name: "from", label: t("audit.since"), control: "moment", isExtra: true },
-    { name: "to", label: t("audit.until"), control: "moment", isExtra: true },
+    { name: "source", label: t("audit.filter_source"), control: "name", isExtra: true },
   ];
 }
 
@@ -112,32 +138,34 @@ export function auditColumns(models: Models): TableColumn<AuditItem>[] {
     {
       id: "at",
       label: t("audit.at"),
-      width: "124px",
+      width: "92px",
       sort: "server",
       isLargestFirst: true,
       cell: ({ atMs }) => (
         <CellFilter models={models} to={dayOf(atMs)} title="audit.this_day" value="" classes="">
-          <Time models={models} atMs={atMs} />
+          <ClockTime atMs={atMs} />
         </CellFilter>
       ),
     },
     {
       id: "actor",
       label: t("audit.who"),
-      width: "10%",
+      min: 80,
+      width: "5%",
       cell: ({ actor }) => <ObjectCell value={actor}>{filterCell({ actor }, actor)}</ObjectCell>,
     },
     {
       id: "event",
       label: t("audit.event"),
-      min: 140,
-      width: "10%",
+      min: 168,
+      width: "5%",
       cell: ({ action }) => filterCell({ action }, auditActionLabel(action), "wrap"),
     },
     {
       id: "object",
       label: t("audit.object"),
-      min: 140,
+      min: 110,
+      width: "5%",
       cell: ({ objects }) =>
         objects.map((object) => (
           <ObjectCell key={object} value={object}>{filterCell({ object }, object)}</ObjectCell>
@@ -148,7 +176,7 @@ export function auditColumns(models: Models): TableColumn<AuditItem>[] {
       label: t("audit.change"),
       priority: 2,
       min: 260,
-      width: "50%",
+      width: "80%",
       cell: (item) => {
         const { before, after, details: { caller: _, ...details } } = item;
         return (
@@ -163,8 +191,9 @@ export function auditColumns(models: Models): TableColumn<AuditItem>[] {
       id: "source",
       label: t("audit.from_place"),
       priority: 2,
-      min: 130,
-      width: "10%",
+      min: 110,
+      width: "5%",
+      isWhole: true,
       cell: ({ actor, source, details: { caller } }) => {
         if (source === "") return false;
         const address = filterCell({ source }, source, "cut mono");
@@ -204,10 +233,7 @@ function ObjectCell({ value, children }: { value: string; children: ComponentChi
 }
 
 /** The local day of a time. */
-function dayOf(atMs: number): { from: string; to: string } {
-  const day = new Date(atMs);
-  day.setHours(0, 0, 0, 0);
-  const next = new Date(day);
-  next.setDate(next.getDate() + 1);
-  return { from: day.toISOString(), to: new Date(next.getTime() - 1).toISOString() };
+function dayOf(atMs: number): { range: string; from: string; to: string } {
+  const [from, to] = [startOfDay(atMs), startOfDay(atMs, 1) - 1];
+  return { range: "", from: new Date(from).toISOString(), to: new Date(to).toISOString() };
 }

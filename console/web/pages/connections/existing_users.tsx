@@ -14,7 +14,8 @@ import { Alert, EmptyState, ErrorAlert, ErrorState, Fetched } from "../../compon
 import { Button } from "../../components/button.tsx";
 import { DataTable, type TableColumn } from "../../components/data_table.tsx";
 import { ConfirmDialog } from "../../components/form_dialog.tsx";
-import { FilterChips, ListFilterBar } from "../../components/list_filters.tsx";
+import { FilterChips } from "../../components/filter_chips.tsx";
+import { ListFilterBar } from "../../components/list_filters.tsx";
 import { SelectionBar } from "../../components/selection_bar.tsx";
 import { StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";

@@ -15,9 +15,10 @@ import { EmptyState, ErrorState, Fetched } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import { DataTable, type TableColumn } from "../../components/data_table.tsx";
 import { Dialog } from "../../components/dialog.tsx";
-import { CellFilter, FilterChips, ListFilterBar } from "../../components/list_filters.tsx";
+import { CellFilter, FilterChips } from "../../components/filter_chips.tsx";
+import { ListFilterBar } from "../../components/list_filters.tsx";
 import { StateText } from "../../components/status.tsx";
-import { Time } from "../../components/time.tsx";
+import { ClockTime } from "../../components/time.tsx";
 import { findMessage, t } from "../../i18n/translate.ts";
 import { type ConnectionPart, fetchRequests } from "./connection_calls.ts";
 
@@ -67,6 +68,7 @@ export function ConnectionRequestLog({ models, item }: ConnectionPart) {
                       columns={columnsOf(models)}
                       rows={rows}
                       keyOf={({ id }) => id}
+                      days={{ timeOf: ({ atMs }) => atMs, nowMs: models.clock.nowMs.peek() }}
                       nameOf={({ operation }) => operationText(operation)}
                     />
                   </section>
@@ -163,10 +165,10 @@ function columnsOf(models: Models): readonly TableColumn<ConnectionRequestRow>[]
     {
       id: "at",
       label: t("connections.at"),
-      width: "130px",
+      width: "92px",
       cell: ({ id, atMs }) => (
         <CellFilter models={models} to={{ request: id }} title="connections.details" value="" classes="">
-          <Time models={models} atMs={atMs} />
+          <ClockTime atMs={atMs} />
         </CellFilter>
       ),
     },
@@ -191,7 +193,8 @@ function columnsOf(models: Models): readonly TableColumn<ConnectionRequestRow>[]
     {
       id: "outcome",
       label: t("connections.outcome"),
-      width: "130px",
+      min: 100,
+      isWhole: true,
       cell: (row) => <StateText words={outcomeWords(row)} />,
     },
     {

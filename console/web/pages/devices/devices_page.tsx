@@ -11,7 +11,7 @@ import { useListSelection } from "../../app/selection.ts";
 import { permissionHint } from "../../app/session_model.ts";
 import type { TableColumn } from "../../components/data_table.tsx";
 import { ConfirmDialog } from "../../components/form_dialog.tsx";
-import { CellFilter } from "../../components/list_filters.tsx";
+import { CellFilter } from "../../components/filter_chips.tsx";
 import { ListPage } from "../../components/list_page.tsx";
 import type { MenuItem } from "../../components/menu.tsx";
 import { auditHref } from "../../components/page_layout.tsx";

@@ -1,6 +1,7 @@
 // Packets without an answer, or with an answer outside any login: the newest ones, each with the reason and a fix.
 
 import { useComputed } from "@preact/signals";
+import { Fragment } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import type { DropTally } from "../../../../radius/ports.ts";
 import type { ExplainedStray, StrayList } from "../../../api/conversations/live_routes.ts";
@@ -19,7 +20,7 @@ import {
 import { EmptyState, Fetched } from "../../components/alert.tsx";
 import { Icon } from "../../components/icons.tsx";
 import { PageBar } from "../../components/page_layout.tsx";
-import { Time } from "../../components/time.tsx";
+import { ClockTime, DayTitle, isNewDay } from "../../components/time.tsx";
 import { findMessage, t } from "../../i18n/translate.ts";
 import { ExplanationText } from "../live/explanation_text.tsx";
 import { PacketDetails } from "../live/packets_view.tsx";
@@ -118,8 +119,15 @@ function Listed({ models, list, follower }: ListedProps) {
         </div>
       )}
       <ol class="strays">
-        {items.map((item) => (
-          <DroppedPacket key={item.id} models={models} item={item} port={list.radiusPort} />
+        {items.map((item, at) => (
+          <Fragment key={item.id}>
+            {isNewDay(item.lastMs, items[at - 1]?.lastMs) && (
+              <li class="day-item">
+                <DayTitle atMs={item.lastMs} nowMs={models.clock.nowMs.peek()} />
+              </li>
+            )}
+            <DroppedPacket item={item} port={list.radiusPort} />
+          </Fragment>
         ))}
       </ol>
     </section>
@@ -160,7 +168,7 @@ function Tallies({ models, tallies }: { models: Models; tallies: readonly DropTa
             <span class="mono">{filterButton("source", source)}</span>
             {client !== null && <span class="mono quiet">{client}</span>}
             <span class="quiet small">
-              {t("dropped.stray_since")} <Time models={models} atMs={firstMs} />
+              {t("dropped.stray_since")} <ClockTime atMs={firstMs} dayOfMs={models.clock.nowMs.peek()} />
             </span>
           </li>
         ))}
@@ -191,13 +199,13 @@ function Filters({ models: { router } }: { models: Models }) {
   );
 }
 
-function DroppedPacket({ models, item, port }: { models: Models; item: ExplainedStray; port: number }) {
+function DroppedPacket({ item, port }: { item: ExplainedStray; port: number }) {
   const { reason, source, answered, lastMs, explanation, similar } = item;
   return (
     <li class="panel stray">
       <h2>{t("dropped.stray_from", { reason: dropTitle(reason), source })}</h2>
       <p class="quiet small">
-        <Time models={models} atMs={lastMs} />
+        <ClockTime atMs={lastMs} />
         {` · ${t(answered ? "dropped.stray_answered" : "dropped.stray_silent")}`}
       </p>
       <ExplanationText explanation={explanation} similar={similar} />

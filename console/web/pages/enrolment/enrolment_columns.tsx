@@ -5,7 +5,7 @@ import type { Models } from "../../app/app_context.ts";
 import { userHref } from "../../app/routes.ts";
 import type { TableColumn } from "../../components/data_table.tsx";
 import type { IconName } from "../../components/icons.tsx";
-import { CellFilter } from "../../components/list_filters.tsx";
+import { CellFilter } from "../../components/filter_chips.tsx";
 import type { MenuItem } from "../../components/menu.tsx";
 import { auditHref } from "../../components/page_layout.tsx";
 import { StateText } from "../../components/status.tsx";

@@ -30,7 +30,7 @@ import { userHref } from "../../app/routes.ts";
 import { createSelection } from "../../app/selection.ts";
 import { DataTable, type TableColumn } from "../../components/data_table.tsx";
 import { SelectionBar } from "../../components/selection_bar.tsx";
-import { SearchBox } from "../../components/list_filters.tsx";
+import { SearchBox } from "../../components/search_box.tsx";
 import { Pager } from "../../components/list_page.tsx";
 import { StateText } from "../../components/status.tsx";
 import { userState } from "../users/user_states.tsx";

@@ -6,20 +6,21 @@ import { take } from "../../app/api_client.ts";
 import { fullTimeText, spanText } from "../../app/format.ts";
 import { type FilterQuery, type ListFilter, useFilteredList } from "../../app/filters.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
-import { CellFilter } from "../../components/list_filters.tsx";
+import { CellFilter } from "../../components/filter_chips.tsx";
+import { rangeFilters } from "../../components/list_filters.tsx";
 import { CopyButton } from "../../components/button.tsx";
 import type { TableColumn } from "../../components/data_table.tsx";
 import { ListPage } from "../../components/list_page.tsx";
 import { SignInLogTabs } from "../../components/page_layout.tsx";
 import { StateText } from "../../components/status.tsx";
 import { Icon } from "../../components/icons.tsx";
-import { Time } from "../../components/time.tsx";
+import { ClockTime } from "../../components/time.tsx";
 import { OUTCOME_NAMES, outcomeLabel, reasonText, shortReasonText } from "../../app/login_state_labels.ts";
 import { countryName, locationText } from "../../components/location.tsx";
 import { userHref } from "../../app/routes.ts";
 import type { MenuItem } from "../../components/menu.tsx";
 import { usedFactorLabel } from "../users/user_states.tsx";
-import { t } from "../../i18n/translate.ts";
+import { namesWithMessage, t } from "../../i18n/translate.ts";
 
 const TEXTS = {
   filters: "history.logins",
@@ -47,6 +48,7 @@ export default function HistoryPage({ models }: PageProps) {
       label={t("history.logins")}
       rows={(_last, pages) => pages.flatMap(({ items }) => items)}
       columns={columns(models)}
+      days={{ timeOf: ({ startedMs }) => startedMs, nowMs: models.clock.nowMs.peek() }}
       keyOf={({ id }) => id}
       hrefOf={({ id }) => `/live/c/${encodeURIComponent(id)}`}
       nameOf={({ user }) => user}
@@ -68,6 +70,7 @@ export default function HistoryPage({ models }: PageProps) {
 function filterRows(): ListFilter[] {
   return [
     { name: "user", label: t("history.filter_user"), control: "search" },
+    ...rangeFilters(),
     {
       name: "outcome",
       label: t("history.outcome"),
@@ -76,16 +79,38 @@ function filterRows(): ListFilter[] {
       allLabel: t("history.every_outcome"),
       text: outcomeText,
     },
+    {
+      name: "reason",
+      label: t("history.reason"),
+      control: "choice",
+      options: namesWithMessage(REASON_TEXTS).toSorted((a, b) =>
+        reasonFilterText(a).localeCompare(reasonFilterText(b))
+      ),
+      allLabel: t("history.every_reason"),
+      text: reasonFilterText,
+    },
+    {
+      name: "factor",
+      label: t("history.factor"),
+      control: "choice",
+      options: USED_FACTORS,
+      allLabel: t("history.every_factor"),
+      text: factorText,
+    },
     { name: "client", label: t("history.filter_client"), control: "name" },
+    { name: "place", label: t("history.place"), control: "name" },
     { name: "target", label: t("common.target"), control: "name", isExtra: true },
-    { name: "factor", label: t("history.factor"), text: usedFactorLabel },
-    { name: "reason", label: t("history.reason"), text: reasonFilterText },
-    { name: "policy", label: t("history.policy"), text: policyText },
-    { name: "place", label: t("history.place") },
+    { name: "policy", label: t("history.policy"), control: "name", isExtra: true, text: policyText },
     { name: "country", label: t("history.country"), text: countryName },
-    { name: "from", label: t("common.filter_from"), control: "moment", isExtra: true },
-    { name: "to", label: t("common.filter_to"), control: "moment", isExtra: true },
   ];
+}
+
+/** Each reason of a sign-in has a short text. */
+const REASON_TEXTS = "explain.short_";
+const USED_FACTORS = ["device", "sms", "voice", "totp", "recovery", "bypass", "none"];
+
+function factorText(name: string): string {
+  return name === "none" ? t("history.no_factor") : usedFactorLabel(name);
 }
 
 function outcomeText(name: string): string {
@@ -125,28 +150,39 @@ function columns(models: Models): TableColumn<HistoryItem>[] {
     {
       id: "started",
       label: t("history.started"),
-      width: "124px",
+      width: "96px",
       sort: "server",
       isLargestFirst: true,
-      cell: ({ startedMs }) => <Time models={models} atMs={startedMs} />,
+      cell: ({ startedMs }) => <ClockTime atMs={startedMs} />,
     },
     { id: "user", label: t("history.user"), min: 150, cell: ({ user }) => filterCell("user", user) },
     {
       id: "outcome",
       label: t("history.outcome"),
-      width: "120px",
+      min: 100,
+      isWhole: true,
       cell: ({ outcome }) => <Outcome models={models} outcome={outcome} />,
     },
     {
       id: "reason",
       label: t("history.reason"),
-      priority: 2,
-      min: 150,
+      min: 130,
+      isWhole: true,
       // The page of the sign-in shows the whole sentence.
       cell: ({ reason }) =>
-        reason === null
-          ? ""
-          : <span class="quiet cut" title={reasonText(reason)}>{shortReasonText(reason)}</span>,
+        reason !== null &&
+        filterCell(
+          "reason",
+          reason.code,
+          <span class="quiet" title={reasonText(reason)}>{shortReasonText(reason)}</span>,
+        ),
+    },
+    {
+      id: "factor",
+      label: t("history.factor"),
+      priority: 2,
+      min: 110,
+      cell: ({ factor }) => factor === null ? "" : filterCell("factor", factor, usedFactorLabel(factor)),
     },
     {
       id: "client",
@@ -158,10 +194,12 @@ function columns(models: Models): TableColumn<HistoryItem>[] {
     {
       id: "caller",
       label: t("history.caller"),
-      priority: 3,
-      min: 120,
+      priority: 2,
+      min: 110,
+      isWhole: true,
       // The page of the sign-in shows the address of the client.
-      cell: ({ place, location }) => <Caller place={place} location={location} />,
+      cell: ({ place, location }) =>
+        place !== "" && filterCell("place", place, <Caller place={place} location={location} />),
     },
     {
       id: "target",
@@ -169,14 +207,6 @@ function columns(models: Models): TableColumn<HistoryItem>[] {
       priority: 3,
       min: 100,
       cell: ({ target = "" }) => target === "" ? "" : filterCell("target", target),
-    },
-    {
-      id: "factor",
-      label: t("history.factor"),
-      priority: 3,
-      min: 120,
-      isOptional: true,
-      cell: ({ factor }) => factor === null ? "" : usedFactorLabel(factor),
     },
     {
       id: "policy",
@@ -211,7 +241,7 @@ function Outcome({ models, outcome }: { models: Models; outcome: string }) {
 function Caller({ place, location }: Pick<HistoryItem, "place" | "location">) {
   const country = location?.country ?? null;
   return (
-    <span class="cut" title={location === null ? place : `${place} · ${locationText(location)}`}>
+    <span title={location === null ? place : `${place} · ${locationText(location)}`}>
       <span class="mono">{place}</span>
       {country !== null && <span class="quiet small">{` ${countryName(country)}`}</span>}
     </span>

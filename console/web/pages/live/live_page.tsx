@@ -27,7 +27,7 @@ import { Funnel } from "./funnel.tsx";
 import { LiveDrawer } from "./live_drawer.tsx";
 import { NoticePanel } from "./notices.tsx";
 import { OnboardingPanel } from "./onboarding.tsx";
-import { SearchBox } from "../../components/list_filters.tsx";
+import { SearchBox } from "../../components/search_box.tsx";
 import { SignInLogTabs } from "../../components/page_layout.tsx";
 
 const InspectorPanel = lazy(async () => (await import("./login_inspector.tsx")).InspectorPanel);

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import type { ConversationView } from "../../../../radius/ports.ts";
 import type { LoginDetails } from "../../../api/conversations/live_routes.ts";
 import { escapeParams, take } from "../../app/api_client.ts";
-import type { Models } from "../../app/app_context.ts";
+import type { LiveModels as Models } from "./live_context.tsx";
 import { readyValue, type Resource, useResource } from "../../app/resource.ts";
 
 export interface LoginSource {

@@ -15,7 +15,7 @@ import { DataTable, type TableColumn } from "../../components/data_table.tsx";
 import { ConfirmDialog } from "../../components/form_dialog.tsx";
 import type { MenuItem } from "../../components/menu.tsx";
 import { SelectionBar } from "../../components/selection_bar.tsx";
-import { Time } from "../../components/time.tsx";
+import { ClockTime, Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { fetchMails, type MailState, removeMails, sendAgain } from "./mail_calls.ts";
 
@@ -130,6 +130,7 @@ function Rows({ models, state, rows, selection, itemsOf, isBusy }: RowsProps) {
         columns={columnsOf(models, state)}
         rows={rows}
         keyOf={keyOf}
+        days={{ timeOf: ({ queuedMs }) => queuedMs, nowMs: models.clock.nowMs.peek() }}
         nameOf={({ to, subjectOf }) => to ?? subjectOf}
         actionsOf={(row) => itemsOf([row])}
         selection={selection}
@@ -188,9 +189,8 @@ function columnsOf(models: Models, state: MailState): TableColumn<MailRow>[] {
     },
     {
       label: t("mail.queued"),
-      width: "130px",
-      priority: 3,
-      cell: ({ queuedMs }) => <Time models={models} atMs={queuedMs} />,
+      width: "92px",
+      cell: ({ queuedMs }) => <ClockTime atMs={queuedMs} />,
     },
     {
       label: state === "failed" ? t("mail.reason") : t("mail.last_attempt"),

@@ -5,7 +5,7 @@ import type { Models } from "../../app/app_context.ts";
 import type { Resource } from "../../app/resource.ts";
 import { userHref } from "../../app/routes.ts";
 import { EmptyState, Fetched } from "../../components/alert.tsx";
-import { Time } from "../../components/time.tsx";
+import { ClockTime } from "../../components/time.tsx";
 import { shortReasonText } from "../../app/login_state_labels.ts";
 import { t } from "../../i18n/translate.ts";
 
@@ -49,7 +49,7 @@ function RejectedRow({ models, item }: { models: Models; item: HistoryItem }) {
         {reason === null ? t("login.rejected") : shortReasonText(reason)}
       </a>
       <bdi class="rejected-client quiet">{client}</bdi>
-      <Time models={models} atMs={endedMs} />
+      <ClockTime atMs={endedMs} dayOfMs={models.clock.nowMs.peek()} />
     </li>
   );
 }

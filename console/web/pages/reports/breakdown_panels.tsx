@@ -10,7 +10,7 @@ import { countText, fullTimeText, secondsText } from "../../app/format.ts";
 import { shortReasonText } from "../../app/login_state_labels.ts";
 import { userHref } from "../../app/routes.ts";
 import { Alert } from "../../components/alert.tsx";
-import { CellFilter } from "../../components/list_filters.tsx";
+import { CellFilter } from "../../components/filter_chips.tsx";
 import { countryName } from "../../components/location.tsx";
 import { Time } from "../../components/time.tsx";
 import { findMessage, t } from "../../i18n/translate.ts";

@@ -7,7 +7,7 @@ import { permissionHint } from "../../app/session_model.ts";
 import { Alert, EmptyState, Fetched } from "../../components/alert.tsx";
 import { UnsavedGuard } from "../../components/dialog.tsx";
 import { lazy } from "../../components/lazy.tsx";
-import { SearchBox } from "../../components/list_filters.tsx";
+import { SearchBox } from "../../components/search_box.tsx";
 import { PageBar } from "../../components/page_layout.tsx";
 import { t } from "../../i18n/translate.ts";
 import { SaveBar } from "./save_bar.tsx";

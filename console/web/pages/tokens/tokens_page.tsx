@@ -12,7 +12,7 @@ import { Button } from "../../components/button.tsx";
 import type { TableColumn } from "../../components/data_table.tsx";
 import { ConfirmDialog } from "../../components/form_dialog.tsx";
 import { lazy } from "../../components/lazy.tsx";
-import { CellFilter } from "../../components/list_filters.tsx";
+import { CellFilter } from "../../components/filter_chips.tsx";
 import { ListPage } from "../../components/list_page.tsx";
 import type { MenuItem } from "../../components/menu.tsx";
 import { auditHref } from "../../components/page_layout.tsx";

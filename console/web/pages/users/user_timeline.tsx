@@ -1,13 +1,14 @@
 // The history of a user, newest first: logins and changes with their actors and sources.
 
 import { useSignal } from "@preact/signals";
+import { Fragment } from "preact";
 import type { TimelineEntry, TimelinePage } from "../../../api/users/user_types.ts";
 import { useAction } from "../../app/action.ts";
 import { useResource } from "../../app/resource.ts";
 import { EmptyState, ErrorAlert, ErrorState, Skeleton } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import { Panel } from "../../components/page_layout.tsx";
-import { Time } from "../../components/time.tsx";
+import { ClockTime, DayTitle, isNewDay } from "../../components/time.tsx";
 import type { MessageKey } from "../../i18n/catalogue.ts";
 import { findMessage, t } from "../../i18n/translate.ts";
 import { auditActionLabel, ChangeText } from "../audit/change_text.tsx";
@@ -45,7 +46,16 @@ export function UserTimeline({ models, user, calls }: UserPart) {
       {entries.length === 0 && next === null &&
         <EmptyState title={t("users.no_timeline")} next={t("users.no_timeline_next")} />}
       <ol class="people-timeline">
-        {entries.map((entry) => <Entry key={entry.id} models={models} entry={entry} />)}
+        {entries.map((entry, at) => (
+          <Fragment key={entry.id}>
+            {isNewDay(entry.atMs, entries[at - 1]?.atMs) && (
+              <li class="day-item">
+                <DayTitle atMs={entry.atMs} nowMs={models.clock.nowMs.peek()} />
+              </li>
+            )}
+            <Entry entry={entry} />
+          </Fragment>
+        ))}
       </ol>
       <ErrorAlert of={action.fault} />
       {next !== null && (
@@ -62,7 +72,7 @@ function reasonOf({ action, details: { because, by } }: TimelineEntry): string |
   return t(`users.because_${because}` as MessageKey, { by: by ?? "" });
 }
 
-function Entry({ models, entry }: Pick<UserPart, "models"> & { entry: TimelineEntry }) {
+function Entry({ entry }: { entry: TimelineEntry }) {
   const { atMs, actor, source, action, before, after, details } = entry;
   const tone = action === "login.accepted" ? "ok" : action === "login.rejected" ? "bad" : "idle";
   const reason = reasonOf(entry);
@@ -75,7 +85,7 @@ function Entry({ models, entry }: Pick<UserPart, "models"> & { entry: TimelineEn
   const shown = Object.fromEntries(Object.entries(details).filter(([name]) => !leftOut.has(name)));
   return (
     <li class={`tone-${tone}`}>
-      <Time models={models} atMs={atMs} />
+      <ClockTime atMs={atMs} />
       <strong>{auditActionLabel(action)}</strong>
       <span class="quiet small">
         {actor === "radius" && details.client !== undefined
