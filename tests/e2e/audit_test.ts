@@ -78,7 +78,10 @@ test("/audit is filtered by a click on any cell, and each filter is a chip", asy
     await page.getByRole("table").getByRole("button", { name: click, exact: true }).click();
     await page.locator(".filter-chip").waitFor();
     await page.waitForURL((url) => url.searchParams.get(param) === value);
-    await page.waitForFunction((most) => document.querySelectorAll("tbody tr[data-key]").length === most, rows);
+    await page.waitForFunction(
+      (most) => document.querySelectorAll("tbody tr[data-key]").length === most,
+      rows,
+    );
     await page.locator(".filter-chip").click();
     await page.waitForFunction(
       (most) => document.querySelectorAll("tbody tr[data-key]").length === most,
