@@ -1,7 +1,7 @@
 // Formats numbers and times for display.
 
 import { locale } from "../i18n/translate.ts";
-import { startOfDay } from "./time_range.ts";
+import { localMidnight } from "./time_range.ts";
 
 const numberFormat = new Intl.NumberFormat("en", { useGrouping: true });
 const timeFormat = perLocale((here) =>
@@ -60,7 +60,7 @@ export function fullTimeText(atMs: number): string {
 /** A day, with its name if it is today or yesterday: "Today · Saturday 28 November 2026". */
 export function dayText(atMs: number, nowMs: number): string {
   const day = dayFormat().format(atMs);
-  const daysAgo = [0, -1].find((days) => startOfDay(nowMs, days) === startOfDay(atMs));
+  const daysAgo = [0, -1].find((days) => localMidnight(nowMs, days) === localMidnight(atMs));
   if (daysAgo === undefined) return day;
   const name = dayNameFormat().format(daysAgo, "day");
   return `${name.charAt(0).toUpperCase()}${name.slice(1)} · ${day}`;

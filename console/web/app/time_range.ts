@@ -22,9 +22,9 @@ export function spanOfRange(name: string, nowMs: number): TimeSpan | null {
     case "hour":
       return since(HOUR_MS);
     case "today":
-      return { fromMs: startOfDay(nowMs), toMs: null };
+      return { fromMs: localMidnight(nowMs), toMs: null };
     case "yesterday":
-      return { fromMs: startOfDay(nowMs, -1), toMs: startOfDay(nowMs) - 1 };
+      return { fromMs: localMidnight(nowMs, -1), toMs: localMidnight(nowMs) - 1 };
     case "day":
       return since(24 * HOUR_MS);
     case "week":
@@ -37,7 +37,7 @@ export function spanOfRange(name: string, nowMs: number): TimeSpan | null {
 }
 
 /** The local midnight before a time, and some days later or earlier. A day with a change of the clock has 23 or 25 hours. */
-export function startOfDay(atMs: number, days = 0): number {
+export function localMidnight(atMs: number, days = 0): number {
   const day = new Date(atMs);
   return new Date(day.getFullYear(), day.getMonth(), day.getDate() + days).getTime();
 }

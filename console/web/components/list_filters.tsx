@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import type { Models } from "../app/app_context.ts";
 import type { ListFilter } from "../app/filters.ts";
 import { zoneText } from "../app/format.ts";
-import { LOG_RANGES, spanOfRange, startOfDay } from "../app/time_range.ts";
+import { localMidnight, LOG_RANGES, spanOfRange } from "../app/time_range.ts";
 import { t } from "../i18n/translate.ts";
 import { Icon } from "./icons.tsx";
 import { DateTimeFilter } from "./date_time_filter.tsx";
@@ -155,7 +155,8 @@ function RangeFilter({ models: { router }, filter: { label } }: FilterFieldProps
   const choose = (value: string) => {
     if (value !== OWN_RANGE) return router.setParams({ range: value, from: "", to: "", page: "" });
     // The fields begin with the range that was shown.
-    const { fromMs, toMs } = spanOfRange(named, Date.now()) ?? { fromMs: startOfDay(Date.now()), toMs: null };
+    const { fromMs, toMs } = spanOfRange(named, Date.now()) ??
+      { fromMs: localMidnight(Date.now()), toMs: null };
     const textOf = (atMs: number | null) => atMs === null ? "" : new Date(atMs).toISOString();
     router.setParams({ range: "", from: textOf(fromMs), to: textOf(toMs), page: "" });
   };

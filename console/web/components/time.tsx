@@ -1,7 +1,7 @@
 // Times: relative or absolute, an expiry, and the time that is left.
 
 import { countdownText, dayText, fullTimeText, relativeText, timeText, zoneText } from "../app/format.ts";
-import { startOfDay } from "../app/time_range.ts";
+import { localMidnight } from "../app/time_range.ts";
 import type { Models } from "../app/app_context.ts";
 import { t } from "../i18n/translate.ts";
 
@@ -49,7 +49,7 @@ export function DayTitle({ atMs, nowMs }: { atMs: number; nowMs: number }) {
 
 /** Whether a row begins a new day in the time zone of the browser. */
 export function isNewDay(atMs: number, previousMs: number | undefined): boolean {
-  return previousMs === undefined || startOfDay(atMs) !== startOfDay(previousMs);
+  return previousMs === undefined || localMidnight(atMs) !== localMidnight(previousMs);
 }
 
 export function Expiry({ models, atMs }: { models: Models; atMs: number }) {

@@ -7,7 +7,7 @@ import { take } from "../../app/api_client.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import { type FilterQuery, type ListFilter, useFilteredList } from "../../app/filters.ts";
 import { fullTimeText } from "../../app/format.ts";
-import { startOfDay } from "../../app/time_range.ts";
+import { localMidnight } from "../../app/time_range.ts";
 import { auditObjectHref } from "../../app/audit_links.ts";
 import { ExportButton } from "../../components/button.tsx";
 import type { TableColumn } from "../../components/data_table.tsx";
@@ -234,6 +234,6 @@ function ObjectCell({ value, children }: { value: string; children: ComponentChi
 
 /** The local day of a time. */
 function dayOf(atMs: number): { range: string; from: string; to: string } {
-  const [from, to] = [startOfDay(atMs), startOfDay(atMs, 1) - 1];
+  const [from, to] = [localMidnight(atMs), localMidnight(atMs, 1) - 1];
   return { range: "", from: new Date(from).toISOString(), to: new Date(to).toISOString() };
 }

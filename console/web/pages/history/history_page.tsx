@@ -143,9 +143,12 @@ function Export({ query }: { query: FilterQuery }) {
 }
 
 function columns(models: Models): TableColumn<HistoryItem>[] {
-  const filterCell = (name: string, value: string, inside?: ComponentChildren) => (
-    <CellFilter models={models} to={{ [name]: value }} title="common.only" value={value}>{inside}</CellFilter>
-  );
+  const filterCell = (name: string, value: string, inside?: ComponentChildren) =>
+    value !== "" && (
+      <CellFilter models={models} to={{ [name]: value }} title="common.only" value={value}>
+        {inside}
+      </CellFilter>
+    );
   return [
     {
       id: "started",
@@ -169,13 +172,7 @@ function columns(models: Models): TableColumn<HistoryItem>[] {
       min: 130,
       isWhole: true,
       // The page of the sign-in shows the whole sentence.
-      cell: ({ reason }) =>
-        reason !== null &&
-        filterCell(
-          "reason",
-          reason.code,
-          <span class="quiet" title={reasonText(reason)}>{shortReasonText(reason)}</span>,
-        ),
+      cell: ({ reason }) => reason !== null && filterCell("reason", reason.code, <Reason of={reason} />),
     },
     {
       id: "factor",
@@ -198,15 +195,14 @@ function columns(models: Models): TableColumn<HistoryItem>[] {
       min: 110,
       isWhole: true,
       // The page of the sign-in shows the address of the client.
-      cell: ({ place, location }) =>
-        place !== "" && filterCell("place", place, <Caller place={place} location={location} />),
+      cell: ({ place, location }) => filterCell("place", place, <Caller {...{ place, location }} />),
     },
     {
       id: "target",
       label: t("common.target"),
       priority: 3,
       min: 100,
-      cell: ({ target = "" }) => target === "" ? "" : filterCell("target", target),
+      cell: ({ target = "" }) => filterCell("target", target),
     },
     {
       id: "policy",
@@ -214,7 +210,7 @@ function columns(models: Models): TableColumn<HistoryItem>[] {
       priority: 3,
       min: 120,
       isOptional: true,
-      cell: ({ policy = "" }) => policy === "" ? "" : filterCell("policy", policy),
+      cell: ({ policy = "" }) => filterCell("policy", policy),
     },
     {
       id: "took",
@@ -236,6 +232,10 @@ function Outcome({ models, outcome }: { models: Models; outcome: string }) {
       <StateText words={words} />
     </CellFilter>
   );
+}
+
+function Reason({ of }: { of: NonNullable<HistoryItem["reason"]> }) {
+  return <span class="quiet" title={reasonText(of)}>{shortReasonText(of)}</span>;
 }
 
 function Caller({ place, location }: Pick<HistoryItem, "place" | "location">) {
