@@ -32,7 +32,7 @@ browserTest(
     await site.store.commit({
       mutations: [{
         type: "set",
-        key: [...key.slice(0, -1), `${key.at(-1)}z`],
+        key: [...key.slice(0, -1), `${String(key.at(-1))}z`],
         value: { ...value, place: "2001:db8:1234:5678:9abc:def0:1234:5678", outcome: "superseded" },
       }],
     });
@@ -61,12 +61,13 @@ browserTest(
 async function newestRecord(
   { store }: Pick<Awaited<ReturnType<typeof startWorkingDay>>, "store">,
 ): Promise<[Deno.KvKey, Record<string, unknown>]> {
-  let found: [Deno.KvKey, Record<string, unknown>] | null = null;
+  const all: [Deno.KvKey, Record<string, unknown>][] = [];
   for await (const { key, value } of store.list<Record<string, unknown>>(historyKey("").slice(0, 1))) {
-    if (value !== null) found = [key, value];
+    if (value !== null) all.push([key, value]);
   }
-  assert(found !== null);
-  return found;
+  const newest = all.at(-1);
+  if (newest === undefined) throw new Error("The history is empty");
+  return newest;
 }
 
 /** A choice in the bar, and what the address has then. */
