@@ -96,10 +96,17 @@ function rememberDevice({ policies }: StateMachineDeps, { conversation, attempt,
   batch.whenCommitted(change.done);
 }
 
-/** Keeps the passcode of this login, which is rejected, for the next one. Without a passcode, nothing was sent. */
-function keepPasscode({ sentPasscodes, pairings }: StateMachineDeps, { conversation, batch }: Turn): void {
+/**
+ * Keeps the passcode of a login's first packet for the next login, because a client that only sends passwords takes a challenge for a Reject.
+ * Without a passcode, nothing was sent.
+ */
+function keepPasscode(
+  { sentPasscodes, pairings }: StateMachineDeps,
+  { conversation, attempt, batch }: Turn,
+): void {
   const { passcode, secretId, user } = conversation;
-  if (passcode === null) return;
+  const isAppended = attempt.appended !== null || attempt.client.policy.appendMode;
+  if (passcode === null || attempt.answer !== null || !isAppended) return;
   const { factor, number, digest, expiresMs } = passcode;
   const pairing = pairings.usable(user).find((one) => one.kind === factor && one.number === number);
   if (pairing === undefined) return;
@@ -111,8 +118,11 @@ function keepPasscode({ sentPasscodes, pairings }: StateMachineDeps, { conversat
   batch.whenFailed(kept.undo);
 }
 
-function takeKeptPasscode({ sentPasscodes }: StateMachineDeps, { conversation, batch }: Turn): void {
-  conversation.factor = sentPasscodes.of(conversation)?.factor ?? null;
+/** A passcode counts once, as the answer to a challenge or in the next login. A wrong answer to the challenge ends it, too. */
+function takeKeptPasscode({ sentPasscodes }: StateMachineDeps, { conversation, attempt, batch }: Turn): void {
+  const kept = sentPasscodes.of(conversation);
+  if (kept === null) return;
+  if (attempt.appended?.kind === "code") conversation.factor = kept.factor;
   const used = sentPasscodes.prepareUse(conversation);
   batch.mutations.push(used.mutation);
   batch.whenFailed(used.undo);

@@ -161,7 +161,7 @@ export const FLOW: readonly FlowRow[] = [
   ...rows("texting", {
     appended_text_sent: [["message_sent", "appended_sms"], ["keep_passcode"], "passcode_sent", "reject"],
     appended_text_refused: [["appended_sms"], [], "denied", "reject"],
-    text_sent: [["message_sent"], [], "enter_texted_code", "AWAIT_SMS_DELIVERED_PASSCODE"],
+    text_sent: [["message_sent"], ["keep_passcode"], "enter_texted_code", "AWAIT_SMS_DELIVERED_PASSCODE"],
     text_refused: [["always"], [], "text_not_sent", MENU],
   }),
   ...rows(GET_VOICE, {
@@ -175,7 +175,7 @@ export const FLOW: readonly FlowRow[] = [
   }),
   ...rows("calling", {
     appended_call_placed: [["appended_call"], ["keep_passcode"], "passcode_sent", "reject"],
-    call_placed: [["always"], [], "enter_spoken_code", "AWAIT_VOICE_DELIVERED_PASSCODE"],
+    call_placed: [["always"], ["keep_passcode"], "enter_spoken_code", "AWAIT_VOICE_DELIVERED_PASSCODE"],
   }),
   ...passcodeRows("VERIFY_SMS_PHONE_NUMBER", "typed_text_code"),
   ...passcodeRows("VERIFY_VOICE_PHONE_NUMBER", "typed_call_code"),

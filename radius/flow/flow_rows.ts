@@ -40,11 +40,16 @@ export function passcodeRows(from: FlowPlace, kind: string): FlowRow[] {
     [`${kind}_empty`]: [["answer_empty"], [], "menu", MENU],
     [`${kind}_right`]: [
       ["passcode_matches"],
-      ["remember_number", "remember_device", "clear_failures"],
+      ["take_kept_passcode", "remember_number", "remember_device", "clear_failures"],
       "accepted",
       "accept",
     ],
-    [`${kind}_wrong`]: [["always"], ["count_failure_if_passcode"], "mismatch", "reject"],
+    [`${kind}_wrong`]: [
+      ["always"],
+      ["count_failure_if_passcode", "take_kept_passcode"],
+      "mismatch",
+      "reject",
+    ],
   });
 }
 

@@ -359,6 +359,23 @@ for (
   });
 }
 
+for (const password of ["pw", "pw,auto"]) {
+  Deno.test(`append: a text that "${password}" sent is answered to the challenge or appended to the next login, and counts once`, async () => {
+    await using world = await startInProcess({ toml: APPEND });
+    await give(world, "anna", { kind: "sms", number: NUMBER });
+    const first = world.login({ user: "anna" });
+    assertEquals((await first.start(password)).step, "AWAIT_SMS_DELIVERED_PASSCODE");
+    const appended = `pw,${passcodeSentTo(world, NUMBER)}`;
+    assertEquals((await started(world, appended)).kind, "accept");
+    assertEquals((await started(world, appended)).kind, "reject");
+    const second = world.login({ user: "anna" });
+    await second.start(password);
+    const passcode = passcodeSentTo(world, NUMBER);
+    assertEquals((await second.answer(passcode)).kind, "accept");
+    assertEquals((await started(world, `pw,${passcode}`)).kind, "reject");
+  });
+}
+
 Deno.test("append: wrong codes for a passcode of a Reject count, and lock the user", async () => {
   await using world = await startInProcess({ toml: APPEND });
   await give(world, "anna", { kind: "sms", number: NUMBER });
