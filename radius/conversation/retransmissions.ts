@@ -4,7 +4,7 @@ import type { Step } from "../protocol/steps.ts";
 import type { Appended } from "../protocol/login_input.ts";
 import { AUTHENTICATOR_AT, sixteenOctetText } from "../protocol/packet.ts";
 import type { Request } from "../server/request.ts";
-import type { Conversation, TokenOf } from "./conversation.ts";
+import { type Conversation, isDeniedWhileWaiting, type TokenOf } from "./conversation.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import { compareTuples, type TupleComparison } from "./tuple.ts";
 import { isSamePassword, maybeSamePassword, type PasswordDigests } from "./peers.ts";
@@ -69,13 +69,14 @@ export interface FoundAnswer {
  */
 export function findByState(
   { conversations, tokenOf }: { conversations: ConversationStore; tokenOf: TokenOf },
-  { signed, user, client: { name: client } }: Request,
+  request: Request,
   { tuple, step, token }: { tuple: string; step: Step; token: string | null },
 ): FoundAnswer {
+  const { signed, user, client: { name: client } } = request;
   if (token === null) {
     const exact = conversations.bareOn(tuple);
     const found = exact === null
-      ? findByPart(conversations, { tuple, user })
+      ? findByPart(conversations, request, tuple)
       : { conversation: exact, comparison: null };
     return found.conversation?.signed === true && !signed ? NOT_FOUND : found;
   }
@@ -94,17 +95,19 @@ const NOT_FOUND: FoundAnswer = { conversation: null, comparison: null };
 
 /**
  * The only conversation whose tuple differs from that of an answer in nothing but attributes which one of them does not have: some clients leave
- * attributes out in the second step. An ended login counts too, except an accepted one, because its client may still answer it: its State must not
- * select another login of the user.
+ * attributes out in the second step. A login that ended without a word to its client counts too, because the client may still answer it: its State
+ * must not select another login of the user.
  */
-function findByPart(
-  conversations: ConversationStore,
-  { tuple, user }: { tuple: string; user: string },
-): FoundAnswer {
+function findByPart(conversations: ConversationStore, request: Request, tuple: string): FoundAnswer {
+  const authenticator = authenticatorText(request);
   let fitting: { orderedId: string; comparison: TupleComparison } | null = null;
   let other: TupleComparison | null = null;
-  for (const { orderedId, outcome, tuple: ofLogin } of conversations.bareOf(user) ?? []) {
-    const comparison = outcome === "accepted" ? null : compareTuples(ofLogin, tuple);
+  for (const login of conversations.bareOf(request.user) ?? []) {
+    const { orderedId, outcome, lastAnswer } = login;
+    const isAnswered = outcome === "accepted" || (outcome === "rejected" && !isDeniedWhileWaiting(login));
+    // A retransmission of the last packet gets its answer again.
+    const isOver = isAnswered && lastAnswer?.authenticator !== authenticator;
+    const comparison = isOver ? null : compareTuples(login.tuple, tuple);
     if (comparison === null) continue;
     if (!comparison.fits) other ??= comparison;
     else if (fitting !== null) return { conversation: null, comparison };

@@ -174,6 +174,38 @@ for (
   });
 }
 
+Deno.test("state: after a restart, the retransmission of an answer that left attributes out gets the Accept again", async () => {
+  const kvPath = await Deno.makeTempFile();
+  let world = await startInProcess({ kvPath });
+  try {
+    const pairing = await giveDevice(world, "anna");
+    await world.login({ user: "anna", ...partsOf("a 7") }).start();
+    decide(world, pairing, true);
+    const again = world.login({ user: "anna", ...partsOf("a") });
+    const packet = again.build("ok", { state: octets(DEVICE) });
+    assertEquals((await again.exchange(packet)).kind, "accept");
+    await world.stop();
+    world = await startInProcess({ kvPath, after: world });
+    again.moveTo(world);
+    assertEquals((await again.exchange(packet)).kind, "accept");
+  } finally {
+    await world[Symbol.asyncDispose]();
+    await Deno.remove(kvPath);
+  }
+});
+
+Deno.test("state: a login that was rejected does not hinder the next one, whose answer leaves attributes out", async () => {
+  await using world = await startInProcess();
+  await give(world, "anna", { kind: "sms", number: NUMBER });
+  const first = world.login({ user: "anna", ...partsOf("a 7") });
+  await first.start();
+  assertEquals((await first.answer("000")).kind, "reject");
+  await world.login({ user: "anna", ...partsOf("a 8") }).start();
+  const again = world.login({ user: "anna", ...partsOf("a") });
+  const state = octets("AWAIT_SMS_DELIVERED_PASSCODE");
+  assertEquals((await again.answer(passcodeSentTo(world, NUMBER), { state })).kind, "accept");
+});
+
 Deno.test("state: the answer of a login that expired selects no other login of the user, which has other attributes", async () => {
   await using world = await startInProcess({ toml: "[radius]\nconversation_ttl_s = 60" });
   const pairing = await giveDevice(world, "anna");
