@@ -246,6 +246,10 @@ export class KvEndpoint {
       );
     }
     const base = new URL(strong.url, this.#url);
+    // The token of the database and all data would leave the encrypted connection.
+    if (base.protocol !== "https:" && new URL(this.#url).protocol === "https:") {
+      throw new Error("Cannot use this store: its KV Connect metadata names an endpoint without https");
+    }
     const path = base.pathname.replace(/\/$/, "");
     const nowMs = this.#deps.clock.nowMs();
     return {
