@@ -42,8 +42,16 @@ const EACH_CONTROL_BUT_LINE_FEED = new RegExp(CONTROL_BUT_LINE_FEED.source, "gu"
 
 /** Values of several lines. Others are one line, so that a name cannot add paragraphs. */
 const SEVERAL_LINES: ReadonlySet<string> = new Set(["helpText", "details"]);
-/** Values that become links. A name that looks like an address stays text. */
+/** Values that become links. */
 const LINKS: ReadonlySet<string> = new Set(["link"]);
+/** Values of the settings may contain addresses, such as that of the help desk. */
+const OF_SETTINGS: ReadonlySet<string> = new Set(["helpText", "organization"]);
+/** Names that people choose. A user name or the name of a server may look like an address, and has to be readable as it is. */
+const CHOSEN_NAMES: ReadonlySet<string> = new Set(["displayName", "administrator", "factor"]);
+/** Words that mail programs show as a link: a scheme, `www.`, a host with a path. */
+const LINKED = /:\/\/|www\.|\b(?:mailto|tel|sms):|[.。．｡]\p{L}[\p{L}\p{N}-]+\.?(?::\d+)?[/?#]/iu;
+/** In names, also a host or a mail address. */
+const LINKED_IN_NAMES = /@\S|[\p{L}\p{N}][.。．｡]\p{L}[\p{L}\p{N}-]/u;
 
 /** The names of the placeholders that a template allows. */
 export function placeholdersOf(name: MailTemplateName): readonly string[] {
@@ -87,7 +95,8 @@ function* fieldProblems(
 export function fillMail({ subject, body }: MailText, values: Values): FilledMail {
   const clean = Object.fromEntries(
     Object.entries(values).map(([name, value]) => {
-      const text = value.replace(EACH_CONTROL_BUT_LINE_FEED, " ").trim();
+      const isName = CHOSEN_NAMES.has(name) && value !== values["userName"];
+      const text = unlinked(name, { value: value.replace(EACH_CONTROL_BUT_LINE_FEED, " ").trim(), isName });
       return [name, SEVERAL_LINES.has(name) ? text : text.replaceAll("\n", " ")];
     }),
   );
@@ -101,6 +110,15 @@ export function fillMail({ subject, body }: MailText, values: Values): FilledMai
     text: `${paragraphs.map((paragraph) => fillLine(paragraph, clean)).join("\n\n")}\n`,
     html: htmlOf(paragraphs, clean),
   };
+}
+
+/** The value with blanks in words that mail programs would show as links: a name must not lead a user to another site. */
+function unlinked(name: string, { value, isName }: { value: string; isName: boolean }): string {
+  if (LINKS.has(name) || OF_SETTINGS.has(name)) return value;
+  return value.replace(/\S+/gu, (word) => {
+    if (!LINKED.test(word) && !(isName && LINKED_IN_NAMES.test(word))) return word;
+    return word.replace(/[.。．｡](?=[\p{L}\p{N}])/gu, "$& ").replace(/:(?=\S)/g, ": ").replaceAll("@", " @ ");
+  });
 }
 
 /** A line with a link stays: without it, the mail would be useless. */

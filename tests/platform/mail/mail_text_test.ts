@@ -50,10 +50,59 @@ Deno.test("fillMail() keeps a name on one line and as text, and the lines of the
   const { text, html } = fillMail({ subject: "S", body }, values);
   assertEquals(
     text,
-    "Ada  Your account ends: https://evil.example/\n\nhttps://evil.example/\n\nCall 1.\nOr 2.\n",
+    "Ada  Your account ends: https: //evil. example/\n\nhttps: //evil. example/\n\nCall 1.\nOr 2.\n",
   );
   assert(!html.includes("<a "), html);
 });
+
+/** Values that mail programs would show as links, and how the mail has them. */
+const UNLINKED: readonly (readonly [placeholder: string, value: string, shown: string])[] = [
+  ["displayName", "Click https://evil.example now", "Click https: //evil. example now"],
+  ["displayName", "HTTP://192.0.2.1/x", "HTTP: //192. 0. 2. 1/x"],
+  ["displayName", "evil.example/path", "evil. example/path"],
+  ["displayName", "(evil.example)", "(evil. example)"],
+  ["displayName", "www.evil.example", "www. evil. example"],
+  ["displayName", "evil。example", "evil。 example"],
+  ["displayName", "m@evil.example", "m @ evil. example"],
+  ["displayName", "mailto:m", "mailto: m"],
+  ["displayName", "J.R. Smith, Dr. phil. (Room 1.2, 14:07)", "J.R. Smith, Dr. phil. (Room 1.2, 14:07)"],
+  ["administrator", "ada@evil.example", "ada @ evil. example"],
+  ["factor", "Phone evil.example", "Phone evil. example"],
+  ["userName", "ada@corp.example", "ada@corp.example"],
+  ["userName", "https://evil.example", "https: //evil. example"],
+  ["userName", "evil.example/path", "evil. example/path"],
+  ["title", "User www.evil.example is locked", "User www. evil. example is locked"],
+  ["details", "14:07:39 ldap1.corp.example 10.0.12.16/28", "14:07:39 ldap1.corp.example 10.0.12.16/28"],
+  ["details", "evil.example:8080/x", "evil. example: 8080/x"],
+  [
+    "helpText",
+    "https://help.corp.example or help@corp.example",
+    "https://help.corp.example or help@corp.example",
+  ],
+  ["organization", "corp.example", "corp.example"],
+];
+for (const [placeholder, value, shown] of UNLINKED) {
+  Deno.test(`fillMail() shows {{${placeholder}}} with "${value}" as "${shown}"`, () => {
+    const mail = fillMail({ subject: `{{${placeholder}}}`, body: `{{${placeholder}}}` }, {
+      [placeholder]: value,
+    });
+    assertEquals([mail.subject, mail.text], [shown, `${shown}\n`]);
+    assert(mail.html.includes(shown), mail.html);
+  });
+}
+
+for (const template of NAMES) {
+  Deno.test(`no name in a mail of the template ${template} leads to another site`, () => {
+    for (const language of MAIL_LANGUAGES) {
+      const names = placeholdersOf(template).filter((one) =>
+        !["link", "helpText", "organization"].includes(one)
+      );
+      const values = Object.fromEntries(names.map((one) => [one, "https://evil.example/x www.evil.example"]));
+      const { subject, text, html } = fillMail(MAIL_TEMPLATES[template].texts[language], values);
+      for (const part of [subject, text, html]) assertEquals(/:\/\/|evil\.example/.test(part), false, part);
+    }
+  });
+}
 
 Deno.test("fillMail() keeps a subject on one line", () => {
   const { subject } = fillMail({ subject: "Alert: {{title}}", body: "x" }, {
