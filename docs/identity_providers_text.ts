@@ -104,6 +104,9 @@ A provider often connects to a directory that already has users. It finds them w
 that it created or took over. Its first change of another one gets 409, and the user appears in the tab **Existing users** with the name and the external id of
 the request. Accept the right ones. The provider repeats the request and succeeds. An equal e-mail address is never enough.
 
+If a policy or a reply attribute names a group, its members sign in differently. So a change of its members, its deletion or its rename is also a change of these users:
+members that the connection did not create get 409, until you accept them.
+
 A group can list a name that has no user yet. A user who is created or renamed with that name is then a member. Check groups with such names before you connect a
 provider.
 
@@ -118,7 +121,7 @@ To take over a whole directory at once, turn on a dry run, let the provider fini
 | Paused | off | Each request gets 503 with \`Retry-After\`. The provider tries again later. |
 | Requests per minute | ${
   DEFAULT_CONNECTION.requestsPerMinute.toLocaleString("en-US")
-} | More requests get 429 with \`Retry-After\`, on each node. |
+} | More requests get 429 with \`Retry-After\`, on each node. Each operation of a bulk request counts, so later requests may wait for a large one. |
 | Dry run | off | Requests are checked, answered and logged ("Would create the user …"), but nothing is stored. |
 | Deletion limit | ${DEFAULT_CONNECTION.deletionPercent} % | The most users that are deleted or deactivated in 24 hours, as a share of all users. ${MIN_ALLOWED_DELETIONS} are always allowed. More get 409, and the audit log has an entry. Raise the limit if the deletions are right. |
 | Deactivate instead of delete | off | DELETE of a user deactivates. |
