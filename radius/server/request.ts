@@ -95,10 +95,12 @@ export const REQUEST_REFUSALS = {
 
 export type RequestRefusal = keyof typeof REQUEST_REFUSALS;
 
-/** The Service-Types of requests by which a NAS asks something else than whether a user may sign in. */
+/**
+ * The Service-Types of requests by which a NAS asks something else than whether a user may sign in. Not Outbound: the RADIUS plug-in of OpenVPN sends
+ * it with every login.
+ */
 const NO_LOGINS: ReadonlySet<number> = new Set(
   ([
-    "Outbound",
     "Call-Check",
     "Voice",
     "Fax",

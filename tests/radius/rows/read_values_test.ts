@@ -188,7 +188,6 @@ const serviceType = (value: number): RequestParts => ({
 });
 for (
   const [name, value] of Object.entries({
-    Outbound: 5,
     "Call-Check": 10,
     Voice: 12,
     Fax: 13,
@@ -216,6 +215,7 @@ for (
     Framed: 2,
     "Callback-Login": 3,
     "Callback-Framed": 4,
+    Outbound: 5,
     Administrative: 6,
     "NAS-Prompt": 7,
     "Authenticate-Only": 8,
