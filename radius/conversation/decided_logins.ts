@@ -115,10 +115,10 @@ export class DecidedLogins {
     const { store, conversations, log, target, changed } = this.#deps;
     const { id, denial } = open.denied;
     const { orderedId, factor } = conversation;
-    const writing = conversations.record(conversation);
-    if ("journal" in writing) return void this.#open.delete(id);
     open.isRecording = true;
     try {
+      const writing = conversations.record(conversation);
+      if ("journal" in writing) throw new Error("it has no record yet, although it waits");
       const done = await store.commit({
         checks: [writing.check],
         mutations: [

@@ -53,6 +53,12 @@ export function timeText(atMs: number): string {
   return timeFormat().format(atMs);
 }
 
+/** The time of day, to the minute: "14:03". */
+export function minuteText(atMs: number): string {
+  const format = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
+  return new Date(atMs).toLocaleTimeString(locale(), format);
+}
+
 export function fullTimeText(atMs: number): string {
   return fullFormat().format(atMs);
 }

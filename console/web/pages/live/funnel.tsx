@@ -4,7 +4,7 @@
 import { type ReadonlySignal, signal, useComputed } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { readyValue, useInterval } from "../../app/resource.ts";
-import { countText, timeText } from "../../app/format.ts";
+import { countText, minuteText } from "../../app/format.ts";
 import { findNode, type OutcomeName } from "../../app/login_state_labels.ts";
 import { Icon } from "../../components/icons.tsx";
 import { lazy } from "../../components/lazy.tsx";
@@ -18,7 +18,7 @@ const DIAGRAM_ID = "flow-states";
 /** Whether the diagram is shown. Another visit of the page keeps it. */
 const isUnfolded = signal(false);
 
-const RECENT_EVERY_MS = 2000;
+const RECENT_EVERY_MS = 5000;
 
 interface FunnelProps {
   readonly models: Models;
@@ -32,13 +32,11 @@ export function Funnel({ models, path }: FunnelProps) {
   const isOpen = isUnfolded.value || models.router.param("step") === "login";
   useEffect(() => void countRecent(), []);
   useInterval(RECENT_EVERY_MS, countRecent);
-  const nodes = useComputed(() =>
-    countNodes(live.steps.value, readyValue(recent.state.value)?.totals.outcomes ?? {})
-  );
+  const nodes = useComputed(() => countNodes(live.steps.value, endsOf(models)));
   const counts = useComputed(() => countFunnel(nodes.value));
   const since = useComputed(() => {
     const counted = readyValue(recent.state.value);
-    return counted === null ? "" : t("live.funnel_since", { time: timeText(counted.fromMs) });
+    return counted === null ? "" : t("live.funnel_since", { time: minuteText(counted.fromMs) });
   });
   return (
     <section class="panel funnel" aria-label={t("live.where")}>
@@ -89,6 +87,16 @@ function Stage({ name, counts, models: { router } }: StageProps) {
       </button>
     </li>
   );
+}
+
+/** The outcomes of the last minutes: the counts of the server, and what ended since. */
+function endsOf({ recent, board }: Models): Readonly<Partial<Record<OutcomeName, number>>> {
+  const counted = readyValue(recent.state.value);
+  const ends: Partial<Record<OutcomeName, number>> = { ...counted?.totals.outcomes };
+  for (const { outcome, atMs } of board.newEnds.value) {
+    if (atMs > (counted?.toMs ?? 0)) ends[outcome] = (ends[outcome] ?? 0) + 1;
+  }
+  return ends;
 }
 
 function countNodes(

@@ -8,7 +8,7 @@ import { runLater } from "../../app/clock_model.ts";
 import { closeWhileHidden, LiveStream } from "../../app/live_stream.ts";
 import { eventSourceFactory } from "../../app/shared_event_source.ts";
 import type { ChartAnswer } from "../../../api/charts/chart_store.ts";
-import { createResource } from "../../app/resource.ts";
+import { createResource, readyValue } from "../../app/resource.ts";
 import { LoginList } from "./login_list.ts";
 import { useEffect } from "preact/hooks";
 import { countText, durationText } from "../../app/format.ts";
@@ -61,8 +61,10 @@ function createLiveModels({ api, router, clock, session }: Models) {
   });
   closeWhileHidden(live, session);
   const recent = createResource<RecentCounts>({ session });
-  const countRecent = () =>
-    recent.load(() => take(api.charts.$get({ query: recentQuery(clock.nowMs.peek()) })));
+  const countRecent = async () => {
+    await recent.load(() => take(api.charts.$get({ query: recentQuery(clock.nowMs.peek()) })));
+    board.forgetEnds(readyValue(recent.state.peek())?.toMs ?? 0);
+  };
   let newestMs = clock.nowMs.peek();
   /** The server's time for ages and countdowns. It stands still while the server is silent. */
   const dataClock = {

@@ -17,6 +17,16 @@ export interface LoginFilter {
 }
 
 export const MAX_LOGINS = 5000;
+/** Ends between two counts of the server. */
+const MAX_ENDS = 2000;
+
+export interface LoginEnd {
+  readonly id: string;
+  readonly outcome: NonNullable<ConversationView["outcome"]>;
+  /** When the server reported it, by its clock. The server counts an end before it reports it. */
+  readonly atMs: number;
+}
+
 /** How long a login that left the filtered state stays in the list, so that its end is seen. */
 export const LINGER_MS = 5000;
 
@@ -37,6 +47,9 @@ export class LoginList {
   readonly paused = signal(false);
   /** The number of changes since the list was paused. */
   readonly heldBack = signal(0);
+  /** Ends that the stream reported since the last counts of the server. */
+  readonly newEnds = signal<readonly LoginEnd[]>([]);
+  #ends: readonly LoginEnd[] = [];
   /** Nodes of the flow diagram where logins wait longer than usual. */
   readonly slow = signal<ReadonlySet<string>>(new Set());
   readonly #filter: ReadonlySignal<LoginFilter>;
@@ -87,8 +100,8 @@ export class LoginList {
   }
 
   /** Adds the changes of a message. The page does not change until `show`. */
-  take({ conversations }: LiveMessage): void {
-    for (const view of conversations) this.#put(view);
+  take({ conversations, nowMs }: LiveMessage): void {
+    for (const view of conversations) this.#put(view, nowMs);
     if (this.#order.length > MAX_LOGINS) this.#shrink();
     if (this.paused.peek()) this.heldBack.value += conversations.length;
     this.#isChanged ||= conversations.length > 0;
@@ -103,6 +116,11 @@ export class LoginList {
     if (this.paused.peek()) return;
     if (nowMs !== null && this.#forgetLeft(nowMs)) this.#isChanged = true;
     if (this.#isChanged) this.#update();
+  }
+
+  /** Forgets the ends up to a time, which the server has counted. */
+  forgetEnds(countedMs: number): void {
+    this.newEnds.value = this.#ends = this.#ends.filter(({ atMs }) => atMs > countedMs);
   }
 
   /** Finds the slow steps again. Call it every few seconds. */
@@ -155,20 +173,28 @@ export class LoginList {
   #update(): void {
     this.#isChanged = false;
     batch(() => {
+      this.newEnds.value = this.#ends;
       for (const counters of this.#counters) counters.show();
       this.#version.value += 1;
     });
   }
 
-  #put(view: ConversationView): void {
+  #put(view: ConversationView, nowMs: number): void {
     const before = this.#byId.get(view.id);
     if (before === undefined) insert(this.#order, view.id);
     else {
       this.#count(before, -1);
+      if (before.outcome !== null) this.#ends = this.#ends.filter(({ id }) => id !== view.id);
       this.#noteLeft(before, view);
     }
     this.#byId.set(view.id, view);
     this.#count(view, 1);
+    if (view.outcome === null) return;
+    this.#ends = [...this.#ends.slice(-MAX_ENDS), {
+      id: view.id,
+      outcome: view.outcome,
+      atMs: nowMs,
+    }];
   }
 
   #noteLeft(before: ConversationView, view: ConversationView): void {

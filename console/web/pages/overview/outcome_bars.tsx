@@ -1,9 +1,9 @@
 // Outcomes of sign-ins in the last 24 hours as stacked bars, one for each hour.
 
-import { countText } from "../../app/format.ts";
+import { countText, minuteText } from "../../app/format.ts";
 import type { Resource } from "../../app/resource.ts";
 import { EmptyState, Fetched } from "../../components/alert.tsx";
-import { locale, t } from "../../i18n/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { type DayAnswer, sumOf } from "./overview_calls.ts";
 
 const WIDTH = 480;
@@ -64,7 +64,7 @@ function Outcomes({ hours }: { hours: readonly HourCounts[] }) {
       <Bars hours={hours} />
       <div class="outcome-axis" aria-hidden="true">
         {[0, Math.floor(hours.length / 2), hours.length - 1].map((at) => (
-          <span key={at}>{hourText(hours[at]?.atMs ?? 0)}</span>
+          <span key={at}>{minuteText(hours[at]?.atMs ?? 0)}</span>
         ))}
       </div>
       <ul class="outcome-legend">
@@ -111,20 +111,11 @@ function Bar(
   });
   return (
     <g>
-      <title>{t("overview.hour", { time: hourText(atMs), ...counts })}</title>
+      <title>{t("overview.hour", { time: minuteText(atMs), ...counts })}</title>
       <rect class="bar-room" x={x - GAP / 2} y={0} width={width + GAP} height={HEIGHT} />
       {parts.filter(({ height }) => height > 0).map(({ name, tone, y, height }) => (
         <rect key={name} class={`tone-${tone} bar-${name}`} {...{ x, y, width, height }} />
       ))}
     </g>
   );
-}
-
-/** The hour of the day: "14:00". */
-function hourText(atMs: number): string {
-  return new Date(atMs).toLocaleTimeString(locale(), {
-    hour: "2-digit",
-    minute: "2-digit",
-    hourCycle: "h23",
-  });
 }
