@@ -7,9 +7,9 @@ import type { Models } from "../../app/app_context.ts";
 import { runLater } from "../../app/clock_model.ts";
 import { closeWhileHidden, LiveStream } from "../../app/live_stream.ts";
 import { eventSourceFactory } from "../../app/shared_event_source.ts";
-import type { ChartAnswer } from "../../../api/charts/chart_store.ts";
 import { createResource, readyValue } from "../../app/resource.ts";
 import { LoginList } from "./login_list.ts";
+import { type RecentCounts, recentQuery } from "./recent_window.ts";
 import { useEffect } from "preact/hooks";
 import { countText, durationText } from "../../app/format.ts";
 import { t } from "../../i18n/translate.ts";
@@ -74,18 +74,6 @@ function createLiveModels({ api, router, clock, session }: Models) {
     }),
   };
   return { filter, board, live, dataClock, recent, countRecent };
-}
-
-/** The counts of the last minutes, with the window that they cover. They are those of the reports. */
-export type RecentCounts = ChartAnswer & { readonly fromMs: number; readonly toMs: number };
-
-const MINUTE_MS = 60_000;
-const RECENT_MINUTES = 15;
-
-/** The current minute, and those before it. */
-export function recentQuery(nowMs: number) {
-  const fromMs = (Math.floor(nowMs / MINUTE_MS) - RECENT_MINUTES + 1) * MINUTE_MS;
-  return { from: String(fromMs), to: String(Math.floor(nowMs)), client: "", target: "" };
 }
 
 function streamAddress(after: string): string {
