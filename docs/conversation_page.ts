@@ -20,6 +20,9 @@ and the audit log contain the name of the row.
 - A **passage** is an internal place between two steps. In most passages the server waits for another service, such as the second-factor
   service. A passage never appears in a packet.
 
+A denial of its request or pairing at the embedded service ends a login at once, without a row: \`denied_while_waiting\` or
+\`pairing_denied_while_waiting\` in the log. The next packet gets the prompt of \`not_approved\` or \`pairing_denied\`.
+
 Answers are trimmed. Menu letters and \`cancel\` are case-insensitive.
 `;
 
