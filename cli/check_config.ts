@@ -7,6 +7,7 @@ import type {
   ConfigFault,
   ConfigSources,
   ConfigWarning,
+  ReplyValue,
 } from "../platform/config/config.ts";
 import { loadConfig } from "../platform/config/load.ts";
 import { socketAddressText } from "../platform/addresses.ts";
@@ -45,7 +46,7 @@ export function printWarnings(warnings: readonly ConfigWarning[]): string {
 }
 
 /** The problem with an attribute of [radius.reply.default] according to the dictionary, or `null`. */
-export function replyAttributeProblem(name: string, value: string | number): string | null {
+export function replyAttributeProblem(name: string, value: ReplyValue): string | null {
   const encoded = encodeReplyAttribute(name, value);
   return encoded.ok ? null : encoded.problem;
 }

@@ -221,6 +221,17 @@ A target is a directory of users and groups.
 \`radius.reply.group\` takes the same attributes as \`radius.reply.default\`. The gateway adds them to every Access-Accept for a
 member of the group. The default and all groups together must fit into one packet.
 
+- A list sends several attributes: \`"Fortinet-Group-Name" = ["vpn", "admins"]\`. An attribute that an Access-Accept has at most once
+  (RFC 2865 §5.44) accepts no list.
+- If a user is in several groups with one attribute, the first group wins. With \`groups = "all"\` in the table of a group, its values
+  are added to those of the groups before it, if the attribute may be repeated.
+- Values have the form of their type: \`"Framed-IPv6-Prefix" = "2001:db8:1::/64"\`, \`"Framed-Interface-Id" = "0211:22ff:fe33:4455"\`,
+  \`"Framed-IP-Address" = "192.0.2.7"\`, a named value such as \`"Service-Type" = "Administrative-User"\`.
+- The dictionary has the attributes of Access-Accepts of the RFCs, and those of Aruba, Check Point, Cisco, Citrix, F5, Fortinet,
+  Huawei, Juniper, Microsoft, MikroTik, Nokia, Palo Alto Networks and SonicWall by name. Write any other vendor's attribute as
+  \`26.<vendor>.<type>\`, and an extended one (RFC 6929) as \`241.<type>\` or \`241.26.<vendor>.<type>\`. There, a TOML integer is four
+  octets, a text is text, and \`"0x…"\` is octets.
+
 ${CONSOLE_SETTINGS}
 ## Every key
 ${sections.map(tableOf).join("")}`;

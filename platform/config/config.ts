@@ -108,7 +108,18 @@ export interface MailSettings {
 }
 
 /** Attributes of an Access-Accept, by name. */
-export type ReplyAttributes = Readonly<Record<string, string | number>>;
+/** One value of a reply attribute, or several: each one becomes an attribute. */
+export type ReplyValue = string | number | readonly (string | number)[];
+export type ReplyAttributes = Readonly<Record<string, ReplyValue>>;
+/** What the attributes of a group do beside those of other groups of a user: `all` adds the values of attributes that may be repeated. */
+export const GROUP_COMBINATIONS = ["first", "all"] as const;
+export type GroupCombination = typeof GROUP_COMBINATIONS[number];
+export interface ReplyGroup {
+  readonly group: string;
+  readonly attributes: ReplyAttributes;
+  /** Default `first`: the first group that has an attribute wins. */
+  readonly groups?: GroupCombination;
+}
 
 interface BackendHead {
   readonly name: string;
@@ -225,7 +236,7 @@ export interface Config {
     readonly clients: readonly ClientSettings[];
     readonly replyDefault: ReplyAttributes;
     /** In the order of the file, which is their priority. */
-    readonly replyGroups: readonly { readonly group: string; readonly attributes: ReplyAttributes }[];
+    readonly replyGroups: readonly ReplyGroup[];
   };
   readonly factors: FactorSettings;
   readonly enrolment: EnrolmentSettings;
@@ -296,7 +307,7 @@ export interface ConfigSources {
   /** The working directory, absolute; relative paths start there. */
   readonly cwd: string;
   /** The problem of a reply attribute, or `null`. */
-  readonly checkReplyAttribute?: (name: string, value: string | number) => string | null;
+  readonly checkReplyAttribute?: (name: string, value: ReplyValue) => string | null;
   /** The problem of schema extensions in JSON, or `null`. */
   readonly checkExtensions?: (json: string) => string | null;
 }

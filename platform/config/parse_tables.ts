@@ -1,7 +1,13 @@
 // Parses repeated tables, reply attributes, and the files of the certificate and its key.
 
 import { resolve } from "node:path";
-import type { Config, ReplyAttributes } from "./config.ts";
+import {
+  type Config,
+  GROUP_COMBINATIONS,
+  type ReplyAttributes,
+  type ReplyGroup,
+  type ReplyValue,
+} from "./config.ts";
 import type { GeneralValues } from "./build_config.ts";
 import { isTable, joinKey, sortTable, type TomlTable } from "./parse_toml.ts";
 import { type Problem, problemOf } from "../setting_problems.ts";
@@ -48,6 +54,10 @@ export function parseTableList<R extends SettingRows>(
 const MAX_REPLY_OCTETS = 253;
 
 function replyProblem(name: string, raw: unknown): Problem | null {
+  if (Array.isArray(raw)) {
+    if (raw.length === 0 || raw.some((one) => Array.isArray(one))) return problemOf("must_be_text_or_number");
+    return raw.map((one) => replyProblem(name, one)).find((problem) => problem !== null) ?? null;
+  }
   if (name === "" || name.length > 128) return problemOf("reply_name");
   if (typeof raw === "string") {
     const octets = new TextEncoder().encode(raw).length;
@@ -59,15 +69,19 @@ function replyProblem(name: string, raw: unknown): Problem | null {
   return isInteger ? null : problemOf("reply_not_number", { value: quoteValue(raw) });
 }
 
+function isReplyValue(raw: unknown): raw is ReplyValue {
+  return typeof raw === "string" || typeof raw === "number" || Array.isArray(raw);
+}
+
 function parseReplyAttributes(table: TomlTable, path: string, reading: ParseContext): ReplyAttributes {
   const { sources, faults } = reading;
-  const replies: [string, string | number][] = [];
+  const replies: [string, ReplyValue][] = [];
   for (const [name, given] of Object.entries(table)) {
     const key = `${path}.${JSON.stringify(name)}`;
     const resolved = resolveReferences(given, sources);
     const raw = resolved.ok ? resolved.raw : null;
     const problem = resolved.ok ? replyProblem(name, raw) : { problem: resolved.problem };
-    if (problem === null && (typeof raw === "string" || typeof raw === "number")) {
+    if (problem === null && isReplyValue(raw)) {
       const unfit = sources.checkReplyAttribute?.(name, raw) ?? null;
       if (unfit === null) replies.push([name, raw]);
       else if (resolved.ok && resolved.isReference) {
@@ -99,9 +113,26 @@ export function parseReplyGroups(table: TomlTable, reading: ParseContext): Confi
     if (group === "" || group.length > MAX_GROUP_CHARACTERS) {
       faults.push({ key, problem: `a group's name has 1 to ${MAX_GROUP_CHARACTERS} characters` });
     } else if (!isTable(attributes)) faults.push({ key, ...problemOf("must_be_table", { table: key }) });
-    else return [{ group, attributes: parseReplyAttributes(attributes, key, reading) }];
+    else return [parseReplyGroup(group, attributes, { key, reading })];
     return [];
   });
+}
+
+/** `groups` beside the attributes says what a user with several groups receives. */
+function parseReplyGroup(
+  group: string,
+  { groups, ...attributes }: TomlTable,
+  { key, reading }: { key: string; reading: ParseContext },
+): ReplyGroup {
+  const parsed = { group, attributes: parseReplyAttributes(attributes, key, reading) };
+  if (groups === undefined) return parsed;
+  const known = GROUP_COMBINATIONS.find((one) => one === groups);
+  if (known !== undefined) return { ...parsed, groups: known };
+  reading.faults.push({
+    key: `${key}.groups`,
+    problem: `must be "first" or "all", not ${quoteValue(groups)}`,
+  });
+  return parsed;
 }
 
 interface PemFile {

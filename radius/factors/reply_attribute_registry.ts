@@ -1,7 +1,13 @@
 // The reply attributes of groups: those of the settings, and those of the console, which are stored under ["reply_group", canonical name].
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import type { Config, ReplyAttributes } from "../../platform/config/config.ts";
+import type {
+  Config,
+  GroupCombination,
+  ReplyAttributes,
+  ReplyGroup,
+  ReplyValue,
+} from "../../platform/config/config.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import type { PreparedChange, PreparedRename, Rename } from "../../platform/write_batch.ts";
 import { encodeReplyAttribute } from "../protocol/attributes.ts";
@@ -12,6 +18,8 @@ interface ReplyRecord {
   /** As spelled by the administrator. */
   readonly group: string;
   readonly attributes: ReplyAttributes;
+  /** Absent: `first`. */
+  readonly groups?: GroupCombination;
   /** Grows with each change. A change names the version that it is based on. */
   readonly version: number;
 }
@@ -21,6 +29,7 @@ export interface GroupReplyAttributes {
   /** `null`: the group has no attributes. */
   readonly from: "settings" | "console" | null;
   readonly attributes: ReplyAttributes;
+  readonly groups: GroupCombination;
   /** 0 if the console never changed the group. */
   readonly version: number;
 }
@@ -28,7 +37,7 @@ export interface GroupReplyAttributes {
 /** One attribute of the Access-Accept of a user who is in this group only. */
 export interface EffectiveReplyAttribute {
   readonly name: string;
-  readonly value: string | number;
+  readonly value: ReplyValue;
   readonly from: "default" | "group";
 }
 
@@ -48,13 +57,13 @@ export interface ReplyAttributeRegistryDeps {
 
 export class ReplyAttributeRegistry {
   readonly #deps: ReplyAttributeRegistryDeps;
-  readonly #ofSettings: ReadonlyMap<string, ReplyAttributes>;
+  readonly #ofSettings: ReadonlyMap<string, ReplyGroup>;
   readonly #records = new Map<string, ReplyRecord>();
 
   constructor(deps: ReplyAttributeRegistryDeps) {
     this.#deps = deps;
     this.#ofSettings = new Map(
-      deps.settings.replyGroups.map(({ group, attributes }) => [canonicalName(group), attributes]),
+      deps.settings.replyGroups.map((one) => [canonicalName(one.group), one]),
     );
     deps.store.follow(["reply_group"], (entry) => {
       this.#remember(entry);
@@ -81,9 +90,12 @@ export class ReplyAttributeRegistry {
   find(group: string): GroupReplyAttributes {
     const canonical = canonicalName(group);
     const fixed = this.#ofSettings.get(canonical);
-    if (fixed !== undefined) return { from: "settings", attributes: fixed, version: 0 };
-    const { attributes = {}, version = 0 } = this.#records.get(canonical) ?? {};
-    return { from: Object.keys(attributes).length === 0 ? null : "console", attributes, version };
+    if (fixed !== undefined) {
+      const { attributes, groups = "first" } = fixed;
+      return { from: "settings", attributes, groups, version: 0 };
+    }
+    const { attributes = {}, groups = "first", version = 0 } = this.#records.get(canonical) ?? {};
+    return { from: Object.keys(attributes).length === 0 ? null : "console", attributes, groups, version };
   }
 
   effective(group: string): readonly EffectiveReplyAttribute[] {
@@ -101,7 +113,7 @@ export class ReplyAttributeRegistry {
   async change(
     group: string,
     attributes: ReplyAttributes,
-    { version, audit }: { version: number; audit: Mutation },
+    { version, audit, groups = "first" }: { version: number; audit: Mutation; groups?: GroupCombination },
   ): Promise<ReplyChangeResult> {
     const { store } = this.#deps;
     const canonical = canonicalName(group);
@@ -113,7 +125,7 @@ export class ReplyAttributeRegistry {
     if (detail !== null) return { ok: false, reason: "bad", detail };
     const entry = await store.get<ReplyRecord>(replyGroupKey(canonical));
     if ((entry.value?.version ?? 0) !== version) return { ok: false, reason: "changed" };
-    const record = { group, attributes, version: version + 1 };
+    const record: ReplyRecord = { group, attributes, groups, version: version + 1 };
     const { ok } = await store.commit({
       checks: [{ key: entry.key, versionstamp: entry.versionstamp }],
       mutations: [{ type: "set", key: replyGroupKey(canonical), value: record }, audit],
@@ -159,14 +171,15 @@ export class ReplyAttributeRegistry {
   /** The groups of the settings come first, in their order; then those of the console, by name. */
   #apply(): void {
     const own = [...this.#records].filter(([canonical]) => !this.#ofSettings.has(canonical))
-      .sort(([a], [b]) => a < b ? -1 : 1).map(([, { group, attributes }]) => ({ group, attributes }));
+      .sort(([a], [b]) => a < b ? -1 : 1).map(([, { version: _version, ...replies }]) => replies);
     this.#deps.accept.replace([...this.#deps.settings.replyGroups, ...own]);
   }
 
   /** The octets of these attributes with those of all groups except one, because a user can be in every group. */
   octetsWith(attributes: ReplyAttributes, except = ""): number {
     const others = [...this.#records].flatMap(([key, record]) => key === except ? [] : [record.attributes]);
-    return [this.#deps.settings.replyDefault, ...this.#ofSettings.values(), ...others, attributes]
+    const ofSettings = this.#ofSettings.values().map((one) => one.attributes);
+    return [this.#deps.settings.replyDefault, ...ofSettings, ...others, attributes]
       .reduce((sum, one) => sum + octetsOf(one), 0);
   }
 

@@ -1,9 +1,9 @@
 // The attributes of an Access-Accept: the defaults, and those of the user's groups, which replace them.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import type { Config, ReplyAttributes } from "../../platform/config/config.ts";
+import type { Config, ReplyAttributes, ReplyValue } from "../../platform/config/config.ts";
 import { typeOf } from "../protocol/dictionary.ts";
-import { encodeReplyAttribute, readInteger } from "../protocol/attributes.ts";
+import { encodeReplyAttribute, isRepeatable, readInteger } from "../protocol/attributes.ts";
 import type { LoginDirectory } from "../ports.ts";
 
 /** Cached combinations of groups. */
@@ -12,6 +12,13 @@ const VENDOR_SPECIFIC = typeOf("Vendor-Specific");
 
 /** Encoded attributes by identity, because a table can contain one attribute twice: by name and by number. */
 type Encoded = ReadonlyMap<string, Uint8Array>;
+
+interface EncodedGroup {
+  readonly attributes: Encoded;
+  /** The attributes whose values are added to those of groups before it, by identity. */
+  readonly added: ReadonlySet<string>;
+}
+const NO_GROUP: EncodedGroup = { attributes: new Map(), added: new Set() };
 
 export interface AcceptAttributesDeps {
   /** Validated: an attribute that cannot be encoded is a bug. */
@@ -26,7 +33,7 @@ export class AcceptAttributes {
   readonly #cache = new Map<string, Uint8Array>();
   /** The encoded attributes of policies. */
   readonly #ofPolicies = new WeakMap<ReplyAttributes, Encoded>();
-  #groups: readonly Encoded[] = [];
+  #groups: readonly EncodedGroup[] = [];
   #positions: ReadonlyMap<string, number> = new Map();
 
   constructor({ settings, directory }: AcceptAttributesDeps) {
@@ -42,9 +49,18 @@ export class AcceptAttributes {
     this.#cache.clear();
   }
 
-  /** Replaces the groups from the next Access-Accept on. If several groups set an attribute, the first group wins. */
+  /** Replaces the groups from the next Access-Accept on. */
   replace(groups: Config["radius"]["replyGroups"]): void {
-    this.#groups = groups.map(({ attributes }) => encode(attributes));
+    this.#groups = groups.map(({ attributes, groups: combination }) => ({
+      attributes: encode(attributes),
+      added: new Set(
+        combination === "all"
+          ? Object.entries(attributes).filter(([name]) => isRepeatable(name)).map(([name, value]) =>
+            replyKey(name, value)
+          )
+          : [],
+      ),
+    }));
     this.#positions = new Map(groups.map(({ group }, at) => [canonicalName(group), at]));
     this.#cache.clear();
   }
@@ -59,7 +75,7 @@ export class AcceptAttributes {
     let octets = this.#cache.get(key);
     if (octets === undefined) {
       if (this.#cache.size >= MAX_CACHED) this.#cache.clear();
-      const groups = inOrder.map((at) => this.#groups[at] ?? new Map());
+      const groups = inOrder.map((at) => this.#groups[at] ?? NO_GROUP);
       octets = concatenate(combine(this.#defaults, groups).values());
       this.#cache.set(key, octets);
     }
@@ -69,8 +85,9 @@ export class AcceptAttributes {
   #withPolicy(user: string, attributes: ReplyAttributes): Uint8Array {
     const own = this.#ofPolicies.get(attributes) ?? encode(attributes);
     this.#ofPolicies.set(attributes, own);
-    const groups = this.#groupsOf(user).map((at) => this.#groups[at] ?? new Map());
-    return concatenate(combine(this.#defaults, [own, ...groups]).values());
+    const groups = this.#groupsOf(user).map((at) => this.#groups[at] ?? NO_GROUP);
+    const added = combine(this.#defaults, groups);
+    return concatenate(new Map([...added, ...own]).values());
   }
 
   /** The positions of the user's groups that have attributes, in order. */
@@ -87,13 +104,29 @@ export class AcceptAttributes {
 
 const NO_POSITIONS: readonly number[] = [];
 
-/** An attribute of a group replaces the default. If several groups set an attribute, the first group wins. */
-function combine(defaults: Encoded, groups: readonly Encoded[]): Encoded {
+/** An attribute of a group replaces the default. If several groups set an attribute, the first group wins, unless a later one adds its values. */
+function combine(defaults: Encoded, groups: readonly EncodedGroup[]): Encoded {
   const given = new Map<string, Uint8Array>();
-  for (const group of groups) {
-    for (const [identity, octets] of group) if (!given.has(identity)) given.set(identity, octets);
+  for (const { attributes, added } of groups) {
+    for (const [identity, octets] of attributes) {
+      const before = given.get(identity);
+      if (before === undefined) given.set(identity, octets);
+      else if (added.has(identity)) given.set(identity, withoutRepeats([before, octets]));
+    }
   }
   return new Map([...defaults, ...given]);
+}
+
+/** The attributes of all parts, each value once. */
+function withoutRepeats(parts: readonly Uint8Array[]): Uint8Array {
+  const found = new Map<string, Uint8Array>();
+  for (const part of parts) {
+    for (let at = 0; at < part.length; at += part[at + 1] as number) {
+      const one = part.subarray(at, at + (part[at + 1] as number));
+      found.set(one.toHex(), one);
+    }
+  }
+  return concatenate(found.values());
 }
 
 function encode(settings: ReplyAttributes): Encoded {
@@ -109,7 +142,7 @@ function encode(settings: ReplyAttributes): Encoded {
 }
 
 /** A key that is equal for all names of one attribute. */
-export function replyKey(name: string, value: string | number): string {
+export function replyKey(name: string, value: ReplyValue): string {
   const encoded = encodeReplyAttribute(name, value);
   return encoded.ok ? attributeIdentity(encoded.value, name) : name;
 }
@@ -118,6 +151,8 @@ export function replyKey(name: string, value: string | number): string {
 function attributeIdentity(octets: Uint8Array, name: string): string {
   const type = octets[0] as number;
   if (type === VENDOR_SPECIFIC) return `26.${readInteger(octets.subarray(2, 6))}.${octets[6]}`;
+  // The name of an extended attribute is its numbers (RFC 6929).
+  if (type >= 241 && type <= 246) return name;
   const colon = name.indexOf(":");
   return colon < 0 ? String(type) : `${type}${name.slice(colon)}`;
 }

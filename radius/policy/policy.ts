@@ -57,7 +57,7 @@ export const ENROLMENT_RULES = ["never", "after_first_factor", "always"] as cons
 export type EnrolmentRule = (typeof ENROLMENT_RULES)[number];
 
 /** Attributes of the Access-Accept; a number is the value of an integer attribute. */
-export type SessionAttributes = Readonly<Record<string, string | number>>;
+export type SessionAttributes = Readonly<Record<string, string | number | readonly (string | number)[]>>;
 
 export interface ChallengeOutcome {
   readonly kind: "challenge";

@@ -200,7 +200,10 @@ function attributesField(value: unknown): { attributes?: SessionAttributes } {
   if (entries.length > MAX_ATTRIBUTES) fail(`There can be at most ${MAX_ATTRIBUTES} session attributes.`);
   let octets = 0;
   for (const [name, given] of entries) {
-    if (typeof given !== "string" && typeof given !== "number") fail(`${name} must be a text or a number.`);
+    const isPlain = (one: unknown) => typeof one === "string" || typeof one === "number";
+    if (!(Array.isArray(given) ? given.every(isPlain) : isPlain(given))) {
+      fail(`${name} must be a text or a number, or a list of them.`);
+    }
     const encoded = encodeReplyAttribute(name, given);
     if (!encoded.ok) fail(`The session attribute ${name} cannot be sent: ${encoded.problem}.`);
     octets += encoded.value.length;

@@ -7,6 +7,7 @@ import {
   typeOf,
   type ValueKind,
   vendorAttributeByName,
+  vendorAttributeByType,
 } from "./dictionary.ts";
 import { integerValuesOf } from "./integer_values.ts";
 import { stepByName } from "./steps.ts";
@@ -62,16 +63,43 @@ export function parseIpv6(address: string): Uint8Array<ArrayBuffer> | null {
   return octets;
 }
 
+/** A list of settings may have this many values. */
+const MAX_REPLY_VALUES = 64;
+
 /**
- * Encodes one setting of `[radius.reply.…]` as the whole attribute.
+ * Encodes one setting of `[radius.reply.…]` as whole attributes, one for each value of a list.
  *
- * @param name an RFC name, `Name:tag` for a tagged one (RFC 2868), a vendor's name, or `26.<vendor>.<type>`.
- * @param value text or a number; `0x…` is octets.
+ * @param name an RFC name, `Name:tag` for a tagged one (RFC 2868), a vendor's name, `26.<vendor>.<type>`, or the numbers of an extended attribute
+ *   (RFC 6929): `241.<type>` or `241.26.<vendor>.<type>`.
+ * @param value text or a number, or a list of them; `0x…` is octets. A number of an attribute that is given by numbers is an integer of four octets.
  */
-export function encodeReplyAttribute(name: string, value: string | number): Encoded {
+export function encodeReplyAttribute(
+  name: string,
+  value: string | number | readonly (string | number)[],
+): Encoded {
+  if (typeof value === "string" || typeof value === "number") return encodeOne(name, value);
+  if (value.length === 0 || value.length > MAX_REPLY_VALUES) {
+    return { ok: false, problem: `a list has 1 to ${MAX_REPLY_VALUES} values` };
+  }
+  if (value.length > 1 && !isRepeatable(name)) {
+    return { ok: false, problem: "an Access-Accept has at most one of it, so it cannot have a list" };
+  }
+  const encoded = value.map((one) => encodeOne(name, one));
+  const refused = encoded.find((one) => !one.ok);
+  if (refused !== undefined) return refused;
+  return { ok: true, value: Uint8Array.from(encoded.flatMap((one) => one.ok ? [...one.value] : [])) };
+}
+
+/** Whether an Access-Accept may have several attributes with this name; vendor and extended attributes may always be repeated. */
+export function isRepeatable(name: string): boolean {
+  return vendorOf(name) !== null || extendedOf(name) !== null ||
+    attributeByName(splitTag(name)[0])?.isRepeatable === true;
+}
+
+function encodeOne(name: string, value: string | number): Encoded {
   const vendor = vendorOf(name);
   if (vendor !== null) {
-    const body = encodeValue(vendor.kind, value, name);
+    const body = encodeValue(kindOf(vendor, value), value, vendor.name);
     if (!body.ok) return body;
     if (body.value.length > MAX_VALUE_OCTETS - 6) return tooLong(body.value.length, MAX_VALUE_OCTETS - 6);
     const inner = Uint8Array.of(
@@ -82,13 +110,18 @@ export function encodeReplyAttribute(name: string, value: string | number): Enco
     );
     return { ok: true, value: Uint8Array.of(VENDOR_SPECIFIC, inner.length + 2, ...inner) };
   }
+  const extended = extendedOf(name);
+  if (extended !== null) {
+    const body = encodeValue(kindOf({ kind: null }, value), value, name);
+    return body.ok ? encodeExtended(extended, body.value) : body;
+  }
   const [typed = "", tagText] = splitTag(name);
   const row = attributeByName(typed);
   if (row === null) {
     return {
       ok: false,
       problem:
-        `"${typed}" is not in the dictionary; write a vendor attribute as "26.<vendor>.<type>", with a type of 1 to 255`,
+        `"${typed}" is not in the dictionary; write a vendor attribute as "26.<vendor>.<type>", with a type of 1 to 255, and an extended one as "241.<type>" to "246.<type>"`,
     };
   }
   const base = attributeByType(row.type)?.name ?? typed;
@@ -112,14 +145,68 @@ function splitTag(name: string): [string, string | undefined] {
   return colon < 0 ? [name, undefined] : [name.slice(0, colon), name.slice(colon + 1)];
 }
 
-function vendorOf(name: string): { vendor: number; type: number; kind: ValueKind } | null {
+interface NumberedVendor {
+  readonly name: string;
+  readonly vendor: number;
+  readonly type: number;
+  /** `null`: it is not in the dictionary. */
+  readonly kind: ValueKind | null;
+}
+
+/** An attribute that is not in the dictionary has the form of its setting: a number is an integer, anything else a text or octets. */
+function kindOf({ kind }: Pick<NumberedVendor, "kind">, value: string | number): ValueKind {
+  return kind ?? (typeof value === "number" ? "integer" : "text");
+}
+
+function vendorOf(name: string): NumberedVendor | null {
   const byName = vendorAttributeByName(name);
-  if (byName !== null) return byName;
+  if (byName !== null) {
+    return { ...byName, name: vendorAttributeByType(byName.vendor, byName.type)?.name ?? name };
+  }
   const byNumber = /^26\.(\d{1,8})\.(\d{1,3})$/.exec(name);
   if (byNumber === null) return null;
   const vendor = Number(byNumber[1]);
   const type = Number(byNumber[2]);
-  return vendor > 0 && vendor <= 0xffffff && type > 0 && type <= 255 ? { vendor, type, kind: "text" } : null;
+  return vendor > 0 && vendor <= 0xffffff && type > 0 && type <= 255
+    ? { name, vendor, type, kind: null }
+    : null;
+}
+
+/** The numbers after the type of an attribute of RFC 6929, as octets. */
+interface ExtendedType {
+  readonly type: number;
+  readonly inner: readonly number[];
+  /** RFC 6929 §2.2: 245 and 246 have an octet of flags, and may be split into several attributes. */
+  readonly isLong: boolean;
+}
+
+function extendedOf(name: string): ExtendedType | null {
+  const parts = /^(24[1-6])\.(\d{1,3})(?:\.(\d{1,8})\.(\d{1,3}))?$/.exec(name);
+  if (parts === null) return null;
+  const [type, first, vendor, vendorType] = parts.slice(1).map(Number) as [number, number, number, number];
+  const isLong = type >= 245;
+  if (parts[3] === undefined) {
+    return first > 0 && first <= 255 && first !== 26 ? { type, inner: [first], isLong } : null;
+  }
+  // RFC 6929 §2.4: Extended-Vendor-Specific.
+  const isVendor = first === 26 && vendor > 0 && vendor <= 0xffffff && vendorType > 0 && vendorType <= 255;
+  return isVendor ? { type, inner: [26, ...encodeInteger(vendor), vendorType], isLong } : null;
+}
+
+const MORE_FLAG = 0x80;
+
+function encodeExtended({ type, inner, isLong }: ExtendedType, value: Uint8Array): Encoded {
+  const [extended = 0, ...vendor] = inner;
+  const body = Uint8Array.of(...vendor, ...value);
+  const room = MAX_VALUE_OCTETS - (isLong ? 2 : 1);
+  if (!isLong && body.length > room) return tooLong(value.length, room - vendor.length);
+  const parts: number[] = [];
+  for (let at = 0; at < body.length; at += room) {
+    const part = body.subarray(at, at + room);
+    const flags = isLong ? [at + room < body.length ? MORE_FLAG : 0] : [];
+    parts.push(type, part.length + 3 + flags.length, extended, ...flags, ...part);
+  }
+  return { ok: true, value: Uint8Array.from(parts) };
 }
 
 function withTag(
@@ -147,13 +234,16 @@ function withTag(
 
 function encodeValue(kind: ValueKind, value: string | number, name: string): Encoded {
   if (kind === "integer") return encodeNumber(value, name);
-  if (typeof value === "number") return encodeValue(kind, String(value), name);
-  if (kind === "ipv4" || kind === "ipv6") {
-    const octets = kind === "ipv4" ? parseIpv4(value) : parseIpv6(value);
+  if (kind !== "text" && kind !== "octets") {
+    const { parse, form, octets: [least, most] } = STRUCTURES[kind];
+    const hex = /^0x((?:[0-9a-fA-F]{2})+)$/.exec(String(value))?.[1] ?? "";
+    const isHex = hex.length >= 2 * least && hex.length <= 2 * most;
+    const octets = isHex ? Uint8Array.fromHex(hex) : parse(String(value));
     return octets === null
-      ? { ok: false, problem: `"${value}" is not an ${kind === "ipv4" ? "IPv4" : "IPv6"} address` }
+      ? { ok: false, problem: `"${value}" is not ${form}` }
       : { ok: true, value: octets };
   }
+  if (typeof value === "number") return encodeValue(kind, String(value), name);
   if (/^0x(?:[0-9a-fA-F]{2})+$/.test(value)) return { ok: true, value: Uint8Array.fromHex(value.slice(2)) };
   const octets = utf8.encode(value);
   return octets.length === 0
@@ -161,11 +251,90 @@ function encodeValue(kind: ValueKind, value: string | number, name: string): Enc
     : { ok: true, value: octets };
 }
 
+/** By the kind of a value that has a structure: its octets, or `null`; what it must be; and how many octets `0x…` may give. */
+const STRUCTURES: Readonly<
+  Record<
+    Exclude<ValueKind, "integer" | "text" | "octets">,
+    {
+      readonly parse: (text: string) => Uint8Array<ArrayBuffer> | null;
+      readonly form: string;
+      readonly octets: readonly [least: number, most: number];
+    }
+  >
+> = {
+  ipv4: { parse: parseIpv4OrNumber, form: "an IPv4 address", octets: [4, 4] },
+  ipv6: { parse: parseIpv6, form: "an IPv6 address", octets: [16, 16] },
+  interface: {
+    parse: parseInterfaceId,
+    form: 'an interface id such as "0211:22ff:fe33:4455"',
+    octets: [8, 8],
+  },
+  ipv6prefix: {
+    parse: (text) => parsePrefix(text, { parse: parseIpv6, isShort: true }),
+    form: 'an IPv6 prefix such as "2001:db8:1::/64" without bits after its length',
+    octets: [2, 18],
+  },
+  ipv4prefix: {
+    parse: (text) => parsePrefix(text, { parse: parseIpv4, isShort: false }),
+    form: 'an IPv4 prefix such as "192.0.2.0/24" without bits after its length',
+    octets: [6, 6],
+  },
+  integer64: { parse: parseInteger64, form: "a whole number from 0 to 18446744073709551615", octets: [8, 8] },
+  time: {
+    parse: parseTime,
+    form: 'a time such as "2030-01-31T12:00:00Z", or seconds since 1970',
+    octets: [4, 4],
+  },
+};
+
+/** Active Directory stores an address as a signed number of 32 bits (msRADIUSFramedIPAddress). */
+function parseIpv4OrNumber(text: string): Uint8Array<ArrayBuffer> | null {
+  const address = parseIpv4(text);
+  if (address !== null || !/^-?\d{1,10}$/.test(text)) return address;
+  const number = Number(text);
+  return number < -0x8000_0000 || number > 0xffff_ffff ? null : encodeInteger(number);
+}
+
+/** Eight octets as four groups (RFC 3162 §2.2). */
+function parseInterfaceId(text: string): Uint8Array<ArrayBuffer> | null {
+  const groups = text.split(":");
+  if (groups.length !== 4 || groups.some((group) => !/^[0-9a-fA-F]{1,4}$/.test(group))) return null;
+  return Uint8Array.fromHex(groups.map((group) => group.padStart(4, "0")).join(""));
+}
+
+/** RFC 3162 §2.3 and RFC 8044 §3.10, §3.11. @param options.isShort zero octets at the end of the prefix are left out */
+function parsePrefix(
+  text: string,
+  { parse, isShort }: { parse: (address: string) => Uint8Array<ArrayBuffer> | null; isShort: boolean },
+): Uint8Array<ArrayBuffer> | null {
+  const [, address = "", length = ""] = /^([^/]+)\/(\d{1,3})$/.exec(text) ?? [];
+  const octets = parse(address);
+  const bits = Number(length);
+  if (octets === null || length === "" || bits > octets.length * 8) return null;
+  if (octets.some((octet, at) => (octet & (0xff >> Math.min(8, Math.max(0, bits - at * 8)))) !== 0)) {
+    return null;
+  }
+  const end = isShort ? octets.findLastIndex((octet) => octet !== 0) + 1 : octets.length;
+  return Uint8Array.of(0, bits, ...octets.subarray(0, end));
+}
+
+function parseInteger64(text: string): Uint8Array<ArrayBuffer> | null {
+  if (!/^\d{1,20}$/.test(text) || BigInt(text) > 0xffff_ffff_ffff_ffffn) return null;
+  return Uint8Array.fromHex(BigInt(text).toString(16).padStart(16, "0"));
+}
+
+/** RFC 8044 §3.3: seconds since 1970. */
+function parseTime(text: string): Uint8Array<ArrayBuffer> | null {
+  const isNumber = /^\d{1,10}$/.test(text);
+  const isDate = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:\d\d))?$/.test(text);
+  const seconds = isNumber ? Number(text) : isDate ? Math.floor(Date.parse(text) / 1000) : Number.NaN;
+  return seconds >= 0 && seconds <= 0xffff_ffff ? encodeInteger(seconds) : null;
+}
+
 function encodeNumber(value: string | number, name: string): Encoded {
   const known = integerValuesOf(name);
-  const number = typeof value === "number"
-    ? value
-    : known?.[value] ?? (/^\d{1,10}$/.test(value) ? Number(value) : Number.NaN);
+  const number = typeof value === "number" ? value : known?.[value] ?? known?.[value.replace(/-User$/, "")] ??
+    (/^\d{1,10}$/.test(value) ? Number(value) : Number.NaN);
   if (Number.isInteger(number) && number >= 0 && number <= 0xffffffff) {
     return { ok: true, value: encodeInteger(number) };
   }
@@ -216,7 +385,7 @@ function describeState(value: Uint8Array): string {
 }
 
 function describeValue(kind: ValueKind, value: Uint8Array): string {
-  if (kind === "integer" && value.length === 4) return String(readInteger(value));
+  if ((kind === "integer" || kind === "time") && value.length === 4) return String(readInteger(value));
   if (kind === "ipv4" && value.length === 4) return value.join(".");
   if (kind === "text") return JSON.stringify(decodeText(value).slice(0, SHOWN_OCTETS));
   const more = value.length > SHOWN_OCTETS ? "…" : "";

@@ -53,12 +53,46 @@ export const INTEGER_VALUES = {
   "ARAP-Zone-Access": { ref: "RFC 2869 §5.6", values: {
     "Default-Zone": 1, "Zone-Filter-Inclusive": 2, "Zone-Filter-Exclusive": 4,
   } },
+  "Framed-Management": { ref: "RFC 5607 §6.1", values: {
+    "SNMP": 1, "Web-based": 2, "NETCONF": 3, "FTP": 4, "TFTP": 5, "SFTP": 6, "RCP": 7, "SCP": 8,
+  } },
+  "Management-Transport-Protection": { ref: "RFC 5607 §6.2", values: {
+    "No-Protection": 1, "Integrity-Protection": 2, "Integrity-Confidentiality-Protection": 3,
+  } },
+  "Ingress-Filters": { ref: "RFC 4675 §2.2", values: { "Enabled": 1, "Disabled": 2 } },
   "Prompt": { ref: "RFC 2869 §5.10", values: { "No-Echo": 0, "Echo": 1 } },
 } as const satisfies Record<string, IntegerValuesRow>;
 
-const NUMBERS: ReadonlyMap<string, IntegerValuesRow["values"]> = new Map(
-  Object.entries(INTEGER_VALUES).map(([name, { values }]) => [name, values]),
-);
+/** Named values of vendor attributes. @ref the dictionary of each vendor, as FreeRADIUS has it */
+// deno-fmt-ignore
+const VENDOR_VALUES = {
+  "F5-LTM-User-Role": {
+    "Administrator": 0, "Resource-Admin": 20, "User-Manager": 40, "Auditor": 80, "Manager": 100, "App-Editor": 300,
+    "Advanced-Operator": 350, "Operator": 400, "Firewall-Manager": 450, "Fraud-Protection-Manager": 480,
+    "Certificate-Manager": 500, "IRule-Manager": 510, "Guest": 700, "Web-Application-Security-Administrator": 800,
+    "Web-Application-Security-Editor": 810, "Acceleration-Policy-Editor": 850, "No-Access": 900,
+  },
+  "F5-LTM-User-Role-Universal": { "Disabled": 0, "Enabled": 1 },
+  "F5-LTM-User-Console": { "Disabled": 0, "Enabled": 1 },
+  "MS-MPPE-Encryption-Policy": { "Encryption-Allowed": 1, "Encryption-Required": 2 },
+  "MS-MPPE-Encryption-Types": {
+    "RC4-40bit-Allowed": 1, "RC4-128bit-Allowed": 2, "RC4-40or128-bit-Allowed": 6,
+  },
+  "MS-BAP-Usage": { "Not-Allowed": 0, "Allowed": 1, "Required": 2 },
+  "SonicWall-User-Privilege": {
+    "Remote-Access": 1, "Bypass-Filters": 2, "VPN-Client-Access": 3, "Access-To-VPN": 4, "Limited-Management": 5,
+    "L2TP-Client-Access": 6, "Wireless-Guest": 7, "Wireless-Add-ACL": 8, "Internet-Access": 9,
+  },
+  "Timetra-Access": { "ftp": 1, "console": 2, "both": 3 },
+  "Timetra-Restrict-To-Home": { "true": 1, "false": 2 },
+  "Timetra-Default-Action": { "permit-all": 1, "deny-all": 2, "none": 3 },
+  "Mikrotik-Wireless-VLANID-Type": { "802.1q": 0, "802.1ad": 1 },
+} as const satisfies Record<string, Readonly<Record<string, number>>>;
+
+const NUMBERS: ReadonlyMap<string, IntegerValuesRow["values"]> = new Map<string, IntegerValuesRow["values"]>([
+  ...Object.entries(INTEGER_VALUES).map(([name, { values }]) => [name, values] as const),
+  ...Object.entries(VENDOR_VALUES),
+]);
 const NAMES: ReadonlyMap<string, ReadonlyMap<number, string>> = new Map(
   [...NUMBERS].map(([name, values]) => [
     name,

@@ -15,7 +15,7 @@ export function attributeValueText(name: string, row: RadiusAttributeRow, value:
   if (row.kind === "integer" && value.length === INTEGER_OCTETS) {
     return withNote(shown, integerNote(name, row.meaning, readInteger(value)));
   }
-  return (row.meaning === undefined ? null : octetsMeaning(row.meaning, value)) ?? shown;
+  return shown;
 }
 
 /** The value without its meaning; octets in the form `0x…` where the value does not have the form of its kind. */
@@ -24,6 +24,12 @@ export function plainValueText(kind: ValueKind, value: Uint8Array): string {
   if (kind === "ipv4" && value.length === 4) return value.join(".");
   if (kind === "ipv6" && value.length === 16) return ipv6Text(value);
   if (kind === "text") return decodeText(value);
+  if (kind === "time" && value.length === INTEGER_OCTETS) return timeText(readInteger(value));
+  if (kind === "integer64" && value.length === 8) return BigInt(`0x${value.toHex()}`).toString();
+  if (kind === "interface" && value.length === 8) return groupsOf(value).join(":");
+  if (kind === "ipv6prefix" || kind === "ipv4prefix") {
+    return prefixText(value, kind === "ipv6prefix" ? 16 : 4) ?? `0x${value.toHex()}`;
+  }
   return `0x${value.toHex()}`;
 }
 
@@ -34,10 +40,15 @@ export function withNote(value: string, note: string | null): string {
 
 function integerNote(name: string, meaning: ValueMeaning | undefined, value: number): string | null {
   if (meaning === "seconds") return spanNote(value);
-  if (meaning === "time") {
-    return `${new Date(value * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`;
-  }
   return integerValueName(name, value);
+}
+
+/** `1700000000 (2023-11-14 22:13:20 UTC)`. */
+function timeText(seconds: number): string {
+  return withNote(
+    String(seconds),
+    `${new Date(seconds * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`,
+  );
 }
 
 const UNITS = [["d", 86_400], ["h", 3600], ["min", 60]] as const;
@@ -65,22 +76,16 @@ function withTag(value: string, tag: number): string {
   return tag === 0 ? value : `${value}, tag ${tag}`;
 }
 
-/** `null` for a value that does not have the form of its attribute. */
-function octetsMeaning(meaning: ValueMeaning, value: Uint8Array): string | null {
-  if (meaning === "prefix") return prefixText(value);
-  if (meaning !== "interface" || value.length !== 8) return null;
-  return groupsOf(value).join(":");
-}
-
-/** RFC 3162 §2.3: a reserved octet, the length in bits, and up to 16 octets of the prefix. */
-function prefixText(value: Uint8Array): string | null {
+/**
+ * RFC 3162 §2.3, RFC 8044 §3.11: a reserved octet, the length in bits, and up to `most` octets of the prefix. Zero octets at its end may be left out.
+ * `null` for a value of another form.
+ */
+function prefixText(value: Uint8Array, most: 4 | 16): string | null {
   const bits = value[1] ?? 255;
-  if (value.length < 2 || value.length > 18 || bits > 128 || value.length - 2 < Math.ceil(bits / 8)) {
-    return null;
-  }
-  const whole = new Uint8Array(16);
+  if (value.length < 2 || value.length > 2 + most || bits > 8 * most) return null;
+  const whole = new Uint8Array(most);
   whole.set(value.subarray(2));
-  return `${ipv6Text(whole)}/${bits}`;
+  return `${most === 16 ? ipv6Text(whole) : whole.join(".")}/${bits}`;
 }
 
 /** RFC 5952 §4: the longest run of two or more zero groups becomes `::`, the first one of several. */

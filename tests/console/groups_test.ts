@@ -166,6 +166,12 @@ Deno.test("groups: an owner sets reply attributes; the view shows the effective 
   ]);
   const record = (await site.audits()).find(({ action }) => action === "group.replies");
   assertEquals([record?.before, record?.after, record?.object], [{}, { "Filter-Id": "ops" }, "group:ops"]);
+  const several = [{ name: "Class", value: "a" }, { name: "Class", value: "b" }];
+  const changed = await ask<GroupView>(`${GROUPS}/ops/replies`, {
+    method: "PUT",
+    json: { attributes: several, groups: "all", version: 1 },
+  });
+  assertEquals([changed.replies, changed.repliesGroups], [several, "all"]);
   await ask(`${GROUPS}/ops`, { method: "DELETE", json: {} });
   await site.putGroup("ops");
   assertEquals((await ask<GroupView>(`${GROUPS}/ops`)).replies, []);
@@ -203,8 +209,8 @@ for (
     ["an older version", [{ name: "Class", value: "x" }], 3, "owner", "changed_meanwhile"],
     ["a value that does not fit", [{ name: "Session-Timeout", value: "soon" }], 0, "owner", "bad_value"],
     [
-      "one attribute twice",
-      [{ name: "Class", value: "a" }, { name: "Class", value: "b" }],
+      "several values of an attribute that an Access-Accept has once",
+      [{ name: "Session-Timeout", value: "1" }, { name: "Session-Timeout", value: "2" }],
       0,
       "owner",
       "bad_value",

@@ -71,3 +71,24 @@ Deno.test("AcceptAttributes replaces a default attribute by a group's attribute,
 Deno.test("AcceptAttributes refuses an attribute that cannot be encoded at the start, not at a login", () => {
   assertThrows(() => attributes({}, [["a", { "No-Such-Thing": "x" }]]), Error, "No-Such-Thing");
 });
+
+Deno.test("a group with `all` adds its values to those of groups before it, if they may be repeated", () => {
+  const groups = [
+    { group: "a", attributes: { Class: "a", "Session-Timeout": 1, "Fortinet-Group-Name": ["x", "y"] } },
+    {
+      group: "b",
+      attributes: { Class: "b", "Session-Timeout": 2, "Fortinet-Group-Name": "y" },
+      groups: "all",
+    },
+    { group: "c", attributes: { Class: "c", "Fortinet-Group-Name": "z" } },
+  ] as const;
+  const made = new AcceptAttributes({
+    settings: { replyDefault: { Class: "all" }, replyGroups: groups },
+    directory: { lookUp: (name) => ({ status: "active", name, phoneNumbers: [], groups: name.split("+") }) },
+  });
+  const shown = (user: string) => textOf(made.of(user)).filter((one) => !one.startsWith("27 "));
+  assertEquals(shown("a+b+c"), ["25 a", "25 b", "26 x", "26 y"]);
+  assertEquals(shown("a+c"), ["25 a", "26 x", "26 y"]);
+  assertEquals(shown("b+c"), ["25 b", "26 y"]);
+  assertEquals(made.of("a+b").filter((octet) => octet === 27).length, 1);
+});

@@ -55,7 +55,8 @@ const ROWS: readonly (readonly [type: number, value: number[], name: string, tex
   [95, [0x20, 1, 0, 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6], "NAS-IPv6-Address", "2001:0:1:2:3:4:5:6"],
   [97, PREFIX, "Framed-IPv6-Prefix", "2001:db8::/32"],
   [97, [0, 129, 1], "Framed-IPv6-Prefix", "0x008101"],
-  [97, [0, 64, 1], "Framed-IPv6-Prefix", "0x004001"],
+  // Zero octets at the end of a prefix may be left out.
+  [97, [0, 64, 1], "Framed-IPv6-Prefix", "100::/64"],
   [96, [0, 0, 0, 0, 0, 0, 0, 1], "Framed-Interface-Id", "0:0:0:1"],
   [64, [1, 0, 0, 13], "Tunnel-Type", "13 (VLAN), tag 1"],
   [64, [0, 0, 0, 3], "Tunnel-Type", "3 (L2TP)"],

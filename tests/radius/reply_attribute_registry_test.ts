@@ -31,7 +31,7 @@ Deno.test("change() gives members of a group attributes from the next Access-Acc
   const outcome = await register.change("Ops", { Class: "ops-class" }, { version: 0, audit: AUDIT });
   assertEquals(outcome, {
     ok: true,
-    replies: { from: "console", attributes: { Class: "ops-class" }, version: 1 },
+    replies: { from: "console", attributes: { Class: "ops-class" }, groups: "first", version: 1 },
   });
   assert(textOf("ops").includes("ops-class") && !textOf("ops").includes("all"));
   assertEquals((await store.get(["audit", 1, "test"])).value, "an audit record");
@@ -100,7 +100,7 @@ Deno.test("prepareForget() removes a group's attributes with the commit, and not
   await store.commit({ mutations: forgotten.mutations });
   forgotten.done();
   assert(!textOf("ops").includes("ops-class"));
-  assertEquals(register.find("ops"), { from: null, attributes: {}, version: 0 });
+  assertEquals(register.find("ops"), { from: null, attributes: {}, groups: "first", version: 0 });
   const again = await world(kv);
   assertEquals(again.register.find("ops").from, null);
 });

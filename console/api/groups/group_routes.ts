@@ -3,6 +3,7 @@
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import type {
+  GroupReplyAttributes,
   ReplyAttributeRegistry,
   ReplyChangeResult,
 } from "../../../radius/factors/reply_attribute_registry.ts";
@@ -176,6 +177,7 @@ const ATTRIBUTE = v.strictObject({
 });
 const REPLIES = v.strictObject({
   attributes: v.pipe(v.array(ATTRIBUTE), v.maxLength(MAX_ATTRIBUTES)),
+  groups: v.optional(v.picklist(["first", "all"]), "first"),
   version: v.pipe(v.number(), v.integer(), v.minValue(0)),
 });
 const PROBLEMS = {
@@ -183,6 +185,17 @@ const PROBLEMS = {
   changed: "changed_meanwhile",
   full: "too_many_replies",
 } as const satisfies Record<string, ErrorCode>;
+
+/** Several rows with one name are its values. */
+function valuesByName(rows: readonly { name: string; value: string }[]): Record<string, string | string[]> {
+  const byName = Map.groupBy(rows, ({ name }) => name);
+  return Object.fromEntries(
+    [...byName].map(([name, [first, ...others]]) => [
+      name,
+      others.length === 0 ? first?.value ?? "" : [first, ...others].map((row) => row?.value ?? ""),
+    ]),
+  );
+}
 
 /** `/groups/:id/replies`: replaces the reply attributes of members. Only groups of the login target have them. */
 export function createGroupReplyRoutes(deps: GroupReplyDeps) {
@@ -198,19 +211,14 @@ export function createGroupReplyRoutes(deps: GroupReplyDeps) {
       const people = requireUsers(deps.people);
       const { replies } = deps;
       if (replies === undefined) throw new Refusal("no_directory");
-      const { attributes: given, version } = c.req.valid("json");
+      const { attributes: given, groups, version } = c.req.valid("json");
       const target = targetOf(people, undefined);
       const { content: { name } } = await readGroup(target, c.req.param("id"));
-      const names = new Set(given.map((one) => one.name));
-      if (names.size < given.length) {
-        throw new DetailedRefusal("bad_value", { message: "An attribute appears twice." });
-      }
-      const attributes = Object.fromEntries(given.map((one) => [one.name, one.value]));
-      const told = {
-        before: replies.find(name).attributes,
-        after: attributes,
-      };
-      const change = () => replies.change(name, attributes, { version, audit: audit(c, name, told) });
+      const attributes = valuesByName(given);
+      const shown = (one: Pick<GroupReplyAttributes, "attributes" | "groups">) =>
+        one.groups === "all" ? { ...one.attributes, groups: one.groups } : one.attributes;
+      const told = { before: shown(replies.find(name)), after: shown({ attributes, groups }) };
+      const change = () => replies.change(name, attributes, { version, groups, audit: audit(c, name, told) });
       const admin = c.var.session.admin.name;
       await withLastChange(
         deps.store,

@@ -46,6 +46,8 @@ export interface GroupView {
   readonly replies: readonly ReplyAttribute[];
   /** `null`: none. Those of the settings are changed in the settings file. */
   readonly repliesFrom: "settings" | "console" | null;
+  /** What a member of several groups receives: `all` adds the values of this group to those of others. */
+  readonly repliesGroups: "first" | "all";
   /** A change must include this version. */
   readonly repliesVersion: number;
   /** The attributes of the Access-Accept of a member who is in no other group with some. */

@@ -1,6 +1,7 @@
 // Reads and changes groups for the console.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
+import type { ReplyValue } from "../../../platform/config/config.ts";
 import type { ReplyAttributeRegistry } from "../../../radius/factors/reply_attribute_registry.ts";
 import type { Actor, Receipt, Target, WriteOptions, Written } from "../../../scim/ports.ts";
 import type { GroupContent, Stored } from "../../../scim/schema/resource.ts";
@@ -62,7 +63,11 @@ function groupRow(deps: GroupDeps, target: Target, { content, backends }: Stored
   };
 }
 
-const NO_REPLIES = { from: null, attributes: {}, version: 0 } as const;
+const NO_REPLIES = { from: null, attributes: {}, groups: "first", version: 0 } as const;
+
+/** An attribute with several values is several rows. */
+const rowsOf = (name: string, value: ReplyValue): { name: string; value: string }[] =>
+  (typeof value === "object" ? value : [value]).map((one) => ({ name, value: String(one) }));
 
 /** The reply attributes of members. Only groups of the login target have them. */
 function repliesOf({ people, replies }: GroupDeps, target: Target, name: string) {
@@ -73,18 +78,18 @@ function repliesView(
   deps: GroupDeps,
   target: Target,
   name: string,
-): Pick<GroupView, "replies" | "repliesFrom" | "repliesVersion" | "effective"> {
-  const { from, attributes, version } = repliesOf(deps, target, name);
+): Pick<GroupView, "replies" | "repliesFrom" | "repliesGroups" | "repliesVersion" | "effective"> {
+  const { from, attributes, groups, version } = repliesOf(deps, target, name);
   const logsIn = target.name === deps.people.loginTarget();
   const effective = logsIn ? deps.replies?.effective(name) ?? [] : [];
   return {
-    replies: Object.entries(attributes).map(([attribute, value]) => ({
-      name: attribute,
-      value: String(value),
-    })),
+    replies: Object.entries(attributes).flatMap(([attribute, value]) => rowsOf(attribute, value)),
     repliesFrom: from,
+    repliesGroups: groups,
     repliesVersion: version,
-    effective: effective.map((one) => ({ ...one, value: String(one.value) })),
+    effective: effective.flatMap(({ name, value, from: origin }) =>
+      rowsOf(name, value).map((row) => ({ ...row, from: origin }))
+    ),
   };
 }
 

@@ -7,7 +7,7 @@ import { type ConfigOutcome, loadConfig, type SettingsFile } from "../../../plat
 export interface World {
   readonly env?: Readonly<Record<string, string>>;
   readonly files?: Readonly<Record<string, string>>;
-  readonly checkReplyAttribute?: (name: string, value: string | number) => string | null;
+  readonly checkReplyAttribute?: ConfigSources["checkReplyAttribute"];
   readonly checkExtensions?: (json: string) => string | null;
 }
 

@@ -48,8 +48,14 @@ export function createGroupCalls({ api, session }: Models, { name, target }: Gro
       const json = { add: [...change.add], remove: [...change.remove] };
       return ask(() => as<GroupChangeResult>(one.members.$put({ param, query, json })));
     },
-    replies: ({ attributes, version }: { attributes: readonly ReplyAttribute[]; version: number }) => {
-      const json = { attributes: attributes.map(({ name, value }) => ({ name, value })), version };
+    replies: (
+      { attributes, groups, version }: {
+        attributes: readonly ReplyAttribute[];
+        groups: "first" | "all";
+        version: number;
+      },
+    ) => {
+      const json = { attributes: attributes.map(({ name, value }) => ({ name, value })), groups, version };
       return ask(() => as<GroupView>(one.replies.$put({ param, json })));
     },
     remove: ({ backends, version }: { backends: Backends; version: string }) => {

@@ -142,15 +142,20 @@ export function RepliesDialog({ group, calls, onDone, onClose }: RepliesProps) {
   /** The group when the form was opened, or after the last conflict. */
   const began = useSignal(group);
   const rows = useSignal<readonly ReplyAttribute[]>(group.replies.length === 0 ? [EMPTY] : group.replies);
+  const isAdded = useSignal(group.repliesGroups === "all");
   /** The conflict that the last save caused. */
   const conflict = useSignal<ApiFailure | null>(null);
   const wanted = rows.value.filter(({ name, value }) => name.trim() !== "" || value !== "");
-  const changes = diffOf(began.value.replies, wanted);
+  const changes = [
+    ...diffOf(began.value.replies, wanted),
+    ...isAdded.value === (began.value.repliesGroups === "all") ? [] : [addedDiff(isAdded.value)],
+  ];
   const put = (at: number, change: Partial<ReplyAttribute>) =>
     rows.value = rows.value.map((row, index) => index === at ? { ...row, ...change } : row);
   const save = async () => {
     try {
-      onDone(await calls.replies({ attributes: wanted, version: began.value.repliesVersion }));
+      const groups = isAdded.value ? "all" : "first";
+      onDone(await calls.replies({ attributes: wanted, groups, version: began.value.repliesVersion }));
     } catch (fault) {
       if (!isChangedMeanwhile(fault)) throw fault;
       began.value = await calls.read();
@@ -211,6 +216,14 @@ export function RepliesDialog({ group, calls, onDone, onClose }: RepliesProps) {
           {t("groups.reply_add")}
         </Button>
       </div>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={isAdded.value}
+          onChange={(event) => isAdded.value = event.currentTarget.checked}
+        />
+        <span>{t("groups.replies_added")}</span>
+      </label>
       {changes.length > 0 && (
         <DiffTable label={t("groups.replies_changes", { name: group.name })} rows={changes} />
       )}
@@ -234,10 +247,17 @@ const COMMON = [
   "Cisco-AVPair",
 ];
 
+const addedDiff = (isAdded: boolean): DiffRow => {
+  const word = (value: boolean) => t(value ? "common.yes" : "common.no");
+  return { name: t("groups.replies_added"), now: word(!isAdded), after: word(isAdded) };
+};
+
 function diffOf(now: readonly ReplyAttribute[], wanted: readonly ReplyAttribute[]): DiffRow[] {
   const names = [...new Set([...now, ...wanted].map(({ name }) => name.trim()))];
-  const valueIn = (list: readonly ReplyAttribute[], name: string): string | null =>
-    list.find((one) => one.name.trim() === name)?.value ?? null;
+  const valueIn = (list: readonly ReplyAttribute[], name: string): string | null => {
+    const values = list.filter((one) => one.name.trim() === name).map(({ value }) => value);
+    return values.length === 0 ? null : values.join(", ");
+  };
   return names.flatMap((name) => {
     const [before, after] = [valueIn(now, name), valueIn(wanted, name)];
     return before === after ? [] : [{ name, now: before, after }];

@@ -59,7 +59,9 @@ export function draftOf(policy: Policy | null): PolicyDraft {
     clientChecksPassword: given.kind !== "deny" && given.clientChecksPassword === true,
     attributes: given.kind === "deny"
       ? ""
-      : Object.entries(given.attributes ?? {}).map(([key, value]) => `${key} = ${value}`).join("\n"),
+      : Object.entries(given.attributes ?? {}).flatMap(([key, value]) =>
+        (typeof value === "object" ? value : [value]).map((one) => `${key} = ${one}`)
+      ).join("\n"),
   };
 }
 
@@ -100,12 +102,20 @@ function outcomeOf(draft: PolicyDraft): PolicyOutcome {
   };
 }
 
-function attributesOf(text: string): Record<string, string> {
+/** Several lines with one name are its values. */
+function attributesOf(text: string): Record<string, string | string[]> {
   const pairs = text.split("\n").filter((line) => line.trim() !== "").map((line) => {
     const at = line.indexOf("=");
-    return at < 0 ? [line.trim(), ""] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+    const [name, value] = at < 0 ? [line, ""] : [line.slice(0, at), line.slice(at + 1)];
+    return { name: name.trim(), value: value.trim() };
   });
-  return Object.fromEntries(pairs);
+  const byName = Map.groupBy(pairs, ({ name }) => name);
+  return Object.fromEntries(
+    [...byName].map(([name, rows]) => {
+      const values = rows.map(({ value }) => value);
+      return [name, values.length === 1 ? values[0] ?? "" : values];
+    }),
+  );
 }
 
 function linesOf(text: string): readonly string[] {
