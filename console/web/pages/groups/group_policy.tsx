@@ -1,6 +1,6 @@
 // Reply attributes of a group: the effective attributes of a login with their origin, the editor, and the sync status of the group.
 
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import type { BackendState } from "../../../../scim/schema/resource.ts";
 import type { GroupView, ReplyAttribute } from "../../../api/groups/group_types.ts";
 import type { ApiFailure } from "../../app/api_client.ts";
@@ -150,8 +150,6 @@ export function RepliesDialog({ group, calls, onDone, onClose }: RepliesProps) {
     ...diffOf(began.value.replies, wanted),
     ...isAdded.value === (began.value.repliesGroups === "all") ? [] : [addedDiff(isAdded.value)],
   ];
-  const put = (at: number, change: Partial<ReplyAttribute>) =>
-    rows.value = rows.value.map((row, index) => index === at ? { ...row, ...change } : row);
   const save = async () => {
     try {
       const groups = isAdded.value ? "all" : "first";
@@ -178,36 +176,7 @@ export function RepliesDialog({ group, calls, onDone, onClose }: RepliesProps) {
           {t("groups.replies_raced_next")}
         </ConflictNote>
       )}
-      {rows.value.map((row, at) => (
-        <div
-          class="reply-row"
-          role="group"
-          aria-label={t("groups.reply_number", { number: at + 1 })}
-          key={at}
-        >
-          {CELLS.map(({ name, label, ...input }) => (
-            <input
-              key={name}
-              {...input}
-              class="input mono"
-              aria-label={t(label)}
-              value={row[name]}
-              required
-              autocomplete="off"
-              spellcheck={false}
-              onInput={(event) => put(at, { [name]: event.currentTarget.value })}
-            />
-          ))}
-          <button
-            type="button"
-            class="button button-plain"
-            aria-label={t("groups.reply_remove", { name: row.name || String(at + 1) })}
-            onClick={() => rows.value = rows.value.filter((_row, index) => index !== at)}
-          >
-            <Icon name="x" />
-          </button>
-        </div>
-      ))}
+      <ReplyRows rows={rows} />
       <datalist id="reply-names">
         {COMMON.map((name) => <option key={name} value={name} />)}
       </datalist>
@@ -229,6 +198,42 @@ export function RepliesDialog({ group, calls, onDone, onClose }: RepliesProps) {
       )}
     </FormDialog>
   );
+}
+
+/** A name and a value in each row. Several rows with one name are its values. */
+function ReplyRows({ rows }: { rows: Signal<readonly ReplyAttribute[]> }) {
+  const put = (at: number, change: Partial<ReplyAttribute>) =>
+    rows.value = rows.value.map((row, index) => index === at ? { ...row, ...change } : row);
+  return rows.value.map((row, at) => (
+    <div
+      class="reply-row"
+      role="group"
+      aria-label={t("groups.reply_number", { number: at + 1 })}
+      key={at}
+    >
+      {CELLS.map(({ name, label, ...input }) => (
+        <input
+          key={name}
+          {...input}
+          class="input mono"
+          aria-label={t(label)}
+          value={row[name]}
+          required
+          autocomplete="off"
+          spellcheck={false}
+          onInput={(event) => put(at, { [name]: event.currentTarget.value })}
+        />
+      ))}
+      <button
+        type="button"
+        class="button button-plain"
+        aria-label={t("groups.reply_remove", { name: row.name || String(at + 1) })}
+        onClick={() => rows.value = rows.value.filter((_row, index) => index !== at)}
+      >
+        <Icon name="x" />
+      </button>
+    </div>
+  ));
 }
 
 /** Suggestions for the name. The server accepts every attribute of the dictionary. */
