@@ -94,6 +94,8 @@ export interface Backend {
   list(kind: ResourceKind): AsyncIterable<readonly RemoteResource[]>;
   /** Checks a user's password by a bind. Only LDAP has it. */
   verify?(name: string, password: Uint8Array): Promise<BackendOutcome<"right" | "wrong">>;
+  /** How many resources of a kind it has, as it says; `null`: it does not say. Absent: a list of it ends by itself. */
+  size?(kind: ResourceKind): Promise<BackendOutcome<number | null>>;
   /** Whether it shows the members of any group. If not, a group without members is no statement. Absent: it shows them. */
   showsMembers?(): Promise<BackendOutcome<boolean>>;
   /** For health: makes the cheapest request. */

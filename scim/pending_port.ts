@@ -15,8 +15,11 @@ export interface RefreshReport {
   readonly faults: readonly {
     readonly backend: string;
     readonly detail: string;
-    /** Absent: the backend could not be reached. `left_out`: some entries cannot be resources here; all others are up to date. */
-    readonly kind?: BackendFault["kind"] | "deletion_limit" | "left_out";
+    /**
+     * Absent: the backend could not be reached. `left_out`: some entries cannot be resources here; all others are up to date. `rename_conflict`: a
+     * resource has another name at the backend, and cannot have it here.
+     */
+    readonly kind?: BackendFault["kind"] | "deletion_limit" | "addition_limit" | "left_out" | "rename_conflict";
   }[];
   readonly tookMs: number;
 }

@@ -11,7 +11,7 @@ export const TARGET_ROWS = {
   }),
   "max_drop_percent": settingRow(value.integer({ min: 1, max: 100 }), 20, {
     doc:
-      "a refresh that would take away more of the target's users or groups than this changes nothing and says so",
+      "a refresh that would take away more of the target's users or groups than this changes nothing and says so; one that would add more, and over 1,000, stops",
   }),
   "extensions": settingRow(directory.extensions, "", {
     doc:

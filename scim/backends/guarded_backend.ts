@@ -73,7 +73,7 @@ export function guardBackend(
     onHealth: noteHealth,
   });
 
-  const { verify, rename, showsMembers } = inner;
+  const { verify, rename, showsMembers, size } = inner;
   const backend: Backend = {
     name: inner.name,
     kind: inner.kind,
@@ -104,6 +104,7 @@ export function guardBackend(
     },
     ...verify !== undefined &&
       { verify: (name, password) => caller.call(() => verify.call(inner, name, password), SIGN_IN) },
+    ...size !== undefined && { size: (kind) => caller.call(() => size.call(inner, kind), DIRECT) },
     ...showsMembers !== undefined &&
       { showsMembers: () => caller.call(() => showsMembers.call(inner), OPERATION) },
     probe: () => caller.call(() => inner.probe(), DIRECT),

@@ -264,7 +264,9 @@ export function reportRefusal(report: RefreshReport): ScimRefusal | null {
 }
 
 /** Faults that a retry does not fix. */
-const PERMANENT: ReadonlySet<string> = new Set(["refused", "nonsense", "unsupported", "deletion_limit"]);
+const PERMANENT: ReadonlySet<string> = new Set([
+  ...["refused", "nonsense", "unsupported", "deletion_limit", "addition_limit", "rename_conflict"],
+]);
 
 /** Waits for a refresh, up to a limit. */
 export async function withRefreshTimeout<T>(refresh: Promise<T>, clock: Clock): Promise<T> {

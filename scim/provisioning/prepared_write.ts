@@ -22,7 +22,7 @@ import {
 } from "./plan_write.ts";
 import type { Outbox, StoredEntry } from "./outbox.ts";
 import { selectWritable } from "./read_only_access.ts";
-import { withKnownMembers } from "./refresh_one.ts";
+import { withKnownMembers } from "./backend_reading.ts";
 import { backendRefusal, type SyncCall } from "./sync_writes.ts";
 
 export interface PrepareWriteDeps extends BackendSelection {
@@ -256,8 +256,7 @@ export async function readBefore(
     const isOther = other.value !== null && !pendingTo.has(backend.name);
     if (isOther || (operation === "create" && read.value !== null && !pending.has(backend.name))) {
       throw new ScimRefusal("taken", {
-        detail:
-          `The connector "${backend.name}" already has a resource with that name. Send a GET with refresh=true to see it.`,
+        detail: `The connector "${backend.name}" already has a resource with that name. A GET shows it now.`,
         receipt: untried,
       });
     }

@@ -95,7 +95,7 @@ export function withoutWrites(inner: Backend): Backend {
       ...{ unsure: false, retry: false, isLocal: true },
     },
   };
-  const { verify, showsMembers } = inner;
+  const { verify, showsMembers, size } = inner;
   return {
     name: inner.name,
     kind: inner.kind,
@@ -110,6 +110,7 @@ export function withoutWrites(inner: Backend): Backend {
     ...(inner.rename === undefined ? {} : { rename: () => Promise.resolve(refused) }),
     list: (kind) => inner.list(kind),
     ...(verify === undefined ? {} : { verify: (name, password) => verify.call(inner, name, password) }),
+    ...(size === undefined ? {} : { size: (kind) => size.call(inner, kind) }),
     ...(showsMembers === undefined ? {} : { showsMembers: () => showsMembers.call(inner) }),
     probe: () => inner.probe(),
     close: () => inner.close(),

@@ -13,15 +13,10 @@ import { desiredContent, readStatus } from "./backend_status.ts";
 import { lockKey } from "./delivery.ts";
 import type { Release } from "./keyed_locks.ts";
 import { underLease } from "./leased_writes.ts";
-import {
-  type ChangeWatch,
-  isEarlierName,
-  type RefreshDeps,
-  refreshWrite,
-  toReading,
-  watchChanges,
-  withKnownMembers,
-} from "./refresh_one.ts";
+import { type ChangeWatch, isEarlierName, refreshWrite, watchChanges } from "./refresh_one.ts";
+import { type RefreshDeps, toReading, withKnownMembers } from "./backend_reading.ts";
+import { AdditionLimit } from "./addition_limit.ts";
+import { MovedResources, withRenamedMembers } from "./follow_renames.ts";
 import { applyReading } from "./reconcile.ts";
 import { NameHashSet } from "../directory/name_hashes.ts";
 
@@ -46,6 +41,8 @@ interface Pass {
   readonly startedMs: number;
   readonly counts: Counts;
   readonly meanwhile: ChangeWatch;
+  readonly moved: MovedResources;
+  readonly additions: AdditionLimit;
 }
 
 type RefreshFault = Omit<RefreshReport["faults"][number], "backend">;
@@ -69,11 +66,16 @@ export async function refreshAll(
     for (const kind of ["user", "group"] as const) {
       if (kind === "group" && !backend.holds.groups) continue;
       const meanwhile = await watchChanges(deps, { backend: backend.name, kind });
-      const pass: Pass = { backend, kind, startedMs: deps.clock.nowMs(), counts, meanwhile };
+      const place = { backend, kind };
+      const pass: Pass = {
+        ...{ backend, kind, startedMs: deps.clock.nowMs(), counts, meanwhile },
+        moved: new MovedResources(deps, place),
+        additions: new AdditionLimit(deps, place),
+      };
       const met = await refreshKind(deps, pass, { onProgress }).finally(() => meanwhile.stop());
       faults.push(...met.map((fault) => ({ backend: name, ...fault })));
-      // A backend that could not be listed is not listed again for the other kind.
-      if (met.some(({ detail }) => detail.startsWith(UNREAD))) break;
+      // A backend that could not be listed, or not to its end, is not listed again for the other kind.
+      if (met.some(({ kind, detail }) => kind === "addition_limit" || detail.startsWith(UNREAD))) break;
     }
   }
   return { ...counts, faults, tookMs: deps.clock.nowMs() - startedMs };
@@ -91,6 +93,7 @@ async function refreshKind(
   const seen = new NameHashSet(new DataView(deps.random.bytes(4).slice().buffer).getInt32(0));
   let read = 0;
   let unusable = 0;
+  const faults: RefreshFault[] = [];
   try {
     for await (const page of backend.list(kind)) {
       const usable = page.flatMap(withUsableName);
@@ -99,6 +102,8 @@ async function refreshKind(
       for (let from = 0; from < usable.length; from += MAX_BATCH) {
         await refreshBatch(deps, pass, usable.slice(from, from + MAX_BATCH));
       }
+      if (pass.moved.isFull) faults.push(...await followMoved(deps, pass, seen));
+      if (pass.additions.isReached) return [...faults, pass.additions.fault()];
       read += page.length;
       onProgress?.({ backend: backend.name, kind, read });
       if (read > MAX_LISTED) {
@@ -107,15 +112,17 @@ async function refreshKind(
     }
   } catch (fault) {
     if (!(fault instanceof BackendListError)) throw fault;
-    return [{ kind: fault.fault.kind, detail: `${UNREAD}${kind}s: ${fault.fault.detail}` }];
+    return [...faults, { kind: fault.fault.kind, detail: `${UNREAD}${kind}s: ${fault.fault.detail}` }];
   }
+  faults.push(...await followMoved(deps, pass, seen));
+  if (pass.additions.isReached) return [...faults, pass.additions.fault()];
   const limited = await dropUnseen(deps, pass, seen);
   const skipped: RefreshFault[] = unusable === 0 ? [] : [{
     kind: "left_out",
     detail:
       `Left out ${unusable} ${kind}s: their names are empty, too long or contain characters that are not allowed.`,
   }];
-  return [...skipped, ...limited];
+  return [...faults, ...skipped, ...limited];
 }
 
 /** Names of backends are checked like names of request bodies. */
@@ -123,6 +130,27 @@ function withUsableName(remote: RemoteResource): RemoteResource[] {
   const read = parseName(remote.content.name);
   return read.ok ? [{ ...remote, content: { ...remote.content, name: read.name } }] : [];
 }
+
+/** Follows the resources that have another name here. Those that are no renames are handled by their names. */
+async function followMoved(deps: RefreshAllDeps, pass: Pass, seen: NameHashSet): Promise<RefreshFault[]> {
+  const { others, left } = await pass.moved.settle();
+  for (let from = 0; from < others.length; from += MAX_BATCH) {
+    await changeListed(deps, pass, others.slice(from, from + MAX_BATCH));
+  }
+  // The backend has them, under names that they cannot have here.
+  for (const { from } of left) seen.add(canonicalName(from));
+  return left.slice(0, MAX_NAMED_RENAMES).map(({ from, to, why }) => ({
+    kind: "rename_conflict",
+    detail: `The ${pass.kind} "${from}" is now "${to}" there. ${RENAME_CONFLICTS[why]}`,
+  }));
+}
+
+const MAX_NAMED_RENAMES = 20;
+const RENAME_CONFLICTS = {
+  taken: "It keeps its name here, because another one has the new name. Rename or delete one of them.",
+  blocked:
+    "It keeps its name here, because another connector has it and cannot rename it. Rename it there, and refresh again.",
+};
 
 /** Compares without locks, and changes the resources that differ under their locks. */
 async function refreshBatch(
@@ -136,6 +164,34 @@ async function refreshBatch(
     if (await isUpToDate(deps, pass, { stored, remote })) pass.counts.unchanged++;
     else differing.push(remote);
   }));
+  await changeListed(deps, pass, await withoutMoved(deps, pass, differing));
+}
+
+/** One at a time, so that the directory is read for the IDs once. */
+async function withoutMoved(
+  { directory }: RefreshAllDeps,
+  { kind, moved }: Pass,
+  differing: readonly RemoteResource[],
+): Promise<RemoteResource[]> {
+  const others: RemoteResource[] = [];
+  for (const remote of differing) {
+    const stored = await directory.read(kind, canonicalName(remote.content.name));
+    if (!await moved.hold(remote, stored)) others.push(remote);
+  }
+  return others;
+}
+
+/** New resources stop at the limit. */
+async function changeListed(
+  deps: RefreshAllDeps,
+  pass: Pass,
+  remotes: readonly RemoteResource[],
+): Promise<void> {
+  const differing: RemoteResource[] = [];
+  for (const remote of remotes) {
+    const isNew = await deps.directory.read(pass.kind, canonicalName(remote.content.name)) === null;
+    if (!isNew || await pass.additions.accepts()) differing.push(remote);
+  }
   await changeAll(deps, pass, differing.map((remote) => ({ name: remote.content.name, remote })));
 }
 
@@ -214,7 +270,9 @@ async function decide(
     if (!now.ok) return null;
     remote = now.value;
   }
-  remote = await withKnownMembers(backend, remote, known);
+  remote = await withRenamedMembers(deps, await withKnownMembers(backend, remote, known));
+  // Another client renamed it since it was listed. The next refresh follows.
+  if (remote !== null && canonicalName(remote.content.name) !== canonicalName(name)) return null;
   const after = applyReading(before, toReading(deps, { backend, remote }));
   if (after === before) {
     counts.unchanged++;

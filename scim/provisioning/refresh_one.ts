@@ -1,53 +1,38 @@
 // Refreshes one resource from its backends.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation } from "../../platform/store.ts";
 import type { Backend, RemoteResource } from "../backend_port.ts";
 import { ScimRefusal } from "../http/refusals.ts";
-import type { Actor, BackendInfo, DirectoryWrite, TargetDirectory } from "../ports.ts";
-import type { Content, ResourceKind, Stored } from "../schema/resource.ts";
-import type { TargetLease } from "../directory/target_lease.ts";
-import type { ReadOnlyAttributes } from "../schema/read_only_attributes.ts";
+import type { Actor, DirectoryWrite } from "../ports.ts";
+import type { ResourceKind, Stored } from "../schema/resource.ts";
 import { contentAuditEntries } from "./write_audit.ts";
-import {
-  type BackendCopies,
-  copyChanges,
-  desiredContent,
-  readStatus,
-  type ResourceStatus,
-} from "./backend_status.ts";
+import { copyChanges, desiredContent, readStatus, type ResourceStatus } from "./backend_status.ts";
 import { lockKey } from "./delivery.ts";
-import type { KeyedLocks } from "./keyed_locks.ts";
 import { underLease } from "./leased_writes.ts";
-import type { Outbox } from "./outbox.ts";
-import { applyReading, type BackendReading } from "./reconcile.ts";
+import { findByRemoteIds, followRename, type MovedResource, withRenamedMembers } from "./follow_renames.ts";
+import { type RefreshDeps, toReading, withKnownMembers } from "./backend_reading.ts";
+import { applyReading } from "./reconcile.ts";
 import { backendRefusal } from "./sync_writes.ts";
 
-export interface RefreshDeps {
-  readonly lease: Pick<TargetLease, "run">;
-  readonly directory: TargetDirectory;
-  readonly backends: readonly BackendInfo[];
-  readonly remotes: ReadonlyMap<string, Backend>;
-  readonly outbox: Outbox;
-  readonly copies: BackendCopies;
-  readonly locks: KeyedLocks;
-  readonly clock: Clock;
-  readonly target: string;
-  readonly isLoginTarget: boolean;
-  /** The attributes that are read-only at every backend. */
-  readonly readOnly: ReadOnlyAttributes;
-}
-
 /** @throws ScimRefusal `backend_unreachable` or `backend_failed` if a backend cannot be read. Nothing is changed then. */
-export function refreshOne(
+export async function refreshOne(
   deps: RefreshDeps,
-  { kind, name, actor }: { kind: ResourceKind; name: string; actor: Actor },
+  { kind, name, actor, isFollowed = false }: {
+    kind: ResourceKind;
+    name: string;
+    actor: Actor;
+    /** A rename at a backend was followed, or could not be. */
+    isFollowed?: boolean;
+  },
 ): Promise<Stored | null> {
-  const refresh = async () => {
+  const refresh = async (): Promise<Stored | null | MovedResource> => {
     const stored = await deps.directory.read(kind, canonicalName(name));
     const before = await readStatus(deps.copies, stored);
-    const readings = await readAll(deps, { kind, name: stored?.content.name ?? name, status: before });
+    const found = await readAll(deps, { kind, name: stored?.content.name ?? name, status: before });
+    const moved = isFollowed ? null : await findMoved(deps, { found, kind, stored });
+    if (moved !== null) return moved;
+    const readings = found.map(({ backend, remote }) => toReading(deps, { backend, remote }));
     const after = readings.reduce(applyReading, before);
     if (after === before) return stored;
     const events = contentAuditEntries({ name: deps.target, isLoginTarget: deps.isLoginTarget }, {
@@ -64,14 +49,42 @@ export function refreshOne(
     if (!written.ok) throw new ScimRefusal("changed");
     return written.stored;
   };
-  return underLease(deps.lease, () => deps.locks.run(lockKey(kind, name), refresh));
+  const result = await underLease(deps.lease, () => deps.locks.run(lockKey(kind, name), refresh));
+  if (result === null || !("from" in result)) return result;
+  const outcome = await followRename({ ...deps, actor }, result);
+  const next = outcome === "done" ? result.remote.content.name : name;
+  return await refreshOne(deps, { kind, name: next, actor, isFollowed: true });
+}
+
+interface FoundAtBackend {
+  readonly backend: Backend;
+  readonly remote: RemoteResource | null;
+}
+
+/** A resource that has another name here than at a backend, by its permanent ID. */
+async function findMoved(
+  deps: RefreshDeps,
+  { found, kind, stored }: { found: readonly FoundAtBackend[]; kind: ResourceKind; stored: Stored | null },
+): Promise<MovedResource | null> {
+  for (const { backend, remote } of found) {
+    if (remote === null) continue;
+    const to = canonicalName(remote.content.name);
+    if (stored !== null && to !== canonicalName(stored.content.name)) {
+      return { backend, from: stored.content.name, remote };
+    }
+    if (stored !== null) continue;
+    const ids = new Set([remote.remoteId]);
+    const from = (await findByRemoteIds(deps, { backend, kind, ids })).get(remote.remoteId);
+    if (from !== undefined && canonicalName(from) !== to) return { backend, from, remote };
+  }
+  return null;
 }
 
 /** Reads every backend without a pending write, in the order of the list. */
 async function readAll(
   deps: RefreshDeps,
   { kind, name, status }: { kind: ResourceKind; name: string; status: ResourceStatus },
-): Promise<BackendReading[]> {
+): Promise<FoundAtBackend[]> {
   const found = await Promise.all(deps.backends.map(async ({ name: backend }) => {
     const remote = deps.remotes.get(backend);
     if (remote === undefined || (kind === "group" && !remote.holds.groups)) return [];
@@ -80,32 +93,10 @@ async function readAll(
     const remoteId = status.backends[backend]?.remoteId;
     const read = await remote.read(kind, name, remoteId === undefined ? {} : { remoteId });
     if (!read.ok) throw backendRefusal(backend, { fault: read.fault });
-    const known = desiredContent(status, backend);
-    const found = await withKnownMembers(remote, read.value, known);
-    return [toReading(deps, { backend: remote, remote: found })];
+    const known = await withKnownMembers(remote, read.value, desiredContent(status, backend));
+    return [{ backend: remote, remote: await withRenamedMembers(deps, known) }];
   }));
   return found.flat();
-}
-
-/**
- * A group that a backend returned. If the backend shows no members of any group, or hides those of this one, it says nothing about them: the group
- * has the members that are known here. A backend that shows members of other groups is believed.
- *
- * @param known the resource here.
- */
-export async function withKnownMembers(
-  backend: Backend,
-  remote: RemoteResource | null,
-  known: Content | null,
-): Promise<RemoteResource | null> {
-  const content = remote?.content;
-  if (remote === null || content?.kind !== "group" || known?.kind !== "group") return remote;
-  if (content.members.length > 0 || known.members.length === 0) return remote;
-  if (remote.hidesMembers !== true) {
-    const shows = await backend.showsMembers?.() ?? { ok: true, value: true };
-    if (shows.ok && shows.value) return remote;
-  }
-  return { ...remote, content: { ...content, members: known.members }, hidesMembers: true };
 }
 
 /** Whether a backend still has this name because the rename of its resource is pending. It is no new resource. */
@@ -117,21 +108,6 @@ export async function isEarlierName(
   const now = await directory.renamedTo(kind, canonical);
   const pending = now === null ? null : await outbox.find(backend, kind, now);
   return pending?.entry.from?.includes(canonical) === true;
-}
-
-export function toReading(
-  { backends, clock, readOnly }: RefreshDeps,
-  { backend, remote }: { backend: Backend; remote: BackendReading["remote"] },
-): BackendReading {
-  return {
-    backend: backend.name,
-    coverage: backend,
-    remote,
-    order: backends.map(({ name }) => name),
-    embedded: new Set(backends.filter(({ kind }) => kind === "store").map(({ name }) => name)),
-    nowMs: clock.nowMs(),
-    readOnly,
-  };
 }
 
 /** The directory write for a changed status; `null` if the resource exists neither before nor after. */

@@ -12,7 +12,8 @@ import type { Clock, Random } from "../../platform/runtime.ts";
 import { createSingleFlight } from "../../platform/semaphore.ts";
 import type { Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
-import type { BackendInfo, Target, TargetDirectory, WriteOptions } from "../ports.ts";
+import { ScimRefusal } from "../http/refusals.ts";
+import type { BackendInfo, Target, TargetDirectory, WriteOptions, Written } from "../ports.ts";
 import type { RefreshReport } from "../pending_port.ts";
 import type { Backend } from "../backend_port.ts";
 import type { TargetLease } from "../directory/target_lease.ts";
@@ -29,7 +30,8 @@ import { createMemberChanges, WriteCoordinator } from "./write_coordinator.ts";
 import { Outbox, type StoredEntry } from "./outbox.ts";
 import { withoutWrites } from "./read_only_access.ts";
 import { refreshAll } from "./refresh_all.ts";
-import { type RefreshDeps, refreshOne } from "./refresh_one.ts";
+import type { RefreshDeps } from "./backend_reading.ts";
+import { refreshOne } from "./refresh_one.ts";
 import { lockKey } from "./delivery.ts";
 import { resumeRestores, trashOperations } from "./restore_user.ts";
 
@@ -172,15 +174,16 @@ function targetOperations(
     mapping: createMapping(settings.mapping),
     readOnly,
     directory: leasedDirectory(directory, lease),
-    create: put("create"),
+    create: (content, options) =>
+      withVisible(parts, () => put("create")(content, options), { content, options }),
     replace: put("replace"),
     rename: (kind, name, content, options) => {
       const job = { kind, name, content: () => content };
-      const isSame = canonicalName(name) === canonicalName(content.name);
-      return coordinator.write(
-        isSame ? { ...job, operation: "replace" } : { ...job, operation: "rename", to: content.name },
-        options,
-      );
+      if (canonicalName(name) === canonicalName(content.name)) {
+        return coordinator.write({ ...job, operation: "replace" }, options);
+      }
+      const write = () => coordinator.write({ ...job, operation: "rename", to: content.name }, options);
+      return withVisible(parts, write, { content, options });
     },
     remove: (kind, name, options) =>
       coordinator.write({ operation: "remove", kind, name, content: () => null }, options),
@@ -210,6 +213,25 @@ function targetOperations(
     pendingWrites: (limit) => outbox.pendingWrites(limit),
     retryDeadLetters: (options) => retryDeadLetters(parts, options),
   };
+}
+
+/**
+ * A resource that refuses a new name must be found by that name (RFC 7644 §3.3). So one that only a backend has is read from there.
+ * @throws ScimRefusal that of `write`, or that of a backend that cannot be read now
+ */
+async function withVisible(
+  parts: TargetParts,
+  write: () => Promise<Written>,
+  { content: { kind, name }, options: { actor } }: { content: Content; options: WriteOptions },
+): Promise<Written> {
+  try {
+    return await write();
+  } catch (fault) {
+    const isTaken = fault instanceof ScimRefusal && fault.code === "taken";
+    const isHidden = isTaken && await parts.directory.read(kind, canonicalName(name)) === null;
+    if (isHidden) await refreshOne(parts, { kind, name, actor });
+    throw fault;
+  }
 }
 
 /** The contents that differ, including those that differ only in read-only attributes of their backend. */

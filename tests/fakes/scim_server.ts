@@ -18,6 +18,8 @@ export interface ScimServerHabits {
   readonly strictRemoval?: boolean;
   /** It ignores the filter of this attribute, as if it had no such resource. */
   readonly blindTo?: string;
+  /** Each page of its users has new ones. */
+  readonly endless?: boolean;
   /** `emails` with this value are refused with 400 invalidValue. */
   readonly refusesValue?: string;
 }
@@ -164,11 +166,20 @@ function list({ held, query, habits }: Asked): Response {
       String(one[attribute]).toLowerCase() === String(JSON.parse(text)).toLowerCase())
   );
   const from = Number(query.get("startIndex") ?? 1) - 1;
+  if (habits.endless === true) return endlessPage(from, Number(query.get("count") ?? 100));
   const page = found.slice(from, from + Number(query.get("count") ?? 100));
   return Response.json({
     totalResults: found.length,
     Resources: page.map((one) => shown(one, habits, "list")),
   });
+}
+
+function endlessPage(from: number, count: number): Response {
+  const page = Array.from(
+    { length: count },
+    (_, n) => ({ id: `e${from + n}`, userName: `endless${from + n}` }),
+  );
+  return Response.json({ totalResults: 1e9, Resources: page });
 }
 
 function shown(resource: ServerResource, { members }: ScimServerHabits, where: "one" | "list"): ServerBody {

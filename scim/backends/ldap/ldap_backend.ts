@@ -9,6 +9,7 @@ import type {
   BackendOutcome,
   DesiredResource,
   PutResult,
+  RemoteHint,
   RemoteResource,
 } from "../../backend_port.ts";
 import type { Mapping, ResourceKind } from "../../schema/resource.ts";
@@ -79,39 +80,38 @@ class LdapBackend implements Backend {
     this.#verifier = createLdapVerifier({ ...shared, connect: (deadlineMs) => this.#connect(deadlineMs) });
   }
 
-  read(kind: ResourceKind, name: string): Promise<BackendOutcome<RemoteResource | null>> {
+  read(kind: ResourceKind, name: string, hint?: RemoteHint): Promise<BackendOutcome<RemoteResource | null>> {
     if (!this.#hasPlaceFor(kind)) return Promise.resolve({ ok: true, value: null });
     return this.#operate(async (connection) => {
-      const entry = await findEntry(connection, { kind, name, layout: this.#layout });
+      const entry = await findEntry(connection, { kind, name, id: hint?.remoteId, layout: this.#layout });
       return entry === null ? null : await this.#remoteOf(connection, { entry, kind, cache: new Map() });
     });
   }
 
-  put(desired: DesiredResource): Promise<BackendOutcome<PutResult>> {
+  put(desired: DesiredResource, hint?: RemoteHint): Promise<BackendOutcome<PutResult>> {
     const { content } = desired;
     if (!this.#hasPlaceFor(content.kind)) {
       const { fault } = unsupportedError("the settings of this backend have no base DN for groups");
       return Promise.resolve({ ok: false, fault });
     }
     const members = content.kind === "group" ? content.members.length : 0;
-    return this.#operate((connection) => putEntry(connection, { desired, writer: this.#writer }), {
-      members,
-    });
+    const job = { desired, writer: this.#writer, id: hint?.remoteId };
+    return this.#operate((connection) => putEntry(connection, job), { members });
   }
 
-  rename(from: string, desired: DesiredResource): Promise<BackendOutcome<PutResult>> {
+  rename(from: string, desired: DesiredResource, hint?: RemoteHint): Promise<BackendOutcome<PutResult>> {
     const { content } = desired;
-    if (!this.#hasPlaceFor(content.kind)) return this.put(desired);
+    if (!this.#hasPlaceFor(content.kind)) return this.put(desired, hint);
     const members = content.kind === "group" ? content.members.length : 0;
     const task = (connection: LdapConnection) =>
-      renameEntry(connection, { from, desired, writer: this.#writer });
+      renameEntry(connection, { from, id: hint?.remoteId, desired, writer: this.#writer });
     return this.#operate(task, { members });
   }
 
-  remove(kind: ResourceKind, name: string): Promise<BackendOutcome<null>> {
+  remove(kind: ResourceKind, name: string, hint?: RemoteHint): Promise<BackendOutcome<null>> {
     if (!this.#hasPlaceFor(kind)) return Promise.resolve({ ok: true, value: null });
     return this.#operate(async (connection) => {
-      await removeEntry(connection, { kind, name, writer: this.#writer });
+      await removeEntry(connection, { kind, name, id: hint?.remoteId, writer: this.#writer });
       return null;
     });
   }
@@ -197,7 +197,8 @@ class LdapBackend implements Backend {
     const members = kind === "group" ? await readMemberNames(connection, { entry, layout, cache }) : [];
     const { mapping } = this.#deps;
     const content = entryContent(entry, { kind, layout, mapping, name: read.name, members });
-    return { content, remoteId: entryRemoteId(entry, layout) };
+    const remote = { content, remoteId: entryRemoteId(entry, layout) };
+    return hidesMembers(entry, { kind, layout }) ? { ...remote, hidesMembers: true } : remote;
   }
 
   async *#listAll(kind: ResourceKind): AsyncGenerator<readonly RemoteResource[]> {
@@ -229,6 +230,14 @@ class LdapBackend implements Backend {
       }
     }
   }
+}
+
+/** A class that requires a member, and no member in sight: the gateway lacks the permission to read them. */
+function hidesMembers(
+  entry: LdapEntry,
+  { kind, layout: { schema, group } }: { kind: ResourceKind; layout: LdapLayout },
+): boolean {
+  return kind === "group" && schema.emptyMember !== null && !entry.texts.has(group.member.toLowerCase());
 }
 
 /** The layout with the LDAP attributes of the read-only attributes. The table has only front-end attributes. */

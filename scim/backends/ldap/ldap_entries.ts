@@ -12,7 +12,8 @@ import {
 } from "./ldap_client.ts";
 import { firstRdn } from "./ldap_dn.ts";
 import type { LdapKind, LdapLayout, LdapRow } from "./ldap_schemas.ts";
-import { AndFilter, EqualityFilter, type Filter, NotFilter, PresenceFilter } from "ldapts";
+import { Buffer } from "node:buffer";
+import { AndFilter, EqualityFilter, type Filter, NotFilter, OrFilter, PresenceFilter } from "ldapts";
 import type { LdapConnection } from "./ldap_connection.ts";
 import { distinctValues } from "./ldap_values.ts";
 import { refusedError } from "../backend_error.ts";
@@ -31,7 +32,7 @@ export function attributesToRead(kind: ResourceKind, layout: LdapLayout): string
   if (kind === "group") names.push(layout.group.member);
   if (kind === "user" && layout.activeText !== null) names.push(layout.activeText);
   else if (kind === "user" && layout.schema.active === "bit") names.push(CONTROL);
-  if (layout.schema.idAttribute !== null) names.push(layout.schema.idAttribute);
+  names.push(layout.schema.id.attribute);
   return [...new Set(names)];
 }
 
@@ -53,8 +54,8 @@ export function hasName(entry: LdapEntry, name: string, kind: LdapKind): boolean
 }
 
 export function entryRemoteId(entry: LdapEntry, layout: LdapLayout): string {
-  const { idAttribute } = layout.schema;
-  return (idAttribute === null ? undefined : entry.octets.get(idAttribute.toLowerCase())) ?? entry.dn;
+  const name = layout.schema.id.attribute.toLowerCase();
+  return entry.octets.get(name) ?? entry.texts.get(name)?.[0] ?? entry.dn;
 }
 
 /** Reads the content of an entry. @param members names; empty for a user. */
@@ -216,22 +217,35 @@ export function classFilter(kind: LdapKind): Filter[] {
   return filters;
 }
 
-/** The search for one name. */
+/** The search for one name, or for an entry with a permanent ID. */
 export function nameSearch(
   kind: ResourceKind,
-  { name, layout }: { name: string; layout: LdapLayout },
+  { name, layout, id }: { name: string; layout: LdapLayout; id?: string | undefined },
 ): LdapSearch {
   const row = layout[kind];
+  const named = new EqualityFilter({ attribute: row.naming, value: name });
+  const known = idFilter(id, layout);
   return {
     baseDn: row.baseDn,
     scope: "sub",
     filter: new AndFilter({
-      filters: [...classFilter(row), new EqualityFilter({ attribute: row.naming, value: name })],
+      filters: [...classFilter(row), known === null ? named : new OrFilter({ filters: [named, known] })],
     }),
     ...whatToRead(kind, layout),
     sizeLimit: MAX_MATCHES,
     ...kind === "group" ? { maxOctets: MAX_MEMBER_OCTETS } : {},
   };
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const GUID = /^[0-9a-f]{32}$/;
+
+/** `null` for a DN, which is no permanent ID: another entry may have it by now. */
+function idFilter(id: string | undefined, { schema }: LdapLayout): Filter | null {
+  const { attribute, form } = schema.id;
+  if (id === undefined || !(form === "text" ? UUID : GUID).test(id)) return null;
+  const value = form === "text" ? id : Buffer.from(id, "hex");
+  return new EqualityFilter({ attribute, value });
 }
 
 /** The search for all resources of one kind. */
@@ -247,16 +261,23 @@ export function listSearch(kind: ResourceKind, layout: LdapLayout): LdapSearch {
 }
 
 function whatToRead(kind: ResourceKind, layout: LdapLayout): Pick<LdapSearch, "attributes" | "octets"> {
-  const { idAttribute } = layout.schema;
-  return { attributes: attributesToRead(kind, layout), octets: idAttribute === null ? [] : [idAttribute] };
+  const { id } = layout.schema;
+  return { attributes: attributesToRead(kind, layout), octets: id.form === "octets" ? [id.attribute] : [] };
 }
 
-/** The one entry of that name, or `null`. Throws when several entries have it, because it is ambiguous. */
+/** The entry with that permanent ID, otherwise the one with that name, or `null`. Throws when several entries have the name, because it is ambiguous. */
 export async function findEntry(
   connection: LdapConnection,
-  { kind, name, layout }: { kind: ResourceKind; name: string; layout: LdapLayout },
+  { kind, name, layout, id }: {
+    kind: ResourceKind;
+    name: string;
+    layout: LdapLayout;
+    id?: string | undefined;
+  },
 ): Promise<LdapEntry | null> {
-  const found = await connection.search(nameSearch(kind, { name, layout }));
+  const found = await connection.search(nameSearch(kind, { name, layout, id }));
+  const same = id === undefined ? undefined : found.find((one) => entryRemoteId(one, layout) === id);
+  if (same !== undefined) return same;
   const [entry = null, ...others] = found.filter((one) => hasName(one, name, layout[kind]));
   if (others.length > 0) {
     throw refusedError("the directory has several entries with that name", { retry: true });

@@ -16,6 +16,7 @@ import { type LdapWriter, putEntry } from "./ldap_writes.ts";
 
 interface LdapRename {
   readonly from: string;
+  readonly id: string | undefined;
   readonly desired: DesiredResource;
   readonly writer: LdapWriter;
 }
@@ -27,12 +28,12 @@ const MAX_ROUNDS = 100;
 /** Renames an entry and writes its attributes. Without an entry `from`, an earlier attempt may have renamed it. */
 export async function renameEntry(
   connection: LdapConnection,
-  { from, desired, writer }: LdapRename,
+  { from, id, desired, writer }: LdapRename,
 ): Promise<PutResult> {
   const { layout, mapping } = writer;
   const { kind, name } = desired.content;
   const row = layout[kind];
-  const entry = await findEntry(connection, { kind, name: from, layout });
+  const entry = await findEntry(connection, { kind, name: from, id, layout });
   const named = await findEntry(connection, { kind, name, layout });
   if (entry !== null && named !== null && dnKey(entry.dn) !== dnKey(named.dn)) {
     throw refusedError("the directory has another entry with the new name");

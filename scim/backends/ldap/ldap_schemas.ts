@@ -39,8 +39,8 @@ export interface LdapSchema {
   readonly danglingMembers: boolean;
   /** The attribute with an entry's own DN, to find several entries with one search. */
   readonly dnAttribute: string;
-  /** The attribute with the permanent ID of an entry. `null`: its DN is the ID. */
-  readonly idAttribute: string | null;
+  /** The attribute with the permanent ID of an entry (RFC 4530, [MS-ADA3]). Without a value, the DN is the ID. */
+  readonly id: { readonly attribute: string; readonly form: "text" | "octets" };
 }
 
 /** RFC 2798, RFC 4519. inetOrgPerson has no attribute for a country, a nickname and others. */
@@ -84,7 +84,7 @@ const OPENLDAP = {
   emptyMember: "cn=countersign-empty",
   danglingMembers: true,
   dnAttribute: "entryDN",
-  idAttribute: null,
+  id: { attribute: "entryUUID", form: "text" },
 } as const satisfies LdapSchema;
 
 /** [MS-ADA1] to [MS-ADA3]. Most of its attributes store a single value. */
@@ -133,7 +133,7 @@ const ACTIVE_DIRECTORY = {
   emptyMember: null,
   danglingMembers: false,
   dnAttribute: "distinguishedName",
-  idAttribute: "objectGUID",
+  id: { attribute: "objectGUID", form: "octets" },
 } as const satisfies LdapSchema;
 
 export const LDAP_SCHEMAS = {

@@ -1,6 +1,6 @@
 // Writes to an LDAP directory: adds entries, or modifies only the attributes that differ.
 
-import { EqualityFilter } from "ldapts";
+import { EqualityFilter, PresenceFilter } from "ldapts";
 import { type Random, toBase64Url } from "../../../platform/runtime.ts";
 import { type DesiredResource, membersNotStored, type PutResult } from "../../backend_port.ts";
 import type { Mapping, ResourceKind } from "../../schema/resource.ts";
@@ -35,11 +35,11 @@ const MAX_ROUNDS = 100;
 /** Adds or changes an entry. `remoteId` is the directory's ID of the entry. */
 export async function putEntry(
   connection: LdapConnection,
-  { desired, writer }: { desired: DesiredResource; writer: LdapWriter },
+  { desired, writer, id }: { desired: DesiredResource; writer: LdapWriter; id?: string | undefined },
 ): Promise<PutResult> {
   const { content } = desired;
   checkPassword(desired, writer);
-  const wanted = { kind: content.kind, name: content.name, layout: writer.layout };
+  const wanted = { kind: content.kind, name: content.name, layout: writer.layout, id };
   const entry = await findEntry(connection, wanted);
   if (entry !== null) return await changeEntry(connection, { entry, desired, writer });
   const { naming, rdn } = writer.layout[content.kind];
@@ -91,7 +91,7 @@ async function addEntry(
     await connection.modify(dn, [{ operation: "add", attribute: layout.group.member, values }]);
   }
   await finishAccount(connection, { dn, entry: null, desired, writer });
-  return putResult(await idOf(connection, { dn, desired, writer }), unknown);
+  return putResult(await idOf(connection, { dn, layout }), unknown);
 }
 
 function putResult(remoteId: string, unknown: readonly string[]): PutResult {
@@ -99,18 +99,20 @@ function putResult(remoteId: string, unknown: readonly string[]): PutResult {
   return { remoteId, ...notStored === undefined ? {} : { notStored } };
 }
 
-/** A directory with its own IDs has assigned the ID only now. */
+/** The directory has assigned the ID only now. */
 async function idOf(
   connection: LdapConnection,
-  { dn, desired: { content }, writer: { layout } }: {
-    dn: string;
-    desired: DesiredResource;
-    writer: LdapWriter;
-  },
+  { dn, layout }: { dn: string; layout: LdapLayout },
 ): Promise<string> {
-  if (layout.schema.idAttribute === null) return dn;
-  const entry = await findEntry(connection, { kind: content.kind, name: content.name, layout });
-  return entry === null ? dn : entryRemoteId(entry, layout);
+  const { attribute, form } = layout.schema.id;
+  const [entry] = await connection.search({
+    baseDn: dn,
+    scope: "base",
+    filter: new PresenceFilter({ attribute: "objectClass" }),
+    attributes: [attribute],
+    octets: form === "octets" ? [attribute] : [],
+  });
+  return entry === undefined ? dn : entryRemoteId(entry, layout);
 }
 
 async function changeEntry(
@@ -177,9 +179,14 @@ async function setPassword(
 /** Removes an entry, and a user from the groups. A missing entry counts as removed. */
 export async function removeEntry(
   connection: LdapConnection,
-  { kind, name, writer: { layout } }: { kind: ResourceKind; name: string; writer: LdapWriter },
+  { kind, name, id, writer: { layout } }: {
+    kind: ResourceKind;
+    name: string;
+    id: string | undefined;
+    writer: LdapWriter;
+  },
 ): Promise<void> {
-  const entry = await findEntry(connection, { kind, name, layout });
+  const entry = await findEntry(connection, { kind, name, id, layout });
   const { rdn, baseDn } = layout[kind];
   const dn = entry?.dn ?? makeDn({ attribute: rdn, value: name }, baseDn);
   if (entry !== null) await removeIfThere(connection, dn);

@@ -118,6 +118,10 @@ class ScimBackend implements Backend {
     }
   }
 
+  size(kind: ResourceKind): Promise<BackendOutcome<number | null>> {
+    return this.#operate(() => this.#service.size(kind, this.#deadlineFor()));
+  }
+
   showsMembers(): Promise<BackendOutcome<boolean>> {
     return this.#operate(() => this.#service.showsMembers(() => this.#deadlineFor()));
   }

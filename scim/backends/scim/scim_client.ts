@@ -126,6 +126,14 @@ export class ScimClient {
     throw malformedError("the server's list does not end");
   }
 
+  /** The total that the server states; `null`: none. */
+  async size(kind: ResourceKind, deadlineMs: number): Promise<number | null> {
+    const { dialect } = await this.capabilities(deadlineMs);
+    const query = dialect.paging === "page" ? "page=1" : "startIndex=1&count=1";
+    const total = (await this.#list(kind, { query, deadlineMs }))?.totalResults;
+    return typeof total === "number" ? total : null;
+  }
+
   /** Sends any request. A status that is neither a success nor in `allow` is thrown. */
   async send(
     request: ScimRequest,

@@ -249,3 +249,42 @@ Deno.test("refreshAll() can be repeated after an interruption", async () => {
   assertEquals(report.created + report.unchanged, 300);
   assert(report.created > 0 && report.unchanged > 0);
 });
+
+for (const mode of ["sync", "async"] as const) {
+  Deno.test(`a rename at one backend reaches the other one (${mode})`, async () => {
+    await using stage = await openStage({ shape: { ldap: "sync", local: "store", saas: mode } });
+    const { target } = await stage.start();
+    for (const name of ["kim", "ann"]) await target.create(user(name), { actor: ACTOR });
+    await target.create(group("team", ["kim", "ann"]), { actor: ACTOR });
+    const settled = () => stage.becomes("all is delivered", () => target.pendingWrites(1).length === 0);
+    await settled();
+    const before = await target.directory.read("user", "kim");
+    const { users } = stage.backend("ldap");
+    const held = users.get("kim");
+    if (held === undefined) throw new Error("no kim");
+    users.delete("kim");
+    users.set("kimberly", { ...held, content: { ...held.content, name: "kimberly" } });
+    assertEquals((await target.refreshAll(ACTOR)).faults, []);
+    await settled();
+    const after = await target.directory.read("user", "kimberly");
+    assertEquals([after?.id, after?.groups], [before?.id, ["team"]]);
+    assertEquals(await target.directory.read("user", "kim"), null);
+    assertEquals([...stage.backend("saas").users.keys()].sort(), ["ann", "kimberly"]);
+    const report = await target.refreshAll(ACTOR);
+    assertEquals([report.created, report.deleted, report.vanished], [0, 0, 0]);
+  });
+}
+
+Deno.test("a rename that another backend cannot follow is reported, and the resource keeps its name", async () => {
+  await using stage = await openStage({ shape: { ldap: "sync", saas: "sync" }, renames: false });
+  const { target } = await stage.start();
+  await target.create(user("kim"), { actor: ACTOR });
+  const { users } = stage.backend("ldap");
+  const held = users.get("kim");
+  if (held === undefined) throw new Error("no kim");
+  users.delete("kim");
+  users.set("kimberly", { ...held, content: { ...held.content, name: "kimberly" } });
+  assertEquals((await target.refreshAll(ACTOR)).faults.map(({ kind }) => kind), ["rename_conflict"]);
+  assertEquals(target.directory.count("user"), 1);
+  assertEquals((await target.directory.read("user", "kim"))?.backends.ldap?.state, "present");
+});

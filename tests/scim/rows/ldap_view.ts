@@ -15,6 +15,8 @@ export interface LdapView extends AsyncDisposable {
   replace(dn: string, attribute: string, values: readonly string[]): Promise<void>;
   add(dn: string, entry: LdapEntry): Promise<void>;
   remove(dn: string): Promise<void>;
+  /** A new RDN, or a new DN. */
+  rename(dn: string, to: string): Promise<void>;
 }
 
 /** Each call has its own connection, so that it works after slapd was stopped. */
@@ -51,6 +53,7 @@ export function viewOf(slapd: Slapd): LdapView {
         client.add(dn, Object.fromEntries(Object.entries(entry).map(([name, values]) => [name, [...values]])))
       ),
     remove: (dn) => as((client) => client.del(dn)),
+    rename: (dn, to) => as((client) => client.modifyDN(dn, to)),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }

@@ -1,5 +1,6 @@
 // A composed gateway whose directory is a slapd, with a client of /scim/v2 and one of the specified interface.
 
+import type { ConnectionChange } from "../../../../scim/v2/connections/connection_settings.ts";
 import { ACTIVE_DIRECTORY_SCHEMA } from "../../../support/active_directory_schema.ts";
 import { type Slapd, startSlapd } from "../../../support/slapd.ts";
 import { basic } from "../../rows/caller.ts";
@@ -22,10 +23,12 @@ export type SpecifiedCall = (
 
 /** @param options.shape the connectors in order: `directory`, `local`. */
 export async function startLdapWorld(
-  { schema = "openldap", mode = "sync", shape = ["directory"] }: {
+  { schema = "openldap", mode = "sync", shape = ["directory"], change = {} }: {
     schema?: "openldap" | "active_directory";
     mode?: "sync" | "async";
     shape?: readonly string[];
+    /** Settings of the connection. */
+    change?: ConnectionChange;
   } = {},
 ): Promise<LdapWorld> {
   const looks = { schema: ACTIVE_DIRECTORY_SCHEMA, lenientPerson: true };
@@ -42,7 +45,7 @@ groups_dn = "${slapd.groupsDn}"`,
     local: 'kind = "store"',
   };
   const v2 = await startV2World(
-    {},
+    change,
     `${credentialsToml(["default"])}
 ${shape.map((name) => `[targets.default.backends.${name}]\n${tables[name]}`).join("\n")}
 `,
