@@ -19,7 +19,12 @@ export interface RefreshReport {
      * Absent: the backend could not be reached. `left_out`: some entries cannot be resources here; all others are up to date. `rename_conflict`: a
      * resource has another name at the backend, and cannot have it here.
      */
-    readonly kind?: BackendFault["kind"] | "deletion_limit" | "addition_limit" | "left_out" | "rename_conflict";
+    readonly kind?:
+      | BackendFault["kind"]
+      | "deletion_limit"
+      | "addition_limit"
+      | "left_out"
+      | "rename_conflict";
   }[];
   readonly tookMs: number;
 }

@@ -118,8 +118,7 @@ function Refresh({ models, target, page }: TargetPart) {
           {report.faults.map(({ backend, detail, kind }) => (
             <p key={backend}>
               <strong class="mono">{backend}</strong>: {kind === "deletion_limit" && t("targets.brake")}
-              {kind === "addition_limit" && t("targets.brake_additions")}{" "}
-              <bdi>{detail}</bdi>
+              {kind === "addition_limit" && t("targets.brake_additions")} <bdi>{detail}</bdi>
             </p>
           ))}
         </Alert>
