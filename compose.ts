@@ -100,7 +100,10 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
     preparePasswordChange: (name) => radius.policies.remembered.prepareForget(name),
     prepareGroupCleanup: (name) => radius.replies.prepareForget(name),
     prepareRename: (rename) => prepareRename(rename),
-    isGroupNamed: (group) => radius.access.isGroupNamed(group),
+    namedAccess: {
+      namesGroups: () => radius.access.namesGroups(),
+      isGroupNamed: (group) => radius.access.isGroupNamed(group),
+    },
   });
   const findUserRecord = findUserRecordIn(identity.logins, store);
   const services = await createServices({

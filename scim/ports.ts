@@ -141,11 +141,11 @@ export interface ResourceChange {
   readonly isRemote?: true;
 }
 
-/** What the directory has under a user name besides the user. */
+/** What the directory has under the name of a user or group besides the resource. */
 export interface NameTraces {
   /** When a user with the name was deleted last, or got another name; `null`: never, or the newest user still has the name. */
   readonly leftMs: number | null;
-  /** The canonical names of the groups that list the name as a member. */
+  /** The canonical names of the groups that list the name as a member, and of those that contain these groups. */
   readonly groups: readonly string[];
 }
 
@@ -162,7 +162,7 @@ export interface TargetDirectory {
   /** The ids of resources, in the order of the names. `null`: no resource has the name. */
   readIds(kind: ResourceKind, names: readonly string[]): Promise<(string | null)[]>;
   readPassword(canonical: string): Promise<PasswordHash | null>;
-  /** What a new user with a name would take over from before. */
+  /** What a new resource with a name would take over from before. Names in groups may be those of groups. */
   readTraces(canonical: string): Promise<NameTraces>;
   page(kind: ResourceKind, options: PageOptions): Promise<Page>;
   /** `q` is the query parameter of the interface: an RFC 7644 filter if it parses as one, otherwise words. */

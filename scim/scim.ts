@@ -58,8 +58,8 @@ export interface ScimDeps {
   readonly preparePasswordChange: PreparePasswordChange;
   /** Deletes what the gateway stores for a group of the login target. */
   readonly prepareGroupCleanup: PrepareGroupCleanup;
-  /** Whether a policy or a reply attribute names a group of the login target (canonical). */
-  readonly isGroupNamed: (group: string) => boolean;
+  /** The groups of the login target that policies and reply attributes name. */
+  readonly namedAccess: { namesGroups(): boolean; isGroupNamed(group: string): boolean };
   /** Moves what other parts store by the name of a user or group of the login target. */
   readonly prepareRename: PrepareRename;
 }
@@ -169,7 +169,10 @@ export async function createScim(deps: ScimDeps): Promise<Scim> {
         access: connections,
         vault,
         schemasOf: followExtensions(config),
-        isGroupNamed: (target, group) => target === logins.name && deps.isGroupNamed(group),
+        namedAccess: {
+          namesGroups: (target) => target === logins.name && deps.namedAccess.namesGroups(),
+          isGroupNamed: (group) => deps.namedAccess.isGroupNamed(group),
+        },
       }),
       createTokenApp({ connections, log, random }),
     ],

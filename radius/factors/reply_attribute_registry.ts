@@ -86,6 +86,11 @@ export class ReplyAttributeRegistry {
     this.#records.set(String(canonical), record);
   }
 
+  /** Whether any group has attributes. */
+  get namesGroups(): boolean {
+    return this.#ofSettings.size > 0 || this.#records.size > 0;
+  }
+
   /** @param group in any spelling */
   find(group: string): GroupReplyAttributes {
     const canonical = canonicalName(group);

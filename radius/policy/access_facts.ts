@@ -11,14 +11,16 @@ export interface NamedAccess {
   isGroupNamed(group: string): boolean;
   /** Whether a policy names the user. */
   isUserNamed(user: string): boolean;
-  /** Whether a user with the name has a factor, or had one. */
-  hadFactor(user: string): boolean;
+  /** Whether policies or reply attributes name any group. */
+  namesGroups(): boolean;
+  /** Whether a user with the name has a factor, or had one. @param id of the directory record; absent: there is none */
+  hadFactor(user: string, id: string | undefined): boolean;
 }
 
 export interface NamedAccessDeps extends AnyFactorDeps {
   readonly factorMarks: Pick<FactorMarks, "has">;
-  readonly policies: { readonly registry: Pick<PolicyRegistry, "names"> };
-  readonly replies: Pick<ReplyAttributeRegistry, "find">;
+  readonly policies: { readonly registry: Pick<PolicyRegistry, "names" | "namesGroups"> };
+  readonly replies: Pick<ReplyAttributeRegistry, "find" | "namesGroups">;
 }
 
 export function createNamedAccess(
@@ -27,6 +29,8 @@ export function createNamedAccess(
   return {
     isGroupNamed: (group) => policies.registry.names("group", group) || replies.find(group).from !== null,
     isUserNamed: (user) => policies.registry.names("user", user),
-    hadFactor: (user) => hasAnyFactor(factors, user) || factorMarks.has(user),
+    namesGroups: () => policies.registry.namesGroups || replies.namesGroups,
+    hadFactor: (user, id) =>
+      hasAnyFactor(factors, user) || factorMarks.has(user, id === undefined ? undefined : { id }),
   };
 }

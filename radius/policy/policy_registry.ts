@@ -50,6 +50,11 @@ export class PolicyRegistry {
     return this.#named[kind].has(canonical);
   }
 
+  /** Whether a condition names any group. */
+  get namesGroups(): boolean {
+    return this.#named.group.size > 0;
+  }
+
   /** The last change of the stored list, by any node; `null` if none is known. */
   async lastChange(): Promise<PolicyListChange | null> {
     return readList((await this.#store.get<unknown>(KEY)).value)?.changed ?? null;

@@ -73,6 +73,8 @@ export interface DirectoryDeps {
 }
 
 const MAX_TOMBSTONES = 1_000_000;
+/** Groups that one name is followed through. */
+const MAX_TRACED_GROUPS = 2000;
 /** A number of the order of writes contains its time. */
 const NUMBERS_PER_MS = 1024;
 
@@ -175,11 +177,14 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
 
 async function readTraces(deps: BatchReadDeps, canonical: string): Promise<NameTraces> {
   const reads = new BatchReads(deps);
-  const [tombstone, groups] = await Promise.all([reads.tombstone(canonical), reads.memberships(canonical)]);
-  return {
-    leftMs: tombstone === null ? null : tombstone.order / NUMBERS_PER_MS,
-    groups: [...groups.values()],
-  };
+  const tombstone = await reads.tombstone(canonical);
+  const groups = new Set((await reads.memberships(canonical)).values());
+  // The set grows while it is read. A cycle ends, because each group is in it once.
+  for (const name of groups) {
+    if (groups.size >= MAX_TRACED_GROUPS) break;
+    for (const group of (await reads.memberships(name)).values()) groups.add(group);
+  }
+  return { leftMs: tombstone === null ? null : tombstone.order / NUMBERS_PER_MS, groups: [...groups] };
 }
 
 /** Reads what other nodes did, and finishes what they left. */

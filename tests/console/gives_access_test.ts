@@ -48,6 +48,13 @@ async function withPhone(site: PeopleConsole, user: string): Promise<void> {
   await site.pairings.addDevice({ id: `phone of ${user}`, userName: user, totpLength: 6 });
 }
 
+/** Groups in the named group Admins. */
+async function nested(site: PeopleConsole): Promise<void> {
+  await site.putGroup("Admins", ["inner"]);
+  await site.putGroup("Inner", ["innermost"]);
+  await site.putGroup("innermost", ["bob"]);
+}
+
 /** The groups that a policy or a reply attribute names: a condition, an exception, a disabled policy, the settings. */
 const NAMED = ["Admins", "Partners", "Later", "staff"];
 
@@ -167,6 +174,14 @@ const GIVES: readonly ChangeRow[] = [
     },
   },
   {
+    name: "the deletion of a user who had a phone",
+    async change(site) {
+      await withPhone(site, "ada");
+      await site.pairings.revoke("phone of ada");
+      return remove("/users/ada");
+    },
+  },
+  {
     name: "the deletion of a user with a number",
     async change(site) {
       await site.put("ada", { phoneNumbers: [{ value: NUMBER }] });
@@ -238,6 +253,52 @@ const GIVES: readonly ChangeRow[] = [
       },
     },
   ]),
+  {
+    name: "a user who joins a group in a named group",
+    async change(site) {
+      await site.put("ada");
+      await nested(site);
+      return put("/users/ada/groups", { add: ["Inner"], remove: [] });
+    },
+  },
+  {
+    name: "a new member of a group in a group in a named group",
+    async change(site) {
+      await site.put("ada");
+      await nested(site);
+      return put("/groups/innermost/members", { add: ["ada"], remove: [] });
+    },
+  },
+  {
+    name: "a group more in a group in a named group",
+    async change(site) {
+      await nested(site);
+      await site.putGroup("ops", ["ada"]);
+      return put("/groups/inner/members", { add: ["ops"], remove: [] });
+    },
+  },
+  {
+    name: "the deletion of a group in a named group",
+    async change(site) {
+      await nested(site);
+      return remove("/groups/inner");
+    },
+  },
+  {
+    name: "a new group with members under a name that a named group lists",
+    async change(site) {
+      await site.putGroup("Admins", ["inner"]);
+      return post("/groups", { name: "inner", members: ["ada"] });
+    },
+  },
+  {
+    name: "many users who join a group in a named group",
+    async change(site) {
+      await site.put("ada");
+      await nested(site);
+      return bulk("join", ["ada"], "inner");
+    },
+  },
   {
     name: "a bulk activation",
     async change(site) {

@@ -6,7 +6,7 @@ import { DELETED_USER_DAYS } from "../../../platform/user_record.ts";
 import type { Target } from "../../../scim/ports.ts";
 import type { Content, ResourceKind, Stored } from "../../../scim/schema/resource.ts";
 import type { People } from "../deps.ts";
-import { type AccessSubject, givesAccess } from "./gives_access.ts";
+import { type AccessSubject, givesAccess, groupsInQuestion } from "./gives_access.ts";
 
 export interface AccessCheckDeps {
   readonly people: Pick<People, "access">;
@@ -25,16 +25,35 @@ const RETENTION_MS = DELETED_USER_DAYS * 24 * 3_600_000;
 export async function changeGivesAccess(
   { people: { access }, clock }: AccessCheckDeps,
   { directory }: Pick<Target, "directory">,
-  { before, after }: AccessChange,
+  { before, after: given }: AccessChange,
 ): Promise<boolean> {
-  const name = canonicalName((before ?? after)?.content.name ?? "");
-  const isNewUser = before === null && after?.content.kind === "user";
+  const name = canonicalName((before ?? given)?.content.name ?? "");
+  const isNewUser = before === null && given?.content.kind === "user";
   const { leftMs, groups } = isNewUser ? await directory.readTraces(name) : { leftMs: null, groups: [] };
-  return givesAccess(before, after === null ? null : { ...after, groups: [...after.groups, ...groups] }, {
-    ...access,
-    hadFactor: access.hadFactor(name),
+  const after = given === null ? null : { ...given, groups: [...given.groups, ...groups] };
+  const named = await namedGroups(access, { directory }, groupsInQuestion(before, after));
+  return givesAccess(before, after, {
+    isGroupNamed: (group) => named.has(group),
+    isUserNamed: access.isUserNamed,
+    hadFactor: access.hadFactor(name, before?.id),
     leftRecently: leftMs !== null && leftMs + RETENTION_MS > clock.nowMs(),
   });
+}
+
+/** Those of the groups (canonical) that are named, or that a named group contains. */
+async function namedGroups(
+  access: People["access"],
+  { directory }: Pick<Target, "directory">,
+  groups: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const named = new Set<string>();
+  if (!access.namesGroups()) return named;
+  for (const group of groups) {
+    const isNamed = access.isGroupNamed(group) ||
+      (await directory.readTraces(group)).groups.some((container) => access.isGroupNamed(container));
+    if (isNamed) named.add(group);
+  }
+  return named;
 }
 
 /** Whether the creation of a user or group, or its replacement, gives a person access. */
@@ -86,7 +105,8 @@ async function memberChangeGivesAccess(
   { group, add, remove }: GroupMembershipChange,
 ): Promise<boolean> {
   // A large group is not read for nothing.
-  if (!deps.people.access.isGroupNamed(canonicalName(group))) return false;
+  const named = await namedGroups(deps.people.access, { directory }, [canonicalName(group)]);
+  if (named.size === 0) return false;
   const before = await readSubject({ directory }, "group", group);
   if (before?.content.kind !== "group") return true;
   const removed = new Set(remove.map(canonicalName));
@@ -104,5 +124,5 @@ async function readSubject(
 }
 
 function subjectOf(stored: Stored | null): AccessSubject | null {
-  return stored === null ? null : { content: stored.content, groups: stored.groups };
+  return stored === null ? null : { id: stored.id, content: stored.content, groups: stored.groups };
 }

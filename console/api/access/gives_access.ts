@@ -8,6 +8,8 @@ import type { Content, GroupContent, UserContent } from "../../../scim/schema/re
 
 /** A user or a group before or after a change. */
 export interface AccessSubject {
+  /** Absent: the change creates it. */
+  readonly id?: string;
   readonly content: Content;
   /** The groups of a user; empty for a group. */
   readonly groups: readonly string[];
@@ -17,7 +19,7 @@ export interface AccessSubject {
 
 /** What the gateway knows about the names in a change. */
 export interface AccessFacts {
-  /** Whether a policy or a reply attribute names the group (canonical). */
+  /** Whether a policy or a reply attribute names the group (canonical), or one that contains it. */
   readonly isGroupNamed: (canonical: string) => boolean;
   /** Whether a policy names the user (canonical). */
   readonly isUserNamed: (canonical: string) => boolean;
@@ -60,7 +62,7 @@ function userGivesAccess(
     return true;
   }
   return (was !== null && !was.active && is.active) || changesNumbers(was, is) || changesMail(was, is) ||
-    difference(before?.groups ?? [], after?.groups ?? []).some(facts.isGroupNamed);
+    groupsInQuestion(before, after).some(facts.isGroupNamed);
 }
 
 /** A new number receives passcodes. Without a number, a user who can sign in may have no factor left. */
@@ -83,10 +85,25 @@ function groupGivesAccess(
   is: GroupContent | null,
   { isGroupNamed }: AccessFacts,
 ): boolean {
-  const names = [was, is].flatMap((group) => group === null ? [] : [canonicalName(group.name)]);
+  const names = namesOf(was, is);
   if (!names.some(isGroupNamed)) return false;
-  if (is === null || new Set(names).size > 1) return true;
+  if (is === null || names.length > 1) return true;
   return difference(was?.members ?? [], is.members).length > 0;
+}
+
+/** The canonical names of the groups whose members a change may affect. */
+export function groupsInQuestion(
+  before: AccessSubject | null,
+  after: AccessSubject | null,
+): readonly string[] {
+  const [was, is] = [groupOf(before), groupOf(after)];
+  return was === null && is === null
+    ? difference(before?.groups ?? [], after?.groups ?? [])
+    : namesOf(was, is);
+}
+
+function namesOf(was: GroupContent | null, is: GroupContent | null): string[] {
+  return [...new Set([was, is].flatMap((group) => group === null ? [] : [canonicalName(group.name)]))];
 }
 
 /** The canonical names, or other texts, that only one of two lists has. */

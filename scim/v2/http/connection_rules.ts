@@ -50,10 +50,10 @@ const MAX_PROPOSED = 100;
  * origin need a confirmation. @throws ScimRefusal `adoption_needed`
  */
 export async function checkMembers({ context }: Operation, write: MembershipWrite): Promise<void> {
-  const { target, connection, isGroupNamed } = context;
+  const { target, connection } = context;
   if (connection.settings.adoption === "automatic") return;
   const groups = [write.before, write.after].flatMap((group) => group === null ? [] : [group.name]);
-  if (!groups.some((name) => isGroupNamed(target.name, canonicalName(name)))) return;
+  if (!await isAnyNamed(context, groups)) return;
   const was = new Set(write.before?.members.map(canonicalName));
   const is = new Set(write.after?.members.map(canonicalName));
   // Under another name, the group counts as another one.
@@ -73,6 +73,19 @@ export async function checkMembers({ context }: Operation, write: MembershipWrit
       JSON.stringify(first)
     }. Accept the user in the console, in the tab Existing users of the connection. Then send the request again.`,
   });
+}
+
+/** Whether one of the groups, or a group that contains it, decides how its members sign in. */
+async function isAnyNamed(
+  { target, namedAccess }: OperationContext,
+  groups: readonly string[],
+): Promise<boolean> {
+  if (!namedAccess.namesGroups(target.name)) return false;
+  for (const group of groups.map(canonicalName)) {
+    if (namedAccess.isGroupNamed(group)) return true;
+    if ((await target.directory.readTraces(group)).groups.some(namedAccess.isGroupNamed)) return true;
+  }
+  return false;
 }
 
 function isMemberOf({ groups }: Stored, group: string): boolean {

@@ -35,6 +35,14 @@ export type ConnectionAccess = Pick<
   | "isAdopted"
 >;
 
+/** The groups that policies and reply attributes name: they decide how their members sign in. */
+export interface NamedGroups {
+  /** Whether they name any group of a target. */
+  namesGroups(target: string): boolean;
+  /** @param group canonical */
+  isGroupNamed(group: string): boolean;
+}
+
 /** Who asks, where, and with which rules. */
 export interface OperationContext {
   readonly target: Target;
@@ -42,8 +50,7 @@ export interface OperationContext {
   readonly connection: AuthenticatedConnection;
   readonly access: ConnectionAccess;
   readonly actor: Actor;
-  /** Whether a policy or a reply attribute names the group (canonical) of a target. */
-  readonly isGroupNamed: (target: string, group: string) => boolean;
+  readonly namedAccess: NamedGroups;
   /** The absolute URL of the target, without a slash at the end. */
   readonly baseUrl: string;
   readonly trace: RequestTrace;

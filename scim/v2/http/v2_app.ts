@@ -25,6 +25,7 @@ import { resourceTypes, schemaList, serviceProviderConfig } from "./discovery_op
 import { projectionQuery, readListQuery, readSearchRequest } from "./list_parameters.ts";
 import type {
   ConnectionAccess,
+  NamedGroups,
   Operation,
   OperationContext,
   OperationResult,
@@ -37,7 +38,7 @@ export interface ScimV2AppDeps extends Omit<ScimAppDeps, "credentials"> {
   readonly access: ConnectionAccess;
   readonly vault: QueryCursorDeps["vault"];
   readonly schemasOf: (target: string) => TargetSchemas;
-  readonly isGroupNamed: OperationContext["isGroupNamed"];
+  readonly namedAccess: NamedGroups;
 }
 
 /** Creates the routes. Mount them at the prefix. */
@@ -162,7 +163,7 @@ async function run(routed: Routed, deps: ScimV2AppDeps): Promise<OperationResult
     schemas: deps.schemasOf(target.name),
     connection,
     access: deps.access,
-    isGroupNamed: deps.isGroupNamed,
+    namedAccess: deps.namedAccess,
     actor: { name: connection.actorName, source: c.env.remoteAddress },
     baseUrl: `${deps.http.publicUrl}${V2_PREFIX}/${target.name}`,
     trace: routed.trace,

@@ -241,6 +241,15 @@ const MEMBER_WRITES: Readonly<Record<string, (members: Members, user: string) =>
     await world.call("DELETE", `/Groups/${admins}`);
     return (await world.call("POST", "/Groups", { body: group("admins", user) })).status;
   },
+  "PATCH of a group in the group": async ({ world }, user) => {
+    const target = world.gateway.identity.targets.get("default");
+    const inner = await world.add("/Groups", group(`inner${crypto.randomUUID()}`));
+    const stored = await target?.directory.readById("group", inner);
+    const change = { add: [stored?.content.name ?? ""], remove: [] };
+    await target?.changeMembers("admins", change, { actor: ADMIN });
+    return (await world.patch(`/Groups/${inner}`, [{ op: "add", path: "members", value: [{ value: user }] }]))
+      .status;
+  },
   "a rename onto the name": async ({ world, admins }, user) => {
     await world.call("DELETE", `/Groups/${admins}`);
     const team = await world.add("/Groups", group("team", user));
