@@ -85,10 +85,15 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       for (const address of content.address) clientDiscovery.forget(address);
       return c.json({ client, secret: made });
     })
-    .post("/first-factor", may("owner"), jsonBody(FIRST_FACTOR_TEST), async (c) => {
-      const answer = await probeFirstFactor(requireGateway(connect), c.req.valid("json"));
-      return c.json(answer satisfies FirstFactorAnswer);
-    })
+    .post(
+      "/first-factor",
+      may("owner", { recentFactor: true, sendsTest: true }),
+      jsonBody(FIRST_FACTOR_TEST),
+      async (c) => {
+        const answer = await probeFirstFactor(requireGateway(connect), c.req.valid("json"));
+        return c.json(answer satisfies FirstFactorAnswer);
+      },
+    )
     .route("/", createOneClientRoutes(deps));
 }
 
