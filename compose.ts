@@ -100,10 +100,7 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
     preparePasswordChange: (name) => radius.policies.remembered.prepareForget(name),
     prepareGroupCleanup: (name) => radius.replies.prepareForget(name),
     prepareRename: (rename) => prepareRename(rename),
-    namedAccess: {
-      namesGroups: () => radius.access.namesGroups(),
-      isGroupNamed: (group) => radius.access.isGroupNamed(group),
-    },
+    namedAccess: () => radius.access,
   });
   const findUserRecord = findUserRecordIn(identity.logins, store);
   const services = await createServices({

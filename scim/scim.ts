@@ -59,7 +59,7 @@ export interface ScimDeps {
   /** Deletes what the gateway stores for a group of the login target. */
   readonly prepareGroupCleanup: PrepareGroupCleanup;
   /** The groups of the login target that policies and reply attributes name. */
-  readonly namedAccess: { namesGroups(): boolean; isGroupNamed(group: string): boolean };
+  readonly namedAccess: () => { namesGroups(): boolean; isGroupNamed(group: string): boolean };
   /** Moves what other parts store by the name of a user or group of the login target. */
   readonly prepareRename: PrepareRename;
 }
@@ -170,8 +170,8 @@ export async function createScim(deps: ScimDeps): Promise<Scim> {
         vault,
         schemasOf: followExtensions(config),
         namedAccess: {
-          namesGroups: (target) => target === logins.name && deps.namedAccess.namesGroups(),
-          isGroupNamed: (group) => deps.namedAccess.isGroupNamed(group),
+          namesGroups: (target) => target === logins.name && deps.namedAccess().namesGroups(),
+          isGroupNamed: (group) => deps.namedAccess().isGroupNamed(group),
         },
       }),
       createTokenApp({ connections, log, random }),

@@ -29,6 +29,7 @@ interface ChangeRow {
 const post = (path: string, json: unknown): Change => ({ method: "POST", path, json });
 const put = (path: string, json: unknown): Change => ({ method: "PUT", path, json });
 const remove = (path: string, json: unknown = {}): Change => ({ method: "DELETE", path, json });
+const created = (attributes: object): Change => post("/users", { user: { userName: "new", ...attributes } });
 const bulk = (action: string, names: readonly string[], group?: string): Change =>
   post("/bulk", { choice: { names }, action, ...(group === undefined ? {} : { group }) });
 
@@ -74,17 +75,11 @@ async function namePolicies(site: PeopleConsole): Promise<void> {
 
 /** Changes that give access, by the route. */
 const GIVES: readonly ChangeRow[] = [
-  {
-    name: "a new user with a password",
-    change: () => post("/users", { user: { userName: "new", password: "secret" } }),
-  },
-  {
-    name: "a new user with a phone number",
-    change: () => post("/users", { user: { userName: "new", phoneNumbers: [{ value: NUMBER }] } }),
-  },
+  { name: "a new user with a password", change: () => created({ password: "secret" }) },
+  { name: "a new user with a phone number", change: () => created({ phoneNumbers: [{ value: NUMBER }] }) },
   {
     name: "a new user with a mail address",
-    change: () => post("/users", { user: { userName: "new", emails: [{ value: "m@evil.example" }] } }),
+    change: () => created({ emails: [{ value: "m@evil.example" }] }),
   },
   {
     name: "a new user under the name of a deleted one",

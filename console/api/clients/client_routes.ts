@@ -87,7 +87,7 @@ export function createClientRoutes(deps: ClientRouteDeps) {
     })
     .post(
       "/first-factor",
-      may("owner", { recentFactor: true, sendsTest: true }),
+      may("owner", { recentFactor: true }),
       jsonBody(FIRST_FACTOR_TEST),
       async (c) => {
         const answer = await probeFirstFactor(requireGateway(connect), c.req.valid("json"));

@@ -42,7 +42,7 @@ export async function openIdentity(
     prepareOffboarding: () => NO_CHANGE,
     preparePasswordChange: () => NO_CHANGE,
     prepareGroupCleanup: () => NO_CHANGE,
-    namedAccess: { namesGroups: () => false, isGroupNamed: () => false },
+    namedAccess: () => ({ namesGroups: () => false, isGroupNamed: () => false }),
     prepareRename: () => Promise.resolve(NO_CHANGE),
   });
   return {

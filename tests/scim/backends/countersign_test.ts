@@ -47,7 +47,7 @@ async function openIdentity(folder: string): Promise<{ identity: Scim; close: ()
     prepareOffboarding: () => NO_CHANGE,
     preparePasswordChange: () => NO_CHANGE,
     prepareGroupCleanup: () => NO_CHANGE,
-    namedAccess: { namesGroups: () => false, isGroupNamed: () => false },
+    namedAccess: () => ({ namesGroups: () => false, isGroupNamed: () => false }),
     prepareRename: () => Promise.resolve(NO_CHANGE),
   });
   return {
