@@ -5,6 +5,7 @@ import { addTallies, percentileMs, seriesOf } from "../../console/api/charts/cha
 import { ChartStore } from "../../console/api/charts/chart_store.ts";
 import type { FinishedLoginCounts } from "../../radius/ports.ts";
 import {
+  answeredAfterMs,
   bucketOf,
   encodeLoginRecord,
   historyKey,
@@ -33,6 +34,41 @@ Deno.test("percentileMs() differs from the exact time by less than the factor be
   }
   assertEquals(percentileMs([], 0.5), null);
 });
+
+Deno.test("percentileMs() is never above the longest time", () => {
+  for (const tookMs of [5, 290_000, 299_000]) {
+    const times = new Array<number>(TIME_BUCKETS).fill(0);
+    times[bucketOf(tookMs)] = 10;
+    assert((percentileMs(times, 0.95, tookMs) ?? 0) <= tookMs, String(tookMs));
+  }
+});
+
+/** How a login of ten seconds ended, and the time to answer. */
+const ANSWERS:
+  readonly (readonly [factor: string | null, outcome: string, rows: string, ms: number | null])[] = [
+    ["device", "accepted", "decided_approved approved", 4000],
+    ["device", "rejected", "decided_phone denied_while_waiting", 4000],
+    ["device", "rejected", "decided_wrong_number not_approved", 4000],
+    ["totp", "accepted", "totp_picked totp_right", 10_000],
+    ["totp", "rejected", "totp_picked code_wrong", 10_000],
+    ["sms", "rejected", "text_sent text_code_wrong", 10_000],
+    ["device", "rejected", "decided_administrator denied_while_waiting", null],
+    ["device", "rejected", "decided_expired denied_while_held", null],
+    ["device", "rejected", "pushed held_to_the_end", null],
+    ["device", "rejected", "pushed not_me", null],
+    ["device", "expired", "pushed expired", null],
+    ["totp", "cancelled", "totp_picked cancelled", null],
+    [null, "rejected", "first_factor_wrong first_factor_wrong", null],
+    [null, "accepted", "start bypassed_by_policy", null],
+  ];
+for (const [factor, outcome, rows, expectedMs] of ANSWERS) {
+  Deno.test(`answeredAfterMs() of ${factor} ${outcome}, ${rows}`, () => {
+    const [decided = "", last = ""] = rows.split(" ");
+    const moments = [{ atMs: 5000, step: "", row: decided }, { atMs: 11_000, step: "", row: last }];
+    const login = { factor, outcome, moments, startedMs: 1000, endedMs: 11_000 };
+    assertEquals(answeredAfterMs(login), expectedMs);
+  });
+}
 
 Deno.test("addTallies() adds up the counts of one client", () => {
   const [sum] = addTallies([tally("a", { accepted: 1 }), tally("a", { accepted: 2, rejected: 1 })]);

@@ -9,10 +9,12 @@ import {
   findMomentNode,
   findNode,
   momentLabel,
+  momentTexts,
   OUTCOME_NAMES,
   stateLabel,
   STEP_NAMES,
 } from "../../console/web/app/login_state_labels.ts";
+import { activateCatalogue } from "../../console/web/i18n/translate.ts";
 import type { UsedFactor } from "../../radius/flow/context.ts";
 import { EFFECTS } from "../../radius/flow/effects.ts";
 import { FLOW } from "../../radius/flow/flow.ts";
@@ -108,6 +110,52 @@ Deno.test("the sign-ins of a user name each factor, also codes of the help desk"
   for (const [language, messages] of Object.entries(CATALOGUES)) {
     for (const factor of Object.keys(USED_FACTORS)) {
       assert(`users.factor_${factor}` in messages, `${language}: ${factor}`);
+    }
+  }
+});
+
+const WAITING = "Waiting for the phone";
+/** The entries of a timeline, and their lines: the label, and what happened if the label does not say it. */
+const TIMELINES: readonly (readonly [name: string, moments: readonly string[], lines: readonly string[]])[] =
+  [
+    ["an approval", [
+      "pushing device_picked",
+      "SECONDFACTOR_AWAIT_DEVICE_APPROVAL pushed",
+      "SECONDFACTOR_AWAIT_DEVICE_APPROVAL still_pending",
+      "decided decided_approved",
+      "accepted approved",
+    ], [
+      `${WAITING} / Push selected (paired phone)`,
+      "Push sent",
+      WAITING,
+      "Approved on the phone · Pixel",
+      "Accepted / Approved on the phone",
+    ]],
+    ["a denial by an administrator", [
+      "SECONDFACTOR_AWAIT_DEVICE_APPROVAL pushed",
+      "decided decided_administrator",
+      "rejected denied_while_waiting",
+    ], [`${WAITING} / Push sent`, "Denied by an administrator", "Rejected / Ended by the decision"]],
+  ];
+for (const [name, moments, lines] of TIMELINES) {
+  Deno.test(`momentTexts() names a repeated step once, and the decision with its phone: ${name}`, () => {
+    activateCatalogue("en", en);
+    const rows = moments.map((moment) => {
+      const [step = "", row = ""] = moment.split(" ");
+      return { step, row };
+    });
+    const shown = momentTexts(rows, { phone: "Pixel" }).map(({ label, why }) =>
+      why === null ? label : `${label} / ${why}`
+    );
+    assertEquals(shown, lines);
+  });
+}
+
+Deno.test("the timeline has a label for every decision", () => {
+  for (const [language, messages] of Object.entries(CATALOGUES)) {
+    const causes = Object.keys(DENIAL_CAUSES).filter((cause) => cause !== "service");
+    for (const cause of ["approved", ...causes]) {
+      assert(`explain.row_decided_${cause}` in messages, `${language}: ${cause}`);
     }
   }
 });

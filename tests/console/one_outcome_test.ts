@@ -3,6 +3,8 @@
 
 import { assertEquals } from "@std/assert";
 import type { ChartAnswer } from "../../console/api/charts/chart_store.ts";
+import type { NoticeList } from "../../console/api/notices/notices.ts";
+import type { UserView } from "../../console/api/users/user_types.ts";
 import type { LiveSnapshot } from "../../console/api/api_types.ts";
 import type { BreakdownAnswer } from "../../console/api/reports/report_routes.ts";
 import { recentQuery } from "../../console/web/pages/live/recent_window.ts";
@@ -195,4 +197,26 @@ Deno.test("a denial on the phone is rejected in every list in the same second, w
   assertEquals((await site.audited("login.rejected")).map(({ because }) => because), ["phone"]);
   const { body } = await viewer<ChartAnswer>("GET", `/charts?from=0&to=${site.clock.nowMs()}`);
   assertEquals(body.totals.p95Ms !== null && body.totals.p95Ms <= 3000, true);
+});
+
+Deno.test("the notice of a report and the lock of its user show the present state", async () => {
+  await using world = await openWorld();
+  const { site, login } = world;
+  await site.pair("eve");
+  const me = await site.account("eve");
+  const operator = await site.as("operator");
+  const shown = async () => {
+    const { body: notices } = await operator<NoticeList>("GET", "/notices");
+    const { body: user } = await operator<UserView>("GET", "/users/eve");
+    const { locked, isReported, failures } = user.login?.lock ?? {};
+    return {
+      noticeIsLocked: notices.items.map(({ lockedUntilMs }) => lockedUntilMs > site.clock.nowMs()),
+      ...{ locked, isReported, failures },
+    };
+  };
+  await login("eve").start();
+  await me("POST", "/not-me", { conversationId: null });
+  assertEquals(await shown(), { noticeIsLocked: [true], locked: true, isReported: true, failures: 0 });
+  assertEquals((await site.ask("POST", "/users/eve/unlock", {})).status, 200);
+  assertEquals(await shown(), { noticeIsLocked: [false], locked: false, isReported: false, failures: 0 });
 });

@@ -45,7 +45,9 @@ export interface ChartStoreDeps {
 }
 
 const MINUTE_MS = 60_000;
-const FLUSH_MS = 30_000;
+const FLUSH_MS = 5000;
+/** Of a node that ended. */
+const TICKS_PER_RECOUNT = 6;
 const MAX_READ = 20_000;
 /** A login is counted soon after its commit, so older ones are complete. */
 const UNCOUNTED_MS = 2 * MINUTE_MS;
@@ -81,6 +83,7 @@ export class ChartStore {
   readonly #nodes: ChartNodes | null;
   readonly #open: Record<ChartSpan, Map<number, OpenStep>> = { minute: new Map(), hour: new Map() };
   #stopTimer = () => {};
+  #ticks = 0;
   #isStopped = false;
   #rebuilding: Promise<void> | null = null;
   #isComplete = false;
@@ -94,7 +97,7 @@ export class ChartStore {
     this.#nodes = cluster?.isShared === true ? new ChartNodes({ ...shared, cluster }) : null;
   }
 
-  /** Rebuilds the counts from the history, then writes each half minute. */
+  /** Rebuilds the counts from the history, then writes every five seconds. */
   start(): void {
     this.#rebuilding = this.#rebuildLogged();
     this.#stopTimer = this.#deps.clock.after(FLUSH_MS, () => this.#tick());
@@ -228,7 +231,10 @@ export class ChartStore {
 
   #tick(): void {
     this.#flushLogged();
-    if (this.#nodes !== null && this.#isComplete) void this.#logged(this.#nodes.recount());
+    this.#ticks++;
+    if (this.#nodes !== null && this.#isComplete && this.#ticks % TICKS_PER_RECOUNT === 0) {
+      void this.#logged(this.#nodes.recount());
+    }
     this.#stopTimer = this.#deps.clock.after(FLUSH_MS, () => this.#tick());
   }
 

@@ -20,7 +20,7 @@ export type ManualSession = Pick<
 /** Counts that are right at `nowMs`: they are in memory, or few records of the store. */
 export interface OverviewCounts {
   readonly nowMs: number;
-  /** Other nodes use the store. They write their counts of sign-ins every 30 s. */
+  /** Other nodes use the store. They write their counts of sign-ins every 5 s. */
   readonly isShared: boolean;
   /** Pending approvals of the embedded service, or sign-ins that wait for an external one. */
   readonly pending: { readonly count: number; readonly isEmbedded: boolean };
