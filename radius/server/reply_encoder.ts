@@ -1,7 +1,13 @@
 // Writes replies: Message-Authenticator first, Proxy-State copied in order, and the Identifier of the request (RFC 2865 §4 and §5.33, RFC 3579
 // §3.2).
 
-import { forEachAttribute, PACKET_CODES, PacketWriter, type ReplyName } from "../protocol/packet.ts";
+import {
+  forEachAttribute,
+  HEADER_OCTETS,
+  PACKET_CODES,
+  PacketWriter,
+  type ReplyName,
+} from "../protocol/packet.ts";
 import { typeOf } from "../protocol/dictionary.ts";
 import { stepByName } from "../protocol/steps.ts";
 import { splitReplyMessage } from "../flow/prompts.ts";
@@ -14,7 +20,7 @@ export interface Reply {
   readonly message: string;
   /** Present on challenges only. */
   readonly state?: string;
-  /** With `state`: whether the client may show what the user types (RFC 2869 §5.10). */
+  /** With `state`: whether the client may show what the user types (RFC 2869 §5.10). Absent: the client decides. */
   readonly isEchoed?: boolean;
   /** Encoded attributes of an Access-Accept. */
   readonly attributes?: Uint8Array;
@@ -31,6 +37,9 @@ const PROMPT = typeOf("Prompt");
 const NO_ECHO = Uint8Array.of(PROMPT, 6, 0, 0, 0, 0);
 const ECHO = Uint8Array.of(PROMPT, 6, 0, 0, 0, 1);
 
+/** With its head (RFC 3579 §3.2). */
+const MESSAGE_AUTHENTICATOR_OCTETS = 18;
+
 const writer = new PacketWriter();
 const utf8 = new TextEncoder();
 const messages = new Map<string, Uint8Array<ArrayBuffer>[]>();
@@ -45,7 +54,7 @@ export function writeReply(request: Request, reply: Reply): Uint8Array<ArrayBuff
   secret.beginSigned(writer, PACKET_CODES[reply.name].code, request.octets[1] as number);
   if (reply.state !== undefined) {
     writeState(reply.state);
-    writer.raw(reply.isEchoed === false ? NO_ECHO : ECHO);
+    if (reply.isEchoed !== undefined) writer.raw(reply.isEchoed ? ECHO : NO_ECHO);
   }
   if (reply.eapIdentifier !== undefined) {
     writer.attribute(EAP_MESSAGE, Uint8Array.of(EAP_FAILURE, reply.eapIdentifier, 0, 4));
@@ -61,6 +70,14 @@ export function writeReply(request: Request, reply: Reply): Uint8Array<ArrayBuff
   }
   if (request.hasProxyState) copyProxyStates(request.octets);
   return secret.signReply(writer, request.octets);
+}
+
+/** The octets of a challenge or a Reject, without writing it: header, Message-Authenticator, and the attributes. */
+export function replyOctets(request: Request, { message, state, isEchoed, eapIdentifier }: Reply): number {
+  const text = messageParts(message).reduce((sum, part) => sum + part.length + 2, 0);
+  return HEADER_OCTETS + MESSAGE_AUTHENTICATOR_OCTETS + text + (state === undefined ? 0 : state.length + 2) +
+    (isEchoed === undefined ? 0 : ECHO.length) + (eapIdentifier === undefined ? 0 : 6) +
+    (request.hasProxyState ? proxyStateOctets(request.octets) : 0);
 }
 
 /** A State that is only the name of a step is sent very often. */

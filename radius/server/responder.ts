@@ -13,7 +13,7 @@ import type { Counters } from "./counters.ts";
 import type { FoldedLog } from "./folded_log.ts";
 import type { GatewayEvent } from "../ports.ts";
 import type { PacketCapture } from "./packet_capture.ts";
-import { type Reply, writeReply } from "./reply_encoder.ts";
+import { type Reply, replyOctets, writeReply } from "./reply_encoder.ts";
 import type { Request } from "./request.ts";
 
 export interface ResponderDeps {
@@ -58,6 +58,8 @@ const MAX_DELAYED = 50_000;
 /** Slows down guessing. RFC 2865 does not define a time. */
 const REJECT_DELAY_MS = 1000;
 const REJECT_JITTER_MS = 100;
+/** Most octets of a reply for each octet of a request that does not prove that its sender knows the secret. */
+const MAX_AMPLIFICATION = 3;
 
 /** The text of a Reject offers nothing to choose. */
 const NO_CHOICE = { menu: new Set<Factor>(), numberToMatch: null, numbers: [] };
@@ -121,14 +123,18 @@ export class Responder {
 
   challenge(request: Request, conversation: Conversation, row: string): void {
     const { orderedId, at, hasToken, prompt, numbers, numberToMatch, pairingId } = conversation;
-    // The source address may be forged, and its owner gets the reply, so the reply must not be much larger than the request.
     const asked = (prompt ?? "menu") === "menu" && !request.proven ? "short_menu" : prompt ?? "menu";
     const menu = this.#deps.menuOf(conversation);
     const phones = at === "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" ? offeredPhones(numbers, pairingId) : [];
     const message = renderPrompt(asked, { menu, numberToMatch, numbers, phones });
     const state = hasToken ? `${at}.${this.#deps.tokenOf(orderedId, at)}` : at;
-    const isEchoed = !isSecretPrompt(asked);
-    this.#deliver(request, { name: "Access-Challenge", message, state, isEchoed }, { row, conversation });
+    const reply: Reply = { name: "Access-Challenge", message, state, isEchoed: !isSecretPrompt(asked) };
+    const fitting = request.proven
+      ? reply
+      : shorterChallenges(reply).find((one) => isSmallReply(request, one));
+    if (fitting !== undefined) return this.#deliver(request, fitting, { row, conversation });
+    // A request with little more than a name is no login of a real client, and a challenge without a text is no prompt.
+    this.reject(request, "denied", { row, conversation });
   }
 
   /** Leaves a request without an answer. `keepSlot`: its retransmissions stay unanswered too. */
@@ -159,7 +165,8 @@ export class Responder {
     const { log, send, counters, packets } = this.#deps;
     let octets: Uint8Array<ArrayBuffer>;
     try {
-      octets = writeReply(request, reply);
+      const isSmall = request.proven || reply.name === "Access-Challenge" || isSmallReply(request, reply);
+      octets = writeReply(request, isSmall ? reply : { ...reply, message: "" });
     } catch (fault) {
       const line: DropLine = {
         reason: "reply_not_written",
@@ -187,6 +194,21 @@ export class Responder {
       tookMs: Math.round((performance.now() - request.startedAt) * 10) / 10,
     });
   }
+}
+
+/** The challenge, and ones with fewer octets: without Prompt (RFC 2869 §5.10), and with only the first line. */
+function shorterChallenges(reply: Reply): Reply[] {
+  const { isEchoed: _prompt, ...plain } = reply;
+  const [message = ""] = reply.message.split("\n");
+  return [reply, plain, { ...plain, message }];
+}
+
+/**
+ * Whether a reply is small enough for a request that proves nothing: its source address may be forged, and the owner of that address gets the
+ * reply.
+ */
+function isSmallReply(request: Request, reply: Reply): boolean {
+  return replyOctets(request, reply) <= MAX_AMPLIFICATION * request.octets.length;
 }
 
 const COUNTED = {
