@@ -1,4 +1,4 @@
-// `deno task unlock`: unlocks a user after failed sign-ins.
+// `deno task unlock`: unlocks a user after failed sign-ins, or the codes of an administrator.
 
 import type { LockView, UserView } from "../console/api/users/user_types.ts";
 import { type AdminApi, AdminRefusal, apiValue, pathName } from "./admin_connection.ts";
@@ -11,26 +11,44 @@ const USAGE = `Unlock a user after failed sign-ins.
 Usage:
   deno task unlock <user>         Unlock the user and reset the count of failures.
   deno task unlock <user> --show  Show the lock and the count of failures. Changes nothing.
+  deno task unlock --administrator <name>
+                                  Unlock the codes of an administrator after too many wrong ones.
 `;
 
 export interface UnlockPlan {
   readonly user: string;
   /** Shows the lock and changes nothing. */
   readonly isShown: boolean;
+  /** `user` is an administrator. */
+  readonly isAdministrator?: true;
 }
 
 /** Reads the arguments. A text is the problem with them. */
 export function planUnlock(args: readonly string[]): UnlockPlan | string {
-  const parsed = parseCommandArgs(args, { show: { type: "boolean" } });
+  const parsed = parseCommandArgs(args, { show: { type: "boolean" }, administrator: { type: "boolean" } });
   if (!parsed.ok) return parsed.problem;
   const [user, second] = parsed.words;
   if (user === undefined) return "the user is missing";
   if (second !== undefined) return "there is more than one user";
-  return { user, isShown: parsed.values.show === true };
+  const { show, administrator } = parsed.values;
+  if (show === true && administrator === true) return "--show and --administrator exclude each other";
+  return {
+    user,
+    isShown: show === true,
+    ...(administrator === true ? { isAdministrator: true } as const : {}),
+  };
 }
 
-/** Unlocks a user, or shows the lock. */
-export async function unlock(api: AdminApi, { user, isShown }: UnlockPlan): Promise<CommandOutcome> {
+/** Unlocks a user or an administrator, or shows the lock. */
+export async function unlock(
+  api: AdminApi,
+  { user, isShown, isAdministrator }: UnlockPlan,
+): Promise<CommandOutcome> {
+  if (isAdministrator) {
+    const param = { id: pathName(user, "administrator") };
+    await apiValue(api.administrators[":id"].unlock.$post({ param, json: {} }));
+    return success(resultText(`The codes of ${quoted(user)} are unlocked.`));
+  }
   const one = api.users[":id"];
   const param = { id: pathName(user, "user") };
   const before = lockOf(await apiValue(one.$get({ param, query: {} })));

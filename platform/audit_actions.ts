@@ -52,6 +52,7 @@ export const AUDIT_ACTIONS = {
   "administrator.sign_out": { about: "administrator" },
   "administrator.totp_add": { about: "administrator" },
   "administrator.totp_remove": { about: "administrator" },
+  "administrator.unlock": { about: "administrator" },
   "alert.delivery_failed": { about: "alert-receiver" },
   "alert.ended": { about: "alert" },
   "alert.opened": { about: "alert" },

@@ -87,6 +87,8 @@ export interface AdminRow {
   readonly disabled: boolean;
   readonly createdMs: number | null;
   readonly has: { readonly password: boolean; readonly totp: boolean; readonly passkeys: number };
+  /** Whether codes of the authenticator app are refused now, after too many wrong ones. */
+  readonly codesLocked: boolean;
 }
 
 /** A pending invitation; `renews`: for an existing account. */

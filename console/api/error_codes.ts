@@ -66,6 +66,11 @@ export const ERROR_CODES = {
   code_needed: { status: 401, message: "Enter the code from your authenticator app, or a recovery code." },
   wrong_code: { status: 401, message: "That code is wrong or was already used." },
   locked_out: { status: 429, message: "Too many wrong codes for this account." },
+  codes_locked: {
+    status: 429,
+    message:
+      "Too many wrong codes. Another owner, or a command on the gateway's machine, must unlock them. A recovery code still works.",
+  },
   too_many_attempts: { status: 429, message: "Too many failed sign-ins from this address." },
   busy: { status: 503, message: "Too many sign-ins are being checked. Try again in a moment." },
   step_up: {
@@ -94,6 +99,10 @@ export const ERROR_CODES = {
   unknown_administrator: { status: 404, message: "That administrator does not exist." },
   name_taken: { status: 409, message: "An administrator or an invitation with this name already exists." },
   too_many_administrators: { status: 409, message: "There are already 1,000 administrators." },
+  own_lock: {
+    status: 409,
+    message: "Another owner, or a command on the gateway's machine, must unlock your codes.",
+  },
   unknown_session: { status: 404, message: "That session has ended." },
   bad_api_token: { status: 401, message: "This API token is not valid. It may be expired or revoked." },
   browser_only: { status: 403, message: "Only a signed-in browser can do this." },

@@ -102,6 +102,11 @@ const WRONG_CLIENTS = [[], ["forget"], ["remember", "vpn"], ["forget", "vpn", "n
 Deno.test("planUnlock() requires one user, and explains what is wrong with anything else", () => {
   assertEquals(planUnlock(["ann"]), { user: "ann", isShown: false });
   assertEquals(planUnlock(["ann", "--show"]), { user: "ann", isShown: true });
+  assertEquals(planUnlock(["--administrator", "ann"]), {
+    user: "ann",
+    isShown: false,
+    isAdministrator: true,
+  });
   for (const args of WRONG_UNLOCKS) assertEquals(typeof planUnlock(args), "string");
 });
 

@@ -31,6 +31,7 @@ export const ALLOWED_STATUS: Readonly<Record<string, number>> = {
   "PATCH /administrators/:id": 404,
   "DELETE /administrators/:id": 404,
   "POST /administrators/:id/link": 404,
+  "POST /administrators/:id/unlock": 404,
   "GET /administrators/:id/sessions": 404,
   "DELETE /administrators/:id/sessions": 404,
   "DELETE /invitations/:id": 410,

@@ -88,27 +88,120 @@ Deno.test("createSignIn() does not mention codes to a client that does not know 
   }
 });
 
-Deno.test("AdminFactors locks codes for 15 minutes after five wrong ones from any source, and returns the remaining time", async () => {
+/** Sign-ins with a code from an address. */
+const signInFrom = (site: TestConsole, remoteAddress: string, typed: string) =>
+  site.app(
+    new Request(site.origin + SESSION, {
+      method: "POST",
+      headers: { origin: site.origin, host: new URL(site.origin).host, "content-type": "application/json" },
+      body: JSON.stringify({ name: "owner", password: PASSWORD, code: typed }),
+    }),
+    { remoteAddress },
+  ).then(json);
+
+/** Wrong codes of strangers, each from another address; returns the last refusal. */
+async function guess(site: TestConsole, count: number): Promise<string> {
+  let code = "";
+  for (let at = 0; at < count; at += 1) {
+    code = (await signInFrom(site, `198.51.100.${at}`, "000000")).body.error.code;
+  }
+  return code;
+}
+
+Deno.test("AdminFactors locks codes after five wrong ones from any source, for twice as long each time", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock });
-  const { code, recovery } = await withApp(site, clock);
-  const from = (remoteAddress: string, typed: string) =>
-    site.app(
-      new Request(site.origin + SESSION, {
-        method: "POST",
-        headers: { origin: site.origin, host: new URL(site.origin).host, "content-type": "application/json" },
-        body: JSON.stringify({ name: "owner", password: PASSWORD, code: typed }),
-      }),
-      { remoteAddress },
-    ).then(json);
-  const codes: string[] = [];
-  for (let at = 1; at <= 5; at += 1) codes.push((await from(`192.0.2.${at}`, "000000")).body.error.code);
-  assertEquals(codes, [...Array<string>(4).fill("wrong_code"), "locked_out"]);
-  const right = await from("192.0.2.9", code());
-  assertEquals([right.status, right.headers.get("retry-after")], [429, "900"]);
-  assertEquals((await from("192.0.2.9", recovery[0] ?? "")).status, 429);
+  const { code } = await withApp(site, clock);
+  for (const minutes of [15, 30, 60, 120, 240, 480, 960, 1440, 1440]) {
+    assertEquals(await guess(site, 4), "wrong_code");
+    assertEquals(await guess(site, 1), "locked_out");
+    const right = await signInFrom(site, "192.0.2.9", code());
+    assertEquals([right.status, right.headers.get("retry-after")], [429, String(minutes * 60)]);
+    clock.advance(minutes * 60_000);
+  }
+  assertEquals(await guess(site, 4), "wrong_code");
+  assertEquals(await guess(site, 1), "codes_locked");
+  clock.advance(365 * 24 * 3600_000);
+  assertEquals((await signInFrom(site, "192.0.2.9", code())).body.error.code, "codes_locked");
+});
+
+Deno.test("AdminFactors counts from the start after a right code without a lock", async () => {
+  const clock = createManualClock();
+  await using site = await startConsole({ clock });
+  const { code } = await withApp(site, clock);
+  await guess(site, 5);
   clock.advance(15 * 60_000);
-  assertEquals((await from("192.0.2.9", code())).status, 200);
+  assertEquals((await signInFrom(site, "192.0.2.9", code())).status, 200);
+  assertEquals(await guess(site, 5), "locked_out");
+  assertEquals((await signInFrom(site, "192.0.2.10", code())).headers.get("retry-after"), "900");
+});
+
+for (const wrong of [5, 50]) {
+  Deno.test(`a stranger who knows the password and enters ${wrong} wrong codes does not lock the owner out`, async () => {
+    const clock = createManualClock();
+    await using site = await startConsole({ clock });
+    const { code, recovery, cookie } = await withApp(site, clock);
+    const [home, elsewhere] = ["192.0.2.1", "192.0.2.2"];
+    assertEquals((await signInFrom(site, home, code())).status, 200);
+    for (let at = 0; at < wrong; at += 5) {
+      await guess(site, 5);
+      if (at + 5 < wrong) clock.advance(24 * 3600_000);
+    }
+    assertEquals((await signInFrom(site, elsewhere, code())).status, 429);
+    // From a known address, a right code always passes; a wrong one only once an hour.
+    for (let times = 0; times < 3; times += 1) {
+      clock.advance(TOTP_STEP_MS);
+      assertEquals((await signInFrom(site, home, code())).status, 200);
+    }
+    assertNotEquals((await signInFrom(site, home, "000000")).status, 200);
+    clock.advance(TOTP_STEP_MS);
+    assertEquals((await signInFrom(site, home, code())).status, 429);
+    if (wrong === 5) {
+      clock.advance(TOTP_STEP_MS);
+      const stepUp = await post(site, `${SESSION}/step-up`, {
+        json: { password: PASSWORD, code: code() },
+        cookie,
+      });
+      assertEquals(stepUp.status, 200);
+    }
+    // Recovery codes have their own limit, for each address.
+    for (let at = 0; at < 5; at += 1) await signInFrom(site, elsewhere, "aaaaa-aaaaa");
+    assertEquals((await signInFrom(site, elsewhere, recovery[0] ?? "")).status, 429);
+    assertEquals((await signInFrom(site, home, recovery[0] ?? "")).status, 200);
+    // The strangers' lock stays.
+    assertEquals((await signInFrom(site, "192.0.2.3", code())).status, 429);
+  });
+}
+
+Deno.test("another owner and a command unlock the codes of an administrator; the administrator cannot", async () => {
+  const clock = createManualClock();
+  await using site = await startConsole({ clock });
+  const { cookie, code, recovery } = await withApp(site, clock);
+  for (let at = 0; at < 10; at += 1) {
+    await guess(site, 5);
+    clock.advance(24 * 3600_000);
+  }
+  const entered = await signInFrom(site, "192.0.2.1", recovery[0] ?? "");
+  const again = entered.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+  const unlock = "/console/api/administrators/owner/unlock";
+  assertEquals((await post(site, unlock, { cookie: again })).body.error.code, "own_lock");
+  assertEquals(
+    (await post(site, unlock, { cookie: await site.signIn("user_manager") })).body.error.code,
+    "role",
+  );
+  assertEquals((await post(site, unlock, { cookie })).status, 401);
+  const asCommand = await site.app.answerControlSocket(
+    new Request(`http://localhost${unlock}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: "{}",
+    }),
+  );
+  assertEquals((await asCommand.json()).codesLocked, false);
+  assertEquals((await signInFrom(site, "192.0.2.9", code())).status, 200);
+  const records = (await auditRecordsOf(site.store)).map(({ value }) => value)
+    .filter((record) => record?.action === "administrator.unlock");
+  assertEquals(records.map((record) => [record?.actor, record?.before]), [["command", "50 wrong codes"]]);
 });
 
 Deno.test("AdminFactors accepts each recovery code once, in any spelling, and stores none in clear", async () => {

@@ -60,6 +60,7 @@ export const ROLE_ACTIONS: Readonly<Record<string, RoleAction>> = {
   "PATCH /administrators/:id": button("access", "Change Grace"),
   "DELETE /administrators/:id": follows("PATCH /administrators/:id"),
   "POST /administrators/:id/link": follows("PATCH /administrators/:id"),
+  "POST /administrators/:id/unlock": { because: "the action is shown only while the codes are locked" },
   "DELETE /administrators/:id/sessions": follows("PATCH /administrators/:id"),
   "DELETE /invitations/:id": button("access", "Change Invited"),
   "POST /tokens": closes("access, tokens"),

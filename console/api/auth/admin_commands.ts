@@ -26,7 +26,7 @@ import {
   type Role,
 } from "./admin_records.ts";
 import type { AdminStore } from "./admin_store.ts";
-import { type AdminFactors, factorsKey } from "./factors.ts";
+import { type AdminFactors, factorsKey, isCodeLocked } from "./factors.ts";
 import { invitationKey, type InvitationRecord } from "./invitations.ts";
 import type { Passkeys } from "./passkeys.ts";
 
@@ -150,6 +150,25 @@ export class AdminCommands {
     return await this.#rowOf(adminOfRecord(next, this.#deps.vault), next);
   }
 
+  /** Unlocks the codes of another account. @throws Refusal `own_lock`, `unknown_administrator`, `changed_meanwhile`. */
+  async unlock(name: string, caller: Caller): Promise<AdminRow> {
+    const { factors } = this.#deps;
+    const { admin, record } = await this.known(name);
+    // A thief with a session of the account could begin to guess again.
+    if (adminKeyName(caller.actor) === adminKeyName(admin.name)) throw new Refusal("own_lock");
+    const has = await factors.read(admin.id);
+    await this.#commit([has.check], [
+      factors.write(admin.id, factors.unlocked(has.record)),
+      auditEntry({
+        ...caller,
+        action: "administrator.unlock",
+        object: `administrator:${admin.name}`,
+        before: `${has.record.wrongCodes} wrong codes`,
+      }),
+    ]);
+    return await this.#rowOf(admin, record);
+  }
+
   async remove(name: string, caller: Caller): Promise<void> {
     const { factors, passkeys } = this.#deps;
     const { record, others, check, touch } = await this.#changeable(name);
@@ -179,6 +198,7 @@ export class AdminCommands {
         totp: has.totp !== undefined,
         passkeys: has.passkeys.length,
       },
+      codesLocked: isCodeLocked(has, this.#deps.clock.nowMs()),
     };
   }
 

@@ -50,6 +50,12 @@ export function createAdminRoutes(deps: AdminRouteDeps) {
       jsonBody(EMPTY),
       async (c) => c.json(await administrators.renew(c.req.param("id"), callerOf(c))),
     )
+    .post(
+      "/:id/unlock",
+      may("owner", { recentFactor: true }),
+      jsonBody(EMPTY),
+      async (c) => c.json(await administrators.unlock(c.req.param("id"), callerOf(c))),
+    )
     .get("/:id/sessions", may("owner"), async (c) => {
       const { admin } = await administrators.known(c.req.param("id"));
       return c.json({ nowMs: clock.nowMs(), items: await sessions.list(admin) });

@@ -46,7 +46,8 @@ export function createAuthServices(deps: AuthServiceDeps) {
   const starts = createStartRateLimit(deps);
   const sessions = new Sessions({ ...deps, settings });
   const refused = createRejectedSignIns(deps);
-  const factors = new AdminFactors(deps);
+  const recoveryAttempts = createSignInRateLimit(deps, "console_recovery");
+  const factors = new AdminFactors({ ...deps, recoveryAttempts });
   const passkeys = new Passkeys({ ...deps, factors });
   return {
     attempts,

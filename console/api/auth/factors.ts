@@ -1,11 +1,13 @@
-// Second factors of administrators: an authenticator app (RFC 6238), recovery codes, and stored passkeys. Each code is valid once.
-// Five wrong codes lock codes for 15 minutes.
+// Second factors of administrators: an authenticator app (RFC 6238), recovery codes, and stored passkeys. Each code is valid once. Wrong codes of
+// the app lock its codes, for longer each time, and at last until another owner or a command unlocks them. Recovery codes are counted apart.
 
 import { encodeBase32, matchTotp } from "../../../radius/factors/totp.ts";
 import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
 import type { Check, Mutation, Store } from "../../../platform/store.ts";
 import { equalDigests, type Vault } from "../../../platform/vault.ts";
+import { LimitTable, readTime } from "../../../platform/limit_table.ts";
 import { Refusal } from "../errors.ts";
+import type { SignInRateLimit } from "./sign_in_rate_limit.ts";
 
 /** The public half of a passkey, with its label. */
 export interface PasskeyRecord {
@@ -29,8 +31,16 @@ export interface FactorRecord {
   /** Digests of the unused recovery codes. */
   readonly recovery: readonly string[];
   readonly passkeys: readonly PasskeyRecord[];
+  /** Wrong codes of the app since the last right one that found no lock. From {@link HARD_WRONG_CODES} on, only an unlock helps. */
   readonly wrongCodes: number;
   readonly lockedUntilMs: number;
+}
+
+/** The sender of a code. */
+export interface CodeSender {
+  readonly source: string;
+  /** Identifies a source from which the account signed in before, or a live session. It has one try that a lock does not refuse. `null`: none. */
+  readonly known: string | null;
 }
 
 /** A record, with the check that it is unchanged. */
@@ -46,6 +56,8 @@ export interface AdminFactorsDeps {
   readonly vault: Vault;
   readonly clock: Clock;
   readonly random: Random;
+  /** Wrong recovery codes, by source and account. */
+  readonly recoveryAttempts: SignInRateLimit;
 }
 
 const EMPTY: FactorRecord = { lastStep: 0, recovery: [], passkeys: [], wrongCodes: 0, lockedUntilMs: 0 };
@@ -60,7 +72,16 @@ const RECOVERY_CODES = 10;
 const RECOVERY_CHARACTERS = 10;
 const RECOVERY_OCTETS = 7;
 export const MAX_WRONG_CODES = 5;
+/** Each lock is twice as long as the one before, up to {@link MAX_CODE_LOCK_MS}. */
 export const CODE_LOCK_MS = 15 * 60 * 1000;
+const MAX_CODE_LOCK_MS = 24 * 3600 * 1000;
+/** An attacker who knows the password has so many guesses, whatever the time. */
+export const HARD_WRONG_CODES = 50;
+/** A known source has one try in this time while codes are locked. A right code is no try. */
+const KNOWN_TRY_MS = 3600 * 1000;
+const MAX_KNOWN_TRIES = 10_000;
+/** Lost races of one code. */
+const MAX_TRIES = 10;
 const MAX_CODE_CHARACTERS = 32;
 
 export function factorsKey(accountId: string): Deno.KvKey {
@@ -69,9 +90,17 @@ export function factorsKey(accountId: string): Deno.KvKey {
 
 export class AdminFactors {
   readonly #deps: AdminFactorsDeps;
+  /** Wrong tries of known sources while codes were locked. */
+  readonly #knownTries: LimitTable<number>;
 
   constructor(deps: AdminFactorsDeps) {
     this.#deps = deps;
+    this.#knownTries = new LimitTable<number>(deps, {
+      name: "known_code",
+      maxRows: MAX_KNOWN_TRIES,
+      expiresMs: (atMs) => atMs + KNOWN_TRY_MS,
+      read: readTime,
+    });
   }
 
   async read(accountId: string): Promise<FactorEntry> {
@@ -89,19 +118,63 @@ export class AdminFactors {
     return { type: "set", key: factorsKey(accountId), value: record };
   }
 
-  /** Uses a code. @throws Refusal `wrong_code`, or `locked_out` with Retry-After. */
-  async useCode(accountId: string, code: string): Promise<CodeKind> {
-    const { store, clock } = this.#deps;
+  /** The record after an unlock. */
+  unlocked(record: FactorRecord): FactorRecord {
+    return { ...record, ...UNLOCKED };
+  }
+
+  /** Uses a code. @throws Refusal `wrong_code`, `too_many_attempts`, `codes_locked`, or `locked_out` with Retry-After. */
+  async useCode(accountId: string, code: string, sender: CodeSender): Promise<CodeKind> {
     if (code.length > MAX_CODE_CHARACTERS) throw new Refusal("wrong_code");
-    const { record, check } = await this.read(accountId);
-    refuseLocked(record, clock.nowMs());
-    const { kind, next } = this.#tryCode(accountId, { record, code });
-    const done = await store.commit({ checks: [check], mutations: [this.write(accountId, next)] });
-    // A concurrent request used the same code first.
-    if (!done.ok) throw new Refusal("wrong_code");
-    if (kind !== null) return kind;
-    refuseLocked(next, clock.nowMs());
-    throw new Refusal("wrong_code");
+    const isRecovery = plainRecoveryCode(code).length === RECOVERY_CHARACTERS;
+    if (isRecovery) await this.#useRecoveryCode(accountId, code, sender);
+    else await this.#useAppCode(accountId, code, sender);
+    return isRecovery ? "recovery" : "totp";
+  }
+
+  /** Wrong recovery codes have 50 bits and a limit of their own, so that the right one also passes while codes of the app are locked. */
+  async #useRecoveryCode(accountId: string, code: string, { source }: CodeSender): Promise<void> {
+    const { store, recoveryAttempts } = this.#deps;
+    const attempt = await recoveryAttempts.take({ source, name: accountId });
+    const digest = this.#codeDigest(accountId, code);
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+      const { record, check } = await this.read(accountId);
+      const recovery = record.recovery.filter((one) => !equalDigests(one, digest));
+      if (recovery.length === record.recovery.length) throw new Refusal("wrong_code");
+      const mutations = [this.write(accountId, { ...record, recovery })];
+      if ((await store.commit({ checks: [check], mutations })).ok) return await attempt.forgive();
+    }
+    throw new Refusal("changed_meanwhile");
+  }
+
+  async #useAppCode(accountId: string, code: string, { known }: CodeSender): Promise<void> {
+    const { store, clock } = this.#deps;
+    const knownKey = known === null ? null : `${accountId}\n${known}`;
+    let hasKnownTry = false;
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+      const { record, check } = await this.read(accountId);
+      const isLocked = isCodeLocked(record, clock.nowMs());
+      if (isLocked) {
+        hasKnownTry ||= knownKey !== null && await this.#knownTries.change([knownKey], takeKnownTry(clock));
+        if (!hasKnownTry) refuseLocked(record, clock.nowMs());
+      }
+      const step = record.totp === undefined
+        ? null
+        : this.#stepOf(record.totp.seed, { accountId, code, lastStep: record.lastStep });
+      // A right code at a lock ends no lock of others: a stranger would begin again each time the owner signs in.
+      const next = step === null
+        ? afterWrongCode(record, clock.nowMs())
+        : { ...record, ...(isLocked ? {} : UNLOCKED), lastStep: step };
+      const done = await store.commit({ checks: [check], mutations: [this.write(accountId, next)] });
+      if (!done.ok) continue;
+      if (step !== null) {
+        if (hasKnownTry && knownKey !== null) await this.#knownTries.change([knownKey], () => [null]);
+        return;
+      }
+      refuseLocked(next, clock.nowMs());
+      throw new Refusal("wrong_code");
+    }
+    throw new Refusal("changed_meanwhile");
   }
 
   /** Stores a new seed until its first code. Returns it in base32, to be shown once. */
@@ -142,8 +215,7 @@ export class AdminFactors {
   }
 
   #codeDigest(accountId: string, code: string): string {
-    const plain = code.toLowerCase().replace(/[^a-z2-7]/g, "");
-    return this.#deps.vault.digest("console recovery code", `${accountId}\0${plain}`);
+    return this.#deps.vault.digest("console recovery code", `${accountId}\0${plainRecoveryCode(code)}`);
   }
 
   /** The time step of a code, or `null` for a wrong one. */
@@ -163,31 +235,31 @@ export class AdminFactors {
       ...tolerance,
     });
   }
-
-  /** The record after the code, and the kind of the code; `null` for a wrong one. */
-  #tryCode(
-    accountId: string,
-    { record, code }: { record: FactorRecord; code: string },
-  ): { kind: CodeKind | null; next: FactorRecord } {
-    const step = record.totp === undefined
-      ? null
-      : this.#stepOf(record.totp.seed, { accountId, code, lastStep: record.lastStep });
-    if (step !== null) return { kind: "totp", next: { ...record, ...UNLOCKED, lastStep: step } };
-    const digest = this.#codeDigest(accountId, code);
-    const recovery = record.recovery.filter((one) => !equalDigests(one, digest));
-    if (recovery.length < record.recovery.length) {
-      return { kind: "recovery", next: { ...record, ...UNLOCKED, recovery } };
-    }
-    const wrongCodes = record.wrongCodes + 1;
-    if (wrongCodes < MAX_WRONG_CODES) {
-      return { kind: null, next: { ...record, wrongCodes, lockedUntilMs: 0 } };
-    }
-    const lockedUntilMs = this.#deps.clock.nowMs() + CODE_LOCK_MS;
-    return { kind: null, next: { ...record, wrongCodes: 0, lockedUntilMs } };
-  }
 }
 
-function refuseLocked({ lockedUntilMs }: FactorRecord, nowMs: number): void {
+/** The characters of a recovery code, whatever its spelling. A code of an app has no ten of them. */
+function plainRecoveryCode(code: string): string {
+  return code.toLowerCase().replace(/[^a-z2-7]/g, "");
+}
+
+function takeKnownTry(clock: Pick<Clock, "nowMs">) {
+  return ([last]: readonly (number | undefined)[]) => last === undefined ? [clock.nowMs()] : null;
+}
+
+function afterWrongCode(record: FactorRecord, nowMs: number): FactorRecord {
+  const wrongCodes = record.wrongCodes + 1;
+  if (wrongCodes % MAX_WRONG_CODES !== 0) return { ...record, wrongCodes };
+  const lockMs = Math.min(CODE_LOCK_MS * 2 ** (wrongCodes / MAX_WRONG_CODES - 1), MAX_CODE_LOCK_MS);
+  return { ...record, wrongCodes, lockedUntilMs: Math.max(record.lockedUntilMs, nowMs + lockMs) };
+}
+
+/** Whether codes of the app are refused now. */
+export function isCodeLocked({ wrongCodes, lockedUntilMs }: FactorRecord, nowMs: number): boolean {
+  return wrongCodes >= HARD_WRONG_CODES || lockedUntilMs > nowMs;
+}
+
+function refuseLocked({ wrongCodes, lockedUntilMs }: FactorRecord, nowMs: number): void {
+  if (wrongCodes >= HARD_WRONG_CODES) throw new Refusal("codes_locked");
   if (lockedUntilMs <= nowMs) return;
   throw new Refusal("locked_out", { "retry-after": String(Math.ceil((lockedUntilMs - nowMs) / 1000)) });
 }

@@ -3,6 +3,7 @@
 
 import type { AuthenticationResponseJSON } from "@simplewebauthn/server";
 import { canonicalName } from "../../../platform/canonical_name.ts";
+import { sourceKey } from "../../../platform/addresses.ts";
 import { ProvenDigests } from "../../../platform/failure_limit.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
@@ -48,7 +49,7 @@ export interface SignIn {
   /**
    * Finds the administrator of a name, a password and a code.
    *
-   * @throws Refusal `wrong_sign_in`, `code_needed`, `wrong_code`, `locked_out`, `too_many_attempts`, `busy`.
+   * @throws Refusal `wrong_sign_in`, `code_needed`, `wrong_code`, `codes_locked`, `locked_out`, `too_many_attempts`, `busy`.
    */
   withPassword(typed: PasswordSignIn): Promise<VerifiedSignIn>;
   /** Finds the administrator of a passkey. @throws Refusal `passkey_refused`, `passkeys_need_name`, `too_many_attempts`. */
@@ -78,6 +79,7 @@ export interface SignInDeps {
 const NO_GUESS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "busy",
   "code_needed",
+  "codes_locked",
   "locked_out",
   "passkeys_need_name",
   "too_many_attempts",
@@ -144,7 +146,12 @@ export function createSignIn(deps: SignInDeps): SignIn {
           return { admin, by: "password", isRecentFactor: record.passkeys.length === 0 };
         }
         if (code === undefined || code.trim() === "") throw new Refusal("code_needed");
-        const kind = await factors.useCode(admin.id, code);
+        const known = session !== undefined
+          ? `session ${session}`
+          : await accountAttempts.isKnown({ name, source })
+          ? `source ${sourceKey(source)}`
+          : null;
+        const kind = await factors.useCode(admin.id, code, { source, known });
         await accountAttempts.succeeded({ name, source });
         if (kind === "recovery") log.warn("a recovery code was used", { admin: admin.name, source });
         return {
@@ -160,6 +167,7 @@ export function createSignIn(deps: SignInDeps): SignIn {
         const admin = await admins.find(owner.name);
         // Another account of the same name belongs to another person.
         if (admin === null || admin.id !== owner.accountId) throw new Refusal("passkey_refused");
+        await accountAttempts.succeeded({ name: admin.name, source });
         return { admin, by: "passkey", isRecentFactor: true };
       }),
   };

@@ -93,6 +93,8 @@ interface SignInOf {
 export interface AccountRateLimit {
   /** @throws Refusal `too_many_attempts`, with Retry-After. */
   refuseLimited(signIn: SignInOf): Promise<void>;
+  /** Whether the account signed in from this source before. */
+  isKnown(signIn: SignInOf): Promise<boolean>;
   failed(signIn: SignInOf): Promise<void>;
   /** The source keeps the normal limit from now on. */
   succeeded(signIn: SignInOf): Promise<void>;
@@ -151,6 +153,10 @@ export function createAccountRateLimit(deps: LimitTableDeps): AccountRateLimit {
       if (account.known.includes(sourceKey(signIn.source)) || !isAttacked(account)) return;
       const [wrongMs] = await wrong.read([wrongKey(signIn)]);
       if (wrongMs !== undefined) throw tooManyAttempts(wrongMs + ATTACKED_WAIT_MS - clock.nowMs());
+    },
+    async isKnown({ name, source }) {
+      const [account = NO_SIGN_INS] = await accounts.read([adminKeyName(name)]);
+      return account.known.includes(sourceKey(source));
     },
     async failed(signIn) {
       const nowMs = clock.nowMs();

@@ -15,7 +15,7 @@ import type { Clock } from "../../../platform/runtime.ts";
 import { may, RECENT_FACTOR_MS } from "../auth/permissions.ts";
 import { MIN_PASSWORD_CHARACTERS } from "../auth/admin_store.ts";
 import { FAILURES_PER_MINUTE } from "../auth/sign_in_rate_limit.ts";
-import { CODE_LOCK_MS, MAX_WRONG_CODES } from "../auth/factors.ts";
+import { CODE_LOCK_MS, HARD_WRONG_CODES, MAX_WRONG_CODES } from "../auth/factors.ts";
 import type { HttpEnv } from "../hono_env.ts";
 import type { OidcProvider } from "../auth/oidc_provider.ts";
 import { DEFAULT_AUDIT_RETENTION_MS } from "../../../platform/audit.ts";
@@ -65,6 +65,7 @@ function signInRules({ http: { publicUrl }, console, oidc }: SettingRouteDeps): 
     failuresPerMinute: FAILURES_PER_MINUTE,
     wrongCodes: MAX_WRONG_CODES,
     codeLockMs: CODE_LOCK_MS,
+    hardWrongCodes: HARD_WRONG_CODES,
     stepUpMs: RECENT_FACTOR_MS,
     publicUrl,
     passkeys: passkeysAt(publicUrl),

@@ -45,6 +45,7 @@ export interface SignInLimits {
   readonly minPasswordCharacters: number;
   readonly failuresPerMinute: number;
   readonly wrongCodes: number;
+  readonly hardWrongCodes: number;
   readonly codeLockMs: number;
   readonly stepUpMs: number;
   readonly publicUrl: string;

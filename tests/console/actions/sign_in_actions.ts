@@ -184,6 +184,14 @@ export const SIGN_IN_ACTIONS: ApiActions = {
     action: "administrator.renew_link",
     object: "administrator:grace",
   },
+  "POST /administrators/:id/unlock": {
+    async prepare(stage) {
+      await stage.addAdministrator("grace");
+      return { path: "/administrators/grace/unlock" };
+    },
+    action: "administrator.unlock",
+    object: "administrator:grace",
+  },
   "DELETE /administrators/:id/sessions": {
     async prepare({ site }) {
       await site.signIn("viewer");

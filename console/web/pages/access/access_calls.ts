@@ -25,6 +25,9 @@ export const removeAdministrator = ({ api, session }: Given, name: string) =>
 export const renewAdministrator = ({ api, session }: Given, name: string) =>
   session.whileSignedIn(() => take(api.administrators[":id"].link.$post({ ...idOf(name), json: {} })));
 
+export const unlockAdministrator = ({ api, session }: Given, name: string) =>
+  session.whileSignedIn(() => take(api.administrators[":id"].unlock.$post({ ...idOf(name), json: {} })));
+
 export const fetchAdminSessions = ({ api }: Given, name: string) =>
   take(api.administrators[":id"].sessions.$get(idOf(name)));
 

@@ -22,6 +22,7 @@ import {
   inviteAdministrator,
   removeAdministrator,
   renewAdministrator,
+  unlockAdministrator,
   withdrawInvitation,
 } from "./access_calls.ts";
 
@@ -67,6 +68,11 @@ export function AdminDialog({ models, admin, onDone, onClose }: AdminProps) {
     });
   const endSessions = () =>
     run(() => endAdminSessions(models, name), ({ ended }) => t("access.ended_said", { name, count: ended }));
+  const unlock = () =>
+    run(() => unlockAdministrator(models, name), (row) => {
+      now.value = row;
+      return t("access.unlocked");
+    });
   if (link.value !== null) {
     return <SecretDialog title={t("access.link_for", { name })} secret={link.value} onClose={onClose} />;
   }
@@ -94,6 +100,9 @@ export function AdminDialog({ models, admin, onDone, onClose }: AdminProps) {
           reason={fixed ?? (origin === "provider" ? t("errors.provider_admin") : undefined)}
           onDo={renew}
         />
+        {now.value.codesLocked && (
+          <ActionRow label={t("access.unlock")} hint={t("access.unlock_why")} onDo={unlock} />
+        )}
         <SessionsOf models={models} name={name} />
         <ActionRow label={t("access.end_sessions")} onDo={endSessions} />
         <ActionRow label={t("access.remove")} reason={fixed} bad onDo={() => removing.value = true} />

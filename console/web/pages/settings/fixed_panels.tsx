@@ -153,6 +153,7 @@ export function SignInRules({ models, answer: { signIn } }: SettingsPart) {
           {t("settings.wrong_codes_rule", {
             count: signIn.wrongCodes,
             time: durationText(signIn.codeLockMs),
+            most: signIn.hardWrongCodes,
           })}
         </ReadOnlyField>
         <ReadOnlyField label={t("settings.step_up")}>
