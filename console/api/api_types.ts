@@ -88,7 +88,7 @@ export interface AdminRow {
   readonly createdMs: number | null;
   readonly has: { readonly password: boolean; readonly totp: boolean; readonly passkeys: number };
   /** Whether codes of the authenticator app are refused now, after too many wrong ones. */
-  readonly codesLocked: boolean;
+  readonly codesLocked?: boolean;
 }
 
 /** A pending invitation; `renews`: for an existing account. */

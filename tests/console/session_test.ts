@@ -237,3 +237,23 @@ Deno.test("createHttpApp() shows no password and no token in logs or bodies", as
   const all = text + site.lines.join("");
   for (const secret of [PASSWORD, token, "planted-wrong-password"]) assertEquals(all.includes(secret), false);
 });
+
+Deno.test("an owner ends all sessions of an administrator, however many there are, and keeps the own one", async () => {
+  await using site = await startConsole();
+  const owner = await site.signIn("owner");
+  const others = await Promise.all(Array.from({ length: 4 }, () => site.signIn("owner")));
+  const viewers: string[] = [];
+  for (let at = 0; at < 410; at += 1) viewers.push(await site.signIn("viewer"));
+  const end = (name: string) =>
+    site.call(`/console/api/administrators/${name}/sessions`, { method: "DELETE", json: {}, cookie: owner });
+  assertEquals((await (await end("viewer")).json()).ended, 410);
+  assertEquals((await (await end("owner")).json()).ended, 4);
+  const statusOf = async (cookie: string) => {
+    const response = await site.call("/console/api/users", { cookie });
+    await response.body?.cancel();
+    return response.status === 401 ? "over" : "live";
+  };
+  for (const cookie of [...viewers, ...others]) assertEquals(await statusOf(cookie), "over");
+  assertEquals(await statusOf(owner), "live");
+  assertEquals(await statusOf(await site.signIn("viewer")), "live");
+});

@@ -10,6 +10,7 @@ import type { AdminCommands } from "./admin_commands.ts";
 
 import { auditEntry } from "../../../platform/audit.ts";
 import { callerOf, EMPTY, type HttpEnv, jsonBody } from "../hono_env.ts";
+import { Refusal } from "../errors.ts";
 import type { Sessions } from "./sessions.ts";
 
 export interface AdminRouteDeps {
@@ -63,18 +64,18 @@ export function createAdminRoutes(deps: AdminRouteDeps) {
     .delete("/:id/sessions", may("owner"), async (c) => {
       const { admin } = await administrators.known(c.req.param("id"));
       // The caller's current session stays; "Sign out" ends it.
-      const rows = (await sessions.list(admin)).filter(({ id }) => id !== c.var.session.id).slice(0, 400);
+      const rows = (await sessions.list(admin)).filter(({ id }) => id !== c.var.session.id);
+      const ending = await sessions.prepareEndAll(admin, { exceptId: c.var.session.id });
       const told = {
         action: "session.end_all" as const,
         object: `administrator:${admin.name}`,
         after: String(rows.length),
       };
-      await store.commit({
-        mutations: [
-          ...sessions.deleteMutations(rows.map(({ id }) => id)),
-          auditEntry({ ...callerOf(c), ...told }),
-        ],
+      const done = await store.commit({
+        checks: ending.checks,
+        mutations: [...ending.mutations, auditEntry({ ...callerOf(c), ...told })],
       });
+      if (!done.ok) throw new Refusal("changed_meanwhile");
       return c.json({ ended: rows.length });
     });
 }

@@ -4,11 +4,17 @@ import type { Context } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import { type AuditEntry, auditEntry } from "../../../platform/audit.ts";
 import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
-import type { Mutation, Store, StoreEntry } from "../../../platform/store.ts";
+import type { Check, Mutation, Store, StoreEntry } from "../../../platform/store.ts";
 import { equalDigests, type Vault } from "../../../platform/vault.ts";
 import { Refusal } from "../errors.ts";
 import { clientInfo, cookieName, cookieOptions, type HttpEnv } from "../hono_env.ts";
-import { type Admin, isRoleConfirmed, MAX_PROVIDER_SESSION_MS, type Session } from "./admin_records.ts";
+import {
+  type Admin,
+  adminKeyName,
+  isRoleConfirmed,
+  MAX_PROVIDER_SESSION_MS,
+  type Session,
+} from "./admin_records.ts";
 import type { AdminStore } from "./admin_store.ts";
 import type { SignInMethod } from "./sign_in.ts";
 
@@ -23,6 +29,8 @@ interface SessionRecord {
   readonly freshMs: number;
   readonly source: string;
   readonly agent: string;
+  /** That of the account when the session began. A session of another epoch has ended. */
+  readonly epoch: number;
 }
 
 /** The origin of a sign-in. */
@@ -76,6 +84,7 @@ export class Sessions {
     const token = toBase64Url(random.bytes(TOKEN_OCTETS));
     const id = this.#idOf(token);
     const nowMs = clock.nowMs();
+    const { value: epoch } = await store.get<number>(epochKey(admin.name));
     const lifeMs = admin.origin === "provider"
       ? Math.min(settings.sessionMs, MAX_PROVIDER_SESSION_MS)
       : settings.sessionMs;
@@ -88,6 +97,7 @@ export class Sessions {
       freshMs: Math.min(place.freshMs ?? nowMs, nowMs),
       source: place.source,
       agent: printable(place.agent),
+      epoch: epoch ?? 0,
     };
     await store.commit({
       mutations: [
@@ -110,8 +120,12 @@ export class Sessions {
       await this.#close(entry, this.#expiryEntry(value));
       return null;
     }
-    const admin = await admins.find(value.admin);
+    const [admin, epoch] = await Promise.all([
+      admins.find(value.admin),
+      store.get<number>(epochKey(value.admin)),
+    ]);
     if (admin === null || !equalDigests(admin.credential, value.credential)) return null;
+    if (value.epoch !== (epoch.value ?? 0)) return null;
     if (!isRoleConfirmed(admin, clock.nowMs())) return null;
     return this.#sessionOf(id, { record: countsAsUse ? await this.#touch(id, value) : value, admin });
   }
@@ -153,15 +167,35 @@ export class Sessions {
   /** The current sessions of `admin`, newest first. */
   async list(admin: Admin): Promise<SessionRow[]> {
     const rows: SessionRow[] = [];
+    const { value: epoch } = await this.#deps.store.get<number>(epochKey(admin.name));
     const stored = this.#deps.store.list<SessionRecord>(["console_session"], { limit: MAX_LISTED });
     for await (const { key, value } of stored) {
       const isOwn = value !== null && value.admin === admin.name && !this.#isOver(value) &&
-        equalDigests(value.credential, admin.credential);
+        value.epoch === (epoch ?? 0) && equalDigests(value.credential, admin.credential);
       if (!isOwn) continue;
       const { createdMs, usedMs, source, agent } = value;
       rows.push({ id: String(key[1]), admin: admin.name, createdMs, usedMs, source, agent });
     }
     return rows.sort((a, b) => b.createdMs - a.createdMs);
+  }
+
+  /** Prepares the end of all sessions of `admin` but one, however many there are. */
+  async prepareEndAll(
+    admin: Admin,
+    { exceptId }: { exceptId: string },
+  ): Promise<{ checks: Check[]; mutations: Mutation[] }> {
+    const { store, clock } = this.#deps;
+    const { key, value, versionstamp } = await store.get<number>(epochKey(admin.name));
+    const epoch = (value ?? 0) + 1;
+    const checks: Check[] = [{ key, versionstamp }];
+    const mutations: Mutation[] = [{ type: "set", key, value: epoch }];
+    const kept = await store.get<SessionRecord>(keyOf(exceptId));
+    if (kept.value?.admin === admin.name) {
+      checks.push({ key: kept.key, versionstamp: kept.versionstamp });
+      const expireInMs = Math.max(1, kept.value.deadlineMs - clock.nowMs());
+      mutations.push({ type: "set", key: kept.key, value: { ...kept.value, epoch }, expireInMs });
+    }
+    return { checks, mutations };
   }
 
   /** The mutations that end sessions by their ids. */
@@ -200,17 +234,21 @@ export class Sessions {
     const { store, clock, settings } = this.#deps;
     const nowMs = clock.nowMs();
     if (nowMs - record.usedMs < Math.min(MIN_TOUCH_INTERVAL_MS, settings.idleMs / 10)) return record;
-    const used = { ...record, usedMs: nowMs };
-    const { key, versionstamp } = await store.get<SessionRecord>(keyOf(id));
+    const { key, value, versionstamp } = await store.get<SessionRecord>(keyOf(id));
     // After a sign-out, a touch must not restore the session.
-    if (versionstamp !== null) {
-      await store.commit({
-        checks: [{ key, versionstamp }],
-        mutations: [{ type: "set", key, value: used, expireInMs: record.deadlineMs - nowMs }],
-      });
-    }
+    if (value === null) return record;
+    const used = { ...value, usedMs: nowMs };
+    await store.commit({
+      checks: [{ key, versionstamp }],
+      mutations: [{ type: "set", key, value: used, expireInMs: record.deadlineMs - nowMs }],
+    });
     return used;
   }
+}
+
+/** The epoch of an account; absent: 0. It changes when all sessions of the account end at once. */
+function epochKey(name: string): Deno.KvKey {
+  return ["console_session_epoch", adminKeyName(name)];
 }
 
 function keyOf(id: string): Deno.KvKey {
