@@ -146,6 +146,12 @@ class LazyFacts implements Facts {
   get policyDenies(): boolean {
     return this.#policy.denies;
   }
+  get policyDeniesNow(): boolean {
+    const now = decideLoginPolicy(this.#deps, this.#conversation);
+    // The login names the policy that denied it.
+    if (now.denies) this.#attempt.policy = now;
+    return now.denies;
+  }
   get policyBypasses(): boolean {
     return this.#policy.bypasses(this.firstFactor, this.#packet);
   }

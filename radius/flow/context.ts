@@ -57,6 +57,8 @@ export interface Facts {
   /** The policy that applies, by name; `null`: the settings apply. */
   readonly policy: string | null;
   readonly policyDenies: boolean;
+  /** The same, decided again after a wait: another policy was saved, or applies because the user's groups changed. */
+  readonly policyDeniesNow: boolean;
   /** Whether a policy accepts this login without a second factor, and the password was checked. */
   readonly policyBypasses: boolean;
   /** Whether the device of this login is remembered, and the policy lets it replace the second factor. */
@@ -137,6 +139,7 @@ export const NOTHING_KNOWN: Facts = {
   menu: new Set(),
   policy: null,
   policyDenies: false,
+  policyDeniesNow: false,
   policyBypasses: false,
   deviceRemembered: false,
   required: null,

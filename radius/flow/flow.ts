@@ -38,6 +38,7 @@ export const FLOW: readonly FlowRow[] = [
   ...rows("first_factor", {
     first_factor_wrong: [["first_factor_wrong"], ["count_failure_if_checked"], "denied", "reject"],
     refused_after_first_factor: [["user_refused"], [], "denied", "reject"],
+    denied_by_policy_after_first_factor: [["policy_denies_now"], [], "denied", "reject"],
     first_factor_unavailable: [["first_factor_unavailable"], [], "denied", "reject"],
     bypassed_after_first_factor: [["policy_bypasses"], ["note_first_factor", "clear_failures"], "accepted", "accept"],
     remembered_after_first_factor: [["device_remembered"], ["note_first_factor", "clear_failures"], "accepted", "accept"],
@@ -101,6 +102,7 @@ export const FLOW: readonly FlowRow[] = [
   }),
   ...rows("holding", {
     refused_while_held: [["user_refused"], ["drop_request"], "denied", "reject"],
+    denied_by_policy_while_held: [["policy_denies_now"], ["drop_request"], "denied", "reject"],
     approved_while_held: [["approved"], ["remember_device", "clear_failures"], "accepted", "accept"],
     denied_while_held: [["denied"], [], "not_given", "reject"],
     held_to_the_end: [["is_held_to_the_end"], ["drop_request"], "not_given", "reject"],
@@ -118,6 +120,7 @@ export const FLOW: readonly FlowRow[] = [
   }),
   ...rows("asking", {
     refused_while_asking: [["user_refused"], ["drop_request"], "denied", "reject"],
+    denied_by_policy_while_asking: [["policy_denies_now"], ["drop_request"], "denied", "reject"],
     approved: [["approved"], ["remember_device", "clear_failures"], "accepted", "accept"],
     not_approved: [["denied"], [], "not_given", "reject"],
     still_pending_on_one_of_several: [["pending", "several_phones"], [], "still_waiting_for_phone", DEVICE],
@@ -140,6 +143,7 @@ export const FLOW: readonly FlowRow[] = [
   }),
   ...rows("asking_pairing", {
     refused_while_pairing: [["user_refused"], [], "denied", "reject"],
+    denied_by_policy_while_pairing: [["policy_denies_now"], [], "denied", "reject"],
     pairing_forbidden: [["pairing_enabled", "may_not_enrol"], [], "no_device", MENU],
     paired_exhausted: [["pairing_enabled", "pushes_used_up"], ["store_pairing"], "too_many_pushes", MENU],
     paired: [["pairing_enabled"], ["store_pairing", "push"], null, "pushing"],
@@ -193,6 +197,7 @@ export const FLOW: readonly FlowRow[] = [
   }),
   ...rows("code", {
     refused_at_code: [["user_refused"], ["drop_request"], "denied", "reject"],
+    denied_by_policy_at_code: [["policy_denies_now"], ["drop_request"], "denied", "reject"],
     sent_code_right: [["kept_passcode_matches"], ["take_kept_passcode", "remember_device", "clear_failures"], "accepted", "accept"],
     totp_right: [["totp_matches"], ["take_totp_step", "remember_device", "clear_failures", "drop_request"], "accepted", "accept"],
     recovery_right: [["recovery_code_matches"], ["take_recovery_code", "clear_failures", "drop_request"], "accepted", "accept"],
@@ -202,6 +207,7 @@ export const FLOW: readonly FlowRow[] = [
   }),
   ...rows("asking_otp", {
     refused_while_asking_otp: [["user_refused"], ["drop_request"], "denied", "reject"],
+    denied_by_policy_while_asking_otp: [["policy_denies_now"], ["drop_request"], "denied", "reject"],
     otp_right: [["approved"], ["remember_device", "clear_failures"], "accepted", "accept"],
     otp_wrong: [["answered"], ["count_failure", "drop_request"], "mismatch", "reject"],
     otp_not_checked: [["always"], [], "code_not_checked", CODE],

@@ -3,10 +3,10 @@
 import { assertEquals } from "@std/assert";
 import { openDisk } from "../rows/disk.ts";
 import { afterStatus, createGate } from "../rows/gates.ts";
-import { SECRET, startInProcess } from "../rows/in_process.ts";
+import { type InProcess, SECRET, startInProcess } from "../rows/in_process.ts";
 import { brief } from "../rows/login.ts";
 import { becomes } from "../rows/passing_time.ts";
-import { decide, giveDevice } from "../rows/people.ts";
+import { decide, giveDevice, register } from "../rows/people.ts";
 import { openRecorder } from "../rows/recorder.ts";
 import { CHALLENGE, DENY, type ShortPolicy, storePolicies } from "./policy_sample.ts";
 
@@ -31,6 +31,56 @@ Deno.test("held login: its Access-Accept has the attributes of a policy that was
   assertEquals(answer.kind, "accept");
   assertEquals(classes(answer.attributes), ["limited"]);
 });
+
+const GUESTS: ShortPolicy = [{ groups: ["Guests"] }, DENY];
+
+/** What makes a policy deny a login in progress. */
+const DENIALS: Readonly<
+  Record<string, readonly [before: readonly ShortPolicy[], change: (world: InProcess) => Promise<void>]>
+> = {
+  "a policy that was saved meanwhile": [
+    [],
+    (world) => storePolicies(world.radius.policies.registry, [[{}, DENY]]),
+  ],
+  "a policy that was moved up meanwhile": [
+    [LIMITED, [{}, DENY]],
+    (world) => storePolicies(world.radius.policies.registry, [[{}, DENY], LIMITED]),
+  ],
+  "a group that the user joined meanwhile": [
+    [GUESTS],
+    (world) => register(world, "anna", { groups: ["Guests"] }),
+  ],
+};
+
+for (const [title, [before, change]] of Object.entries(DENIALS)) {
+  for (const device of ["hold", "hold_then_challenge"] as const) {
+    Deno.test(`a policy that denies holds for a held login (${device}): ${title}`, async () => {
+      await using world = await startInProcess({ toml: `[radius]\ndevice = "${device}"\n` });
+      const pairing = await giveDevice(world, "anna");
+      await storePolicies(world.radius.policies.registry, before);
+      const pending = world.login({ user: "anna" }).start();
+      await becomes("a push", () => world.secondFactor.initiated().length === 1);
+      await change(world);
+      decide(world, pairing, true);
+      assertEquals(brief(await pending), DENIED);
+    });
+  }
+
+  Deno.test(`a policy that denies holds for a login whose approval is being asked: ${title}`, async () => {
+    const gate = createGate();
+    await using world = await startInProcess({ between: { secondFactor: afterStatus(gate) } });
+    const pairing = await giveDevice(world, "anna");
+    await storePolicies(world.radius.policies.registry, before);
+    const login = world.login({ user: "anna" });
+    await login.start();
+    decide(world, pairing, true);
+    const pending = login.answer("");
+    await gate.reached();
+    await change(world);
+    gate.open();
+    assertEquals(brief(await pending), DENIED);
+  });
+}
 
 /** The policies after the restart, and the answer to the packet that the client sends again. */
 const AFTER_RESTART: Readonly<
