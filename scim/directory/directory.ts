@@ -25,6 +25,7 @@ import type { IndexMergeOptions } from "./index_merge.ts";
 import { createDirectoryKeys, type DirectoryKeys } from "./keys.ts";
 import { readHeadById, readIds } from "./record_by_id.ts";
 import { createLoginView, type LoginUserView, ResourceReader } from "./reader.ts";
+import { GroupNesting } from "./group_nesting.ts";
 import { createMemberSets, type MemberSets } from "./member_sets.ts";
 import { followRenames, type PendingRenames } from "./pending_renames.ts";
 import type { ResourceRecord } from "./records.ts";
@@ -107,12 +108,16 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   if (!isShared) await completeNewIds({ store, keys });
   const names = await openNameIndexes(place);
   const pendingRenames = await followRenames({ store, keys });
-  const view = createLoginView({ store, keys, indexes: names, isShared, pendingRenames });
+  const nesting = new GroupNesting({ store, keys, indexes: names });
+  store.followGroups(keys.allMemberships, keys.allMemberships.length + 1, ([, , member]) => {
+    nesting.memberChanged(String(member));
+  });
+  const view = createLoginView({ store, keys, indexes: names, isShared, pendingRenames, nesting });
   const reader = new ResourceReader({ store, keys, indexes: names, memberSets, pendingRenames });
   const { notify, observe } = createObservers(log);
   const valueProgress = followValueProgress({ store, keys });
   let idTask: IdTask | null = null;
-  followRecords({ store, keys, view, notify, onHead: (...head) => idTask?.follow(...head) });
+  followRecords({ store, keys, view, nesting, notify, onHead: (...head) => idTask?.follow(...head) });
 
   let lastNumber = 0;
   const nextNumber = (): number => lastNumber = Math.max(lastNumber + 1, clock.nowMs() * NUMBERS_PER_MS);
@@ -122,7 +127,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   const openWritesAndSearch = async (): Promise<WritesAndSearch> => {
     const indexes = await withWordIndexes(names, { ...place, merge: deps.merge });
     const common = { store, keys, clock, log, nextNumber, newSetId, valueProgress };
-    const state = { isShared, indexes, memberSets, trash, view, notify, pendingRenames };
+    const state = { isShared, indexes, memberSets, trash, view, nesting, notify, pendingRenames };
     const { writes, renames, ...parts } = createWriteQueue(deps, { ...common, ...state });
     const search = followMapping(
       deps.mapping,
@@ -212,6 +217,7 @@ interface WriteQueueParts extends Pick<WriteQueueDeps, "keys" | "clock" | "log" 
   readonly nextNumber: () => number;
   readonly newSetId: () => string;
   readonly view: LoginUserView;
+  readonly nesting: GroupNesting;
   readonly notify: Observer;
 }
 
@@ -260,10 +266,11 @@ function createObservers(log: Log): { notify: Observer } & Pick<TargetDirectory,
 }
 
 /** Updates the login view by the writes of other nodes, and reports them to the observers. */
-function followRecords({ store, keys, view, notify, onHead }: {
+function followRecords({ store, keys, view, nesting, notify, onHead }: {
   readonly store: Pick<Store, "follow">;
   readonly keys: DirectoryKeys;
   readonly view: LoginUserView;
+  readonly nesting: GroupNesting;
   readonly notify: Observer;
   readonly onHead: IdTask["follow"];
 }): void {
@@ -272,6 +279,7 @@ function followRecords({ store, keys, view, notify, onHead }: {
       const canonical = String(key[2]);
       const head = value as ResourceRecord | null;
       if (kind === "user") view.follow(canonical, head);
+      else nesting.groupsChanged();
       onHead(kind, canonical, head);
       notify({ kind, name: head?.name ?? canonical, deleted: head === null, isRemote: true });
     });

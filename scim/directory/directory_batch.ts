@@ -17,6 +17,7 @@ import {
 } from "./member_sets.ts";
 import type { Indexes } from "./indexes.ts";
 import { encodeRecord, idOf, type ResourceRecord, textSizeOctets } from "./records.ts";
+import type { GroupNesting } from "./group_nesting.ts";
 import type { IdEntry, IdIssuer } from "./resource_ids.ts";
 import type { ValueProgress } from "./value_progress.ts";
 
@@ -31,6 +32,8 @@ export interface DirectoryBatchDeps extends BatchReadDeps {
   readonly newPartsName: () => string;
   /** Called for each changed user record when the change is durable. `null`: deleted. */
   readonly onUser: (canonical: string, record: ResourceRecord | null) => void;
+  /** Called when the change is durable. */
+  readonly nesting: Pick<GroupNesting, "memberChanged" | "groupsChanged">;
 }
 
 /** The changes of one or several writes, for one commit. */
@@ -85,6 +88,9 @@ export class DirectoryBatch {
     const whole = identified === null ? null : { ...identified, parts, partCount };
     this.#records.set(`${kind}\0${canonical}`, whole);
     if (kind === "user") this.#batch.whenCommitted(() => this.#deps.onUser(canonical, whole));
+    else if (before?.setId !== whole?.setId) {
+      this.#batch.whenCommitted(() => this.#deps.nesting.groupsChanged());
+    }
   }
 
   /** Makes the commit fail if another request writes this record first. */
@@ -125,7 +131,10 @@ export class DirectoryBatch {
     }
     const after = withChanges(before, identified);
     this.#sets.set(setId, after);
-    this.#batch.whenCommitted(() => memberSets.keep(setId, after));
+    this.#batch.whenCommitted(() => {
+      memberSets.keep(setId, after);
+      for (const { canonical } of changes) this.#deps.nesting.memberChanged(canonical);
+    });
   }
 
   /** Gives the ids of users to their member entries, at most `limit` entries. Returns whether more remain. */

@@ -34,6 +34,8 @@ export function createDirectoryKeys(target: string) {
     members: (setId: string): Deno.KvKey => ["member", target, setId],
     memberOf: (user: string, setId: string): Deno.KvKey => ["memberof", target, user, setId],
     memberships: (user: string): Deno.KvKey => ["memberof", target, user],
+    /** The memberships of all users. */
+    allMemberships: ["memberof", target] as Deno.KvKey,
     /** A place in the word index: `word`, or word and name with U+0000 between them. */
     wordPlace: (
       kind: ResourceKind,

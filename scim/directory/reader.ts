@@ -4,6 +4,7 @@ import type { Store } from "../../platform/store.ts";
 import type { LoginUser, Page, PageOptions } from "../ports.ts";
 import type { JsonObject, JsonValue, ResourceKind, Stored } from "../schema/resource.ts";
 import type { NameIndexes } from "./indexes.ts";
+import type { GroupNesting } from "./group_nesting.ts";
 import type { DirectoryKeys } from "./keys.ts";
 import { type MemberSets, NO_MEMBERS } from "./member_sets.ts";
 import type { PendingRenames } from "./pending_renames.ts";
@@ -152,7 +153,18 @@ export interface LoginUserView {
   follow(canonical: string, head: ResourceRecord | null): void;
 }
 
+/** A user in memory. */
+interface CachedUser {
+  /** With the groups that list the user. */
+  readonly own: LoginUser;
+  /** With the groups that contain these groups, too. */
+  readonly user: LoginUser;
+  /** The version of the nesting of groups that `user` follows; -1: none. */
+  readonly nesting: number;
+}
+
 export interface LoginViewDeps {
+  readonly nesting: GroupNesting;
   readonly store: Store;
   readonly keys: DirectoryKeys;
   readonly indexes: NameIndexes;
@@ -164,7 +176,7 @@ export interface LoginViewDeps {
 }
 
 export function createLoginView(
-  { store, keys, indexes, isShared = false, maxUsers = 25_000, pendingRenames }: LoginViewDeps,
+  { store, keys, indexes, isShared = false, maxUsers = 25_000, pendingRenames, nesting }: LoginViewDeps,
 ): LoginUserView {
   const users = new LoginUserCache(maxUsers);
   const loading = new Map<string, { isStale: boolean; done: Promise<void> }>();
@@ -180,12 +192,19 @@ export function createLoginView(
     const { value } = await store.get<Tombstone>(keys.gone(canonical));
     return value === null ? unknownUser(canonical) : { ...unknownUser(value.name), status: "deleted" };
   };
+  const nested = (own: LoginUser): CachedUser => {
+    const groups = nesting.withContainers(own.groups);
+    if (groups === null) return { own, user: own, nesting: -1 };
+    return { own, user: groups === own.groups ? own : { ...own, groups }, nesting: nesting.version };
+  };
   const load = async (canonical: string, state: { isStale: boolean }): Promise<void> => {
     for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
       state.isStale = false;
-      const user = await readUser(canonical);
+      const own = await readUser(canonical);
+      await nesting.load(own.groups);
+      const user = nested(own);
       // A write in the meantime may be newer than this read.
-      if (!state.isStale) return users.keep(canonical, user);
+      if (!state.isStale && user.nesting === nesting.version) return users.keep(canonical, user);
     }
     throw new Error(`Cannot read the user "${canonical}": it changed at every attempt`);
   };
@@ -198,16 +217,16 @@ export function createLoginView(
     markStale(canonical);
     const known = users.find(canonical) ?? users.findOutdated(canonical);
     if (known === undefined) return;
-    users.keep(
-      canonical,
-      record === null ? { ...unknownUser(known.name), status: "deleted" } : loginUserOf(keys.target, record),
-    );
+    const own: LoginUser = record === null
+      ? { ...unknownUser(known.own.name), status: "deleted" }
+      : loginUserOf(keys.target, record);
+    users.keep(canonical, nested(own));
   };
 
   return {
     login(canonical) {
       const known = users.find(canonical) ?? users.findOutdated(canonical);
-      if (known !== undefined) return pendingRenames.inRecord(known);
+      if (known !== undefined) return pendingRenames.inRecord(known.user);
       if (isUnknown(canonical)) return unknownUser(canonical);
       // The result "unknown" could admit a user who was deleted.
       throw new Error("Cannot find the user of a login: prepare() was not called");
@@ -215,7 +234,15 @@ export function createLoginView(
     prepare(canonical) {
       const under = loading.get(canonical);
       if (under !== undefined) return under.done;
-      if (users.find(canonical) !== undefined || isUnknown(canonical)) return null;
+      const known = users.find(canonical);
+      if (known !== undefined) {
+        if (known.nesting === nesting.version) return null;
+        const user = nested(known.own);
+        if (user.nesting >= 0) {
+          users.keep(canonical, user);
+          return null;
+        }
+      } else if (isUnknown(canonical)) return null;
       const state = { isStale: false, done: Promise.resolve() };
       state.done = load(canonical, state).finally(() => loading.delete(canonical));
       loading.set(canonical, state);
@@ -235,16 +262,16 @@ const NONE: readonly never[] = [];
 /** Two generations: a lookup moves a user to the young one. When that is full, the old one is dropped. */
 class LoginUserCache {
   readonly #maxUsers: number;
-  #young = new Map<string, LoginUser>();
-  #old = new Map<string, LoginUser>();
+  #young = new Map<string, CachedUser>();
+  #old = new Map<string, CachedUser>();
   /** Large users that another node changed, until they are loaded again. Their status is that of the change. */
-  readonly #outdated = new Map<string, LoginUser>();
+  readonly #outdated = new Map<string, CachedUser>();
 
   constructor(maxUsers: number) {
     this.#maxUsers = maxUsers;
   }
 
-  keep(canonical: string, user: LoginUser): void {
+  keep(canonical: string, user: CachedUser): void {
     if (this.#outdated.size > 0) this.#outdated.delete(canonical);
     if (this.#young.size >= this.#maxUsers) {
       this.#old = this.#young;
@@ -253,7 +280,7 @@ class LoginUserCache {
     this.#young.set(canonical, user);
   }
 
-  find(canonical: string): LoginUser | undefined {
+  find(canonical: string): CachedUser | undefined {
     const known = this.#young.get(canonical);
     if (known !== undefined) return known;
     const older = this.#old.get(canonical);
@@ -261,7 +288,7 @@ class LoginUserCache {
     return older;
   }
 
-  findOutdated(canonical: string): LoginUser | undefined {
+  findOutdated(canonical: string): CachedUser | undefined {
     return this.#outdated.get(canonical);
   }
 
@@ -272,7 +299,8 @@ class LoginUserCache {
     this.#young.delete(canonical);
     this.#old.delete(canonical);
     if (this.#outdated.size >= this.#maxUsers) this.#outdated.clear();
-    this.#outdated.set(canonical, { ...known, ...change });
+    const { own, user, nesting } = known;
+    this.#outdated.set(canonical, { own: { ...own, ...change }, user: { ...user, ...change }, nesting });
   }
 }
 
