@@ -11,6 +11,11 @@ export interface LoginUsers {
   login(name: string): DirectoryUser;
 }
 
+/** The groups of a user, with those that contain them. */
+export function allGroupsOf({ groups, allGroups = groups }: DirectoryUser): readonly string[] {
+  return allGroups;
+}
+
 /** Reduces phone numbers to + and digits. @param users asked at each call, because the login target can change */
 export function loginDirectoryOf(users: () => LoginUsers): LoginDirectory {
   return {

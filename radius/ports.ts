@@ -121,6 +121,8 @@ export interface DirectoryUser {
   /** `phoneNumbers[].value`, reduced to + and digits; invalid ones are left out. */
   readonly phoneNumbers: readonly string[];
   readonly groups: readonly string[];
+  /** The groups, then the groups that contain them, directly or through others. Absent: no group contains them. */
+  readonly allGroups?: readonly string[];
   /** The id of the record, which stays when the user is renamed. Absent: the directory has no record. */
   readonly id?: string;
 }

@@ -60,6 +60,8 @@ export interface LoginUser {
   /** `phoneNumbers[].value`, as given. */
   readonly phoneNumbers: readonly string[];
   readonly groups: readonly string[];
+  /** The groups, then the groups that contain them, directly or through others. Absent: no group contains them. */
+  readonly allGroups?: readonly string[];
   /** The id of the record. Absent: the directory has no record. */
   readonly id?: string;
 }

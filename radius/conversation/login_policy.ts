@@ -9,6 +9,7 @@ import type { EnrolmentRule, SessionAttributes } from "../policy/policy.ts";
 import type { LoginDevice, RememberedDevices } from "../policy/remembered_devices.ts";
 import type { Step } from "../protocol/steps.ts";
 import { neverHadFactor, type OwnFactorDeps, usableKinds } from "../factors/own_factors.ts";
+import { allGroupsOf } from "../login_directory.ts";
 import type { DirectoryUser, LoginDirectory } from "../ports.ts";
 import type { Conversation } from "./conversation.ts";
 
@@ -91,7 +92,7 @@ class LoginSubject implements PolicySubject {
     return this.#record.status !== "unknown";
   }
   get groups(): readonly string[] {
-    return this.#record.groups;
+    return allGroupsOf(this.#record);
   }
   get #record(): DirectoryUser {
     return this.#known ??= this.#deps.directory.lookUp(this.user);

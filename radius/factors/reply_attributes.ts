@@ -1,5 +1,6 @@
 // The attributes of an Access-Accept: the defaults, and those of the user's groups, which replace them.
 
+import { allGroupsOf } from "../login_directory.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Config, ReplyAttributes, ReplyValue } from "../../platform/config/config.ts";
 import { typeOf } from "../protocol/dictionary.ts";
@@ -94,7 +95,7 @@ export class AcceptAttributes {
   #groupsOf(user: string): readonly number[] {
     if (this.#positions.size === 0) return NO_POSITIONS;
     const found = new Set<number>();
-    for (const name of this.#directory.lookUp(user).groups) {
+    for (const name of allGroupsOf(this.#directory.lookUp(user))) {
       const at = this.#positions.get(canonicalName(name));
       if (at !== undefined) found.add(at);
     }

@@ -7,6 +7,7 @@ import { stripUserName } from "../protocol/login_input.ts";
 import type { Client } from "../server/clients.ts";
 import type { CompiledPolicy } from "./compiled_policy.ts";
 import { PolicyEvaluator, type PolicyMiss, type PolicySubject } from "./evaluator.ts";
+import { allGroupsOf } from "../login_directory.ts";
 import { ipOctets } from "../../platform/addresses.ts";
 import { type PolicyRules, settingsRules } from "./factor_rules.ts";
 import type { PolicyOutcome, SessionAttributes } from "./policy.ts";
@@ -159,7 +160,7 @@ export class PolicyPreview {
     return {
       ...{ user, client, address, atMs },
       isKnown: known.record.status !== "unknown",
-      groups: known.record.groups,
+      groups: allGroupsOf(known.record),
       hasFactor: known.hasFactor,
       neverHadFactor: known.neverHadFactor,
       isRemembered: this.#deps.remembered.isRemembered({ user, client, place: address }),

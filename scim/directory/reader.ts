@@ -172,7 +172,7 @@ export interface LoginViewDeps {
   readonly isShared?: boolean;
   /** The minimum number of cached users. The maximum is twice as many. */
   readonly maxUsers?: number;
-  readonly pendingRenames: Pick<PendingRenames, "inRecord">;
+  readonly pendingRenames: Pick<PendingRenames, "inRecord" | "inGroups">;
 }
 
 export function createLoginView(
@@ -195,7 +195,8 @@ export function createLoginView(
   const nested = (own: LoginUser): CachedUser => {
     const groups = nesting.withContainers(own.groups);
     if (groups === null) return { own, user: own, nesting: -1 };
-    return { own, user: groups === own.groups ? own : { ...own, groups }, nesting: nesting.version };
+    const user = groups === own.groups ? own : { ...own, allGroups: groups };
+    return { own, user, nesting: nesting.version };
   };
   const load = async (canonical: string, state: { isStale: boolean }): Promise<void> => {
     for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
@@ -226,7 +227,11 @@ export function createLoginView(
   return {
     login(canonical) {
       const known = users.find(canonical) ?? users.findOutdated(canonical);
-      if (known !== undefined) return pendingRenames.inRecord(known.user);
+      if (known !== undefined) {
+        const user = pendingRenames.inRecord(known.user);
+        const { allGroups } = user;
+        return allGroups === undefined ? user : { ...user, allGroups: pendingRenames.inGroups(allGroups) };
+      }
       if (isUnknown(canonical)) return unknownUser(canonical);
       // The result "unknown" could admit a user who was deleted.
       throw new Error("Cannot find the user of a login: prepare() was not called");

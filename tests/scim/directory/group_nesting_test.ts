@@ -6,7 +6,8 @@ import { openScimNodes } from "../../fakes/scim_nodes.ts";
 import { drop, loginOf, numbered, openWorld, putGroup, putUser } from "./world.ts";
 
 async function groupsOf(directory: TargetDirectory): Promise<readonly string[]> {
-  return (await loginOf(directory, "anna")).groups;
+  const { groups, allGroups = groups } = await loginOf(directory, "anna");
+  return allGroups;
 }
 
 const member = (directory: TargetDirectory, group: string, change: "add" | "remove", name: string) =>
