@@ -102,16 +102,15 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   const keys = createDirectoryKeys(target);
   const place = { store, keys, nowMs: isShared ? () => clock.nowMs() : undefined };
   const memberSets = createMemberSets({ store, keys });
-  store.followGroups(keys.allMembers, keys.allMembers.length + 1, ([, , setId]) => {
-    memberSets.forget(String(setId));
-  });
+  store.followGroups(
+    keys.allMembers,
+    keys.allMembers.length + 1,
+    ([, , id]) => memberSets.forget(String(id)),
+  );
   if (!isShared) await completeNewIds({ store, keys });
   const names = await openNameIndexes(place);
   const pendingRenames = await followRenames({ store, keys });
   const nesting = new GroupNesting({ store, keys, indexes: names });
-  store.followGroups(keys.allMemberships, keys.allMemberships.length + 1, ([, , member]) => {
-    nesting.memberChanged(String(member));
-  });
   const view = createLoginView({ store, keys, indexes: names, isShared, pendingRenames, nesting });
   const reader = new ResourceReader({ store, keys, indexes: names, memberSets, pendingRenames });
   const { notify, observe } = createObservers(log);

@@ -28,6 +28,10 @@ export class GroupNesting {
 
   constructor(deps: GroupNestingDeps) {
     this.#deps = deps;
+    const { store, keys: { allMemberships } } = deps;
+    store.followGroups(allMemberships, allMemberships.length + 1, ([, , member]) => {
+      this.memberChanged(String(member));
+    });
   }
 
   /** Changes with every change of a group in a group. */

@@ -192,18 +192,12 @@ export function createLoginView(
     const { value } = await store.get<Tombstone>(keys.gone(canonical));
     return value === null ? unknownUser(canonical) : { ...unknownUser(value.name), status: "deleted" };
   };
-  const nested = (own: LoginUser): CachedUser => {
-    const groups = nesting.withContainers(own.groups);
-    if (groups === null) return { own, user: own, nesting: -1 };
-    const user = groups === own.groups ? own : { ...own, allGroups: groups };
-    return { own, user, nesting: nesting.version };
-  };
   const load = async (canonical: string, state: { isStale: boolean }): Promise<void> => {
     for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
       state.isStale = false;
       const own = await readUser(canonical);
       await nesting.load(own.groups);
-      const user = nested(own);
+      const user = nestedUser(nesting, own);
       // A write in the meantime may be newer than this read.
       if (!state.isStale && user.nesting === nesting.version) return users.keep(canonical, user);
     }
@@ -221,17 +215,13 @@ export function createLoginView(
     const own: LoginUser = record === null
       ? { ...unknownUser(known.own.name), status: "deleted" }
       : loginUserOf(keys.target, record);
-    users.keep(canonical, nested(own));
+    users.keep(canonical, nestedUser(nesting, own));
   };
 
   return {
     login(canonical) {
       const known = users.find(canonical) ?? users.findOutdated(canonical);
-      if (known !== undefined) {
-        const user = pendingRenames.inRecord(known.user);
-        const { allGroups } = user;
-        return allGroups === undefined ? user : { ...user, allGroups: pendingRenames.inGroups(allGroups) };
-      }
+      if (known !== undefined) return withNamesOfNow(pendingRenames, known.user);
       if (isUnknown(canonical)) return unknownUser(canonical);
       // The result "unknown" could admit a user who was deleted.
       throw new Error("Cannot find the user of a login: prepare() was not called");
@@ -242,7 +232,7 @@ export function createLoginView(
       const known = users.find(canonical);
       if (known !== undefined) {
         if (known.nesting === nesting.version) return null;
-        const user = nested(known.own);
+        const user = nestedUser(nesting, known.own);
         if (user.nesting >= 0) {
           users.keep(canonical, user);
           return null;
@@ -260,6 +250,21 @@ export function createLoginView(
       users.outdate(canonical, { name: head.name, status: head.active ? "active" : "inactive" });
     },
   };
+}
+
+/** A user with the groups that contain the user's groups, as far as they are in memory. */
+function nestedUser(nesting: GroupNesting, own: LoginUser): CachedUser {
+  const groups = nesting.withContainers(own.groups);
+  if (groups === null) return { own, user: own, nesting: -1 };
+  const user = groups === own.groups ? own : { ...own, allGroups: groups };
+  return { own, user, nesting: nesting.version };
+}
+
+/** A user with the names that groups have while a rename is in progress. */
+function withNamesOfNow(renames: LoginViewDeps["pendingRenames"], known: LoginUser): LoginUser {
+  const user = renames.inRecord(known);
+  const { allGroups } = user;
+  return allGroups === undefined ? user : { ...user, allGroups: renames.inGroups(allGroups) };
 }
 
 const NONE: readonly never[] = [];
