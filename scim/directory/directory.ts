@@ -101,12 +101,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   const store = lease.fence(deps.store);
   const keys = createDirectoryKeys(target);
   const place = { store, keys, nowMs: isShared ? () => clock.nowMs() : undefined };
-  const memberSets = createMemberSets({ store, keys });
-  store.followGroups(
-    keys.allMembers,
-    keys.allMembers.length + 1,
-    ([, , id]) => memberSets.forget(String(id)),
-  );
+  const memberSets = openMemberSets({ store, keys });
   if (!isShared) await completeNewIds({ store, keys });
   const names = await openNameIndexes(place);
   const pendingRenames = await followRenames({ store, keys });
@@ -189,6 +184,16 @@ async function readTraces(deps: BatchReadDeps, canonical: string): Promise<NameT
     for (const group of (await reads.memberships(name)).values()) groups.add(group);
   }
   return { leftMs: tombstone === null ? null : tombstone.order / NUMBERS_PER_MS, groups: [...groups] };
+}
+
+/** The members of groups in memory, which follow the writes of other nodes. */
+function openMemberSets(
+  { store, keys }: { readonly store: Store; readonly keys: DirectoryKeys },
+): MemberSets {
+  const memberSets = createMemberSets({ store, keys });
+  const { allMembers } = keys;
+  store.followGroups(allMembers, allMembers.length + 1, ([, , setId]) => memberSets.forget(String(setId)));
+  return memberSets;
 }
 
 /** Reads what other nodes did, and finishes what they left. */
