@@ -63,6 +63,23 @@ export function describeStored(file: SettingsFile, read: StoredSettings): Stored
   return { out: head + notes + warned, err, exitCode: err === "" ? 0 : 1, config };
 }
 
+/** What the check reads of a policy (radius/policy/policy.ts). */
+interface StoredPolicy {
+  readonly name: string;
+  readonly enabled: boolean;
+  readonly outcome: { readonly kind: string; readonly unknownUsers?: boolean };
+}
+
+/** Warns about policies that accept names outside the directory without a second factor. */
+export function policyWarnings(policies: readonly StoredPolicy[]): string {
+  const open = policies.filter(({ enabled, outcome }) =>
+    enabled && outcome.kind === "bypass" && outcome.unknownUsers === true
+  );
+  const warn = ({ name }: StoredPolicy) =>
+    `policy "${name}": it accepts names outside the directory with the password alone. Such a name can be another spelling of a user's name.`;
+  return open.length === 0 ? "" : `${counted(open.length, "warning")}\n${lines(open.map(warn))}`;
+}
+
 /** Reads the store without changing it, while the server runs or not. `null`: there is no store yet. */
 export async function checkStored(config: Config, file: SettingsFile): Promise<StoredCheck | null> {
   const location = config.store.kv || `${config.server.dataDir}/countersign.kv`;
@@ -70,7 +87,9 @@ export async function checkStored(config: Config, file: SettingsFile): Promise<S
     if (config.store.kv === "" && !await hasContent(location)) return null;
     const kv = await openKv(location, { mustExist: true });
     try {
-      return describeStored(file, await readStoredSettings(kv, file));
+      const described = describeStored(file, await readStoredSettings(kv, file));
+      const { value } = await kv.get<{ readonly policies: readonly StoredPolicy[] }>(["policy", "list"]);
+      return { ...described, out: described.out + policyWarnings(value?.policies ?? []) };
     } finally {
       kv.close();
     }

@@ -16,6 +16,7 @@ import { alertParts } from "../alerts/alert_parts.ts";
 import { logExportParts } from "../log_export/log_export_parts.ts";
 import type { NodeRouteDeps } from "../nodes/node_routes.ts";
 import { hourlyCounts } from "./hourly_counts.ts";
+import { policyParts } from "./policy_parts.ts";
 import { pushParts } from "./push_parts.ts";
 import { Hono } from "hono";
 import * as v from "valibot";
@@ -28,7 +29,7 @@ export interface HealthDeps extends Pick<NodeRouteDeps, "cluster"> {
   readonly clock: Clock;
   readonly mail?: MailService;
   /** Absent where the console runs without a directory. */
-  readonly people?: Pick<People, "limits" | "factors"> | undefined;
+  readonly people?: Pick<People, "limits" | "factors" | "policies"> | undefined;
   /** Absent where the console runs without a gateway. */
   readonly logExport?: Pick<LogExport, "list"> | undefined;
   readonly alerts?: Pick<AlertService, "listReceivers"> | undefined;
@@ -76,6 +77,9 @@ export class Health {
       ...await alertParts(this.#deps.alerts),
       ...this.#mail(),
       ...this.#unsigned(),
+      ...(people === undefined
+        ? []
+        : policyParts(people.policies.registry.list.policies, this.#port.register.list())),
       ...(people === undefined ? [] : hourlyCounts(people)),
     ];
   }

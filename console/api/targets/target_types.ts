@@ -78,6 +78,8 @@ export const HEALTH_KINDS = [
   "telephony",
   "mail",
   "unsigned",
+  "policy",
+  "client_names",
   "sends",
   "client_sends",
   "failures",
@@ -112,6 +114,8 @@ export interface HealthPart {
     | "not_sent"
     | "mail_off"
     | "mail_waits"
+    | "unknown_users"
+    | "other_names"
     | "loopback_url"
     | "node_silent"
     | "node_version"

@@ -177,7 +177,10 @@ function Parts({ models, report, onTested }: PartsProps) {
 
 /** A client has its own page, where its requests can be made to need a signature. */
 function PartName({ part: { kind, name } }: { part: HealthPart }) {
-  if (kind !== "unsigned" && kind !== "client_sends") return <bdi class="mono quiet">{name}</bdi>;
+  if (kind === "policy") return <a href="/policies">{name}</a>;
+  if (kind !== "unsigned" && kind !== "client_sends" && kind !== "client_names") {
+    return <bdi class="mono quiet">{name}</bdi>;
+  }
   return (
     <a href={`/clients/${encodeURIComponent(name)}`}>
       <bdi class="mono">{name}</bdi>

@@ -41,6 +41,11 @@ const REMEMBER: Row = {
   input: { type: "number", min: 1, max: MAX_REMEMBER_HOURS, inputMode: "numeric" },
 };
 const TRUST: Row = { name: "clientChecksPassword", label: "policies.trust_client" };
+const UNKNOWN_USERS: Row = {
+  name: "unknownUsers",
+  label: "policies.unknown_users",
+  hint: "policies.unknown_users_hint",
+};
 const ATTRIBUTES: Row = {
   name: "attributes",
   label: "policies.attributes",
@@ -69,6 +74,7 @@ export function OutcomeFields({ draft, factors }: OutcomeProps) {
       {kind === "challenge" && fields([ENROLMENT, REMEMBER])}
       {mayTrust && fields([TRUST])}
       {mayTrust && <p class="quiet small">{t("policies.trust_hint")}</p>}
+      {kind === "bypass" && fields([UNKNOWN_USERS])}
       {kind !== "deny" && fields([ATTRIBUTES])}
     </fieldset>
   );

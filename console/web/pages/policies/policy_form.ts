@@ -36,6 +36,8 @@ export interface PolicyDraft {
   /** Hours as typed; "" for none. */
   readonly rememberHours: string;
   readonly clientChecksPassword: boolean;
+  /** Of a policy that accepts: also names outside the directory. */
+  readonly unknownUsers: boolean;
   /** `Name = value`, one in each line. */
   readonly attributes: string;
 }
@@ -57,6 +59,7 @@ export function draftOf(policy: Policy | null): PolicyDraft {
     requiredFactor: requiredFactor ?? "device",
     rememberHours: rememberHours === undefined ? "" : String(rememberHours),
     clientChecksPassword: given.kind !== "deny" && given.clientChecksPassword === true,
+    unknownUsers: given.kind === "bypass" && given.unknownUsers === true,
     attributes: given.kind === "deny"
       ? ""
       : Object.entries(given.attributes ?? {}).flatMap(([key, value]) =>
@@ -92,7 +95,7 @@ function outcomeOf(draft: PolicyDraft): PolicyOutcome {
       : {}),
     ...(Object.keys(attributes).length === 0 ? {} : { attributes }),
   };
-  if (kind === "bypass") return { kind, ...shared };
+  if (kind === "bypass") return { kind, ...(draft.unknownUsers ? { unknownUsers: true } : {}), ...shared };
   return {
     kind,
     ...(factorRule === "some" ? { factors } : factorRule === "one" ? { requiredFactor } : {}),

@@ -130,6 +130,9 @@ export function PolicyWarning({ policy, unchecked, missing }: WarningProps) {
       {names.length > 0 && (
         <Alert tone="wait">{t("policies.warn_missing", { names: shortList(names) })}</Alert>
       )}
+      {policy.outcome.kind === "bypass" && policy.outcome.unknownUsers === true && (
+        <Alert tone="wait">{t("policies.warn_unknown_users")}</Alert>
+      )}
       <PasswordWarning policy={policy} unchecked={unchecked} />
     </>
   );

@@ -63,7 +63,10 @@ export function outcomeText(outcome: PolicyOutcome): string {
   if (outcome.kind === "deny") return t("policies.then_deny");
   const attributes = Object.keys(outcome.attributes ?? {}).length;
   const added = attributes === 0 ? [] : [t("policies.then_attributes", { count: attributes })];
-  if (outcome.kind === "bypass") return [t("policies.then_bypass"), ...added].join(", ");
+  if (outcome.kind === "bypass") {
+    const accepts = outcome.unknownUsers === true ? "policies.then_bypass_unknown" : "policies.then_bypass";
+    return [t(accepts), ...added].join(", ");
+  }
   const { factors, requiredFactor, enrolment, rememberHours } = outcome;
   const asked = requiredFactor !== undefined
     ? t(`policies.then_require_${requiredFactor}`)
