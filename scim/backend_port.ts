@@ -31,8 +31,16 @@ export type BackendOutcome<T> =
 export interface RemoteResource {
   readonly content: Content;
   readonly remoteId: string;
+  /** The manager of a user. `id`: that of the user here. Absent: no statement. */
+  readonly manager?: { readonly name: string; readonly id?: string };
   /** The backend does not show the members of this group. They are no statement. */
   readonly hidesMembers?: true;
+}
+
+/** A resource that another one refers to, such as a manager. */
+export interface Reference {
+  readonly kind: ResourceKind;
+  readonly name: string;
 }
 
 /** The desired state of a resource at a backend. */
@@ -40,6 +48,8 @@ export interface DesiredResource {
   readonly content: Content;
   /** In clear, if this write sets one. */
   readonly password?: string;
+  /** The resources that values of the content refer to, by these values. Absent: none. */
+  readonly references?: ReadonlyMap<string, Reference>;
   /** What this write changes. Absent: the backend has exactly `content` afterwards, as far as it shows what it has. */
   readonly changes?: ContentChanges;
 }
@@ -63,6 +73,8 @@ export interface RemoteHint {
 export interface PutResult {
   readonly remoteId: string;
   readonly notStored?: MembersNotStored;
+  /** References that were left out, because the backend does not have the resources. */
+  readonly awaited?: readonly Reference[];
 }
 
 /**

@@ -1,9 +1,12 @@
 // Reconciles a resource with what a backend returned. The first listed backend that has it is authoritative. Pure.
 
 import { type Backend, type RemoteResource, stillNotStored, withMembersNotStored } from "../backend_port.ts";
-import type { BackendState, Content } from "../schema/resource.ts";
+import type { BackendState, Content, JsonObject } from "../schema/resource.ts";
 import { NO_READ_ONLY, type ReadOnlyAttributes, withReadOnly } from "../schema/read_only_attributes.ts";
-import { isSameJson } from "../schema/json_limits.ts";
+import { canonicalName } from "../../platform/canonical_name.ts";
+import { ENTERPRISE_SCHEMA } from "../schema/attribute_table.ts";
+import { property } from "../schema/attributes.ts";
+import { isJsonObject, isSameJson } from "../schema/json_limits.ts";
 import { mergeContent } from "../schema/mapping.ts";
 import {
   desiredContent,
@@ -23,15 +26,40 @@ export type Coverage = Pick<Backend, "covers" | "holds" | "readOnly">;
 const MAX_READ_ONLY_CHARACTERS = 2000;
 
 /** The whole content at a backend: attributes that it cannot store, or that are read-only there, come from `previous`. */
-export function completeContent(backend: Coverage, previous: Content, read: Content): Content {
-  return withReadOnly(whole(backend, previous, read), previous, backend.readOnly ?? NO_READ_ONLY);
+export function completeContent(backend: Coverage, previous: Content, remote: ReadContent): Content {
+  return withReadOnly(whole(backend, previous, remote), previous, backend.readOnly ?? NO_READ_ONLY);
 }
 
-function whole(backend: Coverage, previous: Content, read: Content): Content {
+type ReadContent = Pick<RemoteResource, "content" | "manager">;
+
+function whole(backend: Coverage, previous: Content, { content: read, manager }: ReadContent): Content {
   const known = !backend.holds.active && read.kind === "user" && previous.kind === "user"
     ? { ...read, active: previous.active }
     : read;
-  return mergeContent(previous, known, backend.covers);
+  const merged = mergeContent(previous, known, backend.covers);
+  return manager?.id === undefined ? merged : withManager(merged, { ...manager, id: manager.id });
+}
+
+/** A manager of a SCIM server, who is a user here. It is stored where the client put it, and a different spelling is no change. */
+function withManager(content: Content, { id, name }: { id: string; name: string }): Content {
+  const { attributes } = content;
+  const enterprise = property(attributes, ENTERPRISE_SCHEMA);
+  const extension = isJsonObject(enterprise) ? enterprise : {};
+  const core = property(attributes, "manager");
+  const held = core ?? property(extension, "manager");
+  const { value, $ref }: JsonObject = isJsonObject(held) ? held : held === undefined ? {} : { value: held };
+  const ref = typeof $ref === "string" ? $ref.slice($ref.lastIndexOf("/") + 1) : undefined;
+  const isSame = [value ?? ref].some((one) =>
+    typeof one === "string" && (one.toLowerCase() === id || canonicalName(one) === canonicalName(name))
+  );
+  if (isSame) return content;
+  const manager = { value: id };
+  return {
+    ...content,
+    attributes: core === undefined
+      ? { ...attributes, [ENTERPRISE_SCHEMA]: { ...extension, manager } }
+      : { ...attributes, manager },
+  };
 }
 
 /** Whether a backend already has `content`, as far as it can store it. */
@@ -39,7 +67,7 @@ export function holdsAlready(
   backend: Coverage,
   { content, remote }: { content: Content; remote: RemoteResource },
 ): boolean {
-  const merged = completeContent(backend, content, remote.content);
+  const merged = completeContent(backend, content, remote);
   return isSameContent({ ...merged, name: content.name }, content);
 }
 
@@ -129,13 +157,13 @@ function withFound(
   const present = withPresent(status, reading);
   if (!isFirst && status.content !== null) {
     if (holdsAlready(coverage, { content: status.content, remote })) return withoutCopy(present, backend);
-    const own = completeContent(coverage, kept, remote.content);
+    const own = completeContent(coverage, kept, remote);
     const copy = present.copies.get(backend);
     return copy !== undefined && isSameContent(copy, own) ? present : withCopy(present, backend, own);
   }
   // A new resource takes all attributes. Later, read-only attributes of the backend do not change the resource.
   const complete = status.content === null ? whole : completeContent;
-  return withContent(present, { ...reading, content: complete(coverage, kept, remote.content) });
+  return withContent(present, { ...reading, content: complete(coverage, kept, remote) });
 }
 
 function withPresent(

@@ -30,6 +30,7 @@ export const TARGET_TABLES = [
   "outbox",
   "dead_letter",
   "owed",
+  "awaited",
   "copy",
   "pairing",
   "preference",

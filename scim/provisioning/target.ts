@@ -29,6 +29,7 @@ import { finishInterrupted, leasedDirectory, underLease } from "./leased_writes.
 import { createMemberChanges, WriteCoordinator } from "./write_coordinator.ts";
 import { Outbox, type StoredEntry } from "./outbox.ts";
 import { withoutWrites } from "./read_only_access.ts";
+import { References } from "./references.ts";
 import { refreshAll } from "./refresh_all.ts";
 import type { RefreshDeps } from "./backend_reading.ts";
 import { refreshOne } from "./refresh_one.ts";
@@ -65,15 +66,19 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
   const { vault, clock, random, log, settings, directory, orderedId, lease, isLoginTarget = false } = deps;
   const target = settings.name;
   const store = lease.fence(deps.store);
-  const remotes = openBackends(deps);
+  const remoteNames = settings.backends.filter(({ kind }) => kind !== "store").map(({ name }) => name);
+  const outbox = new Outbox({ store, vault, clock, target, backends: remoteNames, orderedId });
+  const locks = createKeyedLocks(clock);
+  const references = new References({ store, directory, outbox, locks, lease, log, target });
+  const remotes = openBackends(deps, references);
   const shared = {
     store,
     lease,
     directory,
-    outbox: new Outbox({ store, vault, clock, target, backends: [...remotes.keys()], orderedId }),
+    outbox,
     copies: new BackendCopies({ store, target }),
     remotes,
-    locks: createKeyedLocks(clock),
+    locks,
     deliveryLocks: createKeyedLocks(clock, { waitMs: DELIVERY_LOCK_WAIT_MS }),
     clock,
     random,
@@ -117,11 +122,12 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
   if (!lease.isShared) resume();
   else lease.onAcquired(() => Promise.resolve(resume()));
   return {
-    ...targetOperations(shared, { coordinator, settings, openStore: deps.store }),
+    ...targetOperations(shared, { coordinator, settings, references, openStore: deps.store }),
     stop,
     async close() {
       await stop();
       await resuming;
+      await references.close();
       await Promise.all([...remotes.values()].map((backend) => backend.close()));
     },
   };
@@ -134,11 +140,15 @@ type TargetParts = RefreshDeps & Omit<DeliveryWorkerDeps, "backend" | "lease"> &
   readonly lease: TargetLease;
 };
 
-function openBackends({ settings, openBackend }: TargetDeps): Map<string, Backend> {
+function openBackends(
+  { settings, openBackend }: TargetDeps,
+  references: References,
+): Map<string, Backend> {
   return new Map(settings.backends.flatMap((backend) => {
     if (backend.kind === "store") return [];
     const opened = openBackend(settings, backend);
-    return [[backend.name, backend.access === "read" ? withoutWrites(opened) : opened] as const];
+    const usable = backend.access === "read" ? withoutWrites(opened) : opened;
+    return [[backend.name, usable.kind === "scim" ? references.translate(usable) : usable] as const];
   }));
 }
 
@@ -150,7 +160,8 @@ function startWorkers(parts: TargetParts): Map<string, DeliveryWorker> {
 
 function targetOperations(
   parts: TargetParts,
-  { coordinator, settings, openStore }: {
+  { coordinator, settings, references, openStore }: {
+    references: References;
     coordinator: WriteCoordinator;
     settings: TargetSettings;
     /** For records that do not need the lease. */
@@ -196,6 +207,7 @@ function targetOperations(
           { ...parts, actor, maxDropPercent: settings.maxDropPercent },
           options,
         );
+        await references.sweep();
         const { faults, ...counts } = report;
         const record = targetAuditEntry(target, {
           actor,

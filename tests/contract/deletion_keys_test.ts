@@ -19,7 +19,7 @@ const STAYS: ReadonlySet<string> = new Set([
   ...["me_link", "me_link_of", "me_session", "me_session_of", "console_totp", "console_invitation"],
   "embedded",
   // Indexes, which their log replaces, and changes that the backends have not received yet.
-  ...["fence", "value", "word", "index_log", "outbox", "owed", "scim_adoption"],
+  ...["fence", "value", "word", "index_log", "outbox", "owed", "awaited", "scim_adoption"],
 ]);
 
 const OPTIONS = { actor: { name: "scim:hr", source: "192.0.2.50" } };

@@ -22,7 +22,7 @@ import {
   withMemberNames,
 } from "./scim_resources.ts";
 import { createScimHttp, type ScimHttp } from "./scim_http.ts";
-import { createScimIdCache, resolveMemberNames, type ScimIdCache } from "./scim_members.ts";
+import { createScimIdCache, managerName, resolveMemberNames, type ScimIdCache } from "./scim_members.ts";
 import { ScimClient } from "./scim_client.ts";
 import { putResource, removeResource, type ScimWriter } from "./scim_writes.ts";
 
@@ -68,7 +68,7 @@ class ScimBackend implements Backend {
     const secrets = [settings.token, settings.password];
     const service = this.#service = new ScimClient({ http, clock, mapping, url: settings.url, secrets });
     this.#ids = createScimIdCache(clock);
-    this.#writer = { service, ids: this.#ids, mapping, readOnly: this.readOnly };
+    this.#writer = { service, ids: this.#ids, mapping, readOnly: this.readOnly, url: settings.url };
     this.holds = {
       // Known only after a request.
       get groups() {
@@ -157,13 +157,15 @@ class ScimBackend implements Backend {
   async #remoteOf(received: ReceivedResource, kind: ResourceKind): Promise<RemoteResource> {
     const { id, content, members } = received;
     const [service, ids] = [this.#service, this.#ids];
-    if (kind === "user") {
-      ids.remember(content.name, id);
-      return { content, remoteId: id };
-    }
+    if (kind === "user") ids.remember(content.name, id);
     const deadlineMs = this.#deadlineFor(members.length);
     const { dialect } = await service.capabilities(deadlineMs);
-    const names = await resolveMemberNames(received, { service, ids, dialect, deadlineMs });
+    const lookup = { service, ids, dialect, deadlineMs };
+    if (kind === "user") {
+      const manager = await managerName(received.raw, lookup);
+      return { content, remoteId: id, ...manager === null ? {} : { manager: { name: manager } } };
+    }
+    const names = await resolveMemberNames(received, lookup);
     return { content: withMemberNames(content, names), remoteId: id };
   }
 

@@ -2,7 +2,16 @@
 
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { parseName } from "../../schema/resource_name.ts";
-import type { ReceivedMember, ReceivedResource, ScimDialect } from "./scim_resources.ts";
+import type { Reference } from "../../backend_port.ts";
+import { ENTERPRISE_SCHEMA } from "../../schema/attribute_table.ts";
+import { BackendError } from "../backend_error.ts";
+import type { ServerReference } from "./scim_references.ts";
+import {
+  type ReceivedMember,
+  type ReceivedResource,
+  type ScimDialect,
+  toJsonObject,
+} from "./scim_resources.ts";
 import type { ScimClient } from "./scim_client.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Clock } from "../../../platform/runtime.ts";
@@ -37,6 +46,37 @@ export async function resolveMembers(names: readonly string[], lookup: MemberLoo
     members: [...new Set(ids.filter((id) => id !== null))].map((value) => ({ value })),
     unknown: names.filter((_, at) => ids[at] === null),
   };
+}
+
+/** The references of a content at the server, by the values in the content. */
+export async function serverReferences(
+  references: ReadonlyMap<string, Reference> | undefined,
+  lookup: MemberLookup,
+): Promise<ReadonlyMap<string, ServerReference>> {
+  const { service, dialect, deadlineMs } = lookup;
+  const found = await inTurns([...references ?? []], async ([value, reference]) => {
+    const { kind, name } = reference;
+    const id = dialect.members === "names"
+      ? name
+      : kind === "user"
+      ? await idOf(name, lookup)
+      : (await service.find({ kind, name, deadlineMs }))?.id ?? null;
+    return [value, { ...reference, id }] as const;
+  });
+  return new Map(found);
+}
+
+/** The name of the user that the manager of a resource is; `null`: none, or one that cannot be read. */
+export async function managerName(raw: JsonObject, lookup: MemberLookup): Promise<string | null> {
+  const manager = toJsonObject(raw[ENTERPRISE_SCHEMA]).manager ?? raw.manager;
+  const value = typeof manager === "string" ? manager : toJsonObject(manager).value;
+  if (typeof value !== "string" || value === "") return null;
+  try {
+    return await nameOf({ value, display: "" }, lookup);
+  } catch (thrown) {
+    if (thrown instanceof BackendError && thrown.fault.kind === "refused") return null;
+    throw thrown;
+  }
 }
 
 async function idOf(name: string, { service, ids, deadlineMs }: MemberLookup): Promise<string | null> {

@@ -14,7 +14,7 @@ import { isJsonArray } from "../../schema/json_limits.ts";
 import { parseResource } from "../../schema/parse_resource.ts";
 
 /** Attributes that RFC 7643 lacks or defines as readOnly. Only servers with the interface specification accept them. */
-export const SPECIFICATION_ONLY: readonly string[] = ["imgs", "manager"];
+export const SPECIFICATION_ONLY: readonly string[] = ["imgs"];
 
 /** Top-level attributes of RFC 7643 §4.1 that another server can store. Other attributes do not change here. */
 export const RFC7643_COVERS: ReadonlySet<string> = new Set([
@@ -71,6 +71,14 @@ function spellAsRfc(attributes: JsonObject): JsonObject {
   const spelled: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(attributes)) {
     if (SPECIFICATION_ONLY.includes(name)) continue;
+    if (name === "manager") {
+      spelled[ENTERPRISE_SCHEMA] = { ...toJsonObject(spelled[ENTERPRISE_SCHEMA]), manager: value };
+      continue;
+    }
+    if (name === ENTERPRISE_SCHEMA) {
+      spelled[name] = { ...toJsonObject(spelled[name]), ...toJsonObject(value) };
+      continue;
+    }
     spelled[name] = name === "addresses" && isJsonArray(value) ? value.map(spellAddress) : value;
   }
   return spelled;

@@ -1,7 +1,12 @@
 // Writes to another SCIM server: POST for new resources, PATCH of what changes, or a merged PUT. Never repeats an uncertain write.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import { type DesiredResource, membersNotStored, type PutResult } from "../../backend_port.ts";
+import {
+  type DesiredResource,
+  membersNotStored,
+  type PutResult,
+  type Reference,
+} from "../../backend_port.ts";
 import type { JsonObject, JsonValue, Mapping, ResourceKind } from "../../schema/resource.ts";
 import { isJsonArray } from "../../schema/json_limits.ts";
 import { type ReadOnlyAttributes, withReadOnly } from "../../schema/read_only_attributes.ts";
@@ -21,7 +26,9 @@ import {
   patchBody,
   resolveMembers,
   type ScimIdCache,
+  serverReferences,
 } from "./scim_members.ts";
+import { type ServerReference, translateReferences } from "./scim_references.ts";
 import type { ScimClient } from "./scim_client.ts";
 import { BackendError, malformedError, unsupportedError } from "../backend_error.ts";
 
@@ -29,6 +36,8 @@ export interface ScimWriter {
   readonly service: ScimClient;
   readonly ids: ScimIdCache;
   readonly mapping: Mapping;
+  /** The base URL, for `$ref`. */
+  readonly url: string;
   /** Read-only attributes of the server. They are never sent, except as the server has them. */
   readonly readOnly: ReadOnlyAttributes;
 }
@@ -38,6 +47,7 @@ interface PutJob extends ScimWriter {
   readonly members: readonly JsonObject[];
   /** Members that leave the group. */
   readonly left: readonly JsonObject[];
+  readonly references: ReadonlyMap<string, ServerReference>;
   /** The earlier name of a rename. */
   readonly from: string | undefined;
   readonly abilities: ScimCapabilities;
@@ -80,13 +90,25 @@ async function putOnce(
   const { members, unknown } = await resolveMembers(content.kind === "group" ? content.members : [], lookup);
   // A member that the server does not have is in no group there.
   const { members: left } = await resolveMembers(found === null ? [] : changes?.left ?? [], lookup);
-  const job: PutJob = { ...writer, desired, abilities, deadlineMs, members, left, from };
+  const references = await serverReferences(desired.references, lookup);
+  const job: PutJob = { ...writer, desired, abilities, deadlineMs, members, left, references, from };
   const made = found === null ? await create(job) : await change(found, job);
   if (content.kind === "user" && from !== undefined) ids.forget(from);
   if (content.kind === "user") ids.remember(content.name, made);
   const notStored = membersNotStored(unknown);
-  return { remoteId: made, ...notStored === undefined ? {} : { notStored } };
+  const awaited: Reference[] = [
+    ...[...references.values()].filter((one) => one.id === null),
+    ...unknown.slice(0, MAX_AWAITED_MEMBERS).map((member) => ({ kind: "user", name: member }) as const),
+  ];
+  return {
+    remoteId: made,
+    ...notStored === undefined ? {} : { notStored },
+    ...awaited.length === 0 ? {} : { awaited },
+  };
 }
+
+/** The members of one group that are waited for. The next write of the group sends the others. */
+const MAX_AWAITED_MEMBERS = 500;
 
 async function create(job: PutJob): Promise<string> {
   const { service, desired, deadlineMs } = job;
@@ -284,8 +306,10 @@ function memberKey({ dialect }: ScimCapabilities): (value: string) => string {
   return dialect.members === "names" ? canonicalName : (id) => id;
 }
 
-function bodyOf({ desired: { content, password }, members, abilities: { dialect } }: PutJob): JsonObject {
-  return toResource(content, { dialect, members, ...password === undefined ? {} : { password } });
+function bodyOf({ desired: { content, password }, members, references, url, abilities }: PutJob): JsonObject {
+  const { dialect } = abilities;
+  const body = toResource(content, { dialect, members, ...password === undefined ? {} : { password } });
+  return translateReferences(body, { references, url });
 }
 
 function secretsOf(password: string | undefined): string[] {
