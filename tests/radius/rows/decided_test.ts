@@ -3,6 +3,7 @@
 import { assertEquals } from "@std/assert";
 import { explainLogin } from "../../../console/api/conversations/explain_login.ts";
 import { decodeLoginRecord } from "../../../radius/conversation/login_record.ts";
+import type { Store } from "../../../platform/store.ts";
 import { openDisk } from "./disk.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, type Login, stepName } from "./login.ts";
@@ -283,4 +284,26 @@ Deno.test("decided: an approval is a step with the time of the phone", async () 
   const [shown] = world.radius.monitor.conversations(1);
   const moment = shown?.moments.at(-2);
   assertEquals([moment?.row, moment?.atMs], ["decided_approved", approvedMs]);
+});
+
+Deno.test("decided: an end that the store refuses is recorded later, and the client gets its Reject meanwhile", async () => {
+  let left = 1;
+  const failing = (store: Store): Store => ({
+    ...store,
+    commit(transaction) {
+      const isEnd = transaction.mutations.some((one) => "key" in one && one.key[0] === "history");
+      if (!isEnd || left-- <= 0) return store.commit(transaction);
+      return Promise.reject(new Error("disk is full"));
+    },
+  });
+  await using world = await startInProcess({ embedded: true, between: { store: failing } });
+  const phone = await pairPhone(world, "anna");
+  const login = world.login({ user: "anna" });
+  await login.start();
+  await phone.deny();
+  assertEquals((await ends(world)).length, 0);
+  assertEquals(brief(await login.answer("")), NOT_GIVEN);
+  await jump(world.clock, 1000);
+  await becomes("the end is recorded", async () => (await ends(world)).length === 1);
+  assertEquals(await auditedEnds(world), ["login.rejected"]);
 });
