@@ -2,6 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { type InProcess, startInProcess } from "./in_process.ts";
+import { becomes } from "./passing_time.ts";
 import { give, SEED } from "./people.ts";
 
 const TOML = `[radius]\nfirst_factor = "directory"\n`;
@@ -44,10 +45,11 @@ for (
 ) {
   Deno.test(`${what} ends the other open invitations, except the user's own`, async () => {
     await using world = await startInProcess({ embedded: true, toml: TOML, passwords: PASSWORDS });
-    const { admin, phone } = embeddedOf(world);
+    const { admin, phone, service } = embeddedOf(world);
     const others = [await admin.invite("anna"), await admin.invite("anna")];
     const own = await admin.invite("anna", { isOwn: true });
     await enrol(world);
+    await becomes("the end of the others", () => service.hasOpenInvitation?.("anna") === false);
     const view = async ({ invitation }: { invitation: string }) =>
       (await phone.viewInvitation(invitation, "192.0.2.1")).ok;
     assertEquals(await Promise.all([...others, own].map(view)), [false, false, true]);
