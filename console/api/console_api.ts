@@ -13,6 +13,7 @@ import { type ConnectedRouteDeps, createConnectedRoutes } from "./accounting_ses
 import { type ConnectionRouteDeps, createConnectionRoutes } from "./connections/connection_routes.ts";
 import { createCredentialRoutes, type CredentialRouteDeps } from "./credentials/credential_routes.ts";
 import { createFactorRoutes, type FactorRouteDeps } from "./auth/factor_routes.ts";
+import { createFindRoutes, type FindRouteDeps } from "./find/find_routes.ts";
 import { createHealthRoutes, type HealthRouteDeps, openHealth } from "./health/health.ts";
 import { createHistoryRoutes, type HistoryRouteDeps } from "./history/history.ts";
 import { type BulkRouteDeps, createBulkRoutes } from "./users/bulk_routes.ts";
@@ -76,6 +77,7 @@ export type ConsoleApiDeps =
   & LiveRouteDeps
   & FirstStepRouteDeps
   & HistoryRouteDeps
+  & FindRouteDeps
   & ConnectedRouteDeps
   & SettingRouteDeps
   & ChartRouteDeps
@@ -133,6 +135,7 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/first-steps", createFirstStepRoutes(deps))
     .route("/history", createHistoryRoutes(deps))
     .route("/audit", createAuditRoutes(deps))
+    .route("/find", createFindRoutes(deps))
     .route("/settings", createSettingRoutes(deps))
     .route("/charts", createChartRoutes(deps))
     .route("/overview", createOverviewRoutes(deps, counter))

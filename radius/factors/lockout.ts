@@ -17,7 +17,7 @@ export interface Failures {
   readonly locks: number;
   readonly lockedUntilMs: number;
   readonly hardLocked: boolean;
-  /** The end of a lock that a report caused ("This wasn't me"); absent without a report. */
+  /** The end of a lock that a report caused ("This was not me"); absent without a report. */
   readonly reportedUntilMs?: number;
 }
 

@@ -64,7 +64,7 @@ const ROWS: readonly (readonly [string, Partial<AttentionSources>, readonly Part
   ["a store that is silent", { parts: [part({ state: "bad" })] }, [{
     tone: "bad",
     text: "The data store does not respond.",
-    href: "/health",
+    href: "/settings/system#store.kv",
   }]],
   ["a slow store", { parts: [part({ state: "warning", figure: 300 })] }, [{
     tone: "wait",

@@ -145,7 +145,7 @@ browserTest(
       });
     }
     await press(page, /^This was not me/);
-    await page.getByRole("button", { name: "It wasn't me" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "This was not me" }).click();
     await page.getByText("Sign-ins locked, administrators notified").waitFor();
     await assertHoldsInBothLooks(page, { check });
   },

@@ -126,7 +126,7 @@ test("the passcode is shown on demand, and unpairing asks first", async ({ page,
   await page.getByRole("button", { name: "Hide passcode" }).click();
   assertEquals(await page.locator(".digits").count(), 0);
   await page.getByRole("button", { name: "Unpair from ada" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "Keep" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
   await page.getByRole("button", { name: "Unpair from ada" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Unpair" }).click();
   await page.getByText("This phone is unpaired.").waitFor();

@@ -133,7 +133,7 @@ async function changeAndRemove(page: Page, program: ConsoleProgram): Promise<voi
   const removal = page.getByRole("dialog", { name: "Remove ldap?" });
   await removal.getByRole("button", { name: "Remove ldap" }).click();
   await removal.getByRole("alert").waitFor();
-  await removal.getByRole("button", { name: "Keep" }).click();
+  await removal.getByRole("button", { name: "Cancel" }).click();
   assertEquals(await page.getByRole("button", { name: "Remove directory" }).isDisabled(), true);
 }
 

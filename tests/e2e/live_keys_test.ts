@@ -42,7 +42,7 @@ for (
     await page.getByText(left).waitFor();
     await page.waitForURL((url) => url.search === query);
     assertEquals(await page.getByRole("complementary").count(), 0);
-    await page.getByRole("button", { name: "1 filter" }).click();
+    await page.getByRole("button", { name: "Clear filter" }).click();
     await page.getByText("3 sign-ins", { exact: true }).waitFor();
   });
 }

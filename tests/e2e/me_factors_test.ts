@@ -29,7 +29,7 @@ test("me: a paired phone signs its user in; the last factor stays, another one c
   await page.reload();
   await phones.getByRole("button", { name: "Remove Phone", exact: true }).click();
   await dialog(page).getByText("Sign-ins no longer send requests to it").waitFor();
-  await dialog(page).getByRole("button", { name: "Keep" }).click();
+  await dialog(page).getByRole("button", { name: "Cancel" }).click();
   assertEquals(site.pairings.of("ada").length, 3);
   await phones.getByRole("button", { name: "Remove Phone", exact: true }).click();
   await dialog(page).getByRole("button", { name: "Remove phone" }).click();
@@ -145,7 +145,7 @@ test("me: after the loss of the server the data stays, with its age, and a retry
   await page.getByRole("button", { name: "Remove Phone" }).click();
   await dialog(page).getByRole("button", { name: "Remove phone" }).click();
   await dialog(page).getByRole("alert").getByText("The server is not responding.").waitFor();
-  await dialog(page).getByRole("button", { name: "Keep" }).click();
+  await dialog(page).getByRole("button", { name: "Cancel" }).click();
   await page.evaluate(() => globalThis.dispatchEvent(new Event("online")));
   await page.getByText(/This page shows the data of \d\d:\d\d/).waitFor();
   assertEquals(await section(page, "Phones").getByRole("listitem").count(), 1);

@@ -156,7 +156,7 @@ test("me: “this was not me” explains its effect, acts, and reports the resul
     .click();
   await section(page, "Recent sign-ins").getByRole("button", { name: /^This was not me Rejected/ }).first()
     .click();
-  await asked.getByRole("button", { name: "It wasn't me" }).click();
+  await asked.getByRole("button", { name: "This was not me" }).click();
   const done = page.getByRole("group", { name: "Sign-ins locked, administrators notified" });
   await done.getByText(/Your sign-ins are locked until \d\d:\d\d/).waitFor();
   await page.waitForFunction(() => document.activeElement?.getAttribute("role") === "group");
@@ -215,7 +215,7 @@ test("me: every action works by keyboard", async ({ page, site }) => {
   await section(page, "Phones").getByRole("button", { name: "Remove Phone" }).focus();
   await page.keyboard.press("Enter");
   await dialog(page).waitFor();
-  assertEquals(await page.evaluate(() => document.activeElement?.textContent), "Keep");
+  assertEquals(await page.evaluate(() => document.activeElement?.textContent), "Cancel");
   await page.keyboard.press("Escape");
   assertMatch(await page.evaluate(() => document.activeElement?.textContent ?? ""), /Remove/);
 });

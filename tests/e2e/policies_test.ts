@@ -239,7 +239,7 @@ test("policies: turning one on that locks out every user asks twice, and Keep is
   await page.getByRole("button", { name: "Turn on AAAA" }).click();
   const warning = page.getByRole("dialog", { name: "Lock everyone out?" });
   await warning.getByText("With these policies, no user can sign in any more.").waitFor();
-  assertEquals(await page.evaluate(() => document.activeElement?.textContent), "Keep");
+  assertEquals(await page.evaluate(() => document.activeElement?.textContent), "Cancel");
   await assertHolds(page);
   await page.keyboard.press("Enter");
   await warning.waitFor({ state: "detached" });

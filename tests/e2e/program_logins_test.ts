@@ -90,7 +90,7 @@ browserTest(
     await waiting.getByText("vpn-1", { exact: true }).waitFor();
     await waiting.getByRole("link", { name: "Answer" }).waitFor();
     await waiting.getByRole("button", { name: /^This was not me/ }).click();
-    await phone.getByRole("dialog").getByRole("button", { name: "It wasn't me" }).click();
+    await phone.getByRole("dialog").getByRole("button", { name: "This was not me" }).click();
     await phone.getByText("Sign-ins locked, administrators notified").waitFor();
     await phone.getByText("1 pending sign-in was denied.").waitFor();
     await waiting.waitFor({ state: "detached" });

@@ -256,7 +256,7 @@ test("users: the delete dialog lists what is deleted with the user, and from whi
   await dialog.getByText("Deleted from 2 connectors: local, ldap").waitFor();
   await dialog.getByText("Removed from 1 group: staff").waitFor();
   assertEquals(
-    await dialog.getByRole("button", { name: "Keep" }).evaluate((one) => one === document.activeElement),
+    await dialog.getByRole("button", { name: "Cancel" }).evaluate((one) => one === document.activeElement),
     true,
   );
   await dialog.getByRole("button", { name: "Delete ada" }).click();

@@ -105,7 +105,7 @@ export interface PairingView {
 export interface LockView {
   readonly locked: boolean;
   readonly hardLocked: boolean;
-  /** The user was locked by a report ("This wasn't me"), not by failures. */
+  /** The user was locked by a report ("This was not me"), not by failures. */
   readonly isReported: boolean;
   /** Since the last success. */
   readonly failures: number;

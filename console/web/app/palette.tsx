@@ -1,4 +1,4 @@
-// The command palette: opens a page, runs a shortcut, or finds a user by name.
+// The command palette: opens a page, runs a shortcut, or finds a user, an object of the gateway, or a setting.
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
@@ -11,15 +11,16 @@ import { Dialog } from "../components/dialog.tsx";
 import { ShortcutKeys } from "./help_dialog.tsx";
 import { Icon } from "../components/icons.tsx";
 import type { Role } from "../../api/auth/admin_records.ts";
-import { take } from "./api_client.ts";
+import { createFinder, type FoundPlace } from "./find_items.ts";
 
 const TYPING_PAUSE_MS = 150;
-const ICONS = { go: "chevron-right", do: "play", user: "user" } as const;
+const ICONS = { go: "chevron-right", do: "play", found: "search" } as const;
 
 export function Palette({ models }: { models: Models }) {
   const typed = useSignal(models.typedAhead.peek());
   const at = useSignal(0);
-  const users = useSignal<readonly PaletteItem[]>([]);
+  const places = useSignal<readonly FoundPlace[]>([]);
+  const find = useMemo(() => createFinder(models), []);
   const fixed = useMemo(() => fixedItems(models), []);
   const close = () => {
     models.overlay.value = null;
@@ -31,15 +32,21 @@ export function Palette({ models }: { models: Models }) {
     const text = typed.value.trim();
     let isNewest = true;
     const timer = setTimeout(async () => {
-      const found = text === "" ? [] : await findUserItems(models, text);
-      if (isNewest) users.value = found;
+      const found = text === "" ? [] : await find(text);
+      if (isNewest) places.value = found;
     }, TYPING_PAUSE_MS);
     return () => {
       isNewest = false;
       clearTimeout(timer);
     };
   }, [typed.value]);
-  const offers = [...matchingItems(fixed, typed.value), ...users.value];
+  const found = places.value.map(({ href, ...place }): PaletteItem => ({
+    ...place,
+    kind: "found",
+    what: place.kind,
+    run: () => models.router.go(href),
+  }));
+  const offers = [...matchingItems(fixed, typed.value), ...found];
   const chosen = Math.min(at.value, Math.max(0, offers.length - 1));
   const run = (offer: PaletteItem | undefined) => {
     if (offer === undefined || (offer.needs !== undefined && !models.session.hasRole(offer.needs))) return;
@@ -114,6 +121,7 @@ function PaletteRow({ offer, id, chosen, reason, run }: PaletteRowProps) {
     >
       <Icon name={ICONS[offer.kind]} size={14} />
       <span class="cut">{offer.label}</span>
+      {offer.what !== undefined && <span class="end quiet small">{offer.what}</span>}
       {reason !== undefined && <span class="quiet">{reason}</span>}
       {offer.keys !== undefined && (
         <span class="end">
@@ -159,7 +167,9 @@ function fixedItems(models: Models): PaletteItem[] {
 
 export interface PaletteItem {
   readonly id: string;
-  readonly kind: "go" | "do" | "user";
+  readonly kind: "go" | "do" | "found";
+  /** What was found: "Client". */
+  readonly what?: string;
   readonly label: string;
   /** The shortcut. */
   readonly keys?: string;
@@ -178,21 +188,4 @@ export function matchingItems(offers: readonly PaletteItem[], typed: string): re
   });
   const rank = ({ label }: PaletteItem) => label.toLowerCase().startsWith(whole) ? 0 : 1;
   return hits.toSorted((a, b) => rank(a) - rank(b));
-}
-
-const MAX_USERS = 8;
-
-/** Finds the first few users. None if the server does not answer, because the palette works without them. */
-async function findUserItems({ api, router }: Models, text: string): Promise<readonly PaletteItem[]> {
-  try {
-    const { rows } = await take(api.users.$get({ query: { q: text, size: String(MAX_USERS) } }));
-    return rows.map(({ name, displayName }): PaletteItem => ({
-      id: `user:${name}`,
-      kind: "user",
-      label: displayName === "" || displayName === name ? name : `${name} · ${displayName}`,
-      run: () => router.go(`/users/${encodeURIComponent(name)}`),
-    }));
-  } catch (_notNow) {
-    return [];
-  }
 }

@@ -123,7 +123,7 @@ Deno.test("NotificationTexts.request() says that a question of the help desk is 
   const { title, options } = textsIn("en").request(read);
   assertEquals([title, options.body], [
     "Are you on the phone with the help desk?",
-    "hanna of the help desk asks. This is no sign-in.",
+    "hanna of the help desk asks. This is not a sign-in.",
   ]);
   assertEquals(options.actions?.map(({ action }) => action), ["deny"]);
 });

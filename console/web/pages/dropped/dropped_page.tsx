@@ -17,6 +17,7 @@ import {
   type LiveModels as Models,
   withLiveModels,
 } from "../live/live_context.tsx";
+import { clientText } from "../../components/client_text.ts";
 import { EmptyState, Fetched } from "../../components/alert.tsx";
 import { Icon } from "../../components/icons.tsx";
 import { PageBar } from "../../components/page_layout.tsx";
@@ -166,7 +167,7 @@ function Tallies({ models, tallies }: { models: Models; tallies: readonly DropTa
             <b class="number">{countText(count)}</b>
             {filterButton("reason", reason, dropTitle(reason))}
             <span class="mono">{filterButton("source", source)}</span>
-            {client !== null && <span class="mono quiet">{client}</span>}
+            {client !== null && <span class="mono quiet">{clientText(client)}</span>}
             <span class="quiet small">
               {t("dropped.stray_since")} <ClockTime atMs={firstMs} dayOfMs={models.clock.nowMs.peek()} />
             </span>

@@ -15,6 +15,7 @@ import { PageBar } from "../../components/page_layout.tsx";
 import { StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
+import { healthLink } from "./health_links.ts";
 
 type Models = PageProps["models"];
 interface HealthWithSkew extends HealthReport {
@@ -120,9 +121,9 @@ function Parts({ models, report, onTested }: PartsProps) {
       min: 160,
       width: "30%",
       cell: (part) => (
-        <>
-          {t(`health.kind_${part.kind}`)} <PartName part={part} />
-        </>
+        <span>
+          {t(`health.kind_${part.kind}`)} <bdi class="mono quiet">{part.name}</bdi>
+        </span>
       ),
     },
     {
@@ -134,7 +135,12 @@ function Parts({ models, report, onTested }: PartsProps) {
     {
       label: t("health.figure"),
       width: "70%",
-      cell: (part) => <bdi>{figureText(part)}</bdi>,
+      cell: (part) => (
+        <>
+          <bdi>{figureText(part)}</bdi>
+          {part.state !== "ok" && <PartLink part={part} />}
+        </>
+      ),
     },
     {
       label: t("common.last_good"),
@@ -170,20 +176,19 @@ function Parts({ models, report, onTested }: PartsProps) {
         columns={columns}
         rows={report.parts}
         keyOf={({ id }) => id}
+        hrefOf={(part) => healthLink(part).href}
       />
     </section>
   );
 }
 
-/** A client has its own page, where its requests can be made to need a signature. */
-function PartName({ part: { kind, name } }: { part: HealthPart }) {
-  if (kind === "policy") return <a href="/policies">{name}</a>;
-  if (kind !== "unsigned" && kind !== "client_sends" && kind !== "client_names") {
-    return <bdi class="mono quiet">{name}</bdi>;
-  }
+/** Where the problem of a row ends. */
+function PartLink({ part }: { part: HealthPart }) {
+  const { href, action } = healthLink(part);
   return (
-    <a href={`/clients/${encodeURIComponent(name)}`}>
-      <bdi class="mono">{name}</bdi>
+    <a class="change-link" href={href}>
+      {action}
+      <span class="unseen">{`: ${nameOf(part)}`}</span>
     </a>
   );
 }

@@ -16,6 +16,7 @@ import { StateText } from "../../components/status.tsx";
 import { Icon } from "../../components/icons.tsx";
 import { ClockTime } from "../../components/time.tsx";
 import { OUTCOME_NAMES, outcomeLabel, reasonText, shortReasonText } from "../../app/login_state_labels.ts";
+import { clientText } from "../../components/client_text.ts";
 import { countryName, locationText } from "../../components/location.tsx";
 import { userHref } from "../../app/routes.ts";
 import type { MenuItem } from "../../components/menu.tsx";
@@ -186,7 +187,7 @@ function columns(models: Models): TableColumn<HistoryItem>[] {
       label: t("common.client"),
       priority: 2,
       min: 110,
-      cell: ({ client }) => filterCell("client", client),
+      cell: ({ client }) => filterCell("client", client, clientText(client)),
     },
     {
       id: "caller",

@@ -13,7 +13,7 @@ import { type RowPosition, VirtualList } from "../../components/virtual_list.tsx
 import type { MessageKey } from "../../i18n/catalogue.ts";
 import { PHONE, useMedia } from "../../app/media.ts";
 import { t } from "../../i18n/translate.ts";
-import { clientText } from "./client_text.ts";
+import { clientText } from "../../components/client_text.ts";
 import { LiveStatus } from "./live_status.tsx";
 import type { LiveModels as Models } from "./live_context.tsx";
 import { stateName } from "./login_list.ts";

@@ -27,6 +27,9 @@ import { Funnel } from "./funnel.tsx";
 import { LiveDrawer } from "./live_drawer.tsx";
 import { NoticePanel } from "./notices.tsx";
 import { OnboardingPanel } from "./onboarding.tsx";
+import { FilterChips } from "../../components/filter_chips.tsx";
+import type { ListFilter } from "../../app/filters.ts";
+import { FUNNEL_NAMES } from "./live_counts.ts";
 import { SearchBox } from "../../components/search_box.tsx";
 import { SignInLogTabs } from "../../components/page_layout.tsx";
 
@@ -62,6 +65,7 @@ export default function LivePage({ models: frame }: PageProps) {
         )}
         <Funnel models={models} path={chosen === null ? [] : path} />
         <FilterBar models={models} />
+        <FilterChips models={models} filters={liveFilters()} />
         <ConversationList models={models} chosenId={chosenId} />
         <LiveDrawer models={models} />
       </div>
@@ -219,7 +223,6 @@ export function FilterBar({ models }: { models: Models }) {
       </select>
       <Named router={router} name="client" names={board.clients.value} />
       <Named router={router} name="target" names={board.targets.value} />
-      <ActiveFilters models={models} />
       <Shown board={board} />
     </div>
   );
@@ -261,18 +264,21 @@ function withChosen(names: readonly string[], chosen: string): readonly string[]
   return chosen === "" || names.includes(chosen) ? names : [...names, chosen];
 }
 
-function ActiveFilters({ models: { router } }: { models: Models }) {
-  const active = ["q", "state", "client", "target"].filter((name) => router.param(name) !== "");
-  if (active.length === 0) return null;
-  return (
-    <button
-      type="button"
-      class="filter-chip"
-      onClick={() => router.setParams({ q: "", state: "", client: "", target: "" })}
-    >
-      {t("live.filters", { count: active.length })}
-      <Icon name="line-close" size={12} />
-      <span class="unseen">{t("live.clear")}</span>
-    </button>
-  );
+/** The filters in the address, for their chips. */
+function liveFilters(): readonly ListFilter[] {
+  return [
+    { name: "q", label: t("live.search_short") },
+    { name: "state", label: t("live.state"), text: stateFilterText },
+    { name: "client", label: t("live.client") },
+    { name: "target", label: t("live.target") },
+  ];
+}
+
+/** A stage of the funnel, a step, or an outcome. */
+function stateFilterText(name: string): string {
+  if (name === "live") return t("live.state_live");
+  const stage = FUNNEL_NAMES.find((one) => one === name);
+  if (stage !== undefined) return t(`live.funnel_${stage}`);
+  const outcome = OUTCOME_NAMES.find((one) => one === name);
+  return outcome === undefined ? stepLabel(name) : outcomeLabel(outcome).label;
 }

@@ -12,7 +12,7 @@ import { PolicyLink } from "../../components/policy_link.tsx";
 import { TimeLeft } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { ExplanationFix, SimilarUserText } from "./explanation_text.tsx";
-import { clientText, isConfiguredClient } from "./client_text.ts";
+import { clientText, isConfiguredClient } from "../../components/client_text.ts";
 
 interface SummaryProps {
   readonly models: Models;

@@ -5,7 +5,7 @@ import { octetsText } from "../../app/format.ts";
 import type { Models } from "../../app/app_context.ts";
 import { userHref } from "../../app/routes.ts";
 import { t } from "../../i18n/translate.ts";
-import { clientText } from "./client_text.ts";
+import { clientText } from "../../components/client_text.ts";
 import type { StateLabel } from "../../app/login_state_labels.ts";
 import { useSignal } from "@preact/signals";
 import { permissionHint } from "../../app/session_model.ts";

@@ -6,6 +6,7 @@ import type { OverviewCounts } from "../../../api/overview/overview_types.ts";
 import type { HealthPart } from "../../../api/targets/target_types.ts";
 import { userHref } from "../../app/routes.ts";
 import { t } from "../../i18n/translate.ts";
+import { healthLink } from "../health/health_links.ts";
 
 export interface AttentionItem {
   readonly id: string;
@@ -52,25 +53,18 @@ export function inShownOrder(items: readonly AttentionItem[], shown: readonly st
 }
 
 /** Connectors and their pending writes are listed with the sync problems. */
-function ofPart({ id, kind, name, state, figure, limit, detail, note }: HealthPart): AttentionItem[] {
+function ofPart(part: HealthPart): AttentionItem[] {
+  const { kind, name, state, figure, limit, detail, note } = part;
   if (state !== "bad" && state !== "warning") return [];
   if (kind === "backend" || kind === "outbox") return [];
   const tone = state === "bad" ? "bad" : "wait";
   const count = figure ?? 0;
-  const common = { id: `part:${id}`, tone, href: "/health", action: t("overview.open_status") } as const;
+  const common = { id: `part:${part.id}`, tone, ...healthLink(part) } as const;
   if (kind === "push" || kind === "push_host") {
     return [{ ...common, text: t(`overview.part_${kind}`, { name }) }];
   }
   if (note !== undefined) return [{ ...common, text: t(`overview.note_${note}`, { name }) }];
-  if (kind === "unsigned") {
-    const href = `/clients/${encodeURIComponent(name)}`;
-    return [{
-      ...common,
-      href,
-      action: t("overview.open_client"),
-      text: t("overview.part_unsigned", { name }),
-    }];
-  }
+  if (kind === "unsigned") return [{ ...common, text: t("overview.part_unsigned", { name }) }];
   if (kind === "certificate") {
     return [{
       ...common,
@@ -114,7 +108,7 @@ function syncItems({ sync }: OverviewCounts): AttentionItem[] {
       ? t("overview.failed_writes", { count, backend, target })
       : t("overview.connector_fails", { backend, target, detail }),
     href: `/targets/${encodeURIComponent(target)}`,
-    action: t("overview.open_directory"),
+    action: t("common.open_directory"),
   }));
 }
 

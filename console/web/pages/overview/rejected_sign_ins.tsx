@@ -4,6 +4,7 @@ import type { HistoryItem, HistoryPage } from "../../../api/history/history.ts";
 import type { Models } from "../../app/app_context.ts";
 import type { Resource } from "../../app/resource.ts";
 import { userHref } from "../../app/routes.ts";
+import { clientText } from "../../components/client_text.ts";
 import { EmptyState, Fetched } from "../../components/alert.tsx";
 import { ClockTime } from "../../components/time.tsx";
 import { shortReasonText } from "../../app/login_state_labels.ts";
@@ -48,7 +49,7 @@ function RejectedRow({ models, item }: { models: Models; item: HistoryItem }) {
       <a class="rejected-reason" href={`/live/c/${encodeURIComponent(id)}`}>
         {reason === null ? t("login.rejected") : shortReasonText(reason)}
       </a>
-      <bdi class="rejected-client quiet">{client}</bdi>
+      <bdi class="rejected-client quiet">{clientText(client)}</bdi>
       <ClockTime atMs={endedMs} dayOfMs={models.clock.nowMs.peek()} />
     </li>
   );

@@ -1,6 +1,6 @@
 // The name of a RADIUS client in lists of sign-ins and sessions.
 
-import { t } from "../../i18n/translate.ts";
+import { t } from "../i18n/translate.ts";
 
 /** The name that the gateway gives to every client while none is configured. */
 const ANY_CLIENT = "any";
@@ -11,5 +11,5 @@ export function isConfiguredClient(name: string): boolean {
 }
 
 export function clientText(name: string): string {
-  return name === ANY_CLIENT ? t("live.any_client") : name;
+  return name === ANY_CLIENT ? t("common.any_client") : name;
 }

@@ -1,0 +1,64 @@
+// Where each row of System status is changed: the setting, the client, the directory or the page that ends its problem.
+
+import type { HealthPart } from "../../../api/targets/target_types.ts";
+import { t } from "../../i18n/translate.ts";
+
+export interface HealthLink {
+  readonly href: string;
+  /** The text of the link. */
+  readonly action: string;
+}
+
+type LinkOf = (part: HealthPart) => HealthLink;
+
+/** @param anchor topic and key: `console#http.public_url` */
+const setting = (anchor: string): HealthLink => ({
+  href: `/settings/${anchor}`,
+  action: t("common.open_setting"),
+});
+const page = (href: string): HealthLink => ({ href, action: t("common.open_page") });
+const client = (name: string): HealthLink => ({
+  href: `/clients/${encodeURIComponent(name)}`,
+  action: t("common.open_client"),
+});
+const directory = (name: string): HealthLink => ({
+  href: `/targets/${encodeURIComponent(name)}`,
+  action: t("common.open_directory"),
+});
+
+const PUBLIC_URL = "console#http.public_url";
+
+const LINKS: Readonly<Record<HealthPart["kind"], LinkOf>> = {
+  radius: () => setting("radius#radius.listen"),
+  http: () => setting("console#http.listen"),
+  certificate: () => setting("console#http.tls_cert"),
+  store: () => setting("system#store.kv"),
+  node: () => page("/nodes"),
+  backend: ({ id }) => directory(/^backend:([^/]*)/.exec(id)?.[1] ?? ""),
+  outbox: ({ name }) => directory(name),
+  log_export: () => page("/log-export"),
+  alerts: () => page("/alerts"),
+  second_factor: ({ note }) =>
+    setting(note === "loopback_url" ? PUBLIC_URL : "second_factor#second_factor.url"),
+  push: ({ push }) =>
+    push === "loopback" || push === "needs_https"
+      ? setting(PUBLIC_URL)
+      : push === "unused"
+      ? page("/devices")
+      : setting("second_factor#push.enabled"),
+  push_host: () => setting("second_factor#push.hosts"),
+  telephony: () => setting("telephony#telephony.url"),
+  mail: ({ note }) => note === "mail_off" ? setting("mail#mail.host") : page("/mail"),
+  policy: () => page("/policies"),
+  unsigned: ({ name }) => client(name),
+  client_names: ({ name }) => client(name),
+  sends: () => setting("limits#factors.sends.total_per_hour"),
+  client_sends: ({ name }) => client(name),
+  failures: () => setting("limits#factors.lockout.warn_failures_per_hour"),
+  locks: () => setting("limits#factors.lockout.warn_locks_per_hour"),
+};
+
+/** The link of a row. A row of a newer server leads to the settings. */
+export function healthLink(part: HealthPart): HealthLink {
+  return (LINKS[part.kind] as LinkOf | undefined)?.(part) ?? setting("system");
+}
