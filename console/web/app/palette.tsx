@@ -40,13 +40,7 @@ export function Palette({ models }: { models: Models }) {
       clearTimeout(timer);
     };
   }, [typed.value]);
-  const found = places.value.map(({ href, ...place }): PaletteItem => ({
-    ...place,
-    kind: "found",
-    what: place.kind,
-    run: () => models.router.go(href),
-  }));
-  const offers = [...matchingItems(fixed, typed.value), ...found];
+  const offers = [...matchingItems(fixed, typed.value), ...places.value.map((one) => foundItem(models, one))];
   const chosen = Math.min(at.value, Math.max(0, offers.length - 1));
   const run = (offer: PaletteItem | undefined) => {
     if (offer === undefined || (offer.needs !== undefined && !models.session.hasRole(offer.needs))) return;
@@ -130,6 +124,10 @@ function PaletteRow({ offer, id, chosen, reason, run }: PaletteRowProps) {
       )}
     </li>
   );
+}
+
+function foundItem({ router }: Models, { id, label, kind, href }: FoundPlace): PaletteItem {
+  return { id, label, kind: "found", what: kind, run: () => router.go(href) };
 }
 
 /** Pages first, then the commands of this page. */

@@ -135,12 +135,7 @@ function Parts({ models, report, onTested }: PartsProps) {
     {
       label: t("health.figure"),
       width: "70%",
-      cell: (part) => (
-        <>
-          <bdi>{figureText(part)}</bdi>
-          {part.state !== "ok" && <PartLink part={part} />}
-        </>
-      ),
+      cell: (part) => <PartDetails part={part} />,
     },
     {
       label: t("common.last_good"),
@@ -182,14 +177,19 @@ function Parts({ models, report, onTested }: PartsProps) {
   );
 }
 
-/** Where the problem of a row ends. */
-function PartLink({ part }: { part: HealthPart }) {
+/** The figure of a row, and where its problem ends. */
+function PartDetails({ part }: { part: HealthPart }) {
   const { href, action } = healthLink(part);
   return (
-    <a class="change-link" href={href}>
-      {action}
-      <span class="unseen">{`: ${nameOf(part)}`}</span>
-    </a>
+    <>
+      <bdi>{figureText(part)}</bdi>
+      {part.state !== "ok" && (
+        <a class="change-link" href={href}>
+          {action}
+          <span class="unseen">{`: ${nameOf(part)}`}</span>
+        </a>
+      )}
+    </>
   );
 }
 
