@@ -9,11 +9,11 @@ import {
   findMomentNode,
   findNode,
   momentLabel,
-  momentTexts,
   OUTCOME_NAMES,
   stateLabel,
   STEP_NAMES,
 } from "../../console/web/app/login_state_labels.ts";
+import { momentTexts } from "../../console/web/pages/live/moment_texts.ts";
 import { activateCatalogue } from "../../console/web/i18n/translate.ts";
 import type { UsedFactor } from "../../radius/flow/context.ts";
 import { EFFECTS } from "../../radius/flow/effects.ts";

@@ -2,9 +2,10 @@
 
 import type { ConversationView } from "../../../../radius/ports.ts";
 import { fullTimeText, offsetText } from "../../app/format.ts";
-import { momentTexts } from "../../app/login_state_labels.ts";
+
 import { Icon } from "../../components/icons.tsx";
 import { t } from "../../i18n/translate.ts";
+import { momentTexts } from "./moment_texts.ts";
 
 /** @param props.atMs the time of the replay. Later steps are dimmed. */
 export function LoginSteps({ view, atMs }: { view: ConversationView; atMs: number }) {
