@@ -135,7 +135,8 @@ async function attempt(
     return await deliverRename(backend, { known, desired, hint });
   }
   // A backend that hides members does not show whether they left.
-  if (isInDoubt && (changes?.left.length ?? 0) === 0) {
+  const isUnseen = backend.showsMembers !== undefined && (changes?.left.length ?? 0) > 0;
+  if (isInDoubt && !isUnseen) {
     const found = await backend.read(kind, name, hint);
     if (!found.ok) return found;
     if (found.value === null && content === null) return { ok: true, value: {} };
