@@ -11,12 +11,12 @@ export interface Figure {
 export type Speed = "normal" | "slow";
 
 export const BARS = {
-  /** 45 until the logs got their days, ranges and groups of events: no page may need more than 48 for all of it. */
-  routeScriptKb: 47,
+  /** 45 until the logs got their days, ranges and groups of events, and Live the counts of the reports. */
+  routeScriptKb: 48,
   allScriptKb: 212,
   styleKb: 15,
   spriteKb: 4,
-  messagesKb: 30,
+  messagesKb: 31,
   firstViewKb: 90,
   firstViewRequests: 16,
   firstPaintS: { normal: 0.6, slow: 1.8 },
