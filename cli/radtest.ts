@@ -14,6 +14,7 @@ Options:
   --secret <text>              Set the shared secret (default: COUNTERSIGN_TRY_SECRET, or prompt).
   --user <name>                Set the User-Name (default: prompt).
   --password <text>            Set the first password, which may be empty (default: prompt).
+  --nas-identifier <name>      Set the NAS-Identifier (default: countersign-try).
   --nas-port <n>               Set the NAS-Port, 0 to 4294967295. Use none to omit it (default: random).
   --calling-station-id <text>  Set the Calling-Station-Id (default: none).
   --timeout-ms <ms>            Wait this long for a reply before the packet is sent again (default: 3000).
@@ -31,6 +32,7 @@ type ParsedRadtestArgs =
   | { readonly kind: "usage"; readonly problem: string };
 
 const DEFAULT_PORT = 1812;
+const DEFAULT_NAS_IDENTIFIER = "countersign-try";
 const SECRET_VARIABLE = "COUNTERSIGN_TRY_SECRET";
 
 /** Reads the arguments and the environment. A problem is a sentence. */
@@ -55,6 +57,7 @@ function optionsOf(
     user: { type: "string" },
     password: { type: "string" },
     "nas-port": { type: "string" },
+    "nas-identifier": { type: "string" },
     "calling-station-id": { type: "string" },
     "timeout-ms": { type: "string" },
     retries: { type: "string" },
@@ -76,6 +79,7 @@ function optionsOf(
       : nasPort === undefined
       ? randomPort()
       : parseWhole(nasPort, { name: "--nas-port", min: 0, max: 0xffffffff }),
+    nasIdentifier: values["nas-identifier"] ?? DEFAULT_NAS_IDENTIFIER,
     callingStationId: values["calling-station-id"] ?? null,
     timeoutMs: parseWhole(values["timeout-ms"] ?? "3000", { name: "--timeout-ms", min: 1, max: 600_000 }),
     tries: 1 + parseWhole(values.retries ?? "2", { name: "--retries", min: 0, max: 100 }),

@@ -260,6 +260,8 @@ export interface StrayPacket extends PacketRecord {
   readonly answered: boolean;
   /** When the newest copy arrived. */
   readonly lastMs: number;
+  /** With the reason `other_nas`: what the client requires, and what the packet has. */
+  readonly rule?: { readonly requires: string; readonly given: string };
 }
 
 /** How often datagrams of one source were dropped for one reason, in the current streak. */

@@ -25,6 +25,7 @@ export interface LoginParts {
   readonly user: string;
   readonly password: string;
   readonly state: Uint8Array | null;
+  readonly nasIdentifier: string;
   readonly nasPort: number | null;
   readonly callingStationId: string | null;
 }
@@ -75,7 +76,7 @@ export function createRequests(secretText: string, random: Random) {
           typeOf("User-Password"),
           secret.hidePassword(text.encode(parts.password), authenticator),
         );
-        writer.attribute(typeOf("NAS-Identifier"), text.encode("countersign-try"));
+        writer.attribute(typeOf("NAS-Identifier"), text.encode(parts.nasIdentifier));
         if (parts.nasPort !== null) writer.attribute(typeOf("NAS-Port"), encodeInteger(parts.nasPort));
         if (parts.callingStationId !== null) {
           writer.attribute(typeOf("Calling-Station-Id"), text.encode(parts.callingStationId));

@@ -19,6 +19,7 @@ export interface RadtestOptions {
   readonly secret: string | null;
   readonly user: string | null;
   readonly password: string | null;
+  readonly nasIdentifier: string;
   readonly nasPort: number | null;
   readonly callingStationId: string | null;
   readonly timeoutMs: number;
@@ -61,9 +62,9 @@ export async function runLogin(options: RadtestOptions, deps: RadtestDeps): Prom
   let answer: string = given.password;
   let state: Uint8Array | null = null;
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const { nasPort, callingStationId } = options;
+    const { nasIdentifier, nasPort, callingStationId } = options;
     const reply: RadtestReply | null = await send(
-      requests.login({ user: given.user, password: answer, state, nasPort, callingStationId }),
+      requests.login({ user: given.user, password: answer, state, nasIdentifier, nasPort, callingStationId }),
     );
     if (reply === null) return 2;
     if (reply.name === "Access-Accept") return 0;

@@ -18,6 +18,8 @@ export interface SessionInfo {
   /** Accounts of the provider have no password here. */
   readonly origin: "settings" | "console" | "provider";
   readonly has: { readonly totp: boolean; readonly passkey: boolean };
+  /** A second factor is required, and the account has none: only its set-up is allowed. */
+  readonly mustSetUpFactor?: true;
 }
 
 /** The embedded services of this gateway. */
@@ -86,7 +88,13 @@ export interface AdminRow {
   readonly origin: "settings" | "console" | "provider";
   readonly disabled: boolean;
   readonly createdMs: number | null;
-  readonly has: { readonly password: boolean; readonly totp: boolean; readonly passkeys: number };
+  readonly has: {
+    readonly password: boolean;
+    readonly totp: boolean;
+    readonly passkeys: number;
+    /** Unused ones. */
+    readonly recoveryCodes: number;
+  };
   /** Whether codes of the authenticator app are refused now, after too many wrong ones. */
   readonly codesLocked?: boolean;
 }
@@ -117,6 +125,8 @@ export interface FactorSummary {
   readonly nowMs: number;
   readonly totpSinceMs: number | null;
   readonly recoveryCodesLeft: number;
+  /** Whether the account can sign in with a password. */
+  readonly hasPassword: boolean;
   readonly passkeys: readonly {
     readonly id: string;
     readonly label: string;

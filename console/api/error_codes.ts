@@ -80,6 +80,15 @@ export const ERROR_CODES = {
   },
   wrong_person: { status: 403, message: "This belongs to another administrator." },
   role: { status: 403, message: "Your role does not allow this." },
+  second_factor_needed: {
+    status: 403,
+    message: "Set up a second factor first: a passkey or an authenticator app.",
+  },
+  passkey_or_code_needed: {
+    status: 401,
+    message:
+      "A second factor is required, and this account has a passkey. Use the passkey, or enter a recovery code.",
+  },
   passkey_needed: { status: 403, message: "Confirm with your passkey. The password alone is not enough." },
   passkey_refused: { status: 401, message: "This passkey isn't registered, or its response came too late." },
   passkey_known: { status: 409, message: "That passkey is already registered." },

@@ -204,6 +204,7 @@ export function buildConfig(parts: ParsedSettings): Config {
     console: {
       sessionMs: general["console.session_hours"],
       idleMs: general["console.idle_minutes"],
+      secondFactor: general["console.second_factor"],
       auditRetentionMs: general["console.audit_days"] * DAY_MS,
       admins: parts.admins.map(({ name, password, role }) => ({ name, password, role })),
       oidc: oidcOf(general),

@@ -280,6 +280,8 @@ export interface Config {
   readonly console: {
     readonly sessionMs: number;
     readonly idleMs: number;
+    /** `required`: administrators without a second factor can only set one up. */
+    readonly secondFactor: "offered" | "required";
     /** How long an audit record is stored. */
     readonly auditRetentionMs: number;
     readonly admins: readonly AdminSettings[];

@@ -251,6 +251,10 @@ export const GENERAL_ROWS = {
   "console.idle_minutes": settingRow(value.minutes({ min: 1, max: 1440 }), 15, {
     doc: "an open, visible live page counts as use",
   }),
+  "console.second_factor": settingRow(value.choice(["offered", "required"]), "offered", {
+    doc:
+      "offered | required: with required, an administrator without an authenticator app and without a passkey sets one up at sign-in before anything else; accounts of the sign-in provider rely on the provider",
+  }),
   "console.audit_days": settingRow(value.days({ min: 1, max: 3650 }), DEFAULT_AUDIT_DAYS, {
     doc: "days that a record of the audit log is kept",
   }),

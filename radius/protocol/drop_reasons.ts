@@ -19,8 +19,12 @@ export const DROP_REASONS = {
   },
   unknown_client: {
     level: "warn",
-    sentence:
-      "no configured client has this source address (and this NAS-Identifier or NAS-IP-Address, where it names one); see [[radius.client]]",
+    sentence: "no configured client has this source address; see [[radius.client]]",
+    ref: "RFC 2865 §3: silently discarded",
+  },
+  other_nas: {
+    level: "warn",
+    sentence: "a client has this source address, but requires another NAS-Identifier or NAS-IP-Address",
     ref: "RFC 2865 §3: silently discarded",
   },
   too_short: {

@@ -48,7 +48,7 @@ type RecordedSender = Omit<DiscoveredSender, "fits" | "count" | "lastMs" | "sign
 const OPEN_MS = 60_000;
 const MAX_SENDERS = 100;
 const MAX_PER_SECOND = 100;
-const REASONS = new Set(["unknown_client", "wrong_message_authenticator", "any_address"]);
+const REASONS = new Set(["unknown_client", "other_nas", "wrong_message_authenticator", "any_address"]);
 
 export function createClientDiscovery({ clock }: { clock: Pick<Clock, "nowMs"> }): ClientDiscovery {
   const senders = new Map<string, RecordedSender>();

@@ -255,3 +255,25 @@ function choose(clients: readonly Client[], view: PacketView): Client | null {
 function sameOctets(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((octet, i) => octet === b[i]);
 }
+
+/** What a client requires besides its address, and what a packet has: `NAS-Identifier vpn-hq`. "–": the packet does not have it. */
+export interface NasRule {
+  readonly requires: string;
+  readonly given: string;
+}
+
+/** Why none of several clients of an address was chosen, by the first of them. */
+export function nasRuleOf({ nasIdentifier, nasIpAddress }: Client, view: PacketView): NasRule {
+  if (nasIdentifier !== "") {
+    const given = view.value("nasIdentifier");
+    return {
+      requires: `NAS-Identifier ${nasIdentifier}`,
+      given: `NAS-Identifier ${given === null ? "–" : decodeText(given)}`,
+    };
+  }
+  const given = view.value("nasIpAddress");
+  return {
+    requires: `NAS-IP-Address ${[...nasIpAddress ?? []].join(".")}`,
+    given: `NAS-IP-Address ${given === null ? "–" : [...given].join(".")}`,
+  };
+}

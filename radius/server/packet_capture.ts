@@ -4,6 +4,7 @@
 import { CAPTURE_LIMITS, copyRedacted, dissectPacket } from "../protocol/dissect_packet.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { DropTally, PacketRecord, StrayPacket } from "../ports.ts";
+import type { NasRule } from "./clients.ts";
 import type { Request } from "./request.ts";
 
 /** A captured request. The duplicate cache counts its copies. */
@@ -17,6 +18,8 @@ interface DroppedPacket {
   readonly reason: string;
   readonly source: string;
   readonly client: string | null;
+  /** With the reason `other_nas`. */
+  readonly rule?: NasRule;
 }
 
 /** A packet in the ring buffer, until it is overwritten. */
@@ -32,6 +35,7 @@ interface CapturedStray extends CapturedPacket {
   readonly source: string;
   readonly client: string | null;
   readonly answered: boolean;
+  readonly rule?: NasRule;
   lastMs: number;
 }
 
@@ -98,8 +102,12 @@ export class PacketCapture {
     if (!this.#hasRoom(nowMs)) return;
     this.#tally(datagram, nowMs);
     if (this.#foldStray(datagram, nowMs)) return;
-    const { octets, reason, source, client } = datagram;
-    this.#addStray({ ...this.#copy(octets), atMs: nowMs, verdict: reason, source, client, answered: false });
+    const { octets, reason, source, client, rule } = datagram;
+    this.#addStray({
+      ...this.#copy(octets),
+      ...{ atMs: nowMs, verdict: reason, source, client, answered: false },
+      ...(rule === undefined ? {} : { rule }),
+    });
   }
 
   /** The packets of a conversation, oldest first; `null` if there are none. */
@@ -119,8 +127,12 @@ export class PacketCapture {
       const stray = this.#strays[at] as CapturedStray;
       const octets = this.#octetsOf(stray);
       if (octets === null) continue;
-      const { id, source, client, answered, lastMs, verdict } = stray;
-      shown.push({ ...recordOf(stray, octets), id, reason: verdict, source, client, answered, lastMs });
+      const { id, source, client, answered, lastMs, verdict, rule } = stray;
+      shown.push({
+        ...recordOf(stray, octets),
+        ...{ id, reason: verdict, source, client, answered, lastMs },
+        ...(rule === undefined ? {} : { rule }),
+      });
     }
     return shown;
   }

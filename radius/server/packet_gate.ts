@@ -10,6 +10,8 @@ export interface PacketGate {
   readonly view: PacketView;
   /** The client of the last packet, if it was found. */
   client: Client | null;
+  /** The clients of its source address; `null`: none. */
+  candidates: readonly Client[] | null;
   /** Whether its Message-Authenticator was present and verified. */
   signed: boolean;
   /** Why the datagram must be dropped; `null` if it is valid, with the result in `view`, `client` and `signed`. */
@@ -39,17 +41,19 @@ export function createPacketGate(
   const gate: PacketGate = {
     view,
     client: null,
+    candidates: null,
     signed: false,
     check(octets, hostname, port, service = "authentication") {
       gate.client = null;
+      gate.candidates = null;
       gate.signed = false;
       if (port === 0) return "source_port_zero";
-      const candidates = clients.findByAddress(hostname);
+      const candidates = gate.candidates = clients.findByAddress(hostname);
       if (candidates === null) return "unknown_client";
       const fault = view.read(octets, octets.length);
       if (fault !== null) return fault;
       const client = clients.choose(candidates, view);
-      if (client === null) return "unknown_client";
+      if (client === null) return "other_nas";
       gate.client = client;
       if (service === "accounting" && view.code === ACCESS_REQUEST) return "wrong_port";
       const { previous } = client;

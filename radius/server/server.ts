@@ -8,7 +8,7 @@ import { DROP_REASONS, type DropReason } from "../protocol/drop_reasons.ts";
 import { findMessageAuthenticator } from "../protocol/authenticity.ts";
 import type { AccountingHandler } from "../accounting/accounting_handler.ts";
 import { createPacketGate, type ListenerService, type PacketGate } from "./packet_gate.ts";
-import { type Client, type Clients, normalAddress } from "./clients.ts";
+import { type Client, type Clients, nasRuleOf, normalAddress } from "./clients.ts";
 import type { Counters } from "./counters.ts";
 import { DuplicateCache, type PacketPlace } from "./duplicate_cache.ts";
 import type { ClientDiscovery } from "./client_discovery.ts";
@@ -278,16 +278,19 @@ export class RadiusServer {
 
   #drop(reason: DropReason, source: string, octets: Uint8Array | null = null): void {
     const { counters, discovery, packets, log, folded, emit, clock } = this.#deps;
-    const client = this.#gate.client?.name ?? null;
+    const near = reason === "other_nas" ? this.#gate.candidates?.[0] ?? null : this.#gate.client;
+    const client = near?.name ?? null;
+    const rule = reason === "other_nas" && near !== null ? nasRuleOf(near, this.#gate.view) : null;
     counters.drop(reason);
     if (octets !== null) {
-      discovery?.record({ octets, source, reason, client });
-      packets.dropped({ octets, reason, source, client });
+      // Without configured clients, every sender is a new one.
+      discovery?.record({ octets, source, reason, client: near?.anyAddress === true ? null : client });
+      packets.dropped({ octets, reason, source, client, ...(rule === null ? {} : { rule }) });
     }
     const { level, sentence } = DROP_REASONS[reason];
     if (level === "debug" && !log.enabled("debug")) return;
     if (!this.#dropLog.mayLog(reason, source)) return;
-    const fields = { reason, client: client ?? undefined, source };
+    const fields = { reason, client: client ?? undefined, source, ...rule };
     folded.write(`drop ${reason}`, { level, message: `dropped: ${sentence}`, fields });
     emit({ kind: "drop", atMs: clock.nowMs(), reason, source, client });
   }

@@ -18,13 +18,14 @@ Deno.test("every route of the console API declares the permission that the vecto
   const vector = await Deno.readTextFile(new URL("../vectors/console_permissions.txt", import.meta.url));
   const listed = vector.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
   const declared = CONSOLE_ROUTES.map(({ method, path, ...permission }) => {
-    const { needs, helpDesk, countsAsUse, recentFactor, browserOnly } = permission;
+    const { needs, helpDesk, countsAsUse, recentFactor, browserOnly, beforeSecondFactor } = permission;
     return [
       `${method} ${path}: ${needs}`,
       ...(helpDesk ? ["help desk"] : []),
       ...(countsAsUse || needs === "anyone" ? [] : ["does not count as use"]),
       ...(recentFactor ? ["step-up"] : []),
       ...(browserOnly ? ["browser only"] : []),
+      ...(beforeSecondFactor ? ["before the second factor"] : []),
     ].join(", ");
   });
   assertEquals(declared.toSorted(), listed.toSorted());

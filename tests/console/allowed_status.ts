@@ -5,6 +5,7 @@ export const ALLOWED_STATUS: Readonly<Record<string, number>> = {
   "GET /session": 200,
   "POST /session": 400,
   "DELETE /session": 200,
+  "POST /session/recovery": 400,
   "POST /session/stay": 200,
   "POST /session/passkey/options": 400,
   "POST /session/passkey": 400,

@@ -156,6 +156,7 @@ Deno.test("toClientDraft() reverses toClientRequest(), including the signature r
       timeoutMs: 3000,
       messageAuthenticator: "auto",
     },
+    effective: { firstFactor: "radius", rejectsUnknown: true },
   };
   assertEquals(toClientDraft(row), draft(change));
   assertEquals(changedSettings(draft(change), toClientDraft(row)), []);

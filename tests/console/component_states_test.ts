@@ -64,7 +64,9 @@ Deno.test("FirstFactorFields shows the result of a test only for the values that
     firstFactorBackend: "one",
   });
   const models = { api, session } as unknown as Models;
-  await page.show(h(FirstFactorFields, { models, draft, saved: null, ldap: ["one", "two"] }));
+  await page.show(
+    h(FirstFactorFields, { models, draft, saved: null, ldap: ["one", "two"], globalFirstFactor: "none" }),
+  );
   page.root.button("clients.factor_test").fire("click");
   await rendered();
   assertEquals(page.root.textContent.includes("clients.backend_answers"), true);

@@ -47,7 +47,7 @@ secret = "a secret of a test"
 
 Deno.test("GET /first-steps lists the open steps, and each is completed by existing data", async () => {
   await using bare = await startConnectConsole({ shape: { local: "store" } });
-  assertEquals(await left(bare), ["client open", "target open", "login open"]);
+  assertEquals(await left(bare), ["client open", "target open", "password open", "login open"]);
   await finish(bare, "rejected");
   assertEquals((await left(bare))?.at(-1), "login open");
   await finish(bare, "accepted");
@@ -71,7 +71,10 @@ Deno.test("GET /first-steps has the newest active user and the address for a tes
     const response = await site.call("/console/api/first-steps", { cookie: await site.signIn("viewer") });
     return (await response.json()).trial;
   };
-  assertEquals(await trial(), { radius: { port: 1812, tryAt: "127.0.0.1" }, user: null });
+  assertEquals(await trial(), {
+    radius: { port: 1812, tryAt: "127.0.0.1" },
+    ...{ user: null, nasIdentifier: "", isPasswordUnchecked: true },
+  });
   await site.people.put("ada");
   assertEquals((await trial()).user, "ada");
   await new Promise((resolve) => setTimeout(resolve, 5));
@@ -85,13 +88,38 @@ Deno.test("radtestCommand() quotes a name for the shell", () => {
   const at = "127.0.0.1:51812";
   assertEquals(radtestCommand({ at, user: "zoe" }), "deno task try 127.0.0.1:51812 --user zoe");
   assertEquals(radtestCommand({ at, user: null }), "deno task try 127.0.0.1:51812 --user NAME");
+  assertEquals(
+    radtestCommand({ at, user: "zoe", nasIdentifier: "vpn hq" }),
+    `deno task try ${at} --user zoe --nas-identifier 'vpn hq'`,
+  );
   assertEquals(radtestCommand({ at, user: "o'neil $(x)" }), `deno task try ${at} --user 'o'\\''neil $(x)'`);
 });
 
 Deno.test("GET /first-steps counts a client and a backend of the settings file as completed", async () => {
   await using site = await startConnectConsole({ toml: CLIENT, shape: { local: "store", ldap: "sync" } });
-  assertEquals(await left(site), ["client done", "target done", "login open"]);
+  assertEquals(await left(site), ["client done", "target done", "password done", "login open"]);
 });
+
+const LOCAL = (more: string) => CLIENT.replace("192.0.2.1", "127.0.0.1") + more;
+/** The settings file, the state of the password step, and what the test login needs. */
+const CHECKS:
+  readonly (readonly [toml: string, state: string, isUnchecked: boolean, nasIdentifier: string])[] = [
+    ["", "password open", true, ""],
+    ['[radius]\nfirst_factor = "directory"\n', "password done", false, ""],
+    [LOCAL('first_factor = "directory"\n'), "password done", false, ""],
+    [LOCAL('nas_identifier = "vpn-hq"\n'), "password done", true, "vpn-hq"],
+    [LOCAL("") + LOCAL('nas_identifier = "b"\n').replace("vpn-1", "vpn-2"), "password done", true, ""],
+  ];
+
+for (const [toml, state, isUnchecked, nasIdentifier] of CHECKS) {
+  Deno.test(`GET /first-steps says how passwords are checked: ${state}, ${JSON.stringify(toml)}`, async () => {
+    await using site = await startConnectConsole({ toml, shape: { local: "store" } });
+    assertEquals((await left(site))?.[2], state);
+    const response = await site.call("/console/api/first-steps", { cookie: await site.signIn("viewer") });
+    const { trial } = await response.json();
+    assertEquals([trial.isPasswordUnchecked, trial.nasIdentifier], [isUnchecked, nasIdentifier]);
+  });
+}
 
 Deno.test("GET /first-steps is empty when the console runs without a gateway", async () => {
   await using site = await startConsole();
@@ -101,10 +129,10 @@ Deno.test("GET /first-steps is empty when the console runs without a gateway", a
 Deno.test("PUT /first-steps/:name skips a step for all administrators, with a record, until it is resumed", async () => {
   await using site = await startConnectConsole({ shape: { local: "store" } });
   assertEquals(await skip(site, { name: "client" }), 200);
-  assertEquals(await left(site), ["client skipped", "target open", "login open"]);
+  assertEquals(await left(site), ["client skipped", "target open", "password open", "login open"]);
   assertEquals(await skip(site, { name: "client", skipped: false }), 200);
   assertEquals((await left(site))?.[0], "client open");
-  for (const name of ["client", "target", "login"]) await skip(site, { name });
+  for (const name of ["client", "target", "password", "login"]) await skip(site, { name });
   assertEquals(await left(site), null);
   const records = await site.audits();
   assertEquals(
@@ -131,6 +159,7 @@ Deno.test("GET /session includes the open steps for signed-in administrators", a
   assertEquals((await ask(await site.signIn("viewer"))).firstSteps?.map(({ name }) => name), [
     "client",
     "target",
+    "password",
     "login",
   ]);
   assertEquals((await ask()).firstSteps, undefined);

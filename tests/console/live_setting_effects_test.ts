@@ -78,6 +78,17 @@ Deno.test("console.session_hours: a session that starts now ends after the new t
   assertEquals(answers, [200, 200, 401]);
 });
 
+Deno.test("console.second_factor: a session without a second factor reaches only its set-up at once, and all again when it is offered", async () => {
+  await using site = await openComposition(TOML);
+  const cookie = await signIn(site);
+  const answers: number[] = [];
+  for (const value of ["required", "offered"]) {
+    await save(site, { "console.second_factor": value });
+    answers.push(await use(site, cookie));
+  }
+  assertEquals(answers, [403, 200]);
+});
+
 /** Signs in through the provider; returns the role of the session, or where the browser was redirected. */
 async function roleThrough(site: TestComposition): Promise<string> {
   const start = await call(site, "/console/api/oidc/start", {

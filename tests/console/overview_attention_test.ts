@@ -49,6 +49,8 @@ const step = (name: "client" | "login", state: "open" | "done" | "skipped") => (
   state,
   radius,
   user: null,
+  nasIdentifier: "",
+  isPasswordUnchecked: true,
 });
 
 const ROWS: readonly (readonly [string, Partial<AttentionSources>, readonly Partial<AttentionItem>[]])[] = [

@@ -53,7 +53,9 @@ Deno.test("AddClientDialog polls for unknown senders also in a hidden tab", asyn
   };
   const models = { api: { clients: { heard } }, session } as unknown as Models;
   const none = () => undefined;
-  await page.show(h(AddClientDialog, { models, ldap: [], onDone: none, onClose: none }));
+  await page.show(
+    h(AddClientDialog, { models, ldap: [], globalFirstFactor: "none", onDone: none, onClose: none }),
+  );
   assertEquals(polls, 1);
   Object.assign(document, { visibilityState: "hidden" });
   try {
@@ -75,7 +77,9 @@ Deno.test("FirstFactorFields sends one test while another one runs", async () =>
   };
   const models = { api: { clients: { "first-factor": { $post } } }, session } as unknown as Models;
   const draft = signal<ClientDraft>({ ...NEW_CLIENT_DRAFT, firstFactor: "ldap", firstFactorBackend: "one" });
-  await page.show(h(FirstFactorFields, { models, draft, saved: null, ldap: ["one"] }));
+  await page.show(
+    h(FirstFactorFields, { models, draft, saved: null, ldap: ["one"], globalFirstFactor: "none" }),
+  );
   page.root.button("clients.factor_test").fire("click");
   page.root.button("clients.factor_test").fire("click");
   await rendered();
@@ -93,7 +97,7 @@ const ADMIN: AdminRow = {
   origin: "console",
   disabled: false,
   createdMs: 1,
-  has: { password: true, totp: false, passkeys: 0 },
+  has: { password: true, totp: false, passkeys: 0, recoveryCodes: 0 },
 };
 
 for (
@@ -125,7 +129,12 @@ const CLIENT = {
   use: { packets: 0, lastMs: 0, previousMs: 0, unsignedMs: 0 },
   signing: { required: "learnt", acceptsUnsigned: true, addresses: [], count: 0 },
   ...{ appendSeparator: ",", stripDomains: [], stripRealms: [], accepted: 0, rejected: 0 },
-  ...{ firstFactor: "default", firstFactorServer: null, firstFactorBackend: "" },
+  ...{
+    firstFactor: "settings",
+    effective: { firstFactor: "none", rejectsUnknown: false },
+    firstFactorServer: null,
+    firstFactorBackend: "",
+  },
 } as unknown as ClientRow;
 
 Deno.test("EditClient loads a newer version of the client if the form is unchanged, and keeps unsaved changes", async () => {
@@ -133,7 +142,12 @@ Deno.test("EditClient loads a newer version of the client if the form is unchang
   const models = { session, router: { block: () => () => undefined } } as unknown as Models;
   const show = (version: number, nasIdentifier: string) => {
     const client = { ...CLIENT, version, nasIdentifier };
-    const one = { client, ldap: [], blast: { users: [], logins: 0, open: 0 } } as unknown as OneClient;
+    const one = {
+      client,
+      ldap: [],
+      globalFirstFactor: "none",
+      blast: { users: [], logins: 0, open: 0 },
+    } as unknown as OneClient;
     return page.show(h(EditClient, { models, one, page: {} as Resource<OneClient> }));
   };
   const field = () => elementOf(page.root, { name: "input", id: "client-nasIdentifier" });

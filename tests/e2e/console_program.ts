@@ -59,7 +59,7 @@ export async function becomeOwner(page: Page, program: ConsoleProgram): Promise<
   await page.getByLabel("Password", { exact: true }).fill("a long password for the owner");
   await page.getByRole("button", { name: "Create owner" }).click();
   await page.getByRole("button", { name: "Later" }).click();
-  await page.getByRole("heading", { name: /^Step \d of 4: / }).waitFor();
+  await page.getByRole("heading", { name: /^Step \d of 5: / }).waitFor();
 }
 
 /** Opens the invitation that `deno task pair` makes for the user in another tab, and pairs that phone. */

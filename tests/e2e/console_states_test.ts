@@ -216,7 +216,7 @@ stateTests({
 function step(path: string, heading: string, role = "owner"): ReachState<ConnectConsole> {
   return async (page, site) => {
     await enterAs(page, { site, role, path, heading });
-    await page.getByRole("region", path.startsWith("/live") ? { name: /^Step 4/ } : {}).first().waitFor();
+    await page.getByRole("region", path.startsWith("/live") ? { name: /^Step 5/ } : {}).first().waitFor();
     if (role === "viewer") await cannotSkip(page, "Skip this step");
   };
 }
@@ -230,7 +230,7 @@ async function cannotSkip(page: Page, name: string): Promise<void> {
   ]);
 }
 
-const CLIENT_STEP = ["/first-run?step=client", "Step 2 of 4: Add a RADIUS client"] as const;
+const CLIENT_STEP = ["/first-run?step=client", "Step 2 of 5: Add a RADIUS client"] as const;
 
 stateTests({
   subject: "first steps",
@@ -238,7 +238,11 @@ stateTests({
   states: {
     "the client": step(...CLIENT_STEP),
     "the client, as a viewer": step(...CLIENT_STEP, "viewer"),
-    "the target": step("/first-run?step=target", "Step 3 of 4: Connect a directory or add users"),
+    "the target": step("/first-run?step=target", "Step 3 of 5: Connect a directory or add users"),
+    "the check of passwords": step(
+      "/first-run?step=password",
+      "Step 4 of 5: Choose how passwords are checked",
+    ),
     "the login": step("/live?step=login", "Sign-in log"),
   },
 });

@@ -3,6 +3,7 @@
 import { assertEquals } from "@std/assert";
 import { RECENT_FACTOR_MS } from "../../console/api/auth/permissions.ts";
 import { decodeBase32, totpAt } from "../../radius/factors/totp.ts";
+import { type Slapd, startSlapd } from "../support/slapd.ts";
 import { encodeLoginRecord, historyKey } from "../../radius/conversation/login_record.ts";
 import { createManualClock, PASSWORD, startConsole } from "../fakes/console_app.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
@@ -20,7 +21,7 @@ const heading = (page: Page, name: string) => page.getByRole("heading", { name, 
 const goOn = (page: Page) => page.getByRole("button", { name: "Next", exact: true });
 
 async function addClient(page: Page, gateway: ConsoleProgram): Promise<void> {
-  await heading(page, "Step 2 of 4: Add a RADIUS client").waitFor();
+  await heading(page, "Step 2 of 5: Add a RADIUS client").waitFor();
   assertEquals(await goOn(page).getAttribute("title"), "Not done yet: complete this step or skip it");
   await page.getByText(`(UDP port ${gateway.radiusPort})`).waitFor();
   await page.getByRole("button", { name: "Add client" }).click();
@@ -30,40 +31,71 @@ async function addClient(page: Page, gateway: ConsoleProgram): Promise<void> {
   await using stranger = setUpRadclient({ port: gateway.radiusPort, secret: SECRET }, {
     nasPort: true,
     signed: true,
+    nasIdentifier: "vpn-hq",
   });
   // There is no answer yet. Only the arrival counts.
   const knock = stranger.login({ name: "zoe", password: "pw" }).catch(() => undefined);
   await dialog.getByRole("button", { name: "Use this address 127.0.0.1" }).click();
+  // Otherwise every packet without it, such as that of "deno task try", would be dropped.
+  assertEquals(await dialog.getByLabel("NAS-Identifier").inputValue(), "");
   await dialog.getByLabel("Name", { exact: true }).fill("vpn-1");
   await dialog.getByRole("button", { name: "Add client" }).click();
   await page.getByRole("link", { name: "vpn-1" }).waitFor();
   await knock;
 }
 
-async function addUser(page: Page): Promise<void> {
-  await heading(page, "Step 3 of 4: Connect a directory or add users").waitFor();
+const PEOPLE = `dn: uid=zoe,ou=people,dc=example,dc=org
+objectClass: inetOrgPerson
+uid: zoe
+cn: Zoe
+sn: Zoe
+userPassword: pw-of-zoe
+`;
+
+async function connectLdap(page: Page, slapd: Slapd): Promise<void> {
+  await heading(page, "Step 3 of 5: Connect a directory or add users").waitFor();
   await page.getByText("No users yet").waitFor();
-  await page.getByRole("button", { name: "Create user" }).click();
-  const dialog = page.getByRole("dialog", { name: "Create user" });
-  await dialog.getByLabel("User name").fill("zoe");
-  await dialog.getByRole("button", { name: "Create user" }).click();
+  await page.getByRole("button", { name: "Connect an LDAP directory" }).click();
+  const dialog = page.getByRole("dialog", { name: "Add connector" });
+  await dialog.getByLabel("Address", { exact: true }).fill(slapd.url);
+  await dialog.getByLabel("Bind DN").fill(slapd.bindDn);
+  await dialog.getByLabel("Bind password").fill(slapd.bindPassword);
+  await dialog.getByLabel("Base DN of users").fill(slapd.usersDn);
+  assertEquals(await dialog.getByLabel("Countersign may change this directory").isChecked(), false);
+  await dialog.getByRole("button", { name: "Add connector" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Refresh" }).click();
   await page.getByRole("region", { name: "zoe" }).waitFor();
+}
+
+async function chooseCheck(page: Page): Promise<void> {
+  await heading(page, "Step 4 of 5: Choose how passwords are checked").waitFor();
+  await page.getByLabel("Not checked here").click();
+  await page.getByText("Passwords: not checked.").waitFor();
+  await page.getByLabel("At the LDAP directory ldap").click();
+  await page.getByRole("button", { name: "Save these choices" }).click();
+  await page.getByText("Your choices were saved.").waitFor();
 }
 
 browserTest(
   "from the printed link to an accepted login, step by step, on an empty installation",
   async ({ page, context }) => {
     await using gateway = await startFirstProgram();
+    await using disposal = new AsyncDisposableStack();
+    const slapd = await startSlapd({ entries: PEOPLE });
+    disposal.defer(() => slapd.dispose());
     await becomeOwner(page, gateway);
     await addClient(page, gateway);
     await page.reload();
-    await heading(page, "Step 2 of 4: Add a RADIUS client").waitFor();
+    await heading(page, "Step 2 of 5: Add a RADIUS client").waitFor();
     await page.getByRole("listitem").filter({ hasText: /Done:\s*Add a RADIUS client/ }).waitFor();
     await goOn(page).click();
-    await addUser(page);
+    await connectLdap(page, slapd);
+    await goOn(page).click();
+    await chooseCheck(page);
     await goOn(page).click();
     await heading(page, "Sign-in log").waitFor();
-    const step = page.getByRole("region", { name: "Step 4 of 4: Test a sign-in" });
+    const step = page.getByRole("region", { name: "Step 5 of 5: Test a sign-in" });
     await step.getByText("Waiting for a sign-in").waitFor();
     await step.getByText(`deno task try 127.0.0.1:${gateway.radiusPort} --user zoe`, { exact: true })
       .waitFor();
@@ -73,7 +105,8 @@ browserTest(
       nasPort: true,
       signed: true,
     });
-    const login = await peer.login({ name: "zoe", password: "pw" });
+    assertEquals((await (await peer.login({ name: "zoe", password: "wrong" })).end()).verdict, "reject");
+    const login = await peer.login({ name: "zoe", password: "pw-of-zoe" });
     const number = /with the number (\d\d)/.exec(login.message())?.[1] ?? "";
     await step.getByText("Waiting for the phone").waitFor();
     await page.locator(".ways path.taken").first().waitFor({ state: "attached" });
@@ -92,23 +125,25 @@ browserTest(
     await step.getByText("Waiting for a sign-in").waitFor();
     await step.getByText(`127.0.0.1:${gateway.radiusPort} --user zoe`).waitFor();
   },
-  { peers: ["radclient"] },
+  { peers: ["radclient", "slapd"] },
 );
 
 test("each step can be skipped, and a remaining step continues where it was", {
   shape: { local: "store", ldap: "sync" },
 }, async ({ page, site, open }) => {
   await site.people.put("ada");
-  const first = "Step 2 of 4: Add a RADIUS client";
+  const first = "Step 2 of 5: Add a RADIUS client";
   await open("/first-run", first);
   await page.getByRole("button", { name: "Skip this step" }).click();
-  await heading(page, "Step 3 of 4: Connect a directory or add users").waitFor();
+  await heading(page, "Step 3 of 5: Connect a directory or add users").waitFor();
   await page.getByRole("button", { name: "Test ldap" }).click();
   await page.getByRole("region", { name: "ada" }).waitFor();
   await page.reload();
-  await heading(page, "Step 3 of 4: Connect a directory or add users").waitFor();
+  await heading(page, "Step 3 of 5: Connect a directory or add users").waitFor();
   await goOn(page).click();
-  const step = page.getByRole("region", { name: "Step 4 of 4: Test a sign-in" });
+  await heading(page, "Step 4 of 5: Choose how passwords are checked").waitFor();
+  await page.getByRole("button", { name: "Skip this step" }).click();
+  const step = page.getByRole("region", { name: "Step 5 of 5: Test a sign-in" });
   await step.getByRole("button", { name: "Skip this step" }).click();
   await step.waitFor({ state: "detached" });
 });
@@ -117,7 +152,7 @@ test("the login test ignores a login that started earlier, even if the stream de
   shape: { local: "store" },
 }, async ({ page, site, open }) => {
   site.watch.put(conversation(1, { startedMs: Date.now() - 60_000 }));
-  const step = page.getByRole("region", { name: "Step 4 of 4: Test a sign-in" });
+  const step = page.getByRole("region", { name: "Step 5 of 5: Test a sign-in" });
   // Earlier logins arrive when the step is shown.
   await page.route("**/console/api/live", async (route) => {
     await step.waitFor();
@@ -140,13 +175,13 @@ browserTest("Live lists the remaining steps, and shows a first login on the diag
   await enterAs(page, { site, role: "owner" });
   const list = checklist(page);
   await list.getByRole("link", { name: "Add a RADIUS client" }).waitFor();
-  assertEquals(await list.getByRole("listitem").count(), 3);
+  assertEquals(await list.getByRole("listitem").count(), 4);
   await list.getByRole("button", { name: "Skip Add a RADIUS client" }).click();
   await list.getByRole("button", { name: "Resume Add a RADIUS client" }).waitFor();
   await page.reload();
   await list.getByRole("button", { name: "Resume Add a RADIUS client" }).waitFor();
   await list.getByRole("link", { name: "Test a sign-in" }).click();
-  const step = page.getByRole("region", { name: "Step 4 of 4: Test a sign-in" });
+  const step = page.getByRole("region", { name: "Step 5 of 5: Test a sign-in" });
   await step.getByText("Waiting for a sign-in").waitFor();
   const startedMs = Date.now();
   const view = conversation(1, { startedMs });
@@ -163,6 +198,7 @@ browserTest("Live lists the remaining steps, and shows a first login on the diag
   await step.getByRole("button", { name: "Done" }).click();
   await list.getByRole("listitem").filter({ hasText: /Done:\s*Test a sign-in/ }).waitFor();
   await list.getByRole("button", { name: "Skip Connect a directory or add users" }).click();
+  await list.getByRole("button", { name: "Skip Choose how passwords are checked" }).click();
   await list.waitFor({ state: "detached" });
   await page.reload();
   await page.getByRole("row").getByRole("link", { name: "ada" }).waitFor();

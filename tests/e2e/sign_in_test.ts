@@ -151,7 +151,12 @@ test(
     const link = new URL(await site.admins.setupLink() ?? "");
     await page.goto(`${byName(site)}/setup${link.hash}`);
     await page.getByLabel("Name").fill("Ada");
-    await page.getByRole("button", { name: "Use a passkey instead" }).click();
+    await page.getByRole("button", { name: "Create owner with a passkey" }).click();
+    assertEquals((await page.locator(".secret pre").innerText()).split("\n").length, 10);
+    await page.getByRole("checkbox").check();
+    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("heading", { name: "Add a second key" }).waitFor();
+    await page.getByRole("button", { name: "Later" }).click();
     await page.getByRole("link", { name: "Open Live" }).click();
     await page.getByRole("heading", { name: "Sign-in log", level: 1 }).waitFor();
     assertEquals(await site.admins.check("Ada", ""), null);

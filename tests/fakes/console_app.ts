@@ -75,6 +75,7 @@ interface ConsoleOptions {
   readonly store?: Store;
   readonly port?: number;
   readonly sessionMs?: number;
+  readonly secondFactor?: "offered" | "required";
   readonly idleMs?: number;
   readonly change?: (deps: HttpAppDeps) => HttpAppDeps;
 }
@@ -113,6 +114,7 @@ export async function startConsole(options: ConsoleOptions = {}) {
     console: {
       sessionMs: options.sessionMs ?? 12 * 3_600_000,
       idleMs: options.idleMs ?? 15 * 60_000,
+      secondFactor: options.secondFactor ?? "offered",
       admins: configAdmins,
     },
     ...{ log, clock, random, vault, store, admins, watch },

@@ -197,6 +197,7 @@ export class AdminCommands {
         password: admin.origin === "settings" || (record?.password ?? null) !== null,
         totp: has.totp !== undefined,
         passkeys: has.passkeys.length,
+        recoveryCodes: has.recovery.length,
       },
       codesLocked: isCodeLocked(has, this.#deps.clock.nowMs()),
     };

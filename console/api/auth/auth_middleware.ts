@@ -4,7 +4,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import type { RateLimit } from "../../../platform/rate_limit.ts";
 import type { Clock } from "../../../platform/runtime.ts";
-import type { Session } from "./admin_records.ts";
+import type { Admin, Session } from "./admin_records.ts";
 import { isPermitted, type Permission, RECENT_FACTOR_MS, requiredPermission } from "./permissions.ts";
 import type { ApiTokens } from "./api_tokens.ts";
 import { type HttpEnv, requireSameOrigin } from "../hono_env.ts";
@@ -16,6 +16,8 @@ export interface AuthDeps {
   readonly tokens: ApiTokens;
   readonly testLimit: Pick<RateLimit, "take" | "waitMs">;
   readonly clock: Clock;
+  /** Whether an administrator must set up a second factor before anything else. */
+  readonly mustSetUpFactor: (admin: Admin) => Promise<boolean>;
 }
 
 /** The session of commands, which use the control socket. No administrator can have its name. */
@@ -97,12 +99,15 @@ function asCommand({ browserOnly }: Permission): Authenticated {
 
 async function withCookie(
   token: string,
-  { countsAsUse }: Permission,
-  { sessions, clock }: AuthDeps,
+  { countsAsUse, beforeSecondFactor }: Permission,
+  { sessions, clock, mustSetUpFactor }: AuthDeps,
 ): Promise<Authenticated> {
   const resume = async (options: { countsAsUse: boolean }): Promise<Session> => {
     const session = await sessions.resume(token, options);
     if (session === null) throw new Refusal("not_signed_in");
+    if (!beforeSecondFactor && await mustSetUpFactor(session.admin)) {
+      throw new Refusal("second_factor_needed");
+    }
     return session;
   };
   const session = await resume({ countsAsUse });

@@ -11,7 +11,8 @@ import { createAccountRateLimit, createSignInRateLimit, createStartRateLimit } f
 import { AdminCommands } from "./admin_commands.ts";
 import type { AdminStore } from "./admin_store.ts";
 import { ApiTokens } from "./api_tokens.ts";
-import { AdminFactors } from "./factors.ts";
+import type { Admin } from "./admin_records.ts";
+import { AdminFactors, hasSecondFactor } from "./factors.ts";
 import { createOidcAdmins } from "./oidc_routes.ts";
 import { OidcProvider } from "./oidc_provider.ts";
 import { Passkeys } from "./passkeys.ts";
@@ -29,6 +30,7 @@ export interface AuthServiceDeps {
   readonly console: {
     readonly sessionMs: number;
     readonly idleMs: number;
+    readonly secondFactor?: "offered" | "required";
     readonly admins?: readonly AdminSettings[];
     readonly oidc?: OidcSettings | null;
   };
@@ -48,6 +50,7 @@ export function createAuthServices(deps: AuthServiceDeps) {
   const refused = createRejectedSignIns(deps);
   const recoveryAttempts = createSignInRateLimit(deps, "console_recovery");
   const factors = new AdminFactors({ ...deps, recoveryAttempts });
+  const isSecondFactorRequired = () => settings.secondFactor === "required";
   const passkeys = new Passkeys({ ...deps, factors });
   return {
     attempts,
@@ -56,8 +59,15 @@ export function createAuthServices(deps: AuthServiceDeps) {
     sessions,
     factors,
     passkeys,
+    isSecondFactorRequired,
+    /** Accounts of the sign-in provider have the factors of the provider. */
+    async mustSetUpFactor({ id, origin }: Admin): Promise<boolean> {
+      if (!isSecondFactorRequired() || origin === "provider") return false;
+      return !hasSecondFactor((await factors.read(id)).record);
+    },
     signIn: createSignIn({
       ...deps,
+      isSecondFactorRequired,
       factors,
       passkeys,
       attempts,

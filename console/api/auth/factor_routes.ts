@@ -11,7 +11,7 @@ import { Refusal } from "../errors.ts";
 import { callerOf, EMPTY, type HttpEnv, jsonBody, ownOrigin, textUpTo } from "../hono_env.ts";
 import { createQrMatrix } from "../qr_svg.ts";
 import type { AdminStore } from "./admin_store.ts";
-import type { AdminFactors, FactorEntry, FactorRecord } from "./factors.ts";
+import { type AdminFactors, type FactorEntry, type FactorRecord, hasSecondFactor } from "./factors.ts";
 import type { Passkeys } from "./passkeys.ts";
 import { may } from "./permissions.ts";
 import { REGISTRATION } from "./webauthn_schema.ts";
@@ -30,14 +30,13 @@ const LABEL = v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(64), v.re
 const NEW_PASSKEY = v.strictObject({ label: LABEL, response: REGISTRATION });
 
 /** Changes of an administrator's own factors need a browser and a recent factor. */
-const OWN_FACTOR = may("viewer", { recentFactor: true, browserOnly: true });
+const OWN_FACTOR = may("viewer", { recentFactor: true, browserOnly: true, beforeSecondFactor: true });
 
 export function createFactorRoutes(deps: FactorRouteDeps) {
-  const { clock } = deps;
   return new Hono<HttpEnv>()
-    .get("/", may("viewer", { browserOnly: true }), async (c) => {
+    .get("/", may("viewer", { browserOnly: true, beforeSecondFactor: true }), async (c) => {
       const { record } = await readOwn(deps, c);
-      return c.json(factorSummary(record, clock.nowMs()));
+      return c.json(factorSummary(record, await factsOf(deps, c)));
     })
     .route("/", createCodeRoutes(deps))
     .route("/passkeys", createPasskeyRoutes(deps));
@@ -67,12 +66,13 @@ function createCodeRoutes(deps: FactorRouteDeps) {
     .delete("/totp", OWN_FACTOR, async (c) => {
       const { record, check } = await readOwn(deps, c);
       const { totp: _totp, pendingTotp: _pendingTotp, ...rest } = record;
-      const entry = { record: { ...rest, recovery: [] }, check };
+      // A passkey also needs codes for the day on which it is lost.
+      const entry = { record: rest.passkeys.length > 0 ? rest : { ...rest, recovery: [] }, check };
       return c.json(await change(deps, c, { ...entry, action: "administrator.totp_remove" }));
     })
     .post("/recovery-codes", OWN_FACTOR, jsonBody(EMPTY), async (c) => {
       const { record, check } = await readOwn(deps, c);
-      if (record.totp === undefined) throw new Refusal("no_totp");
+      if (!hasSecondFactor(record)) throw new Refusal("no_totp");
       const { codes, digests } = factors.makeRecoveryCodes(c.var.session.admin.id);
       const entry = { record: { ...record, recovery: digests }, check };
       const summary = await change(deps, c, { ...entry, action: "administrator.recovery_codes" });
@@ -139,10 +139,11 @@ interface FactorChange extends FactorEntry {
 
 /** Commits a changed record with its audit record. @throws Refusal `changed_meanwhile`. */
 async function change(
-  { store, factors, clock }: FactorRouteDeps,
+  deps: FactorRouteDeps,
   c: Context<HttpEnv>,
   { record, check, checks = [], mutations = [], action, after }: FactorChange,
 ): Promise<FactorSummary> {
+  const { store, factors } = deps;
   const { admin } = c.var.session;
   const done = await store.commit({
     checks: [check, ...checks],
@@ -153,12 +154,19 @@ async function change(
     ],
   });
   if (!done.ok) throw new Refusal("changed_meanwhile");
-  return factorSummary(record, clock.nowMs());
+  return factorSummary(record, await factsOf(deps, c));
 }
 
-function factorSummary(record: FactorRecord, nowMs: number): FactorSummary {
+async function factsOf({ clock, admins }: FactorRouteDeps, c: Context<HttpEnv>) {
+  return { nowMs: clock.nowMs(), hasPassword: await admins.hasPassword(c.var.session.admin.name) };
+}
+
+function factorSummary(
+  record: FactorRecord,
+  facts: Pick<FactorSummary, "nowMs" | "hasPassword">,
+): FactorSummary {
   return {
-    nowMs,
+    ...facts,
     totpSinceMs: record.totp?.sinceMs ?? null,
     recoveryCodesLeft: record.recovery.length,
     passkeys: record.passkeys.map(({ id, label, createdMs, usedMs }) => ({ id, label, createdMs, usedMs })),

@@ -258,6 +258,16 @@ export function isCodeLocked({ wrongCodes, lockedUntilMs }: FactorRecord, nowMs:
   return wrongCodes >= HARD_WRONG_CODES || lockedUntilMs > nowMs;
 }
 
+/** Whether the account has a factor besides its password. Recovery codes replace one; they are none. */
+export function hasSecondFactor({ totp, passkeys }: Pick<FactorRecord, "totp" | "passkeys">): boolean {
+  return totp !== undefined || passkeys.length > 0;
+}
+
+/** Whether the text has the form of a recovery code. */
+export function isRecoveryCode(code: string): boolean {
+  return plainRecoveryCode(code).length === RECOVERY_CHARACTERS;
+}
+
 function refuseLocked({ wrongCodes, lockedUntilMs }: FactorRecord, nowMs: number): void {
   if (wrongCodes >= HARD_WRONG_CODES) throw new Refusal("codes_locked");
   if (lockedUntilMs <= nowMs) return;

@@ -21,6 +21,8 @@ export interface Permission {
   readonly browserOnly: boolean;
   /** Sends a message to an address as a test: at most {@link TESTS_PER_MINUTE} for each administrator. */
   readonly sendsTest: boolean;
+  /** Also for an administrator who must set up a second factor first. */
+  readonly beforeSecondFactor: boolean;
 }
 
 /** How long a factor counts as recent. */
@@ -34,11 +36,26 @@ const DECLARED = new WeakMap<object, Permission>();
 /** Declares the permission of a route. It must be the route's first handler; `createAuthMiddleware` enforces it. */
 export function may(
   needs: Permission["needs"],
-  { helpDesk = false, countsAsUse = true, recentFactor = false, browserOnly = false, sendsTest = false }:
-    Partial<Omit<Permission, "needs">> = {},
+  {
+    helpDesk = false,
+    countsAsUse = true,
+    recentFactor = false,
+    browserOnly = false,
+    sendsTest = false,
+    beforeSecondFactor = false,
+  }: Partial<Omit<Permission, "needs">> = {},
 ): MiddlewareHandler<HttpEnv> {
   const declaration: MiddlewareHandler<HttpEnv> = (_c, next) => next();
-  DECLARED.set(declaration, { needs, helpDesk, countsAsUse, recentFactor, browserOnly, sendsTest });
+  const permission = {
+    needs,
+    helpDesk,
+    countsAsUse,
+    recentFactor,
+    browserOnly,
+    sendsTest,
+    beforeSecondFactor,
+  };
+  DECLARED.set(declaration, permission);
   return declaration;
 }
 

@@ -34,6 +34,7 @@ export interface SessionRouteDeps {
   readonly firstSteps: Pick<Onboarding, "read">;
   /** The name of the sign-in provider; `null` without one. */
   readonly providerName: () => string | null;
+  readonly mustSetUpFactor: (admin: Admin) => Promise<boolean>;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -43,6 +44,7 @@ const SIGN_IN = v.strictObject({
   password: textUpTo(1024),
   code: v.optional(textUpTo(64)),
 });
+const RECOVERY = v.strictObject({ name: textUpTo(256), code: textUpTo(64) });
 const PASSKEY = v.strictObject({ response: AUTHENTICATION });
 const STEP_UP = v.union([
   PASSKEY,
@@ -51,11 +53,11 @@ const STEP_UP = v.union([
 
 /** The response with a session, or without one. */
 export function createSessionAnswer(deps: SessionRouteDeps) {
-  const { admins, factors, features, firstSteps, providerName, clock } = deps;
+  const { admins, features, firstSteps, providerName } = deps;
   return async (session: Session | null): Promise<SessionAnswer> => {
     const left = session === null ? null : await firstSteps.read();
     return {
-      session: session === null ? null : await sessionInfo(session, { factors, clock }),
+      session: session === null ? null : await sessionInfo(session, deps),
       needsSetUp: session === null && !(await admins.hasOwner()),
       features: features(),
       provider: providerName(),
@@ -65,7 +67,7 @@ export function createSessionAnswer(deps: SessionRouteDeps) {
 }
 
 export function createSessionRoutes(deps: SessionRouteDeps) {
-  const { sessions, signIn, passkeys, factors, clock, log } = deps;
+  const { sessions, signIn, passkeys, log } = deps;
   const answer = createSessionAnswer(deps);
   const whoShows = (
     given: v.InferOutput<typeof STEP_UP>,
@@ -85,12 +87,8 @@ export function createSessionRoutes(deps: SessionRouteDeps) {
         session: at.session.id,
       });
   const letIn = async (c: Context<HttpEnv>, { admin, by, isRecentFactor }: VerifiedSignIn) => {
-    const session = await startCookieSession(c, {
-      sessions,
-      admin,
-      by,
-      ...(isRecentFactor ? {} : { freshMs: 0 }),
-    });
+    const since = isRecentFactor ? {} : { freshMs: 0 };
+    const session = await startCookieSession(c, { sessions, admin, by, ...since });
     log.info("console sign-in", { admin: admin.name, role: admin.role, source: c.env.remoteAddress, by });
     return await answer(session);
   };
@@ -104,6 +102,10 @@ export function createSessionRoutes(deps: SessionRouteDeps) {
     .post("/", may("anyone"), jsonBody(SIGN_IN), async (c) => {
       const source = c.env.remoteAddress;
       return c.json(await letIn(c, await signIn.withPassword({ ...c.req.valid("json"), source })));
+    })
+    .post("/recovery", may("anyone"), jsonBody(RECOVERY), async (c) => {
+      const source = c.env.remoteAddress;
+      return c.json(await letIn(c, await signIn.withRecoveryCode({ ...c.req.valid("json"), source })));
     })
     .post(
       "/passkey/options",
@@ -121,19 +123,24 @@ export function createSessionRoutes(deps: SessionRouteDeps) {
     })
     .post(
       "/stay",
-      may("viewer", { browserOnly: true }),
-      async (c) => c.json(await sessionInfo(c.var.session, { factors, clock })),
+      may("viewer", { browserOnly: true, beforeSecondFactor: true }),
+      async (c) => c.json(await sessionInfo(c.var.session, deps)),
     )
-    .post("/step-up", may("viewer", { browserOnly: true }), jsonBody(STEP_UP), async (c) => {
-      const { session } = c.var;
-      const at = { session, origin: ownOrigin(c), source: c.env.remoteAddress };
-      const { admin, isRecentFactor } = await whoShows(c.req.valid("json"), at);
-      if (admin.id !== session.admin.id) throw new Refusal("wrong_person");
-      if (!isRecentFactor) throw new Refusal("passkey_needed");
-      const fresh = await sessions.recordFactor(session.id);
-      if (fresh === null) throw new Refusal("not_signed_in");
-      return c.json(await answer(fresh));
-    })
+    .post(
+      "/step-up",
+      may("viewer", { browserOnly: true, beforeSecondFactor: true }),
+      jsonBody(STEP_UP),
+      async (c) => {
+        const { session } = c.var;
+        const at = { session, origin: ownOrigin(c), source: c.env.remoteAddress };
+        const { admin, isRecentFactor } = await whoShows(c.req.valid("json"), at);
+        if (admin.id !== session.admin.id) throw new Refusal("wrong_person");
+        if (!isRecentFactor) throw new Refusal("passkey_needed");
+        const fresh = await sessions.recordFactor(session.id);
+        if (fresh === null) throw new Refusal("not_signed_in");
+        return c.json(await answer(fresh));
+      },
+    )
     .delete("/", may("anyone"), async (c) => {
       await endCookieSession(c, sessions);
       return c.json(await answer(null));
@@ -142,9 +149,10 @@ export function createSessionRoutes(deps: SessionRouteDeps) {
 
 async function sessionInfo(
   session: Session,
-  { factors, clock }: { factors: AdminFactors; clock: Clock },
+  { factors, clock, mustSetUpFactor }: Pick<SessionRouteDeps, "factors" | "clock" | "mustSetUpFactor">,
 ): Promise<SessionInfo> {
   const { record } = await factors.read(session.admin.id);
+  const mustSetUp = await mustSetUpFactor(session.admin);
   return {
     name: session.admin.name,
     role: session.admin.role,
@@ -154,6 +162,7 @@ async function sessionInfo(
     idleDeadlineMs: session.idleDeadlineMs,
     freshUntilMs: session.freshMs + RECENT_FACTOR_MS,
     has: { totp: record.totp !== undefined, passkey: record.passkeys.length > 0 },
+    ...(mustSetUp ? { mustSetUpFactor: true } : {}),
   };
 }
 

@@ -11,7 +11,7 @@ import type { Vault } from "../../../platform/vault.ts";
 import type { AccountRateLimit, SignInRateLimit } from "./sign_in_rate_limit.ts";
 import type { AdminStore } from "./admin_store.ts";
 import type { Admin } from "./admin_records.ts";
-import type { AdminFactors } from "./factors.ts";
+import { type AdminFactors, isRecoveryCode } from "./factors.ts";
 import type { Passkeys } from "./passkeys.ts";
 import type { ErrorCode } from "../error_codes.ts";
 import { Refusal } from "../errors.ts";
@@ -23,6 +23,7 @@ export type SignInMethod =
   | "password"
   | "password_code"
   | "password_recovery"
+  | "recovery"
   | "passkey"
   | "provider"
   | "link";
@@ -52,6 +53,12 @@ export interface SignIn {
    * @throws Refusal `wrong_sign_in`, `code_needed`, `wrong_code`, `codes_locked`, `locked_out`, `too_many_attempts`, `busy`.
    */
   withPassword(typed: PasswordSignIn): Promise<VerifiedSignIn>;
+  /**
+   * Finds the administrator of a recovery code, for an account without a password.
+   *
+   * @throws Refusal `wrong_sign_in`, `locked_out`, `too_many_attempts`.
+   */
+  withRecoveryCode(typed: { name: string; code: string; source: string }): Promise<VerifiedSignIn>;
   /** Finds the administrator of a passkey. @throws Refusal `passkey_refused`, `passkeys_need_name`, `too_many_attempts`. */
   withPasskey(
     shown: {
@@ -73,6 +80,8 @@ export interface SignInDeps {
   readonly vault: Pick<Vault, "digest">;
   readonly clock: Clock;
   readonly log: Log;
+  /** Whether a password alone is not enough for an account with a passkey. */
+  readonly isSecondFactorRequired: () => boolean;
 }
 
 /** Errors that reveal nothing about a password, so the request does not count as a guess. */
@@ -80,6 +89,7 @@ const NO_GUESS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "busy",
   "code_needed",
   "codes_locked",
+  "passkey_or_code_needed",
   "locked_out",
   "passkeys_need_name",
   "too_many_attempts",
@@ -89,6 +99,7 @@ const NO_GUESS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 const NO_REFUSAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "busy",
   "code_needed",
+  "passkey_or_code_needed",
   "passkeys_need_name",
 ]);
 
@@ -141,26 +152,19 @@ export function createSignIn(deps: SignInDeps): SignIn {
         }
         proven.add(proof);
         const { record } = await factors.read(admin.id);
-        if (record.totp === undefined) {
+        const mayUsePassword = record.passkeys.length === 0 || !deps.isSecondFactorRequired();
+        if (record.totp === undefined && mayUsePassword) {
           await accountAttempts.succeeded({ name, source });
           return { admin, by: "password", isRecentFactor: record.passkeys.length === 0 };
         }
-        if (code === undefined || code.trim() === "") throw new Refusal("code_needed");
-        const known = session !== undefined
-          ? `session ${session}`
-          : await accountAttempts.isKnown({ name, source })
-          ? `source ${sourceKey(source)}`
-          : null;
-        const kind = await factors.useCode(admin.id, code, { source, known });
-        await accountAttempts.succeeded({ name, source });
-        if (kind === "recovery") log.warn("a recovery code was used", { admin: admin.name, source });
-        return {
-          admin,
-          by: kind === "recovery" ? "password_recovery" : "password_code",
-          isRecentFactor: true,
-        };
+        if (code === undefined || code.trim() === "") {
+          throw new Refusal(record.totp === undefined ? "passkey_or_code_needed" : "code_needed");
+        }
+        return await verifyCode(deps, { admin, code, name, source, session });
       });
     },
+    withRecoveryCode: (typed) =>
+      counted({ ...typed, session: undefined }, () => judgeRecoveryCode(deps, typed)),
     withPasskey: ({ response, origin, source, session }) =>
       counted({ name: null, source, session }, async () => {
         const owner = await passkeys.use({ origin, response });
@@ -171,6 +175,49 @@ export function createSignIn(deps: SignInDeps): SignIn {
         return { admin, by: "passkey", isRecentFactor: true };
       }),
   };
+}
+
+/** Verifies the code after a right password. */
+async function verifyCode(
+  { factors, accountAttempts, log }: SignInDeps,
+  { admin, code, name, source, session }: Pick<PasswordSignIn, "name" | "source"> & {
+    readonly admin: Admin;
+    readonly code: string;
+    readonly session: string | undefined;
+  },
+): Promise<VerifiedSignIn> {
+  const known = session !== undefined
+    ? `session ${session}`
+    : await accountAttempts.isKnown({ name, source })
+    ? `source ${sourceKey(source)}`
+    : null;
+  const kind = await factors.useCode(admin.id, code, { source, known });
+  await accountAttempts.succeeded({ name, source });
+  if (kind === "recovery") log.warn("a recovery code was used", { admin: admin.name, source });
+  return { admin, by: kind === "recovery" ? "password_recovery" : "password_code", isRecentFactor: true };
+}
+
+/** For an account without a password. Every other account answers as one that does not exist. */
+async function judgeRecoveryCode(
+  { admins, factors, accountAttempts, log }: SignInDeps,
+  { name, code, source }: { name: string; code: string; source: string },
+): Promise<VerifiedSignIn> {
+  await accountAttempts.refuseLimited({ name, source });
+  const admin = await admins.find(name);
+  const isOwn = admin?.origin === "console" && !await admins.hasPassword(name);
+  const hasCodes = admin !== null && isOwn && (await factors.read(admin.id)).record.recovery.length > 0;
+  try {
+    // A code of an app is no factor of its own.
+    if (!hasCodes || !isRecoveryCode(code)) throw new Refusal("wrong_code");
+    await factors.useCode(admin.id, code, { source, known: null });
+    await accountAttempts.succeeded({ name, source });
+    log.warn("a recovery code was used", { admin: admin.name, source });
+    return { admin, by: "recovery", isRecentFactor: true };
+  } catch (fault) {
+    if (!(fault instanceof Refusal) || fault.code !== "wrong_code") throw fault;
+    await accountAttempts.failed({ name, source });
+    throw new Refusal("wrong_sign_in");
+  }
 }
 
 /** One rejected sign-in. */

@@ -16,8 +16,10 @@ import {
   type ClientList,
   type ClientRow,
   type DiscoveredList,
+  type EffectiveRules,
   FIRST_FACTOR_TEST,
   type FirstFactorAnswer,
+  type FirstFactorKind,
   type GuideServer,
   NEW_CLIENT,
   type OneClient,
@@ -34,6 +36,7 @@ import { type Connect, requireGateway } from "../deps.ts";
 import { createHistoryReader } from "../history/history.ts";
 import { callerOf, type HttpEnv, jsonBody } from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
+import { rejectsUnknownUsers } from "../../../radius/protocol/login_input.ts";
 import { withLastChange } from "../audit/last_change.ts";
 import type { ErrorCode } from "../error_codes.ts";
 import { Refusal } from "../errors.ts";
@@ -67,7 +70,8 @@ export function createClientRoutes(deps: ClientRouteDeps) {
     .get("/", may("viewer"), async (c) => {
       const items = await rowsOf(deps, requireGateway(connect).register.list());
       const ldap = ldapBackends(requireGateway(connect));
-      return c.json({ nowMs: clock.nowMs(), ldap, items } satisfies ClientList);
+      const { firstFactor: globalFirstFactor } = requireGateway(connect).config.radius.anyClient;
+      return c.json({ nowMs: clock.nowMs(), ldap, globalFirstFactor, items } satisfies ClientList);
     })
     .post("/heard", may("owner", { countsAsUse: false }), jsonBody(CANDIDATE), (c) => {
       const items = requireGateway(connect).clientDiscovery.list(c.req.valid("json").secret);
@@ -166,15 +170,27 @@ function createOneClientRoutes(deps: ClientRouteDeps) {
 
 /** Clients with their logins of the last 24 hours. */
 async function rowsOf(
-  { charts, clock }: ClientRouteDeps,
+  { charts, clock, connect }: ClientRouteDeps,
   clients: readonly ShownClient[],
 ): Promise<ClientRow[]> {
   const nowMs = clock.nowMs();
   const { clients: figures } = await charts.read({ fromMs: nowMs - DAY_MS, toMs: nowMs, client: "" });
   return clients.map((client) => {
     const { accepted = 0, rejected = 0 } = figures.find((one) => one.client === client.name) ?? {};
-    return { ...client, accepted, rejected };
+    return { ...client, accepted, rejected, effective: effectiveRules(requireGateway(connect), client) };
   });
+}
+
+/** The rules of a client, with the global setting. */
+export function effectiveRules(
+  { config }: Pick<Connect, "config">,
+  client: Pick<ShownClient, "firstFactor" | "unknownUsers">,
+): EffectiveRules {
+  const { firstFactor } = client.firstFactor === "settings" ? config.radius.anyClient : client;
+  return {
+    firstFactor: firstFactor as FirstFactorKind,
+    rejectsUnknown: rejectsUnknownUsers({ ...client, firstFactor }),
+  };
 }
 
 async function readClient(deps: ClientRouteDeps, name: string): Promise<OneClient> {
@@ -187,6 +203,7 @@ async function readClient(deps: ClientRouteDeps, name: string): Promise<OneClien
     nowMs: clock.nowMs(),
     server: guideServer(gateway),
     ldap: ldapBackends(gateway),
+    globalFirstFactor: gateway.config.radius.anyClient.firstFactor,
     client,
     blast: await impactOf(deps, name),
   };

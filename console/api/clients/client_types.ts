@@ -91,7 +91,16 @@ export const CANDIDATE = v.strictObject({
   secret: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(128))),
 });
 
+export type FirstFactorKind = "none" | "directory" | "ldap" | "radius";
+
+/** What the rules of a client amount to, with the global setting. */
+export interface EffectiveRules {
+  readonly firstFactor: FirstFactorKind;
+  readonly rejectsUnknown: boolean;
+}
+
 export interface ClientRow extends ShownClient {
+  readonly effective: EffectiveRules;
   /** Of the last 24 hours. */
   readonly accepted: number;
   readonly rejected: number;
@@ -108,6 +117,8 @@ export interface ClientList {
   readonly nowMs: number;
   /** LDAP backends that can check passwords. */
   readonly ldap: readonly string[];
+  /** The first factor of clients that use the global setting. */
+  readonly globalFirstFactor: FirstFactorKind;
   readonly items: readonly ClientRow[];
 }
 
@@ -134,6 +145,7 @@ export interface OneClient {
   readonly nowMs: number;
   readonly server: GuideServer;
   readonly ldap: readonly string[];
+  readonly globalFirstFactor: FirstFactorKind;
   readonly client: ClientRow;
   readonly blast: ClientImpact;
 }

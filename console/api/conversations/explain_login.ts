@@ -87,6 +87,7 @@ export const ROW_REASONS = {
 export const STRAY_REASONS = [
   "source_port_zero",
   "unknown_client",
+  "other_nas",
   "too_short",
   "too_long",
   "truncated",
@@ -231,6 +232,7 @@ export function explainStray(stray: StrayPacket, tally: DropTally | undefined): 
     values: {
       source: stray.source,
       client: stray.client ?? "",
+      ...(stray.rule === undefined ? {} : stray.rule),
       count: Math.max(tally?.count ?? 0, stray.copies),
       sinceMs: Math.min(tally?.firstMs ?? stray.atMs, stray.atMs),
     },

@@ -17,6 +17,8 @@ import { logExportParts } from "../log_export/log_export_parts.ts";
 import type { NodeRouteDeps } from "../nodes/node_routes.ts";
 import { hourlyCounts } from "./hourly_counts.ts";
 import { policyParts } from "./policy_parts.ts";
+import { administratorParts, passwordPart } from "./protection_parts.ts";
+import type { AdminCommands } from "../auth/admin_commands.ts";
 import { pushParts } from "./push_parts.ts";
 import { Hono } from "hono";
 import * as v from "valibot";
@@ -30,6 +32,8 @@ export interface HealthDeps extends Pick<NodeRouteDeps, "cluster"> {
   readonly mail?: MailService;
   /** Absent where the console runs without a directory. */
   readonly people?: Pick<People, "limits" | "factors" | "policies"> | undefined;
+  readonly administrators?: Pick<AdminCommands, "list">;
+  readonly isSecondFactorRequired?: () => boolean;
   /** Absent where the console runs without a gateway. */
   readonly logExport?: Pick<LogExport, "list"> | undefined;
   readonly alerts?: Pick<AlertService, "listReceivers"> | undefined;
@@ -76,6 +80,8 @@ export class Health {
       ...await logExportParts(this.#deps.logExport),
       ...await alertParts(this.#deps.alerts),
       ...this.#mail(),
+      passwordPart(this.#port),
+      ...await this.#administrators(),
       ...this.#unsigned(),
       ...(people === undefined
         ? []
@@ -115,6 +121,13 @@ export class Health {
       const [target = "", backend = ""] = id.slice("backend:".length).split("/");
       await this.#port.probe(target, backend);
     }
+  }
+
+  async #administrators(): Promise<HealthPart[]> {
+    const { administrators, isSecondFactorRequired = () => false } = this.#deps;
+    if (administrators === undefined) return [];
+    const { items } = await administrators.list();
+    return administratorParts(items, { isSecondFactorRequired: isSecondFactorRequired() });
   }
 
   #mail(): HealthPart[] {
@@ -249,7 +262,7 @@ export class Health {
   #embedded(id: "second_factor" | "telephony"): HealthPart {
     const lastGoodMs = this.#deps.clock.nowMs();
     const part = { ...PLAIN, id, kind: id, name: "", state: "ok", lastGoodMs } as const;
-    if (id === "telephony") return { ...part, state: "warning", note: "not_sent" };
+    if (id === "telephony") return { ...part, state: "off", lastGoodMs: null, note: "not_sent" };
     const { publicUrl } = this.#port.config.http;
     return isLoopbackUrl(publicUrl)
       ? { ...part, state: "warning", note: "loopback_url", name: publicUrl }

@@ -7,12 +7,20 @@ import type { HealthPart, PushNote } from "../targets/target_types.ts";
 type PushHost = PushStatus["hosts"][number];
 
 const PLAIN = { figure: null, lastGoodMs: null, detail: "", testable: true } as const;
+/** Without an address that phones can use, or while push is off, no phone receives anything. */
+const STATES: Partial<Record<PushNote, HealthPart["state"]>> = {
+  no_key: "bad",
+  needs_https: "warning",
+  loopback: "off",
+  off: "off",
+  unused: "unknown",
+};
 /** The push service works, and asks for patience. */
 const PASSING: ReadonlySet<string> = new Set(["rate_limited", "overloaded"]);
 
 export function pushParts(status: PushStatus, publicUrl: string): HealthPart[] {
   const note = requirementNote(status, publicUrl);
-  const state = note === "no_key" ? "bad" : note === "needs_https" ? "warning" : "ok";
+  const state = note === null ? "ok" : STATES[note] ?? "ok";
   const own: HealthPart = {
     ...PLAIN,
     ...{ id: "push", kind: "push", name: publicUrl, state, figure: status.subscribed },

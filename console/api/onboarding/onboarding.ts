@@ -6,13 +6,14 @@ import type { Store } from "../../../platform/store.ts";
 import { decodeLoginRecord } from "../../../radius/conversation/login_record.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import type { Connect } from "../deps.ts";
+import { effectiveRules } from "../clients/client_routes.ts";
 import { Refusal } from "../errors.ts";
 import { Hono } from "hono";
 import * as v from "valibot";
 import { callerOf, type HttpEnv, jsonBody } from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
 
-export const FIRST_STEPS = ["client", "target", "login"] as const;
+export const FIRST_STEPS = ["client", "target", "password", "login"] as const;
 export type FirstStepName = typeof FIRST_STEPS[number];
 
 /** The RADIUS address of the gateway. */
@@ -29,10 +30,14 @@ export interface FirstStep {
   readonly radius: RadiusAddress;
   /** The newest user who can log in, for a test login; `null` without one. */
   readonly user: string | null;
+  /** The NAS-Identifier without which a request of this machine matches no client; "" if it needs none. */
+  readonly nasIdentifier: string;
+  /** Whether a client accepts logins without a check of the password. */
+  readonly isPasswordUnchecked: boolean;
 }
 
 /** The arguments for a test login. */
-export type LoginTrialHint = Pick<FirstStep, "radius" | "user">;
+export type LoginTrialHint = Omit<FirstStep, "name" | "state">;
 
 export interface Onboarding {
   /** `null` if no task is left. */
@@ -61,24 +66,24 @@ export function createOnboarding(deps: OnboardingDeps): Onboarding {
   const isDone: Readonly<Record<FirstStepName, (port: Connect) => boolean | Promise<boolean>>> = {
     client: ({ register }) => register.list().length > 0,
     target: isTargetConnected,
+    password: isPasswordDecided,
     login: () => hasAcceptedLogin(store),
   };
   return {
     async read() {
       if (connect === undefined) return null;
       const skipped = skippedOf((await store.get<unknown>(KEY)).value);
-      const radius = radiusAddress(connect.listening.radius[0] ?? "");
-      const user = await newestUser(connect);
+      const hint = await trialHint(connect);
       const steps: FirstStep[] = [];
       for (const name of FIRST_STEPS) {
         const state = skipped.includes(name) ? "skipped" : await isDone[name](connect) ? "done" : "open";
-        steps.push({ name, state, radius, user });
+        steps.push({ name, state, ...hint });
       }
       return steps.some(({ state }) => state === "open") ? steps : null;
     },
     async trial() {
       if (connect === undefined) return null;
-      return { radius: radiusAddress(connect.listening.radius[0] ?? ""), user: await newestUser(connect) };
+      return await trialHint(connect);
     },
     async skip(name, { skipped, actor, source }) {
       const { value, versionstamp } = await store.get<unknown>(KEY);
@@ -99,6 +104,33 @@ export function createOnboarding(deps: OnboardingDeps): Onboarding {
       if (!ok) throw new Refusal("changed_meanwhile");
     },
   };
+}
+
+async function trialHint(connect: Connect): Promise<LoginTrialHint> {
+  const local = connect.register.list().filter(({ address }) => address.some((one) => LOCAL.has(one)));
+  const needsNas = local.length > 0 && local.every(({ nasIdentifier }) => nasIdentifier !== "");
+  return {
+    radius: radiusAddress(connect.listening.radius[0] ?? ""),
+    user: await newestUser(connect),
+    nasIdentifier: needsNas ? local[0]?.nasIdentifier ?? "" : "",
+    isPasswordUnchecked: isUnchecked(connect),
+  };
+}
+
+const LOCAL: ReadonlySet<string> = new Set(["127.0.0.1", "127.0.0.1/32", "127.0.0.0/8", "::1", "::1/128"]);
+
+/** Without clients, the global setting applies to every address. */
+function isUnchecked(connect: Connect): boolean {
+  const clients = connect.register.list().filter(({ disabled }) => !disabled);
+  if (clients.length === 0) return connect.config.radius.anyClient.firstFactor === "none";
+  return clients.some((client) => effectiveRules(connect, client).firstFactor === "none");
+}
+
+/** A check is the global setting, or each client has one or says that it needs none. */
+function isPasswordDecided(connect: Connect): boolean {
+  if (connect.config.radius.anyClient.firstFactor !== "none") return true;
+  const clients = connect.register.list().filter(({ disabled }) => !disabled);
+  return clients.length > 0 && clients.every(({ firstFactor }) => firstFactor !== "settings");
 }
 
 const RADIUS_PORT = 1812;

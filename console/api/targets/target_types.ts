@@ -77,6 +77,8 @@ export const HEALTH_KINDS = [
   "push_host",
   "telephony",
   "mail",
+  "passwords",
+  "administrators",
   "unsigned",
   "policy",
   "client_names",
@@ -100,8 +102,8 @@ export interface HealthPart {
   readonly id: string;
   readonly kind: typeof HEALTH_KINDS[number];
   readonly name: string;
-  /** `unknown`: not tested yet. */
-  readonly state: "ok" | "warning" | "bad" | "unknown";
+  /** `unknown`: not tested yet. `off`: not set up, so that nothing of it works. */
+  readonly state: "ok" | "warning" | "bad" | "unknown" | "off";
   readonly lastGoodMs: number | null;
   /** A figure of its kind: milliseconds of the store, days of a certificate, writes owed. */
   readonly figure: number | null;
@@ -113,6 +115,11 @@ export interface HealthPart {
   readonly note?:
     | "not_sent"
     | "mail_off"
+    | "passwords_checked"
+    | "passwords_unchecked"
+    | "admins_no_factor"
+    | "admins_set_up"
+    | "owners_one_key"
     | "mail_waits"
     | "unknown_users"
     | "other_names"

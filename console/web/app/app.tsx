@@ -16,6 +16,9 @@ import { DENSITIES } from "./preferences.ts";
 import { activeShortcuts, listenForShortcuts, type Shortcut, useShortcuts } from "./shortcuts.ts";
 
 const SignInPage = lazy(async () => (await import("../pages/sign_in/sign_in_page.tsx")).default);
+const RequiredFactorPage = lazy(async () =>
+  (await import("../pages/sign_in/required_factor_page.tsx")).default
+);
 const SignInDialog = lazy(async () => (await import("../pages/sign_in/sign_in_page.tsx")).SignInDialog);
 
 export function App({ models }: { models: Models }) {
@@ -32,6 +35,14 @@ export function App({ models }: { models: Models }) {
   if (state.kind === "failed") return <Unreached models={models} message={state.message} />;
   if (state.kind !== "ready") return null;
   if (state.value === null) return <SignInPage models={models} />;
+  if (state.value.mustSetUpFactor === true) {
+    return (
+      <>
+        <RequiredFactorPage models={models} />
+        <SignInOver models={models} />
+      </>
+    );
+  }
   return (
     <>
       <div class="shell">

@@ -1,5 +1,6 @@
 // Labels, colours and shapes of the states of a login. The texts are in the areas `login` and `explain`.
 
+import { clientText } from "../components/client_text.ts";
 import type { Step } from "../../../radius/protocol/steps.ts";
 import { findMessage, t } from "../i18n/translate.ts";
 import type { MessageKey } from "../i18n/catalogue.ts";
@@ -136,13 +137,15 @@ export function toReadableName(name: string): string {
 const TRY_COMMAND = "deno task try";
 
 /** The command that runs a test login. @param at `host` or `host:port`. */
-export function radtestCommand({ at, user }: { at: string; user: string | null }): string {
-  const name = user === null
-    ? "NAME"
-    : /^[\w.@+-]+$/.test(user)
-    ? user
-    : `'${user.replaceAll("'", `'\\''`)}'`;
-  return `${TRY_COMMAND} ${at} --user ${name}`;
+export function radtestCommand(
+  { at, user, nasIdentifier = "" }: { at: string; user: string | null; nasIdentifier?: string },
+): string {
+  const nas = nasIdentifier === "" ? "" : ` --nas-identifier ${shellWord(nasIdentifier)}`;
+  return `${TRY_COMMAND} ${at} --user ${user === null ? "NAME" : shellWord(user)}${nas}`;
+}
+
+function shellWord(text: string): string {
+  return /^[\w.@+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** The reason in two or three words, for lists; the sentence if there is no short form. */
@@ -154,5 +157,5 @@ export function shortReasonText(reason: Pick<Explanation, "code" | "values">): s
 /** Why a login was refused or a packet dropped, as one sentence. */
 export function reasonText({ code, values }: Pick<Explanation, "code" | "values">): string {
   const since = typeof values.sinceMs === "number" ? timeText(values.sinceMs) : "";
-  return t(`explain.why_${code}`, { ...values, since });
+  return t(`explain.why_${code}`, { ...values, client: clientText(String(values.client ?? "")), since });
 }

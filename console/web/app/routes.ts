@@ -91,7 +91,6 @@ export const PAGE_ROUTES = {
     pattern: "/first-run",
     needs: "viewer",
     title: "shell.first_run",
-    parent: "live",
   },
   // Directory
   users: {

@@ -130,6 +130,7 @@ Deno.test("parseRadtestArgs() reads every option, and the secret from the enviro
     secret: "from there",
     user: null,
     password: null,
+    nasIdentifier: "countersign-try",
     nasPort: null,
     callingStationId: "198.51.100.7",
     timeoutMs: 3000,

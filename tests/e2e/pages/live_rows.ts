@@ -26,7 +26,7 @@ export const LIVE_ROWS: Readonly<Record<string, PageRow>> = {
   "first run": {
     place: "first_run",
     path: () => "/first-run?step=target",
-    heading: () => /^(First steps|Step 3 of 4: )/,
+    heading: () => /^(First steps|Step 3 of 5: )/,
     shows: () => /^(All steps are done|\d of .* as (it is|they are) mapped)/,
     nothing: { says: "No users yet" },
     dialogs: [],

@@ -34,13 +34,14 @@ export function radclientRow(
 /** radclient for any address, also a proxy's. */
 export function setUpRadclient(
   door: Door,
-  options: { nasPort: boolean; signed: boolean },
+  options: { nasPort: boolean; signed: boolean; nasIdentifier?: string },
 ): RadclientSetUp {
   let nextPort = 1 + Math.floor(Math.random() * 1e6);
   return {
     async login({ name, password }) {
       const common = [
         `User-Name = "${name}"`,
+        ...(options.nasIdentifier === undefined ? [] : [`NAS-Identifier = "${options.nasIdentifier}"`]),
         ...(options.nasPort ? [`NAS-Port = ${nextPort++}`] : []),
         ...(options.signed ? ["Message-Authenticator = 0x00"] : []),
       ];

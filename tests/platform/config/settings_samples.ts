@@ -144,6 +144,7 @@ export const GENERAL_SAMPLES: Samples = {
   "geoip.asn_database": [['""', '"/var/lib/geoip/asn.mmdb"'], ["5"]],
   "console.session_hours": window(1, 720),
   "console.idle_minutes": window(1, 1440),
+  "console.second_factor": [['"offered"', '"required"'], ['"off"', "true"]],
   "console.audit_days": window(1, 3650),
   "console.oidc.issuer": [['""', '"https://id.example.org/realm"', '"http://localhost:9"'], [
     '"id.example.org"',

@@ -6,7 +6,7 @@ import { useAction } from "../../app/action.ts";
 import type { Models } from "../../app/app_context.ts";
 import { relativeText } from "../../app/format.ts";
 import { type Resource, useResource } from "../../app/resource.ts";
-import { ErrorAlert, Fetched } from "../../components/alert.tsx";
+import { Alert, ErrorAlert, Fetched } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import { Dialog } from "../../components/dialog.tsx";
 import { ConfirmDialog, FormDialog } from "../../components/form_dialog.tsx";
@@ -39,12 +39,28 @@ export function OwnFactors({ models }: { models: Models }) {
     <Fetched resource={resource} failed="access.not_read" rows={4}>
       {(factors) => (
         <div class="access-columns">
+          <KeyWarning factors={factors} />
           <App {...part} factors={factors} />
           <Passkeys {...part} factors={factors} />
           <OpenDialog {...part} />
         </div>
       )}
     </Fetched>
+  );
+}
+
+/** What is still missing so that the loss of one key does not end the access. */
+function KeyWarning({ factors }: { factors: FactorSummary }) {
+  const { totpSinceMs, passkeys, hasPassword, recoveryCodesLeft } = factors;
+  const hasFactor = totpSinceMs !== null || passkeys.length > 0;
+  const isLastKey = passkeys.length === 1 && totpSinceMs === null && !hasPassword;
+  if (hasFactor && !isLastKey) return null;
+  return (
+    <div class="access-warning">
+      <Alert tone="wait" icon="alert">
+        {!hasFactor ? t("access.no_factor") : t("access.one_key", { count: recoveryCodesLeft })}
+      </Alert>
+    </div>
   );
 }
 
@@ -82,6 +98,9 @@ function App({ models, factors, open }: PartProps & { factors: FactorSummary }) 
 }
 
 function Passkeys({ models, factors, open }: PartProps & { factors: FactorSummary }) {
+  const action = useAction();
+  const renew = () =>
+    action.run(async () => open.value = { kind: "codes", codes: (await newRecoveryCodes(models)).codes });
   const why = passkeyUnavailableReason();
   const reason = why === null ? undefined : t(`common.${why}`, { url: namedAddress() });
   return (
@@ -117,10 +136,22 @@ function Passkeys({ models, factors, open }: PartProps & { factors: FactorSummar
             ))}
           </ul>
         )}
+      <ErrorAlert of={action.fault} />
+      {factors.totpSinceMs === null && factors.passkeys.length > 0 && (
+        <p>{t("access.codes_left", { count: factors.recoveryCodesLeft })}</p>
+      )}
       <div class="access-actions">
-        <Button icon="plus" reason={reason} onClick={() => open.value = { kind: "passkey" }}>
+        <Button
+          icon="plus"
+          {...(factors.passkeys.length === 1 ? { kind: "primary" as const } : {})}
+          reason={reason}
+          onClick={() => open.value = { kind: "passkey" }}
+        >
           {t("access.passkey_add")}
         </Button>
+        {factors.totpSinceMs === null && factors.passkeys.length > 0 && (
+          <Button onClick={renew}>{t("access.codes_new")}</Button>
+        )}
         {reason !== undefined && <span class="hint">{reason}</span>}
       </div>
     </section>

@@ -1,7 +1,7 @@
 // Dialogs of a RADIUS client: add it, replace its shared secret, remove it.
 
 import { useSignal } from "@preact/signals";
-import type { DiscoveredSender, OneClient } from "../../../api/clients/client_types.ts";
+import type { DiscoveredSender, FirstFactorKind, OneClient } from "../../../api/clients/client_types.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import type { Resource } from "../../app/resource.ts";
 import { Alert, ErrorAlert } from "../../components/alert.tsx";
@@ -140,6 +140,7 @@ interface AddProps {
   readonly models: Models;
   /** LDAP backends that can be the first factor. */
   readonly ldap: readonly string[];
+  readonly globalFirstFactor: FirstFactorKind;
   readonly onDone: () => void;
   readonly onClose: () => void;
 }
@@ -162,7 +163,7 @@ const NAME_ROWS: readonly FieldRow<NewClient>[] = [{
   input: { required: true, maxLength: 64, pattern: "[A-Za-z0-9._\\-]+" },
 }];
 
-export function AddClientDialog({ models, ldap, onDone, onClose }: AddProps) {
+export function AddClientDialog({ models, ldap, globalFirstFactor, onDone, onClose }: AddProps) {
   const draft = useSignal(BLANK);
   const add = async () => {
     const { name, secret, ...rules } = draft.value;
@@ -175,7 +176,7 @@ export function AddClientDialog({ models, ldap, onDone, onClose }: AddProps) {
     draft.value = {
       ...before,
       address: source,
-      // A NAS-Identifier restricts the client, so it is set only if several senders share the address.
+      // A NAS-Identifier drops every packet with another one, such as a test from the same host.
       nasIdentifier: isShared ? nasIdentifier : "",
       name: name === "" ? nasIdentifier.replace(/[^A-Za-z0-9._-]/g, "-").slice(0, 64) : name,
     };
@@ -191,7 +192,7 @@ export function AddClientDialog({ models, ldap, onDone, onClose }: AddProps) {
       <FormFields prefix="new" draft={draft} rows={SECRET_ROWS} />
       <UnknownSenders models={models} secret={draft.value.secret} onTake={take} />
       <FormFields prefix="new" draft={draft} rows={NAME_ROWS} />
-      <ClientFields models={models} draft={draft} ldap={ldap} saved={null} />
+      <ClientFields {...{ models, draft, ldap, globalFirstFactor }} saved={null} />
     </FormDialog>
   );
 }
@@ -236,7 +237,7 @@ function UnknownSenders({ models, secret, onTake }: UnknownSendersProps) {
   const all = senders.value ?? [];
   return (
     <section class="connect-heard" aria-label={t("clients.listening")}>
-      <h3>{t("clients.listening")}</h3>
+      <h3>{t(all.length === 0 ? "clients.listening" : "clients.heard_title", { count: all.length })}</h3>
       <ErrorAlert of={problem} />
       <p class="quiet" role="status">{senders.value?.length === 0 && t("clients.listening_hint")}</p>
       <ul class="people-list">
@@ -247,12 +248,18 @@ function UnknownSenders({ models, secret, onTake }: UnknownSendersProps) {
             <StateText words={{ ...SECRET_MATCHES[sender.fits], label: t(`clients.fits_${sender.fits}`) }} />
             <span class="quiet">
               {t("clients.packets", { count: sender.count })} · <Time models={models} atMs={sender.lastMs} />
-              {sender.client !== null && <>· {t("clients.wrong_of", { name: sender.client })}</>}
+              {sender.client !== null && (
+                <>
+                  · {t(sender.reason === "other_nas" ? "clients.other_nas_of" : "clients.wrong_of", {
+                    name: sender.client,
+                  })}
+                </>
+              )}
             </span>
             <Button
               small
               of={sender.source}
-              onClick={() => onTake(sender, isShared(sender, all))}
+              onClick={() => onTake(sender, isShared(sender))}
             >
               {t("clients.take")}
             </Button>
@@ -263,7 +270,7 @@ function UnknownSenders({ models, secret, onTake }: UnknownSendersProps) {
   );
 }
 
-/** Whether several senders or clients have this address. */
-function isShared({ source, client }: DiscoveredSender, all: readonly DiscoveredSender[]): boolean {
-  return client !== null || all.filter((one) => one.source === source).length > 1;
+/** Whether another client has this address, so that the NAS-Identifier must tell them apart. */
+function isShared({ client }: DiscoveredSender): boolean {
+  return client !== null;
 }

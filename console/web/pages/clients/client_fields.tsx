@@ -2,7 +2,7 @@
 
 import { type Signal, useSignal } from "@preact/signals";
 import type { ConsoleSetting } from "../../../../platform/client_values.ts";
-import type { ClientRow } from "../../../api/clients/client_types.ts";
+import type { ClientRow, FirstFactorKind } from "../../../api/clients/client_types.ts";
 import { failureText } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
 import { Alert } from "../../components/alert.tsx";
@@ -33,9 +33,13 @@ interface FieldsProps extends FirstFactorContext {
   readonly draft: Signal<ClientDraft>;
 }
 
-export function ClientFields({ models, draft, ldap, saved }: FieldsProps) {
+export function ClientFields({ models, draft, ldap, globalFirstFactor, saved }: FieldsProps) {
   const fields = (names: readonly ConsoleSetting[]) => (
-    <FormFields prefix="client" draft={draft} rows={names.map(clientField)} />
+    <FormFields
+      prefix="client"
+      draft={draft}
+      rows={names.map((name) => clientField(name))}
+    />
   );
   return (
     <>
@@ -44,8 +48,12 @@ export function ClientFields({ models, draft, ldap, saved }: FieldsProps) {
         <summary>{t("clients.more_rules")}</summary>
         <div class="form">
           {fields(SIGNATURE)}
-          <FirstFactorFields models={models} draft={draft} ldap={ldap} saved={saved} />
-          <FormFields prefix="client" draft={draft} rows={ruleRows(draft.value, saved)} />
+          <FirstFactorFields {...{ models, draft, ldap, globalFirstFactor, saved }} />
+          <FormFields
+            prefix="client"
+            draft={draft}
+            rows={ruleRows({ draft: draft.value, globalFirstFactor }, saved)}
+          />
         </div>
       </details>
     </>
@@ -53,9 +61,12 @@ export function ClientFields({ models, draft, ldap, saved }: FieldsProps) {
 }
 
 /** A typed secret is not a value that the form can show, so an unused one is left out by its port. */
-function ruleRows(draft: ClientDraft, saved: ClientRow | null): FieldRow<ClientDraft>[] {
-  return RULES.filter((name) => isFieldUsed(draft, name)).map((name) => {
-    const row = clientField(name);
+function ruleRows(
+  context: { readonly draft: ClientDraft; readonly globalFirstFactor: FirstFactorKind },
+  saved: ClientRow | null,
+): FieldRow<ClientDraft>[] {
+  return RULES.filter((name) => isFieldUsed(context.draft, name)).map((name) => {
+    const row = clientField(name, context);
     if (row.name !== "disconnectSecret" || saved?.hasDisconnectSecret !== true) return row;
     return { ...row, hint: "clients.field_disconnectSecret_kept" };
   });
@@ -69,6 +80,7 @@ type SecretField = Extract<FieldRow<ClientDraft>, { name: "firstFactorServer.sec
 export interface FirstFactorContext {
   /** LDAP backends of the target whose users log in. */
   readonly ldap: readonly string[];
+  readonly globalFirstFactor: FirstFactorKind;
   /** The saved client; `null` for a new one. */
   readonly saved: ClientRow | null;
 }
@@ -79,8 +91,10 @@ interface FactorProps extends FirstFactorContext {
 }
 
 export function FirstFactorFields(props: FactorProps) {
-  const { draft, ldap } = props;
+  const { draft, ldap, globalFirstFactor } = props;
   const { firstFactor, firstFactorBackend } = draft.value;
+  const row = clientField("firstFactor", { draft: draft.value, globalFirstFactor });
+  const resolved = firstFactor === "settings" ? globalFirstFactor : firstFactor;
   /** The connector was removed, or sign-ins use another directory now. */
   const isGone = firstFactorBackend !== "" && !ldap.includes(firstFactorBackend);
   const choose = (chosen: ClientDraft["firstFactor"]) => {
@@ -92,11 +106,12 @@ export function FirstFactorFields(props: FactorProps) {
       <SelectField
         id="client-firstFactor"
         label={t("clients.field_firstFactor")}
-        {...choicesOf(clientField("firstFactor") as FieldRow<Pick<ClientDraft, "firstFactor">>, {
+        {...choicesOf(row as FieldRow<Pick<ClientDraft, "firstFactor">>, {
           value: firstFactor,
           onChange: choose,
         })}
       />
+      {resolved === "none" && <Alert tone="wait" icon="alert">{t("clients.passwords_unchecked")}</Alert>}
       {firstFactor === "ldap" && (
         <div class="connect-factor" role="group" aria-label={t("clients.field_firstFactor_ldap")}>
           {ldap.length === 0 ? <Alert tone="wait">{t("clients.ldap_none")}</Alert> : (

@@ -11,7 +11,7 @@ import {
   settingsObject,
 } from "../../../../platform/client_values.ts";
 import { type SocketAddress, socketAddressText } from "../../../../platform/addresses.ts";
-import type { ClientRow } from "../../../api/clients/client_types.ts";
+import type { ClientRow, FirstFactorKind } from "../../../api/clients/client_types.ts";
 import type { FieldRow } from "../../components/form_fields.tsx";
 import type { MessageKey } from "../../i18n/catalogue.ts";
 import { findMessage, t } from "../../i18n/translate.ts";
@@ -111,9 +111,34 @@ export function settingLabel(name: ConsoleSetting): string {
 }
 
 /** The value of a field as text; `null` if it is empty or has no effect. */
-export function settingText(draft: ClientDraft, name: ConsoleSetting): string | null {
+export function settingText(
+  draft: ClientDraft,
+  name: ConsoleSetting,
+  globalFirstFactor?: FirstFactorKind,
+): string | null {
   const value = usedValue(draft, name);
-  return value === null || value === "" || value === 0 ? null : valueText(name, value) || null;
+  if (value === null || value === "" || value === 0) return null;
+  return choiceText({ draft, globalFirstFactor }, { name, value }) || null;
+}
+
+interface ChoiceContext {
+  readonly draft: Pick<ClientDraft, "firstFactor">;
+  /** Absent: texts do not say what the global setting is. */
+  readonly globalFirstFactor: FirstFactorKind | undefined;
+}
+
+/** The text of a value. A value that depends on another setting says what it amounts to. */
+function choiceText(
+  { draft, globalFirstFactor }: ChoiceContext,
+  { name, value }: { name: ConsoleSetting; value: unknown },
+): string {
+  if (globalFirstFactor === undefined) return valueText(name, value);
+  if (name === "firstFactor" && value === "settings") {
+    return t("clients.global_first_factor", { value: t(`clients.field_firstFactor_${globalFirstFactor}`) });
+  }
+  if (name !== "unknownUsers" || value !== "auto") return valueText(name, value);
+  const firstFactor = draft.firstFactor === "settings" ? globalFirstFactor : draft.firstFactor;
+  return t(firstFactor === "none" ? "clients.unknown_allowed" : "clients.unknown_rejected");
 }
 
 function valueText(name: ConsoleSetting, value: unknown): string {
@@ -130,17 +155,19 @@ export function isVerbatim(name: ConsoleSetting): boolean {
 }
 
 /** The field of a setting in the form. */
-export function clientField(name: ConsoleSetting): FieldRow<ClientDraft> {
+export function clientField(name: ConsoleSetting, context?: ChoiceContext): FieldRow<ClientDraft> {
   const { choices, console } = clientSetting(name);
   const question = messageKey(name, "_question");
   const hint = messageKey(name, "_hint");
   const offered = console?.choices ?? choices;
+  const labelOf = (value: unknown) =>
+    context === undefined ? valueText(name, value) : choiceText(context, { name, value });
   return {
     name,
     // A check box needs a sentence; the label of the value is too short.
     label: findMessage(question) === null ? messageKey(name) : question,
     ...(findMessage(hint) === null ? {} : { hint }),
-    ...(offered ? { choices: offered, choiceLabel: (value: unknown) => valueText(name, value) } : {}),
+    ...(offered ? { choices: offered, choiceLabel: labelOf } : {}),
     ...(clientSetting(name).type === "ranges" ? { lines: 2 } : {}),
     input: inputOf(name),
   } as FieldRow<ClientDraft>;

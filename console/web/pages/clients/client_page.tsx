@@ -2,7 +2,7 @@
 
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { OneClient } from "../../../api/clients/client_types.ts";
+import type { FirstFactorKind, OneClient } from "../../../api/clients/client_types.ts";
 import { useAction } from "../../app/action.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import { fullTimeText } from "../../app/format.ts";
@@ -137,6 +137,7 @@ function Facts({ models, one: { client, blast }, page }: ClientPart) {
             <Time models={models} atMs={use.unsignedMs} />
           </ReadOnlyField>
         )}
+        <RuleFacts client={client} />
         <ReadOnlyField label={t("clients.last_packet")}>
           {use.lastMs === 0 ? t("common.never") : <Time models={models} atMs={use.lastMs} />}
         </ReadOnlyField>
@@ -159,6 +160,28 @@ function Facts({ models, one: { client, blast }, page }: ClientPart) {
   );
 }
 
+/** What the rules amount to, with the global setting. */
+function RuleFacts({ client }: Pick<OneClient, "client">) {
+  return (
+    <>
+      <ReadOnlyField label={t("clients.passwords")}>{passwordText(client)}</ReadOnlyField>
+      <ReadOnlyField label={t("clients.field_unknownUsers")}>
+        {t(
+          client.effective.rejectsUnknown
+            ? "clients.field_unknownUsers_reject"
+            : "clients.field_unknownUsers_allow",
+        )}
+      </ReadOnlyField>
+    </>
+  );
+}
+
+/** "Not checked", with where that is set. */
+function passwordText({ effective, firstFactor }: OneClient["client"]): string {
+  const text = t(`clients.field_firstFactor_${effective.firstFactor}`);
+  return firstFactor === "settings" ? t("clients.global_first_factor", { value: text }) : text;
+}
+
 const MAX_ADDRESSES = 8;
 
 function addressesText({ addresses, count }: OneClient["client"]["signing"]): string {
@@ -172,12 +195,12 @@ function secretText({ use, secretMs }: OneClient["client"]): string {
   return use.previousMs === use.lastMs ? t("clients.secret_old") : t("clients.secret_new");
 }
 
-function FixedRules({ one: { client } }: Pick<ClientPart, "one">) {
+function FixedRules({ one: { client, globalFirstFactor } }: Pick<ClientPart, "one">) {
   const draft = toClientDraft(client);
   return (
     <div class="people-fields">
       {CLIENT_FIELDS.map((name) => {
-        const text = settingText(draft, name);
+        const text = settingText(draft, name, globalFirstFactor);
         return text !== null && (
           <ReadOnlyField key={name} label={settingLabel(name)}>
             <bdi class={isVerbatim(name) ? "mono" : undefined}>{text}</bdi>
@@ -210,8 +233,14 @@ export function EditClient({ models, one, page }: ClientPart) {
         onReview={() => reviewing.value = true}
         onDiscard={() => draft.value = base}
       >
-        <ClientFields models={models} draft={draft} ldap={one.ldap} saved={began.value.client} />
-        <FormFields prefix="client" draft={draft} rows={EDIT_FIELDS.map(clientField)} />
+        <ClientFields
+          models={models}
+          draft={draft}
+          ldap={one.ldap}
+          globalFirstFactor={one.globalFirstFactor}
+          saved={began.value.client}
+        />
+        <FormFields prefix="client" draft={draft} rows={EDIT_FIELDS.map((name) => clientField(name))} />
       </ReviewedForm>
       {reviewing.value && (
         <ClientReview
@@ -247,7 +276,7 @@ export function ClientReview({ models, began, draft, onSaved, onClose }: ReviewP
   return (
     <ReviewDialog
       name={name}
-      rows={diffRows(base, mine)}
+      rows={diffRows(base, mine, began.value.globalFirstFactor)}
       onSave={async () => {
         const now = await changeClient(models, name, { ...toClientRequest(mine), version: client.version });
         models.toasts.show(t("clients.changed", { name }), { tone: "ok" });
@@ -267,11 +296,11 @@ export function ClientReview({ models, began, draft, onSaved, onClose }: ReviewP
   );
 }
 
-function diffRows(base: ClientDraft, mine: ClientDraft): DiffRow[] {
+function diffRows(base: ClientDraft, mine: ClientDraft, globalFirstFactor: FirstFactorKind): DiffRow[] {
   const rows = changedSettings(base, mine).map((name) => ({
     name: settingLabel(name),
-    now: settingText(base, name),
-    after: settingText(mine, name),
+    now: settingText(base, name, globalFirstFactor),
+    after: settingText(mine, name, globalFirstFactor),
   }));
   if (!isNewSecret(mine)) return rows;
   const name = settingLabel("firstFactorServer.secret");

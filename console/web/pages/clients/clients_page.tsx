@@ -65,6 +65,7 @@ export default function ClientsPage({ models }: PageProps) {
         <AddClientDialog
           models={models}
           ldap={answer?.ldap ?? []}
+          globalFirstFactor={answer?.globalFirstFactor ?? "none"}
           onDone={() => void list.reload()}
           onClose={() => adding.value = false}
         />

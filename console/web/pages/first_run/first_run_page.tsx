@@ -13,6 +13,7 @@ import { Alert, EmptyState, ErrorState } from "../../components/alert.tsx";
 import { Icon } from "../../components/icons.tsx";
 import { PageBar } from "../../components/page_layout.tsx";
 import { t } from "../../i18n/translate.ts";
+import { ProtectionStep } from "./protection_step.tsx";
 import { ClientStep, TargetStep } from "./setup_steps.tsx";
 
 type StepName = FirstStep["name"];
@@ -20,6 +21,7 @@ type StepName = FirstStep["name"];
 const PARTS = {
   client: ClientStep,
   target: TargetStep,
+  password: ProtectionStep,
 } as const;
 const STATE_ICONS = { done: "check", open: "ring", skipped: "cross" } as const;
 const POLL_INTERVAL_MS = 2000;
@@ -75,7 +77,7 @@ export default function FirstRunPage({ models }: PageProps) {
   const mayNot = permissionHint(models, "owner");
   const undone = step.state === "open" ? t("firstrun.undone") : undefined;
   return (
-    <main class="page" id="page">
+    <main class="page first-run" id="page">
       <PageBar title={stepTitle(steps, step)} />
       {lost}
       <StepBar steps={steps} current={step} />
@@ -146,7 +148,7 @@ function Mark({ state }: Pick<FirstStep, "state">) {
 
 function Finished({ children }: { children: ComponentChildren }) {
   return (
-    <main class="page" id="page">
+    <main class="page first-run" id="page">
       <PageBar title={t("shell.first_run")} />
       {children}
       <EmptyState title={t("firstrun.finished")} next={t("firstrun.finished_next")}>

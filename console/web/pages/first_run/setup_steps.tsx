@@ -3,12 +3,13 @@
 import { useSignal } from "@preact/signals";
 import type { TargetRow } from "../../../api/targets/target_types.ts";
 import type { UserPage } from "../../../api/users/user_types.ts";
+import { useAction } from "../../app/action.ts";
 import { failureText } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
 import { userHref } from "../../app/routes.ts";
 import { useInterval, useResource } from "../../app/resource.ts";
 import { permissionHint } from "../../app/session_model.ts";
-import { Alert, Empty, Fetched } from "../../components/alert.tsx";
+import { Alert, Empty, ErrorAlert, Fetched } from "../../components/alert.tsx";
 import { Icon } from "../../components/icons.tsx";
 import { StateText } from "../../components/status.tsx";
 import { t } from "../../i18n/translate.ts";
@@ -16,6 +17,13 @@ import { Button } from "../../components/button.tsx";
 import { AddClientDialog } from "../clients/client_dialogs.tsx";
 import { fetchClients } from "../clients/client_form.ts";
 import { backendLabel } from "../../components/backend_results.tsx";
+import { ConnectorDialog } from "../targets/connector_dialog.tsx";
+import {
+  type Directory,
+  fetchDirectory,
+  type OnDirectorySaved,
+  requireDirectorySaved,
+} from "../targets/directory_calls.ts";
 import { fetchSample, fetchTargets, startTargetRefresh, testBackend } from "../targets/target_calls.ts";
 import { CreateUserDialog } from "../users/create_user_dialog.tsx";
 import { fetchUsers } from "../users/user_calls.ts";
@@ -33,7 +41,7 @@ export function ClientStep({ models, refresh }: SetupStepProps) {
   return (
     <section class="panel people-panel" aria-label={t("shell.clients")}>
       <Fetched resource={list}>
-        {({ items, ldap }) => (
+        {({ items, ldap, globalFirstFactor }) => (
           <>
             {items.length === 0 && (
               <Empty
@@ -62,6 +70,7 @@ export function ClientStep({ models, refresh }: SetupStepProps) {
               <AddClientDialog
                 models={models}
                 ldap={ldap}
+                globalFirstFactor={globalFirstFactor}
                 onDone={() => {
                   void list.reload();
                   void refresh();
@@ -147,6 +156,7 @@ function TargetCard({ models, target, refresh }: SetupStepProps & { readonly tar
       </ul>
       <Sample models={models} target={target} />
       <div class="first-actions">
+        <ConnectDirectory models={models} target={target} refresh={refresh} />
         {remote.length > 0 && (
           <Button
             disabled={busy.value}
@@ -156,14 +166,8 @@ function TargetCard({ models, target, refresh }: SetupStepProps & { readonly tar
             {t("common.refresh_begin")}
           </Button>
         )}
-        <Button
-          kind={target.users === 0 && remote.length === 0 ? "primary" : undefined}
-          disabled={busy.value}
-          reason={mayChange}
-          onClick={make}
-        >
-          {t("common.create_user")}
-        </Button>
+        <Button disabled={busy.value} reason={mayChange} onClick={make}>{t("common.create_user")}</Button>
+        <a class="button" href="/connections">{t("firstrun.connect_idp")}</a>
       </div>
       {making.value !== null && (
         <CreateUserDialog
@@ -177,6 +181,41 @@ function TargetCard({ models, target, refresh }: SetupStepProps & { readonly tar
         />
       )}
     </section>
+  );
+}
+
+/** Adds a connector to the directory. The dialog needs its settings. */
+function ConnectDirectory({ models, target, refresh }: SetupStepProps & { readonly target: TargetRow }) {
+  const connecting = useSignal<Directory | null>(null);
+  const action = useAction();
+  const isFirst = target.users === 0 && target.backends.every(({ kind }) => kind === "store");
+  const onSaved: OnDirectorySaved = async (said, saved) => {
+    if (saved.kind === "edit") return "stay";
+    requireDirectorySaved(saved);
+    models.toasts.show(said, { tone: "ok" });
+    await refresh();
+  };
+  return (
+    <>
+      <ErrorAlert of={action.fault} />
+      <Button
+        kind={isFirst ? "primary" : undefined}
+        busy={action.busy.value}
+        reason={permissionHint(models, "owner")}
+        onClick={() => action.run(async () => connecting.value = await fetchDirectory(models, target.name))}
+      >
+        {t("firstrun.connect_ldap")}
+      </Button>
+      {connecting.value !== null && (
+        <ConnectorDialog
+          models={models}
+          directory={connecting.value}
+          name={null}
+          onSaved={onSaved}
+          onClose={() => connecting.value = null}
+        />
+      )}
+    </>
   );
 }
 

@@ -49,6 +49,8 @@ const LINKS: Readonly<Record<HealthPart["kind"], LinkOf>> = {
   push_host: () => setting("second_factor#push.hosts"),
   telephony: () => setting("telephony#telephony.url"),
   mail: ({ note }) => note === "mail_off" ? setting("mail#mail.host") : page("/mail"),
+  passwords: () => page("/clients"),
+  administrators: () => page("/access"),
   policy: () => page("/policies"),
   unsigned: ({ name }) => client(name),
   client_names: ({ name }) => client(name),

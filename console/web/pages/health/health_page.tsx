@@ -32,6 +32,7 @@ const STATES = {
   warning: { tone: "wait", shape: "alert" },
   bad: { tone: "bad", shape: "cross" },
   unknown: { tone: "idle", shape: "ring" },
+  off: { tone: "idle", shape: "ring" },
 } as const;
 
 async function fetchWithSkew(models: Models): Promise<HealthWithSkew> {
@@ -199,7 +200,7 @@ function nameOf({ kind, name }: HealthPart): string {
 
 function figureText({ kind, figure, limit, detail, name, note, push }: HealthPart): string {
   if (push !== undefined) return t(`health.push_${push}`);
-  if (note !== undefined) return t(`health.note_${note}`);
+  if (note !== undefined) return t(`health.note_${note}`, { name });
   if (kind === "unsigned") {
     return t(
       detail === "seen" || detail === "always" ? `health.unsigned_${detail}` : "health.unsigned_possible",

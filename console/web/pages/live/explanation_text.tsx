@@ -3,6 +3,7 @@
 import type { Explanation } from "../../../api/conversations/explain_login.ts";
 import type { SimilarUser } from "../../../api/conversations/live_routes.ts";
 import { reasonText } from "../../app/login_state_labels.ts";
+import { clientText } from "../../components/client_text.ts";
 import { t } from "../../i18n/translate.ts";
 
 interface ExplanationProps {
@@ -29,8 +30,10 @@ export function ExplanationText({ explanation, similar }: ExplanationProps) {
 export function ExplanationFix({ explanation: { code, values }, similar }: ExplanationProps) {
   return (
     <>
-      {(similar === null || !NAME_REASONS.has(code)) && <Fix>{t(`explain.fix_${code}`, values)}</Fix>}
-      {similar !== null && <SimilarUserText similar={similar} client={String(values.client)} />}
+      {(similar === null || !NAME_REASONS.has(code)) && (
+        <Fix>{t(`explain.fix_${code}`, { ...values, client: clientText(String(values.client ?? "")) })}</Fix>
+      )}
+      {similar !== null && <SimilarUserText similar={similar} client={clientText(String(values.client))} />}
     </>
   );
 }

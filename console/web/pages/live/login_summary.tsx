@@ -98,6 +98,7 @@ function Evidence({ view, isPasswordRight }: { view: ConversationView; isPasswor
 function Facts({ models, view, details }: SummaryProps) {
   const node = details?.node ?? null;
   const location = details?.location ?? null;
+  const password = passwordState({ view, details });
   const { policy, user, client, source, place, target, factor, phone, token, startedMs, updatedMs, outcome } =
     view;
   return (
@@ -153,6 +154,8 @@ function Facts({ models, view, details }: SummaryProps) {
           </>
         )}
       </dd>
+      <dt>{t("live.password")}</dt>
+      <dd>{t(`live.password_${password}`)}</dd>
       {policy !== undefined && <dt>{t("live.policy")}</dt>}
       {policy !== undefined && (
         <dd>
@@ -167,6 +170,16 @@ function Facts({ models, view, details }: SummaryProps) {
       {outcome !== null && <dd>{spanText(updatedMs - startedMs)}</dd>}
     </dl>
   );
+}
+
+/** Whether the gateway checked the password. A sign-in in progress may check it later. */
+function passwordState(
+  { view, details }: Pick<SummaryProps, "view" | "details">,
+): "correct" | "wrong" | "unchecked" | "not_yet" {
+  if (view.passwordRight === true || details?.explanation?.values.passwordRight === 1) return "correct";
+  if (details?.explanation?.code === "password_wrong") return "wrong";
+  const isStarting = view.outcome === null && view.moments.length === 0;
+  return isStarting ? "not_yet" : "unchecked";
 }
 
 /** The name that the policy had. It is a link while a policy has this name. */

@@ -18,6 +18,7 @@ import { updateFirstStep } from "../../app/session_model.ts";
 const STEP_HREFS = {
   client: "/first-run?step=client",
   target: "/first-run?step=target",
+  password: "/first-run?step=password",
   login: "/live?step=login",
 } as const;
 const STATE_ICONS = { done: "check", open: "ring", skipped: "cross" } as const;
@@ -87,6 +88,21 @@ function Step({ models, step: { name, state }, skip }: StepProps) {
   );
 }
 
+/** What works now, and what is still open. */
+function Accepted({ trial }: Pick<LoginStepProps, "trial">) {
+  return (
+    <p role="status">
+      {t("firstrun.accepted")} {trial?.isPasswordUnchecked === true && (
+        <>
+          {t("firstrun.accepted_unchecked")} <a href="/first-run?step=password">{t("firstrun.password")}</a>.
+          {" "}
+        </>
+      )}
+      <a href="/health">{t("firstrun.still_open")}</a>
+    </p>
+  );
+}
+
 interface LoginStepProps {
   readonly models: Models;
   /** `null`: all steps are done. */
@@ -113,13 +129,17 @@ export function LoginStep({ models, steps, trial, skip }: LoginStepProps) {
   const reason = livePermissionHint(models, "owner");
   const close = () => router.setParams({ step: "" });
   const user = trial?.user ?? null;
-  const command = radtestCommand({ at: trial?.radius.tryAt ?? "127.0.0.1", user });
+  const command = radtestCommand({
+    at: trial?.radius.tryAt ?? "127.0.0.1",
+    user,
+    nasIdentifier: trial?.nasIdentifier ?? "",
+  });
   return (
     <section class="panel first-steps" aria-labelledby="first-steps">
       <h2 id="first-steps">
-        {t("firstrun.step_of", { step: 4, count: 4, what: t("firstrun.login") })}
+        {t("firstrun.step_of", { step: 5, count: 5, what: t("firstrun.login") })}
       </h2>
-      {isDone ? <p role="status">{t("firstrun.accepted")}</p> : (
+      {isDone ? <Accepted trial={trial} /> : (
         <>
           <p>
             {t("firstrun.login_why")}{" "}
@@ -143,7 +163,7 @@ export function LoginStep({ models, steps, trial, skip }: LoginStepProps) {
           )
           : (
             <>
-              <a class="button button-plain button-small" href="/first-run?step=target">
+              <a class="button button-plain button-small" href="/first-run?step=password">
                 {t("firstrun.back")}
               </a>
               <button

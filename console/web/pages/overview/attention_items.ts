@@ -55,7 +55,8 @@ export function inShownOrder(items: readonly AttentionItem[], shown: readonly st
 /** Connectors and their pending writes are listed with the sync problems. */
 function ofPart(part: HealthPart): AttentionItem[] {
   const { kind, name, state, figure, limit, detail, note } = part;
-  if (state !== "bad" && state !== "warning") return [];
+  // Users can choose a text message or a call that is never sent.
+  if (state !== "bad" && state !== "warning" && note !== "not_sent") return [];
   if (kind === "backend" || kind === "outbox") return [];
   const tone = state === "bad" ? "bad" : "wait";
   const count = figure ?? 0;
@@ -140,6 +141,7 @@ function ofClient({ client, total, rejected }: ClientFigures, from: string): Att
 const STEP_HREFS = {
   client: "/first-run?step=client",
   target: "/first-run?step=target",
+  password: "/first-run?step=password",
   login: "/live?step=login",
 } as const;
 

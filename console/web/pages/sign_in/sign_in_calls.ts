@@ -35,6 +35,14 @@ export function signIn(
   );
 }
 
+/** Signs in to an account without a password, whose passkeys are lost. */
+export function signInWithRecoveryCode(
+  models: Given,
+  json: { readonly name: string; readonly code: string },
+): Promise<SignInFailure | null> {
+  return adoptSession(models, () => take(models.api.session.recovery.$post({ json })));
+}
+
 /** @param options.autofill offers the passkey in the suggestions of the name field, without a prompt. */
 export function signInWithPasskey(
   models: Given,

@@ -15,6 +15,7 @@ import {
   type SignInFailure,
   signInWithPasskey,
   signInWithProvider,
+  signInWithRecoveryCode,
 } from "./sign_in_calls.ts";
 
 interface SignInFormProps {
@@ -32,7 +33,9 @@ export function SignInForm({ models, name = "", stepUp, problem: first = null }:
   const busy = useSignal(false);
   const needsCode = useSignal(stepUp?.has.totp === true);
   const noPasskey = passkeyUnavailableReason();
-  const withPasskey = noPasskey === null && (stepUp === undefined || stepUp.has.passkey);
+  // Before the set-up there is no account, so no passkey can work.
+  const hasAccounts = !models.session.needsSetUp.value;
+  const withPasskey = noPasskey === null && hasAccounts && (stepUp === undefined || stepUp.has.passkey);
   const isPasskeyNeeded = stepUp?.has.passkey === true && !stepUp.has.totp;
   const withPassword = stepUp?.origin !== "provider" && !isPasskeyNeeded;
   const { provider } = models.session;
@@ -49,14 +52,13 @@ export function SignInForm({ models, name = "", stepUp, problem: first = null }:
     problem.value = null;
     const found = await signInBy();
     busy.value = false;
-    // A missing code is not an error: the form asks for it.
-    if (found?.code === "code_needed") needsCode.value = true;
-    else problem.value = found;
+    if (found?.code === "code_needed" || found?.code === "passkey_or_code_needed") needsCode.value = true;
+    if (found?.code !== "code_needed") problem.value = found;
   };
-  const isBusy = busy.value;
   const fields = (
     <PasswordForm
-      {...{ models, stepUp, run, isBusy }}
+      {...{ models, stepUp, run }}
+      isBusy={busy.value}
       name={stepUp?.name ?? name}
       needsCode={needsCode.value}
       autofill={withPasskey}
@@ -69,7 +71,7 @@ export function SignInForm({ models, name = "", stepUp, problem: first = null }:
         <Button
           kind="primary"
           icon="key-round"
-          disabled={isBusy}
+          disabled={busy.value}
           onClick={() => run(() => signInWithPasskey(models, { stepUp: stepUp !== undefined }))}
         >
           {t("signin.use_passkey")}
@@ -78,7 +80,7 @@ export function SignInForm({ models, name = "", stepUp, problem: first = null }:
       {withProvider && (
         <Button
           icon="external-link"
-          disabled={isBusy}
+          disabled={busy.value}
           onClick={() =>
             run(() =>
               signInWithProvider(models, {
@@ -98,11 +100,46 @@ export function SignInForm({ models, name = "", stepUp, problem: first = null }:
           </details>
         )
         : fields)}
+      {stepUp === undefined && hasAccounts && <RecoveryForm {...{ models, name, run }} isBusy={busy.value} />}
       {/* Over a page, a user who signed in here before needs the hint only where nothing else helps. */}
       {noPasskey !== null && (name === "" || isPasskeyNeeded) && (
         <p class="hint">{t(`common.${noPasskey}`, { url: namedAddress() })}</p>
       )}
     </div>
+  );
+}
+
+type RecoveryProps = Pick<PasswordFormProps, "models" | "name" | "run" | "isBusy">;
+
+/** For an account with passkeys only, whose passkeys are lost. The form replaces its button, so that fields of a name are there once. */
+function RecoveryForm({ models, name, run, isBusy }: RecoveryProps) {
+  const isOpen = useSignal(false);
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    const form = new FormData(event.currentTarget);
+    const typed = { name: String(form.get("name") ?? ""), code: String(form.get("code") ?? "") };
+    void run(() => signInWithRecoveryCode(models, typed));
+  };
+  if (!isOpen.value) {
+    return <Button kind="plain" onClick={() => isOpen.value = true}>{t("signin.use_recovery")}</Button>;
+  }
+  const input = { autocapitalize: "none", spellcheck: false, required: true } as const;
+  return (
+    <form class="auth-fields" onSubmit={submit} aria-label={t("signin.use_recovery")}>
+      <p class="hint">{t("signin.recovery_why")}</p>
+      <Field
+        id="recovery-name"
+        label={t("signin.recovery_name")}
+        input={{ ...input, name: "name", defaultValue: name, autocomplete: "username", autofocus: true }}
+      />
+      <Field
+        id="recovery-code"
+        label={t("signin.recovery_code")}
+        input={{ ...input, name: "code", autocomplete: "off", maxLength: 32 }}
+      />
+      <Button type="submit" disabled={isBusy}>{t("signin.recovery_verb")}</Button>
+    </form>
   );
 }
 
