@@ -79,7 +79,7 @@ test("/history has the client and the caller in two columns", async ({ page, sit
 test("/audit labels the address of the client and the caller of a sign-in", async ({ page, site, open }) => {
   await keepAudit(site);
   await page.setViewportSize({ width: 1440, height: 860 });
-  await open("/audit", "Audit log");
+  await open("/audit?events=all", "Audit log");
   const rows = {
     "Sign-in accepted": ["Client", CLIENT_ADDRESS, "Caller", CALLER],
     "Sign-in rejected": ["Client", CLIENT_ADDRESS],
