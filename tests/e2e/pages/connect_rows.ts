@@ -192,7 +192,7 @@ export const CONNECT_ROWS: Readonly<Record<string, PageRow>> = {
       {
         file: "pages/connections/request_log.tsx",
         name: "Create user",
-        steps: [["button", /sec|min|now/]],
+        steps: [["button", /^\d\d:\d\d:\d\d/]],
       },
     ],
   },
