@@ -256,6 +256,7 @@ function createApp(
     outbox: () => services.outbox?.messages ?? null,
     transfer: createTransfer({ clock, http: config.http }),
     replies: radius.replies,
+    userReplies: radius.userReplies,
     installation: {
       version: VERSION,
       runtime: Deno.version.deno,

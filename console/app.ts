@@ -90,6 +90,8 @@ export interface HttpAppDeps extends Pick<ConsoleApiDeps, "mail"> {
   readonly alerts?: ConsoleApiDeps["alerts"];
   /** Reply attributes of groups. */
   readonly replies?: GroupRouteDeps["replies"];
+  /** Reply attributes of single users. */
+  readonly userReplies?: ConsoleApiDeps["userReplies"];
   /** For the Settings page. */
   readonly installation: Installation;
   readonly ready: () => Readiness;

@@ -46,6 +46,12 @@ Session-Timeout = 28800
 [radius.reply.group."vpn-admins"] # for members of that group; each attribute replaces the default of its name.
 Class = "admins"                 # If a user is in two groups, the group that comes first in this file applies.
 Filter-Id = "admins"
+
+[radius.reply.user."ada"]        # for one user; each attribute replaces that of the directory, of the groups and of the default
+Framed-IP-Address = "10.8.0.7"
+
+[radius.reply.from_directory]    # reply attribute = the front-end attribute of the user that has its value
+# "Framed-IP-Address" = "framedIp"
 `;
 
 const MAPPINGS = `[targets.corp.mapping.user]      # only differences from the table of the interface
@@ -225,6 +231,14 @@ member of the group. The default and all groups together must fit into one packe
   (RFC 2865 §5.44) accepts no list.
 - If a user is in several groups with one attribute, the first group wins. With \`groups = "all"\` in the table of a group, its values
   are added to those of the groups before it, if the attribute may be repeated.
+- \`radius.reply.user\` has the attributes of one user, and so has the user's page in the console. They follow a renamed user, and end
+  with the user's record.
+- \`radius.reply.from_directory\` takes values from the user's record: a reply attribute, and the front-end attribute that has its
+  value. For an address of Active Directory, add an attribute with \`extensions\` and \`mapping.user\` of the target, and map it with
+  \`attributes\` of the LDAP backend: \`framedIp = "msRADIUSFramedIPAddress"\`. Its number is sent as an address. A value that cannot be
+  sent is left out and logged.
+- If an attribute has several sources, the policy wins over the user, the user over the directory, the directory over groups, and
+  groups over the default.
 - Values have the form of their type: \`"Framed-IPv6-Prefix" = "2001:db8:1::/64"\`, \`"Framed-Interface-Id" = "0211:22ff:fe33:4455"\`,
   \`"Framed-IP-Address" = "192.0.2.7"\`, a named value such as \`"Service-Type" = "Administrative-User"\`.
 - The dictionary has the attributes of Access-Accepts of the RFCs, and those of Aruba, Check Point, Cisco, Citrix, F5, Fortinet,

@@ -103,6 +103,7 @@ export const AUDIT_ACTIONS = {
   "group.renamed": { about: "group" },
   "group.replaced": { about: "group" },
   "group.replies": { about: "group" },
+  "user.replies": { about: "user" },
   "hardware_token.assign": { about: "user" },
   "hardware_token.disable": { about: "user" },
   "hardware_token.enable": { about: "user" },

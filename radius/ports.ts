@@ -125,6 +125,8 @@ export interface DirectoryUser {
   readonly allGroups?: readonly string[];
   /** The id of the record, which stays when the user is renamed. Absent: the directory has no record. */
   readonly id?: string;
+  /** The values of reply attributes that the record has. Absent: none. */
+  readonly replies?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** The directory whose users log in. Names are canonical (NFC, lower case). */

@@ -24,6 +24,7 @@ import { RequestHandler } from "./conversation/request_handler.ts";
 import type { PeerNodes } from "./conversation/peers.ts";
 import { AcceptAttributes } from "./factors/reply_attributes.ts";
 import { ReplyAttributeRegistry } from "./factors/reply_attribute_registry.ts";
+import { UserReplyRegistry } from "./factors/user_replies.ts";
 import { PolicyFirstFactor } from "./factors/first_factor.ts";
 import type { EnrolmentMarks } from "./factors/enrolment_marks.ts";
 import type { FactorMarks } from "./factors/factor_marks.ts";
@@ -98,6 +99,7 @@ export interface Radius {
   readonly clientDiscovery: ClientDiscovery;
   /** Reply attributes of groups, of the settings and of the console. */
   readonly replies: ReplyAttributeRegistry;
+  readonly userReplies: UserReplyRegistry;
   /** The policies of logins, and the devices that they remember. */
   readonly policies: {
     readonly registry: PolicyRegistry;
@@ -154,7 +156,14 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     isLocked: (user) => limits.isLocked(user),
     ...{ vault: deps.vault, clock, log },
   });
-  const acceptAttributes = new AcceptAttributes({ settings: radius, directory: deps.directory });
+  const acceptAttributes = new AcceptAttributes({
+    settings: radius,
+    directory: deps.directory,
+    onUnfit: (user, attribute, problem) =>
+      deps.log.warn("a value of the directory cannot be sent, and is left out", { user, attribute, problem }),
+  });
+  const userReplies = new UserReplyRegistry({ store, settings: radius, accept: acceptAttributes });
+  await userReplies.load();
   const replies = new ReplyAttributeRegistry({ store, settings: radius, accept: acceptAttributes });
   await replies.load();
   followSettings(deps, { clients, register, acceptAttributes });
@@ -178,12 +187,15 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   return {
     ...{ server, monitor, ...factors, signingClients },
     sessions: administerSessions(sessions, disconnects),
-    ...{ register, clientDiscovery, replies },
+    ...{ register, clientDiscovery, replies, userReplies },
     policies: {
       ...policies,
       preview: new PolicyPreview({ ...dryRunDeps, ...policies, clients: () => clients.all }),
     },
-    access: createNamedAccess({ ...factors, policies, replies }),
+    access: createNamedAccess({
+      ...{ ...factors, policies, replies, userReplies },
+      replySources: Object.values(radius.replyFromDirectory),
+    }),
     probeFirstFactor: (server) => authClient.probe(server),
     loginDryRun: createLoginDryRun(dryRunDeps, () => clients.all),
     prepareNotMeReport: createNotMeReports({ ...ending, limits, remembered, bypassCodes, disconnects }),

@@ -64,6 +64,8 @@ export interface LoginUser {
   readonly allGroups?: readonly string[];
   /** The id of the record. Absent: the directory has no record. */
   readonly id?: string;
+  /** The values of `radius.reply.from_directory`, by the reply attribute. Absent: none. */
+  readonly replies?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** One write of one resource, planned by provisioning/. The directory also updates its indexes, memberships and tombstones. */

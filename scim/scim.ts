@@ -18,6 +18,7 @@ import { createLdapBackend } from "./backends/ldap/ldap_backend.ts";
 import { createScimBackend } from "./backends/scim/scim_backend.ts";
 import { type BackendHealth, guardBackend, type GuardedBackend } from "./backends/guarded_backend.ts";
 import { createDirectory } from "./directory/directory.ts";
+import type { RepliesOf } from "./directory/reader.ts";
 import { createScimApp, type ScimApp } from "./http/app.ts";
 import { Credentials } from "./http/credentials.ts";
 import type {
@@ -130,6 +131,7 @@ export async function createScim(deps: ScimDeps): Promise<Scim> {
       const directory = await createDirectory({
         ...{ store, lease, clock, random, log, target },
         mapping: () => mappingOf(target),
+        repliesOf: repliesReader(config, () => mappingOf(target)),
         prepareOffboarding: (user) => isLogin() ? deps.prepareOffboarding(user) : NO_CHANGE,
         preparePasswordChange: (user) => isLogin() ? deps.preparePasswordChange(user) : NO_CHANGE,
         prepareGroupCleanup: (group) => isLogin() ? deps.prepareGroupCleanup(group) : NO_CHANGE,
@@ -185,6 +187,23 @@ export async function createScim(deps: ScimDeps): Promise<Scim> {
       await connections.close();
       await targets.close();
     },
+  };
+}
+
+/** Reads the front-end attributes of `radius.reply.from_directory`. `undefined`: there are none. */
+function repliesReader(
+  { radius: { replyFromDirectory } }: { readonly radius: Pick<Config["radius"], "replyFromDirectory"> },
+  mapping: () => Mapping,
+): RepliesOf | undefined {
+  const sources = Object.entries(replyFromDirectory);
+  if (sources.length === 0) return undefined;
+  return ({ content }) => {
+    const values = toFrontEnd(content, mapping());
+    const found = sources.flatMap(([name, source]) => {
+      const own = values.get(source) ?? [];
+      return own.length === 0 ? [] : [[name, own] as const];
+    });
+    return found.length === 0 ? undefined : Object.fromEntries(found);
   };
 }
 

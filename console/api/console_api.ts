@@ -24,13 +24,7 @@ import {
   type ExportRouteDeps,
   type ImportRouteDeps,
 } from "./imports/import_export_routes.ts";
-import {
-  createGroupNameRoutes,
-  createGroupReplyRoutes,
-  createGroupRoutes,
-  type GroupReplyDeps,
-  type GroupRouteDeps,
-} from "./groups/group_routes.ts";
+import { createGroupNameRoutes, createGroupRoutes, type GroupRouteDeps } from "./groups/group_routes.ts";
 import { createLogExportRoutes, type LogExportRouteDeps } from "./log_export/log_export_routes.ts";
 import { createFirstStepRoutes, type FirstStepRouteDeps } from "./onboarding/onboarding.ts";
 import { createEnrolmentRoutes, type EnrolmentRouteDeps } from "./enrolment/enrolment_routes.ts";
@@ -64,6 +58,7 @@ import {
 import { createTokenRoutes, type TokenRouteDeps } from "./auth/api_tokens.ts";
 import { createHardwareTokenRoutes, type HardwareTokenRouteDeps } from "./tokens/hardware_token_routes.ts";
 import { createTrashRoutes, type TrashRouteDeps } from "./trash/trash_routes.ts";
+import { createGroupReplyRoutes, createUserReplyRoutes, type ReplyDeps } from "./replies/reply_routes.ts";
 import { createUserRoutes, type UserRouteDeps } from "./users/user_routes.ts";
 
 export type ConsoleApiDeps =
@@ -100,7 +95,7 @@ export type ConsoleApiDeps =
   & LogExportRouteDeps
   & AlertRouteDeps
   & GroupRouteDeps
-  & GroupReplyDeps
+  & ReplyDeps
   & DeviceRouteDeps
   & HardwareTokenRouteDeps
   & BulkRouteDeps
@@ -142,7 +137,7 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/reports", createReportRoutes(deps, counter))
     .route("/enrolment", createEnrolmentRoutes(deps))
     .route("/approvals", createApprovalRoutes(deps))
-    .route("/users", createUserRoutes(deps))
+    .route("/users", createUserRoutes(deps).route("/", createUserReplyRoutes(deps)))
     .route("/users", createHelpDeskRoutes(deps))
     .route("/trash", createTrashRoutes(deps))
     .route("/group-names", createGroupNameRoutes(deps))

@@ -21,6 +21,8 @@ export interface ParsedSettings {
   readonly admins: readonly AdminValues[];
   readonly replyDefault: ReplyAttributes;
   readonly replyGroups: Config["radius"]["replyGroups"];
+  readonly replyUsers: Config["radius"]["replyUsers"];
+  readonly replyFromDirectory: Config["radius"]["replyFromDirectory"];
   readonly targets: readonly TargetSettings[];
   readonly credentials: readonly ScimCredentialSettings[];
   readonly tls: Config["http"]["tls"];
@@ -183,6 +185,8 @@ export function buildConfig(parts: ParsedSettings): Config {
       clients: parts.clients.map(toClientSettings),
       replyDefault: parts.replyDefault,
       replyGroups: parts.replyGroups,
+      replyUsers: parts.replyUsers,
+      replyFromDirectory: parts.replyFromDirectory,
     },
     factors: factorsOf(general),
     enrolment: enrolmentOf(general),

@@ -111,6 +111,10 @@ export interface MailSettings {
 /** One value of a reply attribute, or several: each one becomes an attribute. */
 export type ReplyValue = string | number | readonly (string | number)[];
 export type ReplyAttributes = Readonly<Record<string, ReplyValue>>;
+export interface ReplyUser {
+  readonly user: string;
+  readonly attributes: ReplyAttributes;
+}
 /** What the attributes of a group do beside those of other groups of a user: `all` adds the values of attributes that may be repeated. */
 export const GROUP_COMBINATIONS = ["first", "all"] as const;
 export type GroupCombination = typeof GROUP_COMBINATIONS[number];
@@ -237,6 +241,10 @@ export interface Config {
     readonly replyDefault: ReplyAttributes;
     /** In the order of the file, which is their priority. */
     readonly replyGroups: readonly ReplyGroup[];
+    /** Of single users, by name. */
+    readonly replyUsers: readonly ReplyUser[];
+    /** Reply attributes whose values the directory has, with the front-end attribute of each. */
+    readonly replyFromDirectory: Readonly<Record<string, string>>;
   };
   readonly factors: FactorSettings;
   readonly enrolment: EnrolmentSettings;

@@ -25,6 +25,8 @@ import {
   entryPrefix,
   parseReplyDefault,
   parseReplyGroups,
+  parseReplySources,
+  parseReplyUsers,
   parseTableList,
   readCertificates,
   readTls,
@@ -39,7 +41,13 @@ const DEFAULT_FILE = "countersign.toml";
 const SHAPE: TableShape = {
   keys: new Set([...Object.keys(GENERAL_ROWS), ...Object.keys(POLICY_ROWS).map((key) => `radius.${key}`)]),
   lists: new Set(["radius.client", "scim.credential", "console.admin"]),
-  maps: new Set(["radius.reply.default", "radius.reply.group", "targets"]),
+  maps: new Set([
+    "radius.reply.default",
+    "radius.reply.group",
+    "radius.reply.user",
+    "radius.reply.from_directory",
+    "targets",
+  ]),
 };
 
 export type ConfigOutcome =
@@ -107,6 +115,8 @@ function readParts(
     admins: list(ADMIN_ROWS, "console.admin"),
     replyDefault: parseReplyDefault(map("radius.reply.default"), reading),
     replyGroups: parseReplyGroups(map("radius.reply.group"), reading),
+    replyUsers: parseReplyUsers(map("radius.reply.user"), reading),
+    replyFromDirectory: parseReplySources(map("radius.reply.from_directory"), reading),
     targets: parseTargets(map("targets"), reading),
     credentials: parseCredentials(found.lists.get("scim.credential") ?? [], reading),
     tls,

@@ -96,26 +96,58 @@ export function parseReplyDefault(table: TomlTable, reading: ParseContext): Repl
   return parseReplyAttributes(table, "radius.reply.default", reading);
 }
 
-const MAX_REPLY_GROUPS = 1000;
-const MAX_GROUP_CHARACTERS = 256;
+const MAX_REPLY_TABLES = 1000;
+const MAX_NAME_CHARACTERS = 256;
 
 /** The attributes for members of a group, by the group's name, in the order of the file. */
 export function parseReplyGroups(table: TomlTable, reading: ParseContext): Config["radius"]["replyGroups"] {
-  const { faults } = reading;
-  const path = "radius.reply.group";
+  return namedTables(table, "radius.reply.group", reading)
+    .map(({ name, attributes, key }) => parseReplyGroup(name, attributes, { key, reading }));
+}
+
+/** The attributes of single users, by name. */
+export function parseReplyUsers(table: TomlTable, reading: ParseContext): Config["radius"]["replyUsers"] {
+  return namedTables(table, "radius.reply.user", reading)
+    .map(({ name, attributes, key }) => ({
+      user: name,
+      attributes: parseReplyAttributes(attributes, key, reading),
+    }));
+}
+
+function namedTables(table: TomlTable, path: string, { faults }: ParseContext) {
   const entries = Object.entries(table);
-  if (entries.length > MAX_REPLY_GROUPS) {
-    faults.push({ key: path, ...problemOf("too_many", { count: entries.length, max: MAX_REPLY_GROUPS }) });
+  if (entries.length > MAX_REPLY_TABLES) {
+    faults.push({ key: path, ...problemOf("too_many", { count: entries.length, max: MAX_REPLY_TABLES }) });
     return [];
   }
-  return entries.flatMap(([group, attributes]) => {
-    const key = joinKey(path, group);
-    if (group === "" || group.length > MAX_GROUP_CHARACTERS) {
-      faults.push({ key, problem: `a group's name has 1 to ${MAX_GROUP_CHARACTERS} characters` });
+  return entries.flatMap(([name, attributes]) => {
+    const key = joinKey(path, name);
+    if (name === "" || name.length > MAX_NAME_CHARACTERS) {
+      faults.push({ key, problem: `a name has 1 to ${MAX_NAME_CHARACTERS} characters` });
     } else if (!isTable(attributes)) faults.push({ key, ...problemOf("must_be_table", { table: key }) });
-    else return [parseReplyGroup(group, attributes, { key, reading })];
+    else return [{ name, attributes, key }];
     return [];
   });
+}
+
+/** `"Framed-IP-Address" = "framedIp"`: the reply attribute, and the front-end attribute of the directory that has its values. */
+export function parseReplySources(
+  table: TomlTable,
+  { sources, faults }: ParseContext,
+): Config["radius"]["replyFromDirectory"] {
+  const path = "radius.reply.from_directory";
+  return Object.fromEntries(
+    Object.entries(table).flatMap(([name, source]) => {
+      const key = `${path}.${JSON.stringify(name)}`;
+      // The values come later. "1" fits every form, or is refused for its form and not for its name.
+      const unfit = sources.checkReplyAttribute?.(name, "1") ?? null;
+      const isUnknown = unfit !== null && /not in the dictionary|cannot be configured/.test(unfit);
+      if (isUnknown) faults.push({ key, ...problemOf("reply_unfit", { reason: unfit ?? "" }) });
+      else if (typeof source === "string" && source !== "") return [[name, source]];
+      else faults.push({ key, problem: "must be the name of a front-end attribute" });
+      return [];
+    }),
+  );
 }
 
 /** `groups` beside the attributes says what a user with several groups receives. */

@@ -150,6 +150,7 @@ function* firstFactorsHaveBackends(view: ConfigView): Iterable<ConfigFault> {
 }
 
 function* replyGroupsDiffer({ config: { radius } }: ConfigView): Iterable<ConfigFault> {
+  yield* tablesDiffer("radius.reply.user", radius.replyUsers.map(({ user }) => user));
   yield* tablesDiffer("radius.reply.group", radius.replyGroups.map(({ group }) => group));
 }
 
@@ -164,7 +165,8 @@ function octetsOf(attributes: ReplyAttributes): number {
 /** A user can be in every group. */
 function* repliesFit({ config: { radius } }: ConfigView): Iterable<ConfigFault> {
   const own = octetsOf(radius.replyDefault);
-  const all = radius.replyGroups.reduce((sum, { attributes }) => sum + octetsOf(attributes), own);
+  const ofUser = Math.max(0, ...radius.replyUsers.map(({ attributes }) => octetsOf(attributes)));
+  const all = radius.replyGroups.reduce((sum, { attributes }) => sum + octetsOf(attributes), own + ofUser);
   const max = MAX_ACCEPT_ATTRIBUTE_OCTETS;
   if (own > max) {
     yield { key: "radius.reply.default", ...problemOf("reply_default_octets", { count: own, max }) };

@@ -23,8 +23,20 @@ const NO_GROUP: EncodedGroup = { attributes: new Map(), added: new Set() };
 
 export interface AcceptAttributesDeps {
   /** Validated: an attribute that cannot be encoded is a bug. */
-  readonly settings: Pick<Config["radius"], "replyDefault" | "replyGroups">;
+  readonly settings: Pick<
+    Config["radius"],
+    "replyDefault" | "replyGroups" | "replyUsers" | "replyFromDirectory"
+  >;
   readonly directory: Pick<LoginDirectory, "lookUp">;
+  /** Receives a value of the directory that cannot be sent, and is left out. */
+  readonly onUnfit?: (user: string, attribute: string, problem: string) => void;
+}
+
+/** The attributes of single users. */
+export interface UserReplies {
+  readonly size: number;
+  /** @param user canonical @param id of the record in the directory */
+  of(user: string, id: string | undefined): ReplyAttributes | undefined;
 }
 
 export class AcceptAttributes {
@@ -32,13 +44,19 @@ export class AcceptAttributes {
   #defaults: Encoded = new Map();
   #plain = new Uint8Array(0);
   readonly #cache = new Map<string, Uint8Array>();
-  /** The encoded attributes of policies. */
-  readonly #ofPolicies = new WeakMap<ReplyAttributes, Encoded>();
+  /** The encoded attributes of policies and users. */
+  readonly #ofOwners = new WeakMap<ReplyAttributes, Encoded>();
   #groups: readonly EncodedGroup[] = [];
   #positions: ReadonlyMap<string, number> = new Map();
+  #users: UserReplies;
+  readonly #readsDirectory: boolean;
+  readonly #onUnfit: NonNullable<AcceptAttributesDeps["onUnfit"]>;
 
-  constructor({ settings, directory }: AcceptAttributesDeps) {
+  constructor({ settings, directory, onUnfit = () => undefined }: AcceptAttributesDeps) {
     this.#directory = directory;
+    this.#onUnfit = onUnfit;
+    this.#users = usersOfSettings(settings.replyUsers);
+    this.#readsDirectory = Object.keys(settings.replyFromDirectory).length > 0;
     this.replaceDefaults(settings.replyDefault);
     this.replace(settings.replyGroups);
   }
@@ -66,9 +84,28 @@ export class AcceptAttributes {
     this.#cache.clear();
   }
 
-  /** `user` is canonical, and prepared in the directory. Those of a policy replace those of the settings and of groups. */
+  /** Replaces the attributes of single users from the next Access-Accept on. */
+  replaceUsers(users: UserReplies): void {
+    this.#users = users;
+  }
+
+  /**
+   * `user` is canonical, and prepared in the directory. Those of a policy replace those of the user, which replace those of the directory, which
+   * replace those of groups and the default.
+   */
   of(user: string, ofPolicy?: ReplyAttributes): Uint8Array {
-    if (ofPolicy !== undefined) return this.#withPolicy(user, ofPolicy);
+    const own = this.#users.size > 0 || this.#readsDirectory ? this.#ownOf(user) : NO_LAYERS;
+    if (ofPolicy === undefined && own.length === 0) return this.#withGroups(user);
+    const groups = this.#groupsOf(user).map((at) => this.#groups[at] ?? NO_GROUP);
+    const layers = [
+      combine(this.#defaults, groups),
+      ...own,
+      ...ofPolicy === undefined ? [] : [this.#encoded(ofPolicy)],
+    ];
+    return concatenate(new Map(layers.flatMap((layer) => [...layer])).values());
+  }
+
+  #withGroups(user: string): Uint8Array {
     if (this.#positions.size === 0) return this.#plain;
     const inOrder = this.#groupsOf(user);
     if (inOrder.length === 0) return this.#plain;
@@ -83,12 +120,26 @@ export class AcceptAttributes {
     return octets;
   }
 
-  #withPolicy(user: string, attributes: ReplyAttributes): Uint8Array {
-    const own = this.#ofPolicies.get(attributes) ?? encode(attributes);
-    this.#ofPolicies.set(attributes, own);
-    const groups = this.#groupsOf(user).map((at) => this.#groups[at] ?? NO_GROUP);
-    const added = combine(this.#defaults, groups);
-    return concatenate(new Map([...added, ...own]).values());
+  /** The attributes of a policy or of a user. */
+  #encoded(attributes: ReplyAttributes): Encoded {
+    const known = this.#ofOwners.get(attributes) ?? encode(attributes);
+    this.#ofOwners.set(attributes, known);
+    return known;
+  }
+
+  /** The attributes that the directory and the settings or the console have for a user. */
+  #ownOf(user: string): readonly Encoded[] {
+    const { id, replies = {} } = this.#directory.lookUp(user);
+    const fitting = Object.entries(replies).filter(([name, values]) => {
+      const encoded = encodeReplyAttribute(name, values);
+      if (!encoded.ok) this.#onUnfit(user, name, encoded.problem);
+      return encoded.ok;
+    });
+    const own = this.#users.of(user, id);
+    return [
+      ...fitting.length === 0 ? [] : [encode(Object.fromEntries(fitting))],
+      ...own === undefined ? [] : [this.#encoded(own)],
+    ];
   }
 
   /** The positions of the user's groups that have attributes, in order. */
@@ -104,6 +155,12 @@ export class AcceptAttributes {
 }
 
 const NO_POSITIONS: readonly number[] = [];
+const NO_LAYERS: readonly Encoded[] = [];
+
+function usersOfSettings(users: Config["radius"]["replyUsers"]): UserReplies {
+  const byName = new Map(users.map(({ user, attributes }) => [canonicalName(user), attributes]));
+  return { size: byName.size, of: (user) => byName.get(user) };
+}
 
 /** An attribute of a group replaces the default. If several groups set an attribute, the first group wins, unless a later one adds its values. */
 function combine(defaults: Encoded, groups: readonly EncodedGroup[]): Encoded {

@@ -24,7 +24,7 @@ import { type Indexes, openNameIndexes, withWordIndexes } from "./indexes.ts";
 import type { IndexMergeOptions } from "./index_merge.ts";
 import { createDirectoryKeys, type DirectoryKeys } from "./keys.ts";
 import { readHeadById, readIds } from "./record_by_id.ts";
-import { createLoginView, type LoginUserView, ResourceReader } from "./reader.ts";
+import { createLoginView, type LoginUserView, type RepliesOf, ResourceReader } from "./reader.ts";
 import { GroupNesting } from "./group_nesting.ts";
 import { createMemberSets, type MemberSets } from "./member_sets.ts";
 import { followRenames, type PendingRenames } from "./pending_renames.ts";
@@ -61,6 +61,8 @@ export interface DirectoryDeps {
   readonly prepareRename?: PrepareRename;
   /** For filters on mapped attributes, as it is now. Default: the default mapping. */
   readonly mapping?: () => Mapping;
+  /** See {@link LoginViewDeps}. */
+  readonly repliesOf?: RepliesOf | undefined;
   /** The maximum number of tombstones of deleted users. The oldest are deleted first. */
   readonly maxTombstones?: number;
   /** The maximum number of deleted users in the trash. The oldest are removed first. */
@@ -106,7 +108,9 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   const names = await openNameIndexes(place);
   const pendingRenames = await followRenames({ store, keys });
   const nesting = new GroupNesting({ store, keys, indexes: names });
-  const view = createLoginView({ store, keys, indexes: names, isShared, pendingRenames, nesting });
+  const view = createLoginView({
+    ...{ store, keys, indexes: names, isShared, pendingRenames, nesting, repliesOf: deps.repliesOf },
+  });
   const reader = new ResourceReader({ store, keys, indexes: names, memberSets, pendingRenames });
   const { notify, observe } = createObservers(log);
   const valueProgress = followValueProgress({ store, keys });

@@ -173,11 +173,22 @@ export interface LoginViewDeps {
   /** The minimum number of cached users. The maximum is twice as many. */
   readonly maxUsers?: number;
   readonly pendingRenames: Pick<PendingRenames, "inRecord" | "inGroups">;
+  /** Reads the values of reply attributes from a user. Absent: none are configured. */
+  readonly repliesOf?: RepliesOf | undefined;
 }
 
+/** The values of reply attributes that a user has, by the attribute; `undefined` without any. */
+export type RepliesOf = (user: Stored) => LoginUser["replies"];
+
 export function createLoginView(
-  { store, keys, indexes, isShared = false, maxUsers = 25_000, pendingRenames, nesting }: LoginViewDeps,
+  { store, keys, indexes, isShared = false, maxUsers = 25_000, pendingRenames, nesting, repliesOf }:
+    LoginViewDeps,
 ): LoginUserView {
+  const userOf = (record: ResourceRecord): LoginUser => {
+    const user = loginUserOf(keys.target, record);
+    const replies = repliesOf?.(toStored({ kind: "user", target: keys.target }, record));
+    return replies === undefined ? user : { ...user, replies };
+  };
   const users = new LoginUserCache(maxUsers);
   const loading = new Map<string, { isStale: boolean; done: Promise<void> }>();
 
@@ -186,7 +197,7 @@ export function createLoginView(
 
   const readUser = async (canonical: string): Promise<LoginUser> => {
     const found = await readRecord({ store, keys }, { kind: "user", canonical });
-    if (found !== null) return loginUserOf(keys.target, found.record);
+    if (found !== null) return userOf(found.record);
     // Another node may have deleted the user a moment ago.
     if (!isShared && !indexes.tombstones.mayContain(canonical)) return unknownUser(canonical);
     const { value } = await store.get<Tombstone>(keys.gone(canonical));
@@ -214,7 +225,7 @@ export function createLoginView(
     if (known === undefined) return;
     const own: LoginUser = record === null
       ? { ...unknownUser(known.own.name), status: "deleted" }
-      : loginUserOf(keys.target, record);
+      : userOf(record);
     users.keep(canonical, nestedUser(nesting, own));
   };
 

@@ -12,7 +12,13 @@ import { type PeopleConsole, SCIM_ACTOR, startPeopleConsole } from "../fakes/con
 
 const API = "/console/api";
 const NUMBER = "+14155550123";
-const TOML = '[radius.reply.group.staff]\n"Filter-Id" = "vpn-staff"\n';
+const TOML = `[radius.reply.group.staff]
+"Filter-Id" = "vpn-staff"
+[radius.reply.user.fixed]
+"Framed-IP-Address" = "192.0.2.9"
+[radius.reply.from_directory]
+"Class" = "nickName"
+`;
 
 interface Change {
   readonly method: "POST" | "PUT" | "DELETE";
@@ -75,6 +81,11 @@ async function namePolicies(site: PeopleConsole): Promise<void> {
 
 /** Changes that give access, by the route. */
 const GIVES: readonly ChangeRow[] = [
+  {
+    name: "a value that becomes a reply attribute",
+    change: (site) => replaced(site, { nickName: "guest" }, { nickName: "admin" }),
+  },
+  { name: "a new user whose name a reply attribute names", change: () => created({ userName: "fixed" }) },
   { name: "a new user with a password", change: () => created({ password: "secret" }) },
   { name: "a new user with a phone number", change: () => created({ phoneNumbers: [{ value: NUMBER }] }) },
   {

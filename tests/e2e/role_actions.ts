@@ -90,6 +90,7 @@ export const ROLE_ACTIONS: Readonly<Record<string, RoleAction>> = {
   "PUT /users/:id/password": menuItem("user", USER_MENU, "Set password"),
   "POST /users/:id/me-link": menuItem("user", USER_MENU, "Self-service link"),
   "PUT /users/:id/groups": button("user, groups", "Remove staff"),
+  "PUT /users/:id/replies": button("user, profile", "Edit reply attributes"),
   "POST /users/:id/refresh": button("user, backends", "Refresh from connectors"),
   "POST /users/:id/retry": { because: "this user has no pending write" },
   "POST /users/:id/trial": button("user", "Test sign-in"),

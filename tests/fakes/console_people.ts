@@ -7,6 +7,7 @@ import { createLog, type Log } from "../../platform/log.ts";
 import { createPasswordHasher } from "../../platform/password_hasher.ts";
 import { NO_CHANGE } from "../../platform/write_batch.ts";
 import { AcceptAttributes } from "../../radius/factors/reply_attributes.ts";
+import { UserReplyRegistry } from "../../radius/factors/user_replies.ts";
 import { ReplyAttributeRegistry } from "../../radius/factors/reply_attribute_registry.ts";
 import { createClients } from "../../radius/server/clients.ts";
 import { LastSignIns } from "../../radius/factors/last_sign_ins.ts";
@@ -113,7 +114,11 @@ export async function openPeople({ shape = { local: "store" }, wrap, toml = "", 
     directory: { lookUp: (name) => ({ ...target.directory.login(name), phoneNumbers: [] }) },
   });
   const replies = new ReplyAttributeRegistry({ store, settings: config.radius, accept });
-  const people = { ...described, access: createNamedAccess({ ...described, replies }) };
+  const userReplies = new UserReplyRegistry({ store, settings: config.radius, accept });
+  await userReplies.load();
+  const replySources = Object.values(config.radius.replyFromDirectory);
+  const access = createNamedAccess({ ...described, replies, userReplies, replySources });
+  const people = { ...described, access };
   prepareGroupCleanup = (group) => replies.prepareForget(group);
   const { pairings, limits, recoveryCodes, bypassCodes, hardwareTokens, lastSignIns, policies } = people;
   const mailQueue = createFakeMailQueue(store);
@@ -143,7 +148,7 @@ export async function openPeople({ shape = { local: "store" }, wrap, toml = "", 
       enrolments.push(enrolment);
       return {
         ...deps,
-        ...{ store, vault, people, replies, enrolment },
+        ...{ store, vault, people, replies, userReplies, enrolment },
         transfer: createTransfer({ clock: systemClock, http: deps.http }),
         console: Object.assign({ auditRetentionMs: config.console.auditRetentionMs }, deps.console),
         settings: new LiveSettings({ ...deps, file: settingsFileOf(toml), store, vault }),

@@ -15,6 +15,11 @@ Session-Timeout = 3600
 [radius.reply.group."vpn-admins"]
 Class = "admins"
 Filter-Id = "everything"
+[radius.reply.user."Ida"]
+"Framed-IPv6-Prefix" = "2001:db8:1::/64"
+"Fortinet-Group-Name" = ["vpn", "admins"]
+[radius.reply.from_directory]
+"Framed-IP-Address" = "title"
 `;
 
 interface Stage extends AsyncDisposable {
@@ -160,6 +165,29 @@ const PEOPLE: Plays = {
     assertEquals(hasGroup(await accepted()), [true, true]);
     assertEquals((await scim.remove("/Groups/vpn-admins")).status, 204);
     assertEquals(hasGroup(await accepted()), [false, false]);
+  },
+  "reply attributes of a user come from the settings, and from the directory as it is now": async (
+    { world, scim },
+  ) => {
+    const ida = { userName: "ida", phoneNumbers: [{ value: "+15005550029" }] };
+    // Active Directory stores 192.168.1.1 as a signed number.
+    await scim.post("/Users", { ...ida, title: "-1062731519" });
+    const accepted = async (): Promise<string> => {
+      const login = await begin(world, "ida");
+      if (login.first.message.includes("Choose")) await login.answer("T");
+      return (await login.answer(world.telephony.lastPasscode("+15005550029") ?? "none")).text;
+    };
+    const first = await accepted();
+    for (
+      const shown of [
+        ...["Framed-IP-Address = 192.168.1.1", "Framed-IPv6-Prefix = 2001:db8:1::/64"],
+        ...['Fortinet-Group-Name = "vpn"', 'Fortinet-Group-Name = "admins"'],
+      ]
+    ) assertStringIncludes(first, shown);
+    await scim.put("/Users/ida", { ...ida, title: "192.0.2.7" });
+    assertStringIncludes(await accepted(), "Framed-IP-Address = 192.0.2.7");
+    await scim.put("/Users/ida", { ...ida, title: "Countess" });
+    assert(!(await accepted()).includes("Framed-IP-Address"));
   },
   "first_factor = directory: the password that SCIM wrote, and no other": async ({ world, scim }) => {
     const verdict = async (user: string, password: string) =>

@@ -3,6 +3,8 @@
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { AcceptAttributes } from "../../radius/factors/reply_attributes.ts";
 
+const NO_USERS = { replyUsers: [], replyFromDirectory: {} } as const;
+
 type Table = Readonly<Record<string, string | number>>;
 
 function attributes(replyDefault: Table, groups: readonly (readonly [string, Table])[]) {
@@ -11,6 +13,7 @@ function attributes(replyDefault: Table, groups: readonly (readonly [string, Tab
     settings: {
       replyDefault,
       replyGroups: groups.map(([group, attributes]) => ({ group, attributes })),
+      ...NO_USERS,
     },
     directory: {
       lookUp(name) {
@@ -83,7 +86,7 @@ Deno.test("a group with `all` adds its values to those of groups before it, if t
     { group: "c", attributes: { Class: "c", "Fortinet-Group-Name": "z" } },
   ] as const;
   const made = new AcceptAttributes({
-    settings: { replyDefault: { Class: "all" }, replyGroups: groups },
+    settings: { replyDefault: { Class: "all" }, replyGroups: groups, ...NO_USERS },
     directory: { lookUp: (name) => ({ status: "active", name, phoneNumbers: [], groups: name.split("+") }) },
   });
   const shown = (user: string) => textOf(made.of(user)).filter((one) => !one.startsWith("27 "));
@@ -91,4 +94,36 @@ Deno.test("a group with `all` adds its values to those of groups before it, if t
   assertEquals(shown("a+c"), ["25 a", "26 x", "26 y"]);
   assertEquals(shown("b+c"), ["25 b", "26 y"]);
   assertEquals(made.of("a+b").filter((octet) => octet === 27).length, 1);
+});
+
+Deno.test("attributes of the directory replace those of groups, those of the user replace them, and those of a policy all", () => {
+  const warnings: string[] = [];
+  const made = new AcceptAttributes({
+    settings: {
+      replyDefault: { Class: "all" },
+      replyGroups: [{ group: "g", attributes: { Class: "group", "Filter-Id": "group" } }],
+      replyUsers: [],
+      replyFromDirectory: { "Filter-Id": "filter", "Framed-IP-Address": "ip" },
+    },
+    directory: {
+      lookUp: (name) => ({
+        ...{ status: "active", name, phoneNumbers: [], groups: ["g"], id: `id of ${name}` },
+        ...name === "ben"
+          ? {}
+          : { replies: { "Filter-Id": ["directory"], "Framed-IP-Address": ["nonsense"] } },
+      }),
+    },
+    onUnfit: (user, attribute) => void warnings.push(`${user} ${attribute}`),
+  });
+  const shown = (user: string, policy?: Table) => textOf(made.of(user, policy));
+  assertEquals(shown("ada"), ["25 group", "11 directory"]);
+  assertEquals(warnings, ["ada Framed-IP-Address"]);
+  assertEquals(shown("ben"), ["25 group", "11 group"]);
+  made.replaceUsers({
+    size: 1,
+    of: (_user, id) => id === "id of ada" ? { "Filter-Id": ["own", "two"] } : undefined,
+  });
+  assertEquals(shown("ada"), ["25 group", "11 own", "11 two"]);
+  assertEquals(shown("ben"), ["25 group", "11 group"]);
+  assertEquals(shown("ada", { "Filter-Id": "policy" }), ["25 group", "11 policy"]);
 });

@@ -10,6 +10,8 @@ const AUDIT: Mutation = { type: "set", key: ["audit", 1, "test"], value: "an aud
 const SETTINGS = {
   replyDefault: { Class: "all", "Session-Timeout": 600 },
   replyGroups: [{ group: "staff", attributes: { Class: "staff" } }],
+  replyUsers: [],
+  replyFromDirectory: {},
 };
 
 async function world(kv: Deno.Kv) {

@@ -4,6 +4,7 @@ import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import { DELETED_USER_DAYS } from "../../../platform/user_record.ts";
 import type { Target } from "../../../scim/ports.ts";
+import { toFrontEnd } from "../../../scim/schema/mapping.ts";
 import type { Content, ResourceKind, Stored } from "../../../scim/schema/resource.ts";
 import type { People } from "../deps.ts";
 import { type AccessSubject, givesAccess, groupsInQuestion } from "./gives_access.ts";
@@ -24,7 +25,7 @@ const RETENTION_MS = DELETED_USER_DAYS * 24 * 3_600_000;
 /** Whether the creation, change or deletion of a resource of a target gives a person access. */
 export async function changeGivesAccess(
   { people: { access }, clock }: AccessCheckDeps,
-  { directory }: Pick<Target, "directory">,
+  { directory, mapping }: Pick<Target, "directory" | "mapping">,
   { before, after: given }: AccessChange,
 ): Promise<boolean> {
   const name = canonicalName((before ?? given)?.content.name ?? "");
@@ -37,6 +38,13 @@ export async function changeGivesAccess(
     isUserNamed: access.isUserNamed,
     hadFactor: access.hadFactor(name, before?.id),
     leftRecently: leftMs !== null && leftMs + RETENTION_MS > clock.nowMs(),
+    replyValuesOf(user) {
+      if (access.replySources.length === 0) return [];
+      const values = toFrontEnd(user, mapping);
+      return access.replySources.flatMap((source) =>
+        (values.get(source) ?? []).map((value) => `${source}=${value}`)
+      );
+    },
   });
 }
 
@@ -59,7 +67,7 @@ async function namedGroups(
 /** Whether the creation of a user or group, or its replacement, gives a person access. */
 export async function writeGivesAccess(
   deps: AccessCheckDeps,
-  target: Pick<Target, "directory">,
+  target: Pick<Target, "directory" | "mapping">,
   { content, password }: { readonly content: Content; readonly password?: string | undefined },
 ): Promise<boolean> {
   const before = await readSubject(target, content.kind, content.name);
@@ -73,7 +81,7 @@ export async function writeGivesAccess(
 /** Whether the deletion of a user or group gives a person access. */
 export async function removalGivesAccess(
   deps: AccessCheckDeps,
-  target: Pick<Target, "directory">,
+  target: Pick<Target, "directory" | "mapping">,
   { kind, name }: { readonly kind: ResourceKind; readonly name: string },
 ): Promise<boolean> {
   return await changeGivesAccess(deps, target, {
@@ -92,7 +100,7 @@ export interface GroupMembershipChange {
 /** Whether one of the changes of members gives a person access. A name without a user can be a member, too. */
 export async function membersGiveAccess(
   deps: AccessCheckDeps,
-  target: Pick<Target, "directory">,
+  target: Pick<Target, "directory" | "mapping">,
   changes: readonly GroupMembershipChange[],
 ): Promise<boolean> {
   for (const change of changes) if (await memberChangeGivesAccess(deps, target, change)) return true;
@@ -101,18 +109,18 @@ export async function membersGiveAccess(
 
 async function memberChangeGivesAccess(
   deps: AccessCheckDeps,
-  { directory }: Pick<Target, "directory">,
+  target: Pick<Target, "directory" | "mapping">,
   { group, add, remove }: GroupMembershipChange,
 ): Promise<boolean> {
   // A large group is not read for nothing.
-  const named = await namedGroups(deps.people.access, { directory }, [canonicalName(group)]);
+  const named = await namedGroups(deps.people.access, target, [canonicalName(group)]);
   if (named.size === 0) return false;
-  const before = await readSubject({ directory }, "group", group);
+  const before = await readSubject(target, "group", group);
   if (before?.content.kind !== "group") return true;
   const removed = new Set(remove.map(canonicalName));
   const kept = before.content.members.filter((member) => !removed.has(canonicalName(member)));
   const content = { ...before.content, members: [...kept, ...add] };
-  return await changeGivesAccess(deps, { directory }, { before, after: { content, groups: [] } });
+  return await changeGivesAccess(deps, target, { before, after: { content, groups: [] } });
 }
 
 async function readSubject(

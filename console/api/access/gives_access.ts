@@ -27,6 +27,8 @@ export interface AccessFacts {
   readonly hadFactor: boolean;
   /** Whether an earlier user had the name, and can still be restored. */
   readonly leftRecently: boolean;
+  /** The values of a user that become reply attributes. */
+  readonly replyValuesOf: (user: UserContent) => readonly string[];
 }
 
 /**
@@ -61,7 +63,9 @@ function userGivesAccess(
   if (isNewName && (facts.hadFactor || facts.leftRecently || facts.isUserNamed(canonicalName(is.name)))) {
     return true;
   }
+  const repliesBefore = was === null ? [] : facts.replyValuesOf(was);
   return (was !== null && !was.active && is.active) || changesNumbers(was, is) || changesMail(was, is) ||
+    facts.replyValuesOf(is).join("\n") !== repliesBefore.join("\n") ||
     groupsInQuestion(before, after).some(facts.isGroupNamed);
 }
 

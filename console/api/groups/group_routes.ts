@@ -2,11 +2,7 @@
 
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
-import type {
-  GroupReplyAttributes,
-  ReplyAttributeRegistry,
-  ReplyChangeResult,
-} from "../../../radius/factors/reply_attribute_registry.ts";
+import type { ReplyAttributeRegistry } from "../../../radius/factors/reply_attribute_registry.ts";
 import type { Written } from "../../../scim/ports.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { GroupChangeResult } from "./group_types.ts";
@@ -24,7 +20,6 @@ import {
 } from "./group_writes.ts";
 import {
   actorOf,
-  callerOf,
   type HttpEnv,
   jsonBody,
   optionalChoice,
@@ -41,10 +36,8 @@ import {
 import { may } from "../auth/permissions.ts";
 import { withLastChange } from "../audit/last_change.ts";
 import { type People, requireUsers, targetOf } from "../deps.ts";
-import { DetailedRefusal, Refusal } from "../errors.ts";
-import type { Clock, Random } from "../../../platform/runtime.ts";
-import { auditEntry, type AuditValues } from "../../../platform/audit.ts";
-import type { ErrorCode } from "../error_codes.ts";
+import { DetailedRefusal } from "../errors.ts";
+import type { Clock } from "../../../platform/runtime.ts";
 
 export interface GroupRouteDeps {
   /** Absent: this console runs without a directory. */
@@ -160,78 +153,4 @@ export function createGroupNameRoutes(deps: { readonly people?: People }) {
     const { total, resources } = found.page;
     return c.json({ total, names: resources.map(({ content }) => content.name) });
   });
-}
-
-export interface GroupReplyDeps {
-  readonly people?: People;
-  readonly replies?: ReplyAttributeRegistry;
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly random: Random;
-}
-
-const MAX_ATTRIBUTES = 40;
-const ATTRIBUTE = v.strictObject({
-  name: v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(64)),
-  value: v.pipe(v.string(), v.maxLength(253)),
-});
-const REPLIES = v.strictObject({
-  attributes: v.pipe(v.array(ATTRIBUTE), v.maxLength(MAX_ATTRIBUTES)),
-  groups: v.optional(v.picklist(["first", "all"]), "first"),
-  version: v.pipe(v.number(), v.integer(), v.minValue(0)),
-});
-const PROBLEMS = {
-  in_settings: "settings_replies",
-  changed: "changed_meanwhile",
-  full: "too_many_replies",
-} as const satisfies Record<string, ErrorCode>;
-
-/** Several rows with one name are its values. */
-function valuesByName(rows: readonly { name: string; value: string }[]): Record<string, string | string[]> {
-  const byName = Map.groupBy(rows, ({ name }) => name);
-  return Object.fromEntries(
-    [...byName].map(([name, [first, ...others]]) => [
-      name,
-      others.length === 0 ? first?.value ?? "" : [first, ...others].map((row) => row?.value ?? ""),
-    ]),
-  );
-}
-
-/** `/groups/:id/replies`: replaces the reply attributes of members. Only groups of the login target have them. */
-export function createGroupReplyRoutes(deps: GroupReplyDeps) {
-  const audit = (c: Context<HttpEnv>, group: string, told: { before: AuditValues; after: AuditValues }) =>
-    auditEntry({
-      ...callerOf(c),
-      action: "group.replies",
-      object: `group:${group}`,
-      ...told,
-    });
-  return new Hono<HttpEnv>()
-    .put("/:id/replies", may("owner", { recentFactor: true }), jsonBody(REPLIES), async (c) => {
-      const people = requireUsers(deps.people);
-      const { replies } = deps;
-      if (replies === undefined) throw new Refusal("no_directory");
-      const { attributes: given, groups, version } = c.req.valid("json");
-      const target = targetOf(people, undefined);
-      const { content: { name } } = await readGroup(target, c.req.param("id"));
-      const attributes = valuesByName(given);
-      const shown = (one: Pick<GroupReplyAttributes, "attributes" | "groups">) =>
-        one.groups === "all" ? { ...one.attributes, groups: one.groups } : one.attributes;
-      const told = { before: shown(replies.find(name)), after: shown({ attributes, groups }) };
-      const change = () => replies.change(name, attributes, { version, groups, audit: audit(c, name, told) });
-      const admin = c.var.session.admin.name;
-      await withLastChange(
-        deps.store,
-        { object: `group:${name}`, changes: "replies", admin },
-        async () => requireOk(await change()),
-      );
-      const parts: GroupDeps = { people, replies };
-      return c.json(groupView(parts, target, await readGroup(target, name)));
-    });
-}
-
-function requireOk(outcome: ReplyChangeResult): void {
-  if (outcome.ok) return;
-  if (outcome.reason === "bad") throw new DetailedRefusal("bad_value", { message: outcome.detail });
-  throw new Refusal(PROBLEMS[outcome.reason]);
 }

@@ -12,6 +12,15 @@ export interface ReplyAttribute {
   readonly value: string;
 }
 
+/** The reply attributes of one user. */
+export interface UserReplies {
+  readonly replies: readonly ReplyAttribute[];
+  /** `null`: none. Those of the settings are changed in the settings file. */
+  readonly repliesFrom: "settings" | "console" | null;
+  /** A change must include this version. */
+  readonly repliesVersion: number;
+}
+
 export interface GroupRow {
   readonly name: string;
   readonly members: number;

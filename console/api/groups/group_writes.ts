@@ -1,11 +1,11 @@
 // Reads and changes groups for the console.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import type { ReplyValue } from "../../../platform/config/config.ts";
+import type { ReplyAttributes, ReplyValue } from "../../../platform/config/config.ts";
 import type { ReplyAttributeRegistry } from "../../../radius/factors/reply_attribute_registry.ts";
 import type { Actor, Receipt, Target, WriteOptions, Written } from "../../../scim/ports.ts";
 import type { GroupContent, Stored } from "../../../scim/schema/resource.ts";
-import type { GroupPage, GroupRow, GroupView, MemberPage } from "./group_types.ts";
+import type { GroupPage, GroupRow, GroupView, MemberPage, ReplyAttribute } from "./group_types.ts";
 import type { People } from "../deps.ts";
 import { DetailedRefusal, Refusal, withTargetErrors } from "../errors.ts";
 import { userRow } from "../users/user_views.ts";
@@ -69,6 +69,11 @@ const NO_REPLIES = { from: null, attributes: {}, groups: "first", version: 0 } a
 const rowsOf = (name: string, value: ReplyValue): { name: string; value: string }[] =>
   (typeof value === "object" ? value : [value]).map((one) => ({ name, value: String(one) }));
 
+/** All attributes as rows. */
+export function replyRows(attributes: ReplyAttributes): ReplyAttribute[] {
+  return Object.entries(attributes).flatMap(([name, value]) => rowsOf(name, value));
+}
+
 /** The reply attributes of members. Only groups of the login target have them. */
 function repliesOf({ people, replies }: GroupDeps, target: Target, name: string) {
   return target.name === people.loginTarget() ? replies?.find(name) ?? NO_REPLIES : NO_REPLIES;
@@ -83,7 +88,7 @@ function repliesView(
   const logsIn = target.name === deps.people.loginTarget();
   const effective = logsIn ? deps.replies?.effective(name) ?? [] : [];
   return {
-    replies: Object.entries(attributes).flatMap(([attribute, value]) => rowsOf(attribute, value)),
+    replies: replyRows(attributes),
     repliesFrom: from,
     repliesGroups: groups,
     repliesVersion: version,

@@ -246,6 +246,14 @@ export const PEOPLE_ACTIONS: ApiActions = {
     action: "group.replies",
     object: "group:staff",
   },
+  "PUT /users/:id/replies": {
+    prepare: withAda({
+      path: "/users/ada/replies",
+      json: { attributes: [{ name: "Filter-Id", value: "ada" }], version: 0 },
+    }),
+    action: "user.replies",
+    object: ADA,
+  },
   "DELETE /devices/:id": {
     prepare: async (stage) => ({ path: `/devices/${await withNumber(stage)}` }),
     action: "pairing.revoke",

@@ -23,10 +23,16 @@ import {
   type UserForm,
 } from "./user_form.ts";
 import type { UserPart } from "./user_page_model.ts";
+import { UserReplyAttributes } from "./user_replies.tsx";
 
 export function UserProfile(part: UserPart) {
-  const { record } = part.user;
-  return record === null ? null : <Profile {...part} record={record} />;
+  const { record, login } = part.user;
+  return record === null ? null : (
+    <>
+      <Profile {...part} record={record} />
+      {login !== null && <UserReplyAttributes {...part} />}
+    </>
+  );
 }
 
 function Profile(part: UserPart & { record: UserDetails }) {

@@ -1,0 +1,119 @@
+// The reply attributes of single users: those of the settings, by name, and those of the console, which are stored under ["reply_user", id] of the
+// user's record. They follow a renamed user, and a later user of the same name does not have them.
+
+import { canonicalName } from "../../platform/canonical_name.ts";
+import type { Config, ReplyAttributes } from "../../platform/config/config.ts";
+import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
+import { encodeReplyAttribute } from "../protocol/attributes.ts";
+import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../protocol/packet.ts";
+import type { ReplyChangeResult } from "./reply_attribute_registry.ts";
+import type { AcceptAttributes, UserReplies } from "./reply_attributes.ts";
+
+interface UserReplyRecord {
+  readonly attributes: ReplyAttributes;
+  /** Grows with each change. A change names the version that it is based on. */
+  readonly version: number;
+}
+
+/** A user of the directory. */
+interface ReplyOwner {
+  readonly name: string;
+  readonly id: string;
+}
+
+const MAX_USERS = 20_000;
+
+export class UserReplyRegistry implements UserReplies {
+  readonly #store: Store;
+  readonly #ofSettings: ReadonlyMap<string, ReplyAttributes>;
+  readonly #records = new Map<string, UserReplyRecord & { readonly versionstamp: string }>();
+
+  constructor(
+    { store, settings, accept }: {
+      readonly store: Store;
+      readonly settings: Pick<Config["radius"], "replyUsers">;
+      readonly accept: Pick<AcceptAttributes, "replaceUsers">;
+    },
+  ) {
+    this.#store = store;
+    this.#ofSettings = new Map(
+      settings.replyUsers.map(({ user, attributes }) => [canonicalName(user), attributes]),
+    );
+    store.follow(["reply_user"], (entry) => this.#remember(entry));
+    accept.replaceUsers(this);
+  }
+
+  async load(): Promise<void> {
+    await this.#store.load(["reply_user"], (entry) => this.#remember(entry));
+  }
+
+  get size(): number {
+    return this.#records.size + this.#ofSettings.size;
+  }
+
+  of(user: string, id: string | undefined): ReplyAttributes | undefined {
+    return this.#ofSettings.get(user) ?? this.#records.get(id ?? "")?.attributes;
+  }
+
+  /** Whether the settings name a user. @param user canonical */
+  names(user: string): boolean {
+    return this.#ofSettings.has(user);
+  }
+
+  find({ name, id }: ReplyOwner): {
+    readonly from: "settings" | "console" | null;
+    readonly attributes: ReplyAttributes;
+    readonly version: number;
+  } {
+    const fixed = this.#ofSettings.get(canonicalName(name));
+    if (fixed !== undefined) return { from: "settings", attributes: fixed, version: 0 };
+    const { attributes = {}, version = 0 } = this.#records.get(id) ?? {};
+    return { from: Object.keys(attributes).length === 0 ? null : "console", attributes, version };
+  }
+
+  /** Replaces the attributes of a user. */
+  async change(
+    owner: ReplyOwner,
+    attributes: ReplyAttributes,
+    { version, audit }: { version: number; audit: Mutation },
+  ): Promise<Exclude<ReplyChangeResult, { ok: true }> | { readonly ok: true }> {
+    if (this.#ofSettings.has(canonicalName(owner.name))) return { ok: false, reason: "in_settings" };
+    const detail = problemOf(attributes);
+    if (detail !== null) return { ok: false, reason: "bad", detail };
+    const key = ["reply_user", owner.id];
+    const { value, versionstamp } = await this.#store.get<UserReplyRecord>(key);
+    if ((value?.version ?? 0) !== version) return { ok: false, reason: "changed" };
+    if (value === null && this.#records.size >= MAX_USERS) return { ok: false, reason: "full" };
+    const record: UserReplyRecord = { attributes, version: version + 1 };
+    const outcome = await this.#store.commit({
+      checks: [{ key, versionstamp }],
+      mutations: [{ type: "set", key, value: record }, audit],
+    });
+    if (!outcome.ok) return { ok: false, reason: "changed" };
+    this.#remember({ key, value: record, versionstamp: outcome.versionstamp });
+    return { ok: true };
+  }
+
+  #remember({ key: [, part], value, versionstamp }: StoreEntry<unknown>): void {
+    const id = String(part);
+    if (versionstamp === null) return void this.#records.delete(id);
+    if ((this.#records.get(id)?.versionstamp ?? "") > versionstamp) return;
+    const record = value as Partial<UserReplyRecord> | null;
+    if (typeof record?.attributes !== "object" || typeof record.version !== "number") {
+      throw new TypeError("it has no attributes");
+    }
+    this.#records.set(id, { attributes: record.attributes, version: record.version, versionstamp });
+  }
+}
+
+function problemOf(attributes: ReplyAttributes): string | null {
+  let octets = 0;
+  for (const [name, value] of Object.entries(attributes)) {
+    const encoded = encodeReplyAttribute(name, value);
+    if (!encoded.ok) return `${name}: ${encoded.problem}`;
+    octets += encoded.value.length;
+  }
+  return octets <= MAX_ACCEPT_ATTRIBUTE_OCTETS
+    ? null
+    : `The attributes have ${octets} octets; an Access-Accept has room for ${MAX_ACCEPT_ATTRIBUTE_OCTETS}.`;
+}
