@@ -126,6 +126,22 @@ export interface Radius {
   close(): void;
 }
 
+/** The attributes of Access-Accepts, with those of groups and users in the store. */
+async function openReplies(
+  { store, log, directory }: Pick<RadiusDeps, "store" | "log" | "directory">,
+  settings: Config["radius"],
+) {
+  const acceptAttributes = new AcceptAttributes({
+    ...{ settings, directory },
+    onUnfit: (user, attribute, problem) =>
+      log.warn("a value of the directory cannot be sent, and is left out", { user, attribute, problem }),
+  });
+  const replies = new ReplyAttributeRegistry({ store, settings, accept: acceptAttributes });
+  const userReplies = new UserReplyRegistry({ store, settings, accept: acceptAttributes });
+  await Promise.all([replies.load(), userReplies.load()]);
+  return { acceptAttributes, replies, userReplies };
+}
+
 /** Loads the stored state and wires the gateway. Nothing is served before `server.serve`. */
 export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const { config: { radius }, store, clock, log, secondFactor, peers } = deps;
@@ -156,16 +172,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     isLocked: (user) => limits.isLocked(user),
     ...{ vault: deps.vault, clock, log },
   });
-  const acceptAttributes = new AcceptAttributes({
-    settings: radius,
-    directory: deps.directory,
-    onUnfit: (user, attribute, problem) =>
-      deps.log.warn("a value of the directory cannot be sent, and is left out", { user, attribute, problem }),
-  });
-  const userReplies = new UserReplyRegistry({ store, settings: radius, accept: acceptAttributes });
-  await userReplies.load();
-  const replies = new ReplyAttributeRegistry({ store, settings: radius, accept: acceptAttributes });
-  await replies.load();
+  const { acceptAttributes, replies, userReplies } = await openReplies(deps, radius);
   followSettings(deps, { clients, register, acceptAttributes });
   const { changed, followed } = monitor;
   const ending = { store, clock, log, target, conversations, counters, secondFactor, changed, peers };

@@ -184,11 +184,7 @@ export function createLoginView(
   { store, keys, indexes, isShared = false, maxUsers = 25_000, pendingRenames, nesting, repliesOf }:
     LoginViewDeps,
 ): LoginUserView {
-  const userOf = (record: ResourceRecord): LoginUser => {
-    const user = loginUserOf(keys.target, record);
-    const replies = repliesOf?.(toStored({ kind: "user", target: keys.target }, record));
-    return replies === undefined ? user : { ...user, replies };
-  };
+  const userOf = (record: ResourceRecord) => loginUserOf(keys.target, record, repliesOf);
   const users = new LoginUserCache(maxUsers);
   const loading = new Map<string, { isStale: boolean; done: Promise<void> }>();
 
@@ -329,10 +325,13 @@ function unknownUser(name: string): LoginUser {
   return { status: "unknown", name, phoneNumbers: NONE, groups: NONE };
 }
 
-function loginUserOf(target: string, record: ResourceRecord): LoginUser {
+function loginUserOf(target: string, record: ResourceRecord, repliesOf: RepliesOf | undefined): LoginUser {
   const { name, active, text, groups } = record;
   const id = idOf({ kind: "user", target }, record);
-  return { status: active ? "active" : "inactive", name, phoneNumbers: phoneNumbersOf(text), groups, id };
+  const replies = repliesOf?.(toStored({ kind: "user", target }, record));
+  const status = active ? "active" : "inactive";
+  const user: LoginUser = { status, name, phoneNumbers: phoneNumbersOf(text), groups, id };
+  return replies === undefined ? user : { ...user, replies };
 }
 
 function phoneNumbersOf(text: string): readonly string[] {

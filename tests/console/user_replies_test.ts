@@ -1,7 +1,7 @@
 // The reply attributes of one user: in the console, which roles may change them, and that they follow the user.
 
 import { assertEquals } from "@std/assert";
-import type { UserReplies } from "../../console/api/groups/group_types.ts";
+import type { UserReplyView } from "../../console/api/groups/group_types.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
 
@@ -20,11 +20,11 @@ Deno.test("an owner gives one user reply attributes; the record has the values b
   await site.put("ada");
   const cookie = await site.signIn("owner");
   const ask = apiCaller(site, cookie);
-  assertEquals(await ask<UserReplies>(PATH), { replies: [], repliesFrom: null, repliesVersion: 0 });
+  assertEquals(await ask<UserReplyView>(PATH), { replies: [], repliesFrom: null, repliesVersion: 0 });
   const several = [...ADDRESS, { name: "Class", value: "a" }, { name: "Class", value: "b" }];
-  const given = await ask<UserReplies>(PATH, PUT(several));
+  const given = await ask<UserReplyView>(PATH, PUT(several));
   assertEquals(given, { replies: several, repliesFrom: "console", repliesVersion: 1 });
-  assertEquals(await ask<UserReplies>(PATH), given);
+  assertEquals(await ask<UserReplyView>(PATH), given);
   const record = (await site.audits()).find(({ action }) => action === "user.replies");
   assertEquals([record?.before, record?.after, record?.object], [
     {},
@@ -45,7 +45,7 @@ Deno.test("reply attributes of a user end with the record: a later user of the n
   await ask(PATH, PUT(ADDRESS));
   await site.target.remove("user", "ada", { actor: { name: "scim:test", source: "192.0.2.1" } });
   await site.put("ada");
-  assertEquals((await ask<UserReplies>(PATH)).replies, []);
+  assertEquals((await ask<UserReplyView>(PATH)).replies, []);
 });
 
 Deno.test("only an owner with a recent factor changes them; those of the settings are fixed", async () => {
@@ -54,7 +54,7 @@ Deno.test("only an owner with a recent factor changes them; those of the setting
   });
   await site.put("ada");
   const manager = await site.signIn("user_manager");
-  assertEquals((await apiCaller(site, manager)<UserReplies>(PATH)).replies, ADDRESS);
+  assertEquals((await apiCaller(site, manager)<UserReplyView>(PATH)).replies, ADDRESS);
   assertEquals(await refused(site, manager, PUT([])), "role");
   assertEquals(await refused(site, await site.signIn("owner"), PUT([])), "settings_replies");
 });

@@ -13,7 +13,7 @@ export interface ReplyAttribute {
 }
 
 /** The reply attributes of one user. */
-export interface UserReplies {
+export interface UserReplyView {
   readonly replies: readonly ReplyAttribute[];
   /** `null`: none. Those of the settings are changed in the settings file. */
   readonly repliesFrom: "settings" | "console" | null;

@@ -18,7 +18,7 @@ import { type People, requireUsers, targetOf } from "../deps.ts";
 import type { ErrorCode } from "../error_codes.ts";
 import { DetailedRefusal, Refusal } from "../errors.ts";
 import { callerOf, type HttpEnv, jsonBody } from "../hono_env.ts";
-import type { UserReplies } from "../groups/group_types.ts";
+import type { UserReplyView } from "../groups/group_types.ts";
 import { type GroupDeps, groupView, readGroup, replyRows } from "../groups/group_writes.ts";
 
 export interface ReplyDeps {
@@ -131,7 +131,7 @@ export function createUserReplyRoutes(deps: ReplyDeps) {
 function userReplies(
   registry: UserReplyRegistry,
   owner: Parameters<UserReplyRegistry["find"]>[0],
-): UserReplies {
+): UserReplyView {
   const { attributes, from, version } = registry.find(owner);
   return { replies: replyRows(attributes), repliesFrom: from, repliesVersion: version };
 }

@@ -18,7 +18,6 @@ import type {
   StartedVerification,
   VerificationAnswer,
 } from "../../../api/help_desk/help_desk_types.ts";
-import type { UserReplies } from "../../../api/groups/group_types.ts";
 import type { UserSignIns } from "../../../api/users/user_sign_ins.ts";
 import type { UserSessionsAnswer } from "../../../api/accounting_sessions/session_routes.ts";
 import type { FilterQuery } from "../../app/filters.ts";
@@ -90,13 +89,6 @@ export function createUserCalls({ api, session }: Models, { name, target }: User
       ask(() => as<TimelinePage>(one.timeline.$get({ param, query: { ...query, before } }))),
     signIns: () => ask(() => as<UserSignIns>(one["sign-ins"].$get({ param }))),
     sessions: () => ask(() => as<UserSessionsAnswer>(one.sessions.$get({ param }))),
-    readReplies: () => ask(() => as<UserReplies>(one.replies.$get({ param }))),
-    replies: (
-      { attributes, version }: { attributes: readonly { name: string; value: string }[]; version: number },
-    ) => {
-      const json = { attributes: attributes.map(({ name, value }) => ({ name, value })), version };
-      return ask(() => as<UserReplies>(one.replies.$put({ param, json })));
-    },
     tryLogin: (json: TrialInput) => ask(() => as<DryRunResult>(one.trial.$post({ param, json }))),
     invite: () => ask(() => take(one.invitation.$post({ param, json: {} }))),
     createAccountLink: () => ask(() => take(one["me-link"].$post({ param, json: {} }))),
