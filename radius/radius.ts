@@ -148,9 +148,9 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const state = await loadState(deps);
   const { conversations, limits, signingClients, sessions, policies } = state;
   const { pairings, recoveryCodes, hardwareTokens, bypassCodes, enrolment, factorMarks } = state;
+  const { stores } = state;
   const counters = new Counters();
   const packets = new PacketCapture({ clock });
-  const { stores } = state;
   const target = () => stores.target;
   const monitor = createEventBus({ conversations, counters, packets, clock, log, target });
   state.onFollowed(monitor.followed);
@@ -184,9 +184,8 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const disconnects = await openDisconnects({ ...deps, counters, sessions, clients, limits });
   const clientDiscovery = createClientDiscovery({ clock });
   const server = createServer(deps, {
-    ...state,
-    ...{ counters, packets, monitor, clients, clientDiscovery, firstFactor, acceptAttributes, offboarding },
-    disconnects,
+    ...{ ...state, disconnects, counters, packets, monitor, clients, clientDiscovery, firstFactor },
+    ...{ acceptAttributes, offboarding },
   });
   const stopSweeping = sweepEachSecond({ ...ending, followed, sessions });
   const factors = { pairings, limits, recoveryCodes, hardwareTokens, bypassCodes, enrolment, factorMarks };
