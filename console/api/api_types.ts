@@ -188,6 +188,9 @@ export interface BulkPreview {
   readonly factors: number;
   readonly memberships: number;
   readonly conversations: number;
+  /** Users that are active, and members of the group of the request. */
+  readonly active: number;
+  readonly members: number;
 }
 
 export const VERDICTS = ["create", "update", "same", "refused", "skipped"] as const;

@@ -181,7 +181,7 @@ export const KEY_TASKS: Readonly<Record<string, KeyTask<KeyWorld>>> = {
   },
   "add users to a group": {
     at: USERS_START,
-    atMost: 21,
+    atMost: 24,
     steps: [
       ["press", "j", "x", "j", "x", "j", "x"],
       ["see", "region", "3 selected"],
@@ -192,9 +192,12 @@ export const KEY_TASKS: Readonly<Record<string, KeyTask<KeyWorld>>> = {
       ["type", "staff"],
       ["see", "option", "Staff"],
       ["press", "Enter"],
-      ["see text", "2 users were added to the group."],
+      ["see text", "1 is a member already and stays as is."],
+      ["tab to", "button", "Add 3 users"],
+      ["press", "Enter"],
+      ["see text", "2 users were added to Staff."],
       ["press", "z"],
-      ["see text", "2 users were removed from the group."],
+      ["see text", "2 users were removed from Staff."],
     ],
   },
   "add a policy and see what would happen": {

@@ -77,6 +77,7 @@ test("bulk: the result is visible and the list does not scroll", async ({ page, 
     const scrolled = await page.evaluate(() => scrollY);
     await button.click();
     if (isSmall) await page.getByRole("menuitem", { name: "Activate", exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: /^(A|Dea)ctivate 1 user$/ }).click();
     const result = page.locator(".bulk-foot > .note");
     await result.getByText(/1 user was (de)?activated\./).waitFor();
     const box = await result.boundingBox();

@@ -65,17 +65,20 @@ export async function selectedNames(
 export async function previewBulk(
   { people, watch }: { people: People; watch: GatewayMonitor },
   target: Target,
-  names: readonly string[],
+  { names, group = null }: { names: readonly string[]; group?: string | null | undefined },
 ): Promise<BulkPreview> {
   const backends = new Map(target.backends.map(({ name }) => [name, 0]));
   const logsIn = target.name === people.loginTarget();
   const chosen = new Set(names.map(canonicalName));
-  let [count, factors, memberships] = [0, 0, 0];
+  const key = group === null ? null : canonicalName(group);
+  let [count, factors, memberships, active, members] = [0, 0, 0, 0, 0];
   for (const name of chosen) {
     const stored = await target.directory.read("user", name);
     if (stored === null) continue;
     count += 1;
     memberships += stored.groups.length;
+    if (stored.content.kind === "user" && stored.content.active) active += 1;
+    if (stored.groups.some((one) => canonicalName(one) === key)) members += 1;
     factors += logsIn ? people.pairings.of(name).length + people.hardwareTokens.of(name).length : 0;
     for (const backend of Object.keys(stored.backends)) {
       backends.set(backend, (backends.get(backend) ?? 0) + 1);
@@ -90,6 +93,8 @@ export async function previewBulk(
     factors,
     memberships,
     conversations,
+    active,
+    members,
   };
 }
 

@@ -52,7 +52,7 @@ const CHOICE = v.union([
   }),
 ]);
 const TARGET = v.optional(textUpTo(256));
-const PREVIEW = v.strictObject({ target: TARGET, choice: CHOICE });
+const PREVIEW = v.strictObject({ target: TARGET, choice: CHOICE, group: v.optional(name) });
 const BULK = v.strictObject({
   target: TARGET,
   choice: CHOICE,
@@ -92,10 +92,10 @@ export function createBulkRoutes(deps: BulkRouteDeps, jobs: Jobs = createJobs(de
       return c.json(jobs.start(operation, { owner: ownerOf(c), names }));
     })
     .post("/preview", may("user_manager"), jsonBody(PREVIEW), async (c) => {
-      const { target: targetName, choice } = c.req.valid("json");
+      const { target: targetName, choice, group } = c.req.valid("json");
       const target = targetOf(people(), targetName);
       const names = await namesOf(target, choice);
-      return c.json(await previewBulk({ people: people(), watch: deps.watch }, target, names));
+      return c.json(await previewBulk({ people: people(), watch: deps.watch }, target, { names, group }));
     });
   const under = new Hono<HttpEnv>()
     .get(

@@ -86,10 +86,12 @@ function useOptionSearch({ find, target, onPick }: SearchProps) {
       moved.value = chosen < 0 && step < 0
         ? offers.length - 1
         : (chosen + step + offers.length) % offers.length;
-    } else if (event.key === "Enter" && text !== "") {
+    } else if (event.key === "Enter") {
+      // Enter only picks; it never sends the form around the field.
       const offer = offers[chosen];
       // Matches of an older text are never picked.
-      if (found.value?.text !== text) enteredFor.current = text;
+      if (text === "") enteredFor.current = null;
+      else if (found.value?.text !== text) enteredFor.current = text;
       else if (offer !== undefined) pick(offer.name);
     } else if (event.key === "Escape" && text !== "") {
       typed.value = "";

@@ -40,7 +40,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
       },
       {
         file: "pages/users/bulk_dialogs.tsx",
-        name: "Add to group",
+        name: "Add 1 user to a group",
         steps: [["button", "Add to group"]],
         smallSteps: [...BAR, ["menuitem", "Add to group"]],
       },

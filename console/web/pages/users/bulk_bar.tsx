@@ -16,16 +16,15 @@ import { SelectionBar } from "../../components/selection_bar.tsx";
 import { t } from "../../i18n/translate.ts";
 import type { InviteChoice } from "../enrolment/enrolment_calls.ts";
 import {
-  type BulkActionRequest,
-  BulkGroupDialog as GroupDialog,
-  BulkRemoveDialog as LeaveDialog,
   createJobCalls,
-  previewBulkAction,
+  type PendingAction,
   type SelectionFilters,
   startBulkJob,
   type UserChoice,
-} from "./bulk_dialogs.tsx";
+} from "./bulk_calls.ts";
+import type { BulkTerms } from "./bulk_dialogs.tsx";
 
+const BulkDialog = lazy(async () => (await import("./bulk_dialogs.tsx")).BulkDialog);
 const InviteDialog = lazy(async () => (await import("../enrolment/invite_dialog.tsx")).InviteDialog);
 
 export interface BulkBarProps {
@@ -43,14 +42,6 @@ export interface BulkBarProps {
   readonly onChanged: () => void;
 }
 
-type Selected = Pick<BulkActionRequest, "target" | "choice">;
-
-/** An action with its users. */
-interface PendingAction {
-  readonly action: BulkAction;
-  readonly selected: Selected;
-}
-
 const POLL_INTERVAL_MS = 400;
 const RETRY_INTERVAL_MS = 3000;
 const ACTIONS: readonly BulkAction[] = ["activate", "deactivate", "join", "leave", "delete"];
@@ -63,27 +54,25 @@ export function BulkBar(props: BulkBarProps) {
   const asking = useSignal<PendingAction | null>(null);
   /** The action removed factors or memberships, which undo cannot restore. */
   const isIrreversible = useSignal(false);
-  const { busy, run } = useAction();
   const reason = permissionHint(models, "user_manager");
-  const begin = async ({ action, selected }: PendingAction, group?: string) => {
+  const begin = async (
+    { action, selected }: PendingAction,
+    { group, isIrreversible: isLossy }: BulkTerms,
+  ) => {
     problem.value = null;
+    isIrreversible.value = isLossy === true;
     const request = { ...selected, action, backends: null };
     job.value = await startBulkJob(models, group === undefined ? request : { ...request, group });
     selection.clear();
   };
-  const start = async (action: BulkAction) => {
-    // The selection can change during the request.
-    const asked: PendingAction = { action, selected: { target, choice: choiceOf(props) } };
-    isIrreversible.value = false;
-    if (action === "deactivate") isIrreversible.value = await losesSomething(models, asked.selected);
-    if (action === "activate" || (action === "deactivate" && !isIrreversible.value)) {
-      await begin(asked).catch((fault: unknown) => problem.value = fault);
-    } else asking.value = asked;
+  const start = (action: BulkAction) => {
+    // The selection can change while the dialog asks.
+    asking.value = { action, selected: { target, choice: choiceOf(props) } };
   };
   useFollowedJob(models, { job, problem, onChanged });
   const close = () => asking.value = null;
   const asked = asking.value;
-  const isRunning = busy.value || job.value?.state === "running";
+  const isRunning = job.value?.state === "running";
   return (
     <div class="bulk-foot">
       <ErrorAlert of={problem} title={t("users.bulk_failed")} />
@@ -110,7 +99,7 @@ export function BulkBar(props: BulkBarProps) {
             label: t(`users.bulk_${one}`),
             isBad: one === "delete",
             reason: reason ?? (isRunning ? t("common.working") : undefined),
-            run: () => run(() => start(one)),
+            run: () => start(one),
           })),
         ]}
       />
@@ -122,25 +111,9 @@ export function BulkBar(props: BulkBarProps) {
           onStarted={selection.clear}
         />
       )}
-      {asked !== null && <AskFirst models={models} asked={asked} begin={begin} onClose={close} />}
+      {asked !== null && <BulkDialog models={models} asked={asked} begin={begin} onClose={close} />}
     </div>
   );
-}
-
-interface AskProps {
-  readonly models: Models;
-  readonly asked: PendingAction;
-  readonly begin: (asked: PendingAction, group?: string) => Promise<void>;
-  readonly onClose: () => void;
-}
-
-function AskFirst({ models, asked, begin, onClose }: AskProps) {
-  const { action, selected } = asked;
-  const given = { models, ...selected, onClose };
-  if (action === "activate") return null;
-  return action === "join" || action === "leave"
-    ? <GroupDialog {...given} action={action} begin={(group: string) => begin(asked, group)} />
-    : <LeaveDialog {...given} action={action} begin={() => begin(asked)} />;
 }
 
 function choiceOf({ selection, filters, total }: BulkBarProps): UserChoice {
@@ -151,16 +124,6 @@ function choiceOf({ selection, filters, total }: BulkBarProps): UserChoice {
 
 function inviteChoiceOf({ selection, filters }: BulkBarProps): InviteChoice {
   return selection.isEverything.value ? { filters } : { names: [...selection.selected.value] };
-}
-
-async function losesSomething(models: Models, selected: Selected): Promise<boolean> {
-  try {
-    const { factors, memberships, conversations } = await previewBulkAction(models, selected);
-    return factors + memberships + conversations > 0;
-  } catch (_unknown) {
-    // The dialog fetches the preview again and shows the error.
-    return true;
-  }
 }
 
 interface Followed {
@@ -233,7 +196,7 @@ export function JobNote({ models, job, isIrreversible = false, onProblem }: JobP
   return (
     <Alert tone={isWhole ? "ok" : "wait"} icon={isWhole ? "check" : "alert"} role="status">
       {now.state === "stopped" && <strong>{t("users.bulk_stopped")}</strong>}{" "}
-      <strong>{t(`users.did_${now.action}`, { count: now.changed })}</strong>{" "}
+      <strong>{t(`users.did_${now.action}`, { count: now.changed, group: now.group ?? "" })}</strong>{" "}
       {now.action === "delete" && now.changed > 0 && (
         <>
           <a href="/deleted-users">{t("users.trash_open")}</a>

@@ -1,80 +1,47 @@
-// Bulk actions on users: their calls, and the dialogs that ask for a confirmation or a group.
+// The dialogs that ask before a bulk action on users: what changes, and for a group which one.
 
-import type { BulkAction, BulkPreview, JobView } from "../../../api/api_types.ts";
-import { escapeParams, take } from "../../app/api_client.ts";
+import type { BulkAction, BulkPreview } from "../../../api/api_types.ts";
 import type { Models } from "../../app/app_context.ts";
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useAction } from "../../app/action.ts";
 import { ErrorAlert, Skeleton } from "../../components/alert.tsx";
 import { Dialog } from "../../components/dialog.tsx";
-import { ConfirmDialog } from "../../components/form_dialog.tsx";
+import { ConfirmDialog, FormDialog } from "../../components/form_dialog.tsx";
 import { t } from "../../i18n/translate.ts";
+import { type PendingAction, previewBulkAction } from "./bulk_calls.ts";
 import { GroupPicker } from "./user_groups.tsx";
 
-/** The filters of the list of users; an empty text for an unused filter. */
-export type SelectionFilters = Readonly<
-  Record<"q" | "status" | "enrolled" | "inactive" | "backend" | "sync", string>
->;
-
-/** The users of the action: by name, or all that match the filters. */
-export type UserChoice =
-  | { readonly names: readonly string[] }
-  | { readonly filters: SelectionFilters; readonly expected: number };
-
-export interface BulkActionRequest {
-  readonly target: string;
-  readonly choice: UserChoice;
-  readonly action: BulkAction;
+export interface BulkTerms {
   readonly group?: string;
-  readonly backends: readonly string[] | null;
+  /** The action removes factors or memberships, which undo cannot restore. */
+  readonly isIrreversible?: boolean;
 }
 
-/** The server validates the filters. */
-type BulkBody = Parameters<Models["api"]["bulk"]["$post"]>[0]["json"];
-
-export function startBulkJob({ api, session }: Models, request: BulkActionRequest): Promise<JobView> {
-  const { target, backends, ...rest } = request;
-  const json = {
-    ...rest,
-    ...(target === "" ? {} : { target }),
-    ...(backends === null ? {} : { backends: [...backends] }),
-  } as BulkBody;
-  return session.whileSignedIn(() => take(api.bulk.$post({ json })));
-}
-
-export function previewBulkAction(
-  { api, session }: Models,
-  { target, choice }: Pick<BulkActionRequest, "target" | "choice">,
-): Promise<BulkPreview> {
-  const json = { choice, ...(target === "" ? {} : { target }) } as Pick<BulkBody, "choice" | "target">;
-  return session.whileSignedIn(() => take(api.bulk.preview.$post({ json })));
-}
-
-export function createJobCalls({ api, session }: Models, id: string) {
-  const one = api.jobs[":id"];
-  const param = escapeParams({ id });
-  return {
-    view: (): Promise<JobView> => session.whileSignedIn(() => take(one.$get({ param }))),
-    stop: (): Promise<JobView> => session.whileSignedIn(() => take(one.stop.$post({ param, json: {} }))),
-    undo: (): Promise<JobView> => session.whileSignedIn(() => take(one.undo.$post({ param, json: {} }))),
-  };
-}
-
-interface LeaveProps {
-  readonly action: "delete" | "deactivate";
+interface ConfirmBulkProps {
   readonly models: Models;
-  readonly target: string;
-  readonly choice: UserChoice;
-  readonly begin: () => Promise<void>;
+  readonly asked: PendingAction;
+  readonly begin: (asked: PendingAction, terms: BulkTerms) => Promise<void>;
   readonly onClose: () => void;
 }
 
-export function BulkRemoveDialog({ action, models, target, choice, begin, onClose }: LeaveProps) {
+/** Asks before the action: how many users, which ones, and what changes. */
+export function BulkDialog(props: ConfirmBulkProps) {
+  const { action } = props.asked;
+  return action === "join" || action === "leave"
+    ? <GroupDialog {...props} action={action} />
+    : <StateDialog {...props} action={action} />;
+}
+
+function StateDialog(
+  { models, asked, action, begin, onClose }: ConfirmBulkProps & {
+    action: Exclude<BulkAction, "join" | "leave">;
+  },
+) {
   const preview = useSignal<BulkPreview | null>(null);
   const form = useAction();
   useEffect(
-    () => void form.run(async () => preview.value = await previewBulkAction(models, { target, choice })),
+    () => void form.run(async () => preview.value = await previewBulkAction(models, asked.selected)),
     [],
   );
   const seen = preview.value;
@@ -86,57 +53,107 @@ export function BulkRemoveDialog({ action, models, target, choice, begin, onClos
       </Dialog>
     );
   }
+  const { count } = seen;
+  const shared = {
+    title: t(`users.bulk_${action}_title`, { count }),
+    submitLabel: t(`users.bulk_${action}_verb`, { count }),
+    onClose,
+  };
+  const isIrreversible = action === "deactivate" && losesSomething(seen);
+  const confirm = () => begin(asked, { isIrreversible });
+  if (action === "activate") {
+    return (
+      <FormDialog {...shared} onSubmit={confirm}>
+        <Consequences preview={seen} action={action} />
+      </FormDialog>
+    );
+  }
   return (
-    <ConfirmDialog
-      title={t(`users.bulk_${action}_title`, { count: seen.count })}
-      submitLabel={t(`users.bulk_${action}_verb`, { count: seen.count })}
-      count={seen.count}
-      onConfirm={begin}
-      onClose={onClose}
-    >
-      <Consequences preview={seen} isGone={action === "delete"} />
-      <p>{action === "delete" ? t("users.trash_stay", { count: seen.count }) : t("users.gone_for_good")}</p>
+    <ConfirmDialog {...shared} count={count} onConfirm={confirm}>
+      <Consequences preview={seen} action={action} />
+      {(action === "delete" || isIrreversible) && (
+        <p>{action === "delete" ? t("users.trash_stay", { count }) : t("users.gone_for_good")}</p>
+      )}
     </ConfirmDialog>
   );
 }
 
-function Consequences({ preview, isGone }: { preview: BulkPreview; isGone: boolean }) {
-  const { count, names, backends, factors, memberships, conversations } = preview;
+function losesSomething({ factors, memberships, conversations }: BulkPreview): boolean {
+  return factors + memberships + conversations > 0;
+}
+
+function Consequences(
+  { preview, action, group = "" }: { preview: BulkPreview; action: BulkAction; group?: string },
+) {
+  const { count, names, backends, factors, memberships, conversations, active, members } = preview;
   const more = count - names.length;
+  const ends = action === "delete" || action === "deactivate";
+  const same =
+    { activate: active, deactivate: count - active, delete: 0, join: members, leave: count - members }[
+      action
+    ];
   return (
     <ul class="people-consequences">
       <li>
         <bdi>{names.join(", ")}</bdi> {more > 0 && t("common.and_more", { count: more })}
       </li>
-      {backends.filter((one) => isGone && one.count > 0).map(({ name, count }) => (
+      {action !== "delete" && <li>{t(`users.bulk_${action}_means`, { group })}</li>}
+      {action !== "delete" && same > 0 && <li>{t(`users.bulk_${action}_same`, { count: same })}</li>}
+      {backends.filter((one) => one.count > 0 && action === "delete").map(({ name, count }) => (
         <li key={name}>{t("users.bulk_delete_from", { name, count })}</li>
       ))}
-      {factors > 0 && <li>{t("users.bulk_delete_factors", { count: factors })}</li>}
-      {memberships > 0 && <li>{t("users.bulk_delete_memberships", { count: memberships })}</li>}
-      {conversations > 0 && <li>{t("users.bulk_delete_logins", { count: conversations })}</li>}
+      {ends && factors > 0 && <li>{t("users.bulk_delete_factors", { count: factors })}</li>}
+      {ends && memberships > 0 && <li>{t("users.bulk_delete_memberships", { count: memberships })}</li>}
+      {ends && conversations > 0 && <li>{t("users.bulk_delete_logins", { count: conversations })}</li>}
     </ul>
   );
 }
 
-interface GroupProps {
-  readonly models: Models;
-  readonly target: string;
-  readonly action: "join" | "leave";
-  readonly begin: (group: string) => Promise<void>;
-  readonly onClose: () => void;
-}
-
-export function BulkGroupDialog({ models, target, action, begin, onClose }: GroupProps) {
-  const form = useAction();
-  const pick = (group: string) =>
-    form.run(async () => {
-      await begin(group);
-      onClose();
-    });
+/** Choosing a group only selects it. The button names the number of users. */
+function GroupDialog(
+  { models, asked, action, begin, onClose }: ConfirmBulkProps & { action: "join" | "leave" },
+) {
+  const group = useSignal<string | null>(null);
+  const preview = useSignal<BulkPreview | null>(null);
+  const problem = useSignal<unknown>(null);
+  const { target, choice } = asked.selected;
+  const count = "names" in choice ? choice.names.length : choice.expected;
+  const pick = async (name: string) => {
+    group.value = name;
+    preview.value = problem.value = null;
+    try {
+      const seen = await previewBulkAction(models, { target, choice, group: name });
+      if (group.value === name) preview.value = seen;
+    } catch (fault) {
+      if (group.value === name) problem.value = fault;
+    }
+  };
+  const chosen = group.value;
   return (
-    <Dialog title={t(`users.bulk_${action}`)} onClose={onClose} action={form}>
-      <ErrorAlert of={form.fault} />
+    <FormDialog
+      title={t(`users.bulk_${action}_title`, { count })}
+      submitLabel={t(`users.bulk_${action}_verb`, { count })}
+      reason={preview.value === null ? "" : undefined}
+      onSubmit={() => begin(asked, { group: chosen ?? "" })}
+      onClose={onClose}
+    >
+      <ErrorAlert of={problem} />
       <GroupPicker models={models} target={target} taken={[]} onPick={pick} />
-    </Dialog>
+      <div role="status">
+        {chosen !== null && (
+          <>
+            <p>
+              {t("users.bulk_group")}:{" "}
+              <strong>
+                <bdi>{chosen}</bdi>
+              </strong>
+            </p>
+            {preview.value !== null && (
+              <Consequences preview={preview.value} action={action} group={chosen} />
+            )}
+          </>
+        )}
+      </div>
+    </FormDialog>
   );
 }
