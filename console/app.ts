@@ -18,6 +18,7 @@ import type { Vault } from "../platform/vault.ts";
 import type { AdminStore } from "./api/auth/admin_store.ts";
 import { type AuthServiceDeps, createAuthServices } from "./api/auth/auth_services.ts";
 import { ChartStore } from "./api/charts/chart_store.ts";
+import { phoneReportOf } from "./api/account/request_report.ts";
 import { createDeviceApi, type DeviceApiDeps } from "./api/devices/device_api.ts";
 import { phoneNamesOf } from "./api/devices/phone_names.ts";
 import { CONSOLE_API_PATH, type ConsoleApiDeps, createConsoleApi } from "./api/console_api.ts";
@@ -268,6 +269,7 @@ function createSite(
   for (const path of STATE_PATHS) app.use(`${path}/*`, checks.catchUp);
   app.use(`${CONSOLE_API_PATH}/*`, compressAnswers);
   app.route(CONSOLE_API_PATH, consoleApi);
+  const accountAuth = createLazyAccountAuth(deps);
   app.route(
     "/device/api",
     createDeviceApi({
@@ -279,9 +281,9 @@ function createSite(
       invitedApp: createInvitedApp(deps),
       notices: phoneNoticesOf(deps),
       callerReport: callerReportOf(deps),
+      report: phoneReportOf({ ...deps, accountAuth }),
     }),
   );
-  const accountAuth = createLazyAccountAuth(deps);
   app.route("/me/approve", createApproveRoutes({ ...deps, accountAuth }));
   app.route("/me/api", createAccountApi({ ...deps, accountAuth }));
   for (const path of ["/", ...REDIRECT_PATTERNS]) {

@@ -127,6 +127,8 @@ export interface UserNotice {
   readonly by: "administrator" | "self" | "phone";
   /** The directory record that the notice is about. */
   readonly recordId: string;
+  /** The phone that was added. Its own page does not show the notice. */
+  readonly pairingId?: string;
 }
 
 const RETENTION_MS = 30 * 24 * 3600_000;

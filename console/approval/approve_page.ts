@@ -109,7 +109,7 @@ ${request.asksNumber ? numberField(text, isIncomplete) : null}
 <button class="button button-bad" name="decision" value="deny" formnovalidate>${text("approve.deny")}</button>
 </div>
 </form>
-${notMeForm(context)}`;
+${notMeForm(context, "approve.not_me_what")}`;
 }
 
 function factsOf(request: OwnRequest, { text, nowMs, phone }: ApproveContext): Html {
@@ -161,10 +161,11 @@ ${
 </div>`;
 }
 
-function notMeForm({ text, path }: ApproveContext): Html {
+function notMeForm({ text, path }: ApproveContext, what: ApproveKey): Html {
   return html`
     <form class="card disown" method="post" action="${path}">
-      <p id="disown-what">${text("approve.not_me_what")}</p>
+      ${what === "approve.not_me_after" ? html`<h2>${text("approve.started")}</h2>` : null}
+      <p id="disown-what">${text(what)}</p>
       <button class="button button-bad" name="decision" value="not_me"
         aria-describedby="disown-what">${text("approve.not_me")}</button>
     </form>
@@ -187,7 +188,11 @@ function answered(
 ${wasNotMe && lockedUntilMs !== null ? html`<p>${text("approve.told")}</p>` : null}
 ${locked}
 </section>
-${wasNotMe || lockedUntilMs !== null ? null : notMeForm(context)}`;
+${
+    wasNotMe || lockedUntilMs !== null
+      ? null
+      : notMeForm(context, isDenied ? "approve.not_me_after" : "approve.not_me_what")
+  }`;
 }
 
 function homeOf({ text, home }: ApproveContext): Html | null {

@@ -14,7 +14,7 @@ import { auditEntry } from "../../platform/audit.ts";
 import { type HttpEnv, requireSameOrigin } from "../api/hono_env.ts";
 import type { AccountAuth } from "../api/account/account_auth.ts";
 import type { AccountSession } from "../api/account/account_sessions.ts";
-import { reportNotMe } from "../api/account/account_logins.ts";
+import { reportRequest } from "../api/account/request_report.ts";
 import type { People } from "../api/deps.ts";
 import { phoneToken } from "../api/devices/phone_cookie.ts";
 import { Refusal } from "../api/errors.ts";
@@ -180,18 +180,10 @@ class Approvals {
   async #reportNotMe(
     c: Context<HttpEnv>,
     { me }: Visitor,
-    { userName, client, place }: OwnRequest,
+    request: OwnRequest,
   ): Promise<RedirectResult> {
-    const { people } = this.#deps;
-    if (people === undefined) throw new Refusal("no_directory");
-    const { sessions, records, reports } = this.#deps.accountAuth();
-    await reports.take(canonicalName(userName));
-    await reportNotMe({ ...this.#deps, people, sessions, records }, {
-      user: userName,
-      source: c.env.remoteAddress,
-      keepSessionId: me?.id ?? null,
-      about: { conversationId: "", client, place },
-    });
+    const source = c.env.remoteAddress;
+    await reportRequest(this.#deps, request, { source, keepSessionId: me?.id ?? null });
     return "not_me";
   }
 }

@@ -16,7 +16,16 @@ import { HomeScreenFirst, InvitationField } from "./home_screen.tsx";
 import { PhoneName } from "./phone_name.tsx";
 import type { PhoneAppModel } from "./phone_app.ts";
 import { AuthenticatorApp } from "./authenticator_app.tsx";
-import { NameField, PairingQuestion, PairingRow, RequestCard, Sentence, usePhoneName } from "./paired.tsx";
+import {
+  DeniedQuestion,
+  NameField,
+  PairingQuestion,
+  PairingRow,
+  RequestCard,
+  Sentence,
+  Unpairing,
+  usePhoneName,
+} from "./paired.tsx";
 import type { Invitation, PhoneModel } from "./phone_model.ts";
 import { useEffect } from "preact/hooks";
 
@@ -43,6 +52,7 @@ export function PhoneApp({ app, clock, invitation }: AppProps) {
         {state.kind === "ready" && state.value !== null && <Connection online={model.online.value} />}
       </header>
       <ResultAlert model={model} />
+      <DeniedQuestion model={model} />
       {state.kind === "failed" && (
         <>
           <Alert tone="bad" role="alert">{state.message}</Alert>
@@ -98,7 +108,7 @@ function Connection({ online }: { online: boolean }) {
   );
 }
 
-/** The result of the latest action. It stays until the next action or question. */
+/** The result of the latest action. */
 function ResultAlert({ model }: { model: PhoneModel }): ComponentChildren {
   const said = model.result.value;
   return (
@@ -148,6 +158,15 @@ function PhoneContents({ view, app, nowMs, onInvitation }: PhoneContentsProps) {
             </ul>
             <PhoneName model={model} name={enabled.find(({ name }) => name !== undefined)?.name ?? ""} />
             <a class="account-link" href="/me">{t("device.account")}</a>
+            <div class="unpairings">
+              {enabled.map((pairing) => (
+                <Unpairing
+                  key={pairing.pairingId}
+                  pairing={pairing}
+                  model={model}
+                />
+              ))}
+            </div>
           </section>
         )
         : asking.length === 0 && view.phrase === null && (

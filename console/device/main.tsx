@@ -12,7 +12,7 @@ const clock = createClockModel();
 const app = createPhoneApp(clock);
 const fragment = new URLSearchParams(location.hash.slice(1));
 const invitation = fragment.get("invite") ?? "";
-const opened = fragment.get("request") ?? "";
+const chosen = { opened: fragment.get("request") ?? "", denied: fragment.get("denied") ?? "" };
 // The invitation works once, so it is removed from the address bar and the history.
 if (location.hash !== "") history.replaceState(null, "", location.pathname);
 setInterval(clock.tick, 1000);
@@ -24,4 +24,4 @@ try {
 document.title = t("device.title");
 const root = document.getElementById("app");
 if (root !== null) render(<PhoneApp app={app} clock={clock} invitation={invitation} />, root);
-app.start(opened);
+app.start(chosen);

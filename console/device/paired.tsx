@@ -90,6 +90,32 @@ export function RequestCard(
   );
 }
 
+/** After Deny: did the user start the sign-in? If not, one tap reports it. */
+export function DeniedQuestion({ model }: { model: PhoneModel }) {
+  const requestId = model.denied.value;
+  if (requestId === "") return null;
+  return (
+    <section class="card" aria-labelledby="denied-question">
+      <h2 id="denied-question">{t("device.denied_question")}</h2>
+      <p id="denied-what">{t("device.denied_what")}</p>
+      <div class="choices">
+        <button type="button" class="button" disabled={model.busy.value} onClick={() => model.keepDenied()}>
+          {t("device.denied_mine")}
+        </button>
+        <button
+          type="button"
+          class="button button-bad"
+          disabled={model.busy.value}
+          aria-describedby="denied-what"
+          onClick={() => void model.reportDenied(requestId)}
+        >
+          {t("device.denied_not_me")}
+        </button>
+      </div>
+    </section>
+  );
+}
+
 /**
  * The form of a request: it has the focus after the user chose the notification of the request. The focus is in the field of the
  * number or, without one, on the heading: a key that is pressed by accident must not approve.
@@ -176,13 +202,12 @@ export function PairingQuestion({ pairing, model }: { pairing: PhonePairing; mod
   );
 }
 
-/** One account of this phone: its passcode on demand, and unpairing. */
+/** One account of this phone, with its passcode on demand. */
 export function PairingRow(
   { pairing, app, nowMs }: { pairing: PhonePairing; app: PhoneAppModel; nowMs: number },
 ) {
   const { model, passcodes } = app;
   const passcode = useSignal<Passcode | null>(null);
-  const dialog = useRef<HTMLDialogElement>(null);
   const shown = passcode.value !== null && passcode.value.validUntilMs > nowMs ? passcode.value : null;
   const toggle = async () => {
     const { pairingId } = pairing;
@@ -190,7 +215,6 @@ export function PairingRow(
       ? await passcodes.current(pairingId) ?? await model.passcode(pairingId)
       : null;
   };
-  const titleId = `unpair-${pairing.pairingId}`;
   return (
     <li class="pairing">
       <div class="pairing-name">
@@ -198,22 +222,34 @@ export function PairingRow(
         <span class="quiet">{pairing.requesterName}</span>
       </div>
       {shown !== null && <ShownPasscode passcode={shown} nowMs={nowMs} />}
-      <div class="choices">
-        <button type="button" class="button button-plain" onClick={() => dialog.current?.showModal()}>
-          {t("device.unpair")}
-          <span class="unseen">{` ${t("device.unpair_of", { user: pairing.userName })}`}</span>
-        </button>
-        <button
-          type="button"
-          class="button"
-          disabled={model.busy.value}
-          onClick={() => void toggle()}
-        >
-          <InlineIcon name="key" />
-          {t(shown === null ? "device.show_passcode" : "device.hide_passcode")}
-          <span class="unseen">{` ${t("device.passcode_of", { user: pairing.userName })}`}</span>
-        </button>
-      </div>
+      <button
+        type="button"
+        class="button"
+        disabled={model.busy.value}
+        onClick={() => void toggle()}
+      >
+        <InlineIcon name="key" />
+        {t(shown === null ? "device.show_passcode" : "device.hide_passcode")}
+        <span class="unseen">{` ${t("device.passcode_of", { user: pairing.userName })}`}</span>
+      </button>
+    </li>
+  );
+}
+
+/** Unpairing, away from what is used each day. */
+export function Unpairing({ pairing, model }: { pairing: PhonePairing; model: PhoneModel }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const titleId = `unpair-${pairing.pairingId}`;
+  return (
+    <>
+      <button
+        type="button"
+        class="button button-plain"
+        onClick={() => dialog.current?.showModal()}
+      >
+        {t("device.unpair")}
+        <span class="unseen">{` ${t("device.unpair_of", { user: pairing.userName })}`}</span>
+      </button>
       <dialog class="dialog" ref={dialog} aria-labelledby={titleId}>
         <div class="card">
           <h2 id={titleId}>{t("device.unpair_title", { user: pairing.userName })}</h2>
@@ -230,7 +266,7 @@ export function PairingRow(
           </form>
         </div>
       </dialog>
-    </li>
+    </>
   );
 }
 

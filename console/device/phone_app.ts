@@ -23,8 +23,8 @@ export interface PhoneAppModel {
   readonly alerts: RequestAlerts;
   /** Whether this browser shows notifications only for the installed page. */
   readonly needsHomeScreen: boolean;
-  /** Loads the page's data. @param opened the request whose notification the user chose; "" for none */
-  start(opened: string): void;
+  /** Loads the page's data. @param chosen the request, or the denied sign-in, whose notification the user chose; "" for none */
+  start(chosen: { readonly opened: string; readonly denied: string }): void;
 }
 
 interface Parts extends Omit<PhoneAppModel, "start"> {
@@ -39,10 +39,11 @@ export function createPhoneApp(clock: ClockModel): PhoneAppModel {
   const { model, passcodes, worker, push } = parts;
   return {
     ...parts,
-    start(opened) {
+    start({ opened, denied }) {
       effect(followViews(parts));
       worker.onMessage((message) => {
         if (message.kind === "open_request") void model.openRequest(message.requestId);
+        else if (message.kind === "open_denied") void model.openDenied(message.requestId);
         else if (message.kind === "subscription_changed") void push.check();
         else model.pushed(message);
       });
@@ -53,7 +54,7 @@ export function createPhoneApp(clock: ClockModel): PhoneAppModel {
       });
       addEventListener("online", () => model.wake());
       void passcodes.load().then(() => clock.adjust(passcodes.serverNowMs()));
-      void model.openRequest(opened);
+      void (denied === "" ? model.openRequest(opened) : model.openDenied(denied));
     },
   };
 }

@@ -25,6 +25,7 @@ type Done =
   | "app"
   | "approved"
   | "denied"
+  | "reported"
   | "paired"
   | "pairing_denied"
   | "renamed"
@@ -48,6 +49,9 @@ export interface Invitation {
 }
 
 const REOPEN_MS = 3000;
+/** So long a result, and the question after Deny, are shown. */
+const RESULT_MS = 60_000;
+const DENIED_MS = 5 * 60_000;
 /** Over a dead connection a call can wait for minutes. */
 const LOAD_DEADLINE_MS = 15_000;
 
@@ -71,6 +75,7 @@ export class PhoneModel {
   readonly #result = signal<ActionResult | null>(null);
   readonly #busy = signal(false);
   readonly #opened = signal("");
+  readonly #denied = signal("");
   readonly #answered = new Map<string, boolean>();
   /** The requests whose notification reached this phone. */
   readonly #notified = new Set<string>();
@@ -79,6 +84,8 @@ export class PhoneModel {
   #turn = 0;
   #adopted = 0;
   #stopReload = () => {};
+  #stopResult = () => {};
+  #stopDenied = () => {};
 
   /** `ready` with `null`: this phone has no token. */
   readonly view: ReadonlySignal<AsyncValue<PhoneView | null>> = this.#view;
@@ -88,6 +95,8 @@ export class PhoneModel {
   readonly busy: ReadonlySignal<boolean> = this.#busy;
   /** The id of the request whose notification the user chose; "" for none. */
   readonly opened: ReadonlySignal<string> = this.#opened;
+  /** The id of the sign-in that was just denied on this phone, until the user says whether it was theirs; "" for none. */
+  readonly denied: ReadonlySignal<string> = this.#denied;
   /** Whether the open stream received something. */
   readonly online: ReadonlySignal<boolean>;
 
@@ -157,6 +166,26 @@ export class PhoneModel {
     const { approve } = decision;
     const call = () => this.#send(requestId, decision);
     await this.#run(() => this.#answer(requestId, { approve, call }), approve ? "approved" : "denied");
+    if (!approve && this.#result.peek()?.good === true) this.#ask(requestId);
+  }
+
+  /** The user did not start the sign-in that was denied. */
+  async reportDenied(requestId: string): Promise<void> {
+    const call = () => take(this.#api.requests[":id"]["not-me"].$post({ ...byId(requestId), json: {} }));
+    if (await this.#run(call, "reported") !== null) this.#ask("");
+  }
+
+  /** The user started the sign-in that was denied. */
+  keepDenied(): void {
+    this.#ask("");
+    this.#tell(null);
+  }
+
+  /** The user chose the notification about a sign-in that this phone denied. */
+  async openDenied(requestId: string): Promise<void> {
+    await this.load();
+    this.#tell({ good: true, text: t("device.did_denied") });
+    this.#ask(requestId);
   }
 
   /** Answers the help desk, which asks whether the user called. */
@@ -197,7 +226,7 @@ export class PhoneModel {
     const view = readyValue(this.#view.peek());
     if (view === null || requestId === "") return;
     if (view.requests.some((request) => request.requestId === requestId)) return;
-    this.#result.value = { good: false, text: t("device.request_gone") };
+    this.#tell({ good: false, text: t("device.request_gone") });
   }
 
   /**
@@ -239,12 +268,26 @@ export class PhoneModel {
   #show(next: PhoneView | null): void {
     const shown = next === null ? null : withoutAnswered(next, this.#answered);
     const before = readyValue(this.#view.peek());
-    if (hasNewQuestion(before, shown)) this.#result.value = null;
+    if (hasNewQuestion(before, shown)) this.#tell(null);
     const isRevoked = shown === null && (before?.pairings.length ?? 0) > 0;
     if (isRevoked && this.#result.peek()?.text !== t("device.did_unpaired")) {
-      this.#result.value = { good: false, text: t("device.no_longer_paired") };
+      this.#tell({ good: false, text: t("device.no_longer_paired") });
     }
     this.#view.value = { kind: "ready", value: shown };
+  }
+
+  /** Shows a result. What worked disappears by itself. */
+  #tell(result: ActionResult | null): void {
+    this.#stopResult();
+    this.#result.value = result;
+    if (result?.good === true) this.#stopResult = this.#later(RESULT_MS, () => this.#result.value = null);
+  }
+
+  /** Asks whether the user started the sign-in that was denied. @param requestId "" asks no more */
+  #ask(requestId: string): void {
+    this.#stopDenied();
+    this.#denied.value = requestId;
+    if (requestId !== "") this.#stopDenied = this.#later(DENIED_MS, () => this.#denied.value = "");
   }
 
   #reloadLater(): void {
@@ -255,13 +298,13 @@ export class PhoneModel {
   /** Runs one call, and shows its result or its failure. */
   async #run<T>(call: () => Promise<T>, done?: Done): Promise<T | null> {
     this.#busy.value = true;
-    this.#result.value = null;
+    this.#tell(null);
     try {
       const value = await call();
-      if (done !== undefined) this.#result.value = { good: true, text: t(`device.did_${done}`) };
+      if (done !== undefined) this.#tell({ good: true, text: t(`device.did_${done}`) });
       return value;
     } catch (fault) {
-      this.#result.value = { good: false, text: errorText(fault) };
+      this.#tell({ good: false, text: errorText(fault) });
       if (fault instanceof ApiFailure && fault.code === "unknown_token") await this.load();
       return null;
     } finally {

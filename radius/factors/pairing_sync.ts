@@ -62,7 +62,11 @@ export function syncPhonePairings(
       await pairings.addDevice(device, {
         checks: [record.check],
         also: ({ createdMs }) => [
-          userNotice(userName, { atMs: createdMs, what: "device", by: "phone", recordId }, pairingId),
+          userNotice(
+            userName,
+            { atMs: createdMs, what: "device", by: "phone", recordId, pairingId },
+            pairingId,
+          ),
           phoneEntry("pairing.add", { id: pairingId, userName, name, how: "invitation", origin, addedBy }),
         ],
       });

@@ -3,6 +3,7 @@
 
 import { assertEquals } from "@std/assert";
 import type { ChartAnswer } from "../../console/api/charts/chart_store.ts";
+import type { AccountLogins } from "../../console/api/account/account_types.ts";
 import type { NoticeList } from "../../console/api/notices/notices.ts";
 import type { UserView } from "../../console/api/users/user_types.ts";
 import type { LiveSnapshot } from "../../console/api/api_types.ts";
@@ -197,6 +198,46 @@ Deno.test("a denial on the phone is rejected in every list in the same second, w
   assertEquals((await site.audited("login.rejected")).map(({ because }) => because), ["phone"]);
   const { body } = await viewer<ChartAnswer>("GET", `/charts?from=0&to=${site.clock.nowMs()}`);
   assertEquals(body.totals.p95Ms !== null && body.totals.p95Ms <= 3000, true);
+});
+
+Deno.test("the phone that denied a sign-in reports it in one call, and the account page lists it as denied at once", async () => {
+  await using world = await openWorld();
+  const { site, login } = world;
+  const phone = await site.pair("ada", "Pixel");
+  const other = await site.pair("bob");
+  const me = await site.account("ada");
+  await login("ada").start();
+  await pass(site.clock, 2000);
+  const requestId = (await phone.view())?.requests[0]?.requestId ?? "";
+  const logins = async () => {
+    const { body } = await me<AccountLogins>("GET", "/logins");
+    return [body.open.length, body.recent.map(({ outcome, reason }) => `${outcome} ${reason}`)];
+  };
+  assertEquals(await logins(), [1, []]);
+  await decide(phone, { approve: false });
+  assertEquals(await logins(), [0, ["rejected denied_on_phone"]]);
+  const report = (by: Phone, id: string) => by.ask("POST", `/requests/${id}/not-me`, {});
+  assertEquals((await report(other, requestId)).code, "unknown_request");
+  assertEquals((await report(phone, "other")).code, "unknown_request");
+  assertEquals(site.radius.limits.isLocked("ada"), false);
+  assertEquals((await report(phone, requestId)).status, 200);
+  assertEquals(site.radius.limits.isLocked("ada"), true);
+  const { body } = await (await site.as("viewer"))<NoticeList>("GET", "/notices");
+  assertEquals(body.items.map(({ kind, client, place }) => [kind, client, place]), [
+    ["not_me", "vpn", "198.51.100.7"],
+  ]);
+  assertEquals((await site.audited("user.not_me")).map(({ object }) => object), ["user:ada"]);
+});
+
+Deno.test("the phone page shows a change of factors for a week, and never the pairing of the phone itself", async () => {
+  await using site = await openHelpDesk();
+  const first = await site.pair("ada");
+  const second = await site.pair("ada");
+  const notices = async ({ ask }: Phone) =>
+    (await ask<{ notices: { what: string }[] }>("GET", "/view")).body.notices.map(({ what }) => what);
+  assertEquals([await notices(first), await notices(second)], [["device"], ["device"]]);
+  await jump(site.clock, 8 * 24 * 60 * MINUTE_MS);
+  assertEquals([await notices(first), await notices(second)], [[], []]);
 });
 
 Deno.test("the notice of a report and the lock of its user show the present state", async () => {

@@ -259,3 +259,29 @@ Deno.test("PhoneModel says that the pairing was ended elsewhere, not that the us
   await stranger.model.load();
   assertEquals(stranger.model.result.value, null);
 });
+
+Deno.test("PhoneModel asks after Deny whether the sign-in was the user's, and reports it with one call", async () => {
+  const { model, load, answers, answerView, calls, settle, clock } = setUp();
+  await load(viewOf("r1", "r2"));
+  const deny = async (id: string) => {
+    answers.push(answerView(null));
+    await model.decide(id, { approve: false, number: null });
+    await settle();
+  };
+  await deny("r1");
+  assertEquals([model.denied.value, model.result.value?.text], ["r1", "device.did_denied"]);
+  await model.reportDenied("r1");
+  assertEquals([model.denied.value, model.result.value?.good], ["r1", false], "asked again after a failure");
+  answers.push(answerView(null));
+  await model.reportDenied("r1");
+  assertEquals([model.denied.value, model.result.value?.text], ["", "device.did_reported"]);
+  assertEquals(calls.at(-1), "/device/api/requests/r1/not-me");
+  await deny("r2");
+  model.keepDenied();
+  assertEquals([model.denied.value, model.result.value], ["", null]);
+  answers.push(answerView(null));
+  await model.decide("r3", { approve: true, number: null });
+  assertEquals([model.denied.value, model.result.value?.text], ["", "device.did_approved"]);
+  clock.advance(60_000);
+  assertEquals(model.result.value, null, "a result is not shown for longer than a minute");
+});

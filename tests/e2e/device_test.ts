@@ -4,6 +4,7 @@ import { assertEquals, assertMatch } from "@std/assert";
 import { startConsole } from "../fakes/console_app.ts";
 import { FAKE_INVITATION, FAKE_NUMBER, phoneRequest } from "../fakes/console_phone.ts";
 import { consoleTests } from "./console_tests.ts";
+import { assertHolds } from "./page_checks.ts";
 
 const test = consoleTests(startConsole, { role: "viewer", look: "narrow" });
 
@@ -76,6 +77,11 @@ test("a wrong number denies with a message; Deny denies; without a number Approv
   site.phone.ask(phoneRequest("r2"));
   await page.getByRole("button", { name: "Deny" }).click();
   await page.getByText("Denied. The sign-in was blocked.").waitFor();
+  const question = page.getByRole("region", { name: "Did you start this sign-in?" });
+  await question.getByRole("button", { name: "This was not me" }).waitFor();
+  await assertHolds(page);
+  await question.getByRole("button", { name: "Yes, it was me" }).click();
+  await question.waitFor({ state: "detached" });
   await card.waitFor({ state: "detached" });
   site.phone.ask(phoneRequest("r3", { asksNumber: false, place: "" }));
   await page.getByText("unknown").waitFor();

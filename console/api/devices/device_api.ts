@@ -26,6 +26,7 @@ import { eventChunk, type EventSink, type EventStreams } from "../conversations/
 import type { InvitedApp } from "../enrolment/invited_app.ts";
 import { createInvitedAppRoutes } from "../enrolment/invited_app_routes.ts";
 import { Refusal } from "../errors.ts";
+import type { phoneReportOf } from "../account/request_report.ts";
 import { deletePhoneToken, phoneToken, requirePhoneToken, setPhoneToken } from "./phone_cookie.ts";
 import type { PhoneNames } from "./phone_names.ts";
 import { createPushApi, noteUses } from "./push_api.ts";
@@ -44,11 +45,13 @@ export interface DeviceApiDeps extends LimitTableDeps {
   readonly names?: PhoneNames | undefined;
   /** The holder of an invitation can use an authenticator app instead of a phone. */
   readonly invitedApp: InvitedApp;
-  /** Unconfirmed notices of the users of a phone; absent without a directory. */
+  /** Reports a request of the phone as "not me". */
+  readonly report: ReturnType<typeof phoneReportOf>;
   /** What belongs to the commit if a user says that they did not call the help desk. */
   readonly callerReport?:
     | ((origin: PhoneOrigin) => (request: PhoneRequest) => readonly Mutation[])
     | undefined;
+  /** Unconfirmed notices of the users of a phone; absent without a directory. */
   readonly notices?: ((view: PhoneView | null) => Promise<readonly PhoneNotice[]>) | undefined;
 }
 
@@ -147,6 +150,12 @@ export function createDeviceApi(deps: DeviceApiDeps) {
       const options = { isNotified, also: notMe ? deps.callerReport?.(originOf(c)) : undefined };
       valueOf(await service().decide(requirePhoneToken(c), c.req.param("id"), decision, options));
       return c.json({ done: true });
+    })
+    .post("/requests/:id/not-me", jsonBody(EMPTY), async (c) => {
+      const view = await service().view(requirePhoneToken(c));
+      if (view === null) throw new Refusal("unknown_token");
+      const { lockedUntilMs } = await deps.report(view, c.req.param("id"), c.env.remoteAddress);
+      return c.json({ lockedUntilMs });
     });
 }
 

@@ -65,6 +65,8 @@ export interface NoticesDeps {
 const RETENTION_MS = 90 * 24 * 3600_000;
 const MAX_READ = 1000;
 const MAX_SHOWN = 20;
+/** So long the phone page shows a notice that the user did not confirm on the account page. */
+const PHONE_NOTICE_MS = 7 * 24 * 3600_000;
 
 export function createNoticeStore(deps: NoticesDeps): NoticeStore {
   const { store, clock, random } = deps;
@@ -181,15 +183,20 @@ export function callerReportOf(deps: NoticesDeps) {
 }
 
 /** @returns reads the notices for the users of a phone; `undefined` without a directory. */
-export function phoneNoticesOf({ people, store }: { people?: People; store: Store }) {
+export function phoneNoticesOf(
+  { people, store, clock }: { people?: People; store: Store; clock: Pick<Clock, "nowMs"> },
+) {
   if (people === undefined) return undefined;
   return async (view: PhoneView | null): Promise<PhoneNotice[]> => {
     const found: PhoneNotice[] = [];
     const paired = (view?.pairings ?? []).filter(({ status }) => status === "enabled");
+    const own = new Set(paired.map(({ pairingId }) => pairingId));
+    const isNews = ({ atMs, pairingId = "" }: UserNotice) =>
+      clock.nowMs() - atMs < PHONE_NOTICE_MS && !own.has(pairingId);
     for (const userName of new Set(paired.map((one) => one.userName))) {
       const { id: recordId } = await people.findUserRecord(userName);
       const notices = await readUserNotices(store, { userName, recordId });
-      found.push(...notices.map((notice) => ({ ...notice, userName })));
+      found.push(...notices.filter(isNews).map((notice) => ({ ...notice, userName })));
     }
     return found;
   };

@@ -3,6 +3,7 @@
 import type { PhoneStorage } from "../phone_storage.ts";
 import {
   DENY_ACTION,
+  NOT_ME_ACTION,
   type NotificationData,
   NotificationTexts,
   parsePushMessage,
@@ -63,10 +64,13 @@ export class WorkerNotifications {
 
   /** The user chose a notification or its action. */
   async choose(action: string, notification: Pick<Notification, "data" | "close">): Promise<void> {
-    const { requestId = "", deadlineMs = 0 } = (notification.data ?? {}) as Partial<NotificationData>;
+    const { requestId = "", deadlineMs = 0, deniedId = "" } = (notification.data ?? {}) as Partial<
+      NotificationData
+    >;
     notification.close();
-    if (action === DENY_ACTION && requestId !== "") await this.#deny({ requestId, deadlineMs });
-    else await this.#openPage(requestId);
+    if (deniedId !== "") await this.#askedDenied(action, deniedId);
+    else if (action === DENY_ACTION && requestId !== "") await this.#deny({ requestId, deadlineMs });
+    else await this.#openPage({ kind: "open_request", requestId });
     await this.closeEnded(requestId);
   }
 
@@ -158,24 +162,36 @@ export class WorkerNotifications {
     try {
       const body = { approve: false, number: null, isNotified: true };
       const response = await this.#post(`/requests/${encodeURIComponent(data.requestId)}`, body);
+      if (response.ok) return await this.#show((await this.#texts()).denied(data.requestId));
       // A conflict means that the request was decided, or expired, before.
-      if (response.ok || response.status === 404 || response.status === 409) return;
+      if (response.status === 404 || response.status === 409) return;
     } catch (_offline) {
       // The notification below tells the user.
     }
     await this.#show((await this.#texts()).notDenied(data));
   }
 
-  async #openPage(requestId: string): Promise<void> {
+  /** The answer to whether the user started a denied sign-in. The page asks again if the report does not reach the server. */
+  async #askedDenied(action: string, requestId: string): Promise<void> {
+    if (action === NOT_ME_ACTION) {
+      const path = `/requests/${encodeURIComponent(requestId)}/not-me`;
+      const isReported = await this.#post(path, {}).then(({ ok }) => ok, () => false);
+      if (isReported) return await this.#show((await this.#texts()).reported(requestId));
+    }
+    await this.#openPage({ kind: "open_denied", requestId });
+  }
+
+  async #openPage({ kind, requestId }: Extract<PageMessage, { kind: `open_${string}` }>): Promise<void> {
     const [page] = await this.#pages();
     if (page === undefined) {
-      const target = requestId === "" ? PAGE : `${PAGE}#request=${encodeURIComponent(requestId)}`;
+      const name = kind === "open_denied" ? "denied" : "request";
+      const target = requestId === "" ? PAGE : `${PAGE}#${name}=${encodeURIComponent(requestId)}`;
       await this.#deps.clients.openWindow(target);
       return;
     }
     // The browser can refuse the focus. The page shows the request anyway.
     await page.focus().catch(() => undefined);
-    page.postMessage({ kind: "open_request", requestId });
+    page.postMessage({ kind, requestId });
   }
 
   async #requestNotifications(): Promise<readonly ShownRequest[]> {

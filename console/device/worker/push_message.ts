@@ -78,6 +78,8 @@ export interface NotificationData {
   readonly requestId: string;
   /** When the request expires, on the server's clock; 0 for none. */
   readonly deadlineMs: number;
+  /** The sign-in that was denied, if the notification asks whether the user started it. */
+  readonly deniedId?: string;
 }
 
 /** The arguments of `showNotification`. */
@@ -90,12 +92,18 @@ export interface ShownNotification {
 export const PAIRING_TAG = "pairing";
 /** The action that denies without opening the page. */
 export const DENY_ACTION = "deny";
+/** The action that reports the denied sign-in. */
+export const NOT_ME_ACTION = "not_me";
 const VIBRATION_MS = [200, 100, 200];
 const NO_REQUEST: NotificationData = { requestId: "", deadlineMs: 0 };
 
 /** The tag of the notification of a request: a later one with the same tag replaces it. */
 export function requestTag(requestId: string): string {
   return `request:${requestId}`;
+}
+
+function deniedTag(requestId: string): string {
+  return `denied:${requestId}`;
 }
 
 /** The user, the application and the place of a sign-in. */
@@ -146,6 +154,21 @@ export class NotificationTexts {
       data: { requestId, deadlineMs },
       requireInteraction: true,
     });
+  }
+
+  /** After Deny: did the user start the sign-in? @param deniedId the request */
+  denied(deniedId: string): ShownNotification {
+    return this.#make(this.#text("device.denied_question"), {
+      body: this.#text("device.denied_what"),
+      tag: deniedTag(deniedId),
+      data: { ...NO_REQUEST, deniedId },
+      actions: [{ action: NOT_ME_ACTION, title: this.#text("device.denied_not_me") }],
+    });
+  }
+
+  /** The denied sign-in is reported. */
+  reported(deniedId: string): ShownNotification {
+    return this.#make(this.#text("device.did_reported"), { tag: deniedTag(deniedId), data: NO_REQUEST });
   }
 
   pairing(userName: string): ShownNotification {

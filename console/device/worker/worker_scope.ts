@@ -24,6 +24,7 @@ export interface PageClient {
 /** What the worker sends to an open page. */
 export type PageMessage =
   | { readonly kind: "open_request"; readonly requestId: string }
+  | { readonly kind: "open_denied"; readonly requestId: string }
   | {
     /** A message arrived about a request, or about a pairing ("" as `requestId`). */
     readonly kind: "push";

@@ -111,6 +111,8 @@ const request = (id: string, deadlineMs = NOW_MS + 60_000) =>
   JSON.stringify({ v: 1, kind: "request", requestId: id, userName: "ada", terminalName: "VPN", deadlineMs });
 const ended = (id: string) => JSON.stringify({ v: 1, kind: "ended", requestId: id, how: "expired" });
 const ASKED = "Is this you signing in?";
+const REPORTED =
+  "Reported. Sign-ins with your name are blocked for an hour, and your administrators were notified.";
 const openView = (...ids: string[]) => () =>
   Promise.resolve(Response.json({ view: { requests: ids.map((requestId) => ({ requestId })) } }));
 
@@ -221,7 +223,7 @@ Deno.test("WorkerNotifications closes expired requests without the server, by th
 
 Deno.test("WorkerNotifications denies by the API of the page, and says if that failed", async () => {
   const rows: readonly (readonly [answer: () => Promise<Response>, left: readonly string[]])[] = [
-    [() => Promise.resolve(Response.json({ done: true })), []],
+    [() => Promise.resolve(Response.json({ done: true })), ["Did you start this sign-in?"]],
     [() => Promise.resolve(new Response(null, { status: 409 })), []],
     [() => Promise.resolve(new Response(null, { status: 404 })), []],
     [() => Promise.resolve(new Response(null, { status: 503 })), ["The sign-in was not denied."]],
@@ -235,6 +237,25 @@ Deno.test("WorkerNotifications denies by the API of the page, and says if that f
     const body = { approve: false, number: null, isNotified: true };
     assertEquals(calls, [{ url: "/device/api/requests/a%2Fb", body }]);
     assertEquals([shown().map(([title]) => title), opened], [left, []]);
+  }
+});
+
+Deno.test("WorkerNotifications asks after Deny whether it was the user, and reports with one action", async () => {
+  const rows: readonly (readonly [action: string, status: number, then: unknown])[] = [
+    ["not_me", 200, { shown: [REPORTED], opened: [] }],
+    ["not_me", 503, { shown: [], opened: ["/device/#denied=r1"] }],
+    ["", 200, { shown: [], opened: ["/device/#denied=r1"] }],
+  ];
+  for (const [action, status, then] of rows) {
+    const { worker, first, calls, answers, shown, opened } = setUp();
+    await worker.receive(request("r1"));
+    answers.push(() => Promise.resolve(Response.json({ done: true })));
+    await worker.choose("deny", await first());
+    answers.push(() => Promise.resolve(new Response(null, { status })));
+    await worker.choose(action, await first());
+    const reports = calls.filter(({ url }) => url.endsWith("/not-me")).map(({ url }) => url);
+    assertEquals(reports, action === "" ? [] : ["/device/api/requests/r1/not-me"]);
+    assertEquals({ shown: shown().map(([title]) => title), opened }, then);
   }
 });
 
