@@ -26,7 +26,7 @@ import { eventChunk, type EventSink, type EventStreams } from "../conversations/
 import type { InvitedApp } from "../enrolment/invited_app.ts";
 import { createInvitedAppRoutes } from "../enrolment/invited_app_routes.ts";
 import { Refusal } from "../errors.ts";
-import type { phoneReportOf } from "../account/request_report.ts";
+import type { NotMeResult } from "../account/account_types.ts";
 import { deletePhoneToken, phoneToken, requirePhoneToken, setPhoneToken } from "./phone_cookie.ts";
 import type { PhoneNames } from "./phone_names.ts";
 import { createPushApi, noteUses } from "./push_api.ts";
@@ -46,7 +46,7 @@ export interface DeviceApiDeps extends LimitTableDeps {
   /** The holder of an invitation can use an authenticator app instead of a phone. */
   readonly invitedApp: InvitedApp;
   /** Reports a request of the phone as "not me". */
-  readonly report: ReturnType<typeof phoneReportOf>;
+  readonly report: (view: PhoneView, requestId: string, source: string) => Promise<NotMeResult>;
   /** What belongs to the commit if a user says that they did not call the help desk. */
   readonly callerReport?:
     | ((origin: PhoneOrigin) => (request: PhoneRequest) => readonly Mutation[])
@@ -152,11 +152,19 @@ export function createDeviceApi(deps: DeviceApiDeps) {
       return c.json({ done: true });
     })
     .post("/requests/:id/not-me", jsonBody(EMPTY), async (c) => {
-      const view = await service().view(requirePhoneToken(c));
-      if (view === null) throw new Refusal("unknown_token");
-      const { lockedUntilMs } = await deps.report(view, c.req.param("id"), c.env.remoteAddress);
-      return c.json({ lockedUntilMs });
+      const view = await requirePhone(deps, c);
+      return c.json(await deps.report(view, c.req.param("id"), c.env.remoteAddress));
     });
+}
+
+/** The view of the phone that calls. @throws Refusal `unknown_token` */
+async function requirePhone(
+  { phone }: Pick<DeviceApiDeps, "phone">,
+  c: Context<HttpEnv>,
+): Promise<PhoneView> {
+  const view = await requireDeviceService(phone()).view(requirePhoneToken(c));
+  if (view === null) throw new Refusal("unknown_token");
+  return view;
 }
 
 /** Names the phone of the request, for all its users. */
@@ -165,8 +173,7 @@ async function renamePhone(
   c: Context<HttpEnv>,
   name: string | null,
 ): Promise<string> {
-  const view = await requireDeviceService(phone()).view(requirePhoneToken(c));
-  if (view === null) throw new Refusal("unknown_token");
+  const view = await requirePhone({ phone }, c);
   if (name === null) throw new Refusal("bad_phone_name");
   if (await pages()?.mayRename(requirePhoneToken(c)) === false) throw new Refusal("too_many_tries");
   for (const { pairingId } of view.pairings) await names?.rename(pairingId, { name, ...originOf(c) });
