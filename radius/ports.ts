@@ -1,6 +1,7 @@
 // The ports of the RADIUS gateway: the interfaces that it needs from other folders. upstream/ and scim/ implement them. No type here depends
 // on HTTP or on a provider.
 
+import type { AccountRefusal } from "../platform/account_refusals.ts";
 import type { PreparedChange } from "../platform/write_batch.ts";
 import type { ClientPolicy } from "../platform/config/config.ts";
 import type { Denial } from "./conversation/login_record.ts";
@@ -142,9 +143,10 @@ export interface LoginDirectory {
 
 /**
  * The result of the first factor. `unchecked`: refused without a comparison, because the user has no password. `unavailable`: the check was
- * not possible, and the login is refused. Neither counts as a failure of the user. `busy`: too many passwords wait; the client tries again.
+ * not possible, and the login is refused. Neither counts as a failure of the user, and neither does an {@link AccountRefusal}. `busy`: too many
+ * passwords wait; the client tries again.
  */
-export type FirstFactorVerdict = "right" | "wrong" | "unchecked" | "unavailable" | "busy";
+export type FirstFactorVerdict = "right" | "wrong" | "unchecked" | "unavailable" | "busy" | AccountRefusal;
 
 /** A typed password, as octets. */
 export interface PasswordAttempt {
@@ -169,7 +171,7 @@ export interface Passwords {
   hasPassword(user: string): Promise<boolean>;
   /** Checks against the hash in the directory. @param user canonical */
   directory(user: string, password: Uint8Array): Promise<FirstFactorVerdict>;
-  /** Checks by a bind at an LDAP backend. @param user as typed */
+  /** Checks by a bind at an LDAP backend. Throws with the reason if it cannot. @param user as typed */
   ldap(backend: string, user: string, password: Uint8Array): Promise<FirstFactorVerdict>;
 }
 

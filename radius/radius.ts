@@ -32,6 +32,7 @@ import type { Limits } from "./factors/limits.ts";
 import type { Offboarding, OnPhoneRevoked } from "./factors/offboarding.ts";
 import type { Pairings } from "./factors/pairings.ts";
 import { createGatewayRenames } from "./factors/user_rename.ts";
+import { FirstFactorHealth } from "./factors/first_factor_health.ts";
 import { RadiusAuthClient } from "./factors/radius_auth_client.ts";
 import type { BypassCodeStore } from "./factors/bypass_codes.ts";
 import type { RecoveryCodeStore } from "./factors/recovery_codes.ts";
@@ -161,16 +162,17 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     ...configured,
   });
   await register.load();
+  const health = new FirstFactorHealth({ log, clock });
   const authClient = new RadiusAuthClient({
     serverOf: (name) => clients.all.find((client) => client.name === name)?.policy.firstFactorServer ?? null,
     open: deps.openSocket,
-    ...{ clock, random: deps.random, log },
+    ...{ clock, random: deps.random, log, health },
   });
   const firstFactor = new PolicyFirstFactor({
     radius: authClient,
     passwords: deps.passwords,
     isLocked: (user) => limits.isLocked(user),
-    ...{ vault: deps.vault, clock, log },
+    ...{ vault: deps.vault, clock, health },
   });
   const { acceptAttributes, replies, userReplies } = await openReplies(deps, radius);
   followSettings(deps, { clients, register, acceptAttributes });

@@ -7,6 +7,7 @@ import type {
   MembersNotStored,
   ResourceKind,
 } from "./schema/resource.ts";
+import type { AccountRefusal } from "../platform/account_refusals.ts";
 import { canonicalName } from "../platform/canonical_name.ts";
 
 /** What went wrong at a backend. `unsure`: the backend may have done it. `retry`: trying later may help. */
@@ -77,6 +78,9 @@ export interface PutResult {
   readonly awaited?: readonly Reference[];
 }
 
+/** The result of a user's bind. */
+export type BindVerdict = "right" | "wrong" | AccountRefusal;
+
 /**
  * A backend that also stores the target's resources. Each method has its own deadline and never rejects, but `list` throws a `BackendListError`.
  * `put` and `remove` can be repeated. Repeating a finished call is not an error.
@@ -105,7 +109,7 @@ export interface Backend {
   /** All resources of one kind, in pages. */
   list(kind: ResourceKind): AsyncIterable<readonly RemoteResource[]>;
   /** Checks a user's password by a bind. Only LDAP has it. */
-  verify?(name: string, password: Uint8Array): Promise<BackendOutcome<"right" | "wrong">>;
+  verify?(name: string, password: Uint8Array): Promise<BackendOutcome<BindVerdict>>;
   /** How many resources of a kind it has, as it says; `null`: it does not say. Absent: a list of it ends by itself. */
   size?(kind: ResourceKind): Promise<BackendOutcome<number | null>>;
   /** Whether it shows the members of any group. If not, a group without members is no statement. Absent: it shows them. */

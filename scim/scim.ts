@@ -29,7 +29,7 @@ import type {
   Target,
 } from "./ports.ts";
 import { LoginTarget } from "./login_target.ts";
-import type { Backend, BackendFault, BackendOutcome } from "./backend_port.ts";
+import type { Backend, BackendFault, BackendOutcome, BindVerdict } from "./backend_port.ts";
 import { BackendListError } from "./backends/backend_error.ts";
 import { createScimV2App } from "./v2/http/v2_app.ts";
 import { followExtensions } from "./v2/schema/extension_setting.ts";
@@ -66,7 +66,7 @@ export interface ScimDeps {
 }
 
 /** The result of a password check. `unchecked`: the user has no password, or the given one is not UTF-8. */
-export type PasswordVerdict = "right" | "wrong" | "unchecked" | "unavailable" | "busy";
+export type PasswordVerdict = BindVerdict | "unchecked" | "busy";
 
 /** The result of {@link Scim.tryBackend}. */
 export interface BackendTrial {
@@ -99,7 +99,7 @@ export interface Scim {
   hasPassword(canonicalName: string): Promise<boolean>;
   /** Checks a password against the hash in the directory. */
   verifyPassword(canonicalName: string, password: Uint8Array): Promise<PasswordVerdict>;
-  /** Checks a password by a bind at an ldap backend of {@link logins}. */
+  /** Checks a password by a bind at an ldap backend of {@link logins}. Throws with the reason if it cannot. */
   verifyAtBackend(backend: string, userName: string, password: Uint8Array): Promise<PasswordVerdict>;
   /** The health of a backend since the start; `null` for an unknown backend and for the embedded store. */
   backendHealth(target: string, backend: string): BackendHealth | null;
@@ -301,7 +301,8 @@ function passwordChecks(
     async verifyAtBackend(name, userName, password) {
       const backend = backends.get(`${logins.name} ${name}`);
       const verdict = await backend?.backend.verify?.(userName, password);
-      return verdict?.ok === true ? verdict.value : "unavailable";
+      if (verdict?.ok === true) return verdict.value;
+      throw new Error(verdict?.fault.detail ?? "the target has no such backend");
     },
   };
 }

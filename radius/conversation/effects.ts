@@ -1,6 +1,7 @@
 // The effects that call other services. Each one is prepared before its claim is recorded, and performed after that. The result is stored in
 // the attempt, and the flow table chooses the next row.
 
+import { isAccountRefusal } from "../../platform/account_refusals.ts";
 import { randomDigits } from "../../platform/runtime.ts";
 import type { Mutation } from "../../platform/store.ts";
 import type { Effect } from "../flow/effects.ts";
@@ -16,7 +17,7 @@ import {
   type ServiceCall,
   type UpstreamDeps,
 } from "./poll_approval.ts";
-import type { LoginAttempt } from "../server/request.ts";
+import type { CheckedFirstFactor, LoginAttempt } from "../server/request.ts";
 import { ANY_ADDRESS_CLIENT } from "../server/clients.ts";
 import { type Conversation, passcodeDigest } from "./conversation.ts";
 import { NOT_SENT_REASONS, type NotSentReason, whyNotSent } from "../factors/send_reasons.ts";
@@ -174,7 +175,7 @@ function spokenIntro({ settings }: UpstreamDeps, name: string): string {
 }
 
 async function checkFirstFactor(deps: UpstreamDeps, { conversation, attempt }: ServiceCall): Promise<void> {
-  if (attempt.checkedBefore !== null) return void Object.assign(attempt, attempt.checkedBefore);
+  if (attempt.checkedBefore !== null) return noteFirstFactor(attempt, attempt.checkedBefore);
   const verdict = await deps.firstFactor.verify({
     client: conversation.client,
     policy: attempt.client.policy,
@@ -183,8 +184,15 @@ async function checkFirstFactor(deps: UpstreamDeps, { conversation, attempt }: S
     password: attempt.password,
   });
   if (verdict === "busy") throw new FirstFactorBusy();
-  attempt.passwordChecked = verdict === "right" || verdict === "wrong";
-  attempt.firstFactor = verdict === "unchecked" ? "wrong" : verdict;
+  noteFirstFactor(attempt, {
+    passwordChecked: verdict === "right" || verdict === "wrong",
+    firstFactor: verdict === "unchecked" ? "wrong" : verdict,
+  });
+}
+
+function noteFirstFactor(attempt: LoginAttempt, checked: CheckedFirstFactor): void {
+  Object.assign(attempt, checked);
+  if (isAccountRefusal(checked.firstFactor)) attempt.refusedFor = checked.firstFactor;
 }
 
 async function createPairing(

@@ -35,7 +35,7 @@ export interface DryRunResult {
   readonly steps: readonly DryRunStep[];
   /** `sends`: the login would call a service here (a push, a text, a call), and the result decides what follows. */
   readonly end: "accept" | "reject" | "challenge" | "sends";
-  readonly because: "inactive" | "deleted" | "unknown" | "locked" | null;
+  readonly because: LoginAttempt["refusedFor"];
   /** The policy that applied, by name; "" if the settings applied; `null` if the login ended before. */
   readonly policy: string | null;
   /** The prompt, with its placeholders. */

@@ -1,10 +1,11 @@
 // The first factor by the policy of a client: another RADIUS server, the password of the directory, or a bind at an LDAP backend. Limits the
 // cost of password checks: one per user at a time, and a bounded queue that one client cannot fill alone.
 
-import type { Log } from "../../platform/log.ts";
 import { type Clock, withTimeout } from "../../platform/runtime.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { FirstFactorVerdict, FirstFactorVerifier, PasswordAttempt, Passwords } from "../ports.ts";
+import { isAccountRefusal } from "../../platform/account_refusals.ts";
+import type { FirstFactorHealth } from "./first_factor_health.ts";
 
 /** How long a right password of the directory is remembered, because a repeated login would need another hash. */
 const REMEMBERED_MS = 60_000;
@@ -37,7 +38,7 @@ export interface PolicyFirstFactorDeps {
   readonly passwords: Passwords | undefined;
   readonly vault: Vault;
   readonly clock: Clock;
-  readonly log: Log;
+  readonly health: FirstFactorHealth;
 }
 
 export class PolicyFirstFactor implements FirstFactorVerifier {
@@ -98,8 +99,11 @@ export class PolicyFirstFactor implements FirstFactorVerifier {
     if (password.length === 0) return Promise.resolve("unchecked");
     const octets = password.slice();
     const { firstFactorBackend } = policy;
-    const check = () => this.#guard("ldap", () => passwords.ldap(firstFactorBackend, userName, octets));
-    return this.#users.run(user, () => this.#unlessLocked(user, () => this.#queues.ldap.run(client, check)));
+    const check = () => passwords.ldap(firstFactorBackend, userName, octets);
+    return this.#guard(
+      { first_factor: "ldap", backend: firstFactorBackend },
+      () => this.#users.run(user, () => this.#unlessLocked(user, () => this.#queues.ldap.run(client, check))),
+    );
   }
 
   #unlessLocked(user: string, check: () => Promise<FirstFactorVerdict>): Promise<FirstFactorVerdict> {
@@ -120,7 +124,7 @@ export class PolicyFirstFactor implements FirstFactorVerifier {
       user,
       changed: false,
       verdict: this.#guard(
-        "directory",
+        { first_factor: "directory" },
         () => this.#users.run(user, () => this.#checkAtDirectory(passwords, copy)),
       )
         .then((verdict) => {
@@ -140,12 +144,12 @@ export class PolicyFirstFactor implements FirstFactorVerifier {
   ): Promise<FirstFactorVerdict> {
     const { clock, isLocked } = this.#deps;
     const timed = await withTimeout(passwords.hasPassword(user), { clock, timeoutMs: MAX_CHECK_WAIT_MS });
-    if (!timed.inTime) throw new Error(`no answer within ${MAX_CHECK_WAIT_MS} ms`);
+    if (!timed.inTime) throw new Error(NO_ANSWER);
     if (isLocked(user)) return "unchecked";
     if (!timed.value) return await this.#pretendToCheck();
     return await this.#queues.directory.run(client, async () => {
       const startedMs = clock.nowMs();
-      const verdict = await this.#guard("directory", () => passwords.directory(user, password));
+      const verdict = await passwords.directory(user, password);
       this.#usualCheckMs = Math.min(clock.nowMs() - startedMs, MAX_USUAL_CHECK_MS);
       return verdict;
     });
@@ -158,12 +162,20 @@ export class PolicyFirstFactor implements FirstFactorVerifier {
     );
   }
 
-  async #guard(firstFactor: string, check: () => Promise<FirstFactorVerdict>): Promise<FirstFactorVerdict> {
+  /** Notes whether the server of a check works. */
+  async #guard(
+    server: { readonly first_factor: string; readonly backend?: string },
+    check: () => Promise<FirstFactorVerdict>,
+  ): Promise<FirstFactorVerdict> {
+    const { health } = this.#deps;
+    const key = `${server.first_factor} ${server.backend ?? ""}`;
     try {
-      return await check();
+      const verdict = await check();
+      if (verdict === "unavailable") health.failed(key, server, NO_ANSWER);
+      else if (verdict === "right" || verdict === "wrong" || isAccountRefusal(verdict)) health.works(key);
+      return verdict;
     } catch (fault) {
-      const fields = { first_factor: firstFactor, fault: String(fault) };
-      this.#deps.log.error("a password could not be checked", fields);
+      health.failed(key, server, String(fault));
       return "unavailable";
     }
   }
@@ -189,6 +201,7 @@ type PasswordCheck = () => Promise<FirstFactorVerdict>;
 const MAX_WAITING_PER_USER = 16;
 /** Clients do not wait longer. */
 export const MAX_CHECK_WAIT_MS = 10_000;
+const NO_ANSWER = `no answer within ${MAX_CHECK_WAIT_MS} ms`;
 
 /** Runs the checks of one user one after another. */
 export class UserChecks {

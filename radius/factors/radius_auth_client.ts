@@ -14,9 +14,13 @@ import {
 } from "../protocol/packet.ts";
 import { typeOf } from "../protocol/dictionary.ts";
 import type { DatagramSocket } from "../server/server.ts";
+import type { FirstFactorHealth } from "./first_factor_health.ts";
 
 /** No user has this name. Any signed answer for it proves that the server has the right secret. */
 const PROBE_NAME = "countersign-test";
+
+/** Why an answer that was received is ignored. */
+const OTHER_SECRET = ": an answer is not signed with this shared secret";
 
 /** How often a request is sent before the server counts as unavailable. */
 const TRIES = 3;
@@ -29,6 +33,7 @@ export interface RadiusAuthClientDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly health: FirstFactorHealth;
 }
 
 export class RadiusAuthClient implements FirstFactorVerifier {
@@ -93,12 +98,17 @@ class AuthServerPeer {
   /** Whether answers without Message-Authenticator are ignored, because they can be forged in transit (CVE-2024-3596). */
   #mustSign: boolean;
   #hasWarned = false;
+  /** What the socket or the last ignored answer says about requests without an answer, behind a colon; or "". */
+  #lastFault = "";
+  /** Clients that share a server and its secret share its health, too. */
+  readonly #key: string;
   #isOpen = true;
 
   constructor(server: FirstFactorServer, deps: RadiusAuthClientDeps) {
     this.#server = server;
     this.#deps = deps;
     this.#secret = new SharedSecret(server.secret);
+    this.#key = `radius ${server.address.hostname} ${server.address.port} ${server.secret}`;
     this.#mustSign = server.messageAuthenticator === "require";
     this.#socket = deps.open(server.address.hostname.includes(":") ? "::" : "0.0.0.0");
     void this.#receiveAll();
@@ -122,10 +132,10 @@ class AuthServerPeer {
         resolve(verdict);
       };
       this.#pending[identifier] = { authenticator, settle };
-      const { address: { hostname: server }, timeoutMs } = this.#server;
+      const { timeoutMs } = this.#server;
       const send = (triesLeft: number): void => {
         if (triesLeft === 0) {
-          this.#deps.log.warn("the first-factor server does not answer", { server, timeoutMs });
+          this.#failed(`no answer within ${timeoutMs} ms${this.#lastFault}`);
           return settle("unavailable");
         }
         this.#send(packet);
@@ -142,12 +152,9 @@ class AuthServerPeer {
 
   #send(packet: Uint8Array): void {
     const { address } = this.#server;
-    this.#socket.send(packet, { transport: "udp", ...address }).catch((fault: unknown) =>
-      this.#deps.log.warn("the first-factor server cannot be reached", {
-        server: address.hostname,
-        fault: String(fault),
-      })
-    );
+    this.#socket.send(packet, { transport: "udp", ...address }).catch((fault: unknown) => {
+      this.#lastFault = `: ${fault}`;
+    });
   }
 
   async #receiveAll(): Promise<void> {
@@ -159,7 +166,7 @@ class AuthServerPeer {
       } catch (fault) {
         if (!this.#isOpen) return;
         // Some hosts report "Connection refused" here. Each request continues until its own deadline.
-        this.#deps.log.debug("the first-factor socket reported a fault", { fault: String(fault) });
+        this.#lastFault = `: ${fault}`;
         await new Promise<void>((resolve) => void this.#deps.clock.after(10, resolve));
       }
     }
@@ -171,23 +178,42 @@ class AuthServerPeer {
     const length = ((octets[2] as number) << 8) | (octets[3] as number);
     if (request === undefined || length < HEADER_OCTETS || length > octets.length) return;
     const reply = octets.slice(0, length);
-    if (!this.#secret.isAnswerTo(reply, request.authenticator)) return;
+    if (!this.#secret.isAnswerTo(reply, request.authenticator)) {
+      this.#lastFault = OTHER_SECRET;
+      return;
+    }
     const signature = findMessageAuthenticator(reply);
     const place = signature === null ? null : { ...signature, lengthOctets: length };
     if (place === null && this.#mustSign) return this.#warnUnsigned();
-    if (place !== null && !this.#secret.isAuthentic(reply, place, request.authenticator)) return;
+    if (place !== null && !this.#secret.isAuthentic(reply, place, request.authenticator)) {
+      this.#lastFault = OTHER_SECRET;
+      return;
+    }
     // In the mode "auto", a server that signed once must sign from then on.
     this.#mustSign ||= place !== null;
     const code = reply[0];
-    if (code === PACKET_CODES["Access-Accept"].code) return request.settle("right");
-    if (code === PACKET_CODES["Access-Reject"].code) return request.settle("wrong");
-    this.#deps.log.warn("the first-factor server answered with a challenge, which is not supported there", {
-      server: this.#server.address.hostname,
-    });
-    request.settle("unavailable");
+    const verdict = code === PACKET_CODES["Access-Accept"].code
+      ? "right"
+      : code === PACKET_CODES["Access-Reject"].code
+      ? "wrong"
+      : "unavailable";
+    if (verdict === "unavailable") this.#failed("it answered with a challenge, which is not supported there");
+    else this.#works();
+    request.settle(verdict);
+  }
+
+  #failed(fault: string): void {
+    const { hostname: server, port } = this.#server.address;
+    this.#deps.health.failed(this.#key, { first_factor: "radius", server, port }, fault);
+  }
+
+  #works(): void {
+    this.#lastFault = "";
+    this.#deps.health.works(this.#key);
   }
 
   #warnUnsigned(): void {
+    this.#lastFault = ": its answers have no Message-Authenticator";
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     this.#deps.log.warn(

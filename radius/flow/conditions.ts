@@ -1,5 +1,6 @@
 // The conditions of the flow table: a name, a sentence for the docs, and a pure predicate over the inputs.
 
+import { isAccountRefusal, isPasswordOver } from "../../platform/account_refusals.ts";
 import type { Facts } from "./context.ts";
 
 export interface ConditionRow {
@@ -35,6 +36,8 @@ export const CONDITIONS = {
 
   first_factor_configured: { text: "a first factor is configured and not checked yet", holds: (f) => f.firstFactor === "asked" },
   first_factor_wrong: { text: "the first factor is wrong", holds: (f) => f.firstFactor === "wrong" },
+  password_over: { text: "the password is right, and the LDAP server demands a new one", holds: (f) => isPasswordOver(f.firstFactor) },
+  account_refused: { text: "the LDAP server refuses the account for another reason than the password", holds: (f) => isAccountRefusal(f.firstFactor) },
   first_factor_unavailable: { text: "the first factor cannot be checked", holds: (f) => f.firstFactor === "unavailable" },
   password_empty: { text: "the password is empty", holds: (f) => f.passwordEmpty },
 

@@ -1,5 +1,6 @@
 // The inputs of the flow table: the second factors, and the facts that the conditions read.
 
+import type { AccountRefusal } from "../../platform/account_refusals.ts";
 import type { Appended } from "../protocol/login_input.ts";
 
 export const FACTORS = {
@@ -50,7 +51,7 @@ export interface Facts {
   readonly keptPasscodeMatches: boolean;
   /** The user is inactive, deleted, locked out, or unknown where unknown users are rejected. */
   readonly userRefused: boolean;
-  readonly firstFactor: "not_configured" | "asked" | "right" | "wrong" | "unavailable";
+  readonly firstFactor: "not_configured" | "asked" | "right" | "wrong" | "unavailable" | AccountRefusal;
   readonly enabled: ReadonlySet<Factor>;
   /** The factors that the user can choose in the menu. */
   readonly menu: ReadonlySet<Factor>;

@@ -37,6 +37,8 @@ export const FLOW: readonly FlowRow[] = [
   }),
   ...rows("first_factor", {
     first_factor_wrong: [["first_factor_wrong"], ["count_failure_if_checked"], "denied", "reject"],
+    password_over: [["password_over"], [], "password_over", "reject"],
+    account_refused: [["account_refused"], [], "denied", "reject"],
     refused_after_first_factor: [["user_refused"], [], "denied", "reject"],
     denied_by_policy_after_first_factor: [["policy_denies_now"], [], "denied", "reject"],
     first_factor_unavailable: [["first_factor_unavailable"], [], "denied", "reject"],

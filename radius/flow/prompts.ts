@@ -43,6 +43,7 @@ export const PROMPTS = {
 
   accepted: { text: "Welcome.", final: true },
   denied: { text: "Access denied.", final: true },
+  password_over: { text: "Your password has expired. Change it, then sign in again.", final: true },
   needs_device: { text: "This login needs your phone, and none is paired with your name. Pair one on your account page, or ask your administrator.", final: true },
   needs_sms: { text: "This login needs a text message, and no phone number of yours is known. Ask your administrator to add it.", final: true },
   needs_voice: { text: "This login needs a phone call, and no phone number of yours is known. Ask your administrator to add it.", final: true },

@@ -1,5 +1,6 @@
 // A request that passed the gate, copied out of the receive buffer, and the state of its handling.
 
+import type { AccountRefusal } from "../../platform/account_refusals.ts";
 import { typeOf } from "../protocol/dictionary.ts";
 import { decodeText, readInteger } from "../protocol/attributes.ts";
 import { INTEGER_VALUES } from "../protocol/integer_values.ts";
@@ -181,11 +182,11 @@ export interface LoginAttempt {
   readonly approvalUsed: boolean;
   /** The result for the same request before it was handled again. A server may count each wrong password. */
   readonly checkedBefore: CheckedFirstFactor | null;
-  firstFactor: "wrong" | "unavailable" | "right" | null;
+  firstFactor: "wrong" | "unavailable" | "right" | AccountRefusal | null;
   /** Whether the password was compared with the right one. */
   passwordChecked: boolean;
   /** Why the user was refused. For the log and the audit log, never for the reply. */
-  refusedFor: "inactive" | "deleted" | "unknown" | "locked" | null;
+  refusedFor: "inactive" | "deleted" | "unknown" | "locked" | AccountRefusal | null;
   decision: Facts["decision"];
   /** Why `decision` is "denied". */
   denial?: Denial | undefined;

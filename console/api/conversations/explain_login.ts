@@ -1,6 +1,7 @@
 // Explains why a login was refused or a packet dropped: a reason code with values and evidence. The page has the texts of each code. A
 // test checks that each row of the flow table and each drop reason has a code.
 
+import type { AccountRefusal } from "../../../platform/account_refusals.ts";
 import { type Denial, DENIAL_CAUSES } from "../../../radius/conversation/login_record.ts";
 import type { ConversationMoment, ConversationView, DropTally, StrayPacket } from "../../../radius/ports.ts";
 
@@ -51,6 +52,8 @@ export const ROW_REASONS = {
   needs_voice_at_menu: "policy_factor_missing",
   needs_totp_at_menu: "policy_factor_missing",
   first_factor_wrong: "password_wrong",
+  password_over: "password_expired",
+  account_refused: "account_refused",
   first_factor_unavailable: "password_not_checked",
   appended_unusable: "appended_unusable",
   appended_unopened: "push_not_sent",
@@ -121,13 +124,23 @@ export const STRAY_REASONS = [
   "unknown_state",
 ] as const;
 
-/** The reason for a refused user, by the result of the directory or the limits. */
+/** The reason for a refused user, by the result of the directory, of the limits or of the LDAP server. */
 const REFUSED_FOR = {
   inactive: "user_inactive",
   deleted: "user_deleted",
   unknown: "user_unknown",
   locked: "user_locked",
-} as const;
+  password_expired: "password_expired",
+  password_must_change: "password_must_change",
+  account_disabled: "account_disabled",
+  account_expired: "account_expired",
+  account_locked: "account_locked",
+  sign_in_hours: "sign_in_hours",
+  sign_in_place: "sign_in_place",
+} as const satisfies Record<AccountRefusal, string> & Record<string, string>;
+
+/** General reasons that the result of the directory makes exact. */
+const REFUSALS: ReadonlySet<ReasonCode> = new Set(["user_refused", "password_expired", "account_refused"]);
 
 export type ReasonCode =
   | typeof ROW_REASONS[keyof typeof ROW_REASONS]
@@ -164,7 +177,7 @@ export function reasonOfRow(
   if (denial !== undefined && (DENIED_PUSHES.has(reason) || isRequestOver(row, denial))) {
     return DENIAL_CAUSES[denial.cause].reason;
   }
-  if (reason !== "user_refused" || refusedFor === null) return reason;
+  if (!REFUSALS.has(reason) || refusedFor === null) return reason;
   return refusals.get(refusedFor) ?? reason;
 }
 

@@ -7,6 +7,7 @@ import { type Clock, createSystemRandom, type Random } from "../../../platform/r
 import type {
   Backend,
   BackendOutcome,
+  BindVerdict,
   DesiredResource,
   PutResult,
   RemoteHint,
@@ -125,7 +126,7 @@ class LdapBackend implements Backend {
     }
   }
 
-  verify(name: string, password: Uint8Array): Promise<BackendOutcome<"right" | "wrong">> {
+  verify(name: string, password: Uint8Array): Promise<BackendOutcome<BindVerdict>> {
     const deadlineMs = this.#nextDeadline();
     const wanted = { kind: "user", name, layout: this.#layout } as const;
     const find = () => this.#pool.use((connection) => findEntry(connection, wanted), deadlineMs);

@@ -3,9 +3,11 @@
 import * as net from "node:net";
 import * as tls from "node:tls";
 import { Buffer } from "node:buffer";
-import { Change, type Client } from "ldapts";
+import { Change, type Client, PasswordPolicyControl } from "ldapts";
+import type { AccountRefusal } from "../../../platform/account_refusals.ts";
 import { type Clock, withTimeout } from "../../../platform/runtime.ts";
-import { LdapRefusal } from "./ldap_result_codes.ts";
+import { readBindRefusal } from "./ldap_bind_refusals.ts";
+import { isRefusal, LdapRefusal } from "./ldap_result_codes.ts";
 import {
   createLdapClient,
   type LdapChange,
@@ -34,6 +36,8 @@ export interface LdapConnection {
   hasWritten(): boolean;
   resetWritten(): void;
   bind(dn: string, password: string): Promise<void>;
+  /** A bind of a user. Resolves to the reason why the server refuses the user; `null`: it accepts the user. */
+  bindUser(dn: string, password: string): Promise<AccountRefusal | "wrong" | null>;
   search(search: LdapSearch): Promise<LdapEntry[]>;
   /** RFC 2696. Calls `nextDeadline` before each page. */
   pages(
@@ -108,6 +112,24 @@ class OpenLdapConnection implements LdapConnection {
 
   async bind(dn: string, password: string): Promise<void> {
     await this.#ask((client) => client.bind(dn, password));
+  }
+
+  async bindUser(dn: string, password: string): Promise<AccountRefusal | "wrong" | null> {
+    // A server that does not know the control ignores it, because it is not critical.
+    const control = new PasswordPolicyControl();
+    try {
+      await this.#ask((client) => client.bind(dn, password, control));
+      return readBindRefusal("", control.value?.error);
+    } catch (thrown) {
+      if (!(thrown instanceof LdapRefusal)) throw thrown;
+      const refusal = readBindRefusal(thrown.serverText, control.value?.error);
+      if (refusal !== null) return refusal;
+      // For an entry without a password, some servers return inappropriateAuthentication.
+      const isWrong = isRefusal(thrown, "invalidCredentials") ||
+        isRefusal(thrown, "inappropriateAuthentication");
+      if (isWrong) return "wrong";
+      throw thrown;
+    }
   }
 
   async search(search: LdapSearch): Promise<LdapEntry[]> {

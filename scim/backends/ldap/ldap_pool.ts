@@ -1,10 +1,10 @@
 // The connection pool of an LDAP backend. An operation waits until a connection is free, up to its deadline.
 
 import type { CancelTimer, Clock } from "../../../platform/runtime.ts";
+import type { BindVerdict } from "../../backend_port.ts";
 import { ConnectionLimit } from "../guarded_backend.ts";
 import type { LdapConnection } from "./ldap_connection.ts";
 import { BackendError } from "../backend_error.ts";
-import { isRefusal } from "./ldap_result_codes.ts";
 import type { LdapEntry } from "./ldap_client.ts";
 
 /** Longer than any pause between two logins on a busy day, shorter than the idle timeout of firewalls. */
@@ -114,7 +114,7 @@ export interface LdapVerifier {
   /** Throws if the directory does not answer. @param check.find the entry of the user who signs in. */
   verify(
     check: { password: Uint8Array; deadlineMs: number; find: () => Promise<LdapEntry | null> },
-  ): Promise<"right" | "wrong">;
+  ): Promise<BindVerdict>;
   close(): Promise<void>;
 }
 
@@ -134,26 +134,11 @@ export function createLdapVerifier(
       if (text === null || text === "") return "wrong";
       const entry = await find();
       if (entry === null || entry.dn === "") return "wrong";
-      return await pool.use((connection) => bindAs(connection, { dn: entry.dn, password: text }), deadlineMs);
+      const { dn } = entry;
+      return await pool.use(async (connection) => await connection.bindUser(dn, text) ?? "right", deadlineMs);
     },
     close: () => pool.close(),
   };
-}
-
-async function bindAs(
-  connection: LdapConnection,
-  { dn, password }: { dn: string; password: string },
-): Promise<"right" | "wrong"> {
-  try {
-    await connection.bind(dn, password);
-    return "right";
-  } catch (thrown) {
-    // For an entry without a password, some servers return inappropriateAuthentication.
-    if (isRefusal(thrown, "invalidCredentials") || isRefusal(thrown, "inappropriateAuthentication")) {
-      return "wrong";
-    }
-    throw thrown;
-  }
 }
 
 function readPassword(octets: Uint8Array): string | null {

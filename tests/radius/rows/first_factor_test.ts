@@ -146,3 +146,29 @@ Deno.test("first factor: Cancel does not extend the validity of a right password
   assertEquals((await login.answer("S")).kind, "reject");
   assertEquals(world.secondFactor.requests.length, 1);
 });
+
+for (
+  const [conduct, why] of [
+    ["silent", "no answer within 900 ms"],
+    ["challenge", "challenge"],
+    ["wrong_secret", "not signed with this shared secret"],
+    ["unsigned", "no Message-Authenticator"],
+  ] as const
+) {
+  Deno.test(`first factor: the conduct "${conduct}" is one log line with its reason, and its end is one`, async () => {
+    using server = startFirstFactorServer({ password: "right" });
+    await using world = await startInProcess({ toml: server.toml });
+    await giveDevice(world, "anna");
+    // A server that signed once must sign from then on.
+    await world.login({ user: "anna" }).start("right");
+    server.conduct = conduct;
+    for (let tries = 0; tries < 3; tries++) await world.login({ user: "anna" }).start("right");
+    const lines = async () =>
+      (await world.logLines()).filter((line) => line.includes("the first factor can"));
+    assertEquals((await lines()).length, 1);
+    assert((await lines())[0]?.includes(why), (await lines())[0]);
+    server.conduct = "judge";
+    for (let tries = 0; tries < 2; tries++) await world.login({ user: "anna" }).start("right");
+    assertEquals((await lines()).length, 2);
+  });
+}

@@ -1,6 +1,7 @@
 // Flow rows of the first factors of the directory: its own passwords, and a bind at an LDAP backend.
 
 import { assert, assertEquals } from "@std/assert";
+import type { AccountRefusal } from "../../../platform/account_refusals.ts";
 import type { FirstFactorVerdict, Passwords } from "../../../radius/ports.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, exchangeJudged } from "./login.ts";
@@ -260,3 +261,55 @@ Deno.test("passwords: a user without a factor reaches the menu, and may enrol th
   assertEquals((await login.start("right")).step, MENU);
   assertEquals((await login.answer("S")).step, "SECONDFACTOR_GET_PAIRING_PHRASE");
 });
+
+const REFUSALS = {
+  password_expired: ["password_over", "Your password has expired. Change it, then sign in again."],
+  password_must_change: ["password_over", "Your password has expired. Change it, then sign in again."],
+  account_disabled: ["account_refused", "Access denied."],
+  account_expired: ["account_refused", "Access denied."],
+  account_locked: ["account_refused", "Access denied."],
+  sign_in_hours: ["account_refused", "Access denied."],
+  sign_in_place: ["account_refused", "Access denied."],
+} as const satisfies Record<AccountRefusal, readonly [row: string, text: string]>;
+
+for (const [verdict, [row, text]] of Object.entries(REFUSALS) as [AccountRefusal, readonly string[]][]) {
+  Deno.test(`passwords: ten logins with ${verdict} are named in the log, and lock no user`, async () => {
+    const judge = createJudge();
+    judge.verdict = verdict;
+    await using world = await open(LDAP, judge);
+    for (let tries = 0; tries < 10; tries++) {
+      assertEquals(brief(await world.login({ user: "anna" }).start("right")), ["reject", text]);
+    }
+    assertEquals(world.radius.limits.failures("anna").total, 0);
+    const named = (await world.logLines()).filter((line) =>
+      line.includes(`row=${row}`) && line.includes(`because=${verdict}`)
+    );
+    assertEquals(named.length, 10);
+    judge.verdict = "right";
+    assertEquals((await world.login({ user: "anna" }).start("renewed")).step, CODE);
+  });
+}
+
+for (const [kind, toml] of [["directory", DIRECTORY], ["ldap", LDAP]] as const) {
+  Deno.test(`passwords: at "${kind}" an outage is one log line with its reason, and its end is one`, async () => {
+    const judge = createJudge();
+    await using world = await open(toml, judge);
+    const lines = async () =>
+      (await world.logLines()).filter((line) => line.includes("the first factor can"));
+    const start = (password: string) => world.login({ user: "anna" }).start(password);
+    await start("right");
+    assertEquals(await lines(), []);
+    judge.verdict = new Error("the connection failed (ECONNREFUSED)");
+    for (const password of ["one", "two", "three"]) await start(password);
+    const [first, ...others] = await lines();
+    assert(first?.includes("ECONNREFUSED") && first.includes(`first_factor=${kind}`), first);
+    assertEquals(others, []);
+    judge.verdict = null;
+    for (const password of ["four", "five"]) await start(password);
+    assertEquals((await lines()).length, 2);
+    assert((await lines())[1]?.includes("failedChecks=3"));
+    judge.verdict = new Error("another outage");
+    await start("six");
+    assertEquals((await lines()).length, 3);
+  });
+}
