@@ -1,10 +1,15 @@
 // Telephone numbers: + and 8 to 15 digits (ITU-T E.164 §6.1), the country codes that may be called, and the masked form.
 
-/** The number without `tel:`, spaces, dots, dashes and brackets; `null` if the result is not a phone number. */
+import { plainTyped } from "./typed_text.ts";
+
+/**
+ * A number as people write it, as + and digits: without `tel:`, format characters, spaces, dots, dashes, slashes and brackets. `00` at the start is
+ * +. The national prefix in `(0)` after a country code is never dialled (ITU-T E.123 §2.4). `null` if the result is not a phone number.
+ */
 export function reducePhoneNumber(typed: string): string | null {
   if (typed.length > 64) return null;
-  const scheme = typed.trim().replace(/^tel:/i, "");
-  const reduced = scheme.replace(/[\s.()\-/]/g, "");
+  const plain = plainTyped(typed).trim().replace(/^tel:/i, "").replace(/^([([]?\s*)00/, "$1+");
+  const reduced = plain.replace(/[([]\s*0\s*[)\]]/g, "").replace(/[\s.()[\]\-\u2010-\u2015\u2212/]/g, "");
   return isPhoneNumber(reduced) ? reduced : null;
 }
 

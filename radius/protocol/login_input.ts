@@ -2,6 +2,7 @@
 // mode appends to them, answers, and codes.
 
 import { decodeText, isUtf8, typedOctets } from "./attributes.ts";
+import { plainTyped } from "../../platform/typed_text.ts";
 import { canonicalName, isDeceptiveName } from "../../platform/canonical_name.ts";
 
 /** Whether a text can be the domain or the realm of a user name. */
@@ -105,8 +106,8 @@ export interface TypedPassword {
   readonly appended: Appended | null;
 }
 
-/** The longest appended text: ten digits, each with a blank or a dash after it, and blanks around them. */
-const MAX_APPENDED_OCTETS = 24;
+/** The longest appended text: ten digits of any script, each with a blank or a dash after it, and blanks around them. */
+const MAX_APPENDED_OCTETS = 64;
 
 /** Whether a text can separate a password from the appended text. Not a dash, a letter or a digit, because the appended text can contain them. */
 export function isAppendSeparator(text: string): boolean {
@@ -167,15 +168,15 @@ function readAttachedCode(
   position: "behind" | "front",
   { digits, matches }: AppendableCodes,
 ): TypedPassword | null {
-  const splitAt = (length: number) => position === "front" ? length : typed.length - length;
-  const codeOf = (length: number): string => {
-    const at = splitAt(length);
-    return decodeText(position === "front" ? typed.subarray(0, at) : typed.subarray(at));
-  };
-  const possible = digits.filter((length) => length <= typed.length && /^[0-9]+$/.test(codeOf(length)));
+  const characters = [...decodeText(typed)];
+  const textOf = (length: number): string =>
+    (position === "front" ? characters.slice(0, length) : characters.slice(-length)).join("");
+  const codeOf = (length: number): string => plainTyped(textOf(length));
+  const possible = digits.filter((length) => new RegExp(`^[0-9]{${length}}$`).test(codeOf(length)));
   const length = possible.find((one) => matches(codeOf(one))) ?? possible[0];
   if (length === undefined) return null;
-  const at = splitAt(length);
+  const octets = new TextEncoder().encode(textOf(length)).length;
+  const at = position === "front" ? octets : typed.length - octets;
   const code = codeOf(length);
   return {
     password: position === "front" ? typed.subarray(at) : typed.subarray(0, at),
@@ -214,7 +215,7 @@ const WORDS: ReadonlyMap<string, "push" | "sms" | "call" | "auto"> = new Map([
 
 function appendedOf(typed: Uint8Array, sentDigits: number): Appended | null {
   if (typed.length > MAX_APPENDED_OCTETS) return null;
-  const text = decodeText(typed).trim().toLowerCase();
+  const text = plainTyped(decodeText(typed)).trim().toLowerCase();
   const [, word = "", nth = "0"] = /^([a-z]+)([1-9][0-9]?)?$/.exec(text) ?? [];
   const kind = WORDS.get(word);
   if (kind !== undefined && (kind !== "auto" || nth === "0")) return { kind, nth: Number(nth) };
@@ -233,20 +234,20 @@ export const BYPASS_CODE_DIGITS = 10;
 
 /** A typed code without blanks and dashes; `null` if it does not have the form of a bypass code. */
 export function readBypassCode(typed: string): string | null {
-  if (typed.length > 2 * BYPASS_CODE_DIGITS) return null;
+  if (typed.length > 3 * BYPASS_CODE_DIGITS) return null;
   const plain = readCode(typed);
   return plain.length === BYPASS_CODE_DIGITS && /^[0-9]+$/.test(plain) ? plain : null;
 }
 
-/** A typed code without the blanks and dashes that phones show; any other text is unchanged. */
+/** A typed code as 0 to 9, without the blanks and dashes that phones show; any other text is unchanged. */
 export function readCode(text: string): string {
-  const digits = text.replace(/[\s\u2010-\u2015\u2212-]/g, "");
+  const digits = plainTyped(text).replace(/[\s\u2010-\u2015\u2212-]/g, "");
   return /^[0-9]+$/.test(digits) ? digits : text;
 }
 
-/** An answer as trimmed text. */
+/** An answer as trimmed text, with letters and digits in their usual form. */
 export function readAnswer(typed: Uint8Array): string {
-  return decodeText(typed).trim();
+  return plainTyped(decodeText(typed)).trim();
 }
 
 /** The octets that are no characters of Windows-1252. */
