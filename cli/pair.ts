@@ -26,8 +26,9 @@ Usage:
                         [--totp-length <n>]    Set the length of its passcodes: 4 to 10, or 0 for none (default: 6).
   deno task pair <user> --sms <+number>        Add a number for passcodes by text message.
   deno task pair <user> --voice <+number>      Add a number for passcodes by phone call.
-  deno task pair <user> --totp <base32>        Add an authenticator app by its secret. Use - to read the secret from
-                                               standard input, so that the shell history does not contain it.
+  deno task pair <user> --totp <secret>        Add an authenticator app by its secret: base32, or the otpauth URI of its
+                                               QR code. Use - to read the secret from standard input, so that the shell
+                                               history does not contain it.
   deno task pair <user> --invite               Print a link and a QR code that pair a phone, once, within 24 hours.
   deno task pair <user> --prefer <factor>      Set the default factor: device, sms, voice or totp. Use none to remove it.
   deno task pair [<user>] --list               List the factors of one user, or of all users.

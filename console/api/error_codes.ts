@@ -185,7 +185,11 @@ export const ERROR_CODES = {
     status: 400,
     message: "A pairing id has 1 to 128 printable characters and no spaces.",
   },
-  bad_seed: { status: 400, message: "A TOTP secret is base32 (A to Z, 2 to 7) of at least 16 characters." },
+  bad_seed: {
+    status: 400,
+    message:
+      "A TOTP secret is base32 (A to Z, 2 to 7) of at least 16 characters, or an otpauth://totp URI with 6 to 8 digits and 30 or 60 seconds.",
+  },
   known_seed: { status: 409, message: "The user already has this TOTP secret." },
   pairing_taken: { status: 409, message: "That pairing id is in use. Revoke it at its user first." },
   too_many_pairings: {

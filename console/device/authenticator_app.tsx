@@ -1,5 +1,6 @@
 // An authenticator app instead of this phone: the QR code or the key for the app, a first code, and recovery codes on request.
 
+import { plainTyped } from "../../platform/typed_text.ts";
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { t } from "../web/i18n/translate.ts";
@@ -97,7 +98,7 @@ function AddApp(
           maxLength: 8,
           class: "mono",
           onInput: (event) => {
-            code.value = event.currentTarget.value.replace(/\D/g, "");
+            code.value = plainTyped(event.currentTarget.value).replace(/\D/g, "");
             problem.value = null;
           },
         }}

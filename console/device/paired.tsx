@@ -1,5 +1,6 @@
 // A paired phone: its name, open requests, pairings to confirm, passcodes, and unpairing.
 
+import { plainTyped } from "../../platform/typed_text.ts";
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { PhonePairing, PhoneRequest } from "../../upstream/embedded/second_factor/interfaces.ts";
@@ -153,7 +154,7 @@ export function NumberField({ id, number, label, hint }: {
         value={number.value}
         aria-describedby={`${id}-hint`}
         onInput={(event) => {
-          number.value = event.currentTarget.value.replace(/\D/g, "");
+          number.value = plainTyped(event.currentTarget.value).replace(/\D/g, "");
         }}
       />
       <span class="hint" id={`${id}-hint`}>{hint}</span>

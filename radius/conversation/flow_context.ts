@@ -35,7 +35,7 @@ import {
   type PolicyPacket,
   policyPacketOf,
 } from "./login_policy.ts";
-import { findTypedTotp, type TypedTotp } from "./typed_totp.ts";
+import { findCodeFault, findTypedTotp, type TypedTotp } from "./typed_totp.ts";
 
 export interface FlowContextDeps {
   readonly settings: FactorSettings;
@@ -313,6 +313,12 @@ class LazyFacts implements Facts {
     if (this.#attempt.totp === undefined) this.#attempt.totp = this.#findTotp();
     return this.#attempt.totp?.step ?? null;
   }
+  get codeFault(): string | null {
+    if (!this.enabled.has("totp")) return null;
+    const fault = findCodeFault(this.#deps, this.#typedCode);
+    if (fault !== null) this.#attempt.refusedFor = fault;
+    return fault;
+  }
   /** Only read for a State whose conversation is gone. */
   get stateWasDevice(): boolean {
     return false;
@@ -326,9 +332,10 @@ class LazyFacts implements Facts {
     return this.#deps.hardwareTokens.usable(this.#conversation.user).length > 0;
   }
   #findTotp(): TypedTotp | null {
-    if (!this.enabled.has("totp")) return null;
+    return this.enabled.has("totp") ? findTypedTotp(this.#deps, this.#typedCode) : null;
+  }
+  get #typedCode(): Parameters<typeof findTypedTotp>[1] {
     const { user } = this.#conversation;
-    const typed = { user, own: this.#pairings, code: this.#code, nowMs: this.#deps.clock.nowMs() };
-    return findTypedTotp(this.#deps, typed);
+    return { user, own: this.#pairings, code: this.#code, nowMs: this.#deps.clock.nowMs() };
   }
 }

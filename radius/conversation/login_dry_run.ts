@@ -35,7 +35,7 @@ export interface DryRunResult {
   readonly steps: readonly DryRunStep[];
   /** `sends`: the login would call a service here (a push, a text, a call), and the result decides what follows. */
   readonly end: "accept" | "reject" | "challenge" | "sends";
-  readonly because: LoginAttempt["refusedFor"];
+  readonly because: "inactive" | "deleted" | "unknown" | "locked" | null;
   /** The policy that applied, by name; "" if the settings applied; `null` if the login ended before. */
   readonly policy: string | null;
   /** The prompt, with its placeholders. */
@@ -115,7 +115,8 @@ function ended(
   return {
     steps,
     end,
-    because: end === "reject" ? attempt.refusedFor : null,
+    // No password and no code is checked here.
+    because: end === "reject" ? attempt.refusedFor as DryRunResult["because"] : null,
     policy: attempt.policy === null ? null : attempt.policy.name ?? "",
     prompt: row.prompt === null ? null : PROMPTS[row.prompt].text,
   };

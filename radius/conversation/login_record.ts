@@ -179,6 +179,10 @@ function readList(list: unknown): LoginRecord | null {
 /** Rows that refuse what the user typed. */
 const WRONG_ANSWERS: ReadonlySet<string> = new Set([
   "code_wrong",
+  "code_used",
+  "code_before_last_step",
+  "code_of_fast_clock",
+  "code_of_slow_clock",
   "otp_wrong",
   "text_code_wrong",
   "call_code_wrong",

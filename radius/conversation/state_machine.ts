@@ -146,6 +146,14 @@ function endAt(deps: StateMachineDeps, turn: Turn, facts: Facts, row: FlowRow): 
   return true;
 }
 
+const WRONG_CODES: ReadonlySet<string> = new Set([
+  "code_wrong",
+  "code_used",
+  "code_before_last_step",
+  "code_of_fast_clock",
+  "code_of_slow_clock",
+]);
+
 /**
  * The factor of a code that a prompt asks for or that was wrong; `null` for other rows. Effects note the factors of pushes, messages and
  * right codes.
@@ -153,7 +161,7 @@ function endAt(deps: StateMachineDeps, turn: Turn, facts: Facts, row: FlowRow): 
 function triedFactor({ name, from, to }: FlowRow, facts: Facts): UsedFactor | null {
   if (from === "VERIFY_VOICE_PHONE_NUMBER" && to === "reject") return "voice";
   const isAsked = to === "GET_DEVICE_GENERATED_PASSCODE" && (from === "factor" || from === MENU);
-  if (!isAsked && name !== "code_wrong") return null;
+  if (!isAsked && !WRONG_CODES.has(name)) return null;
   if (facts.appended?.kind === "bypass" || facts.answerIsBypassCode && facts.hasBypassCode) return "bypass";
   if (facts.answerIsRecoveryCode && facts.hasRecoveryCodes) return "recovery";
   if (facts.ready.totp) return "totp";

@@ -145,7 +145,7 @@ function useTotpStep(
     return batch.whenFailed(used.undo);
   }
   const unused = totp.pairing;
-  const used = pairings.prepareUsedStep(unused, totp.step);
+  const used = pairings.prepareUsedStep(unused, totp);
   batch.mutations.push(used.mutation);
   // Before the commit, so that no second conversation uses the same time step meanwhile.
   pairings.adopt(used.pairing);

@@ -3,6 +3,7 @@
 import type { FactorSettings } from "../../platform/config/config.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import { equalDigests, type Vault } from "../../platform/vault.ts";
+import { appParameters } from "../factors/app_codes.ts";
 import type { BypassCodeStore } from "../factors/bypass_codes.ts";
 import type { Pairings } from "../factors/pairings.ts";
 import type { SentPasscodes } from "../factors/sent_passcodes.ts";
@@ -15,7 +16,7 @@ import {
 } from "../protocol/login_input.ts";
 import type { HardwareTokens } from "../tokens/hardware_tokens.ts";
 import { passcodeDigest } from "./conversation.ts";
-import { findTypedTotp, TOTP_DIGITS } from "./typed_totp.ts";
+import { findTypedTotp } from "./typed_totp.ts";
 
 export interface TypedPasswordDeps {
   readonly pairings: Pairings;
@@ -57,7 +58,7 @@ function codeDigits(
 ): number[] {
   const own = [
     ...pairings.usable(user).map((one) =>
-      one.kind === "totp" ? TOTP_DIGITS : one.kind === "device" ? one.totpLength : 0
+      one.kind === "totp" ? appParameters(one).digits : one.kind === "device" ? one.totpLength : 0
     ),
     ...hardwareTokens.usable(user).map(({ record }) => record.digits),
     hasBypassCode ? BYPASS_CODE_DIGITS : 0,

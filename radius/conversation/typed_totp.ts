@@ -1,52 +1,71 @@
-// Finds the authenticator app or the hardware token whose current code is a typed code.
+// Finds the authenticator app or the hardware token whose current code is a typed code, and why it is the code of none.
 
-import { matchTotp } from "../factors/totp.ts";
+import { acceptAppCode, appParameters, type AppUse, openApp } from "../factors/app_codes.ts";
 import type { Pairings } from "../factors/pairings.ts";
 import type { Pairing, TotpPairingRow } from "../factors/pairing.ts";
 import type { HardwareTokens, TypedTokenCode } from "../tokens/hardware_tokens.ts";
-
-/** RFC 6238 §5.2: one time step before and after the current one is accepted. */
-const TOTP_TOLERANCE_STEPS = 1;
-/** The digits of the codes of authenticator apps. */
-export const TOTP_DIGITS = 6;
+import { type CodeFault, explainRefusedCode } from "../tokens/token_codes.ts";
 
 /** A right code, with its time step (HOTP: its counter). */
 export type TypedTotp =
-  | { readonly step: number; readonly pairing: TotpPairingRow }
+  | AppUse & { readonly pairing: TotpPairingRow }
   | { readonly step: number; readonly tokenCode: TypedTokenCode };
 
 export interface TypedTotpDeps {
   readonly pairings: Pick<Pairings, "seedOf">;
-  readonly hardwareTokens: Pick<HardwareTokens, "findCode">;
+  readonly hardwareTokens: Pick<HardwareTokens, "findCode" | "usable" | "open">;
+}
+
+interface TypedCode {
+  /** Canonical. */
+  readonly user: string;
+  /** The user's pairings that can be used. */
+  readonly own: readonly Pairing[];
+  readonly code: string;
+  readonly nowMs: number;
 }
 
 /** The factor and the step of a code; `null` if no app and no token of the user shows it now. */
 export function findTypedTotp(
-  { pairings, hardwareTokens }: TypedTotpDeps,
-  { user, own, code, nowMs }: { user: string; own: readonly Pairing[]; code: string; nowMs: number },
+  { pairings, hardwareTokens }: Pick<TypedTotpDeps, "pairings"> & {
+    readonly hardwareTokens: Pick<HardwareTokens, "findCode">;
+  },
+  { user, own, code, nowMs }: TypedCode,
 ): TypedTotp | null {
-  const pairing = findTypedApp(pairings, { own, code, nowMs });
-  if (pairing !== null) return pairing;
+  for (const [pairing, seed] of appsOf(pairings, { own, code })) {
+    const use = acceptAppCode(pairing, { seed, code, nowMs });
+    if (use !== null) return { pairing, ...use };
+  }
   const tokenCode = hardwareTokens.findCode(user, code);
   return tokenCode === null ? null : { step: tokenCode.use.next - 1, tokenCode };
 }
 
-function findTypedApp(
-  pairings: Pick<Pairings, "seedOf">,
-  { own, code, nowMs }: { own: readonly Pairing[]; code: string; nowMs: number },
-): TypedTotp | null {
-  if (!/^[0-9]{6}$/.test(code)) return null;
-  for (const pairing of own) {
-    if (pairing.kind !== "totp") continue;
-    const seed = pairings.seedOf(pairing);
-    if (seed === null) continue;
-    const step = matchTotp({
-      ...{ seed, code, nowMs },
-      digits: TOTP_DIGITS,
-      lastStep: pairing.lastStep,
-      toleranceSteps: TOTP_TOLERANCE_STEPS,
-    });
-    if (step !== null) return { pairing, step };
+/** Why a code that no app and no token shows now is refused, if it is a code of another time; `null`: it is the code of no factor. */
+export function findCodeFault(
+  { pairings, hardwareTokens }: TypedTotpDeps,
+  { user, own, code, nowMs }: TypedCode,
+): CodeFault | null {
+  for (const [pairing, seed] of appsOf(pairings, { own, code })) {
+    const fault = explainRefusedCode(openApp(pairing, seed), { code, nowMs });
+    if (fault !== null) return fault;
+  }
+  for (const token of hardwareTokens.usable(user)) {
+    const open = token.record.digits === code.length ? hardwareTokens.open(token) : null;
+    const fault = open === null ? null : explainRefusedCode(open, { code, nowMs });
+    if (fault !== null) return fault;
   }
   return null;
+}
+
+/** The apps whose codes have as many digits, with their seeds. */
+function* appsOf(
+  pairings: Pick<Pairings, "seedOf">,
+  { own, code }: Pick<TypedCode, "own" | "code">,
+): Iterable<[TotpPairingRow, Uint8Array]> {
+  if (!/^[0-9]{6,8}$/.test(code)) return;
+  for (const pairing of own) {
+    if (pairing.kind !== "totp" || appParameters(pairing).digits !== code.length) continue;
+    const seed = pairings.seedOf(pairing);
+    if (seed !== null) yield [pairing, seed];
+  }
 }

@@ -6,6 +6,7 @@ import type { Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { PreparedChange } from "../../platform/write_batch.ts";
 import type { Factor } from "../flow/context.ts";
+import { type StoredApp, unusualParameters } from "./app_codes.ts";
 import type { FactorMarks } from "./factor_marks.ts";
 
 /** The dependencies of the stores of factors. */
@@ -52,8 +53,8 @@ export type Pairing =
       readonly approvedMs?: number;
     }
     | { readonly kind: "sms" | "voice"; readonly number: string }
-    /** `seed` is sealed for the record's key. `lastStep` is the last accepted time step. */
-    | { readonly kind: "totp"; readonly seed: Uint8Array; readonly lastStep: number }
+    /** `seed` is sealed for the record's key. */
+    | { readonly kind: "totp"; readonly seed: Uint8Array } & StoredApp
   );
 
 export type DevicePairingRow = Extract<Pairing, { kind: "device" }>;
@@ -67,7 +68,7 @@ export type NewPairing =
     | { kind: "device"; id: string; totpLength: number; name?: string | undefined }
     | { kind: "sms" | "voice"; number: string }
     /** `lastStep`: the time step of the code that confirmed the seed, so that the code is accepted once (RFC 6238 §5.2). */
-    | { kind: "totp"; seed: Uint8Array; lastStep?: number }
+    | { kind: "totp"; seed: Uint8Array } & Partial<StoredApp>
   );
 
 /** The id of a new pairing: that of the device, that of the pairing with the same number, or a random one. */
@@ -99,8 +100,10 @@ export function pairingOf(
       const { kind, totpLength, name = knownName } = wanted;
       return { ...head, kind, totpLength, ...nameField(name) };
     }
-    case "totp":
-      return { ...head, kind: "totp", seed: seal(wanted.seed), lastStep: wanted.lastStep ?? -1 };
+    case "totp": {
+      const { kind, lastStep = -1 } = wanted;
+      return { ...head, kind, seed: seal(wanted.seed), lastStep, ...unusualParameters(wanted) };
+    }
     default:
       return { ...head, kind: wanted.kind, number: wanted.number };
   }

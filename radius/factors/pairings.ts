@@ -7,6 +7,7 @@ import { StoreUnavailable } from "../../platform/store_fault.ts";
 import { NO_CHANGE, type PreparedChange } from "../../platform/write_batch.ts";
 import { checkFactor, type Factor } from "../flow/context.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
+import { type AppUse, usedApp } from "./app_codes.ts";
 import {
   type AddingPhone,
   deviceName,
@@ -239,9 +240,9 @@ export class Pairings {
     return ok;
   }
 
-  /** The record of a TOTP pairing after the use of a time step. */
-  prepareUsedStep(pairing: TotpPairingRow, step: number) {
-    return this.prepareChange({ ...pairing, lastStep: step });
+  /** The record of a TOTP pairing after the use of a time step, with the drift that it shows. */
+  prepareUsedStep(pairing: TotpPairingRow, use: AppUse) {
+    return this.prepareChange(usedApp(pairing, use));
   }
   /** Prepares a changed record. Its commit fails if another node changed the record. */
   prepareChange(pairing: Pairing): { mutation: Mutation; pairing: Pairing } {

@@ -108,6 +108,10 @@ export const CONDITIONS = {
   has_bypass_code: { text: "has a bypass code", holds: (f) => f.hasBypassCode },
   bypass_code_matches: { text: "the answer is the bypass code of the user", holds: (f) => f.bypassCodeMatches },
   totp_matches: { text: "the answer is the user's TOTP code, and its time step is unused", holds: (f) => f.totpStep !== null },
+  code_was_used: { text: "the code was used already, or is older than the last used one", holds: (f) => f.codeFault === "code_used" },
+  last_step_ahead: { text: "the last used time step of the factor lies in the future", holds: (f) => f.codeFault === "last_step_ahead" },
+  clock_ahead: { text: "the code is right for a clock that is ahead", holds: (f) => (f.codeFault ?? "").startsWith("clock_") && !(f.codeFault ?? "").startsWith("clock_-") },
+  clock_behind: { text: "the code is right for a clock that is behind", holds: (f) => (f.codeFault ?? "").startsWith("clock_-") },
   service_may_know_code: { text: "the answer is a code, and an approval request is open", holds: (f) => f.answerIsCode && f.requestOpened && f.deviceCodes },
 
   state_was_device: { text: "State is that of the device step", holds: (f) => f.stateWasDevice },

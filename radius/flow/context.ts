@@ -122,6 +122,8 @@ export interface Facts {
   readonly bypassCodeMatches: boolean;
   /** The time step for which the typed code is the user's TOTP; `null` if there is none. */
   readonly totpStep: number | null;
+  /** Why a refused code is one of the user's factors, but of another time; `null`: it is of none. */
+  readonly codeFault: string | null;
   /** Whether State names the device step. */
   readonly stateWasDevice: boolean;
 }
@@ -175,5 +177,6 @@ export const NOTHING_KNOWN: Facts = {
   answerIsBypassCode: false,
   bypassCodeMatches: false,
   totpStep: null,
+  codeFault: null,
   stateWasDevice: false,
 };

@@ -205,6 +205,10 @@ export const FLOW: readonly FlowRow[] = [
     recovery_right: [["recovery_code_matches"], ["take_recovery_code", "clear_failures", "drop_request"], "accepted", "accept"],
     bypass_right: [["bypass_code_matches"], ["take_bypass_code", "clear_failures", "drop_request"], "accepted", "accept"],
     code_for_service: [["service_may_know_code"], ["ask_otp"], null, "asking_otp"],
+    code_used: [["code_was_used"], ["count_failure_if_checked", "drop_request"], "mismatch", "reject"],
+    code_before_last_step: [["last_step_ahead"], ["count_failure_if_checked", "drop_request"], "mismatch", "reject"],
+    code_of_fast_clock: [["clock_ahead"], ["count_failure_if_checked", "drop_request"], "mismatch", "reject"],
+    code_of_slow_clock: [["clock_behind"], ["count_failure_if_checked", "drop_request"], "mismatch", "reject"],
     code_wrong: [["always"], ["count_failure_if_checked", "drop_request"], "mismatch", "reject"],
   }),
   ...rows("asking_otp", {

@@ -239,10 +239,11 @@ export function readBypassCode(typed: string): string | null {
   return plain.length === BYPASS_CODE_DIGITS && /^[0-9]+$/.test(plain) ? plain : null;
 }
 
-/** A typed code as 0 to 9, without the blanks and dashes that phones show; any other text is unchanged. */
+/** A typed code as 0 to 9, without the blanks and dashes that phones show; any other text keeps them. */
 export function readCode(text: string): string {
-  const digits = plainTyped(text).replace(/[\s\u2010-\u2015\u2212-]/g, "");
-  return /^[0-9]+$/.test(digits) ? digits : text;
+  const plain = plainTyped(text);
+  const digits = plain.replace(/[\s\u2010-\u2015\u2212-]/g, "");
+  return /^[0-9]+$/.test(digits) ? digits : plain;
 }
 
 /** An answer as trimmed text, with letters and digits in their usual form. */

@@ -12,6 +12,7 @@ import { macOf, type UserName } from "./user_names.ts";
 import type { Denial } from "../conversation/login_record.ts";
 import type { Facts } from "../flow/context.ts";
 import type { NotSentReason } from "../factors/send_reasons.ts";
+import type { CodeFault } from "../tokens/token_codes.ts";
 import type { TypedTotp } from "../conversation/typed_totp.ts";
 import type { LoginPolicy } from "../conversation/login_policy.ts";
 
@@ -186,7 +187,7 @@ export interface LoginAttempt {
   /** Whether the password was compared with the right one. */
   passwordChecked: boolean;
   /** Why the user was refused. For the log and the audit log, never for the reply. */
-  refusedFor: "inactive" | "deleted" | "unknown" | "locked" | AccountRefusal | null;
+  refusedFor: "inactive" | "deleted" | "unknown" | "locked" | AccountRefusal | CodeFault | null;
   decision: Facts["decision"];
   /** Why `decision` is "denied". */
   denial?: Denial | undefined;

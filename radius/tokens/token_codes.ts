@@ -132,3 +132,45 @@ export function checkTokenCode(
   const found = nearest(expected, RESYNC_WINDOW, (at) => at >= use.next && typed.isAt(at));
   return found === null ? { kind: "wrong" } : { kind: "out_of_sync", ahead: found - expected };
 }
+
+/** How far from now the code of another time is searched, after it was refused. */
+const OTHER_TIME_S = 3600;
+
+/**
+ * Why a code of the right factor is refused. `code_used`: it was used, or is older than the last used one. `last_step_ahead`: the last used step lies
+ * in the future. `clock_240`: the code is right for a clock that is 240 s ahead; negative numbers are behind.
+ */
+export type CodeFault = "code_used" | "last_step_ahead" | `clock_${number}`;
+
+/** @returns `null` if it is no code of the factor near this time. Only call it for a code that was refused. */
+export function explainRefusedCode(
+  token: OpenToken,
+  { code, nowMs }: { code: string; nowMs: number },
+): CodeFault | null {
+  const { record: { kind, periodS }, use } = token;
+  const typed = new TypedCode(token, code);
+  if (kind === "hotp") {
+    const at = nearest(use.next - 1, HOTP_LOOK_AHEAD, (counter) => counter < use.next && typed.isAt(counter));
+    return at === null ? null : "code_used";
+  }
+  const now = stepNow(token, nowMs);
+  const found = nearest(now, Math.floor(OTHER_TIME_S / periodS), (at) => typed.isAt(at));
+  if (found === null) return null;
+  if (found >= use.next) return `clock_${(found - now) * periodS}`;
+  return use.next - 1 > now + Math.max(0, use.drift) + TOTP_WINDOW ? "last_step_ahead" : "code_used";
+}
+
+/** The seconds that a clock is ahead; `null` for any other fault. */
+export function clockAheadS(fault: string | null): number | null {
+  const [, seconds] = /^clock_(-?[0-9]{1,6})$/.exec(fault ?? "") ?? [];
+  return seconds === undefined ? null : Number(seconds);
+}
+
+/** A fault in words, for the log; other texts are unchanged. */
+export function faultText(fault: string): string {
+  const aheadS = clockAheadS(fault);
+  if (aheadS === null) return fault;
+  const size = Math.abs(aheadS);
+  const time = size < 120 ? `${size} seconds` : `${Math.round(size / 60)} minutes`;
+  return `the code is right for a clock that is ${time} ${aheadS < 0 ? "behind" : "ahead"}`;
+}

@@ -25,13 +25,20 @@ const PURE_RADIUS = [
   "radius/conversation/login_record.ts",
   "radius/factors/pairing.ts",
   "radius/factors/totp.ts",
+  "radius/factors/app_codes.ts",
   "radius/tokens/token.ts",
   "radius/tokens/token_codes.ts",
   "radius/tokens/files/",
   "radius/policy/policy.ts",
 ];
 /** What runs in a browser: the tables of the flow and of the protocol, and names. */
-const BROWSER = ["radius/protocol/", "radius/flow/", "radius/policy/policy.ts", "platform/device_label.ts"];
+const BROWSER = [
+  "radius/protocol/",
+  "radius/flow/",
+  "radius/policy/policy.ts",
+  "platform/device_label.ts",
+  "platform/typed_text.ts",
+];
 /** Defaults, bounds and states of connections, as data. */
 const CONNECTION_SETTINGS = "scim/v2/connections/connection_settings.ts";
 const EVERYTHING = [""];
@@ -40,10 +47,14 @@ const EVERYTHING = [""];
 export const ROOMS: readonly RoomRow[] = [
   {
     at: "radius/protocol/",
-    code: ["platform/canonical_name.ts", "platform/phone_number.ts"],
+    code: ["platform/canonical_name.ts", "platform/phone_number.ts", "platform/typed_text.ts"],
     types: [],
   },
-  { at: "radius/flow/", code: ["radius/protocol/", "platform/phone_number.ts"], types: [] },
+  {
+    at: "radius/flow/",
+    code: ["radius/protocol/", "platform/phone_number.ts", "platform/account_refusals.ts"],
+    types: [],
+  },
   {
     at: "radius/accounting/",
     code: [...RADIUS_FACTS, "radius/server/reply_encoder.ts", ...PLATFORM.code],

@@ -52,6 +52,10 @@ const SENTENCES: readonly (readonly [factor: NewFactor, sentence: string])[] = [
   [{ kind: "sms", number: "+14155550123" }, 'Added text messages to +1*******123 to "Ann".'],
   [{ kind: "voice", number: "+14155550123" }, 'Added phone calls to +1*******123 to "Ann".'],
   [{ kind: "totp", seed: "JBSWY3DPEHPK3PXP" }, 'Added an authenticator app to "Ann".'],
+  [
+    { kind: "totp", seed: "otpauth://totp/ann?secret=JBSWY3DPEHPK3PXQ&algorithm=SHA512&digits=8&period=60" },
+    'Added an authenticator app to "Ann".',
+  ],
 ];
 for (const [factor, sentence] of SENTENCES) {
   Deno.test(`addFactor() prints: ${sentence}`, async () => {

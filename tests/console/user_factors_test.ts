@@ -148,3 +148,20 @@ Deno.test("users: a dry run lists the rows that a login would take, and sends no
   assertEquals([sends.end, sends.steps.at(-1)?.then], ["sends", ["sends a push request"]]);
   assertEquals(site.limits.pushesLeft("ada"), true);
 });
+
+Deno.test("users: an otpauth URI keeps the parameters of the app, and another URI is refused", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("Ada");
+  const cookie = await site.signIn("user_manager");
+  const add = (seed: string) =>
+    site.call(`${USERS}/ada/pairings`, { method: "POST", json: { kind: "totp", seed }, cookie });
+  const uri = "otpauth://totp/Old:ada?secret=JBSWY3DPEHPK3PXP&algorithm=SHA256&digits=8&period=60";
+  assertEquals(await codeOf(await add(uri.replace("totp", "hotp"))), "bad_seed");
+  assertEquals((await add(uri)).ok, true);
+  assertEquals(await codeOf(await add("JBSW Y3DP EHPK 3PXP")), "known_seed");
+  assertEquals((await add("JBSWY3DPEHPK3PXQ")).ok, true);
+  const kept = site.pairings.of("ada").map((app) =>
+    app.kind === "totp" ? [app.algorithm, app.digits, app.periodS] : []
+  );
+  assertEquals(kept, [["SHA256", 8, 60], [undefined, undefined, undefined]]);
+});

@@ -119,7 +119,7 @@ Deno.test("prepareUsedStep() remembers the time step, also after a restart, and 
   const pairing = await add(at, "ada", { kind: "totp", seed: SEED });
   if (pairing.kind !== "totp") throw new Error("It is no TOTP pairing");
   assertEquals(pairing.lastStep, -1);
-  const used = at.pairings.prepareUsedStep(pairing, 77);
+  const used = at.pairings.prepareUsedStep(pairing, { step: 77, drift: 0 });
   await at.store.commit({ mutations: [used.mutation] });
   at.pairings.adopt(used.pairing);
   for (const pairings of [at.pairings, await at.again()]) {

@@ -1,5 +1,6 @@
 // Authenticator apps: add one with a QR code and a first code, or remove one.
 
+import { plainTyped } from "../../../platform/typed_text.ts";
 import { useSignal } from "@preact/signals";
 import { useAction } from "../../web/app/action.ts";
 import { ConfirmDialog } from "../../web/components/form_dialog.tsx";
@@ -150,7 +151,7 @@ function AddAuthenticatorDialog({ account, onClose }: FactorProps & { onClose: (
               autocomplete: "one-time-code",
               maxLength: 8,
               class: "mono",
-              onInput: (event) => code.value = event.currentTarget.value.replace(/\D/g, ""),
+              onInput: (event) => code.value = plainTyped(event.currentTarget.value).replace(/\D/g, ""),
             }}
           />
           <button

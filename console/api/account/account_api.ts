@@ -20,7 +20,8 @@ import { type People, requireUsers } from "../deps.ts";
 import { Refusal } from "../errors.ts";
 import { RECOVERY_CODES } from "../../../radius/factors/pairing.ts";
 import { tokenFactorId } from "../../../radius/tokens/token.ts";
-import { matchTotp } from "../../../radius/factors/totp.ts";
+import { acceptAppCode } from "../../../radius/factors/app_codes.ts";
+import { readCode } from "../../../radius/protocol/login_input.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
@@ -122,7 +123,7 @@ function createAccountSessionRoutes(deps: AccountApiDeps & { attempts: SignInRat
       const me = await accountAuth().requireSession(c);
       const { canonical } = me.person;
       const attempt = await attempts.take({ source: null, name: canonical });
-      const code = c.req.valid("json").code.replace(/[\s-]/g, "");
+      const code = readCode(c.req.valid("json").code).replace(/[\s-]/g, "");
       const factor = await verifyOwnCode({ ...deps, people: requireUsers(deps.people) }, { canonical, code });
       if (factor === null) throw new Refusal("wrong_me_code");
       await attempt.forgive();
@@ -142,10 +143,6 @@ export interface AccountStepUpDeps {
   readonly clock: Clock;
 }
 
-const DIGITS = 6;
-/** RFC 6238 §5.2: one step of clock difference each way. */
-const TOLERANCE_STEPS = 1;
-
 /** The user's factor that has this code, or `null`. The code is used up, so that it is valid once. */
 export async function verifyOwnCode(
   deps: AccountStepUpDeps,
@@ -157,16 +154,9 @@ export async function verifyOwnCode(
     if (pairing.kind === "device" && await secondFactorAdmin()?.usePasscode(pairing.id, code)) return shown;
     const seed = pairing.kind === "totp" ? pairings.seedOf(pairing) : null;
     if (pairing.kind !== "totp" || seed === null) continue;
-    const step = matchTotp({
-      seed,
-      code,
-      nowMs: clock.nowMs(),
-      digits: DIGITS,
-      lastStep: pairing.lastStep,
-      toleranceSteps: TOLERANCE_STEPS,
-    });
-    if (step === null) continue;
-    const used = pairings.prepareUsedStep(pairing, step);
+    const use = acceptAppCode(pairing, { seed, code, nowMs: clock.nowMs() });
+    if (use === null) continue;
+    const used = pairings.prepareUsedStep(pairing, use);
     // In memory first: the same code is not valid in a concurrent login.
     pairings.adopt(used.pairing);
     const { ok } = await store.commit({ mutations: [used.mutation] });

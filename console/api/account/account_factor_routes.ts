@@ -16,7 +16,7 @@ import { mailTime } from "../../../platform/mail/mail_time.ts";
 import type { UserNotice } from "../../../platform/user_record.ts";
 import { maskPhoneNumber } from "../../../platform/phone_number.ts";
 import { tokenFactorId } from "../../../radius/tokens/token.ts";
-import { TOTP_STEP_MS } from "../../../radius/factors/totp.ts";
+import { appParameters } from "../../../radius/factors/app_codes.ts";
 import type { DeviceService } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { SignInRateLimit } from "../auth/sign_in_rate_limit.ts";
 import { browserLabel, EMPTY, type HttpEnv, jsonBody } from "../hono_env.ts";
@@ -366,7 +366,7 @@ async function readFactors(deps: AccountFactorDeps, c: Context<HttpEnv>): Promis
       pairing.kind !== "totp" ? [] : [{
         pairingId: pairing.id,
         createdMs: pairing.createdMs,
-        lastUsedMs: pairing.lastStep < 0 ? null : pairing.lastStep * TOTP_STEP_MS,
+        lastUsedMs: pairing.lastStep < 0 ? null : pairing.lastStep * appParameters(pairing).periodS * 1000,
         isLast: isLastFactor(people, me, pairing.id),
       }]
     ),

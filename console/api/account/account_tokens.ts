@@ -2,14 +2,15 @@
 
 import { Hono } from "hono";
 import * as v from "valibot";
-import { browserLabel, type HttpEnv, jsonBody } from "../hono_env.ts";
+import { readCode } from "../../../radius/protocol/login_input.ts";
+import { browserLabel, type HttpEnv, jsonBody, textUpTo } from "../hono_env.ts";
 import { type People, requireUsers } from "../deps.ts";
 import { Refusal } from "../errors.ts";
 import { type TokenCommandDeps, TokenCommands } from "../tokens/token_commands.ts";
 import type { AccountAuth } from "./account_auth.ts";
 import type { AccountToken } from "./account_types.ts";
 
-const code = v.pipe(v.string(), v.regex(/^[0-9]{6,8}$/));
+const code = v.pipe(textUpTo(64), v.transform(readCode), v.regex(/^[0-9]{6,8}$/));
 const CODES = v.strictObject({ codes: v.tuple([code, code]) });
 
 export type AccountTokenDeps = Omit<TokenCommandDeps, "people"> & {

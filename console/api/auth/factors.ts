@@ -1,6 +1,8 @@
 // Second factors of administrators: an authenticator app (RFC 6238), recovery codes, and stored passkeys. Each code is valid once. Wrong codes of
 // the app lock its codes, for longer each time, and at last until another owner or a command unlocks them. Recovery codes are counted apart.
 
+import { plainTyped } from "../../../platform/typed_text.ts";
+import { readCode } from "../../../radius/protocol/login_input.ts";
 import { encodeBase32, matchTotp } from "../../../radius/factors/totp.ts";
 import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
 import type { Check, Mutation, Store } from "../../../platform/store.ts";
@@ -229,7 +231,7 @@ export class AdminFactors {
     const tolerance = { digits: DIGITS, toleranceSteps: TOLERANCE_STEPS };
     return matchTotp({
       seed: plain,
-      code: code.replace(/\s/g, ""),
+      code: readCode(code),
       nowMs: clock.nowMs(),
       lastStep,
       ...tolerance,
@@ -239,7 +241,7 @@ export class AdminFactors {
 
 /** The characters of a recovery code, whatever its spelling. A code of an app has no ten of them. */
 function plainRecoveryCode(code: string): string {
-  return code.toLowerCase().replace(/[^a-z2-7]/g, "");
+  return plainTyped(code).toLowerCase().replace(/[^a-z2-7]/g, "");
 }
 
 function takeKnownTry(clock: Pick<Clock, "nowMs">) {

@@ -2,6 +2,7 @@
 // test checks that each row of the flow table and each drop reason has a code.
 
 import type { AccountRefusal } from "../../../platform/account_refusals.ts";
+import { clockAheadS } from "../../../radius/tokens/token_codes.ts";
 import { type Denial, DENIAL_CAUSES } from "../../../radius/conversation/login_record.ts";
 import type { ConversationMoment, ConversationView, DropTally, StrayPacket } from "../../../radius/ports.ts";
 
@@ -73,6 +74,10 @@ export const ROW_REASONS = {
   typed_call_code_wrong: "passcode_wrong",
   text_code_wrong: "passcode_wrong",
   call_code_wrong: "passcode_wrong",
+  code_used: "code_used",
+  code_before_last_step: "last_step_ahead",
+  code_of_fast_clock: "clock_ahead",
+  code_of_slow_clock: "clock_behind",
   code_wrong: "passcode_wrong",
   otp_wrong: "passcode_wrong",
   gone_device: "login_gone",
@@ -204,6 +209,7 @@ export function explainLogin(
 ): Explanation | null {
   const last = login.moments.at(-1);
   if (login.outcome === null || login.outcome === "accepted" || last === undefined) return null;
+  const aheadS = clockAheadS(refusedFor);
   const asked = login.moments.findLast(({ row }) => ASKED.has(row));
   return {
     code: reasonOfRow(last.row, { refusedFor, denial }),
@@ -212,6 +218,7 @@ export function explainLogin(
       client: login.client,
       seconds: secondsBetween(asked?.atMs ?? login.startedMs, last.atMs),
       passwordRight: login.passwordRight === true ? 1 : 0,
+      ...(aheadS === null ? {} : { minutes: Math.round(Math.abs(aheadS) / 6) / 10 }),
       ...(login.policy === undefined ? {} : { policy: login.policy }),
       ...(denial?.by === undefined ? {} : { by: denial.by }),
     },

@@ -3,6 +3,7 @@
 
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import * as v from "valibot";
+import { readCode } from "../../../radius/protocol/login_input.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { parseDeviceLabel } from "../../../platform/device_label.ts";
 import { type Clock, toBase64Url } from "../../../platform/runtime.ts";
@@ -70,7 +71,7 @@ const APPROVAL = v.strictObject({ approve: v.boolean(), name: phoneName });
 const NAME = v.strictObject({ name: v.pipe(v.string(), v.maxLength(1024)) });
 const DECISION = v.strictObject({
   approve: v.boolean(),
-  number: v.nullable(v.pipe(v.string(), v.maxLength(8))),
+  number: v.nullable(v.pipe(v.string(), v.maxLength(8), v.transform(readCode))),
   /** The answer to the help desk: the user did not call. */
   notMe: v.optional(v.boolean(), false),
   /** This phone had shown a notification of the request. */

@@ -3,6 +3,7 @@
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { canonicalName } from "../../../platform/canonical_name.ts";
+import { readCode } from "../../../radius/protocol/login_input.ts";
 import { HttpError } from "../../../platform/http_error.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
@@ -61,7 +62,7 @@ const LIST = v.object({
   size: wholeNumber({ least: 1, most: 200, otherwise: 50 }),
   sort: optionalChoice(["serial", "-serial", "user", "-user", "used", "-used", "added", "-added"]),
 });
-const code = v.pipe(v.string(), v.regex(/^[0-9]{6,8}$/));
+const code = v.pipe(textUpTo(64), v.transform(readCode), v.regex(/^[0-9]{6,8}$/));
 const OWNER = v.strictObject({ user: v.pipe(v.string(), v.minLength(1), v.maxLength(256)) });
 const ENABLED = v.strictObject({ enabled: v.boolean() });
 const CODES = v.strictObject({ codes: v.tuple([code, code]) });

@@ -12,7 +12,9 @@ import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor
 import type { Vault } from "../../../platform/vault.ts";
 import type { People } from "../deps.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import { decodeBase32, encodeBase32, matchTotp } from "../../../radius/factors/totp.ts";
+import { readAppSecret } from "../../../radius/factors/app_codes.ts";
+import { readCode } from "../../../radius/protocol/login_input.ts";
+import { encodeBase32, matchTotp } from "../../../radius/factors/totp.ts";
 import { hasControlCharacters } from "../../../platform/control_characters.ts";
 import type { Pairings } from "../../../radius/factors/pairings.ts";
 import { reducePhoneNumber } from "../../../platform/phone_number.ts";
@@ -77,7 +79,7 @@ export function addedByDetail(
   return addedBy === undefined ? {} : { addedBy: addedBy.name ?? addedBy.id };
 }
 
-/** A phone number, a device of the second-factor service, or a TOTP secret in base32. */
+/** A phone number, a device of the second-factor service, or a TOTP secret in base32 or as an otpauth URI. */
 export type GivenPairing =
   | { readonly kind: "sms" | "voice"; readonly number: string }
   | { readonly kind: "device"; readonly id: string; readonly totpLength: number }
@@ -95,15 +97,15 @@ export function toNewPairing(pairings: Pairings, user: string, given: GivenPairi
     return given;
   }
   if (given.kind === "totp") {
-    const seed = decodeBase32(given.seed);
-    if (seed === null) throw new Refusal("bad_seed");
+    const app = readAppSecret(given.seed);
+    if (app === null) throw new Refusal("bad_seed");
     // A second copy would not know which time step was used last, so a code would be accepted twice.
     const isKnown = pairings.of(canonical).some((one) => {
       const known = one.kind === "totp" ? pairings.seedOf(one) : null;
-      return known !== null && known.toHex() === seed.toHex();
+      return known !== null && known.toHex() === app.seed.toHex();
     });
     if (isKnown) throw new Refusal("known_seed");
-    return { kind: "totp", seed };
+    return { kind: "totp", ...app };
   }
   const number = reducePhoneNumber(given.number);
   if (number === null) throw new Refusal("bad_number");
@@ -191,7 +193,7 @@ export async function proveTotp(
   if (seed === null) throw new Refusal("no_totp_begun");
   const step = matchTotp({
     seed,
-    code,
+    code: readCode(code),
     nowMs: clock.nowMs(),
     digits: TOTP_DIGITS,
     lastStep: -1,

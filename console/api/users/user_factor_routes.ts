@@ -35,7 +35,7 @@ const PAIRING = v.variant("kind", [
     id: text(1024),
     totpLength: v.optional(v.picklist(TOTP_LENGTHS), 6),
   }),
-  v.strictObject({ kind: v.literal("totp"), seed: text(256) }),
+  v.strictObject({ kind: v.literal("totp"), seed: text(1024) }),
 ]);
 const CODE = v.strictObject({ id: text(64), code: text(16) });
 const PREFERENCE = v.strictObject({ factor: v.nullable(v.picklist(["device", "sms", "voice", "totp"])) });
