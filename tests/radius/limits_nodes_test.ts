@@ -118,7 +118,10 @@ function totpOf(pairing: Pairing | undefined): TotpPairingRow {
 }
 
 async function useStep({ store, pairings }: Member, id: string, step: number): Promise<boolean> {
-  const used = pairings.prepareUsedStep(totpOf(pairings.of(USER).find((one) => one.id === id)), { step, drift: 0 });
+  const used = pairings.prepareUsedStep(totpOf(pairings.of(USER).find((one) => one.id === id)), {
+    step,
+    drift: 0,
+  });
   const { ok } = await store.commit({ mutations: [used.mutation] });
   if (ok) pairings.adopt(used.pairing);
   return ok;
