@@ -57,6 +57,8 @@ export interface SessionTableLimits extends SessionIndexLimits {
   readonly retentionMs: number;
 }
 
+/** A Start of another time than the session's is a new session. Acct-Delay-Time of a repeated one counts whole seconds (RFC 2866 §5.2). */
+const SAME_START_MS = 2000;
 const MAX_DELAY_MS = 24 * 3600_000;
 /** Deletions in one commit while loading. */
 const MAX_DELETIONS = 400;
@@ -174,12 +176,18 @@ export class SessionTable implements AccountingSessionList {
   #start(report: AccountingReport, origin: ReportOrigin): Mutation[] {
     const known = this.#find(report, origin);
     if (known === null) return this.#create(report, origin);
+    const startMs = eventMs(report, origin);
     const isSamePacket = known.startAuthenticator === origin.authenticator;
-    if (known.endedMs === null || isSamePacket || eventMs(report, origin) <= known.endedMs) {
-      return this.#store(known.endedMs === null ? merge(known, report, origin) : known);
+    if (isSamePacket || startMs <= (known.endedMs ?? known.startedMs + SAME_START_MS)) {
+      if (known.endedMs !== null) return this.#store(known);
+      const startAuthenticator = known.startAuthenticator || origin.authenticator;
+      return this.#store({ ...merge(known, report, origin), startAuthenticator });
     }
-    // Some NASes count their Acct-Session-Ids from 1 again after a restart.
-    return this.#create(report, origin);
+    // Some NASes count their Acct-Session-Ids from 1 again after a restart, and send no Accounting-On before.
+    const ended = known.endedMs === null
+      ? this.#store({ ...known, endedMs: startMs, end: "nas_restarted", terminateCause: null })
+      : [];
+    return [...ended, ...this.#create(report, origin)];
   }
 
   #update(report: AccountingReport, origin: ReportOrigin): Mutation[] {

@@ -80,7 +80,7 @@ export class DisconnectClient {
     this.#all = new Semaphore({ clock, limits: { concurrent: MAX_CALLS, waiting: MAX_WAITING } });
   }
 
-  /** Asks the client to end a session. Asks once more, with more attributes, if its answer wants them. Never rejects. */
+  /** Asks the client to end a session. Asks once more, with more or fewer attributes, if its answer wants that. Never rejects. */
   async disconnect(call: DisconnectCall): Promise<DisconnectOutcome> {
     const own = this.#limitOf(call.client);
     const done = await own.run(() => this.#all.run(() => this.#ask(call)));
@@ -105,8 +105,9 @@ export class DisconnectClient {
 
   async #ask(call: DisconnectCall): Promise<DisconnectOutcome> {
     const first = await this.#exchange(call, "always");
-    if (first.kind !== "refused" || errorCause(first.errorCause)?.wantsMore !== true) return first;
-    const second = await this.#exchange(call, "asked");
+    const cause = first.kind === "refused" ? errorCause(first.errorCause) : null;
+    if (cause?.wantsMore !== true && cause?.wantsLess !== true) return first;
+    const second = await this.#exchange(call, cause.wantsLess === true ? "least" : "asked");
     // The first refusal says more than a missing answer.
     return second.kind === "no_answer" ? first : second;
   }

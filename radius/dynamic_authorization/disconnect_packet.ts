@@ -19,7 +19,7 @@ const writer = new PacketWriter();
  * A signed Disconnect-Request without Proxy-State.
  *
  * @param attributes the identification attributes of the session, encoded
- * @param use `always`: fewer attributes, `asked`: all
+ * @param use `least`: those that every NAS knows, without a time; `always`: more, `asked`: all
  */
 export function writeDisconnectRequest(
   { identifier, attributes, use, atMs, secret }: {
@@ -33,7 +33,7 @@ export function writeDisconnectRequest(
   secret.beginSigned(writer, PACKET_CODES["Disconnect-Request"].code, identifier);
   writer.raw(selectIdentification(attributes, use));
   // RFC 5176 §6.3: the NAS refuses an old copy of the request by this time.
-  writer.attribute(typeOf("Event-Timestamp"), encodeInteger(Math.floor(atMs / 1000)));
+  if (use !== "least") writer.attribute(typeOf("Event-Timestamp"), encodeInteger(Math.floor(atMs / 1000)));
   return secret.signDisconnectRequest(writer);
 }
 

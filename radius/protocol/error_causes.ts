@@ -7,13 +7,15 @@ interface ErrorCauseRow {
   readonly isTemporary?: true;
   /** The request can succeed with more attributes that identify the session. */
   readonly wantsMore?: true;
+  /** The request can succeed with only the attributes that every client knows. */
+  readonly wantsLess?: true;
 }
 
 /** By name. 201 to 299 are successes, 400 to 499 faults of the request, and 500 to 599 faults of the NAS or a proxy. */
 export const ERROR_CAUSES = {
   "Residual Session Context Removed": { value: 201, ref: "RFC 5176 §3.5" },
   "Invalid EAP Packet": { value: 202, ref: "RFC 5176 §3.5" },
-  "Unsupported Attribute": { value: 401, ref: "RFC 5176 §3.5" },
+  "Unsupported Attribute": { value: 401, ref: "RFC 5176 §3.5", wantsLess: true },
   "Missing Attribute": { value: 402, ref: "RFC 5176 §3.5", wantsMore: true },
   "NAS Identification Mismatch": { value: 403, ref: "RFC 5176 §3.5" },
   "Invalid Request": { value: 404, ref: "RFC 5176 §3.5", wantsMore: true },

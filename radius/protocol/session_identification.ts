@@ -21,10 +21,10 @@ const IDENTIFICATION = {
   "NAS-IPv6-Address": "always",
 } as const satisfies Partial<Record<AttributeName, "always" | "asked">>;
 
-/** Which attributes identify the session. */
-export type Identification = "always" | "asked";
+/** Which attributes identify the session. `least`: only User-Name and Acct-Session-Id. */
+export type Identification = "least" | "always" | "asked";
 
-const BY_TYPE = new Map<number, Identification>(
+const BY_TYPE = new Map<number, "always" | "asked">(
   Object.entries(IDENTIFICATION).map(([name, when]) => [typeOf(name as AttributeName), when]),
 );
 
@@ -74,12 +74,13 @@ function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return all;
 }
 
-/** The attributes of a request. @param use `always`: fewer attributes, `asked`: all */
+/** The attributes of a request. @param use `least`: those that every NAS knows, `always`: more, `asked`: all */
 export function selectIdentification(attributes: Uint8Array, use: Identification): Uint8Array<ArrayBuffer> {
   const chosen: Uint8Array[] = [];
   forEachIn(attributes, (type, attribute) => {
     const when = BY_TYPE.get(type);
-    if (when !== undefined && (use === "asked" || when === "always")) chosen.push(attribute);
+    const isChosen = use === "least" ? INDISPENSABLE.includes(type) : use === "asked" || when === "always";
+    if (when !== undefined && isChosen) chosen.push(attribute);
   });
   return joined(chosen);
 }

@@ -114,6 +114,28 @@ Deno.test("the same report under a new identifier and a later Acct-Delay-Time is
   assertEquals(sessions.map((one) => one.startedMs), [startedMs]);
 });
 
+Deno.test("a Start with an Acct-Session-Id that is still connected begins a session of its own time", async () => {
+  await using gateway = await openWholeGateway(CLIENTS);
+  const firstMs = gateway.clock.nowMs();
+  await report(gateway, STATUS.start, { user: "ada", session: "s-1", identifier: 1 });
+  gateway.clock.advance(60_000);
+  await report(gateway, STATUS.update, { user: "ada", session: "s-1", input: [5000, 0], seconds: 60 });
+  gateway.clock.advance(60_000);
+  const secondMs = gateway.clock.nowMs();
+  const second = { user: "ada", session: "s-1" };
+  await report(gateway, STATUS.start, { ...second, identifier: 2 });
+  // The same Start again, under a new identifier.
+  gateway.clock.advance(6000);
+  await report(gateway, STATUS.start, { ...second, identifier: 3, delay: 6 });
+  await report(gateway, STATUS.start, { ...second, identifier: 4, delay: 5 });
+  const { sessions, total } = connected(gateway);
+  assertEquals([total, sessions[0]?.startedMs, sessions[0]?.inputOctets], [1, secondMs, 0]);
+  const all = gateway.radius.sessions.ofUser("ada", 10).map((
+    { startedMs, endedMs, end },
+  ) => [startedMs, endedMs, end]);
+  assertEquals(all, [[secondMs, null, null], [firstMs, secondMs, "nas_restarted"]]);
+});
+
 Deno.test("a Start that arrives after its Stop, and a Start that is replayed, do not connect the user again", async () => {
   await using gateway = await openWholeGateway(CLIENTS);
   const start = accountingRequest(SECRET, STATUS.start, { user: "ada", session: "s-1", identifier: 1 });

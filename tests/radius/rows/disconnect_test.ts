@@ -91,6 +91,21 @@ for (const [how, { errorCause, requests }] of REFUSALS) {
   });
 }
 
+Deno.test("after Error-Cause 401, a second request has User-Name and Acct-Session-Id alone", async () => {
+  using nas = startDisconnectNas(SECRET);
+  nas.conduct.set("anna", 401);
+  await using world = await startInProcess({ toml: tomlOf(nas.port) });
+  await account(world);
+  await reportNotMe(world);
+  await untilState(world, "refused");
+  const asked = nas.asked.map(({ attributes }) => [...attributes.keys()].sort((a, b) => a - b));
+  assertEquals(asked.length, 2);
+  assert(asked[0]?.includes(TYPES.timestamp));
+  // Message-Authenticator protects the request.
+  assertEquals(asked[1], [1, 44, 80]);
+  assertEquals(nas.asked.map(({ isSigned }) => isSigned), [true, true]);
+});
+
 Deno.test("a request without an answer is repeated with the same octets, and tried again after a wait", async () => {
   using nas = startDisconnectNas(SECRET);
   nas.conduct.set("anna", "silent");
