@@ -165,8 +165,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const health = new FirstFactorHealth({ log, clock });
   const authClient = new RadiusAuthClient({
     serverOf: (name) => clients.all.find((client) => client.name === name)?.policy.firstFactorServer ?? null,
-    open: deps.openSocket,
-    ...{ clock, random: deps.random, log, health },
+    ...{ open: deps.openSocket, clock, random: deps.random, log, health },
   });
   const firstFactor = new PolicyFirstFactor({
     radius: authClient,

@@ -1,6 +1,6 @@
 // Answers requests: writes the reply, delays a Reject by one second, sends, counts and logs.
 
-import { faultText } from "../tokens/token_codes.ts";
+import { codeFaultText } from "../tokens/token_codes.ts";
 import type { Log } from "../../platform/log.ts";
 import type { LogFields, LogLevel } from "../../platform/log_line.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
@@ -189,7 +189,7 @@ export class Responder {
       id: request.octets[1],
       step: conversation?.outcome ?? conversation?.at,
       row,
-      because: refusedFor ? faultText(refusedFor) : undefined,
+      because: refusedFor ? codeFaultText(refusedFor) : undefined,
       policy: (conversation?.policy ?? "") || undefined,
       conversation: conversation?.orderedId,
       tookMs: Math.round((performance.now() - request.startedAt) * 10) / 10,

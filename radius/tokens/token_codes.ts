@@ -167,7 +167,7 @@ export function clockAheadS(fault: string | null): number | null {
 }
 
 /** A fault in words, for the log; other texts are unchanged. */
-export function faultText(fault: string): string {
+export function codeFaultText(fault: string): string {
   const aheadS = clockAheadS(fault);
   if (aheadS === null) return fault;
   const size = Math.abs(aheadS);

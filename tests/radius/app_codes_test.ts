@@ -9,7 +9,7 @@ import {
   usedApp,
 } from "../../radius/factors/app_codes.ts";
 import { encodeBase32, hotpAt } from "../../radius/factors/totp.ts";
-import { clockAheadS, explainRefusedCode, faultText } from "../../radius/tokens/token_codes.ts";
+import { clockAheadS, codeFaultText, explainRefusedCode } from "../../radius/tokens/token_codes.ts";
 
 const SEED = new TextEncoder().encode("12345678901234567890");
 const BASE32 = encodeBase32(SEED);
@@ -92,8 +92,8 @@ for (const [title, app, code, fault] of FAULTS) {
   });
 }
 
-Deno.test("faultText() names the size of a difference", () => {
-  assertEquals(["clock_240", "clock_-90", "clock_60", "code_used"].map(faultText), [
+Deno.test("codeFaultText() names the size of a difference", () => {
+  assertEquals(["clock_240", "clock_-90", "clock_60", "code_used"].map(codeFaultText), [
     "the code is right for a clock that is 4 minutes ahead",
     "the code is right for a clock that is 90 seconds behind",
     "the code is right for a clock that is 60 seconds ahead",
