@@ -195,11 +195,11 @@ Deno.test("lists of devices have the kind of the phone, when it was last seen, a
 
 /** What System status says about a public address. */
 const REQUIREMENTS: readonly (readonly [toml: string, state: string, push: string | undefined])[] = [
-  ['http.public_url = "https://login.example.com"', "ok", "unused"],
+  ['http.public_url = "https://login.example.com"', "unknown", "unused"],
   ['http.public_url = "http://login.example.com"', "warning", "needs_https"],
-  ['http.public_url = "http://127.0.0.1:8080"', "ok", "loopback"],
-  ['http.public_url = "http://localhost:8080"', "ok", "loopback"],
-  ['http.public_url = "https://login.example.com"\npush.enabled = false', "ok", "off"],
+  ['http.public_url = "http://127.0.0.1:8080"', "off", "loopback"],
+  ['http.public_url = "http://localhost:8080"', "off", "loopback"],
+  ['http.public_url = "https://login.example.com"\npush.enabled = false', "off", "off"],
 ];
 
 for (const [toml, state, push] of REQUIREMENTS) {

@@ -107,7 +107,7 @@ Deno.test("GET /health warns that phones cannot reach a loopback address, and th
   };
   const first = await partsOf('[http]\npublic_url = "http://localhost:8080"');
   assertEquals([first.second_factor, first.telephony], [["warning", "loopback_url"], [
-    "warning",
+    "off",
     "not_sent",
   ]]);
   const named = await partsOf('[http]\npublic_url = "https://login.example.org"');

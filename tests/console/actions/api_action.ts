@@ -50,10 +50,11 @@ export async function openStage({ wrap }: { wrap?: (store: Store) => Store } = {
     ask: <T>(path: string, { method = "POST", json = {} }: { method?: string; json?: unknown } = {}) =>
       api<T>(CONSOLE_API_PATH + path, method === "GET" ? {} : { method, json }),
     /** Sends a change to the host name of the site. */
-    async call(method: string, { path, json = {} }: Call): Promise<Response> {
+    /** As the owner, or with another cookie. */
+    async call(method: string, { path, json = {} }: Call, own = cookie): Promise<Response> {
       return await fetch(origin + CONSOLE_API_PATH + path, {
         method,
-        headers: { origin, cookie, "content-type": "application/json" },
+        headers: { origin, cookie: own, "content-type": "application/json" },
         body: JSON.stringify(json),
       });
     },

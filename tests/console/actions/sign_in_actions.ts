@@ -83,6 +83,22 @@ export const SIGN_IN_ACTIONS: ApiActions = {
     action: "administrator.sign_in",
     object: OWN,
   },
+  "POST /session/recovery": {
+    async prepare(stage) {
+      const { token } = await invited(stage);
+      const wanted = { token, name: "grace" };
+      const response = await newPasskey(stage, "/setup/passkey/options", wanted);
+      const made = await stage.call("POST", { path: "/setup/passkey", json: { ...wanted, response } });
+      await made.body?.cancel();
+      const cookie = made.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+      const issued = await stage.call("POST", { path: "/factors/recovery-codes" }, cookie);
+      const { codes: [code] } = await issued.json();
+      return { path: "/session/recovery", json: { name: "grace", code } };
+    },
+    actor: "grace",
+    action: "administrator.sign_in",
+    object: "administrator:grace",
+  },
   "POST /session/step-up": {
     silent: "shows a factor for the next action, which leaves its own record",
   },
