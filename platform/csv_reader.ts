@@ -24,18 +24,23 @@ export class CsvReader {
   #currentLine = 1;
   #problem = "";
   #wasReturn = false;
+  #skip: number;
   /** After a record that is too long, nothing more can be read. */
   #isOver = false;
   #records: CsvRecord[] = [];
 
-  /** @param separator one of `,`, `;` and tab. */
-  constructor(separator: string) {
+  /** @param options.skip characters of the file before its first record: whole lines. */
+  constructor(separator: string, { skip = 0 }: { skip?: number } = {}) {
     this.#separator = separator;
+    this.#skip = skip;
+    if (skip > 0) this.#line = this.#currentLine = 2;
   }
 
   /** The records that end in the text so far. */
-  push(text: string): CsvRecord[] {
+  push(given: string): CsvRecord[] {
     this.#records = [];
+    const text = given.slice(this.#skip);
+    this.#skip -= given.length - text.length;
     for (let from = 0; from < text.length && !this.#isOver;) {
       const to = this.#plainEnd(text, from);
       if (to > from) {
@@ -121,6 +126,15 @@ export class CsvReader {
 }
 
 const SEPARATORS = [",", ";", "\t"];
+/** Spreadsheets write and read such a first line. */
+const SEPARATOR_LINE = /^\ufeff?"?sep=([,;\t])"?(?:\r\n|\r|\n|$)/i;
+
+/** How a file begins: its separator, and the length of a first line that only names it. */
+export function readCsvStart(text: string): { readonly separator: string; readonly skip: number } {
+  const line = SEPARATOR_LINE.exec(text);
+  if (line !== null) return { separator: line[1] ?? ",", skip: line[0].length };
+  return { separator: detectSeparator(text.split(/\r|\n/, 1)[0] ?? ""), skip: 0 };
+}
 
 /** The separator of a file: the one that is most frequent in the first line outside of quotes; by default a comma. */
 export function detectSeparator(firstLine: string): string {

@@ -2,7 +2,7 @@
 // that walks them overflows the stack, so the depth is checked before the text is parsed.
 
 /** Why a text is rejected. */
-export type JsonFlaw = "not_utf8" | "not_json" | "too_deep" | "too_many_values";
+export type JsonFlaw = "not_utf8" | "not_json" | "too_deep" | "too_many_values" | "repeated_name";
 
 export type BoundedJson =
   | { readonly ok: true; readonly value: unknown }
@@ -14,6 +14,8 @@ export interface JsonBounds {
   readonly maxDepth: number;
   /** Members, elements, arrays and objects in total. Default: no bound. */
   readonly maxValues?: number;
+  /** Refuses an object with two equal names, compared without case. It costs a second pass. */
+  readonly uniqueNames?: boolean;
 }
 
 /**
@@ -26,11 +28,38 @@ export function parseBoundedJson(source: string | Uint8Array, bounds: JsonBounds
   const excess = findExcess(text, bounds);
   if (excess !== null) return { ok: false, flaw: excess };
   try {
-    return { ok: true, value: JSON.parse(text) };
+    const value: unknown = JSON.parse(text);
+    const isRepeated = bounds.uniqueNames === true && hasRepeatedName(text);
+    return isRepeated ? { ok: false, flaw: "repeated_name" } : { ok: true, value };
   } catch (_syntaxError) {
     return { ok: false, flaw: "not_json" };
   }
 }
+
+/** @param text valid JSON. */
+function hasRepeatedName(text: string): boolean {
+  const around: Set<string>[] = [];
+  for (let at = 0; at < text.length; at++) {
+    const character = text.charCodeAt(at);
+    if (character === OPEN_OBJECT || character === OPEN_ARRAY) around.push(new Set());
+    else if (character === CLOSE_OBJECT || character === CLOSE_ARRAY) around.pop();
+    else if (character === QUOTE) {
+      const end = endOfString(text, at);
+      let next = end + 1;
+      while (BLANKS.includes(text.charAt(next))) next++;
+      if (text.charAt(next) === ":") {
+        const name = String(JSON.parse(text.slice(at, end + 1))).toLowerCase();
+        const names = around.at(-1);
+        if (names?.has(name) === true) return true;
+        names?.add(name);
+      }
+      at = end;
+    }
+  }
+  return false;
+}
+
+const BLANKS: readonly string[] = [" ", "\t", "\r", "\n"];
 
 /** A JSON object whose members are read by name; members of its prototype do not count. */
 export interface JsonRecord {

@@ -1,5 +1,8 @@
 // Exports as files: CSV whose cells no spreadsheet calculates (RFC 4180), or JSON, streamed as fast as the client reads.
 
+import { FORMULA_START } from "../../platform/formula_start.ts";
+
+const FORMULA_CELL = new RegExp(`(^|[;\\t\\r\\n])(?=${FORMULA_START})`, "gu");
 const LINES_PER_CHUNK = 200;
 const PAGE_SIZE = 500;
 
@@ -37,7 +40,7 @@ export function exportFormats<T>(
  * at a semicolon, and some at a tab: the same holds for what follows it.
  */
 export function csvCell(value: string): string {
-  const safe = value.replaceAll(/(^|[;\t\r\n])(?=\s*[=+\-@]|[\t\r])/g, "$1'");
+  const safe = value.replaceAll(FORMULA_CELL, "$1'");
   return /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 

@@ -15,15 +15,21 @@ const PROBLEMS: Readonly<Record<JsonFlaw, string>> = {
   not_json: "The body is not JSON.",
   too_deep: `The body is nested over ${MAX_JSON_DEPTH} levels deep.`,
   too_many_values: `The body has over ${MAX_JSON_VALUES} values.`,
+  repeated_name: "The body has an object with the same name twice. Case does not count.",
 };
 
 /**
  * Reads a request's body: UTF-8 (a byte order mark is ignored), at most 32 levels and 200,000 values, an object at the top.
  *
- * @returns the object, or the problem as a sentence without quotes from the body. If a name occurs twice, the last one counts.
+ * @param options.uniqueNames whether an object with the same name twice is refused. By default, the last one counts.
+ * @returns the object, or the problem as a sentence without quotes from the body.
  */
-export function parseJsonObject(octets: Uint8Array): BodyOutcome {
-  const parsed = parseBoundedJson(octets, { maxDepth: MAX_JSON_DEPTH, maxValues: MAX_JSON_VALUES });
+export function parseJsonObject(
+  octets: Uint8Array,
+  { uniqueNames = false }: { uniqueNames?: boolean } = {},
+): BodyOutcome {
+  const bounds = { maxDepth: MAX_JSON_DEPTH, maxValues: MAX_JSON_VALUES, uniqueNames };
+  const parsed = parseBoundedJson(octets, bounds);
   if (!parsed.ok) return { ok: false, problem: PROBLEMS[parsed.flaw] };
   const value = parsed.value as JsonValue;
   return isJsonObject(value)

@@ -1,5 +1,6 @@
 // The columns of a CSV file: the attribute of each header, and the values of a cell.
 
+import { FORMULA_START } from "../../platform/formula_start.ts";
 import type { Mapping, ResourceKind } from "../schema/resource.ts";
 import {
   type AttributePath,
@@ -241,8 +242,8 @@ export function cellTexts(cell: string, path: AttributePath): string[] {
 }
 
 /** The beginning of a formula in a spreadsheet, after any number of apostrophes. */
-const FORMULA = /^'*[=+\-@\t\r]/;
-const GUARDED = /^''*[=+\-@\t\r]/;
+const FORMULA = new RegExp(`^'*${FORMULA_START}`, "u");
+const GUARDED = new RegExp(`^''*${FORMULA_START}`, "u");
 const NEEDS_QUOTES = /[",;\t\r\n]/;
 
 /** A text for a cell, with an apostrophe if a spreadsheet would run it as a formula. {@link unescapeFormula} reverses it. */

@@ -11,7 +11,7 @@ import {
   splitTexts,
   unescapeFormula,
 } from "./columns.ts";
-import { CsvReader, type CsvRecord, detectSeparator } from "../../platform/csv_reader.ts";
+import { CsvReader, type CsvRecord, readCsvStart } from "../../platform/csv_reader.ts";
 import { JsonReader } from "./json_reader.ts";
 import type { AttributePath } from "../schema/attributes.ts";
 
@@ -61,14 +61,18 @@ export async function openRowFile(path: string, { mapping }: { mapping: Mapping 
   const ending = path.slice(path.lastIndexOf(".") + 1).toLowerCase();
   const format = FORMATS.get(ending) ?? (/^\s*[[{]/.test(head) ? "json" : "csv");
   if (format === "json") return { covers: null, notes: [], rows: () => jsonRows(path) };
-  const separator = detectSeparator(head.split(/\r|\n/, 1)[0] ?? "");
-  const header = await firstOf(recordsOf(path, new CsvReader(separator)));
+  const { separator, skip } = readCsvStart(head);
+  const header = await firstOf(recordsOf(path, new CsvReader(separator, { skip })));
   if (header === null) throw new FileError("Cannot import the file: it is empty.");
   if (!header.ok) throw new FileError(`Cannot read the header of the file: ${header.problem}.`);
   const read = readHeader(header.cells, mapping);
   if (!read.ok) throw new FileError(`Cannot import the file. ${read.problem}`);
   const { table } = read;
-  return { covers: table.covers, notes: table.notes, rows: () => tableRows(path, { separator, table }) };
+  return {
+    covers: table.covers,
+    notes: table.notes,
+    rows: () => tableRows(path, { separator, skip, table }),
+  };
 }
 
 async function firstOf<T>(things: AsyncGenerator<T>): Promise<T | null> {
@@ -105,10 +109,10 @@ async function* recordsOf(path: string, reader: CsvReader): AsyncGenerator<CsvRe
 
 async function* tableRows(
   path: string,
-  { separator, table: { kind, columns } }: { separator: string; table: ImportTable },
+  { separator, skip, table: { kind, columns } }: { separator: string; skip: number; table: ImportTable },
 ): AsyncGenerator<RowRead> {
   let isHeader = true;
-  for await (const record of recordsOf(path, new CsvReader(separator))) {
+  for await (const record of recordsOf(path, new CsvReader(separator, { skip }))) {
     const wasHeader = isHeader;
     isHeader = false;
     if (wasHeader) continue;
@@ -144,7 +148,7 @@ export function toSentence(problem: string): string {
 }
 
 export function jsonRow(line: number, octets: Uint8Array): RowRead {
-  const parsed = parseJsonObject(octets);
+  const parsed = parseJsonObject(octets, { uniqueNames: true });
   if (!parsed.ok) return { ok: false, line, problem: parsed.problem.replace(/^The body/, "It") };
   const kind = kindOf(parsed.value);
   const { groups: given, ...body } = parsed.value;

@@ -5,7 +5,7 @@ import type { Mapping } from "../schema/resource.ts";
 import { parseResource } from "../schema/parse_resource.ts";
 import { parseName } from "../schema/resource_name.ts";
 import { type ImportColumn, readHeader } from "./columns.ts";
-import { CsvReader, detectSeparator } from "../../platform/csv_reader.ts";
+import { CsvReader, readCsvStart } from "../../platform/csv_reader.ts";
 import { bodyOfRow, type FileRow, jsonRow, type RowRead, toSentence } from "./row_reader.ts";
 import { JsonReader } from "./json_reader.ts";
 
@@ -82,7 +82,8 @@ function refuse(problem: string): UploadOutcome {
 }
 
 function readTable(text: string, mapping: Mapping): UploadOutcome {
-  const reader = new CsvReader(detectSeparator(text.slice(0, 65_536).split(/\r|\n/, 1)[0] ?? ""));
+  const { separator, skip } = readCsvStart(text.slice(0, 65_536));
+  const reader = new CsvReader(separator, { skip });
   const [header, ...records] = [...reader.push(text), ...reader.end()];
   if (header === undefined) return refuse("The file is empty.");
   if (!header.ok) return refuse(`The header cannot be read: ${header.problem}.`);

@@ -172,6 +172,9 @@ Deno.test("GET /history/export is a file of all matches, and escapes text that a
   assertEquals(csvCell("ada;=1+1"), `"ada;'=1+1"`);
   assertEquals(csvCell("ada\t@x"), `"ada\t'@x"`);
   assertEquals(csvCell(" =1+1"), "' =1+1");
+  for (const text of ["＝1+1", "＠x", "\u200b=1", "\u3164-1", "\ufeff+1"]) {
+    assertEquals(csvCell(text), `'${text}`);
+  }
   assertEquals(csvCell("a;b-c"), `"a;b-c"`);
 });
 

@@ -77,3 +77,20 @@ Deno.test("asRecord() reads own members only", () => {
 Deno.test("asRecord() is null for everything except an object", () => {
   for (const value of [null, undefined, [], "x", 1, true]) assertEquals(asRecord(value), null);
 });
+
+const NAMES: readonly (readonly [source: string, isRepeated: boolean])[] = [
+  ['{"a":1,"b":{"a":2},"c":[{"a":1},{"a":2}]}', false],
+  ['{"a":1,"b":"a","c":"x\\"a\\":"}', false],
+  ['{"a":1,"a":2}', true],
+  ['{"a":1,"A":2}', true],
+  ['{"a":1,"\\u0061" \n :2}', true],
+  ['{"x":[{"y":{"a":1,"b":{},"a":2}}]}', true],
+];
+
+Deno.test("parseBoundedJson() refuses the same name twice in an object, if the caller wants it", () => {
+  for (const [source, isRepeated] of NAMES) {
+    const strict = parseBoundedJson(source, { ...BOUNDS, uniqueNames: true });
+    assertEquals(strict.ok ? null : strict.flaw, isRepeated ? "repeated_name" : null, source);
+    assert(parseBoundedJson(source, BOUNDS).ok);
+  }
+});

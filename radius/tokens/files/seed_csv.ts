@@ -1,7 +1,7 @@
 // Seed files in CSV: the forms of vendors and of other servers, as rows. A form with a header is known by its column names, the others by
 // the first cells.
 
-import { CsvReader, type CsvRecord, detectSeparator } from "../../../platform/csv_reader.ts";
+import { CsvReader, type CsvRecord, detectSeparator, readCsvStart } from "../../../platform/csv_reader.ts";
 import type { TokenKind } from "../token.ts";
 import {
   checkSeedRow,
@@ -97,7 +97,9 @@ export async function readSeedCsv(
   text: string,
   { options, most, pause }: { options: SeedFileOptions; most: number; pause: () => Promise<void> },
 ): Promise<SeedCsv | "too_many_tokens" | null> {
-  const reader = new CsvReader(detectSeparator(text.slice(0, PIECE_CHARACTERS)));
+  const beginning = text.slice(0, PIECE_CHARACTERS);
+  const { separator, skip } = readCsvStart(beginning);
+  const reader = new CsvReader(skip > 0 ? separator : detectSeparator(beginning), { skip });
   const lines: Line[] = [];
   const take = (records: readonly CsvRecord[]) => {
     for (const record of records) {

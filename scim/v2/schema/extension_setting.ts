@@ -15,6 +15,7 @@ const FLAWS: Readonly<Record<JsonFlaw, string>> = {
   not_utf8: "The extensions must be in UTF-8.",
   not_json: "The extensions must be JSON: a list of schemas.",
   too_deep: `The JSON of extensions must have at most ${BOUNDS.maxDepth} levels.`,
+  repeated_name: "The extensions must not have the same name twice in one object.",
   too_many_values: `The JSON of extensions must have at most ${BOUNDS.maxValues} values.`,
 };
 
