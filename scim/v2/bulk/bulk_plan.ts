@@ -1,5 +1,9 @@
 // Reads a bulk request and decides the order of its operations (RFC 7644 §3.7). Pure: nothing is written here.
 
+import { isMessage } from "../schema/body_shapes.ts";
+import type { TargetSchemas } from "../schema/target_schemas.ts";
+import { PATCH_MESSAGE } from "../patch/patch_request.ts";
+import { referencesOf, replaceReferences } from "./bulk_references.ts";
 import { property } from "../../schema/attributes.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
@@ -9,7 +13,6 @@ export const BULK_LIMITS = { maxOperations: 1000, maxPayloadSize: 1024 * 1024 } 
 
 const BULK_METHODS = ["POST", "PUT", "PATCH", "DELETE"] as const;
 const MESSAGE = "urn:ietf:params:scim:api:messages:2.0:BulkRequest";
-const REFERENCE = "bulkId:";
 const MAX_BULK_ID_CHARACTERS = 256;
 const MAX_BULK_PATH_CHARACTERS = 2048;
 
@@ -26,9 +29,14 @@ export interface BulkRequestOperation {
   readonly data: JsonObject | null;
 }
 
+export interface PlannedBulkOperation extends BulkRequestOperation {
+  /** The bulkIds of references to operations that run later, or to itself: the resource is created without them. */
+  readonly later?: ReadonlySet<string>;
+}
+
 /** Why a bulk request, or one of its operations, is refused (RFC 7644 §3.12). */
 export interface BulkProblem {
-  readonly status: 400 | 409 | 413;
+  readonly status: number;
   readonly scimType?: "invalidSyntax" | "invalidValue";
   readonly detail: string;
 }
@@ -43,7 +51,7 @@ export interface RefusedBulkOperation {
 
 export interface BulkPlan {
   /** In the order in which they run: an operation runs after those that it refers to. */
-  readonly operations: readonly BulkRequestOperation[];
+  readonly operations: readonly PlannedBulkOperation[];
   readonly refused: readonly RefusedBulkOperation[];
   /** The number of errors after which no operation runs any more. */
   readonly failOnErrors: number;
@@ -58,14 +66,16 @@ export type BulkPlanOutcome =
  *
  * @param octets the length of the body.
  */
-export function planBulk(body: JsonValue, octets: number): BulkPlanOutcome {
+export function planBulk(
+  body: JsonValue,
+  { octets, schemas }: { octets: number; schemas: TargetSchemas },
+): BulkPlanOutcome {
   const { maxOperations, maxPayloadSize } = BULK_LIMITS;
   if (octets > maxPayloadSize) {
     return refuse(413, `Send at most ${maxPayloadSize} octets in one bulk request.`);
   }
   if (!isJsonObject(body)) return refuse(400, "Send a JSON object.");
-  const schemas = property(body, "schemas");
-  if (!isJsonArray(schemas) || !schemas.includes(MESSAGE)) {
+  if (!isMessage(property(body, "schemas"), MESSAGE)) {
     return refuse(400, `Send "${MESSAGE}" in "schemas".`);
   }
   const sent = property(body, "Operations");
@@ -76,11 +86,11 @@ export function planBulk(body: JsonValue, octets: number): BulkPlanOutcome {
   const failOnErrors = property(body, "failOnErrors") ?? null;
   const isCount = typeof failOnErrors === "number" && Number.isSafeInteger(failOnErrors) && failOnErrors >= 1;
   if (failOnErrors !== null && !isCount) return refuse(400, 'Send "failOnErrors" as an integer from 1.');
-  const plan = orderOperations(sent.map(readOperation));
+  const plan = orderOperations(sent.map(readOperation), schemas);
   return { ok: true, plan: { ...plan, failOnErrors: isCount ? failOnErrors : Infinity } };
 }
 
-function refuse(status: BulkProblem["status"], detail: string): BulkPlanOutcome {
+function refuse(status: number, detail: string): BulkPlanOutcome {
   const scimType = status === 400 ? { scimType: "invalidSyntax" as const } : {};
   return { ok: false, problem: { status, ...scimType, detail } };
 }
@@ -110,115 +120,108 @@ function readOperation(sent: JsonValue, index: number): BulkRequestOperation | R
   return { index, method, path, bulkId: textOf(bulkId), version, data };
 }
 
-/** The ids of `bulkId:` references in the path and in the data. */
-function referencesOf({ path, data }: BulkRequestOperation): Set<string> {
-  const found = new Set<string>();
-  const visit = (value: JsonValue): void => {
-    if (typeof value === "string") {
-      if (value.startsWith(REFERENCE)) found.add(value.slice(REFERENCE.length));
-    } else if (isJsonArray(value)) value.forEach(visit);
-    else if (isJsonObject(value)) Object.values(value).forEach(visit);
-  };
-  path.split("/").forEach(visit);
-  visit(data);
-  return found;
-}
-
-function orderOperations(read: readonly (BulkRequestOperation | RefusedBulkOperation)[]) {
+function orderOperations(
+  read: readonly (BulkRequestOperation | RefusedBulkOperation)[],
+  schemas: TargetSchemas,
+): Pick<BulkPlan, "operations" | "refused"> {
   const refused: RefusedBulkOperation[] = [];
   const creators = new Map<string, BulkRequestOperation>();
   const valid: BulkRequestOperation[] = [];
   for (const one of read) {
     if ("problem" in one) refused.push(one);
     else if (one.method === "POST" && one.bulkId !== null && creators.has(one.bulkId)) {
-      refused.push(refusal(one, 400, "Use each bulkId once."));
+      refused.push(refusal(one, "Use each bulkId once."));
     } else {
       if (one.method === "POST" && one.bulkId !== null) creators.set(one.bulkId, one);
       valid.push(one);
     }
   }
-  const waits = new Map<BulkRequestOperation, ReadonlySet<BulkRequestOperation>>();
+  const waits = new Map<BulkRequestOperation, readonly BulkRequestOperation[]>();
   const lastOnPath = new Map<string, BulkRequestOperation>();
   for (const one of valid) {
-    const references = [...referencesOf(one)];
+    const references = [...referencesOf(one, schemas)];
     if (references.some((id) => !creators.has(id))) {
-      refused.push(refusal(one, 400, "Refer only to the bulkId of a POST of this request."));
+      refused.push(refusal(one, "Refer only to the bulkId of a POST of this request."));
       continue;
     }
     const earlier = one.method === "POST" ? undefined : lastOnPath.get(one.path);
     const needed = references.flatMap((id) => creators.get(id) ?? []);
-    waits.set(one, new Set(earlier === undefined ? needed : [...needed, earlier]));
+    waits.set(one, earlier === undefined ? needed : [...needed, earlier]);
     if (one.method !== "POST") lastOnPath.set(one.path, one);
   }
-  const { ordered, blocked } = sortByWaits(waits);
-  return {
-    operations: ordered,
-    refused: [
-      ...refused,
-      ...blocked.map((one) =>
-        refusal(
-          one,
-          409,
-          "Create the resources first, then refer to them: these references cannot be resolved.",
-        )
-      ),
-    ].sort((a, b) => a.index - b.index),
-  };
+  return { operations: sortByWaits(waits), refused: refused.sort((a, b) => a.index - b.index) };
 }
 
-function refusal(
-  { index, method, bulkId }: BulkRequestOperation,
-  status: 400 | 409,
-  detail: string,
-): RefusedBulkOperation {
-  const scimType = status === 400 ? { scimType: "invalidValue" as const } : {};
-  return { index, method, bulkId, problem: { status, ...scimType, detail } };
-}
-
-/** Repeats rounds over what is left, in the order of the request. What never becomes ready is in a circle, or waits for one. */
-function sortByWaits(waits: ReadonlyMap<BulkRequestOperation, ReadonlySet<BulkRequestOperation>>) {
-  const ordered: BulkRequestOperation[] = [];
-  const done = new Set<BulkRequestOperation>();
-  let blocked = [...waits.keys()];
-  let isMoving = true;
-  while (isMoving) {
-    const before = blocked.length;
-    blocked = blocked.filter((one) => {
-      const isReady = [...waits.get(one) ?? []].every((other) => done.has(other));
-      if (isReady) {
-        done.add(one);
-        ordered.push(one);
-      }
-      return !isReady;
-    });
-    isMoving = blocked.length > 0 && blocked.length < before;
-  }
-  return { ordered, blocked };
+function refusal({ index, method, bulkId }: BulkRequestOperation, detail: string): RefusedBulkOperation {
+  return { index, method, bulkId, problem: { status: 400, scimType: "invalidValue", detail } };
 }
 
 /**
- * An operation with its references replaced by ids. `null`: a referenced operation created nothing.
+ * Each operation after those that it waits for, otherwise in the order of the request. Each wait is followed once. A wait for an operation that
+ * itself is waiting closes a circle: its reference is set later (RFC 7644 §3.7.1). Only creations can be in a circle.
+ */
+function sortByWaits(
+  waits: ReadonlyMap<BulkRequestOperation, readonly BulkRequestOperation[]>,
+): PlannedBulkOperation[] {
+  const ordered: PlannedBulkOperation[] = [];
+  const waiting = new Set<BulkRequestOperation>();
+  const done = new Set<BulkRequestOperation>();
+  const visit = (one: BulkRequestOperation): void => {
+    waiting.add(one);
+    const later = new Set<string>();
+    for (const other of waits.get(one) ?? []) {
+      if (waiting.has(other)) later.add(other.bulkId ?? "");
+      else if (!done.has(other) && waits.has(other)) visit(other);
+    }
+    waiting.delete(one);
+    done.add(one);
+    ordered.push(later.size === 0 ? one : { ...one, later });
+  };
+  for (const one of waits.keys()) if (!done.has(one)) visit(one);
+  return ordered;
+}
+
+/**
+ * An operation with its references replaced by ids, and without those that are set later. `null`: a referenced operation created nothing.
  *
  * @param ids the ids of created resources, by their bulkId.
  */
 export function resolveBulkIds(
-  operation: BulkRequestOperation,
+  operation: PlannedBulkOperation,
+  schemas: TargetSchemas,
   ids: ReadonlyMap<string, string>,
 ): BulkRequestOperation | null {
-  if ([...referencesOf(operation)].some((id) => !ids.has(id))) return null;
-  const replace = (text: string) =>
-    text.startsWith(REFERENCE) ? ids.get(text.slice(REFERENCE.length)) ?? text : text;
-  const visit = (value: JsonValue): JsonValue => {
-    if (typeof value === "string") return replace(value);
-    if (isJsonArray(value)) return value.map(visit);
-    return isJsonObject(value) ? visitObject(value) : value;
-  };
-  const visitObject = (object: JsonObject): JsonObject =>
-    Object.fromEntries(Object.entries(object).map(([name, value]) => [name, visit(value)]));
-  const { path, data } = operation;
+  let isComplete = true;
+  const resolved = replaceReferences(operation, schemas, (bulkId) => {
+    if (operation.later?.has(bulkId) === true) return undefined;
+    isComplete &&= ids.has(bulkId);
+    return ids.get(bulkId) ?? "";
+  });
+  return isComplete ? resolved : null;
+}
+
+/**
+ * The PATCH that sets the references which a creation left out: the attributes that have them, as the client sent them. `null`: a referenced
+ * operation created nothing.
+ *
+ * @param id of the created resource.
+ */
+export function laterReferences(
+  operation: PlannedBulkOperation,
+  schemas: TargetSchemas,
+  { ids, id }: { ids: ReadonlyMap<string, string>; id: string },
+): BulkRequestOperation | null {
+  const { later = new Set<string>(), data, path } = operation;
+  const whole = resolveBulkIds({ ...operation, later: new Set() }, schemas, ids);
+  if (whole === null || data === null) return null;
+  const left = Object.entries(data).filter(([name, value]) => {
+    const part = { ...operation, data: { [name]: value } };
+    return !referencesOf(part, schemas).isDisjointFrom(later);
+  });
+  const value = Object.fromEntries(left.map(([name]) => [name, whole.data?.[name] ?? null]));
   return {
-    ...operation,
-    path: path.split("/").map(replace).join("/"),
-    data: data === null ? null : visitObject(data),
+    ...{ index: operation.index, method: "PATCH", bulkId: operation.bulkId, version: null },
+    path: `${path.replace(/\/$/, "")}/${encodeURIComponent(id)}`,
+    data: { schemas: [PATCH_MESSAGE], Operations: [{ op: "add", value }] },
   };
 }

@@ -4,9 +4,12 @@ import {
   type BulkPlan,
   type BulkProblem,
   type BulkRequestOperation,
+  laterReferences,
+  type PlannedBulkOperation,
   type RefusedBulkOperation,
   resolveBulkIds,
 } from "./bulk_plan.ts";
+import type { TargetSchemas } from "../schema/target_schemas.ts";
 
 /** The result of one operation that was tried. */
 export type BulkOperationResult =
@@ -31,20 +34,25 @@ const FAILED_REFERENCE: BulkProblem = {
   detail: "Correct the operation with the bulkId that this operation refers to: it created no resource.",
 };
 
+export interface BulkRunDeps {
+  readonly schemas: TargetSchemas;
+  readonly execute: (operation: BulkRequestOperation) => Promise<BulkOperationResult>;
+  /** Sets the references that a creation left out. Default: like an operation. */
+  readonly complete?: (operation: BulkRequestOperation) => Promise<BulkOperationResult>;
+}
+
 /**
  * Runs a plan. Operations that the plan refuses count as errors before the first one runs.
  *
  * @returns the entries of the response in the order of the request. After `failOnErrors` errors, the other operations have no entry.
  */
-export async function runBulk(
-  plan: BulkPlan,
-  execute: (operation: BulkRequestOperation) => Promise<BulkOperationResult>,
-): Promise<BulkEntry[]> {
-  const entries: BulkEntry[] = [];
+export async function runBulk(plan: BulkPlan, deps: BulkRunDeps): Promise<BulkEntry[]> {
+  const entries = new Map<number, BulkEntry>();
   const ids = new Map<string, string>();
+  const open = new OpenReferences();
   let errors = 0;
   const add = (entry: BulkEntry) => {
-    entries.push(entry);
+    entries.set(entry.operation.index, entry);
     if (!entry.result.ok) errors++;
   };
   for (const operation of plan.refused) {
@@ -53,16 +61,75 @@ export async function runBulk(
   }
   for (const operation of plan.operations) {
     if (errors >= plan.failOnErrors) break;
-    const resolved = resolveBulkIds(operation, ids);
-    if (resolved === null) {
-      add({ operation, result: { ok: false, problem: FAILED_REFERENCE } });
-      continue;
-    }
-    const result = await execute(resolved);
+    const resolved = resolveBulkIds(operation, deps.schemas, ids);
+    const result = resolved === null
+      ? { ok: false, problem: FAILED_REFERENCE } as const
+      : await deps.execute(resolved);
     if (result.ok && operation.method === "POST" && operation.bulkId !== null) {
       ids.set(operation.bulkId, result.id);
     }
     add({ operation, result });
+    if (result.ok) open.add(operation, result);
+    for (const one of open.readyAfter(operation)) {
+      add({ operation: one.operation, result: await completed(one, ids, deps) });
+    }
   }
-  return entries.sort((a, b) => a.operation.index - b.operation.index);
+  for (const one of open.unfinished()) {
+    add({ operation: one.operation, result: { ok: false, problem: incomplete(one.result) } });
+  }
+  return [...entries.values()].sort((a, b) => a.operation.index - b.operation.index);
+}
+
+type Created = Extract<BulkOperationResult, { ok: true }>;
+
+interface OpenReference {
+  readonly operation: PlannedBulkOperation;
+  readonly result: Created;
+}
+
+/** Created resources whose references to later operations are not set yet. */
+class OpenReferences {
+  readonly #waiting = new Map<string, Set<OpenReference>>();
+  readonly #missing = new Map<OpenReference, number>();
+
+  add(operation: PlannedBulkOperation, result: Created): void {
+    const one = { operation, result };
+    const { later = new Set() } = operation;
+    if (later.size > 0) this.#missing.set(one, later.size);
+    for (const bulkId of later) this.#waiting.set(bulkId, (this.#waiting.get(bulkId) ?? new Set()).add(one));
+  }
+
+  /** Those that waited only for this operation, whether it succeeded or not. */
+  readyAfter({ method, bulkId }: PlannedBulkOperation): OpenReference[] {
+    if (method !== "POST" || bulkId === null) return [];
+    return [...this.#waiting.get(bulkId) ?? []].filter((one) => {
+      const missing = (this.#missing.get(one) ?? 1) - 1;
+      this.#missing.set(one, missing);
+      return missing === 0;
+    });
+  }
+
+  /** Those that wait for an operation that did not run, because of too many errors. */
+  unfinished(): OpenReference[] {
+    return [...this.#missing].flatMap(([one, missing]) => missing > 0 ? [one] : []);
+  }
+}
+
+/** The result of a creation after its second pass. RFC 7644 §3.7.1: 409 only if the attempt failed. */
+async function completed(
+  { operation, result }: OpenReference,
+  ids: ReadonlyMap<string, string>,
+  { schemas, execute, complete = execute }: BulkRunDeps,
+): Promise<BulkEntry["result"]> {
+  const rest = laterReferences(operation, schemas, { ids, id: result.id });
+  if (rest === null) return { ok: false, problem: FAILED_REFERENCE };
+  const { version: _before, ...created } = result;
+  const second = await complete(rest);
+  if (second.ok) return second.version === undefined ? created : { ...created, version: second.version };
+  return { ok: false, problem: incomplete(result) };
+}
+
+function incomplete({ id }: Created): BulkProblem {
+  const detail = `The resource ${id} was created, but a reference to another one could not be set.`;
+  return { status: 409, detail };
 }

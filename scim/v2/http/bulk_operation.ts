@@ -34,21 +34,32 @@ export async function bulkOperation(
   context: OperationContext,
   { body, octets, onFault }: SentBulk,
 ): Promise<OperationResult> {
-  const planned = planBulk(body, octets);
+  const { schemas } = context;
+  const planned = planBulk(body, { octets, schemas });
   if (!planned.ok) throw problemRefusal(planned.problem);
   const { operations, refused } = planned.plan;
   context.access.admitOperations(context.connection, Math.max(1, operations.length + refused.length));
-  const entries = await runBulk(planned.plan, async (operation) => {
+  const execute = async (operation: BulkRequestOperation): Promise<BulkOperationResult> => {
     try {
       return await runOne(context, operation);
     } catch (fault) {
       const refusal = fault instanceof ScimRefusal ? fault : onFault(fault);
       return { ok: false, status: refusal.status, response: errorBody(refusal) };
     }
+  };
+  const entries = await runBulk(planned.plan, {
+    schemas,
+    execute,
+    // A dry run created nothing that could be changed.
+    ...context.connection.settings.dryRun ? { complete: skipped } : {},
   });
   const bodies = entries.map((entry) => entryBody(entry, context));
   const text = JSON.stringify({ schemas: [BULK_RESPONSE], Operations: bodies });
   return { status: 200, text };
+}
+
+function skipped({ path }: BulkRequestOperation): Promise<BulkOperationResult> {
+  return Promise.resolve({ ok: true, status: 200, location: path, id: "" });
 }
 
 async function runOne(
