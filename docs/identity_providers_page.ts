@@ -2,6 +2,7 @@
 
 import en from "../console/web/i18n/en.json" with { type: "json" };
 import { INDEXED_VALUES } from "../scim/directory/value_keys.ts";
+import { MAX_FILTER_COMPARISONS, MAX_FILTER_LEVELS } from "../scim/filter/filter.ts";
 import { refusalRow, type ScimRefusalCode } from "../scim/http/refusals.ts";
 import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from "../scim/schema/json_limits.ts";
 import { MAX_MEMBERS } from "../scim/schema/parse_resource.ts";
@@ -18,7 +19,7 @@ import { MAX_TARGET_OCTETS } from "../scim/v2/openapi/v2_openapi.ts";
 import { MAX_PATCH_OPERATIONS } from "../scim/v2/patch/patch_request.ts";
 import { TOLERATED_SHAPES } from "../scim/v2/patch/patch_shapes.ts";
 import { MAX_QUERY_COMPARED } from "../scim/v2/query/query.ts";
-import { SCHEMAS_SHAPES, VALUE_SHAPES } from "../scim/v2/schema/body_shapes.ts";
+import { MESSAGE_SHAPES, SCHEMAS_SHAPES, VALUE_SHAPES } from "../scim/v2/schema/body_shapes.ts";
 import { MAX_PROJECTION_NAMES, NAME_SHAPES } from "../scim/v2/schema/projection.ts";
 import { MAX_LIST_ENTRIES } from "../scim/v2/schema/read_value.ts";
 import { MAX_USER_PASSWORD_CHARACTERS } from "../scim/v2/schema/stored_content.ts";
@@ -116,7 +117,9 @@ function shapes(): string {
     `\`${example}\``,
     `\`${becomes}\``,
   ]);
-  const schemas = Object.values(SCHEMAS_SHAPES).map(({ client, example, link: url }) => [
+  const schemas = Object.values({ ...SCHEMAS_SHAPES, ...MESSAGE_SHAPES }).map((
+    { client, example, link: url },
+  ) => [
     link(client, url),
     `\`${example}\``,
   ]);
@@ -144,7 +147,7 @@ function limits(): string {
     ["one resource", "about 512 KiB of text in single attributes, because it is one commit of the store"],
     [
       "name (userName, displayName of a group)",
-      "1 to 256 characters; no slash, control character or bidirectional override; unique, compared without case",
+      "1 to 256 characters; no control character or bidirectional override; not `.` or `..`, also beside a slash; unique, compared without case",
     ],
     ["password", `1 to ${number(MAX_USER_PASSWORD_CHARACTERS)} characters`],
     ["values of one attribute", number(MAX_LIST_ENTRIES)],
@@ -161,6 +164,7 @@ function limits(): string {
         number(MAX_TARGET_OCTETS)
       } octets (use \`/.search\` for more)`,
     ],
+    ["one filter", `${MAX_FILTER_COMPARISONS} comparisons, ${MAX_FILTER_LEVELS} levels of brackets`],
     ["`attributes`, `excludedAttributes`", `${number(MAX_PROJECTION_NAMES)} names`],
     ["resources that one filter without an index compares", number(MAX_QUERY_COMPARED)],
     ["requests per minute of a connection", `up to ${number(MAX_REQUESTS_PER_MINUTE)}`],

@@ -57,7 +57,8 @@ const NAMES = `## Names
 
 \`userName\` names a user, \`displayName\` a group. If it is missing, \`externalId\` is the name, then \`id\`, then a generated UUID. The name is the resource's \`id\` and
 \`externalId\`, and the last segment of its path, percent-encoded. Names are compared without case in Unicode's composed form (NFC), and stored as given. A name has 1 to
-256 characters and no slash, control character or bidirectional override, and is not \`.\`, \`..\` or \`.search\`. A name cannot be changed: create a new resource and delete the old one.
+256 characters, no control character and no bidirectional override, and is not \`.\`, \`..\` or \`.search\`. A slash is allowed: in a path it is \`%2F\`, and \`.\` and \`..\`
+beside it are refused. If a reverse proxy decodes \`%2F\`, let it pass the path unchanged. An empty name is refused. A name cannot be changed: create a new resource and delete the old one.
 
 An attribute is read-only (RFC 7643 §2.2) if every backend of the target that can hold it lists it in \`read_only\` of the settings. Values for it in a body
 are ignored, and the stored values stay (RFC 7644 §3.3, §3.5.1).

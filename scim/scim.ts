@@ -156,6 +156,7 @@ export async function createScim(deps: ScimDeps): Promise<Scim> {
     settings: config.scim.credentials,
   });
   const connections = await Connections.open({ store, vault, clock, random, log, credentials, targets });
+  const schemasOf = followExtensions(config);
   return {
     targets,
     credentials,
@@ -165,12 +166,12 @@ export async function createScim(deps: ScimDeps): Promise<Scim> {
     logins: logins.target,
     observeLogins: (observer) => logins.observe(observer),
     apps: [
-      createScimApp({ targets, credentials, http: config.http, store, clock, log, random }),
+      createScimApp({ targets, credentials, http: config.http, schemasOf, store, clock, log, random }),
       createScimV2App({
         ...{ targets, http: config.http, store, clock, log, random },
         access: connections,
         vault,
-        schemasOf: followExtensions(config),
+        schemasOf,
         namedAccess: {
           namesGroups: (target) => target === logins.name && deps.namedAccess().namesGroups(),
           isGroupNamed: (group) => deps.namedAccess().isGroupNamed(group),

@@ -39,13 +39,13 @@ export const FILTER_QUIRKS = {
   },
 } as const;
 
-const MAX_LEVELS = 10;
-const MAX_COMPARISONS = 50;
+export const MAX_FILTER_LEVELS = 10;
+export const MAX_FILTER_COMPARISONS = 50;
 const NUMBER = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
 const LITERALS = new Map<string, FilterValue>([["true", true], ["false", false], ["null", null]]);
 
 /**
- * Parses a filter: at most 2,048 characters, 10 levels, 50 comparisons. Words alone are not a filter.
+ * Parses a filter: at most 8,192 characters, 10 levels, 50 comparisons. Words alone are not a filter.
  *
  * @returns the tree, or a part of a sentence that explains the problem without a quote. For unknown attributes see `filterProblem`.
  */
@@ -158,7 +158,7 @@ class FilterParser {
   }
 
   #nested(closing: ")" | "]", parent: FilterPath | null): ScimFilter {
-    if (++this.#levels > MAX_LEVELS) fail(`a filter has at most ${MAX_LEVELS} levels`);
+    if (++this.#levels > MAX_FILTER_LEVELS) fail(`a filter has at most ${MAX_FILTER_LEVELS} levels`);
     const filter = this.#or(parent);
     if (!this.#take(closing)) fail(`a "${closing}" is missing`);
     this.#levels--;
@@ -166,7 +166,9 @@ class FilterParser {
   }
 
   #expression(parent: FilterPath | null): ScimFilter {
-    if (++this.#comparisons > MAX_COMPARISONS) fail(`a filter has at most ${MAX_COMPARISONS} comparisons`);
+    if (++this.#comparisons > MAX_FILTER_COMPARISONS) {
+      fail(`a filter has at most ${MAX_FILTER_COMPARISONS} comparisons`);
+    }
     const word = this.#wordAt(this.#at++) ?? fail("an attribute is missing");
     const path = (parent === null ? this.#names.top(word) : this.#names.sub(word, parent)) ??
       fail("the name of an attribute is not valid");

@@ -98,12 +98,30 @@ function matchesIn(filter: ScimFilter, view: JsonObject, access: FilterAccess): 
         isJsonObject(entry) && matchesIn(filter.filter, entry, inside)
       );
     }
-    case "compare":
-      return compare(valuesAt(filter.path, view, access), filter, {
-        known: access.find(filter.path),
+    case "compare": {
+      const known = access.find(filter.path);
+      return compare(comparedAt(filter.path, view, { access, known }), filter, {
+        known,
         order: access.order,
       });
+    }
   }
+}
+
+/** RFC 7643 §2.4: "If not specified, the value of "primary" SHALL be assumed to be "false"." */
+function comparedAt(
+  path: FilterPath,
+  view: JsonObject,
+  { access, known }: { access: FilterAccess; known: ComparedAttribute | undefined },
+): JsonValue[] {
+  const isOfEntry = path.sub === null
+    ? path.schema === null && path.attribute === "primary"
+    : path.sub === "primary";
+  if (known?.type !== "boolean" || !isOfEntry) {
+    return valuesAt(path, view, access);
+  }
+  const entries = path.sub === null ? [view] : access.entries(path, view).filter(isJsonObject);
+  return entries.map((entry) => propertyNamed(entry, "primary") ?? false);
 }
 
 /** The values at a path, of all entries. */

@@ -11,15 +11,16 @@ export type TokensOutcome =
   | { readonly ok: true; readonly tokens: readonly FilterToken[] }
   | { readonly ok: false; readonly problem: string };
 
-const MAX_CHARACTERS = 2048;
+/** In every interface and in the console. The HTTP server limits a whole address to as much. */
+export const MAX_FILTER_CHARACTERS = 8192;
 const BLANKS = " \t";
 const BRACKETS = "()[]";
 const QUOTE = '"';
 
 /** Splits a text into tokens in one pass. */
 export function readTokens(text: string): TokensOutcome {
-  if (text.length > MAX_CHARACTERS) {
-    return { ok: false, problem: `a filter has at most ${MAX_CHARACTERS} characters` };
+  if (text.length > MAX_FILTER_CHARACTERS) {
+    return { ok: false, problem: `a filter has at most ${MAX_FILTER_CHARACTERS} characters` };
   }
   const tokens: FilterToken[] = [];
   let at = 0;

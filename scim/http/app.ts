@@ -10,6 +10,7 @@ import type { Store } from "../../platform/store.ts";
 import { ScimRefusal } from "./refusals.ts";
 import { type RouteRow, SCIM_PREFIX, SCIM_ROUTES } from "./routes.ts";
 import type { Target, Targets } from "../ports.ts";
+import type { TargetSchemas } from "../v2/schema/target_schemas.ts";
 import { errorResponse, faultResponse } from "./responses.ts";
 import type { Credential, Credentials } from "./credentials.ts";
 import { HANDLERS } from "./handlers.ts";
@@ -22,6 +23,7 @@ export interface ScimAppDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
+  readonly schemasOf: (target: string) => TargetSchemas;
   /** Absent: only this process uses the store. */
   readonly store?: Pick<Store, "catchUp">;
 }
@@ -138,7 +140,9 @@ function run(row: RouteRow, c: Context<ScimEnv>, deps: ScimAppDeps): Promise<Res
   const { raw: { url: text, headers } } = c.req;
   const url = new URL(text);
   const segment = url.pathname.slice(url.pathname.lastIndexOf("/") + 1);
-  return HANDLERS[row.handler]({ headers, body, url, row, kind: row.kind, target, actor, segment }, deps);
+  const { types } = deps.schemasOf(target.name);
+  const call = { headers, body, url, row, kind: row.kind, target, types, actor, segment };
+  return HANDLERS[row.handler](call, deps);
 }
 
 /** A refusal of the HTTP server. For an unknown method, the response lists the methods of the path. */
@@ -218,7 +222,7 @@ const FORM_TYPES = new Set(["application/x-www-form-urlencoded", "multipart/form
 
 /**
  * @param deps.http its URL is the address that browsers use. Behind a proxy, the request's URL may have another scheme.
- * @returns a check that throws the refusal `cross_site` or `media_type`.
+ * @returns a check that throws the refusal `cross_site`, `media_type` or `content_encoding`.
  */
 export function createCrossSiteCheck(
   { http }: { http: { readonly publicUrl: string } },
@@ -231,6 +235,10 @@ export function createCrossSiteCheck(
       origin !== null && origin !== new URL(http.publicUrl).origin && origin !== new URL(request.url).origin
     ) {
       throw new ScimRefusal("cross_site");
+    }
+    const encoding = request.headers.get("content-encoding")?.trim().toLowerCase() ?? "";
+    if (encoding !== "" && encoding !== "identity") {
+      throw new ScimRefusal("content_encoding", { headers: { "accept-encoding": "identity" } });
     }
     if (request.body === null || !isBrowser(request)) return;
     const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";

@@ -10,8 +10,10 @@ import type { Actor, Page, Target, Written } from "../ports.ts";
 import type { RefreshReport } from "../pending_port.ts";
 import type { Content, JsonObject, ResourceKind, Stored } from "../schema/resource.ts";
 import { SEARCH_REQUEST_SCHEMA } from "../schema/attribute_table.ts";
-import { parseResource } from "../schema/parse_resource.ts";
+import { isNamed, parseResource } from "../schema/parse_resource.ts";
 import { parseJsonObject } from "../schema/json_limits.ts";
+import { extensionProblem } from "../v2/schema/extension_values.ts";
+import type { TargetSchemas } from "../v2/schema/target_schemas.ts";
 import { nameFromPath } from "../schema/resource_name.ts";
 import { etagOf, renderList, renderResource } from "../schema/render_resource.ts";
 import { createResponse, receiptHeaders } from "./responses.ts";
@@ -26,6 +28,8 @@ export interface ScimCall {
   readonly kind: ResourceKind;
   readonly target: Target;
   readonly actor: Actor;
+  /** The schemas of the target. */
+  readonly types: TargetSchemas["types"];
   /** The path segment with the resource's name, still encoded. */
   readonly segment: string;
 }
@@ -111,7 +115,7 @@ async function readPage({ target, kind }: ScimCall, { page, q }: ScimQuery): Pro
 }
 
 async function contentOf(
-  { body, kind, target }: ScimCall,
+  { body, kind, target, types }: ScimCall,
   { random }: HandlerDeps,
   { pathName }: { pathName?: string } = {},
 ): Promise<{ content: Content; password: string | undefined }> {
@@ -119,9 +123,22 @@ async function contentOf(
   if (!parsed.ok) throw new ScimRefusal("invalid_syntax", { detail: parsed.problem });
   if (pathName === undefined && isSearch(parsed.value)) throw new ScimRefusal("unsupported");
   const newName = () => randomUuid(random);
-  const read = parseResource(kind, parsed.value, { mapping: target.mapping, pathName, newName });
-  if (!read.ok) throw new ScimRefusal(read.code, { detail: read.detail });
-  return read;
+  const options = { mapping: target.mapping, pathName, newName };
+  const read = parseResource(kind, parsed.value, options);
+  const problem = read.ok ? extensionProblem(read.content.attributes, types[kind]) : null;
+  const isWhole = pathName === undefined || isNamed(kind, parsed.value);
+  if (read.ok && problem === null && isWhole) return read;
+  // What the resource has may stay: the spelling of its name, and values that only a backend could set.
+  const stored = pathName === undefined ? null : await target.directory.read(kind, canonicalName(pathName));
+  const again = stored === null ? read : parseResource(kind, parsed.value, {
+    ...options,
+    pathName: stored.content.name,
+    previous: stored.content.attributes,
+  });
+  if (!again.ok) throw new ScimRefusal(again.code, { detail: again.detail });
+  const detail = extensionProblem(again.content.attributes, types[kind], stored?.content.attributes);
+  if (detail !== null) throw new ScimRefusal("invalid_value", { detail });
+  return again;
 }
 
 /** RFC 7644 §3.4.3: the schema distinguishes a search from a resource. */

@@ -9,6 +9,7 @@ import {
   SCIM_PREFIX,
   SCIM_ROUTES,
 } from "./routes.ts";
+import { MAX_FILTER_CHARACTERS } from "../filter/filter_tokens.ts";
 import type { JsonObject, JsonValue } from "../schema/resource.ts";
 import { COMMON_HEADERS, RECEIPT_HEADER } from "./responses.ts";
 import { componentSchemas, NAME_SCHEMA, schemaRef } from "./openapi_schemas.ts";
@@ -34,6 +35,7 @@ const BODY_FAILS: readonly ScimRefusalCode[] = [
   "invalid_value",
   "too_large",
   "media_type",
+  "content_encoding",
   "body_too_slow",
 ];
 
@@ -276,7 +278,7 @@ function schemaOfParameter(name: QueryName, type: string): JsonObject {
     return { style: "form", explode: false, schema: BACKEND_LIST };
   }
   if (name === "page") return { schema: { type, minimum: 1, maximum: Number.MAX_SAFE_INTEGER } };
-  return { schema: name === "q" ? { type, maxLength: 2048 } : { type } };
+  return { schema: name === "q" ? { type, maxLength: MAX_FILTER_CHARACTERS } : { type } };
 }
 
 const BACKEND_LIST = { type: "array", minItems: 1, items: { type: "string", minLength: 1 } };

@@ -68,9 +68,9 @@ function resourceSchema(kind: keyof typeof KINDS): JsonObject {
   };
 }
 
-/** No slash, control character or bidirectional override; not `.`, `..` or `.search`. */
+/** No control character or bidirectional override; not `.search`; not `.` or `..`, also beside a slash. */
 const NAME_PATTERN =
-  "^(?!\\.{1,2}$|\\.[sS][eE][aA][rR][cC][hH]$)[^/\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069]+$";
+  "^(?!(.*/)?\\.{1,2}(/|$)|\\.[sS][eE][aA][rR][cC][hH]$)[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069]+$";
 
 /** The schema of a name in a path or a body. */
 export const NAME_SCHEMA = { type: "string", minLength: 1, maxLength: 256, pattern: NAME_PATTERN } as const;
@@ -95,7 +95,7 @@ const MEMBER: JsonObject = {
 /** Limits beyond the type, by kind and attribute. */
 const LIMITS: Readonly<Record<keyof typeof KINDS, Readonly<Record<string, JsonObject>>>> = {
   User: { userName: NAME_LIMITS, password: { minLength: 1, maxLength: 1024 } },
-  Group: { displayName: NAME_LIMITS, members: { maxItems: MAX_MEMBERS, items: MEMBER } },
+  Group: { displayName: NAME_LIMITS, members: listOrEntry(MEMBER, MAX_MEMBERS) },
 };
 
 /** Entries of a list (scim/schema/validate_attributes.ts). Each is an object, or the text of its value. */
@@ -103,13 +103,19 @@ const MAX_ENTRIES = 10_000;
 
 function attributeSchema(row: ScimAttributeRow): JsonObject {
   const one = row.type === "complex" ? complexSchema(row) : SIMPLE[row.type];
-  const many = row.plain === undefined ? one : { anyOf: [one, { type: "string" }] };
-  const schema: JsonObject = row.multi === true ? { type: "array", maxItems: MAX_ENTRIES, items: many } : one;
+  const many: JsonObject = row.plain === undefined ? one : { anyOf: [one, { type: "string" }] };
+  const schema: JsonObject = row.multi === true ? listOrEntry(many, MAX_ENTRIES) : one;
   return {
     ...schema,
     description: row.ref,
     ...row.mutability === undefined ? {} : { [row.mutability]: true },
   };
+}
+
+/** A response always has the list. A request may have its only entry. */
+function listOrEntry(items: JsonObject, maxItems: number): JsonObject {
+  const variants: readonly JsonValue[] = Array.isArray(items["anyOf"]) ? items["anyOf"] : [items];
+  return { anyOf: [{ type: "array", maxItems, items }, ...variants] };
 }
 
 const SIMPLE = {

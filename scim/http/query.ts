@@ -1,6 +1,7 @@
 // Reads the query parameters of an operation. Unknown parameters are ignored.
 
 import { ScimRefusal } from "./refusals.ts";
+import { MAX_FILTER_CHARACTERS } from "../filter/filter_tokens.ts";
 import type { QueryName } from "./routes.ts";
 import type { BackendInfo } from "../ports.ts";
 
@@ -17,7 +18,6 @@ export interface ScimQuery {
 
 const PRESET: ScimQuery = { refresh: false, page: 1, q: null };
 const MAX_PAGE = 2 ** 31;
-const MAX_Q_CHARACTERS = 2048;
 
 interface QueryContext {
   readonly backends: readonly BackendInfo[];
@@ -36,7 +36,9 @@ const READERS: Readonly<Record<QueryName, (text: string, reading: QueryContext) 
     return { page: Math.min(page, MAX_PAGE) };
   },
   q(text) {
-    if (text.length > MAX_Q_CHARACTERS) throw invalid("q must have at most 2,048 characters.");
+    if (text.length > MAX_FILTER_CHARACTERS) {
+      throw invalid(`q must have at most ${MAX_FILTER_CHARACTERS.toLocaleString("en-US")} characters.`);
+    }
     return { q: text.trim() === "" ? null : text };
   },
   backends: (text, { backends }) => ({ backends: backendNames(text, backends) }),

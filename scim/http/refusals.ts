@@ -15,6 +15,7 @@ export interface RefusalRow {
     | "invalidValue"
     | "invalidPath"
     | "noTarget"
+    | "invalidCount"
     | "invalidCursor"
     | "expiredCursor"
     | "sensitive";
@@ -104,6 +105,11 @@ export const SCIM_REFUSALS = {
     detail: "Send application/scim+json or application/json.",
     ref: "RFC 9110 §15.5.16",
   },
+  content_encoding: {
+    status: 415,
+    detail: "Send the body without Content-Encoding.",
+    ref: "RFC 9110 §15.5.16",
+  },
   wrong_host: {
     status: 421,
     detail: "This server is not known by that name. Set http.public_url to it.",
@@ -161,6 +167,12 @@ export const V2_REFUSALS = {
     status: 400,
     scimType: "invalidCursor",
     detail: "This server did not give out that cursor. Begin with the first page.",
+    ref: "RFC 9865 §2.1",
+  },
+  invalid_count: {
+    status: 400,
+    scimType: "invalidCount",
+    detail: "With a cursor, count must be an integer from 1.",
     ref: "RFC 9865 §2.1",
   },
   expired_cursor: {

@@ -31,7 +31,7 @@ export const QUERY_PARAMETERS = {
     preset: "not given",
     meaning:
       "A search: words, each of which must begin a word of a name, e-mail address, phone number or group; " +
-      "or a filter of RFC 7644 §3.4.2.2. At most 2,048 characters.",
+      "or a filter of RFC 7644 §3.4.2.2 with at most 50 comparisons and 10 levels. At most 8,192 characters.",
   },
   backends: {
     type: "string",

@@ -15,6 +15,8 @@ export type AttributeType = "string" | "boolean" | "dateTime" | "complex";
 export interface ScimAttributeRow {
   readonly type: AttributeType;
   readonly multi?: true;
+  /** RFC 7643 §2.3.6. */
+  readonly base64?: true;
   /** Compared with case in a filter. */
   readonly caseExact?: true;
   /** The name in RFC 7643, if the interface specification spells it otherwise. */
@@ -130,7 +132,7 @@ export const USER_ATTRIBUTES = {
     type: "complex",
     multi: true,
     plain: "value",
-    sub: { ...ENTRY, value: exactText("RFC 7643 §4.1.2") },
+    sub: { ...ENTRY, value: { ...exactText("RFC 7643 §4.1.2"), base64: true } },
     ref: "RFC 7643 §4.1.2",
   },
   manager: MANAGER,

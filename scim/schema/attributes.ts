@@ -19,6 +19,7 @@ export interface KnownAttribute {
   readonly type: AttributeType;
   readonly multi: boolean;
   readonly caseExact: boolean;
+  readonly isBase64: boolean;
   readonly plain: string | null;
   readonly mutability: "readWrite" | "readOnly" | "writeOnly";
   /** Empty unless the type is complex. */
@@ -59,6 +60,7 @@ function compile(rows: Readonly<Record<string, ScimAttributeRow>>): AttributeSet
       type: row.type,
       multi: row.multi ?? false,
       caseExact: row.caseExact ?? false,
+      isBase64: row.base64 ?? false,
       plain: row.plain ?? null,
       mutability: row.mutability ?? "readWrite",
       sub: compile(row.sub ?? {}),

@@ -2,12 +2,13 @@
 
 import { canonicalName, isDeceptiveName } from "../../platform/canonical_name.ts";
 import type { Content, JsonObject, JsonValue, Mapping, ResourceKind } from "./resource.ts";
-import { SCIM_ATTRIBUTES, withoutCoreSchema } from "./attributes.ts";
-import { isJsonArray, isJsonObject } from "./json_limits.ts";
+import { ENTERPRISE_SCHEMA } from "./attribute_table.ts";
+import { property, SCIM_ATTRIBUTES, withoutCoreSchema } from "./attributes.ts";
+import { isJsonArray, isJsonObject, isSameJson } from "./json_limits.ts";
 import { hasOwnExternalId } from "./mapping.ts";
 import { distinctNames, parseName } from "./resource_name.ts";
 import { withPersonName } from "./merge.ts";
-import { InvalidValue, readAttributes, validateValue } from "./validate_attributes.ts";
+import { InvalidValue, readAttributes, shownName, validateValue } from "./validate_attributes.ts";
 
 export type ParseResourceOutcome =
   | { readonly ok: true; readonly content: Content; readonly password: string | undefined }
@@ -17,6 +18,8 @@ export interface ParseResourceOptions {
   readonly mapping: Mapping;
   /** The name in the path of a PUT. Absent for a POST. */
   readonly pathName?: string;
+  /** A PUT: the attributes of the resource as they are. They may stay, even if a new resource cannot get them: a backend has other rules. */
+  readonly previous?: JsonObject;
   /** Creates a name (a UUID) for a resource without one. */
   readonly newName: () => string;
   /** The body is a stored resource of a backend: its name is read even if no new resource could get it. */
@@ -38,6 +41,14 @@ const APART: Readonly<Record<ResourceKind, ReadonlySet<string>>> = {
   user: new Set(["schemas", "id", "externalId", "meta", "userName", "active", "groups", "password"]),
   group: new Set(["schemas", "id", "externalId", "meta", "displayName", "members", "password"]),
 };
+
+/** Whether a body has the name of its resource. */
+export function isNamed(kind: ResourceKind, body: JsonObject): boolean {
+  const [own] = NAMING[kind];
+  return Object.entries(body).some(([name, value]) =>
+    value !== null && withoutCoreSchema(kind, name).toLowerCase() === own.toLowerCase()
+  );
+}
 
 /** Attributes by their stored names. */
 type Body = ReturnType<typeof readAttributes>;
@@ -65,7 +76,7 @@ function readChecked(
   object: JsonObject,
   options: ParseResourceOptions,
 ): ParseResourceOutcome {
-  const body = readAttributes(object, SCIM_ATTRIBUTES[kind], {
+  const body = readAttributes(withoutLongNames(kind, object), SCIM_ATTRIBUTES[kind], {
     rename: (name) => withoutCoreSchema(kind, name),
   });
   checkSchemas(body.get("schemas")?.value);
@@ -73,7 +84,7 @@ function readChecked(
   if (options.pathName !== undefined && canonicalName(name) !== canonicalName(options.pathName)) {
     return { ok: false, code: "renamed", detail: `${NAMING[kind][0]} differs from the name in the path.` };
   }
-  const attributes = attributesOf(kind, body, options.mapping);
+  const attributes = attributesOf(kind, body, options);
   if (kind === "group") {
     return { ok: true, content: { kind, name, attributes, members: membersOf(body) }, password: undefined };
   }
@@ -82,6 +93,24 @@ function readChecked(
     ok: true,
     content: { kind, name, active: active !== false, attributes: withPersonName(attributes) },
     password: passwordOf(body),
+  };
+}
+
+/** RFC 7644 §3.10: an attribute of the enterprise extension with the URN in front of its name belongs into the extension. */
+function withoutLongNames(kind: ResourceKind, object: JsonObject): JsonObject {
+  const head = `${ENTERPRISE_SCHEMA.toLowerCase()}:`;
+  const isLong = (name: string) => kind === "user" && name.toLowerCase().startsWith(head);
+  if (!Object.keys(object).some(isLong)) return object;
+  const entries = Object.entries(object);
+  const plain = entries.filter(([name]) => !isLong(name));
+  const extension = plain.findLast(([name]) => name.toLowerCase() === ENTERPRISE_SCHEMA.toLowerCase())?.[1];
+  if (extension !== undefined && extension !== null && !isJsonObject(extension)) return object;
+  const moved = entries.filter(([name]) => isLong(name)).map((
+    [name, value],
+  ) => [name.slice(head.length), value]);
+  return {
+    ...Object.fromEntries(plain.filter(([name]) => name.toLowerCase() !== ENTERPRISE_SCHEMA.toLowerCase())),
+    [ENTERPRISE_SCHEMA]: { ...extension, ...Object.fromEntries(moved) },
   };
 }
 
@@ -103,7 +132,12 @@ function nameOf(
   const candidates = pathName === undefined ? [own, ...others] : [own];
   for (const attribute of candidates) {
     const text = readGiven(body, attribute);
-    if (typeof text !== "string" || text === "") continue;
+    if (typeof text !== "string") continue;
+    // Without this, an empty text would create a user with a name that no one chose.
+    if (text === "" && attribute === own && isStored !== true) {
+      throw new InvalidValue(`${own} cannot be a name: a name must not be empty.`);
+    }
+    if (text === "") continue;
     const read = parseName(text);
     if (!read.ok) throw new InvalidValue(`${attribute} cannot be a name: ${read.problem}.`);
     // Existing users and groups with such a name can be read, changed and deleted. Such users cannot sign in.
@@ -116,11 +150,21 @@ function nameOf(
   return pathName ?? newName();
 }
 
-function attributesOf(kind: ResourceKind, body: Body, mapping: Mapping): JsonObject {
+function attributesOf(
+  kind: ResourceKind,
+  body: Body,
+  options: ParseResourceOptions,
+): JsonObject {
+  const { mapping, previous = {}, isStored = false } = options;
   const read: [string, JsonValue][] = [];
   for (const { known, name, value } of body.values()) {
     const isKept = name === "externalId" ? hasOwnExternalId(kind, mapping) : !APART[kind].has(name);
-    const kept = isKept ? validateValue(value, known, known === null ? "An attribute" : name) : undefined;
+    if (!isKept) continue;
+    const at = known === null ? shownName(name) : name;
+    const held = property(previous, name);
+    const mayStay = held !== undefined &&
+      isSameJson(validateValue(value, known, { at, isStored: true }), held);
+    const kept = mayStay ? held : validateValue(value, known, { at, isStored });
     if (kept !== undefined) read.push([name, kept]);
   }
   return Object.fromEntries(read);
@@ -128,7 +172,9 @@ function attributesOf(kind: ResourceKind, body: Body, mapping: Mapping): JsonObj
 
 function readGiven(body: Body, attribute: string): JsonValue | undefined {
   const given = body.get(attribute);
-  return given === undefined ? undefined : validateValue(given.value, given.known, attribute);
+  return given === undefined
+    ? undefined
+    : validateValue(given.value, given.known, { at: attribute, isStored: true });
 }
 
 /** Checks the length of the password, because hashing takes time. Its characters are not checked. */

@@ -10,7 +10,6 @@ const MAX_CHARACTERS = 256;
 
 /** Characters that a name must not contain, by error text. Each pattern is one class of characters. */
 const FORBIDDEN = [
-  { pattern: /\//, problem: "a name must not contain a slash" },
   { pattern: /\p{Cc}/u, problem: "a name must not contain control characters" },
   { pattern: /[\u2028\u2029]/, problem: "a name must not contain line or paragraph separators" },
   // They change the order of the text around them: "annaexe.txt" and the like (Unicode Standard Annex 9).
@@ -20,8 +19,8 @@ const FORBIDDEN = [
   },
 ] as const;
 
-/** Names that a path cannot contain: `.` and `..` (RFC 3986 §5.2.4), and the search endpoint (RFC 7644 §3.4.3). */
-const RESERVED = new Set([".", "..", ".search"]);
+/** Names that a path cannot contain: the search endpoint (RFC 7644 §3.4.3), and `.` and `..` (RFC 3986 §5.2.4), also as a part: some proxies decode a slash. */
+const RESERVED = /^\.search$|(?:^|\/)\.{1,2}(?:$|\/)/i;
 
 /**
  * Reads a name as it was sent.
@@ -39,7 +38,9 @@ export function parseName(text: string): NameOutcome {
   if (countCharacters(name) > MAX_CHARACTERS) {
     return refuse(`a name is at most ${MAX_CHARACTERS} characters long`);
   }
-  if (RESERVED.has(name.toLowerCase())) return refuse("a name must not be ., .. or .search");
+  if (RESERVED.test(name)) {
+    return refuse("a name must not be ., .. or .search, or have . or .. beside a slash");
+  }
   const found = FORBIDDEN.find(({ pattern }) => pattern.test(name));
   return found === undefined ? { ok: true, name } : refuse(found.problem);
 }
@@ -47,7 +48,7 @@ export function parseName(text: string): NameOutcome {
 /**
  * Reads a name from a segment of a path, percent-decoded (RFC 3986 §2.1).
  *
- * @param segment as in the request line, without slashes.
+ * @param segment as in the request line. A slash of the name is `%2F`.
  */
 export function nameFromPath(segment: string): NameOutcome {
   let text: string;

@@ -4,6 +4,7 @@
 import type { JsonObject, JsonValue } from "./resource.ts";
 import { type AttributeSet, findAttribute, type KnownAttribute } from "./attributes.ts";
 import { isJsonArray, isJsonObject } from "./json_limits.ts";
+import { hasControlCharacters, isBase64, isPrimary, joinRepeated } from "./value_rules.ts";
 
 /** The problem of a body: a sentence with the name of the attribute and without its value. */
 export class InvalidValue extends Error {
@@ -11,6 +12,13 @@ export class InvalidValue extends Error {
 }
 
 const MAX_NAME_CHARACTERS = 256;
+const PLAIN_NAME = /^[\w$:.-]{1,100}$/;
+
+/** The name of an attribute that is not in the table, for a message. Another text than a name would be a value of the body. */
+export function shownName(name: string): string {
+  return PLAIN_NAME.test(name) ? name : "…";
+}
+
 const MAX_ENTRIES = 10_000;
 
 /** An attribute of a body: its row of the table (`null`: none), and its value. */
@@ -38,6 +46,9 @@ export function readAttributes(
     if (name.length > MAX_NAME_CHARACTERS) {
       throw new InvalidValue(`The name of an attribute has over ${MAX_NAME_CHARACTERS} characters.`);
     }
+    if (hasControlCharacters(name)) {
+      throw new InvalidValue("The name of an attribute must not contain control characters.");
+    }
     // `__proto__` must not become a key.
     if (name === "__proto__") continue;
     const plain = rename(name);
@@ -49,23 +60,29 @@ export function readAttributes(
   return found;
 }
 
+/** Where a value is. `isStored`: a backend has it, so only its type matters. */
+interface ValuePlace {
+  /** The name of the attribute in messages. */
+  readonly at: string;
+  readonly isStored: boolean;
+}
+
 /**
  * The value to store. `undefined` if it is unset: null, an empty list, an empty object (RFC 7643 §2.5).
  *
- * @param at the name of the attribute in messages.
- * @throws InvalidValue for a value of another type.
+ * @throws InvalidValue for a value that the attribute cannot have.
  */
 export function validateValue(
   value: JsonValue,
   known: KnownAttribute | null,
-  at: string,
+  place: ValuePlace,
 ): JsonValue | undefined {
   if (isUnset(value)) return undefined;
-  if (known === null) return harmless(value);
-  if (known.multi) return readEntries(value, known, at);
-  if (known.type !== "complex") return readSimple(value, known, at);
+  if (known === null) return harmless(value, place);
+  if (known.multi) return readEntries(value, known, place);
+  if (known.type !== "complex") return readSimple(value, known, place);
   // Some clients send a manager as a list of one.
-  return readComplex(isJsonArray(value) && value.length === 1 ? value[0] ?? null : value, known, at);
+  return readComplex(isJsonArray(value) && value.length === 1 ? value[0] ?? null : value, known, place);
 }
 
 function isUnset(value: JsonValue): boolean {
@@ -73,10 +90,20 @@ function isUnset(value: JsonValue): boolean {
   return value === null || (isJsonObject(value) && Object.keys(value).length === 0);
 }
 
-function readSimple(value: JsonValue, known: KnownAttribute, at: string): JsonValue {
+function readSimple(value: JsonValue, known: KnownAttribute, place: ValuePlace): JsonValue {
+  const { at, isStored } = place;
   if (known.type === "boolean") return readBoolean(value, at);
   if (typeof value !== "string") throw new InvalidValue(`${at} must be a string.`);
-  return value;
+  if (known.isBase64 && !isStored && !isBase64(value)) throw new InvalidValue(`${at} must be base64.`);
+  // The characters of a password do not matter: it is stored as a hash.
+  return known.mutability === "writeOnly" ? value : readText(value, place);
+}
+
+function readText(text: string, { at, isStored }: ValuePlace): string {
+  if (!isStored && hasControlCharacters(text)) {
+    throw new InvalidValue(`${at} must not contain control characters.`);
+  }
+  return text;
 }
 
 /** Clients send booleans as text. */
@@ -87,43 +114,63 @@ function readBoolean(value: JsonValue, at: string): boolean {
   return text === "true";
 }
 
-function readComplex(value: JsonValue, known: KnownAttribute, at: string): JsonObject | undefined {
+function readComplex(value: JsonValue, known: KnownAttribute, place: ValuePlace): JsonObject | undefined {
+  const { at } = place;
   if (value === null) return undefined;
-  if (typeof value === "string" && known.plain !== null) return { [known.plain]: value };
+  if (typeof value === "string" && known.plain !== null) {
+    const plain = known.sub.get(known.plain.toLowerCase());
+    return { [known.plain]: plain === undefined ? readText(value, place) : readSimple(value, plain, place) };
+  }
   if (!isJsonObject(value)) throw new InvalidValue(`${at} must be an object.`);
   const read: [string, JsonValue][] = [];
   for (const given of readAttributes(value, known.sub).values()) {
     if (isSecret(given.name)) continue;
-    const sub = validateValue(given.value, given.known, `${at}.${given.known === null ? "…" : given.name}`);
+    const sub = validateValue(given.value, given.known, {
+      ...place,
+      at: `${at}.${given.known === null ? shownName(given.name) : given.name}`,
+    });
     if (sub !== undefined) read.push([given.name, sub]);
   }
   return read.length === 0 ? undefined : Object.fromEntries(read);
 }
 
-function readEntries(value: JsonValue, known: KnownAttribute, at: string): JsonValue[] | undefined {
+function readEntries(
+  value: JsonValue,
+  known: KnownAttribute,
+  { at, isStored }: ValuePlace,
+): readonly JsonValue[] | undefined {
   const list = isJsonArray(value) ? value : [value];
   if (list.length > MAX_ENTRIES) throw new InvalidValue(`${at} has over ${MAX_ENTRIES} entries.`);
   const single = { ...known, multi: false };
   const entries: JsonValue[] = [];
   for (const one of list) {
     if (isJsonArray(one)) throw new InvalidValue(`An entry of ${at} must be an object.`);
-    const entry = validateValue(one, single, `An entry of ${at}`);
+    const entry = validateValue(one, single, { at: `An entry of ${at}`, isStored });
     if (entry !== undefined) entries.push(entry);
   }
-  return entries.length === 0 ? undefined : entries;
+  if (entries.length === 0) return undefined;
+  if (isStored) return entries;
+  const joined = joinRepeated(entries);
+  if (joined.filter(isPrimary).length > 1) {
+    throw new InvalidValue(`${at} must have at most one primary value.`);
+  }
+  return joined;
 }
 
 /** The value of an unknown attribute, without secrets and dangerous names. The recursion ends, because a body has at most 32 levels. */
-function harmless(value: JsonValue): JsonValue {
+function harmless(value: JsonValue, place: ValuePlace): JsonValue {
   if (isJsonArray(value)) {
     if (value.length > MAX_ENTRIES) throw new InvalidValue(`An attribute has over ${MAX_ENTRIES} entries.`);
-    return value.map(harmless);
+    return value.map((one) => harmless(one, place));
   }
+  if (typeof value === "string") return readText(value, place);
   if (typeof value === "number" && !Number.isFinite(value)) throw new InvalidValue("A number is too large.");
   if (!isJsonObject(value)) return value;
   const safe: [string, JsonValue][] = [];
   for (const { name, value: inner } of readAttributes(value, NOTHING_KNOWN).values()) {
-    if (!isSecret(name)) safe.push([name, harmless(inner)]);
+    if (!isSecret(name)) {
+      safe.push([name, harmless(inner, { ...place, at: `${place.at}.${shownName(name)}` })]);
+    }
   }
   return Object.fromEntries(safe);
 }

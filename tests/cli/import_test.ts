@@ -122,9 +122,9 @@ Deno.test("deno task import --update removes the groups and pairings of a user t
 const FAULTY: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "people.csv",
-    'userName,active,groups\nanna,true,a/b\nbob,maybe,\n,true,\n"carl,\nanna,true,\nx,y\nev\u0007il,,\n',
+    'userName,active,groups\nanna,true,a/..\nbob,maybe,\n,true,\n"carl,\nanna,true,\nx,y\nev\u0007il,,\n',
     [
-      "line 2: A name in groups is not valid: a name must not contain a slash.",
+      "line 2: A name in groups is not valid: a name must not be ., .. or .search, or have . or .. beside a slash.",
       "line 3: active must be true or false.",
       "line 4: It has no userName.",
       "line 5: It has a quote that is never closed.",

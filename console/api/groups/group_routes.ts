@@ -1,5 +1,6 @@
 // Routes of groups: the list, one group with pages of members, changes, reply attributes, and names for pickers.
 
+import { MAX_FILTER_CHARACTERS } from "../../../scim/filter/filter_tokens.ts";
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import type { ReplyAttributeRegistry } from "../../../radius/factors/reply_attribute_registry.ts";
@@ -55,7 +56,7 @@ const backends = v.optional(v.pipe(v.array(textUpTo(256)), v.minLength(1), v.max
 const TARGET = v.object({ target: v.optional(textUpTo(256)) });
 const LIST = v.object({
   ...TARGET.entries,
-  q: v.optional(textUpTo(2048), ""),
+  q: v.optional(textUpTo(MAX_FILTER_CHARACTERS), ""),
   page: wholeNumber({ least: 1, most: 1_000_000, otherwise: 1 }),
   size: wholeNumber({ least: 1, most: 100, otherwise: 50 }),
 });

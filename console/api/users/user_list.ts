@@ -1,5 +1,6 @@
 // Lists users: a page of the directory if its indexes suffice, otherwise a bounded scan.
 
+import { MAX_FILTER_CHARACTERS } from "../../../scim/filter/filter_tokens.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { NO_READ_ONLY, readOnlyNames } from "../../../scim/schema/read_only_attributes.ts";
 import type { Page, Target } from "../../../scim/ports.ts";
@@ -15,7 +16,7 @@ import type { UserPage } from "./user_types.ts";
 
 /** The filters of a list of users, of a bulk operation and of an export. */
 export const USER_FILTERS = {
-  q: v.optional(textUpTo(2048), ""),
+  q: v.optional(textUpTo(MAX_FILTER_CHARACTERS), ""),
   status: optionalChoice(["active", "inactive", "locked"]),
   enrolled: optionalChoice(["yes", "no"]),
   /** Active users who did not sign in for these days. */

@@ -1,10 +1,12 @@
 // Reads the parameters of lists and searches, from a query or from a SearchRequest (RFC 7644 §3.4.2, §3.4.3, RFC 9865 §2).
 
+import { MAX_FILTER_CHARACTERS } from "../../filter/filter_tokens.ts";
 import { ScimRefusal } from "../../http/refusals.ts";
 import { property } from "../../schema/attributes.ts";
 import { SEARCH_REQUEST_SCHEMA } from "../../schema/attribute_table.ts";
 import { isJsonArray } from "../../schema/json_limits.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
+import { isMessage } from "../schema/body_shapes.ts";
 import type { ProjectionParameters } from "../schema/projection.ts";
 
 /** No target has so many resources, so this page is empty, too. */
@@ -25,47 +27,50 @@ export interface ListParameters extends ProjectionParameters {
 export const PAGE_SIZE = { preset: 100, max: 1000 } as const;
 
 /** Of a filter, a sort path and a cursor. */
-export const MAX_QUERY_CHARACTERS = 8192;
+export const MAX_QUERY_CHARACTERS = MAX_FILTER_CHARACTERS;
 
-/** The parameters of a GET. Unknown ones are ignored: Entra ID adds `aadOptscim062020`. @throws ScimRefusal `invalid_value` */
+/** The parameters of a GET. Unknown ones are ignored: Entra ID adds `aadOptscim062020`. @throws ScimRefusal `invalid_value` or `invalid_count` */
 export function readListQuery(query: URLSearchParams): ListParameters {
-  const text = (name: string): string | null => query.get(name) ?? valueWithoutCase(query, name);
+  const text = (name: string): string | null => {
+    const [value = null, ...more] = valuesWithoutCase(query, name);
+    // To choose one of two filters would answer another question.
+    if (more.some((other) => other !== value)) throw invalid(`${name} is given twice.`);
+    return value;
+  };
+  const cursor = text("cursor");
   return toListParameters({
     filter: text("filter"),
     sortBy: text("sortBy"),
     sortOrder: text("sortOrder"),
     startIndex: integerText(text("startIndex"), "startIndex"),
-    count: integerText(text("count"), "count"),
-    cursor: text("cursor"),
+    count: integerText(text("count"), "count", cursor),
+    cursor,
     ...projectionQuery(query),
   });
 }
 
-/** `attributes` and `excludedAttributes` of a query. */
+/** `attributes` and `excludedAttributes` of a query. A parameter that is repeated names more attributes. */
 export function projectionQuery(query: URLSearchParams): ProjectionParameters {
-  const only = query.get("attributes");
-  const except = query.get("excludedAttributes");
+  if (query.size === 0) return {};
+  const only = valuesWithoutCase(query, "attributes");
+  const except = valuesWithoutCase(query, "excludedAttributes");
   return {
-    ...(only === null ? {} : { attributes: only }),
-    ...(except === null ? {} : { excludedAttributes: except }),
+    ...(only.length === 0 ? {} : { attributes: only.join(",") }),
+    ...(except.length === 0 ? {} : { excludedAttributes: except.join(",") }),
   };
 }
 
-function valueWithoutCase(query: URLSearchParams, name: string): string | null {
-  for (const [key, value] of query) if (key.toLowerCase() === name.toLowerCase()) return value;
-  return null;
+function valuesWithoutCase(query: URLSearchParams, name: string): string[] {
+  const lower = name.toLowerCase();
+  return [...query].flatMap(([key, value]) => key.toLowerCase() === lower ? [value] : []);
 }
 
-/** The parameters of a SearchRequest. @throws ScimRefusal `invalid_syntax` or `invalid_value` */
+/** The parameters of a SearchRequest. @throws ScimRefusal `invalid_syntax`, `invalid_value` or `invalid_count` */
 export function readSearchRequest(body: JsonObject): ListParameters {
-  const schemas = property(body, "schemas");
-  const isSearch = isJsonArray(schemas) &&
-    schemas.some((urn) =>
-      typeof urn === "string" && urn.toLowerCase() === SEARCH_REQUEST_SCHEMA.toLowerCase()
-    );
-  if (!isSearch) {
+  if (!isMessage(property(body, "schemas"), SEARCH_REQUEST_SCHEMA)) {
     throw new ScimRefusal("invalid_syntax", { detail: `Send "${SEARCH_REQUEST_SCHEMA}" in "schemas".` });
   }
+  const cursor = textOf(body, "cursor");
   const names = (name: string): readonly string[] | undefined => {
     const given = property(body, name) ?? undefined;
     if (given === undefined) return undefined;
@@ -79,8 +84,8 @@ export function readSearchRequest(body: JsonObject): ListParameters {
     sortBy: textOf(body, "sortBy"),
     sortOrder: textOf(body, "sortOrder"),
     startIndex: integerOf(property(body, "startIndex"), "startIndex"),
-    count: integerOf(property(body, "count"), "count"),
-    cursor: textOf(body, "cursor"),
+    count: integerOf(property(body, "count"), "count", cursor),
+    cursor,
     ...(attributes === undefined ? {} : { attributes }),
     ...(excludedAttributes === undefined ? {} : { excludedAttributes }),
   });
@@ -102,6 +107,7 @@ function toListParameters(given: GivenParameters): ListParameters {
       throw invalid(`${name} must have at most ${MAX_QUERY_CHARACTERS} characters.`);
     }
   }
+  if (cursor !== null && count !== null && count < 1) throw invalidInteger("count", cursor);
   if (cursor !== null && cursor !== "" && startIndex !== null) {
     throw invalid("Send either cursor or startIndex, not both.");
   }
@@ -109,7 +115,7 @@ function toListParameters(given: GivenParameters): ListParameters {
     ...projection,
     filter: filter === null || filter.trim() === "" ? null : filter,
     sortBy: sortBy === null || sortBy.trim() === "" ? null : sortBy,
-    sortOrder: given.sortOrder?.toLowerCase() === "descending" ? "descending" : "ascending",
+    sortOrder: sortOrderOf(given.sortOrder),
     // RFC 7644 §3.4.2.4: less than 1 means 1, and a negative count means 0.
     startIndex: Math.min(Math.max(1, startIndex ?? 1), MAX_START_INDEX),
     count: Math.min(Math.max(0, count ?? PAGE_SIZE.preset), PAGE_SIZE.max),
@@ -123,17 +129,31 @@ function textOf(body: JsonObject, name: string): string | null {
   throw invalid(`${name} must be a text.`);
 }
 
-function integerText(text: string | null, name: string): number | null {
+function integerText(text: string | null, name: string, cursor: string | null = null): number | null {
   if (text === null || text === "") return null;
   const value = /^-?\d{1,16}$/.test(text) ? Number(text) : NaN;
-  if (!Number.isSafeInteger(value)) throw invalid(`${name} must be an integer.`);
+  if (!Number.isSafeInteger(value)) throw invalidInteger(name, cursor);
   return value;
 }
 
-function integerOf(given: JsonValue | undefined, name: string): number | null {
+function integerOf(given: JsonValue | undefined, name: string, cursor: string | null = null): number | null {
   if (given === undefined || given === null) return null;
   if (typeof given === "number" && Number.isSafeInteger(given)) return given;
-  throw invalid(`${name} must be an integer.`);
+  throw invalidInteger(name, cursor);
+}
+
+/** RFC 9865 §2.1 has its own error for the count of a page by cursor. */
+function invalidInteger(name: string, cursor: string | null): ScimRefusal {
+  if (cursor !== null) return new ScimRefusal("invalid_count");
+  return invalid(`${name} must be an integer.`);
+}
+
+/** RFC 7644 §3.4.2.3. The short forms are accepted, and another word is not read as the default order. */
+function sortOrderOf(given: string | null): ListParameters["sortOrder"] {
+  const order = given?.trim().toLowerCase() ?? "";
+  if (order === "" || order === "asc" || order === "ascending") return "ascending";
+  if (order === "desc" || order === "descending") return "descending";
+  throw invalid("sortOrder must be ascending or descending.");
 }
 
 function invalid(detail: string): ScimRefusal {

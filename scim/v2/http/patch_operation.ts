@@ -6,9 +6,10 @@ import { property } from "../../schema/attributes.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import type { GroupContent, JsonObject, Stored } from "../../schema/resource.ts";
 import type { ResourceTypeDefinition } from "../schema/attribute_definition.ts";
+import { readBody } from "../schema/read_body.ts";
 import { toStoredContent } from "../schema/stored_content.ts";
-import { applyPatch } from "../patch/patch.ts";
-import type { MemberChanges } from "../patch/patch_members.ts";
+import { applyPatch, type PatchOutcome } from "../patch/patch.ts";
+import { type MemberChanges, MembersNeeded } from "../patch/patch_members.ts";
 import { createPatchSchema, type PatchSchema } from "../patch/patch_schema.ts";
 import { checkMembers, checkOrigin } from "./connection_rules.ts";
 import { memberNames, namedMembers } from "./member_names.ts";
@@ -22,7 +23,7 @@ import {
   resourceTypeOf,
 } from "./operation.ts";
 import { readWanted, readWantedHead, renderContextOf } from "./read_operations.ts";
-import { renderResponse, renderStored } from "./render_stored.ts";
+import { membersOf, renderResponse, renderStored } from "./render_stored.ts";
 import { asLostRace, planned, writeContent } from "./write_content.ts";
 import { bodyRefusal, withKept, writeOptions, writtenResult } from "./write_operations.ts";
 
@@ -49,10 +50,18 @@ async function patchOnce(
   const resource = await renderStored(head, renderContextOf(operation), {
     includes: (name) => name !== "members" && name !== "groups",
   });
-  const patched = applyPatch(resource, body, {
+  const patched = applyQuietly(resource, body, {
     schema: patchSchemaOf(type),
-    ...(kind === "group" ? { members: { canRemoveAll: context.connection.settings.removeAllMembers } } : {}),
+    ...(kind === "group"
+      ? {
+        members: {
+          canRemoveAll: context.connection.settings.removeAllMembers,
+          ...isHead ? {} : { present: () => membersOf(head, renderContextOf(operation)) },
+        },
+      }
+      : {}),
   });
+  if (patched === "members_needed") return await patchOnce(operation, body, { isWhole: true });
   if (!patched.ok) throw bodyRefusal(patched.problem);
   const { isChanged, members } = patched;
   if (!isChanged && members === null) return await unchangedResult(operation, head);
@@ -61,7 +70,19 @@ async function patchOnce(
   }
   // The resource and its version must come from one read.
   if (isHead) return await patchOnce(operation, body, { isWhole: true });
-  return await writeWhole(operation, { stored: head, resource: patched.resource, members });
+  // What a PATCH leaves is read like the body of a PUT, so that a client can send it again.
+  const read = readBody(patched.resource, type, { unknown: "ignore", previous: resource });
+  if (!read.ok) throw bodyRefusal(read);
+  return await writeWhole(operation, { stored: head, resource: read.resource, members });
+}
+
+function applyQuietly(...given: Parameters<typeof applyPatch>): PatchOutcome | "members_needed" {
+  try {
+    return applyPatch(...given);
+  } catch (fault) {
+    if (fault instanceof MembersNeeded) return "members_needed";
+    throw fault;
+  }
 }
 
 /** Adds and removes members. The group itself is not read or written. */

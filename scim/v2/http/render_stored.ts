@@ -99,7 +99,10 @@ async function groupsOf(
 }
 
 /** A member without a user has no id, so the response does not contain it. */
-function membersOf({ content, memberIds = [] }: Stored, { baseUrl }: RenderContext): JsonObject[] {
+export function membersOf(
+  { content, memberIds = [] }: Stored,
+  { baseUrl }: Pick<RenderContext, "baseUrl">,
+): JsonObject[] {
   if (content.kind === "user") return [];
   return content.members.flatMap((display, at): JsonObject[] => {
     const value = memberIds[at] ?? null;

@@ -18,7 +18,6 @@ import { IdsIncomplete } from "../../directory/resource_ids.ts";
 import { parseJsonObject } from "../../schema/json_limits.ts";
 import type { JsonObject } from "../../schema/resource.ts";
 import type { QueryCursorDeps } from "../query/query_cursor.ts";
-import type { TargetSchemas } from "../schema/target_schemas.ts";
 import { bulkOperation, WRITE_HANDLERS } from "./bulk_operation.ts";
 import type { AuthenticatedConnection } from "../connections/authentication.ts";
 import { resourceTypes, schemaList, serviceProviderConfig } from "./discovery_operations.ts";
@@ -37,7 +36,6 @@ import { allowedMethods, findPlace, V2_PREFIX, type V2Place, type V2RouteRow } f
 export interface ScimV2AppDeps extends Omit<ScimAppDeps, "credentials"> {
   readonly access: ConnectionAccess;
   readonly vault: QueryCursorDeps["vault"];
-  readonly schemasOf: (target: string) => TargetSchemas;
   readonly namedAccess: NamedGroups;
 }
 
@@ -75,8 +73,15 @@ function readRequest(c: Context<ScimEnv>): V2Request {
   const below = url.pathname.slice(V2_PREFIX.length + 1);
   const slash = below.indexOf("/");
   const targetName = slash < 0 ? below : below.slice(0, slash);
-  return { c, url, targetName, path: slash < 0 ? "" : below.slice(slash) };
+  const path = slash < 0 ? "" : below.slice(slash);
+  // A URL resolves such segments, so the path would name another resource than the client sent.
+  const [sent = ""] = c.req.url.split(/[?#]/, 1);
+  return { c, url, targetName, path: DOT_SEGMENT.test(sent) ? NOWHERE : path };
 }
+
+/** RFC 3986 §5.2.4, also percent-encoded. */
+const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
+const NOWHERE = "/./.";
 
 async function answer(c: Context<ScimEnv>, deps: ScimV2AppDeps): Promise<Response> {
   const startedMs = deps.clock.nowMs();

@@ -168,8 +168,9 @@ async function membersOf(
 ): Promise<readonly string[]> {
   if (kind === "user") return [];
   // An empty list removes all members. RFC 7644 §3.5.1 lets a server keep what a PUT omits, and an omitted list must not remove everybody.
-  if (stored?.content.kind === "group" && !Object.keys(body).some(isMembers)) return stored.content.members;
-  const read = memberIdsOf(resource);
+  const sent = Object.keys(body).find(isMembers);
+  if (stored?.content.kind === "group" && sent === undefined) return stored.content.members;
+  const read = memberIdsOf(resource, sent === undefined ? undefined : property(body, sent));
   if (!read.ok) throw bodyRefusal(read);
   return await memberNames(context.target.directory, read.ids, "refuse");
 }

@@ -11,7 +11,8 @@ import {
   type SchemaDefinition,
   subDefinitions,
 } from "../schema/attribute_definition.ts";
-import { BASE64_TEXT, MAX_LIST_ENTRIES } from "../schema/read_value.ts";
+import { BASE64_TEXT } from "../../schema/value_rules.ts";
+import { MAX_LIST_ENTRIES } from "../schema/read_value.ts";
 import { MAX_USER_PASSWORD_CHARACTERS } from "../schema/stored_content.ts";
 import { topLevelDefinitions } from "../schema/target_schemas.ts";
 

@@ -16,6 +16,8 @@ export const QUERY_INTEGER: JsonObject = {
   minimum: Number.MIN_SAFE_INTEGER,
   maximum: Number.MAX_SAFE_INTEGER,
 };
+/** Or one of the short forms, in any case; empty: the default. */
+export const SORT_ORDER = "^$|^([aA][sS][cC]|[dD][eE][sS][cC])([eE][nN][dD][iI][nN][gG])?$";
 /** The same in a body. */
 const BODY_INTEGER: JsonObject = { ...QUERY_INTEGER, type: ["integer", "null"] };
 export const QUERY_TEXT: JsonObject = { type: "string", maxLength: MAX_QUERY_CHARACTERS };
@@ -65,15 +67,24 @@ const NAMES: JsonObject = {
   ],
 };
 
+/** `schemas` of a request: MESSAGE_SHAPES of scim/v2/schema/body_shapes.ts accepts other lists, too. */
+function requestSchemasOf(urn: string): JsonObject {
+  return {
+    type: ["array", "null"],
+    items: { type: "string" },
+    description: `\`${urn}\`. It is recommended, and not required.`,
+    examples: [[urn]],
+  };
+}
+
 /** RFC 7644 §3.4.3. */
 export const SEARCH_SCHEMA: JsonObject = {
   type: "object",
-  required: ["schemas"],
   properties: {
-    schemas: schemasOf(SEARCH_REQUEST_SCHEMA),
+    schemas: requestSchemasOf(SEARCH_REQUEST_SCHEMA),
     filter: { ...QUERY_TEXT, type: ["string", "null"] },
     sortBy: { ...QUERY_TEXT, type: ["string", "null"] },
-    sortOrder: { type: ["string", "null"], examples: ["ascending", "descending"] },
+    sortOrder: { type: ["string", "null"], pattern: SORT_ORDER, examples: ["ascending", "descending"] },
     startIndex: BODY_INTEGER,
     count: BODY_INTEGER,
     cursor: { ...QUERY_TEXT, type: ["string", "null"] },
@@ -115,9 +126,9 @@ const WITHOUT_PATH: JsonObject = {
 /** RFC 7644 §3.5.2. The docs page lists tolerated shapes. */
 export const PATCH_SCHEMA_OF_REQUEST: JsonObject = {
   type: "object",
-  required: ["schemas", "Operations"],
+  required: ["Operations"],
   properties: {
-    schemas: schemasOf(`${MESSAGES}:PatchOp`),
+    schemas: requestSchemasOf(`${MESSAGES}:PatchOp`),
     Operations: {
       type: "array",
       maxItems: MAX_PATCH_OPERATIONS,
@@ -135,10 +146,10 @@ const BULK_HEAD: Record<string, JsonValue> = {
 /** RFC 7644 §3.7. */
 export const BULK_REQUEST: JsonObject = {
   type: "object",
-  required: ["schemas", "Operations"],
+  required: ["Operations"],
   description: `At most ${BULK_LIMITS.maxPayloadSize} octets.`,
   properties: {
-    schemas: schemasOf(`${MESSAGES}:BulkRequest`),
+    schemas: requestSchemasOf(`${MESSAGES}:BulkRequest`),
     failOnErrors: { type: ["integer", "null"], minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
     Operations: {
       type: "array",

@@ -33,7 +33,14 @@ export const V2_ALWAYS: readonly ScimRefusalCode[] = [
   "busy",
 ];
 
-const BODY_FAILS = ["invalid_syntax", "invalid_value", "body_too_slow", "too_large", "media_type"] as const;
+const BODY_FAILS = [
+  "invalid_syntax",
+  "invalid_value",
+  "body_too_slow",
+  "too_large",
+  "media_type",
+  "content_encoding",
+] as const;
 const BACKENDS_FAIL = ["unsupported", "backend_failed", "backend_unreachable"] as const;
 const QUERY_FAILS = [
   "invalid_value",
@@ -41,6 +48,7 @@ const QUERY_FAILS = [
   "invalid_path",
   "invalid_cursor",
   "expired_cursor",
+  "invalid_count",
   "too_many",
 ] as const;
 /** Of writes to an existing resource. */

@@ -19,6 +19,7 @@ import {
   QUERY_INTEGER,
   QUERY_TEXT,
   SEARCH_SCHEMA,
+  SORT_ORDER,
 } from "./message_schemas.ts";
 import { TOKEN_SCHEMAS, tokenPath } from "./token_endpoint.ts";
 import { V2_ALWAYS, V2_HANDLER_ROWS, type V2HandlerRow, type V2Parameters } from "./v2_handlers.ts";
@@ -164,7 +165,7 @@ function v2Parameters(): Record<string, JsonObject> {
     SortBy: query("sortBy", QUERY_TEXT, "An attribute (RFC 7644 §3.4.2.3)."),
     SortOrder: query(
       "sortOrder",
-      { type: "string", examples: ["ascending", "descending"] },
+      { type: "string", pattern: SORT_ORDER, examples: ["ascending", "descending"] },
       "Default: ascending.",
     ),
     StartIndex: query(
@@ -175,7 +176,7 @@ function v2Parameters(): Record<string, JsonObject> {
     Count: query(
       "count",
       QUERY_INTEGER,
-      `Resources on the page. Default: ${preset}. More than ${max} means ${max}, less than 0 means 0.`,
+      `Resources on the page. Default: ${preset}. More than ${max} means ${max}, less than 0 means 0. With a cursor, at least 1.`,
     ),
     Cursor: query(
       "cursor",

@@ -4,10 +4,11 @@ import { property } from "../../schema/attributes.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { filterPaths } from "../../filter/filter_tree.ts";
 import { isJsonArray } from "../../schema/json_limits.ts";
+import { canonicalJson } from "../../schema/value_rules.ts";
 import { type MemberChanges, MemberCollector, type MemberLimits } from "./patch_members.ts";
 import { applyOperation, holderOf, type PatchOperation } from "./patch_operations.ts";
 import { readOperations, type ShapeRule } from "./patch_request.ts";
-import { canonicalJson, type PatchProblem, PatchRefusal, type PatchSchema } from "./patch_schema.ts";
+import { type PatchProblem, PatchRefusal, type PatchSchema } from "./patch_schema.ts";
 import { TOLERATED_SHAPES } from "./patch_shapes.ts";
 import { checkAttribute, withPart } from "./patch_values.ts";
 

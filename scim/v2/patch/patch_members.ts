@@ -1,11 +1,14 @@
-// Turns operations on `members` into ids to add and to remove (RFC 7644 §3.5.2). The members of a group are never read.
+// Turns operations on `members` into ids to add and to remove (RFC 7644 §3.5.2). The members of a group are read only for a filter that
+// is not about their ids.
 
 import { property } from "../../schema/attributes.ts";
-import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
-import type { JsonValue } from "../../schema/resource.ts";
+import { isJsonArray } from "../../schema/json_limits.ts";
+import type { JsonObject, JsonValue } from "../../schema/resource.ts";
+import { matchesEntryFilter } from "../../filter/filter_match.ts";
 import type { ScimFilter } from "../../filter/filter_tree.ts";
-import { PatchRefusal } from "./patch_schema.ts";
-import type { PatchOperation } from "./patch_operations.ts";
+import { isMemberId, memberIdOf, NO_MEMBER_ID } from "../schema/member_id.ts";
+import { type PatchNode, PatchRefusal } from "./patch_schema.ts";
+import { comparedPart, type PatchOperation } from "./patch_operations.ts";
 
 /** How the operations of one request on `members` are limited. */
 export interface MemberLimits {
@@ -13,6 +16,13 @@ export interface MemberLimits {
   readonly canRemoveAll: boolean;
   /** Ids in one request. Absent: 10,000. */
   readonly maxChanges?: number | undefined;
+  /** The members as a response has them. Absent: they were not read. */
+  readonly present?: (() => readonly JsonObject[]) | undefined;
+}
+
+/** Thrown for a filter that needs {@link MemberLimits.present}. */
+export class MembersNeeded extends Error {
+  override readonly name = "MembersNeeded";
 }
 
 /** The changes of the members of a group. No id is in both lists. */
@@ -24,7 +34,6 @@ export interface MemberChanges {
 }
 
 const DEFAULT_MAX_CHANGES = 10_000;
-const MAX_ID_CHARACTERS = 256;
 
 /** Collects the operations on `members` in order. The last operation on an id wins. */
 export class MemberCollector {
@@ -40,11 +49,11 @@ export class MemberCollector {
 
   /** @throws PatchRefusal */
   apply(operation: PatchOperation): void {
-    const { op, path: { filter, sub }, value, only } = operation;
+    const { op, path: { filter, sub }, value } = operation;
     if (sub !== null) {
       throw new PatchRefusal("mutability", `Add and remove whole members: "${sub.name}" is immutable.`);
     }
-    if (op === "remove") return this.#removeIds(filter, only);
+    if (op === "remove") return this.#removeIds(operation);
     if (filter !== null) {
       throw new PatchRefusal("invalidPath", 'Use the path "members" to add or replace members.');
     }
@@ -63,7 +72,7 @@ export class MemberCollector {
     return { add: [...this.#add], remove: [...this.#remove] };
   }
 
-  #removeIds(filter: ScimFilter | null, only: readonly string[] | undefined): void {
+  #removeIds({ path: { filter, attribute }, only }: PatchOperation): void {
     if (filter === null && only === undefined) {
       if (!this.#limits.canRemoveAll) {
         throw new PatchRefusal(
@@ -73,7 +82,9 @@ export class MemberCollector {
       }
       return this.#replaceWith([]);
     }
-    const selected = filter === null ? only ?? [] : filteredIds(filter);
+    const selected = filter === null
+      ? only ?? []
+      : filteredIds(filter) ?? (attribute === null ? [] : this.#matchingIds(filter, attribute));
     const ids = filter === null || only === undefined ? selected : selected.filter((id) => only.includes(id));
     for (const id of this.#counted(ids)) {
       if (this.#replace !== null) this.#replace.delete(id);
@@ -82,6 +93,18 @@ export class MemberCollector {
         this.#remove.add(id);
       }
     }
+  }
+
+  /** Of the members that the group has after the operations so far. */
+  #matchingIds(filter: ScimFilter, node: PatchNode): string[] {
+    const { present } = this.#limits;
+    if (present === undefined) throw new MembersNeeded();
+    const known = new Map(present().map((member) => [property(member, "value"), member]));
+    const ids = this.#replace ?? new Set([...known.keys(), ...this.#add].filter(isMemberId));
+    const find = comparedPart(node);
+    return [...ids].filter((id) =>
+      !this.#remove.has(id) && matchesEntryFilter(filter, known.get(id) ?? { value: id, type: "User" }, find)
+    );
   }
 
   #replaceWith(ids: readonly string[]): void {
@@ -103,21 +126,18 @@ function idsOf(value: JsonValue | undefined): string[] {
   if (value === null) return [];
   if (!isJsonArray(value)) throw new PatchRefusal("invalidValue", 'Send "members" as a list.');
   return value.map((entry) => {
-    const id = isJsonObject(entry) ? property(entry, "value") : undefined;
-    if (typeof id !== "string" || id === "" || id.length > MAX_ID_CHARACTERS || !id.isWellFormed()) {
-      throw new PatchRefusal(
-        "invalidValue",
-        'Send each member as an object with the id of a resource in "value".',
-      );
-    }
+    const id = memberIdOf(entry);
+    if (id === null) throw new PatchRefusal("invalidValue", NO_MEMBER_ID);
     return id;
   });
 }
 
-/** The ids of `value eq "a" or value eq "b"`. Other filters would have to read every member. */
-function filteredIds(filter: ScimFilter): string[] {
-  if (filter.kind === "or") return filter.filters.flatMap(filteredIds);
+/** The ids of `value eq "a" or value eq "b"`. `null`: another filter, which needs the members themselves. */
+function filteredIds(filter: ScimFilter): string[] | null {
+  if (filter.kind === "or") {
+    const ids = filter.filters.map(filteredIds);
+    return ids.some((one) => one === null) ? null : ids.flatMap((one) => one ?? []);
+  }
   const isId = filter.kind === "compare" && filter.operator === "eq" && filter.path.attribute === "value";
-  if (isId && typeof filter.value === "string") return [filter.value];
-  throw new PatchRefusal("invalidFilter", 'Select members by id: members[value eq "id"].');
+  return isId && typeof filter.value === "string" ? [filter.value] : null;
 }

@@ -4,10 +4,11 @@ import { property } from "../../schema/attributes.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import type { ScimFilter } from "../../filter/filter_tree.ts";
-import { matchesEntryFilter } from "../../filter/filter_match.ts";
+import { type ComparedAttribute, matchesEntryFilter } from "../../filter/filter_match.ts";
 import { entryNode, type PatchPath } from "./patch_path.ts";
-import { canonicalJson, type PatchNode, PatchRefusal, type PatchSection } from "./patch_schema.ts";
-import { cleanAttribute, cleanEntry, isPrimary, mergeComplex, withPart } from "./patch_values.ts";
+import { canonicalJson, entryKey, isPrimary } from "../../schema/value_rules.ts";
+import { type PatchNode, PatchRefusal, type PatchSection } from "./patch_schema.ts";
+import { cleanAttribute, cleanEntry, mergeComplex, withPart } from "./patch_values.ts";
 
 /** One operation, parsed. */
 export interface PatchOperation {
@@ -133,7 +134,9 @@ function changeSelected(
   });
   const { op, path: { filter }, creates = false } = operation;
   if (op !== "remove" && !isSelected) {
-    const template = creates && filter !== null ? templateOf(filter, node) : null;
+    // A sub-attribute of a list without entries is made like any other part that is missing.
+    const isEmpty = filter === null && entries.length === 0 && operation.only === undefined;
+    const template = creates && filter !== null ? templateOf(filter, node) : isEmpty ? {} : null;
     if (template === null) {
       throw new PatchRefusal(
         "noTarget",
@@ -150,15 +153,21 @@ function changeSelected(
 
 function selectorOf({ path: { filter }, only }: PatchOperation, node: PatchNode) {
   const values = only === undefined ? null : new Set<JsonValue | undefined>(only);
+  const find = comparedPart(node);
   return (entry: JsonValue): boolean => {
     const view = isJsonObject(entry) ? entry : { value: entry };
     if (values !== null && !values.has(property(view, "value"))) return false;
-    return filter === null || matchesEntryFilter(filter, view, (name) => {
-      const known = entryNode(node, name);
-      if (known === undefined) return undefined;
-      const isSpecial = known.type === "boolean" || known.type === "dateTime";
-      return { type: isSpecial ? known.type : "string", caseExact: known.caseExact };
-    });
+    return filter === null || matchesEntryFilter(filter, view, find);
+  };
+}
+
+/** How the sub-attributes of an entry compare. */
+export function comparedPart(node: PatchNode): (name: string) => ComparedAttribute | undefined {
+  return (name) => {
+    const known = entryNode(node, name);
+    if (known === undefined) return undefined;
+    const isSpecial = known.type === "boolean" || known.type === "dateTime";
+    return { type: isSpecial ? known.type : "string", caseExact: known.caseExact };
   };
 }
 
@@ -171,7 +180,8 @@ function changeEntry(
   if (sub !== null) return isJsonObject(entry) ? changeSub(entry, operation, sub) : entry;
   if (op === "remove") return undefined;
   const given = requireValue(value, node);
-  const changed = op === "add" && isJsonObject(entry) && given !== null
+  // RFC 7644 §3.5.2.3 can mean the whole entry, or a set of its sub-attributes. To change only those that are sent loses nothing.
+  const changed = isJsonObject(entry) && given !== null
     ? mergeComplex(entry, given, node)
     : cleanEntry(given, node);
   if (isJsonObject(entry) && isJsonObject(changed)) checkImmutableParts(entry, changed, node);
@@ -202,12 +212,6 @@ function appendEntries(old: readonly JsonValue[], added: readonly JsonValue[], n
     throw new PatchRefusal("invalidValue", `Keep at most ${MAX_LIST_LENGTH} entries of "${node.name}".`);
   }
   return settlePrimary(entries, new Set(touched.values()), node);
-}
-
-function entryKey(entry: JsonValue): string {
-  const value = isJsonObject(entry) ? property(entry, "value") : undefined;
-  if (!isJsonObject(entry) || value === undefined) return canonicalJson(entry);
-  return canonicalJson([value, property(entry, "type") ?? null]);
 }
 
 /** RFC 7644 §3.5.2: an operation that sets `primary` to true sets it to false for the other values. */

@@ -1,6 +1,7 @@
 // Parses the path of a PATCH operation (RFC 7644 §3.5.2, figure 7, and §3.10 for URNs).
 
 import { parseEntryFilter } from "../../filter/filter.ts";
+import { MAX_FILTER_CHARACTERS } from "../../filter/filter_tokens.ts";
 import type { ScimFilter } from "../../filter/filter_tree.ts";
 import {
   findPatchNode,
@@ -20,12 +21,12 @@ export interface PatchPath {
   readonly sub: PatchNode | null;
 }
 
-const MAX_PATH_CHARACTERS = 2048;
+const MAX_PATH_CHARACTERS = MAX_FILTER_CHARACTERS;
 /** An attribute, a filter in brackets, a sub-attribute. A `]` inside of a quoted value is not the last one. */
 const PATH = /^([A-Za-z$][A-Za-z0-9_$-]*)(?:\[(.*)\])?(?:\.([A-Za-z$][A-Za-z0-9_$-]*))?$/s;
 
 /**
- * Parses a path of at most 2,048 characters.
+ * Parses a path of at most 8,192 characters.
  *
  * @throws PatchRefusal `invalidPath`, or `invalidFilter` for the part in brackets.
  */

@@ -3,6 +3,7 @@
 import { property } from "../../schema/attributes.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
+import { isMessage } from "../schema/body_shapes.ts";
 import { parsePatchPath, type PatchPath } from "./patch_path.ts";
 import type { PatchOperation } from "./patch_operations.ts";
 import {
@@ -40,7 +41,7 @@ export interface ShapeRule {
   readonly value?: (value: JsonValue, node: PatchNode, isList: boolean) => JsonValue;
 }
 
-const PATCH_MESSAGE = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
+export const PATCH_MESSAGE = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
 /** Operations of one PATCH. */
 export const MAX_PATCH_OPERATIONS = 1000;
 /** After the objects without a path became one operation for each attribute. */
@@ -105,8 +106,7 @@ function parseQuietly(text: string, schema: PatchSchema): PatchPath | PatchRefus
 
 function sentOperations(body: JsonValue, rules: readonly ShapeRule[]): SentOperation[] {
   if (!isJsonObject(body)) throw new PatchRefusal("invalidSyntax", "Send a JSON object.");
-  const schemas = propertyWithoutCase(body, "schemas");
-  if (!isJsonArray(schemas) || !schemas.includes(PATCH_MESSAGE)) {
+  if (!isMessage(propertyWithoutCase(body, "schemas"), PATCH_MESSAGE)) {
     throw new PatchRefusal("invalidSyntax", `Send "${PATCH_MESSAGE}" in "schemas".`);
   }
   const given = propertyWithoutCase(body, "Operations");
@@ -128,7 +128,9 @@ function readSent(operation: JsonValue): SentOperation {
   if (path !== null && typeof path !== "string") {
     throw new PatchRefusal("invalidPath", 'Send "path" as a string.');
   }
-  return { op: propertyWithoutCase(operation, "op"), path, value: propertyWithoutCase(operation, "value") };
+  const [op, value] = [propertyWithoutCase(operation, "op"), propertyWithoutCase(operation, "value")];
+  // An empty path names nothing, like an absent one.
+  return { op, path: path === "" ? null : path, value };
 }
 
 /** RFC 7643 §2.1: names are compared without case. */
@@ -178,7 +180,9 @@ function valueOf(
   if (op === "remove") {
     // RFC 7644 §3.5.2.2 has no value. To ignore the value of a whole list would remove more than the client meant.
     const isWholeList = attribute?.isMulti === true && filter === null;
-    if (!isWholeList || value === undefined || value === null) return undefined;
+    // Of a list of members, null can also mean that there are none to remove.
+    const isMeant = value === undefined || (value === null && attribute?.name !== "members");
+    if (!isWholeList || isMeant) return undefined;
     throw new PatchRefusal("invalidValue", "Select what to remove in the path, without a value.");
   }
   if (value === undefined) throw new PatchRefusal("invalidValue", 'Send a "value".');

@@ -1,7 +1,5 @@
 // The attributes that PATCH can change, compiled from the definitions of the schemas (RFC 7643 §7).
 
-import type { JsonObject, JsonValue } from "../../schema/resource.ts";
-
 /** The characteristics of an attribute that PATCH depends on (RFC 7643 §2.2). Absent ones have the default of that section. */
 export interface PatchAttribute {
   readonly name: string;
@@ -136,13 +134,4 @@ export function findPatchNode(nodes: PatchNodes, name: string): PatchNode | unde
 export function findExtension({ sections }: PatchSchema, urn: string): PatchSection | undefined {
   const small = urn.toLowerCase();
   return sections.find(({ id, isCore }) => !isCore && id.toLowerCase() === small);
-}
-
-/** A JSON text that is equal for equal values: the order of the names does not matter. */
-export function canonicalJson(value: JsonValue | undefined): string {
-  return JSON.stringify(value, (_, one: JsonValue) => {
-    if (typeof one !== "object" || one === null || Array.isArray(one)) return one;
-    const entries = Object.entries(one as JsonObject).sort(([a], [b]) => a < b ? -1 : 1);
-    return Object.fromEntries(entries);
-  }) ?? "";
 }

@@ -3,6 +3,7 @@
 import { property } from "../../schema/attributes.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
+import { memberIdOf } from "../schema/member_id.ts";
 import type { SentOperation, ShapeContext, ShapeRule } from "./patch_request.ts";
 import { findExtension, findPatchNode, type PatchNode, type PatchNodes } from "./patch_schema.ts";
 
@@ -229,7 +230,9 @@ function removeByValues(one: SentOperation, { find }: ShapeContext): SentOperati
   const path = one.op === "remove" && one.path !== null ? find(one.path) : null;
   if (path?.attribute?.isMulti !== true || path.sub !== null || path.filter !== null) return [one];
   const entries = isJsonArray(one.value) ? one.value : one.value === undefined ? [] : [one.value];
-  const values = entries.map((entry) => isJsonObject(entry) ? property(entry, "value") : entry);
+  const values = entries.map((entry) =>
+    isJsonObject(entry) ? property(entry, "value") ?? memberIdOf(entry) : entry
+  );
   const only = values.filter((value) => typeof value === "string");
   if (one.value === undefined || one.value === null || only.length < values.length) return [one];
   return [{ ...one, value: undefined, only }];

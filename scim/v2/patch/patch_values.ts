@@ -2,53 +2,42 @@
 
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
+import { isPrimary } from "../../schema/value_rules.ts";
+import { simpleValueProblem } from "../schema/read_value.ts";
 import { findPatchNode, type PatchNode, PatchRefusal } from "./patch_schema.ts";
-
-type ScalarType = Exclude<PatchNode["type"], "complex">;
-
-/** RFC 7643 §2.3, by type: the JSON form, and what to send. */
-const SCALARS: Readonly<
-  Record<ScalarType, { readonly holds: (value: JsonValue) => boolean; readonly wanted: string }>
-> = {
-  string: { holds: isText, wanted: "a string" },
-  reference: { holds: isText, wanted: "a string with a URI" },
-  binary: { holds: isText, wanted: "a string in base 64" },
-  boolean: { holds: (value) => typeof value === "boolean", wanted: "true or false" },
-  decimal: { holds: (value) => typeof value === "number", wanted: "a number" },
-  integer: { holds: (value) => Number.isSafeInteger(value), wanted: "an integer" },
-  dateTime: { holds: isDate, wanted: "a date and time" },
-};
-
-function isText(value: JsonValue): boolean {
-  return typeof value === "string" && value.isWellFormed();
-}
-
-function isDate(value: JsonValue): boolean {
-  return typeof value === "string" && !Number.isNaN(Date.parse(value));
-}
 
 /**
  * The value of a whole attribute, in the spelling of the schema. `undefined`: unassigned, because null and an empty list mean that (RFC 7643 §2.5).
  *
+ * @param at the name in messages.
  * @throws PatchRefusal `invalidValue`, or `mutability` for a sub-attribute that is readOnly.
  */
-export function cleanAttribute(value: JsonValue, node: PatchNode): JsonValue | undefined {
+export function cleanAttribute(
+  value: JsonValue,
+  node: PatchNode,
+  at: string = node.name,
+): JsonValue | undefined {
   if (value === null) return undefined;
-  if (!node.isMulti) return cleanEntry(value, node);
-  if (!isJsonArray(value)) throw new PatchRefusal("invalidValue", `Send "${node.name}" as a list.`);
+  if (!node.isMulti) return cleanEntry(value, node, at);
+  if (!isJsonArray(value)) throw new PatchRefusal("invalidValue", `Send "${at}" as a list.`);
   const entries = value.flatMap((one) => {
-    const entry = cleanEntry(one, node);
+    const entry = cleanEntry(one, node, at);
     return entry === undefined ? [] : [entry];
   });
   return entries.length === 0 ? undefined : entries;
 }
 
 /** {@link cleanAttribute} for one entry of a multi-valued attribute. */
-export function cleanEntry(value: JsonValue, node: PatchNode): JsonValue | undefined {
+export function cleanEntry(
+  value: JsonValue,
+  node: PatchNode,
+  at: string = node.name,
+): JsonValue | undefined {
   if (value === null) return undefined;
   if (node.type === "complex") return cleanComplex(value, node);
-  const { holds, wanted } = SCALARS[node.type];
-  if (!holds(value)) throw new PatchRefusal("invalidValue", `Send "${node.name}" as ${wanted}.`);
+  const { type, mutability } = node;
+  const problem = simpleValueProblem({ type, mutability }, value);
+  if (problem !== null) throw new PatchRefusal("invalidValue", `"${at}" ${problem}.`);
   return value;
 }
 
@@ -71,7 +60,7 @@ function cleanParts(value: JsonValue, node: PatchNode): [string, JsonValue | und
         `Remove "${node.name}.${sub.name}" from the value: it is readOnly.`,
       );
     }
-    return [sub.name, cleanAttribute(part, sub)];
+    return [sub.name, cleanAttribute(part, sub, `${node.name}.${sub.name}`)];
   });
 }
 
@@ -117,12 +106,7 @@ export function checkAttribute(value: JsonValue | undefined, node: PatchNode): v
       throw new PatchRefusal("invalidValue", `Send "${node.name}.${missing.name}" too: it is required.`);
     }
   }
-  if (entries.filter((entry) => isPrimary(entry)).length > 1) {
+  if (entries.filter(isPrimary).length > 1) {
     throw new PatchRefusal("invalidValue", `Mark at most one entry of "${node.name}" as primary.`);
   }
-}
-
-/** Whether an entry is the primary one of its attribute. */
-export function isPrimary(entry: JsonValue): boolean {
-  return isJsonObject(entry) && Object.hasOwn(entry, "primary") && entry.primary === true;
 }

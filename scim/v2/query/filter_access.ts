@@ -201,6 +201,7 @@ function toKnown(definition: AttributeDefinition): KnownAttribute {
     type: COMPARED_TYPES.get(definition.type) ?? "string",
     multi: definition.multiValued,
     caseExact: definition.caseExact,
+    isBase64: definition.type === "binary",
     plain: "value",
     mutability: "readWrite",
     sub: new Map(subDefinitions(definition).map((sub) => [sub.name.toLowerCase(), toKnown(sub)])),

@@ -37,6 +37,9 @@ type Comparison = Extract<ScimFilter, { kind: "compare" }>;
 
 /** Longer beginnings of a value are not counted exactly if a resource has several values. */
 const MAX_COUNTED_CHARACTERS = 22;
+/** A name has at most 256 characters of two code units each. */
+const MAX_NAME_UNITS = 512;
+
 /** @returns `null`: no index has the answer, so all resources are compared. */
 export async function planQuery(deps: QueryPlanDeps, filter: ScimFilter): Promise<QueryPlan | null> {
   switch (filter.kind) {
@@ -250,8 +253,9 @@ async function planLinks(
 
 function planName(operator: CompareOperator, value: FilterValue): QueryPlan | null {
   if (typeof value !== "string") return operator === "eq" ? NOTHING : null;
-  // No name has such characters, and keys cannot have them.
-  if (!value.isWellFormed() || /[\0\u{10ffff}]/u.test(value)) return operator === "eq" ? NOTHING : null;
+  // No name is as long or has such characters, and keys cannot be or have them.
+  const isKey = value.length <= MAX_NAME_UNITS && value.isWellFormed() && !/[\0\u{10ffff}]/u.test(value);
+  if (!isKey) return operator === "eq" || operator === "sw" ? NOTHING : null;
   const ranges = nameRanges(operator, canonicalName(value));
   return ranges === null
     ? null

@@ -149,3 +149,33 @@ export const SCHEMAS_SHAPES = {
     matches: (urns, { core, known }) => urns.includes(core) && urns.some((urn) => !known.has(urn)),
   },
 } as const satisfies Record<string, SchemasShape>;
+
+/** Rows for `schemas` of the messages PatchOp, BulkRequest and SearchRequest that lack the URN of the message. URNs are in lower case. */
+export const MESSAGE_SHAPES = {
+  no_message_urn: {
+    client: "WSO2's users",
+    example: `{"schemas":[],"Operations":[{"op":"add","path":"title","value":"Guide"}]}`,
+    link: "https://github.com/wso2/product-is/issues/16933",
+    matches: (urns: readonly string[]) => urns.length === 0,
+  },
+  misspelt_message_urn: {
+    client: "scim-patch's users",
+    example:
+      `{"schemas":["urn:ietf:params:scim:schemas:core:2.0:PatchOp"],"Operations":[{"op":"add","path":"title","value":"Guide"}]}`,
+    link: "https://github.com/thomaspoignant/scim-patch/issues/152",
+    matches: (urns: readonly string[], message: string) =>
+      urns.some((urn) => urn.startsWith("urn:") && urn.endsWith(message.slice(message.lastIndexOf(":")))),
+  },
+} as const;
+
+const MAX_MESSAGE_URNS = 100;
+
+/** Whether `schemas` of a body has the URN of a message, compared without case, or one of the {@link MESSAGE_SHAPES}. */
+export function isMessage(schemas: JsonValue | undefined, urn: string): boolean {
+  const list = schemas ?? [];
+  if (!isJsonArray(list) || list.length > MAX_MESSAGE_URNS) return false;
+  const urns = list.map((one) => typeof one === "string" ? one.toLowerCase() : "");
+  const message = urn.toLowerCase();
+  return urns.includes(message) ||
+    Object.values(MESSAGE_SHAPES).some(({ matches }) => matches(urns, message));
+}

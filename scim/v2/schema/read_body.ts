@@ -158,11 +158,14 @@ function readAll(
     if (definition.mutability === "readOnly" || definition.name === "schemas") return [];
     const name = `${at}${definition.name}`;
     const given = values?.get(definition);
+    const before = property(previous, definition.name);
     const read = given === undefined
       ? undefined
-      : readAttributeValue(given, { definition, at: name, options });
-    const value = keepImmutable(read, { definition, at: name, before: property(previous, definition.name) });
-    if (definition.required && (value === undefined || value === "")) {
+      : readAttributeValue(given, { definition, at: name, options, before });
+    const value = keepImmutable(read, { definition, at: name, before });
+    // A resource of a backend, or of the time before an extension, can lack it. Other changes must be possible.
+    const wasMissing = options.previous !== undefined && (before === undefined || before === "");
+    if (definition.required && !wasMissing && (value === undefined || value === "")) {
       throw unreadableValue(`${name} is required.`);
     }
     return value === undefined ? [] : [[definition.name, value]];

@@ -2,8 +2,15 @@
 // (RFC 7643 §2.3 to §2.5).
 
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
-import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
+import { isJsonArray, isJsonObject, isSameJson } from "../../schema/json_limits.ts";
 import { MAX_MEMBERS } from "../../schema/parse_resource.ts";
+import {
+  hasControlCharacters,
+  isBase64,
+  isDateTime,
+  isPrimary,
+  joinRepeated,
+} from "../../schema/value_rules.ts";
 import {
   type AttributeDefinition,
   type DefinedType,
@@ -36,10 +43,8 @@ export interface ReadAttributeOptions {
 
 /** Of a multi-valued attribute, except members. */
 export const MAX_LIST_ENTRIES = 10_000;
-/** RFC 7643 §2.3.5: `xsd:dateTime`. */
-const DATE_TIME = /^-?\d{4,6}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})?$/;
-/** RFC 7643 §2.3.6: base64 or base64url (RFC 4648 §4, §5), also with line breaks. */
-export const BASE64_TEXT = /^[A-Za-z0-9+/_\r\n-]*={0,2}[\r\n]*$/;
+
+export type SimpleType = Exclude<DefinedType, "complex">;
 
 const isText = (value: JsonValue): value is string => typeof value === "string" && value.isWellFormed();
 
@@ -54,18 +59,29 @@ const TYPE_CHECKS = {
     must: "a number",
   },
   dateTime: {
-    isValid: (value: JsonValue) => isText(value) && DATE_TIME.test(value) && !Number.isNaN(Date.parse(value)),
+    isValid: (value: JsonValue) => isText(value) && isDateTime(value),
     must: "a date and time such as 2026-01-31T12:00:00Z",
   },
-  binary: { isValid: (value: JsonValue) => isText(value) && BASE64_TEXT.test(value), must: "base64" },
+  binary: { isValid: (value: JsonValue) => isText(value) && isBase64(value), must: "base64" },
 } as const satisfies Record<
-  Exclude<DefinedType, "complex">,
+  SimpleType,
   { isValid: (value: JsonValue) => boolean; must: string }
 >;
 
 /** Whether a simple value has the type of the definition. */
-export function isOfType(type: Exclude<DefinedType, "complex">, value: JsonValue): boolean {
+export function isOfType(type: SimpleType, value: JsonValue): boolean {
   return TYPE_CHECKS[type].isValid(value);
+}
+
+/** What a simple value that is written must be, if it is not: the end of a sentence. A password may have any character. */
+export function simpleValueProblem(
+  { type, mutability }: { readonly type: SimpleType; readonly mutability: AttributeDefinition["mutability"] },
+  value: JsonValue,
+): string | null {
+  const { isValid, must } = TYPE_CHECKS[type];
+  if (!isValid(value)) return `must be ${must}`;
+  const isControlled = mutability !== "writeOnly" && type !== "binary" && typeof value === "string";
+  return isControlled && hasControlCharacters(value) ? "must not contain control characters" : null;
 }
 
 /** RFC 7643 §2.5: null and an empty list mean that the attribute has no value. An object without values has none either. */
@@ -84,25 +100,34 @@ export function isUnassigned(value: JsonValue | undefined): boolean {
  */
 export function readAttributeValue(
   value: JsonValue,
-  { definition, at, options }: {
-    readonly definition: AttributeDefinition;
-    readonly at: string;
-    readonly options: ReadAttributeOptions;
-  },
+  place: Place,
 ): JsonValue | undefined {
   if (isUnassigned(value)) return undefined;
-  const where = { definition, at, options };
-  return definition.multiValued ? readList(value, where) : readOne(value, { ...where, isEntry: false });
+  return place.definition.multiValued ? readList(value, place) : readOrKeep(value, place, false);
 }
 
 interface Place {
   readonly definition: AttributeDefinition;
   readonly at: string;
   readonly options: ReadAttributeOptions;
+  /** The value that the resource has. It may stay, even if a new resource cannot get it: a backend has other rules. */
+  readonly before?: JsonValue | undefined;
 }
 
-function readList(value: JsonValue, place: Place): JsonValue[] | undefined {
-  const { definition, at, options } = place;
+function readOrKeep(value: JsonValue, place: Place, isEntry: boolean): JsonValue | undefined {
+  try {
+    return readOne(value, { ...place, isEntry });
+  } catch (fault) {
+    const { before } = place;
+    const held = isJsonArray(before) ? before : [before];
+    if (fault instanceof UnreadableBody && held.some((one) => isSameJson(one, value))) return value;
+    throw fault;
+  }
+}
+
+function readList(value: JsonValue, place: Place): readonly JsonValue[] | undefined {
+  const { definition, at, options, before } = place;
+  if (isJsonArray(before) && isSameJson(value, before)) return before;
   const list = isJsonArray(value)
     ? value
     : tolerateShape(value, { definition, isEntry: false }, options.strict);
@@ -111,22 +136,27 @@ function readList(value: JsonValue, place: Place): JsonValue[] | undefined {
   if (list.length > max) throw unreadableValue(`${at} must have at most ${max} values.`);
   const entries: JsonValue[] = [];
   for (const one of list) {
-    const entry = isUnassigned(one) ? undefined : readOne(one, { ...place, isEntry: true });
+    const entry = isUnassigned(one) ? undefined : readOrKeep(one, place, true);
     if (entry !== undefined) entries.push(entry);
   }
+  if (entries.length === 0) return undefined;
+  // Members are ids, and a group can have tens of thousands.
+  if (definition.name === "members") return entries;
+  const joined = joinRepeated(entries);
   // RFC 7643 §2.4: "The primary attribute value "true" MUST appear no more than once."
-  if (entries.filter((entry) => isJsonObject(entry) && entry["primary"] === true).length > 1) {
+  if (joined.filter(isPrimary).length > 1) {
     throw unreadableValue(`${at} must have at most one primary value.`);
   }
-  return entries.length === 0 ? undefined : entries;
+  return joined;
 }
 
 function readOne(value: JsonValue, place: Place & { readonly isEntry: boolean }): JsonValue | undefined {
   const { definition, at, options, isEntry } = place;
   const tolerated = tolerateShape(value, { definition, isEntry }, options.strict) ?? value;
   if (definition.type === "complex") return readComplex(tolerated, place);
-  const { isValid, must } = TYPE_CHECKS[definition.type];
-  if (!isValid(tolerated)) throw unreadableValue(`${isEntry ? `A value of ${at}` : at} must be ${must}.`);
+  const { type, mutability } = definition;
+  const problem = simpleValueProblem({ type, mutability }, tolerated);
+  if (problem !== null) throw unreadableValue(`${isEntry ? `A value of ${at}` : at} ${problem}.`);
   return tolerated;
 }
 

@@ -8,7 +8,8 @@ import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import { withPersonName } from "../../schema/merge.ts";
 import { distinctNames, parseName } from "../../schema/resource_name.ts";
 import type { ResourceTypeDefinition, SchemaDefinition } from "./attribute_definition.ts";
-import type { BodyProblem } from "./read_value.ts";
+import { memberIdOf, NO_MEMBER_ID } from "./member_id.ts";
+import { type BodyProblem, isUnassigned } from "./read_value.ts";
 import {
   type RenderedObject,
   renderInto,
@@ -249,18 +250,23 @@ function withoutEmptyName(attributes: JsonObject): JsonObject {
 }
 const EMPTY_NAME_PARTS = new Set(["familyName", "givenName"]);
 
-/** The ids in `members`, each once. */
+/**
+ * The ids in `members`, each once.
+ *
+ * @param sent the members in the body. An entry that is not in the resource has no value, so that it would be lost.
+ */
 export function memberIdsOf(
   resource: JsonObject,
+  sent: JsonValue | undefined,
 ): { ok: true; ids: readonly string[] } | ({ ok: false } & BodyProblem) {
   const members = property(resource, "members") ?? [];
+  const entries = isJsonArray(members) ? members : [];
+  const count = isJsonArray(sent) ? sent.length : isUnassigned(sent) ? 0 : 1;
   const ids = new Set<string>();
-  for (const member of isJsonArray(members) ? members : []) {
-    const value = isJsonObject(member) ? property(member, "value") : undefined;
-    if (typeof value !== "string" || value === "") {
-      return invalidValue("Each member must have a value: its id.");
-    }
-    ids.add(value);
+  for (const member of entries) {
+    const id = memberIdOf(member);
+    if (id === null) return invalidValue(NO_MEMBER_ID);
+    ids.add(id);
   }
-  return { ok: true, ids: [...ids] };
+  return entries.length < count ? invalidValue(NO_MEMBER_ID) : { ok: true, ids: [...ids] };
 }

@@ -110,8 +110,13 @@ const TEXT_FORMS: Readonly<Partial<Record<DefinedType, RegExp>>> = {
   boolean: /^(true|false)$/i,
 };
 
+/** Whether a text is a value of a type that is not a text. */
+export function isTextForm(type: DefinedType, text: string): boolean {
+  return TEXT_FORMS[type]?.test(text) === true;
+}
+
 function fromText(type: DefinedType, text: string): number | boolean | undefined {
-  if (TEXT_FORMS[type]?.test(text) !== true) return undefined;
+  if (!isTextForm(type, text)) return undefined;
   return type === "boolean" ? text.toLowerCase() === "true" : Number(text);
 }
 

@@ -202,10 +202,10 @@ Deno.test("parseFilter() accepts up to 10 levels, 50 comparisons and 2,048 chara
   refused(parseFilter(`${"not (".repeat(10)}emails[type pr]${")".repeat(10)}`));
   taken(parseFilter(chain(50)));
   assertEquals(refused(parseFilter(chain(51))).problem, "a filter has at most 50 comparisons");
-  taken(parseFilter(`title eq "${"x".repeat(2048 - 11)}"`));
+  taken(parseFilter(`title eq "${"x".repeat(8192 - 11)}"`));
   assertEquals(
-    refused(parseFilter(`title eq "${"x".repeat(2048 - 10)}"`)).problem,
-    "a filter has at most 2048 characters",
+    refused(parseFilter(`title eq "${"x".repeat(8192 - 10)}"`)).problem,
+    "a filter has at most 8192 characters",
   );
 });
 
@@ -232,7 +232,7 @@ Deno.test("parseFilter() of a million characters reads none of them", () => {
   // A parser that reads them would report the levels or the quote instead.
   for (const character of ["(", '"']) {
     const { problem } = refused(parseFilter(character.repeat(1_000_000)));
-    assertEquals(problem, "a filter has at most 2048 characters");
+    assertEquals(problem, "a filter has at most 8192 characters");
   }
 });
 

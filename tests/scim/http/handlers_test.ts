@@ -58,7 +58,7 @@ Deno.test("POST without a userName creates a UUID as the name", async () => {
   );
 });
 
-Deno.test("PUT answers 200, keeps the name of the path, and passes the version of If-Match on", async () => {
+Deno.test("PUT answers 200, keeps the spelling of the stored name, and passes the version of If-Match on", async () => {
   await using site = await openSite();
   site.target.put(userContent("ann"));
   const answer = await site.call("/Users/ANN", {
@@ -69,7 +69,7 @@ Deno.test("PUT answers 200, keeps the name of the path, and passes the version o
   assertEquals([answer.status, answer.json["title"]], [200, "Dr"]);
   assertEquals(answer.headers.get("backends-receipt"), RECEIPT);
   const [call] = site.target.calls;
-  assertEquals([call?.name, call?.options?.ifVersion], ["ANN", "v1"]);
+  assertEquals([call?.name, call?.options?.ifVersion], ["ann", "v1"]);
 });
 
 Deno.test("DELETE answers 204 without a body, with the receipt", async () => {
@@ -205,7 +205,6 @@ const BAD: readonly Bad[] = [
   ...["0", "-1", "1.5", "x", "", "1e3", "99999999999999999"].map((value) => ({
     path: `/Users?page=${value}`,
   })),
-  { path: `/Users?q=${"x".repeat(2049)}`, says: /2,048/ },
   { path: "/Users?page=1&page=2", says: /twice/ },
   { path: "/Users/ann?refresh=true&refresh=true", says: /twice/ },
   { path: "/Users?backends=", call: post({}), says: /empty/ },
@@ -217,9 +216,11 @@ const BAD: readonly Bad[] = [
     new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]),
   ].map((body) => ({ path: "/Users", call: post(body), scimType: "invalidSyntax" })),
   { path: "/Users", call: post({ active: "perhaps" }) },
-  { path: "/Users", call: post({ userName: "a/b" }) },
+  { path: "/Users", call: post({ userName: "a/.." }) },
+  { path: "/Users", call: post({ userName: "" }), says: /userName/ },
+  { path: "/Groups", call: post({ displayName: "" }), says: /displayName/ },
   { path: "/Users/ann", call: { method: "PUT", body: { userName: "bob" } }, scimType: "mutability" },
-  { path: "/Users/a%2Fb", says: /name in the path is not valid/ },
+  { path: "/Users/a%2F..", says: /name in the path is not valid/ },
   { path: "/Users/%ff", says: /name in the path is not valid/ },
   { path: "/Users/a%0Ab", call: { method: "DELETE" } },
   { path: `/Users/${"x".repeat(257)}`, call: { method: "PUT", body: {} } },

@@ -1,5 +1,6 @@
 // SCIM on its own port, behind the real listener, with targets in memory, for tests.
 
+import { createTargetSchemas } from "../../../scim/v2/schema/target_schemas.ts";
 import { createPasswordHasher } from "../../../platform/password_hasher.ts";
 import { type Clock, createSystemRandom, systemClock } from "../../../platform/runtime.ts";
 import { createScimApp } from "../../../scim/http/app.ts";
@@ -75,6 +76,7 @@ export async function openSite(
         targets: targetsOf(target, other),
         credentials,
         http,
+        schemasOf: () => createTargetSchemas(),
         clock,
         log,
         random,

@@ -92,7 +92,7 @@ const EFFECTS: Readonly<Record<string, (done: Awaited<ReturnType<typeof perform>
 const BAD: Readonly<Record<Parameter, string>> = {
   refresh: "maybe",
   page: "first",
-  q: "x".repeat(2049),
+  q: "a&q=b",
   backends: "no-such-backend",
 };
 

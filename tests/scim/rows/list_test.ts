@@ -101,7 +101,6 @@ const BAD_VALUES: readonly string[] = [
     `page=${it}`
   ),
   ...["yes", "", "1", "TRUE", "true%20", "false&refresh=true"].map((it) => `refresh=${it}`),
-  `q=${"x".repeat(3000)}`,
   "q=a&q=b",
 ];
 for (const query of BAD_VALUES) {

@@ -31,12 +31,17 @@ export function bodyOf(json: string): JsonObject {
 export function read(
   kind: ResourceKind,
   body: JsonObject,
-  { pathName, mapping = DOCUMENT_MAPPING }: { pathName?: string; mapping?: typeof DOCUMENT_MAPPING } = {},
+  { pathName, previous, mapping = DOCUMENT_MAPPING }: {
+    pathName?: string;
+    previous?: JsonObject;
+    mapping?: typeof DOCUMENT_MAPPING;
+  } = {},
 ): ParseResourceOutcome {
   return parseResource(kind, body, {
     mapping,
     newName: () => GENERATED_NAME,
     ...(pathName === undefined ? {} : { pathName }),
+    ...(previous === undefined ? {} : { previous }),
   });
 }
 

@@ -41,7 +41,7 @@ const textOf = (outcome: RowOutcome) => outcome.did === "refused" ? outcome.deta
 const ROWS = [
   user("anna", { groups: [] }),
   user("BOB", { title: "Dr" }),
-  user("x/y"),
+  user("x/.."),
   user("eve", { active: "perhaps" }),
   user("anna"),
 ];
@@ -53,7 +53,7 @@ Deno.test("writeBulk() writes each row by an operation of a target with several 
   assertEquals((await write(target, ROWS)).map(textOf), [
     "created",
     "A resource of that name exists already.",
-    "userName cannot be a name: a name must not contain a slash.",
+    "userName cannot be a name: a name must not be ., .. or .search, or have . or .. beside a slash.",
     "active must be true or false.",
     "A resource of that name exists already.",
   ]);
@@ -115,7 +115,7 @@ const NO_ROWS: readonly (readonly [what: string, rows: unknown])[] = [
   ["a list with a text", ["anna"]],
   ["another kind", [{ kind: "admin", body: {} }]],
   ["a body that is a list", [{ kind: "user", body: [] }]],
-  ["the name of a group with a slash", [{ kind: "user", body: {}, groups: ["a/b"] }]],
+  ["the name of a group with a step upwards", [{ kind: "user", body: {}, groups: ["a/.."] }]],
   ["members of a group without a name", [{ kind: "members", group: "", add: [] }]],
   ["a member that is a number", [{ kind: "members", group: "staff", add: [7] }]],
   ["more than 1,000 rows", Array.from({ length: 1001 }, () => user("anna"))],

@@ -127,7 +127,7 @@ const REFUSED: readonly [
   ["GET", "/Users?count=ten", undefined, 400, "invalidValue"],
   ["GET", "/Users?attributes=userName&excludedAttributes=name", undefined, 400, "invalidValue"],
   ["GET", "/Schemas?filter=id%20pr", undefined, 403, undefined],
-  ["POST", "/Users/.search", { filter: "userName pr" }, 400, "invalidSyntax"],
+  ["POST", "/Users/.search", { schemas: ["urn:x"], filter: "userName pr" }, 400, "invalidSyntax"],
   ["GET", "/Me", undefined, 501, undefined],
   ["GET", "!/scim/v2/nowhere/Users", undefined, 404, undefined],
   ["GET", "!/scim/v2", undefined, 404, undefined],

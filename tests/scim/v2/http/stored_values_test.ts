@@ -27,7 +27,7 @@ const STORED = {
   phoneNumbers: ["123"],
   addresses: [{ postralCode: "1", unknown: "b", type: "home" }, { formatted: "x" }],
   roles: ["r"],
-  x509Certificates: ["!!"],
+  x509Certificates: ["MTIz"],
   custom: { a: [1, 2, { b: null }] },
   manager: { value: "m", displayName: "M" },
   "urn:x:y": { z: 1 },

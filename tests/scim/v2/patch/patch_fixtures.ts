@@ -85,6 +85,7 @@ export const GROUP_PATCH = createPatchSchema({
         text("value", { mutability: "immutable" }),
         { name: "$ref", type: "reference", mutability: "immutable" },
         text("type", { mutability: "immutable" }),
+        text("display", { mutability: "readOnly" }),
       ],
     },
   ],

@@ -1,9 +1,13 @@
 // Operations on the members of a group (RFC 7644 §3.5.2): ids to add and to remove, computed without the members.
 
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import fc from "../../../packages/fast_check.ts";
 import { applyPatch } from "../../../../scim/v2/patch/patch.ts";
-import type { MemberChanges } from "../../../../scim/v2/patch/patch_members.ts";
+import {
+  type MemberChanges,
+  type MemberLimits,
+  MembersNeeded,
+} from "../../../../scim/v2/patch/patch_members.ts";
 import type { JsonObject, JsonValue } from "../../../../scim/schema/resource.ts";
 import { GROUP, GROUP_PATCH, patchBody } from "./patch_fixtures.ts";
 
@@ -14,7 +18,10 @@ const remove = (...ids: readonly string[]) => ({ op: "remove", path: "members", 
 const removeOne = (id: string) => ({ op: "remove", path: `members[value eq ${JSON.stringify(id)}]` });
 const REMOVE_ALL = { op: "remove", path: "members" };
 
-function patchGroup(operations: readonly JsonValue[], limits = { canRemoveAll: true, maxChanges: 100 }) {
+function patchGroup(
+  operations: readonly JsonValue[],
+  limits: MemberLimits = { canRemoveAll: true, maxChanges: 100 },
+) {
   return applyPatch(GROUP, patchBody(...operations), { schema: GROUP_PATCH, members: limits });
 }
 
@@ -39,6 +46,11 @@ const CHANGES: readonly (readonly [readonly JsonObject[], MemberChanges | null])
     add: ["a"],
     remove: [],
   }],
+  [[{ op: "add", path: "members", value: [{ $ref: "https://x.test/scim/v2/t/Users/a" }] }], {
+    add: ["a"],
+    remove: [],
+  }],
+  [[{ op: "remove", path: "members", value: [{ $ref: "../Users/a" }] }], { add: [], remove: ["a"] }],
   [[removeOne('"] or \\')], { add: [], remove: ['"] or \\'] }],
 ];
 
@@ -49,11 +61,57 @@ for (const [operations, wanted] of CHANGES) {
   });
 }
 
+const PRESENT = [
+  { value: "a", $ref: "https://x.test/Users/a", display: "Ann", type: "User" },
+  { value: "b", $ref: "https://x.test/Users/b", display: "Ben", type: "User" },
+];
+
+/** Filters that need the members, and the ids that they remove. */
+const FILTERED:
+  readonly (readonly [filter: string, removed: readonly string[], before?: readonly JsonObject[]])[] = [
+    ['type eq "User"', ["a", "b"]],
+    ['type eq "Group"', []],
+    ['value eq "a" and type eq "User"', ["a"]],
+    ['value eq "a" and value eq "b"', []],
+    ['value ne "a"', ["b"]],
+    ['not (value eq "a")', ["b"]],
+    ['value eq "c" or display sw "b"', ["b"]],
+    ['display eq "ann"', ["a"]],
+    ['$ref eq "https://x.test/Users/b"', ["b"]],
+    ['type eq "User"', ["a"], [removeOne("b")]],
+  ];
+
+for (const [filter, removed, before = []] of FILTERED) {
+  Deno.test(`applyPatch() of members removes ${JSON.stringify(removed)} by ${filter} after ${before.length}`, () => {
+    const limits = { canRemoveAll: true, maxChanges: 100, present: () => PRESENT };
+    const outcome = patchGroup([...before, { op: "remove", path: `members[${filter}]` }], limits);
+    const ids = outcome.ok ? outcome.members?.remove ?? [] : null;
+    const earlier = before.length === 0 ? [] : ["b"];
+    assertEquals([...ids ?? ["refused"]].sort(), [...removed, ...earlier].sort());
+  });
+}
+
+Deno.test("applyPatch() of members counts those that the same request adds", () => {
+  const limits = { canRemoveAll: true, maxChanges: 100, present: () => PRESENT };
+  const all = { op: "remove", path: 'members[type eq "User"]' };
+  const added = patchGroup([add("c"), all], limits);
+  assertEquals(added.ok && added.members, { add: [], remove: ["a", "b", "c"] });
+  const replaced = patchGroup(
+    [replace("c", "a"), { op: "remove", path: 'members[display eq "Ann"]' }],
+    limits,
+  );
+  assertEquals(replaced.ok && replaced.members, { add: [], remove: [], replace: ["c"] });
+});
+
+Deno.test("applyPatch() of members asks for them only if a filter needs them", () => {
+  assertThrows(() => patchGroup([{ op: "remove", path: 'members[type eq "User"]' }]), MembersNeeded);
+});
+
 const REFUSED: readonly (readonly [scimType: string, JsonObject])[] = [
-  ["invalidFilter", { op: "remove", path: 'members[type eq "User"]' }],
-  ["invalidFilter", { op: "remove", path: 'members[value ne "a"]' }],
-  ["invalidFilter", { op: "remove", path: 'members[value eq "a" and value eq "b"]' }],
-  ["invalidFilter", { op: "remove", path: 'members[not (value eq "a")]' }],
+  ["invalidFilter", { op: "remove", path: 'members[unknown eq "User"]' }],
+  ["invalidValue", { op: "remove", path: "members", value: null }],
+  ["invalidValue", { op: "add", path: "members", value: [{}] }],
+  ["invalidValue", { op: "replace", path: "members", value: [{ value: null }] }],
   ["invalidPath", { op: "add", path: 'members[value eq "a"]', value: { value: "b" } }],
   ["mutability", { op: "replace", path: 'members[value eq "a"].value', value: "b" }],
   ["mutability", { op: "remove", path: "members.type" }],

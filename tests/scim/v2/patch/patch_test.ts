@@ -63,9 +63,16 @@ const CHANGES: readonly (readonly [JsonObject, Readonly<Record<string, JsonValue
   [{ op: "replace", path: 'emails[type eq "home"].value', value: "n@x" }, {
     emails: [WORK, { ...HOME, value: "n@x" }],
   }],
+  // What the operation does not name stays.
   [{ op: "replace", path: 'emails[type eq "home"]', value: { value: "n@x" } }, {
-    emails: [WORK, { value: "n@x" }],
+    emails: [WORK, { ...HOME, value: "n@x" }],
   }],
+  [{ op: "replace", path: "emails[primary eq false].value", value: "n@x" }, {
+    emails: [WORK, { ...HOME, value: "n@x" }],
+  }],
+  [{ op: "remove", path: "emails[primary eq false]" }, { emails: [WORK] }],
+  [{ op: "add", path: "phoneNumbers.value", value: "5" }, { phoneNumbers: [{ value: "5" }] }],
+  [{ op: "add", path: "", value: { title: "Guide" } }, { title: "Guide" }],
   [{ op: "add", path: 'emails[type eq "home"]', value: { display: "n" } }, {
     emails: [WORK, { ...HOME, display: "n" }],
   }],
@@ -110,7 +117,6 @@ const REFUSED: readonly (readonly [scimType: string, JsonValue])[] = [
   ["invalidSyntax", { path: "title", value: "x" }],
   ["invalidSyntax", "add"],
   ["invalidPath", { op: "add", path: 5, value: "x" }],
-  ["invalidPath", { op: "add", path: "", value: "x" }],
   ["invalidPath", { op: "add", path: "unknown", value: "x" }],
   ["invalidPath", { op: "add", path: "name.unknown", value: "x" }],
   ["invalidPath", { op: "add", path: "__proto__", value: {} }],
@@ -119,17 +125,17 @@ const REFUSED: readonly (readonly [scimType: string, JsonValue])[] = [
   ["invalidPath", { op: "add", path: "urn:unknown:title", value: "x" }],
   ["invalidPath", { op: "remove", path: CORE_USER }],
   ["invalidPath", { op: "remove", path: 'name[givenName eq "x"]' }],
-  ["invalidPath", { op: "remove", path: `emails[type eq "${"x".repeat(2100)}"]` }],
+  ["invalidPath", { op: "remove", path: `emails[type eq "${"x".repeat(8200)}"]` }],
   ["invalidFilter", { op: "remove", path: "emails[]" }],
   ["invalidFilter", { op: "remove", path: 'emails[type eq "a]' }],
   ["invalidFilter", { op: "remove", path: 'emails[unknown eq "a"]' }],
   ["invalidFilter", { op: "remove", path: `emails[${"(".repeat(500)}type pr]` }],
   ["noTarget", { op: "remove" }],
   ["noTarget", { op: "replace", path: 'emails[type ne "work" and type ne "home"].value', value: "x" }],
-  ["noTarget", { op: "replace", path: "phoneNumbers.value", value: "x" }],
   ["invalidValue", { op: "add", path: "title" }],
   ["invalidValue", { op: "add", path: "title", value: 5 }],
   ["invalidValue", { op: "add", path: "title", value: "\ud800" }],
+  ["invalidValue", { op: "add", path: "title", value: "a\u0000" }],
   ["invalidValue", { op: "add", path: "active", value: "maybe" }],
   ["invalidValue", { op: "add", path: "name", value: "x" }],
   ["invalidValue", { op: "add", value: [] }],
@@ -228,7 +234,7 @@ Deno.test("applyPatch() refuses bodies that are not a PATCH message", () => {
     { Operations: [] },
     patchBody(),
     { ...patchBody(), Operations: {} },
-    { Operations: [{ op: "remove", path: "title" }] },
+    { schemas: ["urn:x"], Operations: [{ op: "remove", path: "title" }] },
   ];
   for (const body of bodies) {
     const outcome = applyPatch(USER, body, { ...PATCH_OPTIONS.user, shapes: [] });

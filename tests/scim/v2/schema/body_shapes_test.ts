@@ -1,8 +1,14 @@
 // The tolerated shapes of bodies: each row has an example that is read as the row says, and that is not without the row.
 
 import { assert, assertEquals } from "@std/assert";
+import { property } from "../../../../scim/schema/attributes.ts";
 import type { JsonObject } from "../../../../scim/schema/resource.ts";
-import { SCHEMAS_SHAPES, VALUE_SHAPES } from "../../../../scim/v2/schema/body_shapes.ts";
+import {
+  isMessage,
+  MESSAGE_SHAPES,
+  SCHEMAS_SHAPES,
+  VALUE_SHAPES,
+} from "../../../../scim/v2/schema/body_shapes.ts";
 import { bodyOf } from "../../schema/bodies.ts";
 import { accepted, ENTERPRISE_URN, outcomeOf, problemOf } from "./read_bodies.ts";
 
@@ -35,5 +41,24 @@ for (const [name, row] of Object.entries(SCHEMAS_SHAPES)) {
 Deno.test("readBody() never reads JSON text that is too large, and no text that only looks like JSON", () => {
   for (const value of ["{", "{}", '{"value":5}', `{"value":"${"x".repeat(5000)}"}`, `{"a":{"b":{"c":1}}}`]) {
     assertEquals(accepted("user", { ...ada, roles: [{ value }] }), { ...ada, roles: [{ value }] });
+  }
+});
+
+const PATCH_OP = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
+
+for (const [name, row] of Object.entries(MESSAGE_SHAPES)) {
+  Deno.test(`MESSAGE_SHAPES.${name} is tolerated`, () => {
+    assert(isMessage(property(bodyOf(row.example), "schemas"), PATCH_OP));
+    assert(row.link.startsWith("https://"));
+  });
+}
+
+Deno.test("isMessage() accepts the URN in any case, and no other message", () => {
+  for (const schemas of [[PATCH_OP], [PATCH_OP.toUpperCase()], ["urn:x", PATCH_OP], [], null, undefined]) {
+    assert(isMessage(schemas, PATCH_OP), JSON.stringify(schemas));
+  }
+  const other = PATCH_OP.replace("PatchOp", "BulkRequest");
+  for (const schemas of ["x", 5, {}, [other], ["urn:x"], [5], ["PatchOp"], new Array(101).fill(PATCH_OP)]) {
+    assert(!isMessage(schemas, PATCH_OP), JSON.stringify(schemas).slice(0, 100));
   }
 });

@@ -2,7 +2,8 @@
 
 import { assertEquals } from "@std/assert";
 import fc from "../../../packages/fast_check.ts";
-import type { Content, JsonObject, UserContent } from "../../../../scim/schema/resource.ts";
+import { isJsonArray } from "../../../../scim/schema/json_limits.ts";
+import type { Content, JsonObject, JsonValue, UserContent } from "../../../../scim/schema/resource.ts";
 import { memberIdsOf, renderContent, toStoredContent } from "../../../../scim/v2/schema/stored_content.ts";
 import { bodyOf, contentOf, refused, taken } from "../../schema/bodies.ts";
 import { ENTERPRISE_USER } from "../../schema/rfc7643_examples.ts";
@@ -129,7 +130,7 @@ Deno.test("toStoredContent() reads activity, the members that the caller gives, 
 
 Deno.test("toStoredContent() refuses names and passwords that cannot be stored", () => {
   const previous: UserContent = { kind: "user", name: " ada", active: true, attributes: {} };
-  for (const userName of ["a/b", "", "a\u0000b", ".search", " ada", "a\u200bb", "x".repeat(257)]) {
+  for (const userName of ["a/..", "", "a\u0000b", ".search", " ada", "a\u200bb", "x".repeat(257)]) {
     assertEquals(refused(toStoredContent({ userName }, USER)).scimType, "invalidValue", userName);
   }
   for (const password of ["", "x".repeat(1025)]) {
@@ -141,12 +142,23 @@ Deno.test("toStoredContent() refuses names and passwords that cannot be stored",
 });
 
 Deno.test("memberIdsOf() lists each id once, and refuses a member without one", () => {
-  assertEquals(memberIdsOf({ members: [{ value: "a" }, { value: "b", type: "User" }, { value: "a" }] }), {
+  const read = (members: readonly JsonObject[], sent: JsonValue = members) => memberIdsOf({ members }, sent);
+  assertEquals(read([{ value: "a" }, { value: "b", type: "User" }, { value: "a" }]), {
     ok: true,
     ids: ["a", "b"],
   });
-  assertEquals(memberIdsOf({}), { ok: true, ids: [] });
-  assertEquals(memberIdsOf({ members: [{ $ref: "x" }] }).ok, false);
+  assertEquals(memberIdsOf({}, undefined), { ok: true, ids: [] });
+  for (const none of [null, [], {}]) assertEquals(read([], none), { ok: true, ids: [] });
+  const references = ["https://x.test/scim/v2/t/Users/a", "../Users/a/", "Users/%61", "/scim/v2/t/users/a"];
+  for (const $ref of references) assertEquals(read([{ $ref }]), { ok: true, ids: ["a"] }, $ref);
+  for (const $ref of ["x", "../Groups/a", "../Users/", "../Users/%zz"]) {
+    assertEquals(read([{ $ref }]).ok, false);
+  }
+  // What the body lost on the way would be a member that is dropped.
+  const lost: readonly JsonValue[] = [[{}], [null], [{ value: "a" }, { display: "np" }], { display: "np" }];
+  for (const sent of lost) {
+    assertEquals(read(isJsonArray(sent) && sent.length > 1 ? [{ value: "a" }] : [], sent).ok, false);
+  }
 });
 
 Deno.test("renderContent() renders the parts that the caller gives, and no password", () => {
@@ -180,7 +192,8 @@ Deno.test("law: a resource that was stored is read again as it was sent", () => 
 Deno.test("law: a PUT of what a GET showed changes nothing that is stored", () => {
   fc.assert(fc.property(storedUsers, (attributes) => {
     const previous = contentOf("user", { userName: "ada", ...attributes });
-    const { resource } = taken(outcomeOf("user", renderContent(previous, USER)));
+    const shown = renderContent(previous, USER);
+    const { resource } = taken(outcomeOf("user", shown, { previous: shown }));
     assertEquals(taken(toStoredContent(resource, USER, { previous })).content, previous);
   }));
 });

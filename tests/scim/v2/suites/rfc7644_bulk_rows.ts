@@ -104,7 +104,7 @@ const LIMIT_ROWS: readonly SuiteRow[] = [
     ref: "RFC 7644 §3.7",
     must: "A bulk request names its schema and has operations; a POST has a bulkId",
     steps: [
-      { send: "POST /Bulk", body: { Operations: [newBulkUser("x")] }, status: 400 },
+      { send: "POST /Bulk", body: { schemas: [USER], Operations: [newBulkUser("x")] }, status: 400 },
       { send: "POST /Bulk", body: { schemas: [BULK_REQUEST] }, status: 400, scimType: "invalidSyntax" },
       {
         send: "POST /Bulk",

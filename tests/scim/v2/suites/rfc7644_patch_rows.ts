@@ -24,7 +24,7 @@ export const PATCH_ROWS: readonly SuiteRow[] = [
       user("ada"),
       {
         send: "PATCH /Users/{ada}",
-        body: { Operations: [{ op: "add", path: "title", value: "x" }] },
+        body: { schemas: [USER], Operations: [{ op: "add", path: "title", value: "x" }] },
         status: 400,
       },
       { send: "PATCH /Users/{ada}", body: { schemas: [PATCH_OP] }, status: 400, scimType: "invalidSyntax" },

@@ -214,7 +214,12 @@ const SEARCH_ROWS: readonly SuiteRow[] = [
     ref: "RFC 7644 §3.4.3",
     must: "A SearchRequest names its schema and has a valid filter",
     steps: [
-      { send: "POST /Users/.search", body: { filter: "title pr" }, status: 400, scimType: "invalidSyntax" },
+      {
+        send: "POST /Users/.search",
+        body: { schemas: ["urn:x"], filter: "title pr" },
+        status: 400,
+        scimType: "invalidSyntax",
+      },
       {
         send: "POST /Users/.search",
         body: { schemas: [SEARCH_REQUEST], filter: "title" },

@@ -1,4 +1,4 @@
-// All rows of RFC 7643, RFC 7644 and RFC 9865.
+// All rows of RFC 7643, RFC 7644 and RFC 9865, and those that public bug reports add.
 
 import { BULK_REFERENCE_ROWS } from "./rfc7644_bulk_reference_rows.ts";
 import { BULK_ROWS } from "./rfc7644_bulk_rows.ts";
@@ -11,6 +11,7 @@ import { PATCH_CHANGE_ROWS } from "./rfc7644_patch_change_rows.ts";
 import { PATCH_ROWS } from "./rfc7644_patch_rows.ts";
 import { PROJECTION_ROWS, VERSION_ROWS } from "./rfc7644_projection_rows.ts";
 import { QUERY_ROWS } from "./rfc7644_query_rows.ts";
+import { REPORTED_ROWS } from "./reported_rows.ts";
 import { REQUEST_ROWS } from "./rfc7644_request_rows.ts";
 import { RESOURCE_ROWS } from "./rfc7643_resource_rows.ts";
 import { TYPE_ROWS } from "./rfc7643_type_rows.ts";
@@ -34,4 +35,5 @@ export const RFC_ROWS: readonly SuiteRow[] = [
   ...PATCH_CHANGE_ROWS,
   ...BULK_ROWS,
   ...BULK_REFERENCE_ROWS,
+  ...REPORTED_ROWS,
 ];

@@ -1,0 +1,127 @@
+// One validator for POST, PUT and PATCH of both interfaces: what one write refuses, all refuse, and a PUT of what a GET shows works after every
+// accepted PATCH.
+
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { BADGE_EXTENSION, BADGE_URN, ENTERPRISE_URN, USER_URN } from "../schema/read_bodies.ts";
+import { startV2World } from "./v2_world.ts";
+
+const TOML = `
+[targets.default]
+extensions = ${JSON.stringify(JSON.stringify([BADGE_EXTENSION]))}
+[[scim.credential]]
+name = "hr"
+password = "the password of hr"
+targets = ["default"]
+access = "write"
+`;
+const SPECIFIED = {
+  token: null,
+  headers: {
+    authorization: `Basic ${btoa("hr:the password of hr")}`,
+    "content-type": "application/scim+json",
+  },
+};
+
+/** Attributes that no user can have, and the name that the answer must have. */
+const REFUSED: readonly (readonly [names: string, attributes: Readonly<Record<string, unknown>>])[] = [
+  ["x509Certificates", { x509Certificates: [{ value: "not base64 !!" }] }],
+  ["title", { title: "a\u0000b" }],
+  ["nickName", { nickName: "\u001b[31m" }],
+  ["emails", { emails: [{ value: "a\u0007@x.test" }] }],
+  ["emails", { emails: [{ value: "a", primary: true }, { value: "b", primary: true }] }],
+  ["familyName", { name: { familyName: "\u0085" } }],
+  ["department", { [ENTERPRISE_URN]: { department: "\u007f" } }],
+  ["issued", { [BADGE_URN]: { issued: "2024-02-28" } }],
+  ["issued", { [BADGE_URN]: { issued: "28 Feb 2024" } }],
+  ["issued", { [BADGE_URN]: { issued: "2024-02-30T00:00:00Z" } }],
+  ["number", { [BADGE_URN]: { number: 1.5 } }],
+  ["doors", { [BADGE_URN]: { doors: ["\u0000"] } }],
+];
+
+Deno.test("what a POST refuses, a PUT and a PATCH refuse, in both interfaces, with the name of the attribute", async () => {
+  await using world = await startV2World({ adoption: "automatic" }, TOML);
+  const id = await world.add("/Users", { userName: "ada" });
+  const before = (await world.call("GET", `/Users/${id}`)).json;
+  for (const [names, attributes] of REFUSED) {
+    const body = { schemas: [USER_URN], userName: "ada", ...attributes };
+    const [[key = "", value] = []] = Object.entries(attributes);
+    const answers = [
+      await world.call("POST", "/Users", { body: { ...body, userName: "eve" } }),
+      await world.call("PUT", `/Users/${id}`, { body }),
+      await world.patch(`/Users/${id}`, [{ op: "add", path: key, value }]),
+      await world.patch(`/Users/${id}`, [{ op: "replace", value: attributes }]),
+      await world.call("POST", "!/idm/scim/default/Users", {
+        ...SPECIFIED,
+        body: { ...body, userName: "eve" },
+      }),
+      await world.call("PUT", "!/idm/scim/default/Users/ada", { ...SPECIFIED, body }),
+    ];
+    for (const [at, { status, json }] of answers.entries()) {
+      assertEquals([status, json.scimType], [400, "invalidValue"], `${at} ${JSON.stringify(attributes)}`);
+      assertStringIncludes(String(json.detail), names);
+    }
+  }
+  assertEquals((await world.call("GET", `/Users/${id}`)).json, before);
+});
+
+/** Operations that are accepted, one after the other. */
+const PATCHES: readonly object[] = [
+  { op: "add", path: "x509Certificates", value: [{ value: "MTIz" }] },
+  { op: "add", path: `${BADGE_URN}:issued`, value: "2024-02-29T12:00:00+01:00" },
+  { op: "add", path: `${BADGE_URN}:doors`, value: ["a", "b"] },
+  { op: "add", path: "emails", value: [{ value: "a@x.test", type: "work", primary: true }] },
+  { op: "add", path: 'emails[type eq "home"].value', value: "b@x.test" },
+  { op: "replace", path: 'emails[type eq "home"].value', value: "a@x.test" },
+  { op: "replace", path: 'emails[value eq "a@x.test"].type', value: "other" },
+  { op: "add", path: "addresses", value: [{ formatted: "1 Main St\r\nHollywood" }] },
+  { op: "replace", path: "manager", value: "boss" },
+  { op: "remove", path: "active" },
+  { op: "replace", path: "password", value: "a new \u0000 password" },
+  { op: "add", value: { title: "", [ENTERPRISE_URN]: { department: "D" } } },
+];
+
+Deno.test("a PUT of what a GET shows works after every PATCH, and changes nothing", async () => {
+  await using world = await startV2World({ adoption: "automatic" }, TOML);
+  const id = await world.add("/Users", { userName: "ada" });
+  for (const operation of PATCHES) {
+    const patched = await world.patch(`/Users/${id}`, [operation]);
+    assertEquals(patched.status, 200, JSON.stringify([operation, patched.json]));
+    const { meta: _before, active: _active, ...shown } = (await world.call("GET", `/Users/${id}`)).json;
+    const put = await world.call("PUT", `/Users/${id}`, { body: shown });
+    const { meta: _after, active: _same, ...stored } = put.json;
+    assertEquals([put.status, stored], [200, shown], JSON.stringify(operation));
+  }
+});
+
+Deno.test("a PUT of the specified interface without the name keeps the spelling of the stored one", async () => {
+  await using world = await startV2World({ adoption: "automatic" }, TOML);
+  await world.add("/Users", { userName: "Ada" });
+  const put = await world.call("PUT", "!/idm/scim/default/Users/ada", { ...SPECIFIED, body: { title: "T" } });
+  assertEquals([put.status, put.json.userName, put.json.title], [200, "Ada", "T"]);
+  const empty = await world.call("POST", "!/idm/scim/default/Users", {
+    ...SPECIFIED,
+    body: { userName: "" },
+  });
+  assertEquals([empty.status, empty.json.scimType], [400, "invalidValue"]);
+});
+
+Deno.test("a body with a Content-Encoding gets 415 and the encodings that are accepted", async () => {
+  await using world = await startV2World({}, TOML);
+  const headers = { "content-encoding": "gzip" };
+  for (
+    const answer of [
+      await world.call("POST", "/Users", { body: {}, headers }),
+      await world.call("POST", "!/idm/scim/default/Users", {
+        ...{ ...SPECIFIED, headers: { ...SPECIFIED.headers, ...headers } },
+        body: {},
+      }),
+    ]
+  ) {
+    assertEquals([answer.status, answer.headers.get("accept-encoding")], [415, "identity"]);
+  }
+  const plain = await world.call("POST", "/Users", {
+    body: { schemas: [USER_URN], userName: "ada" },
+    headers: { "content-encoding": "identity" },
+  });
+  assertEquals(plain.status, 201);
+});
