@@ -4,7 +4,7 @@
 import type { JsonObject, JsonValue } from "./resource.ts";
 import { type AttributeSet, findAttribute, type KnownAttribute } from "./attributes.ts";
 import { isJsonArray, isJsonObject } from "./json_limits.ts";
-import { hasControlCharacters, isBase64, isPrimary, joinRepeated } from "./value_rules.ts";
+import { hasForbiddenControls, isBase64, isPrimary, joinRepeated } from "./value_rules.ts";
 
 /** The problem of a body: a sentence with the name of the attribute and without its value. */
 export class InvalidValue extends Error {
@@ -46,7 +46,7 @@ export function readAttributes(
     if (name.length > MAX_NAME_CHARACTERS) {
       throw new InvalidValue(`The name of an attribute has over ${MAX_NAME_CHARACTERS} characters.`);
     }
-    if (hasControlCharacters(name)) {
+    if (hasForbiddenControls(name)) {
       throw new InvalidValue("The name of an attribute must not contain control characters.");
     }
     // `__proto__` must not become a key.
@@ -100,7 +100,7 @@ function readSimple(value: JsonValue, known: KnownAttribute, place: ValuePlace):
 }
 
 function readText(text: string, { at, isStored }: ValuePlace): string {
-  if (!isStored && hasControlCharacters(text)) {
+  if (!isStored && hasForbiddenControls(text)) {
     throw new InvalidValue(`${at} must not contain control characters.`);
   }
   return text;

@@ -17,7 +17,7 @@ export function isBase64(text: string): boolean {
   return BASE64_TEXT.test(text);
 }
 
-export function hasControlCharacters(text: string): boolean {
+export function hasForbiddenControls(text: string): boolean {
   return CONTROL.test(text);
 }
 

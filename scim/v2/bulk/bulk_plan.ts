@@ -3,31 +3,22 @@
 import { isMessage } from "../schema/body_shapes.ts";
 import type { TargetSchemas } from "../schema/target_schemas.ts";
 import { PATCH_MESSAGE } from "../patch/patch_request.ts";
-import { referencesOf, replaceReferences } from "./bulk_references.ts";
+import {
+  BULK_METHODS,
+  type BulkRequestOperation,
+  referencesOf,
+  replaceReferences,
+} from "./bulk_references.ts";
 import { property } from "../../schema/attributes.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
-import type { JsonObject, JsonValue } from "../../schema/resource.ts";
+import type { JsonValue } from "../../schema/resource.ts";
 
 /** RFC 7644 §3.7.4. /ServiceProviderConfig shows these limits. */
 export const BULK_LIMITS = { maxOperations: 1000, maxPayloadSize: 1024 * 1024 } as const;
 
-const BULK_METHODS = ["POST", "PUT", "PATCH", "DELETE"] as const;
 const MESSAGE = "urn:ietf:params:scim:api:messages:2.0:BulkRequest";
 const MAX_BULK_ID_CHARACTERS = 256;
 const MAX_BULK_PATH_CHARACTERS = 2048;
-
-/** One operation of a bulk request. */
-export interface BulkRequestOperation {
-  /** The place in the request, from 0. */
-  readonly index: number;
-  readonly method: typeof BULK_METHODS[number];
-  readonly path: string;
-  readonly bulkId: string | null;
-  /** The ETag that the resource must have. */
-  readonly version: string | null;
-  /** `null` for DELETE. */
-  readonly data: JsonObject | null;
-}
 
 export interface PlannedBulkOperation extends BulkRequestOperation {
   /** The bulkIds of references to operations that run later, or to itself: the resource is created without them. */

@@ -11,7 +11,21 @@ import {
   subDefinitions,
 } from "../schema/attribute_definition.ts";
 import type { TargetSchemas } from "../schema/target_schemas.ts";
-import type { BulkRequestOperation } from "./bulk_plan.ts";
+
+export const BULK_METHODS = ["POST", "PUT", "PATCH", "DELETE"] as const;
+
+/** One operation of a bulk request. */
+export interface BulkRequestOperation {
+  /** The place in the request, from 0. */
+  readonly index: number;
+  readonly method: typeof BULK_METHODS[number];
+  readonly path: string;
+  readonly bulkId: string | null;
+  /** The ETag that the resource must have. */
+  readonly version: string | null;
+  /** `null` for DELETE. */
+  readonly data: JsonObject | null;
+}
 
 const REFERENCE = "bulkId:";
 const RESOURCES: ReadonlySet<string> = new Set(["User", "Group"]);

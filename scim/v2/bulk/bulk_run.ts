@@ -1,9 +1,9 @@
 // Runs the operations of a bulk plan one after the other (RFC 7644 §3.7.3). The caller gives the function that runs one.
 
+import type { BulkRequestOperation } from "./bulk_references.ts";
 import {
   type BulkPlan,
   type BulkProblem,
-  type BulkRequestOperation,
   laterReferences,
   type PlannedBulkOperation,
   type RefusedBulkOperation,

@@ -1,10 +1,11 @@
 // Bulk requests (RFC 7644 §3.7): each operation runs like a request of its own.
 
+import type { BulkRequestOperation } from "../bulk/bulk_references.ts";
 import { refusalRow, ScimRefusal } from "../../http/refusals.ts";
 import { parsePrecondition } from "../../http/handlers.ts";
 import { ERROR_SCHEMA } from "../../schema/attribute_table.ts";
 import type { JsonObject } from "../../schema/resource.ts";
-import { type BulkProblem, type BulkRequestOperation, planBulk } from "../bulk/bulk_plan.ts";
+import { type BulkProblem, planBulk } from "../bulk/bulk_plan.ts";
 import { type BulkEntry, type BulkOperationResult, runBulk } from "../bulk/bulk_run.ts";
 import type { Operation, OperationContext, OperationResult } from "./operation.ts";
 import { patchOperation } from "./patch_operation.ts";

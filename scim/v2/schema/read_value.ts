@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { isJsonArray, isJsonObject, isSameJson } from "../../schema/json_limits.ts";
 import { MAX_MEMBERS } from "../../schema/parse_resource.ts";
 import {
-  hasControlCharacters,
+  hasForbiddenControls,
   isBase64,
   isDateTime,
   isPrimary,
@@ -81,7 +81,7 @@ export function simpleValueProblem(
   const { isValid, must } = TYPE_CHECKS[type];
   if (!isValid(value)) return `must be ${must}`;
   const isControlled = mutability !== "writeOnly" && type !== "binary" && typeof value === "string";
-  return isControlled && hasControlCharacters(value) ? "must not contain control characters" : null;
+  return isControlled && hasForbiddenControls(value) ? "must not contain control characters" : null;
 }
 
 /** RFC 7643 §2.5: null and an empty list mean that the attribute has no value. An object without values has none either. */
