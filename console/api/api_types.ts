@@ -204,6 +204,12 @@ export interface ImportRow {
   readonly verdict: Verdict;
   /** Why it is refused. */
   readonly reason: string | null;
+  /** What an update changes. Values are text; "": none. */
+  readonly changes: readonly {
+    readonly attribute: string;
+    readonly before: string;
+    readonly after: string;
+  }[];
   /** The cells under the headers; `null` for a password. */
   readonly cells: readonly (string | null)[];
   /** The result after the import. */
@@ -220,6 +226,8 @@ export interface ImportView {
   readonly target: string;
   readonly backends: readonly { readonly name: string; readonly kind: string; readonly mode: string }[];
   readonly state: "receiving" | "checking" | "checked" | "applying" | "applied";
+  /** Whether rows of existing users and groups change these; otherwise such a row is refused. */
+  readonly mayUpdate: boolean;
   readonly done: number;
   readonly total: number;
   readonly verdicts: Readonly<Record<Verdict, number>>;

@@ -12,6 +12,7 @@ import type {
   ResourceKind,
   Stored,
 } from "../schema/resource.ts";
+import { rowChanges, type RowValueChange } from "./row_changes.ts";
 import { parseResource } from "../schema/parse_resource.ts";
 import { mergeContent } from "../schema/mapping.ts";
 import { distinctNames, parseName } from "../schema/resource_name.ts";
@@ -38,6 +39,8 @@ export interface BulkRequest {
   readonly mayUpdate: boolean;
   /** Returns the results that a write would have, and writes nothing. */
   readonly isDryRun: boolean;
+  /** With `isDryRun`: the outcome of an update also has its {@link RowValueChange}s. */
+  readonly showsChanges?: boolean;
   /** Names of backends; absent for all. */
   readonly backends?: readonly string[];
   /** The attributes that an update changes, from `coveredAttributes`, with `active` and `members`. `null`: it replaces the whole resource. */
@@ -134,7 +137,12 @@ async function planResource(
   const refusal = readOnlyRefusal(work, { stored, content });
   if (refusal !== null) return settled({ did: "refused", code: refusal.code, detail: refusal.message });
   const operation: RowWrite = { verb: exists ? "replace" : "create", content, password };
-  const outcome: RowOutcome = { did: exists ? "updated" : "created" };
+  const outcome: RowOutcome = {
+    did: exists ? "updated" : "created",
+    ...(exists && request.showsChanges === true
+      ? { changes: rowChanges(stored.content, content, { setsPassword: password !== undefined }) }
+      : {}),
+  };
   const write = storeWrite(work, { stored, content, password });
   return write === null
     ? { step: "target", operation, outcome, joins }
@@ -285,6 +293,8 @@ export type RowOutcome =
     readonly made?: readonly string[];
     /** Backends where the write is pending. Absent: none. */
     readonly owes?: readonly string[];
+    /** What an update changes, if the request asked for it. */
+    readonly changes?: readonly RowValueChange[];
     /** Groups that the user has yet to join. Separate, because for each row a backend would receive the whole group. */
     readonly joins?: readonly string[];
   }

@@ -217,6 +217,44 @@ Deno.test("import: a dry run checks each row and writes nothing; one row is corr
   assert(await site.target.directory.readPassword("ada") !== null);
 });
 
+Deno.test("import: the preview shows old and new values of each update, and refuses updates unless they are wanted", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("adler", {
+    displayName: "Adler",
+    name: { familyName: "Adler", givenName: "" },
+    emails: [{ value: "a@example.org", type: "work" }],
+    title: "Analyst",
+  });
+  await site.put("same", { displayName: "Same" });
+  const ask = apiCaller(site, await site.signIn("user_manager"));
+  const text = `userName,displayName,name.familyName,email,title,groups,password
+ADLER,X,Xaver,b@example.org,,staff,a long password
+same,Same,,,,staff,
+same2,New,,,,,
+`;
+  const { id } = await checked(ask, { file: "people.csv", text });
+  await ask(`${IMPORTS}/${id}/check`, { method: "POST", json: { mayUpdate: false } });
+  const without = await seen(ask, id);
+  assertEquals([without.mayUpdate, without.rows.map(({ verdict }) => verdict)], [
+    false,
+    ["refused", "refused", "create"],
+  ]);
+  await ask(`${IMPORTS}/${id}/check`, { method: "POST", json: { mayUpdate: true } });
+  const { mayUpdate, rows } = await seen(ask, id);
+  const changesOf = (row: ImportView["rows"][number] | undefined) =>
+    row?.changes.map(({ attribute, before, after }) => `${attribute}: ${before} > ${after}`).toSorted();
+  assertEquals([mayUpdate, rows.map(({ verdict }) => verdict)], [true, ["update", "update", "create"]]);
+  assertEquals(changesOf(rows[0]), [
+    "displayName: Adler > X",
+    "emails: a@example.org (work) > b@example.org",
+    "groups:  > + staff",
+    "name.familyName: Adler > Xaver",
+    "password:  > ••••••",
+    "title: Analyst > ",
+  ]);
+  assertEquals([changesOf(rows[1]), changesOf(rows[2])], [["groups:  > + staff"], []]);
+});
+
 Deno.test("import: a row that stays invalid is counted, and a bad address or number is reported with its line", async () => {
   await using site = await startPeopleConsole();
   await site.put("old", { emails: [{ value: "not-a-mail", type: "work" }] });

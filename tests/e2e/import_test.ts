@@ -74,6 +74,22 @@ test("import: three good and two bad rows; a dry run, one corrected, one skipped
   assertEquals((await site.target.directory.read("user", "grace"))?.content.name, "grace");
 });
 
+test("import: updates are a choice; each row shows the old and the new value, and a new name is called a rename", async ({ page, site, open }) => {
+  await site.put("adler", { displayName: "Adler", title: "Analyst" });
+  await site.put("bob", { displayName: "Bob", title: "Analyst" });
+  await open("/users/import", "Import users");
+  await choose(page, "userName,displayName,title\nadler,X,Analyst\nbob,Bob,Lead\nnew,New,\n");
+  await page.getByRole("button", { name: "Import 1 row" }).waitFor();
+  await page.getByText("2 rows have errors").waitFor();
+  await page.getByLabel("Update existing users and groups").click();
+  await page.getByRole("row", { name: /adler Rename displayName: Adler → X/ }).waitFor();
+  await page.getByRole("row", { name: /bob Update title: Analyst → Lead/ }).waitFor();
+  await assertHolds(page);
+  await page.getByRole("button", { name: "Import 3 rows" }).click();
+  await page.getByText("Import completed.").waitFor();
+  assertEquals((await site.target.directory.read("user", "adler"))?.content.attributes["displayName"], "X");
+});
+
 test(
   "import: a file that is no table shows the reason, and another one can be selected",
   { look: "narrow" },

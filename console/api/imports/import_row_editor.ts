@@ -24,6 +24,8 @@ export interface SheetRow {
   reason: string | null;
   did: ImportRow["did"];
   detail: string | null;
+  /** What an update changes, also the groups that the user joins. */
+  changes: ImportRow["changes"];
   /** Backends that receive the change later. */
   owes: readonly string[];
 }
@@ -65,6 +67,7 @@ export function createSheet(
     reason: null,
     did: null,
     detail: null,
+    changes: [],
     owes: [],
   }));
   return { ...options, upload, rows, problems: [], filledGroups: 0 };
@@ -133,6 +136,7 @@ function withoutDuplicates(sheet: Sheet, rows: readonly SheetRow[]): SheetRow[] 
 }
 
 function setVerdict(row: SheetRow, outcome: RowOutcome | undefined): void {
+  row.changes = [];
   if (outcome === undefined) return;
   row.verdict = VERDICT_OF[outcome.did];
   row.reason = outcome.did === "refused" ? outcome.detail : null;
@@ -140,6 +144,15 @@ function setVerdict(row: SheetRow, outcome: RowOutcome | undefined): void {
   if (row.verdict === "same" && outcome.did !== "refused" && joinsOf(outcome).length > 0) {
     row.verdict = "update";
   }
+  if (row.verdict === "update" && outcome.did !== "refused") row.changes = changesOf(outcome);
+}
+
+function changesOf(outcome: Exclude<RowOutcome, { did: "refused" }>): ImportRow["changes"] {
+  const joins = joinsOf(outcome);
+  const groups = joins.length === 0
+    ? []
+    : [{ attribute: "groups", before: "", after: `+ ${joins.join(", ")}` }];
+  return [...outcome.changes ?? [], ...groups];
 }
 
 /** The groups that the row adds the user to. */
@@ -222,6 +235,7 @@ function write(
   return withTargetErrors(transfer.write(target, {
     ...options,
     mayUpdate,
+    showsChanges: options.isDryRun,
     covers: upload.covers === null ? null : new Set(upload.covers),
     ...(backends === undefined ? {} : { backends }),
   }));

@@ -53,6 +53,16 @@ export class ImportModel {
     });
   }
 
+  /** Checks all rows again, with or without updates. Corrected and skipped rows stay. */
+  async recheck(mayUpdate: boolean): Promise<void> {
+    await this.#attempt(async () => {
+      const now = this.view.peek();
+      if (now === null) return;
+      this.#follow(await this.#callsOf(now).check({ mayUpdate }));
+      await this.#read();
+    });
+  }
+
   async show(query: RowQuery): Promise<void> {
     this.#query = query;
     await this.#attempt(() => this.#read());

@@ -96,7 +96,7 @@ export default function ImportPage({ models }: PageProps) {
 }
 
 function FilePicker({ model, target }: { model: ImportModel; target: string }) {
-  const mayUpdate = useSignal(true);
+  const mayUpdate = useSignal(false);
   const busy = model.busy.value;
   return (
     <section class="panel people-panel">
@@ -188,6 +188,12 @@ function CheckedHeader({ view, model, verdict, onVerdict }: {
       <span role="status">
         {t("import.dry_run")} {verdicts.refused > 0 && t("import.still_refused", { count: verdicts.refused })}
       </span>
+      <Checkbox
+        label={t("import.may_update")}
+        checked={view.mayUpdate}
+        reason={model.busy.value ? t("common.working") : undefined}
+        onChange={(next) => void model.recheck(next)}
+      />
       <select
         class="input"
         aria-label={t("import.verdict")}

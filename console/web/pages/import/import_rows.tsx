@@ -89,9 +89,11 @@ function columnsOf(
       label: t("import.why"),
       width: "34%",
       min: 180,
-      cell: ({ reason, detail, receipt }) => (
+      cell: ({ reason, detail, receipt, changes, did }) => (
         <span class="import-why">
-          {detail ?? reason ?? (receipt.length === 0 ? "" : receiptText(receipt))}
+          {did === null && changes.length > 0
+            ? changes.map((one) => <ValueChange key={one.attribute} change={one} />)
+            : detail ?? reason ?? (receipt.length === 0 ? "" : receiptText(receipt))}
         </span>
       ),
     },
@@ -137,8 +139,26 @@ function receiptText(receipt: ImportRow["receipt"]): string {
   return [backendSummary(receipt), ...named].join(" · ");
 }
 
-function rowState({ did, verdict }: ImportRow): StateLabel {
+/** "name.familyName: Adler → X" */
+function ValueChange({ change: { attribute, before, after } }: { change: ImportRow["changes"][number] }) {
+  return (
+    <span class="import-change">
+      <span class="mono">{attribute}</span>: {before !== "" && <del>{before}</del>} {before !== "" && "→"}
+      {" "}
+      {after === "" ? <span class="quiet">{t("common.none")}</span> : <ins>{after}</ins>}
+    </span>
+  );
+}
+
+/** The attributes with the name of a user or a group. */
+const NAMES = new Set(["userName", "displayName", "name.formatted", "name.givenName", "name.familyName"]);
+
+function rowState({ did, verdict, changes }: ImportRow): StateLabel {
   if (did !== null) return { ...RESULT_STYLES[did], label: t(RESULT_LABELS[did]) };
+  const isRename = changes.some(({ attribute, before }) => NAMES.has(attribute) && before !== "");
+  if (verdict === "update" && isRename) {
+    return { ...VERDICT_STYLES.update, label: t("import.verdict_rename") };
+  }
   return { ...VERDICT_STYLES[verdict], label: t(`import.verdict_${verdict}`) };
 }
 
