@@ -53,6 +53,7 @@ export const AUDIT_ACTIONS = {
   "administrator.totp_add": { about: "administrator" },
   "administrator.totp_remove": { about: "administrator" },
   "administrator.unlock": { about: "administrator" },
+  "alert.acknowledge": { about: "alert" },
   "alert.delivery_failed": { about: "alert-receiver" },
   "alert.ended": { about: "alert" },
   "alert.opened": { about: "alert" },

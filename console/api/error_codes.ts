@@ -106,6 +106,7 @@ export const ERROR_CODES = {
   settings_admin: { status: 409, message: "This administrator is defined in the settings file." },
   provider_admin: { status: 409, message: "The sign-in provider manages this." },
   unknown_administrator: { status: 404, message: "That administrator does not exist." },
+  unknown_alert: { status: 404, message: "This alert is not open any more." },
   name_taken: { status: 409, message: "An administrator or an invitation with this name already exists." },
   too_many_administrators: { status: 409, message: "There are already 1,000 administrators." },
   own_lock: {

@@ -2,6 +2,8 @@
 
 import type { Store } from "../store.ts";
 import {
+  type Acknowledgement,
+  acknowledgementKey,
   alertDeliveryKey,
   alertEndMs,
   alertKey,
@@ -10,12 +12,15 @@ import {
   OPEN_ALERTS,
   readAlert,
   readDelivery,
+  validAcknowledgement,
 } from "./alert_record.ts";
 
 export interface ListedAlert
   extends
     Pick<KnownAlert, "id" | "kind" | "severity" | "about" | "values" | "count" | "openedMs" | "lastMs"> {
   readonly endedMs: number | null;
+  /** Who took note of it as it is now; `null`: no administrator. */
+  readonly acknowledged: { readonly by: string; readonly atMs: number } | null;
   readonly deliveries: readonly (DeliveryRecord & { readonly receiver: string })[];
 }
 
@@ -46,13 +51,17 @@ export async function listAlertPage(
   return { items: await toListed(store, found, nowMs), next };
 }
 
-/** The open alerts: critical ones first, then the newest. */
+/** The open alerts that no administrator acknowledged: critical ones first, then the newest. */
 export async function listOpenAlerts(store: ReadStore, nowMs: number): Promise<ListedAlert[]> {
   const open = (await readActiveAlerts(store)).filter((alert) => alertEndMs(alert, nowMs) === null);
   const sorted = open.toSorted((a, b) =>
     a.severity === b.severity ? (a.id < b.id ? 1 : -1) : a.severity === "critical" ? -1 : 1
   );
-  return await toListed(store, sorted.slice(0, MAX_OPEN), nowMs);
+  const waiting = await inBatches(
+    sorted,
+    async (alert) => await readAcknowledgement(store, alert) === null ? alert : null,
+  );
+  return await toListed(store, waiting.slice(0, MAX_OPEN), nowMs);
 }
 
 /** The alerts that are open or ended lately. Those that cannot be read are left out. */
@@ -60,6 +69,13 @@ export async function readActiveAlerts(store: ReadStore): Promise<KnownAlert[]> 
   const ids: string[] = [];
   for await (const { key } of store.list<unknown>(OPEN_ALERTS)) ids.push(String(key[1]));
   return await inBatches(ids, async (id) => readAlert(id, (await store.get<unknown>(alertKey(id))).value));
+}
+
+export async function readAcknowledgement(
+  store: Pick<Store, "get">,
+  alert: KnownAlert,
+): Promise<Acknowledgement | null> {
+  return validAcknowledgement(alert, (await store.get<unknown>(acknowledgementKey(alert.id))).value);
 }
 
 async function toListed(
@@ -75,7 +91,9 @@ async function toListed(
       if (record !== null) deliveries.push({ ...record, receiver: String(key[2]) });
     }
     const endedMs = alertEndMs(alert, nowMs);
-    return { id, kind, severity, about, values, count, openedMs, lastMs, endedMs, deliveries };
+    const known = await readAcknowledgement(store, alert);
+    const acknowledged = known === null ? null : { by: known.by, atMs: known.atMs };
+    return { id, kind, severity, about, values, count, openedMs, lastMs, endedMs, acknowledged, deliveries };
   });
 }
 

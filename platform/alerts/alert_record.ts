@@ -89,6 +89,31 @@ export function deliveryMutation(id: string, receiver: string, record: DeliveryR
   return { type: "set", key, value: record, expireInMs: ALERT_RETENTION_MS };
 }
 
+/** The value under ["alert_ack", id]: an administrator took note of the alert as it was then. */
+export interface Acknowledgement {
+  /** The name of the administrator. */
+  readonly by: string;
+  readonly atMs: number;
+  /** Of the alert at that time. With another event, or a higher severity, the alert is open again. */
+  readonly count: number;
+  readonly severity: AlertSeverity;
+}
+
+export function acknowledgementKey(id: string): Deno.KvKey {
+  return ["alert_ack", id];
+}
+
+/** The acknowledgement of an alert as it is now; `null`: none, or something happened since. */
+export function validAcknowledgement(
+  { count, severity }: Pick<AlertRecord, "count" | "severity">,
+  value: unknown,
+): Acknowledgement | null {
+  const given = (value ?? {}) as Partial<Acknowledgement>;
+  const isValid = typeof given.by === "string" && Number.isFinite(given.atMs) &&
+    given.count === count && given.severity === severity;
+  return isValid ? given as Acknowledgement : null;
+}
+
 /** When an alert ended; `null`: it is open. */
 export function alertEndMs(alert: AlertRecord, nowMs: number): number | null {
   if (alertKindRow(alert.kind).source !== "event") return alert.endedMs;

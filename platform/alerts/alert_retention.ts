@@ -1,7 +1,14 @@
 // Bounds the stored alerts. An entry expires by itself; beyond a number, the oldest ones are removed, warnings first.
 
 import type { Check, Store } from "../store.ts";
-import { alertDeliveryKey, alertKey, ALERTS, OPEN_ALERTS, readAlert } from "./alert_record.ts";
+import {
+  acknowledgementKey,
+  alertDeliveryKey,
+  alertKey,
+  ALERTS,
+  OPEN_ALERTS,
+  readAlert,
+} from "./alert_record.ts";
 
 export const MAX_ALERTS = 5000;
 /** Alerts that one commit removes, with their deliveries. */
@@ -22,7 +29,7 @@ export async function trimAlerts(store: Store, check: Check | null, max = MAX_AL
   for (let at = 0; at < removed.length; at += BATCH) {
     const keys: Deno.KvKey[] = [];
     for (const { id } of removed.slice(at, at + BATCH)) {
-      keys.push(alertKey(id));
+      keys.push(alertKey(id), acknowledgementKey(id));
       for await (const { key } of store.list<unknown>(alertDeliveryKey(id))) keys.push(key);
     }
     const { ok } = await store.commit({

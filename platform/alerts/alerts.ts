@@ -10,6 +10,7 @@ import type { CancelTimer, Clock, Random } from "../runtime.ts";
 import { type RowActor, SealedRows } from "../sealed_rows.ts";
 import type { Mutation, Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
+import { acknowledgeAlert, type AcknowledgeOutcome } from "./acknowledge_alert.ts";
 import { AlertDelivery } from "./alert_delivery.ts";
 import { type AlertProblem, RECEIVER_DEFAULTS, type ReceiverSettings } from "./alert_kinds.ts";
 import { type AlertPage, listAlertPage, type ListedAlert, listOpenAlerts } from "./alert_list.ts";
@@ -149,6 +150,11 @@ export class AlertService {
   async listOpen(): Promise<ListedAlert[]> {
     const { store, clock, config } = this.#deps;
     return config.alerts.enabled ? await listOpenAlerts(store, clock.nowMs()) : [];
+  }
+
+  /** See {@link acknowledgeAlert}. */
+  acknowledge(id: string, seen: number, by: RowActor & { name: string }): Promise<AcknowledgeOutcome> {
+    return acknowledgeAlert(this.#deps, { id, seen, by });
   }
 
   /** All receivers, by name. */

@@ -74,6 +74,7 @@ const RULES: ReadonlyMap<string, ExpiryRule> = new Map<string, ExpiryRule>([
   ["accounting", atMost(30 * DAY_MS)],
   ["setting_undo", atMost(30 * DAY_MS)],
   ["alert", field("lastMs", 90 * DAY_MS)],
+  ["alert_ack", field("atMs", 90 * DAY_MS)],
   ["alert_delivery", field("atMs", 90 * DAY_MS)],
   ["alert_open", atMost(90 * DAY_MS)],
   ["alert_pending", field("queuedMs", 90 * DAY_MS)],

@@ -60,7 +60,10 @@ const VERBS: readonly (readonly [RegExp, EventType])[] = [
   ],
   [/^(?:export|reveal|me_link|me_entered)$/, "access"],
   [/^(?:end|end_all|run_out|replace)$/, "end"],
-  [/^(?:approve|deny|cancel|test|retry|retried|refresh|refreshed|skip|take_up|dismiss|confirm)$/, "info"],
+  [
+    /^(?:acknowledge|approve|deny|cancel|test|retry|retried|refresh|refreshed|skip|take_up|dismiss|confirm)$/,
+    "info",
+  ],
 ];
 
 /** Actions that differ from the rule. */

@@ -15,7 +15,7 @@ const LATER = { untilMs: NOW_MS + DAY_MS_OF_TEST };
 type Given = Pick<AlertRow, "kind" | "values"> & Partial<AlertRow>;
 const alertOf = (given: Given): AlertRow => ({
   ...{ id: "1", severity: "warning", about: "", count: 1, openedMs: 0, lastMs: 0, endedMs: null },
-  deliveries: [],
+  ...{ deliveries: [], acknowledged: null },
   ...given,
 });
 

@@ -194,6 +194,7 @@ export const ALLOWED_STATUS: Readonly<Record<string, number>> = {
   "POST /log-export/:name/test": 404,
   "GET /alerts": 404,
   "GET /alerts/receivers": 404,
+  "POST /alerts/:id/acknowledge": 400,
   "POST /alerts/receivers": 400,
   "PATCH /alerts/receivers/:name": 400,
   "DELETE /alerts/receivers/:name": 404,

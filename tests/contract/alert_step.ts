@@ -40,5 +40,6 @@ export const ALERT_STEP: Readonly<Record<string, ScenarioStep>> = {
         },
       ],
     });
+    await operator.send("POST", `/alerts/${id}/acknowledge`, { count: 1 });
   },
 };

@@ -110,6 +110,23 @@ fullTest(
   },
 );
 
+fullTest(
+  "an operator acknowledges an alert: it leaves the open alerts, and the list says by whom",
+  async ({ page, open }) => {
+    await open("/alerts", "Alerts", { role: "viewer" });
+    const panel = page.getByRole("region", { name: "Open alerts" });
+    const first = panel.getByRole("button", { name: /^Acknowledge/ }).first();
+    assertEquals(await first.isDisabled(), true);
+    await open("/alerts", "Alerts", { role: "operator" });
+    const before = await panel.getByRole("listitem").count();
+    await first.click();
+    await page.getByText("The alert is acknowledged.").waitFor();
+    await page.getByRole("table", { name: "Recent alerts" }).getByText("Acknowledged by operator,").waitFor();
+    assertEquals(await panel.getByRole("listitem").count(), before - 1);
+    await assertHoldsInBothLooks(page, { within: "main" });
+  },
+);
+
 fullTest("a viewer cannot change a receiver, and an operator can only test one", async ({ page, open }) => {
   for (const [role, test, edit] of [["viewer", "true", "true"], ["operator", null, "true"]] as const) {
     await open("/alerts", "Alerts", { role });

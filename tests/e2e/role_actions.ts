@@ -149,6 +149,7 @@ export const ROLE_ACTIONS: Readonly<Record<string, RoleAction>> = {
   "PUT /mail/templates/:name/:language": { because: "its dialog shows the text to every role" },
   "DELETE /mail/templates/:name/:language": follows("PUT /mail/templates/:name/:language"),
   "POST /mail/templates/preview": follows("PUT /mail/templates/:name/:language"),
+  "POST /alerts/:id/acknowledge": { because: "its name contains the alert; alerts_test checks the roles" },
   "POST /alerts/receivers": button("alerts", "Add receiver"),
   "PATCH /alerts/receivers/:name": menuItem("alerts", `Actions for ${FULL_RECEIVER}`, "Edit"),
   "DELETE /alerts/receivers/:name": menuItem("alerts", `Actions for ${FULL_RECEIVER}`, "Remove"),

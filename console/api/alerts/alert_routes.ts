@@ -42,6 +42,8 @@ const NEW_RECEIVER = v.strictObject({
 });
 const VERSION = v.pipe(v.number(), v.integer());
 const CHANGED_RECEIVER = v.strictObject({ version: VERSION, change: v.strictObject(SETTINGS) });
+/** The count of the alert on the page: an event since then is not acknowledged. */
+const SEEN = v.strictObject({ count: v.pipe(v.number(), v.integer(), v.minValue(1)) });
 const PAUSE = v.strictObject({ paused: v.boolean() });
 const ONLY_VERSION = v.strictObject({ version: VERSION });
 const OWNER = may("owner", { recentFactor: true });
@@ -62,6 +64,14 @@ export function createAlertRoutes(deps: AlertRouteDeps) {
       const { isMailConfigured } = alerts;
       const items = await alerts.listReceivers();
       return c.json({ nowMs: clock.nowMs(), isMailConfigured, items } satisfies ReceiverList);
+    })
+    .post("/:id/acknowledge", may("operator"), jsonBody(SEEN), async (c) => {
+      const by = { ...callerOf(c), name: c.var.session.admin.name };
+      const outcome = await requests.alerts.acknowledge(c.req.param("id"), c.req.valid("json").count, by);
+      if (outcome !== "done") {
+        throw new Refusal(outcome === "unknown" ? "unknown_alert" : "changed_meanwhile");
+      }
+      return c.json({ done: true });
     })
     .post(
       "/receivers",

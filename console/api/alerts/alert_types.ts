@@ -32,6 +32,8 @@ export interface AlertRow {
   readonly lastMs: number;
   /** `null`: it is open. An event ends by itself: a warning an hour after the last event, a critical one a day after it. */
   readonly endedMs: number | null;
+  /** Who took note of it as it is now. Another event opens it again. */
+  readonly acknowledged: { readonly by: string; readonly atMs: number } | null;
   readonly deliveries: readonly AlertDeliveryRow[];
 }
 
@@ -39,7 +41,7 @@ export interface AlertList {
   readonly nowMs: number;
   /** Whether `alerts.enabled` is set. */
   readonly isEnabled: boolean;
-  /** All open alerts, critical ones first. */
+  /** The open alerts that are not acknowledged, critical ones first. */
   readonly open: readonly AlertRow[];
   /** A page of all alerts, newest first. */
   readonly items: readonly AlertRow[];

@@ -1,5 +1,6 @@
 // API actions on receivers of alerts.
 
+import { alertMutations } from "../../../platform/alerts/alert_record.ts";
 import type { ApiActions, Call, Stage } from "./api_action.ts";
 
 const CHAT = { name: "chat", kind: "webhook", url: "https://hooks.example.com/in" };
@@ -15,6 +16,26 @@ function withChat(call: Call) {
 }
 
 export const ALERT_ACTIONS: ApiActions = {
+  "POST /alerts/:id/acknowledge": {
+    async prepare({ site }): Promise<Call> {
+      const atMs = Date.now();
+      await site.store.commit({
+        mutations: alertMutations({
+          ...{
+            id: "a1",
+            kind: "user_locked",
+            severity: "warning",
+            about: "user:ada",
+            values: { user: "ada" },
+          },
+          ...{ count: 1, openedMs: atMs, lastMs: atMs, endedMs: null, notifiedMs: atMs, notifiedCount: 1 },
+        }),
+      });
+      return { path: "/alerts/a1/acknowledge", json: { count: 1 } };
+    },
+    action: "alert.acknowledge",
+    object: "alert:user_locked",
+  },
   "POST /alerts/receivers": {
     prepare: () => ({ path: PATH, json: CHAT }),
     action: "alert.receiver_create",

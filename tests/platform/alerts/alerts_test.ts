@@ -2,7 +2,15 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { createManualClock, eventually } from "../../upstream/manual_clock.ts";
-import { type AlertWorld, failing, openAlertWorld, pendingOf, typesOf, webhooksOf } from "./alert_world.ts";
+import {
+  type AlertWorld,
+  BY,
+  failing,
+  openAlertWorld,
+  pendingOf,
+  typesOf,
+  webhooksOf,
+} from "./alert_world.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -37,6 +45,57 @@ Deno.test("a lockout is sent by webhook and by mail, and is in the list and the 
   const actions = (await Array.fromAsync(world.store.list<{ action: string }>(["audit"])))
     .map(({ value }) => value?.action);
   assertEquals(actions.filter((action) => action === "alert.opened").length, 1);
+});
+
+Deno.test("an acknowledged alert leaves the open list of every node, with who and when, until the next event", async () => {
+  const clock = createManualClock();
+  await using world = await openAlertWorld({ clock });
+  await using other = await openAlertWorld({ store: world.store, clock });
+  // It serves the page, and does not watch.
+  other.kill();
+  const hugo = { ...BY, actor: "administrator:hugo", name: "hugo" };
+  await world.record("user.not_me", "ada");
+  await world.run();
+  const ids = async ({ service }: AlertWorld) => (await service.listOpen()).map(({ id }) => id);
+  const [id = ""] = await ids(world);
+  assertEquals(await world.service.acknowledge("none", 1, hugo), "unknown");
+  assertEquals(await world.service.acknowledge(id, 2, hugo), "changed");
+  assertEquals(await ids(other), [id]);
+  const atMs = clock.nowMs();
+  assertEquals(await world.service.acknowledge(id, 1, hugo), "done");
+  assertEquals(await other.service.acknowledge(id, 1, { ...hugo, name: "eve" }), "done");
+  assertEquals([await ids(world), await ids(other)], [[], []]);
+  const { open, items } = await other.service.list("");
+  assertEquals([open, items.map(({ acknowledged }) => acknowledged)], [[], [{ by: "hugo", atMs }]]);
+  const records = await Array.fromAsync(world.store.list<Record<string, unknown>>(["audit"]));
+  const audited = records.flatMap(({ value }) => value?.["action"] === "alert.acknowledge" ? [value] : []);
+  assertEquals(audited.map(({ actor, object, alert, subject }) => ({ actor, object, alert, subject })), [
+    { actor: "administrator:hugo", object: "alert:fraud_reported", alert: id, subject: "user:ada" },
+  ]);
+  await world.record("user.not_me", "ada");
+  await world.run();
+  assertEquals([await ids(world), await ids(other)], [[id], [id]]);
+  assertEquals((await other.service.list("")).items[0]?.acknowledged, null);
+});
+
+Deno.test("a state that becomes critical opens its acknowledged alert again", async () => {
+  await using world = await openAlertWorld();
+  const state = (severity: "warning" | "critical") =>
+    world.states = [{
+      ...failing("ldap"),
+      kind: "certificate_expiring",
+      about: "certificate:http",
+      severity,
+    }];
+  state("warning");
+  await world.run(10 * MINUTE_MS, 10_000);
+  const [alert] = await world.service.listOpen();
+  assertEquals(await world.service.acknowledge(alert?.id ?? "", 1, { ...BY, name: "hugo" }), "done");
+  await world.run(MINUTE_MS, 10_000);
+  assertEquals(await world.service.listOpen(), []);
+  state("critical");
+  await world.run(MINUTE_MS, 10_000);
+  assertEquals((await world.service.listOpen()).map(({ severity }) => severity), ["critical"]);
 });
 
 Deno.test("what happened before the first start is no alert; what happened while the gateway was stopped is one", async () => {

@@ -1,6 +1,6 @@
 // The calls of the Alerts page.
 
-import type { AlertList, ReceiverRow } from "../../../api/alerts/alert_types.ts";
+import type { AlertList, AlertRow, ReceiverRow } from "../../../api/alerts/alert_types.ts";
 import { escapeParams, take } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
 
@@ -11,6 +11,14 @@ type ReceiverChangeBody = Parameters<Models["api"]["alerts"]["receivers"][":name
 
 export const fetchAlerts = ({ api }: Models, after = ""): Promise<AlertList> =>
   take<AlertList>(api.alerts.$get({ query: { after } }));
+
+export const acknowledgeAlertRow = (
+  { api, session }: Models,
+  { id, count }: Pick<AlertRow, "id" | "count">,
+) =>
+  session.whileSignedIn(() =>
+    take(api.alerts[":id"].acknowledge.$post({ param: escapeParams({ id }), json: { count } }))
+  );
 
 export const fetchReceivers = ({ api }: Models) => take(api.alerts.receivers.$get());
 

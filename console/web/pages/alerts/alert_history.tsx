@@ -93,8 +93,17 @@ function columnsOf(models: Models): readonly TableColumn<AlertRow>[] {
       min: 92,
       isWhole: true,
       priority: 3,
-      cell: ({ openedMs, endedMs }) =>
-        endedMs === null ? t("alerts.still_open") : <ClockTime atMs={endedMs} dayOfMs={openedMs} />,
+      cell: ({ openedMs, endedMs, acknowledged }) => (
+        <>
+          {endedMs === null ? t("alerts.still_open") : <ClockTime atMs={endedMs} dayOfMs={openedMs} />}
+          {acknowledged !== null && (
+            <span class="mail-detail quiet small">
+              {t("alerts.acknowledged_by", { name: acknowledged.by })}{" "}
+              <ClockTime atMs={acknowledged.atMs} dayOfMs={openedMs} />
+            </span>
+          )}
+        </>
+      ),
     },
     { label: t("alerts.deliveries"), min: 180, cell: (row) => <Deliveries row={row} /> },
   ];

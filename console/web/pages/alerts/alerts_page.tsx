@@ -50,7 +50,7 @@ export default function AlertsPage({ models }: PageProps) {
             : (
               <>
                 <Notes answer={answer} receivers={list} />
-                <OpenAlerts models={models} open={answer.open} />
+                <OpenAlerts models={models} open={answer.open} onChange={alerts.reload} />
               </>
             )}
       </Fetched>

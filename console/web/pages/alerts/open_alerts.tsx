@@ -2,27 +2,64 @@
 
 import type { AlertRow } from "../../../api/alerts/alert_types.ts";
 import type { Models } from "../../app/app_context.ts";
+import { useAction } from "../../app/action.ts";
+import { permissionHint } from "../../app/session_model.ts";
+import { ErrorAlert } from "../../components/alert.tsx";
+import { Button } from "../../components/button.tsx";
 import { Icon } from "../../components/icons.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
+import { acknowledgeAlertRow } from "./alert_calls.ts";
 import { alertLink, alertSentence, SEVERITY_TONES } from "./alert_texts.ts";
 
-export function OpenAlerts({ models, open }: { models: Models; open: readonly AlertRow[] }) {
+interface OpenAlertsProps {
+  readonly models: Models;
+  readonly open: readonly AlertRow[];
+  readonly onChange: () => Promise<unknown>;
+}
+
+export function OpenAlerts({ models, open, onChange }: OpenAlertsProps) {
+  const { busy, fault, run } = useAction();
+  const acknowledge = (row: AlertRow) =>
+    run(async () => {
+      try {
+        await acknowledgeAlertRow(models, row);
+        models.toasts.show(t("alerts.acknowledged"), { tone: "ok" });
+      } finally {
+        await onChange();
+      }
+    });
   return (
     <section class="panel overview-panel" aria-labelledby="alerts-open">
       <div class="panel-head">
         <h2 id="alerts-open">{t("alerts.open")}</h2>
         {open.length > 0 && <span class="count">{open.length}</span>}
       </div>
-      {open.length === 0
-        ? <p class="overview-more quiet">{t("alerts.none_open")}</p>
-        : <ul class="attention">{open.map((row) => <OpenAlert key={row.id} models={models} row={row} />)}
-        </ul>}
+      <ErrorAlert of={fault} />
+      {open.length === 0 ? <p class="overview-more quiet">{t("alerts.none_open")}</p> : (
+        <ul class="attention">
+          {open.map((row) => (
+            <OpenAlert
+              key={row.id}
+              models={models}
+              row={row}
+              isBusy={busy.value}
+              onAcknowledge={() => acknowledge(row)}
+            />
+          ))}
+        </ul>
+      )}
     </section>
   );
 }
 
-function OpenAlert({ models, row }: { models: Models; row: AlertRow }) {
+interface OpenAlertProps extends Pick<OpenAlertsProps, "models"> {
+  readonly row: AlertRow;
+  readonly isBusy: boolean;
+  readonly onAcknowledge: () => unknown;
+}
+
+function OpenAlert({ models, row, isBusy, onAcknowledge }: OpenAlertProps) {
   const { kind, severity, values: { detail = "" }, count, openedMs, lastMs } = row;
   const text = alertSentence(row, models.clock.nowMs.value);
   const { href, label } = alertLink(row);
@@ -52,6 +89,16 @@ function OpenAlert({ models, row }: { models: Models; row: AlertRow }) {
         {label}
         <span class="unseen">{`: ${text}`}</span>
       </a>
+      <Button
+        small
+        icon="check"
+        disabled={isBusy}
+        reason={permissionHint(models, "operator")}
+        of={text}
+        onClick={onAcknowledge}
+      >
+        {t("alerts.acknowledge")}
+      </Button>
     </li>
   );
 }
