@@ -16,7 +16,7 @@ export const BARS = {
   allScriptKb: 212,
   styleKb: 15,
   spriteKb: 4,
-  messagesKb: 31,
+  messagesKb: 33,
   firstViewKb: 90,
   firstViewRequests: 16,
   firstPaintS: { normal: 0.6, slow: 1.8 },

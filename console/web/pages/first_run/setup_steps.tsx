@@ -11,13 +11,12 @@ import { useInterval, useResource } from "../../app/resource.ts";
 import { permissionHint } from "../../app/session_model.ts";
 import { Alert, Empty, ErrorAlert, Fetched } from "../../components/alert.tsx";
 import { Icon } from "../../components/icons.tsx";
+import { lazy } from "../../components/lazy.tsx";
 import { StateText } from "../../components/status.tsx";
 import { t } from "../../i18n/translate.ts";
 import { Button } from "../../components/button.tsx";
-import { AddClientDialog } from "../clients/client_dialogs.tsx";
 import { fetchClients } from "../clients/client_form.ts";
 import { backendLabel } from "../../components/backend_results.tsx";
-import { ConnectorDialog } from "../targets/connector_dialog.tsx";
 import {
   type Directory,
   fetchDirectory,
@@ -25,8 +24,12 @@ import {
   requireDirectorySaved,
 } from "../targets/directory_calls.ts";
 import { fetchSample, fetchTargets, startTargetRefresh, testBackend } from "../targets/target_calls.ts";
-import { CreateUserDialog } from "../users/create_user_dialog.tsx";
 import { fetchUsers } from "../users/user_calls.ts";
+
+// Loaded when they are opened: the first page stays small.
+const AddClientDialog = lazy(async () => (await import("../clients/client_dialogs.tsx")).AddClientDialog);
+const ConnectorDialog = lazy(async () => (await import("../targets/connector_dialog.tsx")).ConnectorDialog);
+const CreateUserDialog = lazy(async () => (await import("../users/create_user_dialog.tsx")).CreateUserDialog);
 
 export interface SetupStepProps {
   readonly models: Models;

@@ -6,6 +6,7 @@ import type { UserDetails, UserView } from "../../../api/users/user_types.ts";
 import { ApiFailure } from "../../app/api_client.ts";
 import { permissionHint } from "../../app/session_model.ts";
 import { ReadOnlyField } from "../../components/field.tsx";
+import { lazy } from "../../components/lazy.tsx";
 import { ReviewDialog, ReviewedForm } from "../../components/review_dialog.tsx";
 import { Time } from "../../components/time.tsx";
 import { findMessage, t } from "../../i18n/translate.ts";
@@ -23,7 +24,8 @@ import {
   type UserForm,
 } from "./user_form.ts";
 import type { UserPart } from "./user_page_model.ts";
-import { UserReplyAttributes } from "./user_replies.tsx";
+
+const UserReplyAttributes = lazy(async () => (await import("./user_replies.tsx")).UserReplyAttributes);
 
 export function UserProfile(part: UserPart) {
   const { record, login } = part.user;
