@@ -31,6 +31,7 @@ export const DISCONNECT_GUIDES: Readonly<Record<ClientGuideId, DisconnectGuide>>
   strongswan: { port: 3799, title: "Disconnect-Requests, in the section eap-radius", text: DAE },
   fortigate: { port: 3799, title: "Disconnect-Requests of the FortiGate", text: RADIUS_COA },
   cisco_asa: { port: 1700, title: "Disconnect-Requests of the ASA", text: DYNAMIC_AUTHORIZATION },
+  sshd: { port: null, title: "sshd host", text: "loginctl terminate-user ada\n" },
   palo_alto: {
     port: null,
     title: "PAN-OS CLI",

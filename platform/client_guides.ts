@@ -202,6 +202,7 @@ export const CLIENT_GUIDES = {
 verify-client-cert none
 username-as-common-name
 hand-window {windowS}
+auth-gen-token 43200
 `,
       },
       { title: "client.ovpn", text: "auth-user-pass\nhand-window {windowS}\n" },
@@ -251,6 +252,7 @@ auth-timeout = 240
     blocks: [{ title: "FortiOS CLI", text: FORTIGATE }],
     test: "diagnose test authserver radius {client} pap ada PASSWORD",
     sources: [
+      'FortiOS 7.6.3 Release Notes, "SSL VPN tunnel mode no longer supported"',
       "https://docs.fortinet.com/document/fortigate/7.6.1/cli-reference/164332072/config-user-radius",
       "https://docs.fortinet.com/document/fortigate/6.0.0/cli-reference/918082/user-radius",
       "https://community.fortinet.com/fortiauthenticator-8/technical-tip-send-radius-change-of-authorization-coa-via-fortiauthenticator-118199",
@@ -278,6 +280,35 @@ auth-timeout = 240
     test: "test authentication authentication-profile {client} username ada password",
     sources: [
       "https://docs.paloaltonetworks.com/pan-os/9-1/pan-os-web-interface-help/device/device-server-profiles-radius.html",
+      "https://knowledgebase.paloaltonetworks.com/KCSArticleDetail?id=kA10g000000boODCAY",
+    ],
+  },
+  sshd: {
+    product: "OpenSSH",
+    testedWith: "OpenSSH 9.2, libpam-radius-auth 2.0.0",
+    device: "challenge",
+    messageAuthenticator: "auto",
+    blocks: [
+      { title: "/etc/pam_radius_auth.conf", text: "{host}:{port} {secret} {waitS}\n" },
+      {
+        title: "/etc/pam.d/sshd",
+        text:
+          "auth required pam_radius_auth.so conf=/etc/pam_radius_auth.conf client_id={client} prompt_attribute\n",
+      },
+      {
+        title: "/etc/ssh/sshd_config.d/countersign.conf",
+        text: `UsePAM yes
+PasswordAuthentication no
+KbdInteractiveAuthentication yes
+AuthenticationMethods keyboard-interactive:pam
+LoginGraceTime 240
+`,
+      },
+    ],
+    test: "ssh -o PubkeyAuthentication=no ada@host.example.com",
+    sources: [
+      "https://github.com/FreeRADIUS/pam_radius",
+      "https://man.openbsd.org/sshd_config",
     ],
   },
 } as const satisfies Readonly<Record<string, ClientGuide>>;

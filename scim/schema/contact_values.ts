@@ -1,6 +1,7 @@
 // Checks e-mail addresses and phone numbers in the forms of the console and in imports. The SCIM interface accepts any
 // text.
 
+import { plainTyped } from "../../platform/typed_text.ts";
 import type { JsonObject, JsonValue } from "./resource.ts";
 
 export type ContactField = "emails" | "phoneNumbers";
@@ -16,7 +17,8 @@ const MAX_EMAIL_CHARACTERS = 254;
 const EMAIL =
   /^[\p{L}\p{N}.!#$%&'*+/=?^_`{|}~-]{1,64}@[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?(?:\.[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?)*$/u;
 /** Digits with the usual separators, and an extension. National numbers are allowed. */
-const PHONE = /^(?:tel:)?\+?[\d\s().\-/\u00a0]{3,40}(?:\s*(?:x|ext\.?|;ext=)\s*\d{1,10})?$/i;
+const PHONE =
+  /^(?:tel:)?[([]?\+?[\d\s()[\].\-/\u2010-\u2015\u2212]{3,40}(?:\s*(?:x|ext\.?|;ext=)\s*\d{1,10})?$/i;
 const MIN_PHONE_DIGITS = 3;
 const MAX_PHONE_DIGITS = 25;
 
@@ -25,8 +27,9 @@ export function isEmail(text: string): boolean {
 }
 
 export function isTelephoneNumber(text: string): boolean {
-  const digits = text.replace(/\D/g, "").length;
-  return PHONE.test(text.trim()) && digits >= MIN_PHONE_DIGITS && digits <= MAX_PHONE_DIGITS;
+  const plain = plainTyped(text).trim();
+  const digits = plain.replace(/\D/g, "").length;
+  return PHONE.test(plain) && digits >= MIN_PHONE_DIGITS && digits <= MAX_PHONE_DIGITS;
 }
 
 export function isContactValue(field: ContactField, text: string): boolean {

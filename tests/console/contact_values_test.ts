@@ -12,6 +12,12 @@ Deno.test("isEmail() accepts usual forms of addresses, and no other text", () =>
 
 Deno.test("isTelephoneNumber() accepts international and national numbers, and no other text", () => {
   const good = ["+49 151 12345678", "tel:+1-201-555-0123", "(030) 123 456", "112", "+1 555 0100 x12"];
+  good.push(
+    "\u202a+49 151 12345678\u202c",
+    "(+49) 30\u2011123456",
+    "＋４９　３０　１２３４５６",
+    "+49 [0] 30/123456",
+  );
   const bad = ["555-CALL-ME", "call me", "+", "12", "+49 151 1234567812345678901234"];
   assertEquals(good.filter((text) => !isTelephoneNumber(text)), []);
   assertEquals(bad.filter(isTelephoneNumber), []);

@@ -4,12 +4,16 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { CLIENT_GUIDES, type ClientGuideId } from "../../platform/client_guides.ts";
 import { type RunningProgram, startProgram } from "../support/program.ts";
+import { fromBase32, totpCode } from "../support/totp.ts";
 import { testNeeding } from "../support/skip_unless.ts";
 import { GUIDED_CLIENT } from "./peers/guided.ts";
 import type { PeerRow, PeerSetUp } from "./peers/login.ts";
 import { OPENVPN } from "./peers/openvpn.ts";
+import { SSH_USER, SSHD } from "./peers/sshd.ts";
 import { STRONGSWAN } from "./peers/strongswan.ts";
 import { pairPhone } from "./phone.ts";
+
+const SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP";
 
 interface GuideRow {
   readonly id: ClientGuideId;
@@ -66,7 +70,33 @@ message_authenticator = "${messageAuthenticator}"
         new RegExp(`NAS-Identifier="?\\\\?"?${GUIDED_CLIENT}`),
       );
       if (hasAccounting) await gateway.logged("Accounting-Request");
+      const asked = () => gateway.logLines().filter((line) => line.includes("Access-Request")).length;
+      const before = asked();
+      // The token replaces the password when the keys are renewed.
+      await setUp.serverShows?.("auth-token authentication succeeded");
+      assertEquals(asked(), before);
       await context.step("denied", () => pushLogin(gateway, setUp, { user: "bea", isApproved: false }));
     },
   );
 }
+
+testNeeding(
+  SSHD.needs,
+  `${SSHD.title}, as its setup guide says: a code, a wrong one, and an unknown user`,
+  async () => {
+    await using gateway = await startProgram({});
+    await gateway.pair(SSH_USER, "--totp", SECRET);
+    await using setUp = await SSHD.setUp({ port: gateway.radiusPort, secret: gateway.secret });
+    const verdictOf = async (name: string, code: string) => {
+      const login = await setUp.login({ name, password: "first" });
+      await login.shows("Enter the passcode that your device generates.");
+      await login.answer(code);
+      return (await login.end()).verdict;
+    };
+    assertEquals(await verdictOf(SSH_USER, totpCode(fromBase32(SECRET), Date.now())), "accept");
+    assertEquals(await verdictOf(SSH_USER, "000000"), "reject");
+    const unknown = await setUp.login({ name: "no-such-user", password: "first" });
+    assertEquals((await unknown.end()).verdict, "reject");
+    await gateway.logged("sshd");
+  },
+);

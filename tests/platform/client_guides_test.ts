@@ -39,6 +39,7 @@ const WAITS: Readonly<Record<string, (text: string) => number>> = {
   fortigate: (text) => Math.min(numberAfter(text, "set timeout "), numberAfter(text, "remoteauthtimeout ")),
   cisco_asa: (text) => numberAfter(text, " timeout "),
   palo_alto: (text) => numberAfter(text, " timeout "),
+  sshd: (text) => Math.min(numberAfter(text, "SHARED_SECRET "), numberAfter(text, "LoginGraceTime ")),
 };
 
 function numberAfter(text: string, before: string): number {

@@ -29,6 +29,12 @@ export const PEERS = {
     ],
     neededBy: "interop: PAM",
   },
+  sshd: { package: "openssh-server", proofs: ["/usr/sbin/sshd"], neededBy: "interop: PAM" },
+  ssh: {
+    package: "openssh-client",
+    proofs: ["/usr/bin/ssh"],
+    neededBy: "interop: the client of that server",
+  },
   pamtester: { package: "pamtester", proofs: ["/usr/bin/pamtester"], neededBy: "interop: PAM" },
   ocserv: { package: "ocserv", proofs: ["/usr/sbin/ocserv"], neededBy: "interop: a real VPN server" },
   openconnect: {

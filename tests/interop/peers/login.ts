@@ -26,6 +26,8 @@ export interface Login {
 /** A peer that was set up for one gateway or proxy. */
 export interface PeerSetUp extends AsyncDisposable {
   login(user: { name: string; password: string }): Promise<Login>;
+  /** Waits until the output of its server has a text, for servers that are read. */
+  serverShows?(text: string): Promise<void>;
 }
 
 /** One kind of peer. */

@@ -6,7 +6,7 @@ import { freeUdpPort } from "../../support/free_port.ts";
 import { guideText } from "./guided.ts";
 import type { Door, PeerRow, PeerSetUp } from "./login.ts";
 import { setUpPeer } from "./peer_run.ts";
-import { openTerminalLogin, watchScreen } from "./screen.ts";
+import { openTerminalLogin, type Screen, watchScreen } from "./screen.ts";
 
 export const OPENVPN: PeerRow = {
   title: "OpenVPN with openvpn-auth-radius",
@@ -16,15 +16,22 @@ export const OPENVPN: PeerRow = {
 
 const PROGRAM = "/usr/sbin/openvpn";
 
-function setUpOpenVpn(gateway: Door): Promise<PeerSetUp> {
-  return setUpPeer("openvpn", async ({ directory: run, startClient }) => {
+/** It renews its keys after this time. The default of both sides is an hour. */
+const RENEWAL_S = 6;
+
+async function setUpOpenVpn(gateway: Door): Promise<PeerSetUp> {
+  let server: Screen | null = null;
+  const setUp = await setUpPeer("openvpn", async ({ directory: run, startClient }) => {
     const port = freeUdpPort();
     await writeSettings(run, { port, gateway });
     // The server, too, is read: its output says when it is up.
     const start = (config: string, ...more: string[]) =>
       startClient(PROGRAM, { args: ["--config", `${run}/${config}`, ...more] }, { graceMs: 3000 });
     const isUp = (text: string) => text.includes("Initialization Sequence Completed");
-    await watchScreen(start("server.conf"), "openvpn").until(isUp, "the end of its start");
+    // The client has no device: it would read nothing while a device that is down takes no packet. The renewal time of a token is that of the keys by default, and then too short.
+    const early = ["--reneg-sec", String(RENEWAL_S), "--auth-gen-token", "43200", "3600"];
+    server = watchScreen(start("server.conf", ...early, "--verb", "3"), "openvpn");
+    await server.until(isUp, "the end of its start");
     let count = 0;
     return async ({ name, password }) => {
       const file = `${run}/user-${++count}`;
@@ -35,6 +42,7 @@ function setUpOpenVpn(gateway: Door): Promise<PeerSetUp> {
       });
     };
   });
+  return { ...setUp, serverShows: async (text) => await server?.until((all) => all.includes(text), text) };
 }
 
 async function writeSettings(
@@ -62,8 +70,7 @@ dh none
 `;
   await Deno.writeTextFile(`${run}/server.conf`, server + part("/etc/openvpn/server/server.conf"));
   const client = `client
-dev-type tun
-dev cc${port}
+dev null
 remote 127.0.0.1 ${port}
 nobind
 ca ${authority.caFile}
