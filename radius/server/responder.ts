@@ -130,11 +130,11 @@ export class Responder {
     const message = renderPrompt(asked, { menu, numberToMatch, numbers, phones });
     const state = hasToken ? `${at}.${this.#deps.tokenOf(orderedId, at)}` : at;
     const reply: Reply = { name: "Access-Challenge", message, state, isEchoed: !isSecretPrompt(asked) };
-    const fitting = request.proven
+    const fitting = hasNoSizeLimit(request)
       ? reply
       : shorterChallenges(reply).find((one) => isSmallReply(request, one));
     if (fitting !== undefined) return this.#deliver(request, fitting, { row, conversation });
-    // A request with little more than a name is no login of a real client, and a challenge without a text is no prompt.
+    // A request with little more than a short name is no login of a real client.
     this.reject(request, "denied", { row, conversation });
   }
 
@@ -166,7 +166,8 @@ export class Responder {
     const { log, send, counters, packets } = this.#deps;
     let octets: Uint8Array<ArrayBuffer>;
     try {
-      const isSmall = request.proven || reply.name === "Access-Challenge" || isSmallReply(request, reply);
+      const isSmall = hasNoSizeLimit(request) || reply.name === "Access-Challenge" ||
+        isSmallReply(request, reply);
       octets = writeReply(request, isSmall ? reply : { ...reply, message: "" });
     } catch (fault) {
       const line: DropLine = {
@@ -197,11 +198,19 @@ export class Responder {
   }
 }
 
-/** The challenge, and ones with fewer octets: without Prompt (RFC 2869 §5.10), and with only the first line. */
+/** The challenge, and ones with fewer octets: without Prompt (RFC 2869 §5.10), with only the first line, and without a text. */
 function shorterChallenges(reply: Reply): Reply[] {
   const { isEchoed: _prompt, ...plain } = reply;
   const [message = ""] = reply.message.split("\n");
-  return [reply, plain, { ...plain, message }];
+  return [reply, plain, { ...plain, message }, { ...plain, message: "" }];
+}
+
+/**
+ * A reply needs no limit if the sender knows the secret, or if the client has an address of its own: a forged packet then only reaches that client,
+ * and its source has a limited rate.
+ */
+function hasNoSizeLimit({ proven, client }: Request): boolean {
+  return proven || !client.anyAddress;
 }
 
 /**

@@ -5,16 +5,21 @@ import { startProgram } from "../support/program.ts";
 import { buildRequest, CODES, type RequestParts } from "../support/radius_packets.ts";
 
 const MAX_FACTOR = 3;
+const NAS_IP_ADDRESS = 4;
 const STATE = 24;
 const PROXY_STATE = 33;
 const text = (value: string) => new TextEncoder().encode(value);
 const state = (value: string) => ({ type: STATE, value: text(value) });
 
 /** Requests without a signature and without a password, with what they get. */
-const QUESTIONS: readonly (readonly [string, Partial<RequestParts>, "challenge" | "reject"])[] = [
+const QUESTIONS: readonly (readonly [string, Partial<RequestParts>, "challenge" | "no text" | "reject"])[] = [
   ["nothing", {}, "reject"],
   ["a name of one octet", { userName: "a" }, "reject"],
-  ["a name of ten octets", { userName: "abcdefghij" }, "reject"],
+  ["a name of ten octets", { userName: "abcdefghij" }, "no text"],
+  ["a name and the address of a NAS", {
+    userName: "alice",
+    more: [{ type: NAS_IP_ADDRESS, value: Uint8Array.of(192, 0, 2, 9) }],
+  }, "no text"],
   ["a name and a Proxy-State", { userName: "a", more: [{ type: PROXY_STATE, value: text("p") }] }, "reject"],
   ["a name and an unknown State", { userName: "a", more: [state("x")] }, "reject"],
   ["a name and the State of a menu", { userName: "a", more: [state("CHOOSE_WHICH_MULTIFACTOR")] }, "reject"],
@@ -34,7 +39,7 @@ Deno.test("the reply to an unsigned question has at most three times its octets,
     const [reply] = await socket.receive();
     socket.close();
     assert(reply.length <= MAX_FACTOR * bytes.length, `${what}: ${reply.length} for ${bytes.length}`);
-    const code = expected === "challenge" ? CODES.accessChallenge : CODES.accessReject;
+    const code = expected === "reject" ? CODES.accessReject : CODES.accessChallenge;
     assertEquals(reply[0], code, what);
     if (expected === "challenge") {
       assertMatch(new TextDecoder().decode(reply), /S phone, T text, P call, D code/);
