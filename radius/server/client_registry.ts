@@ -108,6 +108,11 @@ export class ClientRegistry {
     return client === undefined ? null : showSettings(client, this.#activityOf(client));
   }
 
+  /** The names of the clients of a source address; `null` if packets from there have no client. */
+  namesAt(address: string): readonly string[] | null {
+    return this.#deps.clients.findByAddress(address)?.map(({ name }) => name) ?? null;
+  }
+
   /** Clients whose unsigned requests are accepted from some address; "any" while no client is configured. */
   unsigned(): UnsignedClient[] {
     return findUnsigned(this.#deps.clients, () => this.list());

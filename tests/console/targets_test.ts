@@ -106,10 +106,7 @@ Deno.test("GET /health warns that phones cannot reach a loopback address, and th
     return Object.fromEntries(body.parts.map(({ id, state, note }) => [id, [state, note]]));
   };
   const first = await partsOf('[http]\npublic_url = "http://localhost:8080"');
-  assertEquals([first.second_factor, first.telephony], [["warning", "loopback_url"], [
-    "off",
-    "not_sent",
-  ]]);
+  assertEquals([first.second_factor, first.telephony], [["warning", "loopback_url"], ["off", "not_sent"]]);
   const named = await partsOf('[http]\npublic_url = "https://login.example.org"');
   assertEquals(named.second_factor, ["ok", undefined]);
 });

@@ -44,10 +44,12 @@ export interface LiveRouteDeps extends RequestFeedDeps {
 }
 
 export function createLiveRoutes(deps: LiveRouteDeps) {
-  const { feed, watch, store, streams, connect, people, cluster, geoIp } = deps;
+  const { feed, watch, store, streams, connect, people, cluster, geoIp, clock } = deps;
   const { port: radiusPort } = radiusAddress(connect?.listening.radius[0] ?? "");
   const history = createHistoryReader({ store });
   const requests = new ConnectionRequestFeed(deps);
+  const ongoing = (nowMs: number) => (tally: DropTally) =>
+    isOngoing(tally, { nowMs, clients: connect?.register.namesAt(tally.source) ?? null });
   const findSimilarUser = createSimilarUsers({
     ...(people === undefined ? {} : { people }),
     ...(connect === undefined ? {} : { connect }),
@@ -58,7 +60,8 @@ export function createLiveRoutes(deps: LiveRouteDeps) {
     .get(
       "/strays",
       may("viewer", { countsAsUse: false }),
-      async (c) => c.json(await strayList({ watch, findSimilarUser, radiusPort })),
+      async (c) =>
+        c.json(await strayList({ watch, findSimilarUser, radiusPort, isOngoing: ongoing(clock.nowMs()) })),
     )
     .get("/logins/:id", may("viewer", { countsAsUse: false }), async (c) => {
       const details = await loginDetails(c.req.param("id"), {
@@ -134,6 +137,8 @@ export interface StrayList {
 }
 
 const MAX_STRAYS = 200;
+/** A problem without packets for this time has ended. */
+const ONGOING_MS = 10 * 60_000;
 const MAX_TALLIES = 200;
 /** Refused names that one response looks up, newest first. Anyone can send names. */
 const MAX_NAMES = 20;
@@ -171,10 +176,11 @@ export async function loginDetails(
 }
 
 export async function strayList(
-  { watch, findSimilarUser, radiusPort }: {
+  { watch, findSimilarUser, radiusPort, isOngoing }: {
     watch: GatewayMonitor;
     findSimilarUser: FindSimilarUser;
     radiusPort: number;
+    isOngoing: (tally: DropTally) => boolean;
   },
 ): Promise<StrayList> {
   const tallies = watch.dropTallies();
@@ -186,7 +192,20 @@ export async function strayList(
     explanation: explainStray(stray, known.get(`${stray.source} ${stray.reason}`)),
     similar: similar.get(similarKey(stray)) ?? null,
   }));
-  return { items, tallies: tallies.slice(0, MAX_TALLIES), radiusPort };
+  return { items, tallies: tallies.filter(isOngoing).slice(0, MAX_TALLIES), radiusPort };
+}
+
+/**
+ * Whether a problem lasts: packets arrived in the last ten minutes, and their address still has the same client, or still has none. `clients`: the
+ * names of the clients that the address has now; `null` for none.
+ */
+export function isOngoing(
+  { reason, client, lastMs }: DropTally,
+  { nowMs, clients }: { nowMs: number; clients: readonly string[] | null },
+): boolean {
+  if (nowMs - lastMs >= ONGOING_MS) return false;
+  if (client !== null) return clients?.includes(client) === true;
+  return reason !== "unknown_client" || clients === null;
 }
 
 /** Similar users of the newest refused names, by {@link similarKey}. */

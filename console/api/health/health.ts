@@ -20,6 +20,8 @@ import { policyParts } from "./policy_parts.ts";
 import { administratorParts, passwordPart } from "./protection_parts.ts";
 import type { AdminCommands } from "../auth/admin_commands.ts";
 import { pushParts } from "./push_parts.ts";
+import { servicePart, type TestResult } from "./service_parts.ts";
+import { effectiveRules } from "../clients/client_routes.ts";
 import { Hono } from "hono";
 import * as v from "valibot";
 import { type HttpEnv, jsonBody } from "../hono_env.ts";
@@ -39,11 +41,6 @@ export interface HealthDeps extends Pick<NodeRouteDeps, "cluster"> {
   readonly alerts?: Pick<AlertService, "listReceivers"> | undefined;
 }
 
-interface Asked {
-  readonly lastGoodMs: number | null;
-  readonly problem: string | null;
-}
-
 const MAX_UNSIGNED = 50;
 const DAY_MS = 24 * 3_600_000;
 const CERTIFICATE_WARNING_DAYS = 21;
@@ -55,8 +52,8 @@ const NO_REQUEST = "00000000-0000-4000-8000-000000000000";
 export class Health {
   readonly #deps: HealthDeps;
   readonly #port: Connect;
-  /** Results of tests, by part. */
-  readonly #asked = new Map<string, Asked>();
+  /** Results of tests, by part and address: a result does not apply to another server. */
+  readonly #asked = new Map<string, TestResult>();
 
   constructor(deps: HealthDeps, port: Connect) {
     this.#deps = deps;
@@ -64,7 +61,7 @@ export class Health {
   }
 
   async parts(): Promise<HealthPart[]> {
-    const { config, listening } = this.#port;
+    const { listening } = this.#port;
     const { people } = this.#deps;
     return [
       ...listening.radius.map((name) => this.#listener(`radius:${name}`, { kind: "radius", name })),
@@ -74,18 +71,16 @@ export class Health {
       ...nodeParts(this.#deps.cluster),
       ...this.#backends(),
       ...this.#outboxes(),
-      this.#service("second_factor", config.secondFactor.url),
+      this.#service("second_factor"),
       ...this.#push(),
-      this.#service("telephony", config.telephony.url),
+      this.#service("telephony"),
       ...await logExportParts(this.#deps.logExport),
       ...await alertParts(this.#deps.alerts),
       ...this.#mail(),
       passwordPart(this.#port),
       ...await this.#administrators(),
       ...this.#unsigned(),
-      ...(people === undefined
-        ? []
-        : policyParts(people.policies.registry.list.policies, this.#port.register.list())),
+      ...(people === undefined ? [] : policyParts(people.policies.registry.list.policies, this.#clients())),
       ...(people === undefined ? [] : hourlyCounts(people)),
     ];
   }
@@ -134,7 +129,7 @@ export class Health {
     const { mail, clock } = this.#deps;
     if (mail === undefined) return [];
     const part = mailPart(mail, clock.nowMs());
-    const { lastGoodMs = null, problem = null } = this.#asked.get(part.id) ?? {};
+    const { lastGoodMs = null, problem = null } = this.#asked.get(this.#testKey(part.id)) ?? {};
     if (!part.testable || (lastGoodMs === null && problem === null)) return [part];
     // What the queue says counts more than an earlier test.
     if (part.state === "bad" || part.state === "warning") return [part];
@@ -156,8 +151,19 @@ export class Health {
   }
 
   #note(id: string, problem: string | null): void {
-    const lastGoodMs = problem === null ? this.#deps.clock.nowMs() : this.#asked.get(id)?.lastGoodMs ?? null;
-    this.#asked.set(id, { lastGoodMs, problem });
+    const key = this.#testKey(id);
+    const lastGoodMs = problem === null ? this.#deps.clock.nowMs() : this.#asked.get(key)?.lastGoodMs ?? null;
+    this.#asked.set(key, { lastGoodMs, problem });
+  }
+
+  #testKey(id: string): string {
+    const { secondFactor, telephony } = this.#port.config;
+    const addresses: Readonly<Record<string, string>> = {
+      second_factor: secondFactor.url,
+      telephony: telephony.url,
+      mail: this.#deps.mail?.config.mail.host ?? "",
+    };
+    return `${id} ${addresses[id] ?? ""}`;
   }
 
   /** A listener that serves this request is up. */
@@ -232,6 +238,14 @@ export class Health {
       });
   }
 
+  /** The clients, with the first factor that applies: their own or the global one. */
+  #clients() {
+    return this.#port.register.list().map((client) => ({
+      ...client,
+      firstFactor: effectiveRules(this.#port, client).firstFactor,
+    }));
+  }
+
   /** Clients whose unsigned requests are accepted now: anyone who can send from their address can forge requests. */
   #unsigned(): HealthPart[] {
     return this.#port.register.unsigned().slice(0, MAX_UNSIGNED).map((
@@ -246,35 +260,17 @@ export class Health {
     }));
   }
 
-  #service(id: "second_factor" | "telephony", url: string): HealthPart {
-    if (url === "") return this.#embedded(id);
-    const { lastGoodMs = null, problem = null } = this.#asked.get(id) ?? {};
-    const state = problem !== null ? "bad" : lastGoodMs === null ? "unknown" : "ok";
-    return { ...PLAIN, id, kind: id, name: url, state, lastGoodMs, detail: problem ?? "", testable: true };
+  #service(id: "second_factor" | "telephony"): HealthPart {
+    const { secondFactor, telephony, http: { publicUrl } } = this.#port.config;
+    const { url } = id === "telephony" ? telephony : secondFactor;
+    const tested = this.#asked.get(this.#testKey(id)) ?? null;
+    return servicePart(id, { url, publicUrl, tested, nowMs: this.#deps.clock.nowMs() });
   }
 
   #push(): HealthPart[] {
     const pages = this.#port.pushPages?.() ?? null;
     return pages === null ? [] : pushParts(pages.status(), this.#port.config.http.publicUrl);
   }
-
-  /** The embedded outbox sends nothing. The embedded second-factor service needs phones that reach its page. */
-  #embedded(id: "second_factor" | "telephony"): HealthPart {
-    const lastGoodMs = this.#deps.clock.nowMs();
-    const part = { ...PLAIN, id, kind: id, name: "", state: "ok", lastGoodMs } as const;
-    if (id === "telephony") return { ...part, state: "off", lastGoodMs: null, note: "not_sent" };
-    const { publicUrl } = this.#port.config.http;
-    return isLoopbackUrl(publicUrl)
-      ? { ...part, state: "warning", note: "loopback_url", name: publicUrl }
-      : part;
-  }
-}
-
-/** Whether only this host reaches the address. */
-function isLoopbackUrl(url: string): boolean {
-  const hostname = URL.parse(url)?.hostname ?? "";
-  return hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" ||
-    /^127\.\d+\.\d+\.\d+$/.test(hostname);
 }
 
 const PLAIN = { figure: null, lastGoodMs: null, detail: "", testable: false } as const;

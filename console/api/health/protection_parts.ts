@@ -11,12 +11,16 @@ const MAX_NAMES = 5;
 
 /** A warning while the global setting leaves passwords unchecked; a client that says so itself was set on purpose. */
 export function passwordPart(port: Pick<Connect, "config" | "register">): HealthPart {
-  const clients = port.register.list().filter(({ disabled }) => !disabled);
+  const all = port.register.list();
+  const clients = all.filter(({ disabled }) => !disabled);
   const unchecked = clients.filter((client) => effectiveRules(port, client).firstFactor === "none");
-  const isGlobal = unchecked.some(({ firstFactor }) => firstFactor === "settings") ||
-    (clients.length === 0 && port.config.radius.anyClient.firstFactor === "none");
+  const isGlobal = unchecked.some(({ firstFactor }) => firstFactor === "settings");
   const part = { ...PLAIN, id: "passwords", kind: "passwords", name: namesOf(unchecked) } as const;
-  if (unchecked.length === 0 && !isGlobal) return { ...part, state: "ok", note: "passwords_checked" };
+  // Without clients, every address is served.
+  if (all.length === 0 && port.config.radius.anyClient.firstFactor === "none") {
+    return { ...part, state: "warning", note: "any_unchecked" };
+  }
+  if (unchecked.length === 0) return { ...part, state: "ok", note: "passwords_checked" };
   return { ...part, state: isGlobal ? "warning" : "off", note: "passwords_unchecked" };
 }
 

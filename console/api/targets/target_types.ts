@@ -117,6 +117,7 @@ export interface HealthPart {
     | "mail_off"
     | "passwords_checked"
     | "passwords_unchecked"
+    | "any_unchecked"
     | "admins_no_factor"
     | "admins_set_up"
     | "owners_one_key"

@@ -204,6 +204,11 @@ const SECRET_MATCHES = {
   unknown: { tone: "idle", shape: "ring" },
 } as const;
 
+/** The heading of the senders: waiting, or how many there are. */
+export function sendersTitle(count: number): string {
+  return count === 0 ? t("clients.listening") : t("clients.heard_title", { count });
+}
+
 interface UnknownSendersProps {
   readonly models: Models;
   readonly secret: string;
@@ -237,7 +242,7 @@ function UnknownSenders({ models, secret, onTake }: UnknownSendersProps) {
   const all = senders.value ?? [];
   return (
     <section class="connect-heard" aria-label={t("clients.listening")}>
-      <h3>{t(all.length === 0 ? "clients.listening" : "clients.heard_title", { count: all.length })}</h3>
+      <h3>{sendersTitle(all.length)}</h3>
       <ErrorAlert of={problem} />
       <p class="quiet" role="status">{senders.value?.length === 0 && t("clients.listening_hint")}</p>
       <ul class="people-list">
