@@ -316,3 +316,11 @@ for (const [extensions, names] of EXTENSION_NAMES) {
     assertEquals(extensionNames(extensions === undefined ? {} : { extensions }), names);
   });
 }
+
+Deno.test("readOnlyOf() leaves out a connector that is never written, and withMapping() keeps its attributes", () => {
+  const read = { ...LDAP, access: "read", read_only: ["title"] };
+  const table: DirectoryTable = { backends: { a: read, b: { ...LDAP, read_only: ["manager"] } } };
+  const readOnly = readOnlyOf(table);
+  assertEquals(readOnly, { b: ["manager"] });
+  assertEquals(withMapping(table, { values: {}, readOnly }).backends, table.backends);
+});

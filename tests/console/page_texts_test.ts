@@ -130,3 +130,20 @@ Deno.test("Router survives an address that is not well-formed", () => {
   router.refresh();
   assertEquals([router.path.value, router.param("q")], ["/setup", "1"]);
 });
+
+Deno.test("no placeholder is a plain value: each one is a message, an example or a named default", async () => {
+  const root = new URL("../../console/", import.meta.url);
+  const found: string[] = [];
+  const read = async (folder: URL): Promise<void> => {
+    for await (const { name, isDirectory } of Deno.readDir(folder)) {
+      if (isDirectory && name !== "dist") await read(new URL(`${name}/`, folder));
+      if (!/\.tsx?$/.test(name)) continue;
+      const text = await Deno.readTextFile(new URL(name, folder));
+      for (const [use] of text.matchAll(/placeholder(: |=\{?)["'`].*|placeholder(: |=\{)String\(.*/g)) {
+        found.push(`${name}: ${use}`);
+      }
+    }
+  };
+  for (const folder of ["web/", "account/", "device/", "approval/"]) await read(new URL(folder, root));
+  assertEquals(found, []);
+});

@@ -5,6 +5,7 @@ import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { activateCatalogue } from "../../console/web/i18n/translate.ts";
 import {
   changesOfDraft,
+  defaultText,
   type DraftValue,
   editDraft,
   isEdited,
@@ -146,6 +147,13 @@ for (const [row, text] of TEXTS) {
     assertEquals(settingValueText(setting, setting.value), text);
   });
 }
+
+Deno.test("defaultText() names the default of a field as such, and an empty one not at all", () => {
+  const texts = [NUMBER, { ...TEXT, preset: "Wi-Fi" }, { ...TEXT, preset: "" }].map((row) =>
+    defaultText(settingOf("a.b", row))
+  );
+  assertEquals(texts, ["Default: 10", "Default: Wi-Fi", null]);
+});
 
 Deno.test("settingValueText() names the choices of a setting", () => {
   const setting = settingOf("factors.enabled", { ...CHOICES, value: ["device", "sms"] });

@@ -46,7 +46,7 @@ test("/settings: a change is reviewed, saved and undone", async ({ page, open })
   await page.getByRole("button", { name: "Undo", exact: true }).click();
   await page.getByText("The change was undone.").waitFor();
   assertEquals(await page.getByLabel(LIMIT).inputValue(), "");
-  assertEquals(await page.getByLabel(LIMIT).getAttribute("placeholder"), "10");
+  assertEquals(await page.getByLabel(LIMIT).getAttribute("placeholder"), "Default: 10");
 });
 
 test("/settings: a saved value is reset to its default", async ({ page, open }) => {

@@ -80,7 +80,7 @@ test("users: the name of a user from LDAP is a field, and a directory number is 
   });
   await page.getByLabel("Full name").waitFor();
   assertEquals(await page.getByLabel("Full name").inputValue(), "Harry Potter");
-  assertEquals(await page.getByLabel("Display name").getAttribute("placeholder"), "Harry Potter");
+  assertEquals(await page.getByLabel("Display name").getAttribute("placeholder"), "Default: Harry Potter");
   assertEquals(await page.getByText("formatted").count(), 0);
   await page.getByRole("main").getByRole("link", { name: /^Authenticators/ }).click();
   await page.getByText("From the directory, not verified.").waitFor();

@@ -36,8 +36,8 @@ interface RepliesProps<T extends EditedReplies> {
 const EMPTY: ReplyAttribute = { name: "", value: "" };
 
 const CELLS = [
-  { name: "name", label: "common.reply_name", maxLength: 64, placeholder: "Filter-Id", list: "reply-names" },
-  { name: "value", label: "common.reply_value", maxLength: 253 },
+  { name: "name", label: "common.reply_name", maxLength: 64, example: "Filter-Id", list: "reply-names" },
+  { name: "value", label: "common.reply_value", maxLength: 253, example: "staff" },
 ] as const;
 
 export function RepliesDialog<T extends EditedReplies>(
@@ -117,12 +117,13 @@ function ReplyRows({ rows }: { rows: Signal<readonly ReplyAttribute[]> }) {
       aria-label={t("common.reply_number", { number: at + 1 })}
       key={at}
     >
-      {CELLS.map(({ name, label, ...input }) => (
+      {CELLS.map(({ name, label, example, ...input }) => (
         <input
           key={name}
           {...input}
           class="input mono"
           aria-label={t(label)}
+          placeholder={t("common.example", { value: example })}
           value={row[name]}
           required
           autocomplete="off"

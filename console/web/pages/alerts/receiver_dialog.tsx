@@ -140,7 +140,11 @@ function addressRows(
       name: "url",
       label: "alerts.url",
       hint: item === null ? "alerts.url_hint" : "alerts.keep_url",
-      input: { required: item === null, maxLength: 2000, placeholder: "https://" },
+      input: {
+        required: item === null,
+        maxLength: 2000,
+        placeholder: t("common.example", { value: "https://chat.example.com" }),
+      },
     },
     ...url.startsWith("http:") || allowsHttp
       ? [{ name: "allowsHttp", label: "alerts.allow_http" } satisfies FieldRow<Draft>]

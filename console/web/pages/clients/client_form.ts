@@ -176,7 +176,9 @@ export function clientField(name: ConsoleSetting, context?: ChoiceContext): Fiel
 function inputOf(name: ConsoleSetting): FieldRow<ClientDraft>["input"] {
   const { type, max, example, console } = clientSetting(name);
   if (type === "ranges") return { required: true };
-  if (type === "peer") return { required: true, maxLength: 260, placeholder: String(example) };
+  if (type === "peer") {
+    return { required: true, maxLength: 260, placeholder: t("common.example", { value: String(example) }) };
+  }
   if (type === "secret") return { type: "password", maxLength: 128 };
   if (type === "port") return { type: "number", min: 0, max: 65_535 };
   if (type === "separator") return { maxLength: 1 };

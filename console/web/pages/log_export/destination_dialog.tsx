@@ -143,7 +143,11 @@ function addressRows(draft: Draft, item: DestinationRow | null): readonly FieldR
       {
         name: "url",
         label: "logexport.url",
-        input: { required: true, maxLength: 2000, placeholder: "https://" },
+        input: {
+          required: true,
+          maxLength: 2000,
+          placeholder: t("common.example", { value: "https://logs.example.com" }),
+        },
       },
       ...draft.url.startsWith("http:") || draft.allowsHttp
         ? [{ name: "allowsHttp", label: "logexport.allow_http" } satisfies FieldRow<Draft>]
@@ -163,7 +167,12 @@ function addressRows(draft: Draft, item: DestinationRow | null): readonly FieldR
     {
       name: "port",
       label: "logexport.port",
-      input: { type: "number", min: 1, max: 65_535, placeholder: String(DEFAULT_PORTS[draft.kind]) },
+      input: {
+        type: "number",
+        min: 1,
+        max: 65_535,
+        placeholder: t("common.default_value", { value: DEFAULT_PORTS[draft.kind] }),
+      },
     },
     format,
     {

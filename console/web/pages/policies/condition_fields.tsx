@@ -89,7 +89,12 @@ function ConditionField(props: ConditionProps & { name: PolicyConditionName }) {
           label={t(`policies.field_${name}`)}
           hint={t(name === "networks" ? "policies.networks_hint" : "policies.networks_except_hint")}
           input={{
-            ...{ rows: 2, spellcheck: false, autocomplete: "off", placeholder: "10.0.0.0/8" },
+            ...{
+              rows: 2,
+              spellcheck: false,
+              autocomplete: "off",
+              placeholder: t("common.example", { value: "10.0.0.0/8" }),
+            },
             value: draft.value[name],
             onInput: ({ currentTarget: { value } }) => draft.value = { ...draft.value, [name]: value },
           }}
@@ -169,7 +174,9 @@ function PeriodFields({ row, change, index }: PeriodProps) {
           label={t(`policies.time_${field}`)}
           input={{
             ...{ required: true, spellcheck: false, autocomplete: "off", maxLength: 64 },
-            ...(field === "zone" ? {} : { placeholder: "08:00", pattern: "[0-2][0-9]:[0-5][0-9]" }),
+            ...(field === "zone"
+              ? {}
+              : { placeholder: t("common.example", { value: "08:00" }), pattern: "[0-2][0-9]:[0-5][0-9]" }),
             value: row[field],
             onInput: ({ currentTarget: { value } }) => change({ ...row, [field]: value }),
           }}

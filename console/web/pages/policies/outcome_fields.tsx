@@ -46,13 +46,13 @@ const UNKNOWN_USERS: Row = {
   label: "policies.unknown_users",
   hint: "policies.unknown_users_hint",
 };
-const ATTRIBUTES: Row = {
+const attributesRow = (): Row => ({
   name: "attributes",
   label: "policies.attributes",
   hint: "policies.attributes_hint",
   lines: 2,
-  input: { placeholder: "Filter-Id = contractors" },
-};
+  input: { placeholder: t("common.example", { value: "Filter-Id = contractors" }) },
+});
 
 export function OutcomeFields({ draft, factors }: OutcomeProps) {
   const { kind, factorRule, rememberHours } = draft.value;
@@ -75,7 +75,7 @@ export function OutcomeFields({ draft, factors }: OutcomeProps) {
       {mayTrust && fields([TRUST])}
       {mayTrust && <p class="quiet small">{t("policies.trust_hint")}</p>}
       {kind === "bypass" && fields([UNKNOWN_USERS])}
-      {kind !== "deny" && fields([ATTRIBUTES])}
+      {kind !== "deny" && fields([attributesRow()])}
     </fieldset>
   );
 }

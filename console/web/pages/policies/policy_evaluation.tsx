@@ -24,13 +24,13 @@ export function EvaluationPanel({ page, calls }: EvaluationProps) {
   const address = useSignal("");
   const time = useSignal("");
   const client = useSignal(page.clients[0] ?? "");
-  const answer = useSignal<EvaluationAnswer | null>(null);
+  const answer = useSignal<ShownAnswer | null>(null);
   const { busy, fault, run } = useAction();
   const ask = () =>
     run(async () => {
       const atMs = time.value === "" ? {} : { atMs: new Date(time.value).getTime() };
       const login = { user: user.value, client: client.value, address: address.value, ...atMs };
-      answer.value = await calls.evaluate(login);
+      answer.value = { ...await calls.evaluate(login), hasAddress: login.address.trim() !== "" };
     });
   const clients = page.clients.map((name) => ({ value: name, label: name }));
   return (
@@ -59,7 +59,11 @@ export function EvaluationPanel({ page, calls }: EvaluationProps) {
           id="try-address"
           label={t("policies.address")}
           text={address}
-          input={{ spellcheck: false, maxLength: 253, placeholder: "203.0.113.7" }}
+          input={{
+            spellcheck: false,
+            maxLength: 253,
+            placeholder: t("common.example", { value: "203.0.113.7" }),
+          }}
         />
         <TextField
           id="try-time"
@@ -76,14 +80,17 @@ export function EvaluationPanel({ page, calls }: EvaluationProps) {
   );
 }
 
+/** An answer, and whether the question had an address: the field can change afterwards. */
+type ShownAnswer = EvaluationAnswer & { readonly hasAddress: boolean };
+
 const TONES = {
   accept: { tone: "ok", shape: "check" },
   reject: { tone: "bad", shape: "cross" },
   challenge: { tone: "challenge", shape: "key" },
 } as const;
 
-function Answer({ answer }: { answer: EvaluationAnswer }) {
-  const { policy, effect, status, groups, isAddress, verdicts } = answer;
+function Answer({ answer }: { answer: ShownAnswer }) {
+  const { policy, effect, status, groups, isAddress, hasAddress, verdicts } = answer;
   const words = { ...TONES[effect.kind], label: effectText(effect) };
   const by = policy === null ? t("policies.applies_settings") : t("policies.applies", { name: policy });
   const attributes = Object.entries(effect.attributes).map(([name, value]) => `${name} = ${value}`);
@@ -97,7 +104,8 @@ function Answer({ answer }: { answer: EvaluationAnswer }) {
       <p class="quiet small">
         {groups.length === 0
           ? t("policies.no_groups")
-          : t("policies.in_groups", { names: groups.join(", ") })} {!isAddress && t("policies.no_address")}
+          : t("policies.in_groups", { names: groups.join(", ") })}{" "}
+        {!isAddress && t(hasAddress ? "policies.no_address" : "policies.no_calling_station")}
       </p>
       {verdicts.length > 0 && (
         <ol class="policy-verdicts">

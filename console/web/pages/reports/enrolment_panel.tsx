@@ -75,7 +75,7 @@ function Figures({ report }: { report: EnrolmentReport }) {
   return (
     <>
       <ul class="report-tiles" aria-label={t("reports.enrolment_title")}>
-        <UserTile label={t("reports.active_users")} count={active} of={active} href="/users?status=active" />
+        <UserTile label={t("reports.active_users")} count={active} href="/users?status=active" />
         <UserTile label={t("reports.enrolled")} count={enrolled} of={active} />
         <UserTile label={t("reports.number_only")} count={numberOnly} of={active} />
         <UserTile
@@ -97,7 +97,8 @@ function Figures({ report }: { report: EnrolmentReport }) {
 interface UserTileProps {
   readonly label: string;
   readonly count: number;
-  readonly of: number;
+  /** All active users, for the share. */
+  readonly of?: number;
   readonly href?: string;
 }
 
@@ -106,7 +107,7 @@ function UserTile({ label, count, of, href }: UserTileProps) {
     <>
       <span class="quiet">{label}</span>
       <strong>{countText(count)}</strong>
-      <span class="quiet small">{shareText(count, of)}</span>
+      {of !== undefined && <span class="quiet small">{shareText(count, of)}</span>}
     </>
   );
   return (

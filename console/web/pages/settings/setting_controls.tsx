@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { Button } from "../../components/button.tsx";
 import { t } from "../../i18n/translate.ts";
-import { draftText, type DraftValue, settingValueText, unitText } from "./setting_form.ts";
+import { defaultText, draftText, type DraftValue, unitText } from "./setting_form.ts";
 import { optionLabel, settingName } from "./setting_labels.ts";
 import type { Setting } from "./setting_types.ts";
 
@@ -116,7 +116,7 @@ function LinesControl({ setting, id, value, describedBy, isInvalid, onChange }: 
       spellcheck={false}
       autocomplete="off"
       value={text}
-      placeholder={settingValueText(setting, setting.preset) ?? undefined}
+      placeholder={defaultText(setting) ?? undefined}
       aria-describedby={describedBy}
       aria-invalid={isInvalid ? "true" : undefined}
       onInput={(event) => onChange(event.currentTarget.value)}
@@ -139,7 +139,7 @@ function TextControl({ setting, id, value, describedBy, isInvalid, onChange }: C
         autocapitalize="off"
         maxLength={length}
         value={draftText(value)}
-        placeholder={setting.preset === null || setting.preset === "" ? undefined : String(setting.preset)}
+        placeholder={defaultText(setting) ?? undefined}
         aria-describedby={unit === undefined ? describedBy : `${id}-unit ${describedBy}`}
         aria-invalid={isInvalid ? "true" : undefined}
         onInput={(event) => onChange(event.currentTarget.value)}

@@ -6,7 +6,15 @@ import { Time } from "../../components/time.tsx";
 import type { Models } from "../../app/app_context.ts";
 import { t } from "../../i18n/translate.ts";
 import { SettingInput } from "./setting_controls.tsx";
-import { isEdited, isStored, savedDraft, settingHelp, settingValueText, shownDraft } from "./setting_form.ts";
+import {
+  defaultText,
+  isEdited,
+  isStored,
+  savedDraft,
+  settingHelp,
+  settingValueText,
+  shownDraft,
+} from "./setting_form.ts";
 import { settingName } from "./setting_labels.ts";
 import { faultText, sentenceText } from "./setting_problems.ts";
 import type { SettingsModel } from "./settings_model.ts";
@@ -93,6 +101,7 @@ interface SourceProps extends Omit<SettingFieldProps, "isReadOnly"> {
 /** Where the value comes from, and the way back to the saved value or the default. */
 function Source({ models, model, setting, file, isChanged, isFixed }: SourceProps) {
   const label = settingName(setting);
+  const preset = setting.isSecret ? null : defaultText(setting);
   if (isChanged) {
     const isReset = model.draft.value.get(setting.key) === null;
     return (
@@ -112,9 +121,6 @@ function Source({ models, model, setting, file, isChanged, isFixed }: SourceProp
           {t("settings.locked_file")} <bdi class="mono wrap">{file ?? t("settings.file")}</bdi>
         </span>
       )}
-      {setting.source === "default" && !isStored(setting) && !setting.isSecret && (
-        <span>{t("settings.source_default")}</span>
-      )}
       {isStored(setting) && (
         <>
           <span>
@@ -122,6 +128,7 @@ function Source({ models, model, setting, file, isChanged, isFixed }: SourceProp
             {t("settings.changed_by", { name: setting.changed?.by ?? "" })}{" "}
             <Time models={models} atMs={setting.changed?.atMs ?? 0} />
           </span>
+          {preset !== null && <span>{preset}</span>}
           {!isFixed && (
             <Button small kind="plain" of={label} onClick={() => model.edit(setting, null)}>
               {t("settings.reset")}

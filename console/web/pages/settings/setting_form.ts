@@ -179,6 +179,13 @@ export function settingValueText(setting: Setting, value: SettingValue | null | 
   return setting.control.kind === "choice" ? optionLabel(setting, value) : value;
 }
 
+/** "Default: 300"; `null` if the default is empty. The unit is behind the control. */
+export function defaultText(setting: Setting): string | null {
+  const { preset } = setting;
+  const value = typeof preset === "number" ? String(preset) : settingValueText(setting, preset);
+  return value === null ? null : t("common.default_value", { value });
+}
+
 export function unitText(unit: NonNullable<Setting["control"]["unit"]>): string {
   return t(`settings.unit_${unit}` as MessageKey);
 }

@@ -53,6 +53,12 @@ export function ConnectorFields({ preset, draft, problems, stored }: FieldsProps
   );
 }
 
+/** An example, or the default: never text that can be taken for a value. */
+function placeholderOf(example: string, preset: ConnectorField["preset"]): string {
+  if (example !== "") return t("common.example", { value: example });
+  return preset === undefined || preset === "" ? "" : t("common.default_value", { value: String(preset) });
+}
+
 function exampleOf(preset: PresetName, name: string): string {
   const examples: Readonly<Record<string, string>> = CONNECTOR_PRESETS[preset].examples;
   return examples[name] ?? "";
@@ -106,7 +112,6 @@ function OneField({ field, example, value, problem, isStored, onChange }: OnePro
     );
   }
   const isSecret = type === "secret";
-  const shown = isStored ? t("targets.secret_stored") : example || String(preset ?? "");
   return (
     <Field
       {...labelled}
@@ -117,7 +122,7 @@ function OneField({ field, example, value, problem, isStored, onChange }: OnePro
         autocapitalize: "off",
         maxLength: 1024,
         required: isRequired === true,
-        placeholder: shown,
+        placeholder: isStored ? t("targets.secret_stored") : placeholderOf(example, preset),
         inputMode: type === "number" ? "numeric" : "text",
         value,
         onInput: (event) => onChange(event.currentTarget.value),

@@ -105,7 +105,11 @@ function SettingsDialog({ models, directory, onSaved, onClose }: DialogProps) {
           hint={t(`targets.hint_${name}`)}
           problem={problems.value[name] ?? null}
           text={texts[name]}
-          input={{ inputMode: "numeric", maxLength: 4, placeholder: String(preset) }}
+          input={{
+            inputMode: "numeric",
+            maxLength: 4,
+            placeholder: t("common.default_value", { value: preset }),
+          }}
         />
       ))}
       <TextAreaField

@@ -89,12 +89,13 @@ export function isMisspelled(frontEnd: string): boolean {
   return frontEnd === "honirificSuffix" || frontEnd === "postralCode";
 }
 
-/** The read-only attributes of every connector but the embedded store, which is the directory itself. */
+/** The read-only attributes of each connector that is written; the embedded store is the directory itself. */
 export function readOnlyOf(table: DirectoryTable): ReadOnlyByConnector {
   return Object.fromEntries(
-    connectorsOf(table).filter(([, { kind }]) => kind !== "store").map(([name, { read_only: paths }]) =>
-      [name, Array.isArray(paths) ? paths as readonly string[] : []] as const
-    ),
+    connectorsOf(table).filter(([, { kind, access }]) => kind !== "store" && access !== "read")
+      .map(([name, { read_only: paths }]) =>
+        [name, Array.isArray(paths) ? paths as readonly string[] : []] as const
+      ),
   );
 }
 
@@ -104,8 +105,9 @@ export function withMapping(
   { values, readOnly }: { values: MappingValues; readOnly: ReadOnlyByConnector },
 ): DirectoryTable {
   const backends = connectorsOf(table).map(([name, connector]) => {
+    const paths = readOnly[name];
+    if (paths === undefined) return [name, connector] as const;
     const { read_only: _before, ...rest } = connector;
-    const paths = readOnly[name] ?? [];
     return [name, paths.length === 0 ? rest : { ...rest, read_only: paths }] as const;
   });
   return {

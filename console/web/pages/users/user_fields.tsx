@@ -94,7 +94,10 @@ function TextInput({ prefix, form, name }: Place<TextFieldName>) {
   const row = {
     name,
     label: LABELS[name],
-    input: { maxLength: MAX_CHARACTERS, ...(shown === "" ? {} : { placeholder: shown }) },
+    input: {
+      maxLength: MAX_CHARACTERS,
+      ...(shown === "" ? {} : { placeholder: t("common.default_value", { value: shown }) }),
+    },
   };
   return <FormFields prefix={prefix} draft={form} rows={[row]} />;
 }
