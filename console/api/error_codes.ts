@@ -179,7 +179,7 @@ export const ERROR_CODES = {
   },
   bad_user_name: {
     status: 400,
-    message: "A user name has 1 to 256 characters, no control characters and no slash.",
+    message: "A user name has 1 to 256 characters, no control characters, and is not . or .. beside a slash.",
   },
   unknown_pairing: { status: 404, message: "This factor was already removed." },
   bad_device_id: {

@@ -38,6 +38,8 @@ Deno.test("matchRoute() accepts no empty segment and no longer path, and survive
     null,
   ]);
   assertEquals(matchRoute("/users/%ZZ")?.params, { id: "%ZZ" });
+  assertEquals(matchRoute("/users/Sales%2Fada")?.params, { id: "Sales/ada" });
+  assertEquals(matchRoute("/groups/Sales%2fEMEA")?.params, { id: "Sales/EMEA" });
 });
 
 Deno.test("PLACES gives each place its own address and key, and the navigation bar of small screens at most four", () => {

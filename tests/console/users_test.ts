@@ -114,7 +114,7 @@ Deno.test("users: invalid bodies, names, filters and targets are refused with a 
   await site.put("ada");
   const cookie = await site.signIn("owner");
   const cases: readonly [string, string, unknown, string][] = [
-    ["POST", USERS, { user: { userName: "a/b" } }, "bad_value"],
+    ["POST", USERS, { user: { userName: "a/.." } }, "bad_value"],
     ["POST", USERS, { user: { userName: "x", emails: 7 } }, "bad_value"],
     ["POST", USERS, { user: [] }, "malformed"],
     ["POST", USERS, { user: {}, more: 1 }, "malformed"],
@@ -254,4 +254,20 @@ Deno.test("users: a paired name without a directory entry is on the first page o
   assertEquals((await ask<UserView>(`${USERS}/ada`)).record, null);
   await site.put("ada");
   assertEquals(await outside("q=ada"), []);
+});
+
+Deno.test("users and groups whose names have a slash are read, changed, put into groups, enrolled and deleted", async () => {
+  await using site = await startPeopleConsole();
+  const ask = apiCaller(site, await site.signIn("user_manager"));
+  const [path, group] = [`${USERS}/Sales%2Fada`, "/console/api/groups/Sales%2FEMEA"];
+  await ask(USERS, { method: "POST", json: { user: { userName: "Sales/ada" } } });
+  await ask("/console/api/groups", { method: "POST", json: { name: "Sales/EMEA", members: ["Sales/ada"] } });
+  const { record } = await ask<UserView>(path);
+  assertEquals(record?.groups, ["Sales/EMEA"]);
+  await ask(`${path}/groups`, { method: "PUT", json: { add: [], remove: ["Sales/EMEA"] } });
+  await ask(`${path}/pairings`, { method: "POST", json: { kind: "sms", number: "+4915112345678" } });
+  assertEquals((await ask<UserPage>(`${USERS}?q=sales`)).rows.map(({ name }) => name), ["Sales/ada"]);
+  await ask(group, { method: "DELETE", json: {} });
+  await ask(path, { method: "DELETE", json: {} });
+  assertEquals((await ask<UserPage>(USERS)).rows, []);
 });

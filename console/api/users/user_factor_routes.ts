@@ -1,5 +1,6 @@
 // A user's factors, lock and limits over HTTP. They belong to the users of the login target.
 
+import { parseName } from "../../../scim/schema/resource_name.ts";
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { canonicalName } from "../../../platform/canonical_name.ts";
@@ -191,10 +192,7 @@ class UserFactorAccess {
   }
 }
 
-const MAX_USER_CHARACTERS = 256;
-
 /** Whether a user outside the directory can have a factor under that name. */
 function isUserName(name: string): boolean {
-  return name.trim() !== "" && name.length <= MAX_USER_CHARACTERS && !hasControlCharacters(name) &&
-    !name.includes("/");
+  return name.trim() !== "" && parseName(name).ok && !hasControlCharacters(name);
 }

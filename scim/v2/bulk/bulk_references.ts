@@ -137,7 +137,8 @@ class ReferenceReader {
     parent?: AttributeDefinition,
   ): JsonValue | undefined {
     if (isJsonArray(value)) {
-      return value.map((one) => this.#value(one, definition, parent)).filter((one) => one !== undefined);
+      const values = value.map((one) => this.#value(one, definition, parent));
+      return isSameList(values, value) ? value : values.filter((one) => one !== undefined);
     }
     if (typeof value === "string") {
       const isId = holdsIds(definition) || isReference(definition) ||
@@ -145,20 +146,30 @@ class ReferenceReader {
       return isId ? replaceText(value, this.#replace) : value;
     }
     if (!isJsonObject(value)) return value;
-    const parts = Object.entries(value).map(([name, part]): [string, JsonValue | undefined] => {
+    const changed = mapObject(value, (name, part) => {
       const sub = findDefinition(subDefinitions(definition), name);
-      return [name, sub === undefined ? part : this.#value(part, sub, definition)];
+      return sub === undefined ? part : this.#value(part, sub, definition);
     });
     // Without its id, the rest of the value describes nothing.
-    const isWhole = parts.every(([, part]) => part !== undefined);
-    return isWhole ? Object.fromEntries(parts) as JsonObject : undefined;
+    return Object.keys(changed).length < Object.keys(value).length ? undefined : changed;
   }
 }
 
+function isSameList(some: readonly (JsonValue | undefined)[], others: readonly JsonValue[]): boolean {
+  return some.every((one, at) => one === others[at]);
+}
+
+const holding = new WeakMap<AttributeDefinition, boolean>();
+
 /** An attribute such as `members` or `manager`: `value` is the id of the resource that `$ref` names. */
 function holdsIds(definition: AttributeDefinition | undefined): boolean {
-  return definition !== undefined &&
-    subDefinitions(definition).some((sub) => sub.name === "$ref" && isReference(sub));
+  if (definition === undefined) return false;
+  let known = holding.get(definition);
+  if (known === undefined) {
+    known = subDefinitions(definition).some((sub) => sub.name === "$ref" && isReference(sub));
+    holding.set(definition, known);
+  }
+  return known;
 }
 
 function isReference({ type, referenceTypes = [] }: AttributeDefinition): boolean {
@@ -174,10 +185,14 @@ function textIn(quoted: string): string | null {
   }
 }
 
+/** The object itself if nothing changes: most requests have few references. */
 function mapObject(
   object: JsonObject,
   change: (name: string, value: JsonValue) => JsonValue | undefined,
 ): JsonObject {
-  const entries = Object.entries(object).map(([name, value]) => [name, change(name, value)] as const);
-  return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as JsonObject;
+  const entries = Object.entries(object);
+  const values = entries.map(([name, value]) => change(name, value));
+  if (values.every((value, at) => value === entries[at]?.[1])) return object;
+  const changed = entries.map(([name], at) => [name, values[at]] as const);
+  return Object.fromEntries(changed.filter(([, value]) => value !== undefined)) as JsonObject;
 }
