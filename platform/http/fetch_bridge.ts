@@ -46,8 +46,19 @@ function toUrl(target: string, { host, secure }: { host: string | null; secure: 
   const invalid = `${scheme}://${NO_HOST}${target.startsWith("/") ? target : "/"}`;
   if (/^https?:\/\//i.test(target)) return target;
   if (host === null || !target.startsWith("/") || /[\s/?#@\\]/.test(host)) return invalid;
-  const url = `${scheme}://${host}${target}`;
+  const url = `${scheme}://${host}${withoutSteps(target)}`;
   return URL.canParse(url) ? url : invalid;
+}
+
+/** RFC 3986 §5.2.4, also percent-encoded. */
+const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?=[/?#]|$)/gi;
+
+/** A URL would resolve `.` and `..`, so that the request would be about another resource than it names. Here, they name nothing. */
+function withoutSteps(target: string): string {
+  const end = target.search(/[?#]/);
+  const path = end < 0 ? target : target.slice(0, end);
+  const plain = path.replaceAll(DOT_SEGMENT, (segment) => segment.replaceAll(/\.|%2e/gi, "%252E"));
+  return plain + target.slice(path.length);
 }
 
 /** The body as a stream. It reads from the connection only when a reader asks for data. */

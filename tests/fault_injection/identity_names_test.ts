@@ -233,6 +233,17 @@ for (const [path, status] of PATHS) {
   });
 }
 
+/** A client that sends them would get another resource than it names. */
+for (const path of ["/Users/%2e%2e/Users", "/Users/../Users", "/Users/x/%2E/..", "/./Users"]) {
+  Deno.test(`GET ${path} of the full interface, unchanged on the wire, is answered 404`, async () => {
+    const answer = await sendRaw({
+      httpUrl: gateway.httpUrl,
+      head: `GET /scim/v2/default${path} HTTP/1.1\r\nAuthorization: ${basic(WRITER)}\r\n`,
+    });
+    assertEquals(answer.status, 404, answer.text.slice(-300));
+  });
+}
+
 Deno.test("the log of all this has intact lines", () => {
   const broken = gateway.logLines().filter((line) => /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u.test(line));
   assertEquals(broken, []);

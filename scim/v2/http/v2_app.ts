@@ -73,15 +73,8 @@ function readRequest(c: Context<ScimEnv>): V2Request {
   const below = url.pathname.slice(V2_PREFIX.length + 1);
   const slash = below.indexOf("/");
   const targetName = slash < 0 ? below : below.slice(0, slash);
-  const path = slash < 0 ? "" : below.slice(slash);
-  // A URL resolves such segments, so the path would name another resource than the client sent.
-  const [sent = ""] = c.req.url.split(/[?#]/, 1);
-  return { c, url, targetName, path: DOT_SEGMENT.test(sent) ? NOWHERE : path };
+  return { c, url, targetName, path: slash < 0 ? "" : below.slice(slash) };
 }
-
-/** RFC 3986 §5.2.4, also percent-encoded. */
-const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
-const NOWHERE = "/./.";
 
 async function answer(c: Context<ScimEnv>, deps: ScimV2AppDeps): Promise<Response> {
   const startedMs = deps.clock.nowMs();
