@@ -234,7 +234,7 @@ for (const [path, status] of PATHS) {
 }
 
 /** A client that sends them would get another resource than it names. */
-for (const path of ["/Users/%2e%2e/Users", "/Users/../Users", "/Users/x/%2E/..", "/./Users"]) {
+for (const path of ["/Groups/%2e%2e/Groups", "/Groups/../Groups", "/Groups/x/%2E/..", "/./Groups"]) {
   Deno.test(`GET ${path} of the full interface, unchanged on the wire, is answered 404`, async () => {
     const answer = await sendRaw({
       httpUrl: gateway.httpUrl,

@@ -11,6 +11,7 @@ MEANINGS = {
     "invalidPath",
     "invalidValue",
     "invalidCursor",
+    "invalidCount",
     "invalidSyntax",
     "noTarget",
     "mutability",
