@@ -262,3 +262,11 @@ Deno.test("createFactorRoutes() removes an app with its recovery codes, and reco
   const said = JSON.stringify(records) + site.lines.join();
   for (const code of recovery) assertEquals(said.includes(code), false);
 });
+
+Deno.test("createSignIn() reads full-width digits of a code, and its blanks and dashes", async () => {
+  const clock = createManualClock();
+  await using site = await startConsole({ clock });
+  const { code } = await withApp(site, clock);
+  const wide = code().replace(/\d/g, (digit) => String.fromCodePoint(0xff10 + Number(digit)));
+  assertEquals((await signIn(site, `${wide.slice(0, 3)}\u2011${wide.slice(3)} `)).status, 200);
+});

@@ -2,7 +2,7 @@
 
 import { assertEquals, assertNotMatch } from "@std/assert";
 import type { AccountFactors } from "../../console/api/account/account_types.ts";
-import { addToken, tokenCode } from "../radius/rows/tokens.ts";
+import { addToken, TOKEN_SEED, tokenCode } from "../radius/rows/tokens.ts";
 import { enteredByLink, pairPhone, PHONE_COOKIE, post, startWithAda, visitor } from "./account_visitor.ts";
 
 Deno.test("me tokens: a user sees own tokens without their seeds, and resynchronizes them with two codes", async () => {
@@ -40,4 +40,26 @@ Deno.test("me tokens: a code of a token is a recent factor, once, and a phone ma
     "wrong_me_code",
   ]);
   assertEquals((await browser.ask<AccountFactors>("/factors")).devices[0]?.isLast, false);
+});
+
+Deno.test("me: the code of an app with other parameters is a recent factor, once, in any script", async () => {
+  await using site = await startWithAda();
+  await pairPhone(site);
+  const app = { algorithm: "SHA512", digits: 8, periodS: 60 } as const;
+  const added = site.pairings.prepare({ canonical: "ada", shown: "Ada" }, {
+    kind: "totp",
+    seed: TOKEN_SEED,
+    ...app,
+  });
+  await site.store.commit({ mutations: [added.mutation] });
+  site.pairings.adopt(added.pairing);
+  const browser = visitor(site, PHONE_COOKIE);
+  await browser.ask("/session", post({ phone: true, userName: "ada" }));
+  const step = Math.floor(Date.now() / 60_000) + 1;
+  const code = tokenCode(step, { digits: 8, algorithm: "sha512" })
+    .replace(/\d/g, (digit) => String.fromCodePoint(0xff10 + Number(digit)));
+  await browser.ask("/session/step-up", post({ code }));
+  assertEquals(await browser.refused("/session/step-up", post({ code })), [403, "wrong_me_code"]);
+  const used = site.pairings.of("ada").find(({ kind }) => kind === "totp");
+  assertEquals(used?.kind === "totp" && used.lastStep, step);
 });

@@ -210,3 +210,27 @@ Deno.test("token: the seed is in no log line and not in clear text in the store"
   );
   assertEquals([shown.includes("1234567890123"), text.includes("1234567890123")], [false, false]);
 });
+
+Deno.test("token: the log names a code that was used, a last step in the future, and a clock that is ahead", async () => {
+  await using world = await startInProcess();
+  await giveToken(world, "anna");
+  await giveToken(world, "bert", { serial: "T-2", kind: "totp", periodS: 30 });
+  await giveToken(world, "cleo", { serial: "T-3", kind: "totp", periodS: 30 });
+  const now = START_STEP(world.clock.nowMs());
+  const enter = async (user: string, code: string) => {
+    const login = world.login({ user });
+    await login.start("pw");
+    return (await login.answer(code)).kind;
+  };
+  assertEquals([await enter("anna", tokenCode(0)), await enter("anna", tokenCode(0))], ["accept", "reject"]);
+  assertEquals(await enter("bert", tokenCode(now + 20)), "reject");
+  const cleos = world.radius.hardwareTokens.get("T-3");
+  if (cleos === null) throw new Error("There is no token");
+  world.radius.hardwareTokens.prepareUse(cleos, { ...cleos.use, next: now + 50 });
+  assertEquals(await enter("cleo", tokenCode(now)), "reject");
+  const log = (await world.logLines()).join("\n");
+  for (const row of ["code_used", "code_of_fast_clock", "code_before_last_step"]) {
+    assertEquals(log.includes(row), true, row);
+  }
+  assertEquals(log.includes("10 minutes ahead"), true);
+});

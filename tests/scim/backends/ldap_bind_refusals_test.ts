@@ -2,6 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { systemClock } from "../../../platform/runtime.ts";
+import { openLdapConnection } from "../../../scim/backends/ldap/ldap_connection.ts";
 import { readBindRefusal } from "../../../scim/backends/ldap/ldap_bind_refusals.ts";
 import { createLdapBackend } from "../../../scim/backends/ldap/ldap_backend.ts";
 import { createMapping } from "../../../scim/schema/mapping.ts";
@@ -107,3 +108,54 @@ testNeeding(
     }
   },
 );
+
+/** A server that answers each request with invalidCredentials and a text (RFC 4511 §4.2.2). */
+function startRefusingServer(text: string): { readonly url: string } & Disposable {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const octets = new TextEncoder().encode(text);
+  const result = [0x0a, 1, 49, 4, 0, 4, octets.length, ...octets];
+  const serve = async () => {
+    for await (const connection of listener) {
+      const request = new Uint8Array(4096);
+      while (await connection.read(request).catch(() => null) !== null) {
+        // The message id of a short request is its fifth octet.
+        const body = [2, 1, request[4] ?? 0, 0x61, result.length, ...result];
+        await connection.write(Uint8Array.of(0x30, body.length, ...body)).catch(() => undefined);
+      }
+      connection.close();
+    }
+  };
+  serve().catch((fault: unknown) => {
+    if (!(fault instanceof Deno.errors.BadResource)) throw fault;
+  });
+  return {
+    url: `ldap://127.0.0.1:${(listener.addr as Deno.NetAddr).port}`,
+    [Symbol.dispose]: () => listener.close(),
+  };
+}
+
+for (
+  const [code, expected] of [["532", "password_expired"], ["775", "account_locked"], [
+    "52e",
+    "wrong",
+  ]] as const
+) {
+  Deno.test(`bindUser() resolves to ${expected} for Active Directory's data ${code}`, async () => {
+    using server = startRefusingServer(WINDOWS(code));
+    const settings = {
+      url: server.url,
+      startTls: false,
+      caPem: "",
+      bindDn: "",
+      bindPassword: "",
+      timeoutMs: 5000,
+    };
+    const deadlineMs = systemClock.nowMs() + 5000;
+    const connection = await openLdapConnection(settings, { clock: systemClock, deadlineMs });
+    try {
+      assertEquals(await connection.bindUser("cn=anna", "right"), expected);
+    } finally {
+      connection.close();
+    }
+  });
+}
