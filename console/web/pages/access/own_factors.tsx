@@ -12,11 +12,15 @@ import { Dialog } from "../../components/dialog.tsx";
 import { ConfirmDialog, FormDialog } from "../../components/form_dialog.tsx";
 import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
 import { Icon } from "../../components/icons.tsx";
+import { lazy } from "../../components/lazy.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { namedAddress, passkeyUnavailableReason, refreshSession } from "../sign_in/sign_in_calls.ts";
 import { addPasskey, fetchFactors, newRecoveryCodes, removePasskey, removeTotp } from "./access_calls.ts";
-import { CreatedRecoveryCodes, TotpSetUp } from "./totp_set_up.tsx";
+
+const setUp = () => import("./totp_set_up.tsx");
+const CreatedRecoveryCodes = lazy(async () => (await setUp()).CreatedRecoveryCodes);
+const TotpSetUp = lazy(async () => (await setUp()).TotpSetUp);
 
 type Passkey = FactorSummary["passkeys"][number];
 type Open =
