@@ -95,7 +95,9 @@ Paths are below the base address. The case of their names and a slash at the end
 describes each operation with its schemas, parameters and headers.
 
 ${table(["method", "path", "success", "permission", "see"], rows)}
-A PATCH of a group returns 204, unless \`attributes\` is given. Bulk requests can refer to resources that they create (\`bulkId:\`), in any order.
+A PATCH of a group returns 204, unless \`attributes\` is given. Members can be removed by any filter of their sub-attributes, such as
+\`members[display eq "ann"]\`. Bulk requests can refer to resources that they create (\`bulkId:\`), in any order and also in a circle: such a resource is created
+first, and its reference is set afterwards. A body with a Content-Encoding gets 415.
 `;
 }
 

@@ -1,6 +1,9 @@
 // CSV of RFC 4180 and its spreadsheet variants; cells with several texts, and cells that would be formulas.
 
-import { assertEquals } from "@std/assert";
+import { createMapping } from "../../../scim/schema/mapping.ts";
+import { jsonRow, openRowFile } from "../../../scim/transfer/row_reader.ts";
+import { readUpload } from "../../../scim/transfer/upload.ts";
+import { assert, assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
 import {
   csvLine,
@@ -119,4 +122,43 @@ Deno.test("new CsvReader() reads back every line of csvLine()", () => {
       },
     ),
   );
+});
+
+/** Files that begin with the separator, as spreadsheets write them, and their names. */
+const STARTS: readonly (readonly [text: string, names: readonly string[]])[] = [
+  ["sep=;\nuserName;title\nanna;Dr\n", ["anna"]],
+  ["SEP=;\r\nuserName;title\r\nanna;Dr, med\r\n", ["anna"]],
+  ["\ufeffsep=,\nuserName,title\nanna,a;b;c;d\n", ["anna"]],
+  ['"sep=;"\nuserName;title\nanna;x\n', ["anna"]],
+  ["sep=\t\nuserName\ttitle\nanna\tx\n", ["anna"]],
+  ["userName;title\nsep=;\n", ["sep="]],
+];
+
+Deno.test("readUpload() and openRowFile() read a first line that names the separator, and count it as a line", async () => {
+  const mapping = createMapping({ user: {}, group: {} });
+  for (const [text, names] of STARTS) {
+    const read = readUpload({ name: "people.csv", text }, { mapping, mostRows: 10 });
+    const rows = read.ok ? read.upload.rows.map((row) => row.read) : [];
+    assertEquals(rows.map((row) => row.ok && row.row.body["userName"]), names, text);
+    const path = await Deno.makeTempFile({ suffix: ".csv" });
+    await Deno.writeTextFile(path, text);
+    const found: unknown[] = [];
+    for await (const row of (await openRowFile(path, { mapping })).rows()) {
+      found.push(row.ok ? [row.row.line, row.row.body["userName"]] : row);
+    }
+    assertEquals(found, names.map((name) => [/^\W*sep/i.test(text) ? 3 : 2, name]), text);
+    await Deno.remove(path);
+  }
+});
+
+Deno.test("jsonRow() refuses an object with the same name twice, and keeps other rows", () => {
+  const rowOf = (text: string) => jsonRow(1, new TextEncoder().encode(text));
+  assert(rowOf('{"userName":"anna","emails":[{"value":"a"},{"value":"b"}]}').ok);
+  for (const text of ['{"userName":"anna","userName":"bob"}', '{"userName":"anna","USERNAME":"bob"}']) {
+    const row = rowOf(text);
+    assertEquals(
+      row.ok ? "read" : row.problem,
+      "It has an object with the same name twice. Case does not count.",
+    );
+  }
 });

@@ -54,6 +54,8 @@ export const HOSTILE_NAMES: readonly string[] = [
   "#4100",
   '"quoted"',
   "back\\slash",
+  "Sales/EMEA",
+  "/",
   "\\2a",
   "semi;colon",
   "angle<>brackets",
