@@ -102,3 +102,17 @@ for (const [path, json] of TESTS) {
     assertEquals(await codeOf(await send(recent)) === "too_many_tests", false);
   });
 }
+
+Deno.test("POST /settings/test/telephony reads a number as people write it, and refuses another text", async () => {
+  await using site = await startPeopleConsole();
+  const cookie = await site.signIn("owner");
+  const codes: string[] = [];
+  for (const to of ["+14155550123", "\u202a00 1 (415) 555\u20110123\u202c", "call me", ""]) {
+    const json = { changes: {}, to };
+    codes.push(
+      await codeOf(await site.call(`${SETTINGS}/test/telephony`, { method: "POST", cookie, json })),
+    );
+  }
+  assertEquals(codes[1], codes[0]);
+  assertEquals(codes[2] !== codes[0] && codes[2] === codes[3], true, codes.join());
+});

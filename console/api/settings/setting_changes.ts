@@ -4,6 +4,7 @@ import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { auditKey } from "../../../platform/audit.ts";
 import type { Config, ConfigFault, ConfigWarning } from "../../../platform/config/config.ts";
+import { reducePhoneNumber } from "../../../platform/phone_number.ts";
 import { problemOf } from "../../../platform/setting_problems.ts";
 import type { LiveSettings } from "../../../platform/config/live_settings.ts";
 import type { SaveResult } from "../../../platform/config/setting_writer.ts";
@@ -69,7 +70,9 @@ const UNDO = v.strictObject({ auditId: textUpTo(100) });
 const TEST = v.strictObject({
   changes: CHANGES,
   /** A number that receives a text. */
-  to: v.optional(v.pipe(v.string(), v.regex(/^\+\d{6,15}$/))),
+  to: v.optional(
+    v.pipe(textUpTo(64), v.transform((typed) => reducePhoneNumber(typed) ?? ""), v.minLength(1)),
+  ),
 });
 
 const MAIL_TEST = v.strictObject({
