@@ -238,7 +238,7 @@ browserTest("the page is German in a German browser, and hostile names are text"
   const { path } = await login(world);
   const { page } = await scriptless(world, { cookie: world.phone, locale: "de-DE" });
   const response = await page.goto(world.gateway.origin + path);
-  await page.getByRole("heading", { name: "Meldest du dich gerade an?" }).waitFor();
+  await page.getByRole("heading", { name: "Melden Sie sich gerade an?" }).waitFor();
   assertEquals(await page.locator("html").getAttribute("lang"), "de");
   await page.getByText(HOSTILE, { exact: true }).waitFor();
   assertEquals(await page.locator("img, script").count(), 0);

@@ -117,12 +117,12 @@ test("numbers and names open the sign-ins behind them", start, async ({ page, op
   assertEquals(await rejected.getByRole("rowheader").allInnerTexts(), ["grace"]);
   await rejected.getByRole("row", { name: /grace/ }).getByRole("link", { name: "5", exact: true }).click();
   await page.waitForURL(/\/history\?.*user=grace.*outcome=rejected.*from=/);
-  await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 5);
+  await page.waitForFunction(() => document.querySelectorAll("tbody tr[data-key]").length === 5);
   await page.goBack();
   await page.getByRole("table", { name: "By country" }).getByRole("link", { name: "France" }).click();
   await page.waitForURL(/country=FR/);
   await page.getByRole("button", { name: /Clear filter Country: France/ }).waitFor();
-  await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 9);
+  await page.waitForFunction(() => document.querySelectorAll("tbody tr[data-key]").length === 9);
   await page.goBack();
   await page.getByRole("table", { name: "By reason" }).getByRole("link", { name: "Wrong passcode" }).click();
   await page.getByRole("button", { name: /Clear filter .*: Wrong passcode/ }).waitFor();
