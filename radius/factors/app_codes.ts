@@ -16,7 +16,7 @@ const USUAL: AppParameters = { algorithm: "SHA1", digits: 6, periodS: 30 };
 /** The stored part of an app: parameters that are not the usual ones, its last accepted time step, and its drift in time steps. */
 export interface StoredApp extends Partial<AppParameters> {
   readonly lastStep: number;
-  /** Absent: none. */
+  /** Absent before the first login. */
   readonly drift?: number;
 }
 
@@ -64,8 +64,7 @@ export function acceptAppCode(
 
 /** The fields of a record after the use of a time step. */
 export function usedApp<T extends StoredApp>(app: T, { step, drift }: AppUse): T {
-  const { drift: _before, ...rest } = app;
-  return { ...rest, lastStep: step, ...(drift === 0 ? {} : { drift }) } as T;
+  return { ...app, lastStep: step, drift };
 }
 
 const ALGORITHMS: ReadonlyMap<string, CodeAlgorithm> = new Map([
