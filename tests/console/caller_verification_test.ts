@@ -2,6 +2,7 @@
 
 import { assertEquals, assertMatch } from "@std/assert";
 import type { StartedVerification, VerificationAnswer } from "../../console/api/help_desk/help_desk_types.ts";
+import type { UserView } from "../../console/api/users/user_types.ts";
 import type { NoticeList } from "../../console/api/notices/notices.ts";
 import { type Ask, type HelpDeskSite, openHelpDesk, type Phone } from "./help_desk_site.ts";
 
@@ -69,6 +70,22 @@ for (const [state, { json, code, actor }] of Object.entries(ANSWERS)) {
     assertEquals(body.items.map(({ kind, user, operator }) => [kind, user, operator]), expected);
   });
 }
+
+Deno.test("verify caller: the user's page shows who verified the caller, on every node, while the result counts", async () => {
+  await using site = await openHelpDesk();
+  const { hanna, id, phone, number } = await start(site);
+  const verified = async () =>
+    (await (await site.as("viewer"))<UserView>("GET", "/users/ada")).body.login?.verified;
+  assertEquals(await verified(), null);
+  await phone.ask("POST", `/requests/${id}`, { approve: true, number });
+  const atMs = site.clock.nowMs();
+  const shown = await verified();
+  assertEquals([shown?.by, shown?.atMs], ["hanna", atMs]);
+  const { body } = await hanna<VerificationAnswer>("GET", `/users/ada/verification/${id}`);
+  assertEquals(shown?.untilMs, body.verification.shownUntilMs);
+  site.clock.advance((shown?.untilMs ?? 0) - atMs);
+  assertEquals(await verified(), null);
+});
 
 Deno.test("verify caller: a question without an answer expires, with a record", async () => {
   await using site = await openHelpDesk();

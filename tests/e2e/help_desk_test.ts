@@ -92,6 +92,18 @@ deskTest(
     await dialog.getByText("Verified", { exact: true }).waitFor();
     const answered = await site.audited("caller.answered");
     assertEquals(answered.map(({ after }) => after), ["verified"]);
+    await dialog.getByRole("button", { name: "Close" }).last().click();
+    const verified = /^Caller verified by hanna/;
+    await page.locator("main").getByText(verified).waitFor();
+    await page.reload();
+    await page.locator("main").getByText(verified).waitFor();
+    for (const name of ["Lost phone", "Issue bypass code"]) {
+      await open(page, name);
+      await dialogOf(page).getByText(verified).waitFor();
+      await assertHolds(page);
+      await page.keyboard.press("Escape");
+      await dialogOf(page).waitFor({ state: "detached" });
+    }
     await phone.context.close();
   },
 );
@@ -146,6 +158,10 @@ deskTest(
     await secret.waitFor();
     const code = await secret.innerText();
     assertMatch(code, /^[0-9]{5}-[0-9]{5}$/);
+    const size = await secret.evaluate((node) => parseFloat(getComputedStyle(node).fontSize));
+    assertEquals([size >= 28, await dialog.getByRole("button", { name: /^Copy/ }).allInnerTexts()], [true, [
+      "Copy code",
+    ]]);
     assertEquals(site.radius.bypassCodes.matches("ada", code), true);
     assertEquals(await findPageProblems(page), []);
     await dialog.getByRole("checkbox").check();
@@ -187,6 +203,19 @@ deskTest(
     await page.getByText("1 sign-in left").waitFor();
     await open(page, "Lost phone");
     await dialog.getByText(BYPASS_REPLACES).waitFor();
+  },
+);
+
+deskTest(
+  "help desk: the link cannot be mailed to a user without an address, and the dialog says why",
+  async ({ page, site, origin, enter }) => {
+    await site.ask("POST", "/users", { user: { userName: "kim" } });
+    await enter();
+    await page.goto(`${origin}/users/kim`);
+    await open(page, "Lost phone");
+    const box = dialogOf(page).getByRole("checkbox", { name: "Email the link to the user" });
+    assertEquals(await box.isDisabled(), true);
+    await dialogOf(page).getByTitle("This user has no email address").waitFor();
   },
 );
 

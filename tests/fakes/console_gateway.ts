@@ -164,6 +164,7 @@ export function createFakeSecondFactorAdmin(
     verifications: {
       start: () => Promise.resolve({ ok: false, reason: "no_phone" }),
       find: () => null,
+      verifiedOf: () => null,
       cancel: () => Promise.resolve(false),
     },
     usePasscode: () => Promise.resolve(false),

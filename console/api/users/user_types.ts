@@ -136,6 +136,8 @@ export interface UserLoginView {
   readonly preferred: Factor | null;
   readonly enabled: readonly Factor[];
   readonly canInvite: boolean;
+  /** The help desk verified the caller just now. `by`: the administrator who asked. */
+  readonly verified: { readonly by: string; readonly atMs: number; readonly untilMs: number } | null;
   readonly lock: LockView;
   /** Devices whose next sign-in needs no second factor. */
   readonly rememberedDevices?: number;

@@ -8,7 +8,10 @@ import type { Target } from "../../../scim/ports.ts";
 import type { Content, JsonValue, Stored } from "../../../scim/schema/resource.ts";
 import { NO_READ_ONLY, readOnlyNames } from "../../../scim/schema/read_only_attributes.ts";
 import type { PhonePages } from "../../../upstream/embedded/push/phone_pages.ts";
-import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
+import type {
+  CallerVerification,
+  SecondFactorAdmin,
+} from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { People } from "../deps.ts";
 import { tokenView } from "../tokens/token_list.ts";
 import { bypassLimits } from "../help_desk/bypass_limits.ts";
@@ -144,6 +147,7 @@ function loginView(
     preferred: pairings.preferred(canonical),
     enabled: factors.enabled,
     canInvite: secondFactorAdmin() !== null,
+    verified: verifiedCaller(secondFactorAdmin()?.verifications.verifiedOf(canonical) ?? null),
     lock: lockView(people, { canonical, numbers: ownNumbers({ content, pairings: own }) }),
     conversations: watch.conversations(MAX_SCANNED)
       .filter(({ user, outcome }) => outcome === null && canonicalName(user) === canonical)
@@ -153,6 +157,12 @@ function loginView(
     bypassLimits: bypassLimits(people.helpDesk),
     rememberedDevices: people.policies.remembered.count(canonical),
   };
+}
+
+function verifiedCaller(found: CallerVerification | null): UserLoginView["verified"] {
+  if (found === null) return null;
+  const { askedBy: by, endedMs, createdMs, shownUntilMs } = found;
+  return { by, atMs: endedMs ?? createdMs, untilMs: shownUntilMs };
 }
 
 /** A pairing without secrets. */

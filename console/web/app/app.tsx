@@ -7,11 +7,11 @@ import { Alert } from "../components/alert.tsx";
 import { PageHost } from "./page_host.tsx";
 import { Sidebar } from "./sidebar.tsx";
 import { ToastRegion } from "./toasts.tsx";
-import { matchRoute, openableRoutes } from "./routes.ts";
+import { HOME_PATH, matchRoute, openableRoutes, startPath } from "./routes.ts";
 import { t } from "../i18n/translate.ts";
 import { effect, useComputed } from "@preact/signals";
 import type { ComponentType } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { DENSITIES } from "./preferences.ts";
 import { activeShortcuts, listenForShortcuts, type Shortcut, useShortcuts } from "./shortcuts.ts";
 
@@ -24,6 +24,7 @@ const SignInDialog = lazy(async () => (await import("../pages/sign_in/sign_in_pa
 export function App({ models }: { models: Models }) {
   const { session, router } = models;
   const state = session.session.value;
+  useStartPage(models);
   if (matchRoute(router.path.value)?.route.needs === "anyone") {
     return (
       <>
@@ -55,6 +56,19 @@ export function App({ models }: { models: Models }) {
       <SessionWarning models={models} />
     </>
   );
+}
+
+/** After a sign-in at the home page, the page of the role. A link to another page stays. */
+function useStartPage({ session, router }: Models): void {
+  const isSignedOut = useRef(false);
+  const state = session.session.value;
+  useEffect(() => {
+    if (state.kind !== "ready") return;
+    const isSignIn = isSignedOut.current && state.value !== null;
+    isSignedOut.current = state.value === null;
+    const path = startPath(state.value?.role);
+    if (isSignIn && router.path.peek() === HOME_PATH && path !== HOME_PATH) router.go(path);
+  }, [state]);
 }
 
 /** Also over a page that needs no role: the set-up of a factor can take longer than a factor counts as recent. */

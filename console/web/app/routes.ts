@@ -246,6 +246,10 @@ export const PAGE_ROUTES = {
 /** The page of the address `/`. */
 const HOME: RouteName = "overview";
 export const HOME_PATH = PAGE_ROUTES[HOME].pattern;
+/** The page after the sign-in. The help desk works with users. */
+export function startPath(role: Role | undefined): string {
+  return role === "help_desk" ? PAGE_ROUTES.users.pattern : HOME_PATH;
+}
 
 export type RouteName = keyof typeof PAGE_ROUTES;
 const ROWS = Object.entries(PAGE_ROUTES) as [RouteName, PageRoute][];

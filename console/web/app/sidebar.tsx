@@ -5,12 +5,12 @@ import { Icon, Logo, type SpriteIcon } from "../components/icons.tsx";
 import type { Models } from "./app_context.ts";
 import { permissionHint } from "./session_model.ts";
 import {
-  HOME_PATH,
   matchRoute,
   type PageRoute,
   type RouteName,
   SIDEBAR_GROUPS,
   sidebarRoutes,
+  startPath,
 } from "./routes.ts";
 import { readyValue } from "./resource.ts";
 import { t } from "../i18n/translate.ts";
@@ -33,7 +33,7 @@ export function Sidebar({ models }: { models: Models }) {
     <>
       <nav class="sidebar" id={SHEET} ref={nav} popover="auto" aria-label={t("shell.pages")}>
         <button type="button" class="button skip-link" onClick={skipToContent}>{t("shell.skip")}</button>
-        <a class="wordmark" href={HOME_PATH}>
+        <a class="wordmark" href={startPath(readyValue(models.session.session.value)?.role)}>
           <Logo />Countersign
         </a>
         <button type="button" class="sidebar-link find" onClick={() => models.overlay.value = "palette"}>

@@ -171,19 +171,26 @@ interface SecretProps {
   readonly label: string;
   /** One line, or several, such as recovery codes. */
   readonly secret: string;
+  /** It is read out: in large type. */
+  readonly isSpoken?: boolean | undefined;
   readonly onDone: () => void;
   readonly children?: ComponentChildren;
 }
 
-export function OneTimeSecret({ label, secret, onDone, children }: SecretProps) {
+export function OneTimeSecret({ label, secret, isSpoken = false, onDone, children }: SecretProps) {
   const kept = useSignal(false);
   return (
     <div class="secret">
       <Alert tone="wait">{t("common.shown_once")}</Alert>
-      <pre class="mono" role="group" tabIndex={0} aria-label={label}>{secret}</pre>
+      <pre
+        class={isSpoken ? "mono spoken" : "mono"}
+        role="group"
+        tabIndex={0}
+        aria-label={label}
+      >{secret}</pre>
       {children}
       <div class="secret-end">
-        <CopyButton text={secret} what={t("common.copy")} />
+        <CopyButton text={secret} what={isSpoken ? t("common.copy_code") : t("common.copy")} />
         <Checkbox
           label={t("common.i_kept_it")}
           checked={kept.value}
@@ -203,17 +210,18 @@ export interface CreatedSecret {
   readonly title: string;
   readonly label?: string;
   readonly secret: string;
+  readonly isSpoken?: boolean;
   readonly wide?: boolean;
   readonly children?: ComponentChildren;
 }
 
 /** A dialog with a secret. Only "Done" closes it, because the secret cannot be shown again. */
 export function SecretDialog(
-  { title, label = title, secret, onClose, wide, children }: CreatedSecret & { onClose: () => void },
+  { title, label = title, onClose, wide, children, ...shown }: CreatedSecret & { onClose: () => void },
 ) {
   return (
     <Dialog title={title} wide={wide}>
-      <OneTimeSecret label={label} secret={secret} onDone={onClose}>{children}</OneTimeSecret>
+      <OneTimeSecret {...shown} label={label} onDone={onClose}>{children}</OneTimeSecret>
     </Dialog>
   );
 }

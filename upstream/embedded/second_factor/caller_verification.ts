@@ -2,7 +2,7 @@
 // the help desk reads out. It is a request of kind `verify`: the gateway does not see it, so it never lets a login in.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import { type SecondFactorContext, VERIFYING } from "./context.ts";
+import { byVerified, type SecondFactorContext, VERIFYING } from "./context.ts";
 import type { CallerVerification, CallerVerifications } from "./interfaces.ts";
 import type { DevicePairings } from "./pairings.ts";
 import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
@@ -49,6 +49,13 @@ export class EmbeddedCallerVerifications implements CallerVerifications {
   find(id: string): CallerVerification | null {
     const record = this.#requests.find(id);
     return record !== undefined && isVerification(record) ? verificationView(record) : null;
+  }
+
+  verifiedOf(canonical: string): CallerVerification | null {
+    const { tables, clock } = this.#context;
+    const views = tables.requests.list(byVerified(canonical)).map(({ value }) => verificationView(value));
+    return views.filter(({ shownUntilMs }) => shownUntilMs > clock.nowMs())
+      .sort((a, b) => (b.endedMs ?? 0) - (a.endedMs ?? 0))[0] ?? null;
   }
 
   async cancel(id: string, by: string): Promise<boolean> {

@@ -147,7 +147,9 @@ function createTables(
       expiresMs: requestExpiresMs,
       index: (record) =>
         record.decision !== null
-          ? []
+          ? isVerification(record) && record.decision === "approved"
+            ? [byVerified(canonicalName(record.userName))]
+            : []
           : [WAITING, byPairing(record.pairingId), ...isVerification(record) ? [VERIFYING] : []],
       onForeignChange: (change) => foreignRequests.forEach((notify) => notify(change)),
     }),
@@ -211,6 +213,11 @@ export function announceDenial(
 /** Index key of the records of a phone. */
 export function byPhone(phone: string): string {
   return `phone ${phone}`;
+}
+
+/** Index key of the verifications of a user that succeeded. */
+export function byVerified(canonical: string): string {
+  return `verified ${canonical}`;
 }
 
 /** Index key of the pairings of a user. @param canonical the canonical name */

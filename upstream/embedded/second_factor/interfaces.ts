@@ -174,6 +174,8 @@ export interface CallerVerification {
   readonly state: "waiting" | "verified" | "wrong_number" | "denied" | "not_me" | "expired" | "cancelled";
   /** `null` while it waits. */
   readonly endedMs: number | null;
+  /** So long the result is shown. */
+  readonly shownUntilMs: number;
 }
 
 /** `waiting`: the user's phone already shows a question of the help desk. `busy`: too many requests in total. */
@@ -188,6 +190,8 @@ export interface CallerVerifications {
     asked: CommitOptions & { readonly pairingId: string; readonly by: string },
   ): Promise<{ ok: true; verification: CallerVerification; number: string } | VerificationRefusal>;
   find(id: string): CallerVerification | null;
+  /** The newest successful question to a user (canonical name), while its result is shown. */
+  verifiedOf(canonical: string): CallerVerification | null;
   /** Ends a question; `false` if it had ended. */
   cancel(id: string, by: string): Promise<boolean>;
 }

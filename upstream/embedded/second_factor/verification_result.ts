@@ -3,7 +3,7 @@
 import { auditEntry } from "../../../platform/audit.ts";
 import type { Mutation } from "../../../platform/store.ts";
 import type { CallerVerification } from "./interfaces.ts";
-import { type ApprovalRecord, type DecisionName, isVerification } from "./records.ts";
+import { type ApprovalRecord, type DecisionName, isVerification, requestExpiresMs } from "./records.ts";
 
 const RESULTS: Readonly<Record<DecisionName, Exclude<CallerVerification["state"], "waiting">>> = {
   approved: "verified",
@@ -30,6 +30,7 @@ export function verificationView(record: ApprovalRecord): CallerVerification {
     ...{ id, pairingId, userName, askedBy, createdMs, deadlineMs },
     state: decision === null ? "waiting" : RESULTS[decision],
     endedMs: decision === null ? null : modifiedMs,
+    shownUntilMs: requestExpiresMs(record),
   };
 }
 

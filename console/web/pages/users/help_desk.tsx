@@ -6,6 +6,7 @@ import { permissionHint } from "../../app/session_model.ts";
 import { Button } from "../../components/button.tsx";
 import { ConfirmDialog } from "../../components/form_dialog.tsx";
 import { lazy } from "../../components/lazy.tsx";
+import { VerifiedCaller } from "./verified_caller.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import type { FactorPart } from "./user_page_model.ts";
@@ -40,6 +41,7 @@ export function HelpDeskPanel(part: FactorPart) {
             {t("users.lost_phone")}
           </Button>
         </div>
+        <VerifiedCaller {...part} />
         {login.bypass !== null && (
           <BypassRow
             {...part}

@@ -12,6 +12,7 @@ import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
 import { QrCode } from "../../components/qr_code.tsx";
 import { Expiry } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
+import { VerifiedCaller } from "./verified_caller.tsx";
 import type { FactorPart } from "./user_page_model.ts";
 import { calledOf } from "./user_summary.ts";
 
@@ -43,6 +44,7 @@ export function BypassDialog({ models, user, calls, page, login, onClose }: Dial
       title,
       label: t("users.bypass_code"),
       secret: issued.code,
+      isSpoken: true,
       children: <BypassTerms {...{ models, issued }} />,
     };
   };
@@ -54,6 +56,7 @@ export function BypassDialog({ models, user, calls, page, login, onClose }: Dial
       onSubmit={issue}
       onClose={onClose}
     >
+      <VerifiedCaller {...{ models, login }} />
       <p>{t("users.bypass_what", { name })}</p>
       <BypassFields draft={draft} login={login} />
       <ReasonField draft={draft} />
@@ -161,6 +164,7 @@ export function LostPhoneDialog({ models, user, calls, page, login, onClose }: D
       onSubmit={submit}
       onClose={onClose}
     >
+      <VerifiedCaller {...{ models, login }} />
       <p>{t(login.canInvite ? "users.lost_what" : "users.lost_what_external", { name })}</p>
       {phones.length === 0 ? <p class="quiet">{t("users.lost_no_phone")}</p> : (
         <fieldset class="multi">
@@ -190,6 +194,7 @@ export function LostPhoneDialog({ models, user, calls, page, login, onClose }: D
         <Checkbox
           label={t("users.lost_mail")}
           hint={t("users.lost_mail_hint")}
+          reason={hasAddress(user) ? undefined : t("users.lost_no_address")}
           checked={wantsMail.value}
           onChange={(checked) => wantsMail.value = checked}
         />
@@ -197,6 +202,11 @@ export function LostPhoneDialog({ models, user, calls, page, login, onClose }: D
       <ReasonField draft={draft} />
     </FormDialog>
   );
+}
+
+function hasAddress({ record }: FactorPart["user"]): boolean {
+  const emails = record?.attributes["emails"];
+  return Array.isArray(emails) && emails.length > 0;
 }
 
 /** The code and the link, which are shown once. */
@@ -213,6 +223,7 @@ function secretOf(
       title,
       label: t("users.bypass_code"),
       secret: bypass.code,
+      isSpoken: true,
       wide: true,
       children: [<BypassTerms key="terms" models={models} issued={bypass} />, link],
     };

@@ -20,7 +20,7 @@ const POLL_INTERVAL_MS = 1000;
 type DialogPart = FactorPart & { readonly onClose: () => void };
 type State = CallerVerification["state"];
 
-export function VerifyCallerDialog({ models, user, calls, login, onClose }: DialogPart) {
+export function VerifyCallerDialog({ models, user, calls, page, login, onClose }: DialogPart) {
   const phones = login.pairings.filter(({ kind }) => kind === "device");
   const phone = useSignal(phones[0]?.id ?? "");
   const started = useSignal<StartedVerification | null>(null);
@@ -31,7 +31,12 @@ export function VerifyCallerDialog({ models, user, calls, login, onClose }: Dial
   const take = ({ nowMs, verification }: Pick<StartedVerification, "nowMs" | "verification">) => {
     models.clock.adjust(nowMs);
     // A late answer about an earlier question.
-    if (started.peek()?.verification.id === verification.id) state.value = verification.state;
+    if (started.peek()?.verification.id !== verification.id) return;
+    state.value = verification.state;
+    const { state: result, askedBy: by, endedMs, shownUntilMs: untilMs } = verification;
+    if (result === "verified" && endedMs !== null) {
+      page.put({ ...user, login: { ...login, verified: { by, atMs: endedMs, untilMs } } });
+    }
   };
   const send = () =>
     run(async () => {
