@@ -38,7 +38,9 @@ Deno.test("POST /users/:id/unlock clears failures and lock, in store and memory,
     actor: "command",
     action: "user.unlock",
     object: "user:ANN",
-    before: "3 failures",
+    before: "locked",
+    after: "unlocked",
+    failures: 3,
     how: "command",
   }]);
 });

@@ -60,7 +60,7 @@ export function createDeviceRoutes(deps: DeviceRouteDeps) {
         kind: pairing.kind,
         user: pairing.shownUser,
         createdMs: pairing.createdMs,
-        phone: pairing.kind === "device" ? pairing.name ?? pairing.id : null,
+        phone: pairing.kind === "device" ? pairing.name ?? "" : null,
         totpLength: pairing.kind === "device" ? pairing.totpLength : null,
         device: deps.phonePages?.()?.facts(pairing.id) ?? null,
         number: "number" in pairing ? maskPhoneNumber(pairing.number) : null,

@@ -105,7 +105,7 @@ export interface DeviceRow {
   /** In the spelling of the directory. */
   readonly user: string;
   readonly createdMs: number;
-  /** The name of a phone, or its id if it has no name. `null`: not a phone. */
+  /** The name of the phone; "" without one, `null` for another kind. */
   readonly phone: string | null;
   /** Digits of a phone's passcodes, 0 for none; `null`: not a phone. */
   readonly totpLength: number | null;

@@ -223,9 +223,14 @@ class StoredUserFactors implements UserFactorCommands {
     const { people: { limits }, store } = this.#deps;
     const canonical = canonicalName(request.user);
     const before = limits.failures(canonical);
+    const wasLocked = limits.isLocked(canonical);
     const cleared = limits.unlock(canonical);
     if (cleared === null) return;
-    const record = factorAudit(request, { action: "user.unlock", before: `${before.total} failures` });
+    const record = factorAudit(request, {
+      action: "user.unlock",
+      ...(wasLocked ? { before: "locked", after: "unlocked" } : {}),
+      ...(before.total > 0 ? { failures: before.total } : {}),
+    });
     await store.commit({ mutations: [cleared, record] }).catch((fault: unknown) => {
       limits.restore(canonical, before);
       throw fault;

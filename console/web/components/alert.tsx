@@ -23,7 +23,7 @@ export function Alert({ tone, icon = tone === "idle" ? "info" : "alert", role, c
   return (
     <div class={`note tone-${tone}`} role={role}>
       <Icon name={`line-${icon}`} size={14} />
-      {role === "alert" && <ScrolledIntoView />}
+      {role !== undefined && <ScrolledIntoView />}
       <div>{children}</div>
     </div>
   );

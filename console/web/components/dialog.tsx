@@ -36,6 +36,8 @@ export function Dialog(
     const element = dialog.current;
     // The children are rendered already, so their `autofocus` works.
     if (element?.open === false) {
+      // The page behind is dimmed once, not once for each dialog.
+      if (document.querySelector("dialog:modal") !== null) element.classList.add("dialog-over");
       element.showModal();
       // Without `autofocus`, the browser focuses the first control, which closes the dialog.
       if (document.activeElement?.matches(".panel-head *") === true) firstField(element)?.focus();

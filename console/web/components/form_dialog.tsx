@@ -181,7 +181,7 @@ export function OneTimeSecret({ label, secret, isSpoken = false, onDone, childre
   const kept = useSignal(false);
   return (
     <div class="secret">
-      <Alert tone="wait">{t("common.shown_once")}</Alert>
+      <Alert tone="wait">{t(isSpoken ? "common.shown_once_code" : "common.shown_once")}</Alert>
       <pre
         class={isSpoken ? "mono spoken" : "mono"}
         role="group"

@@ -76,6 +76,7 @@ function valueText(
   name: string,
   { value, labels }: { value: string; labels?: ChangeLabels | undefined },
 ): string {
+  if (value === "locked" || value === "unlocked") return t(`audit.value_${value}`);
   if (value === "changed" || value === "********") return t("audit.value_changed");
   if (name === "role") {
     return findMessage(`common.role_${value}`) ?? (value === "none" ? t("audit.no_role") : value);

@@ -12,6 +12,7 @@ import { ConfirmDialog } from "../../components/form_dialog.tsx";
 import { NameList } from "../../components/name_list.tsx";
 import { SelectionBar } from "../../components/selection_bar.tsx";
 import { t } from "../../i18n/translate.ts";
+import { deviceCalled } from "./device_name.ts";
 import { factorLabel } from "../users/user_states.tsx";
 
 /** The server accepts as many in one request. */
@@ -104,9 +105,7 @@ function RevokeSeveral({ rows, onConfirm, onClose }: RevokeSeveralProps) {
 /** "ada, Phone, Pixel of Ada" */
 function deviceName(row: DeviceRow | undefined): string {
   if (row === undefined) return "";
-  return [row.user, factorLabel(row.kind), row.phone ?? row.number ?? ""].filter((part) => part !== "").join(
-    ", ",
-  );
+  return [row.user, factorLabel(row.kind), deviceCalled(row)].filter((part) => part !== "").join(", ");
 }
 
 function revokeDevices({ api, session }: Models, ids: readonly string[]): Promise<RevocationResult> {

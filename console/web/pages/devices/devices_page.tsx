@@ -19,6 +19,7 @@ import { PhonePush, PhoneSeen } from "../../components/phone_note.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { BulkRevoke } from "./bulk_revoke.tsx";
+import { deviceCalled } from "./device_name.ts";
 import { factorLabel } from "../users/user_states.tsx";
 
 const KINDS = ["device", "sms", "voice", "totp"] as const;
@@ -146,9 +147,9 @@ function columnsOf(models: Models): TableColumn<DeviceRow>[] {
       priority: 2,
       min: 150,
       sort: "server",
-      cell: ({ number, phone }) => (
-        <bdi class={number === null ? "cut" : "cut mono"} title={number ?? phone ?? ""}>
-          {number ?? phone}
+      cell: (row) => (
+        <bdi class={row.number === null ? "cut" : "cut mono"} title={deviceCalled(row)}>
+          {deviceCalled(row)}
         </bdi>
       ),
     },
@@ -223,8 +224,10 @@ function actionsOf({ reason, test, revoke }: RowActions): (row: DeviceRow) => re
   ];
 }
 
-function rowName({ kind, phone, user }: DeviceRow): string {
-  return [factorLabel(kind), phone ?? "", user].filter((part) => part !== "").join(" ");
+function rowName(row: DeviceRow): string {
+  const { kind, phone, user } = row;
+  return [factorLabel(kind), phone === null ? "" : deviceCalled(row), user].filter((part) => part !== "")
+    .join(" ");
 }
 
 /** Sends a test notification to a phone, and shows the result. */

@@ -30,6 +30,8 @@ const TEXTS = {
   empty: ["enrolment.none", "enrolment.none_next"],
   noMatch: ["enrolment.none_match", "common.none_match_next"],
 } as const;
+/** So long the page follows the invitations that were started here. */
+const CHANGING_MS = 30_000;
 const POLL_INTERVAL_MS = 2000;
 
 /** The dialog that is open, with its users; `null`: the administrator chooses them. */
@@ -48,7 +50,13 @@ export default function EnrolmentPage({ models }: PageProps) {
   const selection = useListSelection(models, query);
   const reason = permissionHint(models, "user_manager");
   const page = readyValue(list.state.value);
-  useInterval(POLL_INTERVAL_MS, () => page?.progress ? list.reload() : Promise.resolve());
+  // The users of a new campaign are invited in the background.
+  const changingUntilMs = useSignal(0);
+  useInterval(
+    POLL_INTERVAL_MS,
+    () =>
+      page?.progress || models.clock.nowMs.peek() < changingUntilMs.value ? list.reload() : Promise.resolve(),
+  );
   const names = () => [...selection.selected.peek()];
   return (
     <ListPage
@@ -100,6 +108,7 @@ export default function EnrolmentPage({ models }: PageProps) {
         onClose={() => open.value = null}
         onDone={() => {
           selection.clear();
+          changingUntilMs.value = models.clock.nowMs.peek() + CHANGING_MS;
           void list.reload();
         }}
       />

@@ -71,6 +71,7 @@ export function SignInForm({ models, name = "", stepUp, problem: first = null }:
         <Button
           kind="primary"
           icon="key-round"
+          autofocus={stepUp !== undefined}
           disabled={busy.value}
           onClick={() => run(() => signInWithPasskey(models, { stepUp: stepUp !== undefined }))}
         >

@@ -20,6 +20,7 @@ import {
   type TargetTest,
   testConnector,
 } from "./directory_calls.ts";
+import { testBackend } from "./target_calls.ts";
 import {
   CONNECTOR_FIELDS,
   CONNECTOR_PRESETS,
@@ -87,7 +88,11 @@ export function ConnectorDialog({ models, directory, name, onSaved, onClose }: D
       showFaults(saved);
       return "stay" as const;
     }
-    return await onSaved(t("targets.connector_saved", { name: one }), saved);
+    const isStore = preset.value === "store";
+    // The page shows at once whether the connector works. Its own test shows why not.
+    if (!isStore) await testBackend(models, directory.name, one).catch(() => undefined);
+    const next = isStore || name !== null ? "" : ` ${t("targets.connector_next")}`;
+    return await onSaved(t("targets.connector_saved", { name: one }) + next, saved);
   };
   const otherProblem = problems.value.get("") ?? null;
   return (

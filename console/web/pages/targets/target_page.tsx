@@ -92,8 +92,8 @@ function Refresh({ models, target, page }: TargetPart) {
     (target.backends.every(({ kind }) => kind === "store") ? t("targets.refresh_nothing") : undefined);
   const begin = () =>
     action.run(async () => {
+      // The panel shows the progress and the result.
       page.set(await startTargetRefresh(models, target.name));
-      models.toasts.show(t("targets.refresh_begun"), { tone: "ok" });
     });
   const { report } = refresh;
   return (

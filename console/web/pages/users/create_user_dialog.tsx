@@ -56,7 +56,9 @@ export function CreateUserDialog({ models, page, name: given = "", onMade, onClo
       ...(password === "" ? {} : { password }),
     };
     const { receipt } = await addUser(models, { target, user, backends: chosen.value });
-    models.toasts.show(`${t("users.created", { name: name.trim() })} ${backendSummary(receipt.entries)}`);
+    const isStoreAlone = page.backends.every(({ kind }) => kind === "store");
+    const where = isStoreAlone ? "" : ` ${backendSummary(receipt.entries)}`;
+    models.toasts.show(t("users.created", { name: name.trim() }) + where);
     if (onMade === undefined) models.router.go(userHref(name.trim(), target));
     else onMade();
   };

@@ -61,7 +61,7 @@ export function UserFactorsTab(part: FactorPart) {
             {login.pairings.map((pairing) => (
               <li key={pairing.id}>
                 <strong>{factorLabel(pairing.kind)}</strong>
-                <bdi class={pairing.name === undefined ? "mono" : ""}>{calledOf(pairing)}</bdi>
+                <bdi class={pairing.number === undefined ? "" : "mono"}>{calledOf(pairing)}</bdi>
                 <span class="quiet small">
                   {t("users.since")} <Time models={models} atMs={pairing.createdMs} />
                 </span>

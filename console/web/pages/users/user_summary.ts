@@ -2,6 +2,8 @@
 
 import type { Factor } from "../../../../radius/flow/context.ts";
 import type { JsonObject, JsonValue } from "../../../../scim/schema/resource.ts";
+import { fullTimeText } from "../../app/format.ts";
+import { t } from "../../i18n/translate.ts";
 import type { PairingView, UserLoginView } from "../../../api/users/user_types.ts";
 
 /** The display name of a user, else the full name; "" without one. */
@@ -27,9 +29,12 @@ export function initialsOf(name: string): string {
   return (first + last).toUpperCase();
 }
 
-/** The name, number or id of a factor. */
-export function calledOf({ name, number, id }: PairingView): string {
-  return name ?? number ?? id;
+/** The name or number of a factor; without one, when it was added. */
+export function calledOf(
+  { kind, name, number, createdMs }: Pick<PairingView, "kind" | "name" | "number" | "createdMs">,
+): string {
+  const time = fullTimeText(createdMs);
+  return name ?? number ?? t(kind === "device" ? "common.phone_unnamed" : "common.factor_unnamed", { time });
 }
 
 /** Without a preference, the gateway tries the factors in this order. */
