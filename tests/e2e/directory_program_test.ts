@@ -1,7 +1,7 @@
 // A directory of the console with a real OpenLDAP: created, tested, mapped, used for a sign-in, reordered, and removed.
 
 import { assertEquals } from "@std/assert";
-import type { Page } from "../packages/playwright.ts";
+import type { Locator, Page } from "../packages/playwright.ts";
 import { type Slapd, startSlapd } from "../support/slapd.ts";
 import { browserTest, currentDist, enterAs } from "./browser.ts";
 import { type ConsoleProgram, startConsoleProgram } from "./console_program.ts";
@@ -54,12 +54,26 @@ async function addConnector(page: Page, slapd: Slapd): Promise<void> {
   await dialog.getByText("The server refused the sign-in or the search.").waitFor();
   await dialog.getByLabel("Bind password").fill(slapd.bindPassword);
   await test.click();
-  await dialog.getByText(/^Connected\. It took/).waitFor();
+  const connected = dialog.getByText(/^Connected\. It took/);
+  await connected.waitFor();
+  assertEquals(await isInBody(connected), true, "the result is in the view of the dialog");
   await dialog.locator("summary", { hasText: "grace" }).waitFor();
   await dialog.locator("summary", { hasText: "ada" }).click();
   await dialog.getByText("ada@example.org").waitFor();
   await dialog.getByRole("button", { name: "Add connector" }).click();
-  await page.getByText("ldap was saved. It is in effect now.").waitFor();
+  await page.getByText("ldap was saved. It is in effect now. Refresh the directory now").waitFor();
+  const connectors = page.getByRole("region", { name: "Connectors" });
+  await connectors.getByText("ldap").first().waitFor();
+  assertEquals(await connectors.getByText("Not checked yet").count(), 0, "it was checked when it was saved");
+}
+
+/** Whether the whole element is in the visible part of the body of its dialog. */
+function isInBody(element: Locator): Promise<boolean> {
+  return element.evaluate((node) => {
+    const body = node.closest(".dialog-body")?.getBoundingClientRect();
+    const { top, bottom } = node.getBoundingClientRect();
+    return body !== undefined && top >= body.top && bottom <= body.bottom;
+  });
 }
 
 /** The connector of the other directory is marked, and so is the reason why it cannot be saved. */

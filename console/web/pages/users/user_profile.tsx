@@ -10,7 +10,12 @@ import { lazy } from "../../components/lazy.tsx";
 import { ReviewDialog, ReviewedForm } from "../../components/review_dialog.tsx";
 import { Time } from "../../components/time.tsx";
 import { findMessage, t } from "../../i18n/translate.ts";
-import { BackendChoice, firstChoice, noBackendReason } from "../../components/backend_results.tsx";
+import {
+  BackendChoice,
+  firstChoice,
+  noBackendReason,
+  showReceiptToast,
+} from "../../components/backend_results.tsx";
 import { backendsOf } from "./user_calls.ts";
 import { fieldLabel, UserFields } from "./user_fields.tsx";
 import {
@@ -119,7 +124,13 @@ export function UserReview({ models, user, calls, page, began, form, onClose }: 
           version,
           ...backendsOf(chosen.value),
         });
-        page.said(t("users.saved", { name: user.name }), receipt);
+        const text = t("users.saved", { name: user.name });
+        const isStoreAlone = user.backends.every(({ kind }) => kind === "store");
+        // A toast does not move the form. What a connector did not take stays on the page.
+        const isWhole = receipt.entries.every(({ outcome }) => outcome === "done");
+        if (!isWhole) page.said(text, receipt);
+        else if (isStoreAlone) models.toasts.show(text, { tone: "ok" });
+        else showReceiptToast(models, text, receipt);
         if (saved === null) return;
         page.put(saved);
         if (saved.record !== null) begin(saved.record, toUserForm(saved.record.attributes));
