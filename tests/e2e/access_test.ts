@@ -21,6 +21,9 @@ test(
     clock.advance(RECENT_FACTOR_MS + 1);
     await page.getByRole("button", { name: "Create link" }).click();
     const asked = page.getByRole("dialog", { name: "Confirm it's you" });
+    await asked.waitFor();
+    const dim = await asked.evaluate((node) => getComputedStyle(node, "::backdrop").backgroundColor);
+    assertEquals(dim, "rgba(0, 0, 0, 0)", "the dialog behind is dimmed once");
     await asked.getByLabel("Password").fill("wrong");
     await asked.getByRole("button", { name: "Confirm" }).click();
     await asked.getByRole("alert").getByText(/Wrong name or password/).waitFor();

@@ -45,7 +45,6 @@ export function SignInForm({ models, name = "", stepUp, problem: first = null }:
     // A user who dismisses the suggestion needs no message.
     if (found !== null && found.code !== "passkey_not_shown") problem.value = found;
   });
-
   const run: RunSignIn = async (signInBy) => {
     if (busy.value) return;
     busy.value = true;

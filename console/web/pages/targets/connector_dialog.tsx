@@ -88,11 +88,8 @@ export function ConnectorDialog({ models, directory, name, onSaved, onClose }: D
       showFaults(saved);
       return "stay" as const;
     }
-    const isStore = preset.value === "store";
-    // The page shows at once whether the connector works. Its own test shows why not.
-    if (!isStore) await testBackend(models, directory.name, one).catch(() => undefined);
-    const next = isStore || name !== null ? "" : ` ${t("targets.connector_next")}`;
-    return await onSaved(t("targets.connector_saved", { name: one }) + next, saved);
+    if (preset.value !== "store") await checkSaved(models, directory, one);
+    return await onSaved(savedText(one, { isNew: name === null, preset: preset.value }), saved);
   };
   const otherProblem = problems.value.get("") ?? null;
   return (
@@ -129,6 +126,16 @@ export function ConnectorDialog({ models, directory, name, onSaved, onClose }: D
       )}
     </FormDialog>
   );
+}
+
+/** The page shows at once whether the connector works. The test on the page shows why not. */
+async function checkSaved(models: Models, { name }: Directory, connector: string): Promise<void> {
+  await testBackend(models, name, connector).catch(() => undefined);
+}
+
+function savedText(name: string, { isNew, preset }: { isNew: boolean; preset: PresetName }): string {
+  const saved = t("targets.connector_saved", { name });
+  return isNew && preset !== "store" ? `${saved} ${t("targets.connector_next")}` : saved;
 }
 
 interface NewProps {
