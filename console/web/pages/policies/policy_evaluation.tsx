@@ -6,6 +6,7 @@ import type { Models } from "../../app/app_context.ts";
 import { useAction } from "../../app/action.ts";
 import { ErrorAlert } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
+import { clientText } from "../../components/client_text.ts";
 import { SelectField, TextField } from "../../components/field.tsx";
 import { Panel } from "../../components/page_layout.tsx";
 import { StateText } from "../../components/status.tsx";
@@ -32,7 +33,7 @@ export function EvaluationPanel({ page, calls }: EvaluationProps) {
       const login = { user: user.value, client: client.value, address: address.value, ...atMs };
       answer.value = { ...await calls.evaluate(login), hasAddress: login.address.trim() !== "" };
     });
-  const clients = page.clients.map((name) => ({ value: name, label: name }));
+  const clients = page.clients.map((name) => ({ value: name, label: clientText(name) }));
   return (
     <Panel title={t("policies.try")}>
       <form
