@@ -85,7 +85,7 @@ export class DeliveryWorker {
         this.#dueAt(known.entry.nextMs);
         continue;
       }
-      while (this.#isFull && !this.#isClosed) await Promise.race(this.#active.values());
+      while (!this.#hasRoomFor(known.entry) && !this.#isClosed) await Promise.race(this.#active.values());
       if (this.#isClosed) return;
       if (this.#isPaused) return this.#dueAt(this.#pausedUntilMs);
       const isStarted = (lease.isHeld || await lease.claim()) && this.#start(key, known);
@@ -138,8 +138,10 @@ export class DeliveryWorker {
     }
   }
 
-  get #isFull(): boolean {
-    return this.#active.size >= (this.#failures > 0 ? 1 : MAX_CONCURRENT);
+  /** A group waits for the users that are being delivered, because a backend omits members that it does not have yet. */
+  #hasRoomFor({ kind }: OutboxEntry): boolean {
+    if (kind === "group" && this.#active.keys().some((key) => key.startsWith("user "))) return false;
+    return this.#active.size < (this.#failures > 0 ? 1 : MAX_CONCURRENT);
   }
 
   get #isPaused(): boolean {

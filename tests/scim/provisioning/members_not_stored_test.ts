@@ -5,6 +5,7 @@ import { assertEquals } from "@std/assert";
 import type { Target } from "../../../scim/ports.ts";
 import type { BackendState, MembersNotStored } from "../../../scim/schema/resource.ts";
 import { membersNotStored, stillNotStored } from "../../../scim/backend_port.ts";
+import { settle } from "../../support/settle.ts";
 import { ACTOR, group, openStage, type Stage, user } from "./stage.ts";
 
 const OPTIONS = { actor: ACTOR } as const;
@@ -65,6 +66,29 @@ Deno.test("the status of an async backend names them after the delivery, also af
   assertEquals((await stateOf(again))?.state, "pending");
   await isDelivered(stage, again);
   assertEquals([(await stateOf(again))?.state, (await stateOf(again))?.notStored], ["present", undefined]);
+});
+
+Deno.test("the delivery of a group waits for its new members, so that an async backend stores them", async () => {
+  await using stage = await openStage(ASYNC);
+  const { target } = await stage.start();
+  const corp = stage.backend("corp");
+  const puts: string[] = [];
+  const holdPut = (name: string) => {
+    const { held, release } = corp.hold();
+    held.then(() => puts.push(name));
+    return release;
+  };
+  const release = holdPut("bob");
+  await target.create(user("bob"), OPTIONS);
+  await stage.becomes("the user is being delivered", () => puts.length > 0);
+  holdPut("team");
+  await target.create(group("team", ["bob"]), OPTIONS);
+  stage.clock.advance(1000);
+  await settle();
+  assertEquals(puts, ["bob"]);
+  release();
+  await isDelivered(stage, target);
+  assertEquals([(await stateOf(target))?.state, (await stateOf(target))?.notStored], ["present", undefined]);
 });
 
 Deno.test("a deleted user is removed from the members that were not stored", async () => {
