@@ -2,7 +2,7 @@
 
 import { FORMULA_START } from "../../platform/formula_start.ts";
 
-const FORMULA_CELL = new RegExp(`(^|[;\\t\\r\\n])(?=${FORMULA_START})`, "gu");
+const FORMULA_CELL = new RegExp(`(^|[;\\t\\r\\n])(?=${FORMULA_START})`, "gv");
 const LINES_PER_CHUNK = 200;
 const PAGE_SIZE = 500;
 

@@ -86,7 +86,7 @@ const APART: Readonly<Record<ResourceKind, ReadonlySet<string>>> = {
 
 /** Reads the header of a table. A table with groupName or members, and without userName, has groups. */
 export function readHeader(headers: readonly string[], mapping: Mapping): TableOutcome {
-  const given = headers.map((header) => header.trim());
+  const given = headers.map((header) => unescapeFormula(header.trim()));
   const isOfGroups = !given.some((header) => header.toLowerCase() === "username") &&
     given.some((header) => namesGroup(header, mapping));
   const kind = isOfGroups ? "group" : "user";
@@ -242,8 +242,8 @@ export function cellTexts(cell: string, path: AttributePath): string[] {
 }
 
 /** The beginning of a formula in a spreadsheet, after any number of apostrophes. */
-const FORMULA = new RegExp(`^'*${FORMULA_START}`, "u");
-const GUARDED = new RegExp(`^''*${FORMULA_START}`, "u");
+const FORMULA = new RegExp(`^'*${FORMULA_START}`, "v");
+const GUARDED = new RegExp(`^''*${FORMULA_START}`, "v");
 const NEEDS_QUOTES = /[",;\t\r\n]/;
 
 /** A text for a cell, with an apostrophe if a spreadsheet would run it as a formula. {@link unescapeFormula} reverses it. */
