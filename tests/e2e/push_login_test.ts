@@ -73,6 +73,11 @@ pushTest(
         const denied = await login();
         await phone.shows(1);
         assertEquals(await phone.choose("deny"), "", "no page is opened");
+        const [question] = await phone.shows(1);
+        assertEquals([question?.title, question?.actions], ["Did you start this sign-in?", [
+          "This was not me",
+        ]]);
+        assertMatch(await phone.choose(), /#denied=/);
         await phone.shows(0);
         await denied.answer("");
         assertEquals((await denied.end()).verdict, "reject");

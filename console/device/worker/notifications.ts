@@ -38,6 +38,8 @@ const STRICT_PUSH_HOST = ".push.apple.com";
  * worker stays alive a little longer.
  */
 const CLOSE_ENDED_MS = 500;
+/** So long the question after Deny stays; the worker closes it when it wakes up. */
+const ASK_DENIED_MS = 5 * 60_000;
 
 export class WorkerNotifications {
   readonly #deps: WorkerNotificationDeps;
@@ -64,12 +66,11 @@ export class WorkerNotifications {
 
   /** The user chose a notification or its action. */
   async choose(action: string, notification: Pick<Notification, "data" | "close">): Promise<void> {
-    const { requestId = "", deadlineMs = 0, deniedId = "" } = (notification.data ?? {}) as Partial<
-      NotificationData
-    >;
+    const data = (notification.data ?? {}) as Partial<NotificationData>;
+    const { requestId = "", deadlineMs = 0, deniedId = "" } = data;
     notification.close();
     if (deniedId !== "") await this.#askedDenied(action, deniedId);
-    else if (action === DENY_ACTION && requestId !== "") await this.#deny({ requestId, deadlineMs });
+    else if (action === DENY_ACTION && requestId !== "") await this.#deny({ ...data, requestId, deadlineMs });
     else await this.#openPage({ kind: "open_request", requestId });
     await this.closeEnded(requestId);
   }
@@ -106,8 +107,8 @@ export class WorkerNotifications {
     if (others.length === 0) return;
     const open = (await this.#view())?.open ?? null;
     const nowMs = await this.#serverNowMs();
-    for (const { notification, requestId, deadlineMs } of others) {
-      const isOpen = open === null ? deadlineMs > nowMs : open.has(requestId);
+    for (const { notification, requestId, deadlineMs, isQuestion } of others) {
+      const isOpen = open === null || isQuestion ? deadlineMs > nowMs : open.has(requestId);
       if (!isOpen) notification.close();
     }
   }
@@ -162,9 +163,12 @@ export class WorkerNotifications {
     try {
       const body = { approve: false, number: null, isNotified: true };
       const response = await this.#post(`/requests/${encodeURIComponent(data.requestId)}`, body);
-      if (response.ok) return await this.#show((await this.#texts()).denied(data.requestId));
+      if (response.ok && data.isCaller !== true) {
+        const untilMs = await this.#serverNowMs() + ASK_DENIED_MS;
+        return await this.#show((await this.#texts()).denied(data.requestId, untilMs));
+      }
       // A conflict means that the request was decided, or expired, before.
-      if (response.status === 404 || response.status === 409) return;
+      if (response.ok || response.status === 404 || response.status === 409) return;
     } catch (_offline) {
       // The notification below tells the user.
     }
@@ -197,8 +201,11 @@ export class WorkerNotifications {
   async #requestNotifications(): Promise<readonly ShownRequest[]> {
     const shown = await this.#deps.registration.getNotifications();
     return shown.flatMap((notification) => {
-      const { requestId = "", deadlineMs = 0 } = (notification.data ?? {}) as Partial<NotificationData>;
-      return requestId === "" ? [] : [{ notification, requestId, deadlineMs }];
+      const { requestId = "", deadlineMs = 0, deniedId = "" } = (notification.data ?? {}) as Partial<
+        NotificationData
+      >;
+      const id = requestId || deniedId;
+      return id === "" ? [] : [{ notification, requestId: id, deadlineMs, isQuestion: deniedId !== "" }];
     });
   }
 
@@ -263,6 +270,8 @@ interface ShownRequest {
   readonly notification: Notification;
   readonly requestId: string;
   readonly deadlineMs: number;
+  /** It asks about a sign-in that was denied here. */
+  readonly isQuestion: boolean;
 }
 
 function notificationOf(

@@ -80,6 +80,8 @@ export interface NotificationData {
   readonly deadlineMs: number;
   /** The sign-in that was denied, if the notification asks whether the user started it. */
   readonly deniedId?: string;
+  /** A question of the help desk, which is no sign-in. */
+  readonly isCaller?: true;
 }
 
 /** The arguments of `showNotification`. */
@@ -128,7 +130,7 @@ export class NotificationTexts {
     return this.#make(this.#text(isCaller ? "device.caller_question" : "device.push_request"), {
       body: isCaller ? this.#text("device.push_caller", { operator: askedBy }) : placeOf(message),
       tag: requestTag(requestId),
-      data: { requestId, deadlineMs },
+      data: { requestId, deadlineMs, ...(isCaller ? { isCaller } : {}) },
       timestamp: createdMs,
       renotify: true,
       requireInteraction: true,
@@ -156,12 +158,12 @@ export class NotificationTexts {
     });
   }
 
-  /** After Deny: did the user start the sign-in? @param deniedId the request */
-  denied(deniedId: string): ShownNotification {
+  /** After Deny: did the user start the sign-in? @param deniedId the request @param deadlineMs on the server's clock */
+  denied(deniedId: string, deadlineMs: number): ShownNotification {
     return this.#make(this.#text("device.denied_question"), {
       body: this.#text("device.denied_what"),
       tag: deniedTag(deniedId),
-      data: { ...NO_REQUEST, deniedId },
+      data: { requestId: "", deadlineMs, deniedId },
       actions: [{ action: NOT_ME_ACTION, title: this.#text("device.denied_not_me") }],
     });
   }

@@ -259,6 +259,28 @@ Deno.test("WorkerNotifications asks after Deny whether it was the user, and repo
   }
 });
 
+Deno.test("WorkerNotifications asks nothing after Deny of a question of the help desk", async () => {
+  const { worker, first, answers, shown } = setUp();
+  await worker.receive(JSON.stringify({ ...JSON.parse(request("r1")), askedBy: "hugo" }));
+  answers.push(() => Promise.resolve(Response.json({ done: true })));
+  await worker.choose("deny", await first());
+  assertEquals(shown(), []);
+});
+
+Deno.test("WorkerNotifications closes the question after Deny when it wakes up five minutes later", async () => {
+  const { worker, first, answers, shown, storage } = setUp();
+  await worker.receive(request("r1"));
+  answers.push(() => Promise.resolve(Response.json({ done: true })));
+  await worker.choose("deny", await first());
+  answers.push(openView("r2"));
+  await worker.closeEnded();
+  assertEquals(shown().map(([title]) => title), ["Did you start this sign-in?"]);
+  await storage.set("clockOffsetMs", 5 * 60_000);
+  answers.push(openView("r2"));
+  await worker.closeEnded();
+  assertEquals(shown(), []);
+});
+
 Deno.test("WorkerNotifications opens the page with the request, or shows it in an open page", async () => {
   const closed = setUp();
   await closed.worker.receive(request("r/1"));
