@@ -75,9 +75,12 @@ test("users: two phones are distinguished by their names; one is renamed and rev
   const phone = { userName: "ada", totpLength: 6 };
   await site.pairings.addDevice({ ...phone, id: "p1", name: "Pixel of Ada" });
   await site.pairings.addDevice({ ...phone, id: "p2" });
+  await open("/devices", "Authenticators");
+  await page.getByRole("row", { name: /Phone, paired \d/ }).waitFor();
+  assertEquals(await page.getByText("p2", { exact: true }).count(), 0, "an id is no name");
   await open("/users/ada#devices", "ada");
   await page.getByText("Pixel of Ada").first().waitFor();
-  await page.getByRole("button", { name: "Rename Phone p2" }).click();
+  await page.getByRole("button", { name: /^Rename Phone, paired \d/ }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Name").fill("\u202eevil");
   await dialog.getByRole("button", { name: "Rename" }).click();

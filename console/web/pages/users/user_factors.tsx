@@ -160,7 +160,9 @@ function PairingButton({ pairing, reason, action, on }: {
       small
       kind={action === "revoke" ? "bad" : undefined}
       reason={reason}
-      of={`${factorLabel(pairing.kind)} ${calledOf(pairing)}`}
+      of={pairing.kind === "device" && pairing.name === undefined
+        ? calledOf(pairing)
+        : `${factorLabel(pairing.kind)} ${calledOf(pairing)}`}
       onClick={() => on.value = pairing}
     >
       {t(`users.${action}`)}
