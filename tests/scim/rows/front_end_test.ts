@@ -76,20 +76,20 @@ for (const [at, [scim, frontEnd]] of USER_MAPPING.entries()) {
   testNeeding(NEEDS, `User: ${scim} is the front-end attribute ${frontEnd}, both ways`, async () => {
     const name = `front${at}`;
     const attribute = ldapName(frontEnd);
-    const created = await world.post("/Users", { userName: name, ...bodyWith(scim, "WrittenHere") });
+    const created = await world.post("/Users", { userName: name, ...bodyWith(scim, "Written Here") });
     assertEquals(created.status, 201, created.text);
     const written = await ldap.entry(userDn(name));
-    assertEquals(written?.[attribute], ["WrittenHere"]);
+    assertEquals(written?.[attribute], ["Written Here"]);
     // It is in no other front-end attribute.
     const others = FRONT_ENDS.map(ldapName).filter((one) =>
       one !== attribute && written?.[one] !== undefined
     );
     assertEquals(others, []);
 
-    await ldap.replace(userDn(name), attribute, ["WrittenThere"]);
-    assertEquals(textsAt((await world.get(`/Users/${name}`)).json, scim), ["WrittenHere"]);
-    assertEquals(textsAt((await world.get(`/Users/${name}?refresh=true`)).json, scim), ["WrittenThere"]);
-    assertEquals(textsAt((await world.get(`/Users/${name}`)).json, scim), ["WrittenThere"]);
+    await ldap.replace(userDn(name), attribute, ["Written There"]);
+    assertEquals(textsAt((await world.get(`/Users/${name}`)).json, scim), ["Written Here"]);
+    assertEquals(textsAt((await world.get(`/Users/${name}?refresh=true`)).json, scim), ["Written There"]);
+    assertEquals(textsAt((await world.get(`/Users/${name}`)).json, scim), ["Written There"]);
 
     assertEquals((await world.put(`/Users/${name}`, { userName: name })).status, 200);
     assertEquals((await ldap.entry(userDn(name)))?.[attribute], undefined);
