@@ -184,15 +184,18 @@ browserTest("Live lists the remaining steps, and shows a first login on the diag
   const step = page.getByRole("region", { name: "Step 5 of 5: Test a sign-in" });
   await step.getByText("Waiting for a sign-in").waitFor();
   const startedMs = Date.now();
-  const view = conversation(1, { startedMs });
+  // The history keeps a login under its id.
+  const id = `${(startedMs * 1024).toString(36).padStart(11, "0")}abcdef`;
+  const view = conversation(1, { id, startedMs });
   site.watch.put(view);
   await page.locator(".ways path.taken").first().waitFor({ state: "attached" });
   const login = {
     ...{ user: "ada", client: "vpn-1", source: "10.1.0.7", place: "", factor: "device", startedMs },
     ...{ endedMs: startedMs + 4000, outcome: "accepted", refusedFor: null, passwordRight: true, moments: [] },
   };
-  const key = historyKey(`${(startedMs * 1024).toString(36).padStart(11, "0")}abcdef`);
-  await site.store.commit({ mutations: [{ type: "set", key, value: encodeLoginRecord(login) }] });
+  await site.store.commit({
+    mutations: [{ type: "set", key: historyKey(id), value: encodeLoginRecord(login) }],
+  });
   site.watch.put(ended(view, { outcome: "accepted", row: "approved", atMs: startedMs + 4000 }));
   await step.getByText("The sign-in was accepted.").waitFor();
   await step.getByRole("button", { name: "Done" }).click();

@@ -71,7 +71,7 @@ function drop(
   { reason = "wrong_message_authenticator", user = "eve", id = 1, source = "192.0.2.9" } = {},
 ): void {
   const nowMs = Date.now();
-  const place = { source, client: "vpn-1" };
+  const place = { source, client: reason === "unknown_client" ? null : "vpn-1" };
   site.watch.stray(
     { ...recorded(user), ...place, id, reason, verdict: reason, answered: false, lastMs: nowMs },
     { ...place, reason, count: 14, firstMs: nowMs - 60_000, lastMs: nowMs },

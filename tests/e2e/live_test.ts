@@ -68,7 +68,10 @@ test("filters are in the address: shared, reloaded, cleared", async ({ page, sit
   await page.reload();
   await waitForUsers(page, ["alan"]);
   assertEquals(await page.getByRole("searchbox").inputValue(), "A");
-  await page.getByRole("button", { name: "3 filters" }).click();
+  for (const chip of ["Search: A", "State: Waiting for the phone", "Client: wifi"]) {
+    await page.getByRole("button", { name: `Clear filter ${chip}`, exact: true }).waitFor();
+  }
+  await page.getByRole("button", { name: "Clear filters", exact: true }).click();
   await waitForUsers(page, ["alan", "grace", "ada"]);
   // The field follows the address in an effect, which runs after the frame.
   await page.waitForFunction(() => document.querySelector<HTMLInputElement>("[type=search]")?.value === "");
