@@ -24,7 +24,7 @@ export const KEY_TASKS: Readonly<Record<string, KeyTask<KeyWorld>>> = {
     steps: [
       ["press", "Control+k"],
       ["type", "erin"],
-      ["see", "option", "erin"],
+      ["see", "option", "erin User"],
       ["press", "Enter"],
       ["focus on", "heading", "erin"],
     ],

@@ -1,7 +1,7 @@
 // Every list at every width, and what all lists have: the order, the columns, saved filters, the menu of a row, and the keys.
 
 import { assert, assertEquals } from "@std/assert";
-import type { Page } from "../packages/playwright.ts";
+import type { Locator, Page } from "../packages/playwright.ts";
 import { startFullConsole } from "../fakes/console_full.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { consoleTests } from "./console_tests.ts";
@@ -168,6 +168,14 @@ test("lists: a cell filters by its value, the chip clears it", async ({ page, si
   await page.getByRole("row", { name: /ada/ }).waitFor();
 });
 
+/** Presses Tab until the control has the focus. */
+async function tabTo(control: Locator): Promise<void> {
+  for (let tabs = 0; tabs < 60; tabs += 1) {
+    if (await control.evaluate((one) => one === document.activeElement)) break;
+    await control.page().keyboard.press("Tab");
+  }
+}
+
 test("lists: rows are selected and changed with the keyboard only", async ({ page, site, open }) => {
   for (const name of ["ada", "bob", "cyd", "dee"]) await site.put(name);
   await open("/users", "Users");
@@ -187,11 +195,11 @@ test("lists: rows are selected and changed with the keyboard only", async ({ pag
   await page.keyboard.press("Shift+X");
   const bar = page.getByRole("region", { name: "3 selected" });
   await bar.waitFor();
-  const deactivate = bar.getByRole("button", { name: "Deactivate" });
-  for (let tabs = 0; tabs < 60; tabs += 1) {
-    if (await deactivate.evaluate((one) => one === document.activeElement)) break;
-    await page.keyboard.press("Tab");
-  }
+  await tabTo(bar.getByRole("button", { name: "Deactivate" }));
+  await page.keyboard.press("Enter");
+  const dialog = page.getByRole("dialog", { name: "Deactivate 3 users?" });
+  await dialog.getByText("ada, bob, cyd").waitFor();
+  await tabTo(dialog.getByRole("button", { name: "Deactivate 3 users" }));
   await page.keyboard.press("Enter");
   await page.getByText("3 users were deactivated.").waitFor();
   assertEquals((await site.target.directory.read("user", "cyd"))?.content.kind, "user");
@@ -235,6 +243,7 @@ test("lists: a small screen shows cards, a select for the order, and one line fo
   assert(box !== null && box.height < 110 && box.y + box.height <= 640, JSON.stringify(box));
   await bar.getByRole("button", { name: "Actions for the selection" }).click();
   await page.getByRole("menuitem", { name: "Deactivate" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Deactivate 1 user" }).click();
   await page.getByText("1 user was deactivated.").waitFor();
 });
 

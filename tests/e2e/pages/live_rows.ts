@@ -27,7 +27,7 @@ export const LIVE_ROWS: Readonly<Record<string, PageRow>> = {
     place: "first_run",
     path: () => "/first-run?step=target",
     heading: () => /^(First steps|Step 3 of 5: )/,
-    shows: () => /^(All steps are done|\d of .* as (it is|they are) mapped)/,
+    shows: () => /^(All steps are done|Sample: \d+ of \d+ users with mapped attributes)/,
     nothing: { says: "No users yet" },
     dialogs: [],
   },

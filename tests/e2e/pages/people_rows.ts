@@ -146,6 +146,11 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
         name: /^Save these changes to/,
         steps: [["fill", "Job title", "Analyst"], ["button", "Review changes"]],
       },
+      {
+        file: "components/replies_dialog.tsx",
+        name: /^Reply attributes of/,
+        steps: [["button", "Edit reply attributes"]],
+      },
     ],
   },
   "user, groups": {
@@ -257,7 +262,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
     part: true,
     dialogs: [
       {
-        file: "pages/groups/group_policy.tsx",
+        file: "components/replies_dialog.tsx",
         name: `Reply attributes of ${FULL_CREW}`,
         steps: [["button", "Edit reply attributes"]],
       },
