@@ -101,6 +101,7 @@ export async function readStops(page: Page, count: number): Promise<FocusState[]
       signal: globalThis.endStops.signal,
     });
   }`);
-  await Promise.all(Array.from({ length: count }, () => page.keyboard.press("Tab")));
+  // One after the other: on a busy machine, keys that are sent together are all pressed before the first is released.
+  for (let pressed = 0; pressed < count; pressed++) await page.keyboard.press("Tab");
   return await page.evaluate(() => (globalThis as unknown as { tabStops: FocusState[] }).tabStops);
 }
