@@ -1,0 +1,37 @@
+// Policies that accept names outside the directory without a second factor: the warnings of System status and of check-config.
+
+import { assertEquals } from "@std/assert";
+import { policyWarnings } from "../../cli/check_stored_settings.ts";
+import { policyParts } from "../../console/api/health/policy_parts.ts";
+import type { Policy } from "../../radius/policy/policy.ts";
+import { BYPASS, DENY, policiesOf, type ShortPolicy } from "../radius/policies/policy_sample.ts";
+
+const OPEN = { kind: "bypass", unknownUsers: true } as const;
+const CLIENT = {
+  unknownUsers: "allow",
+  firstFactor: "none",
+  stripDomains: [],
+  stripRealms: [],
+} as const;
+const CLIENTS = [
+  { ...CLIENT, name: "vpn" },
+  { ...CLIENT, name: "rejecting", unknownUsers: "reject" as const },
+  { ...CLIENT, name: "stripping", stripRealms: ["example.org"] },
+  { ...CLIENT, name: "wifi" },
+];
+
+const ROWS: readonly (readonly [string, ShortPolicy, string[]])[] = [
+  ["for every client", [{}, OPEN], ["policy:policy0", "client_names:vpn", "client_names:wifi"]],
+  ["for one client", [{ clients: ["vpn"] }, OPEN], ["policy:policy0", "client_names:vpn"]],
+  ["disabled", [{}, OPEN, { enabled: false }], []],
+  ["without the flag", [{}, BYPASS], []],
+  ["that denies", [{}, DENY], []],
+];
+
+for (const [what, short, expected] of ROWS) {
+  Deno.test(`System status and check-config warn about names outside the directory: a policy ${what}`, () => {
+    const policies: Policy[] = policiesOf([short]);
+    assertEquals(policyParts(policies, CLIENTS).map(({ id }) => id), expected);
+    assertEquals(policyWarnings(policies).includes('policy "policy 0"'), expected.length > 0);
+  });
+}
