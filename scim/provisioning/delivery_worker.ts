@@ -1,5 +1,6 @@
 // Delivers the pending writes of one backend: in order, a few resources at a time, and only while this node holds the lease of the target.
 
+import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Log } from "../../platform/log.ts";
 import { LeaseUnavailable } from "../../platform/cluster/lease.ts";
 import { type Clock, withTimeout } from "../../platform/runtime.ts";
@@ -28,6 +29,7 @@ export class DeliveryWorker {
   readonly #running: Promise<void>;
   readonly #active = new Map<string, Promise<void>>();
   #isClosed = false;
+  #hasWaitingGroup = false;
   /** How often in a row the backend was unavailable. After a failure, one entry at a time is tried when the pause ends. */
   #failures = 0;
   #pausedUntilMs = 0;
@@ -73,6 +75,7 @@ export class DeliveryWorker {
   async #startDue(): Promise<void> {
     const { outbox, backend, clock, lease } = this.#deps;
     this.#nextDueMs = Number.POSITIVE_INFINITY;
+    this.#hasWaitingGroup = false;
     // Each added write wakes the worker. While the backend is unavailable, that must not read the outbox each time.
     if (this.#isPaused) return this.#dueAt(this.#pausedUntilMs);
     const earlier = new EarlierRenames();
@@ -85,7 +88,8 @@ export class DeliveryWorker {
         this.#dueAt(known.entry.nextMs);
         continue;
       }
-      while (!this.#hasRoomFor(known.entry) && !this.#isClosed) await Promise.race(this.#active.values());
+      while (this.#isFull && !this.#isClosed) await Promise.race(this.#active.values());
+      if (await this.#waitsForMember(known.entry)) continue;
       if (this.#isClosed) return;
       if (this.#isPaused) return this.#dueAt(this.#pausedUntilMs);
       const isStarted = (lease.isHeld || await lease.claim()) && this.#start(key, known);
@@ -102,7 +106,10 @@ export class DeliveryWorker {
       // The entry is still due, so without a pause it would be tried again at once.
       this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#deps.clock.nowMs() + STORE_RETRY_MS);
       this.#signal.wake();
-    }).finally(() => this.#active.delete(key));
+    }).finally(() => {
+      this.#active.delete(key);
+      if (this.#hasWaitingGroup) this.#signal.wake();
+    });
     this.#active.set(key, work);
     return true;
   }
@@ -138,10 +145,18 @@ export class DeliveryWorker {
     }
   }
 
-  /** A group waits for the users that are being delivered, because a backend omits members that it does not have yet. */
-  #hasRoomFor({ kind }: OutboxEntry): boolean {
-    if (kind === "group" && this.#active.keys().some((key) => key.startsWith("user "))) return false;
-    return this.#active.size < (this.#failures > 0 ? 1 : MAX_CONCURRENT);
+  get #isFull(): boolean {
+    return this.#active.size >= (this.#failures > 0 ? 1 : MAX_CONCURRENT);
+  }
+
+  /** Whether a member of the group is being delivered. A backend omits members that it does not have yet. */
+  async #waitsForMember({ kind, name }: OutboxEntry): Promise<boolean> {
+    if (kind !== "group" || !this.#active.keys().some((key) => key.startsWith("user "))) return false;
+    const content = (await this.#deps.directory.read("group", canonicalName(name)))?.content;
+    if (content?.kind !== "group") return false;
+    const waits = content.members.some((one) => this.#active.has(lockKey("user", one)));
+    this.#hasWaitingGroup ||= waits;
+    return waits;
   }
 
   get #isPaused(): boolean {

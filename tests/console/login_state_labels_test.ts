@@ -72,6 +72,7 @@ Deno.test("an explanation uses only the values that explanations carry", () => {
     "client",
     "source",
     "seconds",
+    "minutes",
     "count",
     "since",
     "by",

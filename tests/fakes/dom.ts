@@ -138,6 +138,8 @@ export class FakeElement extends FakeNode {
 
 const fakeDocument = {
   visibilityState: "visible",
+  /** No rule of CSS is known here. */
+  querySelector: () => null,
   createElement: (name: string) => new FakeElement(name),
   createElementNS: (_namespace: string, name: string) => new FakeElement(name),
   createTextNode(text: unknown) {
