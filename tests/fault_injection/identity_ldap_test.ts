@@ -177,7 +177,7 @@ testNeeding(
   async () => {
     await using world = await startIdentityWorld("sync");
     const { scim, ldap } = world;
-    for (const uid of ["host/printer", "fine"]) {
+    for (const uid of ["host/../printer", "fine"]) {
       await ldap.add(world.userDn(uid), { objectClass: ["inetOrgPerson"], uid: [uid], cn: [uid], sn: [uid] });
     }
     const { status, json, text } = await scim.get("/Users?refresh=true");
