@@ -37,7 +37,7 @@ import { RadiusAuthClient } from "./factors/radius_auth_client.ts";
 import type { BypassCodeStore } from "./factors/bypass_codes.ts";
 import type { RecoveryCodeStore } from "./factors/recovery_codes.ts";
 import type { HardwareTokens } from "./tokens/hardware_tokens.ts";
-import { createNamedAccess, type NamedAccess } from "./policy/access_facts.ts";
+import { createNamedAccess, type NamedAccess } from "./policy/named_access.ts";
 import { PolicyPreview } from "./policy/policy_preview.ts";
 import type { PolicyRegistry } from "./policy/policy_registry.ts";
 import type { RememberedDevices } from "./policy/remembered_devices.ts";

@@ -32,7 +32,7 @@ import { Refusal } from "./errors.ts";
 import type { PhonePages } from "../../upstream/embedded/push/phone_pages.ts";
 import type { NotMeReport } from "../../radius/conversation/report_not_me.ts";
 import type { PolicyPreview } from "../../radius/policy/policy_preview.ts";
-import type { NamedAccess } from "../../radius/policy/access_facts.ts";
+import type { NamedAccess } from "../../radius/policy/named_access.ts";
 import type { PolicyRegistry } from "../../radius/policy/policy_registry.ts";
 import type { RememberedDevices } from "../../radius/policy/remembered_devices.ts";
 import type { HardwareTokens } from "../../radius/tokens/hardware_tokens.ts";

@@ -16,7 +16,7 @@ import { createLoginDryRun } from "../../radius/conversation/login_dry_run.ts";
 import { createOrderedIds } from "../../radius/conversation/conversation.ts";
 import { ConversationStore } from "../../radius/conversation/conversation_store.ts";
 import { createNotMeReports } from "../../radius/conversation/report_not_me.ts";
-import { createNamedAccess } from "../../radius/policy/access_facts.ts";
+import { createNamedAccess } from "../../radius/policy/named_access.ts";
 import { PolicyPreview } from "../../radius/policy/policy_preview.ts";
 import { EnrolmentMarks } from "../../radius/factors/enrolment_marks.ts";
 import { FactorMarks, recordIdIn } from "../../radius/factors/factor_marks.ts";
