@@ -118,6 +118,7 @@ fullTest(
     const first = panel.getByRole("button", { name: /^Acknowledge/ }).first();
     assertEquals(await first.isDisabled(), true);
     await open("/alerts", "Alerts", { role: "operator" });
+    await first.waitFor();
     const before = await panel.getByRole("listitem").count();
     await first.click();
     await page.getByText("The alert is acknowledged.").waitFor();

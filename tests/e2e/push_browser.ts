@@ -35,6 +35,8 @@ export interface PushPhone extends AsyncDisposable {
   /** Delivers a message to the service worker, as the push service does. */
   deliver(text: string): Promise<void>;
   notifications(): Promise<readonly SeenNotification[]>;
+  /** Closes a page, and waits until the worker does not count it as visible any more. */
+  closePage(page: Page): Promise<void>;
   /** Waits for a number of notifications. */
   shows(count: number): Promise<readonly SeenNotification[]>;
   /** Chooses the first notification, or its action. Returns the address that the worker opens, or "". */
@@ -89,14 +91,21 @@ export async function openPushPhone(
       }
     },
     notifications,
+    async closePage(page) {
+      await offlineCopies(page, 1);
+      await page.close();
+      const open = async () => await (await worker()).evaluate(countPages);
+      await eventually("a worker without a page", async () => await open() === 0);
+    },
     async shows(count) {
       const deadlineMs = Date.now() + ACTION_TIMEOUT_MS;
       for (;;) {
         const shown = await notifications();
         if (shown.length === count) return shown;
         if (Date.now() > deadlineMs) {
+          const seen = { shown, delivered: service.delivered, refused: service.refused };
           throw new Error(
-            `The phone shows ${shown.length} notifications, not ${count}: ${JSON.stringify(shown)}`,
+            `The phone shows ${shown.length} notifications, not ${count}: ${JSON.stringify(seen)}`,
           );
         }
         await blank.evaluate(() => new Promise((resolve) => setTimeout(resolve, 20)));
@@ -176,7 +185,10 @@ function replaceSubscribe(): void {
 /** The part of the worker's scope that the functions below use. */
 interface TestScope {
   readonly registration: ServiceWorkerRegistration;
-  readonly clients: { openWindow: (url: string) => Promise<null> };
+  readonly clients: {
+    openWindow: (url: string) => Promise<null>;
+    matchAll: (options: { includeUncontrolled: boolean }) => Promise<{ readonly url: string }[]>;
+  };
   dispatchEvent(event: Event): boolean;
 }
 
@@ -188,6 +200,13 @@ async function readNotifications(): Promise<SeenNotification[]> {
     const { title, body, tag, actions = [] } = one as Notification & { actions?: { title: string }[] };
     return { title, body, tag, actions: actions.map((action) => action.title) };
   });
+}
+
+/** Runs in the worker: how many pages of the phone are open. */
+async function countPages(): Promise<number> {
+  const scope = globalThis as unknown as TestScope;
+  const pages = await scope.clients.matchAll({ includeUncontrolled: true });
+  return pages.filter(({ url }) => new URL(url).pathname === "/device/").length;
 }
 
 /** Runs in the worker: the event of a click. Only a real click may open a window, so its address is returned. */

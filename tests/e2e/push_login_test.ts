@@ -27,7 +27,7 @@ async function startClosedPhone(use: (site: ClosedPhone) => Promise<void>): Prom
   await page.getByRole("button", { name: "Turn on notifications" }).click();
   await page.getByText("This phone shows a notification for each request").waitFor();
   await worksOffline(page);
-  await page.close();
+  await phone.closePage(page);
   service.onDelivery(({ text }) => void phone.deliver(text));
   await using peer = program.radclient();
   await use({

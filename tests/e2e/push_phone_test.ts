@@ -28,7 +28,7 @@ pushTest(
     // The visible page had the message of the first request, so no message about its end follows.
     await card(page).getByRole("button", { name: "Deny" }).click();
     await card(page).waitFor({ state: "detached" });
-    await page.close();
+    await phone.closePage(page);
     await ask();
     await sent({ accepted: 2 });
     await phone.shows(1);
@@ -228,7 +228,7 @@ pushTest(
       const page = await phone.context.newPage();
       await page.goto(`${origin}/device/`);
       await page.getByText("This phone shows a notification for each request").waitFor();
-      await page.close();
+      await phone.closePage(page);
       const next = await ask();
       const [shown] = await phone.shows(1);
       assertEquals(shown?.title, TITLE, `after ${status}`);

@@ -73,7 +73,7 @@ export async function withPushSite(use: (site: PushSite) => Promise<void>): Prom
       const page = await pair();
       await page.getByRole("button", { name: "Turn on notifications" }).click();
       await page.getByText("This phone shows a notification for each request").waitFor();
-      await page.close();
+      await phone.closePage(page);
     },
     async ask() {
       const [pairing] = composition.radius.pairings.of("ada");
