@@ -4,6 +4,10 @@ const FIRST_ROWS = 1024;
 const NONE = -1;
 /** The previous row of a row that is not in the index. */
 const ABSENT = -2;
+/** The fields of a row in the links: the next row comes first. */
+const FIELDS = 3;
+const HASH = 1;
+const BEFORE = 2;
 
 /**
  * Rows by the hash of their key. It stores no keys: the caller compares the keys of the rows that it finds.
@@ -14,10 +18,11 @@ const ABSENT = -2;
 export class HashIndex {
   /** The first row of each bucket. The number of buckets is a power of two. */
   #heads = new Int32Array(FIRST_ROWS).fill(NONE);
-  /** By row: the next row of its bucket, then its hash. Both are in the same line of the processor's cache. */
-  #links = new Int32Array(2 * FIRST_ROWS);
-  /** By row: the previous row of its bucket, so that a removal does not walk through a long bucket. */
-  #before = new Int32Array(FIRST_ROWS).fill(ABSENT);
+  /**
+   * By row: the next row of its bucket, its hash, and the previous row, so that a removal does not walk through a long bucket. All three are in the
+   * same line of the processor's cache.
+   */
+  #links = new Int32Array(FIELDS * FIRST_ROWS).fill(ABSENT);
 
   /** The newest row with this hash, or -1. */
   first(hash: number): number {
@@ -26,7 +31,7 @@ export class HashIndex {
 
   /** The next row with the hash of `row`, or -1. */
   next(row: number): number {
-    return this.#sameHash(this.#links[2 * row] as number, this.#links[2 * row + 1] as number);
+    return this.#sameHash(this.#links[FIELDS * row] as number, this.#links[FIELDS * row + HASH] as number);
   }
 
   /** Adds a row that is not in the index. */
@@ -34,28 +39,28 @@ export class HashIndex {
     if (row >= this.#heads.length) this.#grow(row);
     const bucket = hash & (this.#heads.length - 1);
     const next = this.#heads[bucket] as number;
-    this.#links[2 * row] = next;
-    this.#links[2 * row + 1] = hash;
-    this.#before[row] = NONE;
-    if (next >= 0) this.#before[next] = row;
+    this.#links[FIELDS * row] = next;
+    this.#links[FIELDS * row + HASH] = hash;
+    this.#links[FIELDS * row + BEFORE] = NONE;
+    if (next >= 0) this.#links[FIELDS * next + BEFORE] = row;
     this.#heads[bucket] = row;
   }
 
   /** Removes a row. A row that is not in the index changes nothing. */
   remove(row: number): void {
-    const before = row < this.#before.length ? this.#before[row] as number : ABSENT;
+    const before = row < this.#heads.length ? this.#links[FIELDS * row + BEFORE] as number : ABSENT;
     if (before === ABSENT) return;
-    const next = this.#links[2 * row] as number;
-    const bucket = (this.#links[2 * row + 1] as number) & (this.#heads.length - 1);
+    const next = this.#links[FIELDS * row] as number;
+    const bucket = (this.#links[FIELDS * row + HASH] as number) & (this.#heads.length - 1);
     if (before === NONE) this.#heads[bucket] = next;
-    else this.#links[2 * before] = next;
-    if (next >= 0) this.#before[next] = before;
-    this.#before[row] = ABSENT;
+    else this.#links[FIELDS * before] = next;
+    if (next >= 0) this.#links[FIELDS * next + BEFORE] = before;
+    this.#links[FIELDS * row + BEFORE] = ABSENT;
   }
 
   #sameHash(from: number, hash: number): number {
     let row = from;
-    while (row >= 0 && this.#links[2 * row + 1] !== hash) row = this.#links[2 * row] as number;
+    while (row >= 0 && this.#links[FIELDS * row + HASH] !== hash) row = this.#links[FIELDS * row] as number;
     return row;
   }
 
@@ -66,16 +71,15 @@ export class HashIndex {
     const rows = new Int32Array(this.#heads.length);
     let count = 0;
     for (const head of this.#heads) {
-      for (let at = head; at >= 0; at = links[2 * at] as number) rows[count++] = at;
+      for (let at = head; at >= 0; at = links[FIELDS * at] as number) rows[count++] = at;
     }
     let size = this.#heads.length;
     while (size <= row) size *= 2;
     this.#heads = new Int32Array(size).fill(NONE);
-    this.#links = new Int32Array(2 * size);
-    this.#before = new Int32Array(size).fill(ABSENT);
+    this.#links = new Int32Array(FIELDS * size).fill(ABSENT);
     for (let i = count - 1; i >= 0; i--) {
       const one = rows[i] as number;
-      this.add(one, links[2 * one + 1] as number);
+      this.add(one, links[FIELDS * one + HASH] as number);
     }
   }
 }

@@ -190,3 +190,24 @@ export function hashText(text: string, seed: number): number {
   }
   return hash ^ (hash >>> 13);
 }
+
+/** Hashes of texts by {@link hashText}. Remembers the last one, because most texts are looked up several times in a row. */
+export class TextHash {
+  readonly #seed: number;
+  #text = "";
+  #hash: number;
+
+  /** @param seed random if clients choose the texts, so that they cannot choose many with one hash */
+  constructor(seed: number) {
+    this.#seed = seed;
+    this.#hash = hashText("", seed);
+  }
+
+  of(text: string): number {
+    if (text !== this.#text) {
+      this.#text = text;
+      this.#hash = hashText(text, this.#seed);
+    }
+    return this.#hash;
+  }
+}

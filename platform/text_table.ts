@@ -2,18 +2,18 @@
 // than all other work with it.
 
 import { HashIndex } from "./hash_index.ts";
-import { hashText } from "./octet_fields.ts";
+import { TextHash } from "./octet_fields.ts";
 
 export class TextTable<T> {
-  readonly #seed: number;
+  readonly #hash: TextHash;
   readonly #index = new HashIndex();
-  /** By row. `null` in free rows. */
+  /** By row. `null` in free ones. */
   readonly #entries: ({ readonly key: string; readonly value: T } | null)[] = [];
   readonly #free: number[] = [];
 
   /** @param seed random if clients choose the texts, so that they cannot choose many with one hash */
   constructor(seed: number) {
-    this.#seed = seed;
+    this.#hash = new TextHash(seed);
   }
 
   get size(): number {
@@ -21,23 +21,23 @@ export class TextTable<T> {
   }
 
   get(key: string): T | undefined {
-    const row = this.#find(key, hashText(key, this.#seed));
+    const row = this.#find(key, this.#hash.of(key));
     return row < 0 ? undefined : this.#entries[row]?.value;
   }
 
-  /** Adds a value, or replaces the one with the same key. */
-  set(key: string, value: T): void {
-    const hash = hashText(key, this.#seed);
+  /** Adds a value, or replaces the one with the same key. Returns its row, for {@link remove}. */
+  set(key: string, value: T): number {
+    const hash = this.#hash.of(key);
     const known = this.#find(key, hash);
     const row = known >= 0 ? known : this.#free.pop() ?? this.#entries.length;
     this.#entries[row] = { key, value };
     if (known < 0) this.#index.add(row, hash);
+    return row;
   }
 
-  /** Removes the entry of a key, if it has this value. */
-  remove(key: string, value: T): void {
-    const row = this.#find(key, hashText(key, this.#seed));
-    if (row < 0 || this.#entries[row]?.value !== value) return;
+  /** Removes the entry of a row, if it still has this value. */
+  remove(row: number, value: T): void {
+    if (this.#entries[row]?.value !== value) return;
     this.#index.remove(row);
     this.#entries[row] = null;
     this.#free.push(row);

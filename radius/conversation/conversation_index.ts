@@ -1,6 +1,6 @@
 // Finds conversations: by their id, by tuple, by token and by login packet. The rows are those of the conversation table.
 
-import { hashText } from "../../platform/octet_fields.ts";
+import { hashText, TextHash } from "../../platform/octet_fields.ts";
 import { HashIndex } from "../../platform/hash_index.ts";
 import { isStep } from "../protocol/steps.ts";
 import type { Conversation, LastAnswer, TokenOf } from "./conversation.ts";
@@ -29,6 +29,7 @@ export class ConversationIndex {
   readonly #tokenOf: TokenOf;
   readonly #table: ConversationTable;
   readonly #seed: number;
+  readonly #tupleHash: TextHash;
   readonly #ids = new HashIndex();
   /** The newest conversation of each tuple that the bare name of a step selects. */
   readonly #bareTuples = new HashIndex();
@@ -41,18 +42,16 @@ export class ConversationIndex {
   readonly #tokenKeys = new Map<number, TokenKeys>();
   /** The newest conversation of each tuple that waits until the bare name may select it. */
   readonly #behind: RowMap = new Map();
-  /** The last results. Each packet looks for the same id and the same tuple several times. */
+  /** The last result. Each packet looks for the same id several times. */
   #lastId = "";
   #lastIdRow = NONE;
-  #lastTuple = "";
-  #lastTupleHash = 0;
 
   /** @param deps.seed clients choose tuples; with a random seed, they cannot choose many that share a bucket */
   constructor(deps: { readonly tokenOf: TokenOf; readonly table: ConversationTable; readonly seed: number }) {
     this.#tokenOf = deps.tokenOf;
     this.#table = deps.table;
     this.#seed = deps.seed;
-    this.#lastTupleHash = this.#hash(this.#lastTuple);
+    this.#tupleHash = new TextHash(deps.seed);
   }
 
   /** @param options.behind the bare name continues to select a live older login of the same tuple */
@@ -135,7 +134,7 @@ export class ConversationIndex {
 
   /** The conversation that the bare name of a step selects. */
   bare(tuple: string): number {
-    let row = this.#bareTuples.first(this.#hashOfTuple(tuple));
+    let row = this.#bareTuples.first(this.#tupleHash.of(tuple));
     while (row >= 0 && !this.#table.matches(row, "tuple", tuple)) row = this.#bareTuples.next(row);
     return row;
   }
@@ -177,15 +176,7 @@ export class ConversationIndex {
     if (this.#behind.get(tuple) === row) this.#behind.delete(tuple);
     if (older === row) return;
     if (older >= 0) this.#bareTuples.remove(older);
-    this.#bareTuples.add(row, this.#hashOfTuple(tuple));
-  }
-
-  #hashOfTuple(tuple: string): number {
-    if (tuple !== this.#lastTuple) {
-      this.#lastTuple = tuple;
-      this.#lastTupleHash = this.#hash(tuple);
-    }
-    return this.#lastTupleHash;
+    this.#bareTuples.add(row, this.#tupleHash.of(tuple));
   }
 
   #hash(text: string): number {

@@ -244,6 +244,7 @@ class RunningPacket implements PacketWork, TurnListener {
   readonly requests: Request[];
   readonly input: RunInput;
   readonly startedMs: number;
+  readonly places = { work: -1, login: -1 };
   #resumes: (() => void)[] | null = null;
 
   constructor(

@@ -2,7 +2,7 @@
 
 import { HashIndex } from "../../platform/hash_index.ts";
 import { OctetArena } from "../../platform/octet_arena.ts";
-import { FieldReader, FieldWriter, hashText, isTextAt } from "../../platform/octet_fields.ts";
+import { FieldReader, FieldWriter, isTextAt, TextHash } from "../../platform/octet_fields.ts";
 
 /** A tuple, the user of its last login, and its state. */
 export interface KnownTuple {
@@ -20,7 +20,7 @@ const writer = new FieldWriter();
 
 /** Each row has a key and a user in one block of octets. */
 export class TupleTable {
-  readonly #seed: number;
+  readonly #hash: TextHash;
   readonly #index = new HashIndex();
   readonly #arena = new OctetArena();
   #blocks = new Int32Array(FIRST_ROWS);
@@ -30,13 +30,10 @@ export class TupleTable {
   readonly #free: number[] = [];
   #rows = 0;
   #size = 0;
-  #lastKey = "";
-  #lastHash = 0;
 
   /** @param seed random, so that clients cannot predict hashes */
   constructor(seed: number) {
-    this.#seed = seed;
-    this.#lastHash = hashText(this.#lastKey, seed);
+    this.#hash = new TextHash(seed);
   }
 
   get size(): number {
@@ -45,7 +42,7 @@ export class TupleTable {
 
   /** The row of a tuple, or -1. */
   find(key: string): number {
-    let row = this.#index.first(this.#hash(key));
+    let row = this.#index.first(this.#hash.of(key));
     while (row >= 0 && !this.#hasText(row, 0, key)) row = this.#index.next(row);
     return row;
   }
@@ -57,7 +54,7 @@ export class TupleTable {
     this.#write(row, key, user);
     this.#open[row] = open ? 1 : 0;
     this.#sharedUntilMs[row] = sharedUntilMs;
-    this.#index.add(row, this.#hash(key));
+    this.#index.add(row, this.#hash.of(key));
     this.#size++;
     return row;
   }
@@ -112,15 +109,6 @@ export class TupleTable {
     for (let row = 0; row < this.#rows; row++) {
       if (this.#octets[row] !== 0 && (this.#sharedUntilMs[row] as number) > nowMs) yield row;
     }
-  }
-
-  /** Remembers the last result, because a key is usually added after it was not found. */
-  #hash(key: string): number {
-    if (key !== this.#lastKey) {
-      this.#lastKey = key;
-      this.#lastHash = hashText(key, this.#seed);
-    }
-    return this.#lastHash;
   }
 
   #write(row: number, key: string, user: string): void {

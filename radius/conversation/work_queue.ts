@@ -18,10 +18,18 @@ export interface PacketWork {
   readonly hasPassword: boolean;
   /** When the conversation began. */
   readonly startedMs: number;
+  /** Where the {@link WorkQueue} has it. */
+  readonly places: WorkPlaces;
   /** Other answers to the same challenge that wait for this one. */
   readonly waiting: number;
   /** Lets another answer wait: `resume` is called when this packet is no longer in progress. */
   wait(resume: () => void): void;
+}
+
+/** The rows of a packet in the tables of the queue, from {@link WorkQueue.add} on. */
+export interface WorkPlaces {
+  work: number;
+  login: number;
 }
 
 /** The values that a re-issued login must share with the unanswered one. */
@@ -52,15 +60,14 @@ export class WorkQueue {
   }
 
   add(work: PacketWork): void {
-    const { orderedId, tuple } = work.conversation;
-    this.#works.set(orderedId, work);
-    if (work.state === null) this.#logins.set(tuple, work);
+    const { places, conversation: { orderedId, tuple } } = work;
+    places.work = this.#works.set(orderedId, work);
+    if (work.state === null) places.login = this.#logins.set(tuple, work);
   }
 
   remove(work: PacketWork): void {
-    const { orderedId, tuple } = work.conversation;
-    this.#works.remove(orderedId, work);
-    if (work.state === null) this.#logins.remove(tuple, work);
+    this.#works.remove(work.places.work, work);
+    if (work.state === null) this.#logins.remove(work.places.login, work);
   }
 
   has(orderedId: string): boolean {

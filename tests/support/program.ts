@@ -59,7 +59,7 @@ export interface RunningProgram extends AsyncDisposable {
 const ROOT = new URL("../../", import.meta.url).pathname;
 /** The permissions of `deno task start`, and no more. */
 export const PROGRAM_FLAGS = [
-  "--v8-flags=--heap-growing-percent=30,--min-semi-space-size=8,--max-semi-space-size=8",
+  "--v8-flags=--heap-growing-percent=30,--min-semi-space-size=8,--max-semi-space-size=8,--no-allocation-site-pretenuring",
   "--allow-net",
   "--allow-read",
   "--allow-write",
