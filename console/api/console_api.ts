@@ -29,7 +29,7 @@ import { createLogExportRoutes, type LogExportRouteDeps } from "./log_export/log
 import { createFirstStepRoutes, type FirstStepRouteDeps } from "./onboarding/onboarding.ts";
 import { createEnrolmentRoutes, type EnrolmentRouteDeps } from "./enrolment/enrolment_routes.ts";
 import { createHelpDeskRoutes, type HelpDeskRouteDeps } from "./help_desk/help_desk_routes.ts";
-import { createDownloadLimit } from "./download_limit.ts";
+import { createDownloadLimit } from "./file_export.ts";
 import type { HttpEnv } from "./hono_env.ts";
 import { createMailRoutes, type MailRouteDeps } from "./mail/mail_routes.ts";
 import { createNodeRoutes, type NodeRouteDeps } from "./nodes/node_routes.ts";

@@ -1,10 +1,15 @@
 // Exports as files: CSV whose cells no spreadsheet calculates (RFC 4180), or JSON, streamed as fast as the client reads.
 
+import type { MiddlewareHandler } from "hono";
 import { FORMULA_START } from "../../platform/formula_start.ts";
+import { Refusal } from "./errors.ts";
+import type { HttpEnv } from "./hono_env.ts";
 
 const FORMULA_CELL = new RegExp(`(^|[;\\t\\r\\n])(?=${FORMULA_START})`, "gv");
 const LINES_PER_CHUNK = 200;
 const PAGE_SIZE = 500;
+/** Downloads in progress of one administrator, with all sessions and tokens. */
+const MAX_DOWNLOADS = 4;
 
 /** The beginning, lines and end of a file; `at` counts lines from 0. */
 interface FileEncoding<T> {
@@ -90,4 +95,49 @@ export function streamLines(lines: AsyncGenerator<string>): ReadableStream<Uint8
       await lines.return(undefined);
     },
   });
+}
+
+/** Limits the downloads of each administrator: a slow reader holds the source of its file open. */
+export function createDownloadLimit(): MiddlewareHandler<HttpEnv> {
+  const open = new Map<string, number>();
+  return async (c, next) => {
+    await next();
+    const { body, headers } = c.res;
+    if (body === null || !headers.has("content-disposition")) return;
+    const { personId } = c.var.session;
+    const count = open.get(personId) ?? 0;
+    if (count >= MAX_DOWNLOADS) {
+      await body.cancel();
+      throw new Refusal("too_many_streams", { "retry-after": "10" });
+    }
+    open.set(personId, count + 1);
+    const release = () => {
+      const left = (open.get(personId) ?? 1) - 1;
+      if (left > 0) open.set(personId, left);
+      else open.delete(personId);
+    };
+    c.res = new Response(whileRead(body, release), c.res);
+  };
+}
+
+/** The same body. Calls `release` once, when it was read to its end, failed, or its reader left. */
+function whileRead(body: ReadableStream<Uint8Array<ArrayBuffer>>, release: () => void) {
+  const reader = body.getReader();
+  return new ReadableStream<Uint8Array<ArrayBuffer>>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (!done) return controller.enqueue(value);
+        release();
+        controller.close();
+      } catch (fault) {
+        release();
+        controller.error(fault);
+      }
+    },
+    async cancel(reason) {
+      release();
+      await reader.cancel(reason);
+    },
+  }, { highWaterMark: 0 });
 }

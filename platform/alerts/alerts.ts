@@ -1,6 +1,6 @@
 // The alerts of a gateway. With several nodes, one node watches and delivers (a lease); every node lists alerts and changes receivers.
 
-import { auditIdAt } from "../audit.ts";
+import { auditEntry, auditIdAt } from "../audit.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { Log } from "../log.ts";
 import type { NodeMark } from "../log_export/export_position.ts";
@@ -10,10 +10,18 @@ import type { CancelTimer, Clock, Random } from "../runtime.ts";
 import { type RowActor, SealedRows } from "../sealed_rows.ts";
 import type { Mutation, Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
-import { acknowledgeAlert, type AcknowledgeOutcome } from "./acknowledge_alert.ts";
 import { AlertDelivery } from "./alert_delivery.ts";
 import { type AlertProblem, RECEIVER_DEFAULTS, type ReceiverSettings } from "./alert_kinds.ts";
 import { type AlertPage, listAlertPage, type ListedAlert, listOpenAlerts } from "./alert_list.ts";
+import {
+  type Acknowledgement,
+  acknowledgementKey,
+  ALERT_RETENTION_MS,
+  alertEndMs,
+  alertKey,
+  readAlert,
+  validAcknowledgement,
+} from "./alert_record.ts";
 import { renderMails, renderTestMails, renderTestWebhook, renderWebhook } from "./alert_render.ts";
 import { trimAlerts } from "./alert_retention.ts";
 import type { AlertSettings, ObservedState } from "./alert_rules.ts";
@@ -67,6 +75,9 @@ export interface AlertOverview extends AlertPage {
   readonly isEnabled: boolean;
   readonly open: readonly ListedAlert[];
 }
+
+/** `unknown`: there is no such open alert. `changed`: it has another count than the administrator saw. */
+export type AcknowledgeOutcome = "done" | "unknown" | "changed";
 
 /** What is shown of a receiver whose stored settings cannot be read. */
 const UNREADABLE_RECEIVER = {
@@ -152,9 +163,40 @@ export class AlertService {
     return config.alerts.enabled ? await listOpenAlerts(store, clock.nowMs()) : [];
   }
 
-  /** See {@link acknowledgeAlert}. */
-  acknowledge(id: string, seen: number, by: RowActor & { name: string }): Promise<AcknowledgeOutcome> {
-    return acknowledgeAlert(this.#deps, { id, seen, by });
+  /**
+   * Acknowledges an open alert as the administrator saw it, on every node, until another event. A second administrator changes nothing.
+   *
+   * @param seen the count on the page
+   */
+  async acknowledge(id: string, seen: number, by: RowActor & { name: string }): Promise<AcknowledgeOutcome> {
+    const { store, clock } = this.#deps;
+    const nowMs = clock.nowMs();
+    const alert = readAlert(id, (await store.get<unknown>(alertKey(id))).value);
+    if (alert === null || alertEndMs(alert, nowMs) !== null) return "unknown";
+    const { kind, about, count, severity, values: { users } } = alert;
+    if (count !== seen) return "changed";
+    const key = acknowledgementKey(id);
+    const { value: known, versionstamp } = await store.get<unknown>(key);
+    if (validAcknowledgement(alert, known) !== null) return "done";
+    const value: Acknowledgement = { by: by.name, atMs: nowMs, count, severity };
+    const { actor, source } = by;
+    const subject = users === undefined ? about : users.join(", ");
+    const { ok } = await store.commit({
+      checks: [{ key, versionstamp }],
+      mutations: [
+        { type: "set", key, value, expireInMs: ALERT_RETENTION_MS },
+        auditEntry({
+          action: "alert.acknowledge",
+          actor,
+          source,
+          object: `alert:${kind}`,
+          alert: id,
+          subject,
+          count,
+        }),
+      ],
+    });
+    return ok ? "done" : "changed";
   }
 
   /** All receivers, by name. */

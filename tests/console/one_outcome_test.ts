@@ -8,7 +8,7 @@ import type { NoticeList } from "../../console/api/notices/notices.ts";
 import type { UserView } from "../../console/api/users/user_types.ts";
 import type { LiveSnapshot } from "../../console/api/api_types.ts";
 import type { BreakdownAnswer } from "../../console/api/reports/report_routes.ts";
-import { recentQuery } from "../../console/web/pages/live/recent_window.ts";
+import { recentQuery } from "../../console/web/pages/live/live_context.tsx";
 import { createLogin, type Login } from "../radius/rows/login.ts";
 import { becomes, jump, pass } from "../radius/rows/passing_time.ts";
 import { openRadiusClient } from "../support/radius_client.ts";

@@ -2,9 +2,8 @@
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { Hono } from "hono";
-import { createDownloadLimit } from "../../console/api/download_limit.ts";
 import { Refusal, refusalResponse } from "../../console/api/errors.ts";
-import { fileHeaders, streamLines } from "../../console/api/file_export.ts";
+import { createDownloadLimit, fileHeaders, streamLines } from "../../console/api/file_export.ts";
 import type { HttpEnv } from "../../console/api/hono_env.ts";
 import type { AccountFactors } from "../../console/api/account/account_types.ts";
 import type { CallOptions } from "../fakes/console_app.ts";

@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { policyWarnings } from "../../cli/check_stored_settings.ts";
-import { policyParts } from "../../console/api/health/policy_parts.ts";
+import { policyParts } from "../../console/api/health/health_parts.ts";
 import type { Policy } from "../../radius/policy/policy.ts";
 import { BYPASS, DENY, policiesOf, type ShortPolicy } from "../radius/policies/policy_sample.ts";
 

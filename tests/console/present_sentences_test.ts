@@ -7,15 +7,18 @@ import type { Policy } from "../../radius/policy/policy.ts";
 import { isOngoing } from "../../console/api/conversations/live_routes.ts";
 import type { Connect } from "../../console/api/deps.ts";
 import { Health, type HealthDeps } from "../../console/api/health/health.ts";
-import { mailPart } from "../../console/api/health/mail_part.ts";
-import { policyParts } from "../../console/api/health/policy_parts.ts";
-import { administratorParts, passwordPart } from "../../console/api/health/protection_parts.ts";
-import { pushParts } from "../../console/api/health/push_parts.ts";
-import { servicePart } from "../../console/api/health/service_parts.ts";
+import {
+  administratorParts,
+  mailPart,
+  passwordPart,
+  policyParts,
+  pushParts,
+  servicePart,
+} from "../../console/api/health/health_parts.ts";
 import type { FirstStep } from "../../console/api/onboarding/onboarding.ts";
 import type { HealthPart } from "../../console/api/targets/target_types.ts";
 import { sendersTitle } from "../../console/web/pages/clients/client_dialogs.tsx";
-import { healthText } from "../../console/web/pages/health/health_text.ts";
+import { healthText } from "../../console/web/pages/health/health_page.tsx";
 import { attentionItems } from "../../console/web/pages/overview/attention_items.ts";
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { activateCatalogue } from "../../console/web/i18n/translate.ts";

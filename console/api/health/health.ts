@@ -5,7 +5,6 @@ import { type Clock, withTimeout } from "../../../platform/runtime.ts";
 import type { AlertService } from "../../../platform/alerts/alerts.ts";
 import type { LogExport } from "../../../platform/log_export/log_export.ts";
 import type { MailService } from "../../../platform/mail/mail_service.ts";
-import { mailPart } from "./mail_part.ts";
 import type { Store } from "../../../platform/store.ts";
 import { type Connect, type People, requireGateway } from "../deps.ts";
 import type { HealthPart, HealthReport } from "../targets/target_types.ts";
@@ -15,12 +14,18 @@ import { nodeParts } from "../nodes/node_parts.ts";
 import { alertParts } from "../alerts/alert_parts.ts";
 import { logExportParts } from "../log_export/log_export_parts.ts";
 import type { NodeRouteDeps } from "../nodes/node_routes.ts";
-import { hourlyCounts } from "./hourly_counts.ts";
-import { policyParts } from "./policy_parts.ts";
-import { administratorParts, passwordPart } from "./protection_parts.ts";
 import type { AdminCommands } from "../auth/admin_commands.ts";
-import { pushParts } from "./push_parts.ts";
-import { servicePart, type TestResult } from "./service_parts.ts";
+import {
+  administratorParts,
+  hourlyCounts,
+  mailPart,
+  passwordPart,
+  PLAIN_PART,
+  policyParts,
+  pushParts,
+  servicePart,
+  type TestResult,
+} from "./health_parts.ts";
 import { effectiveRules } from "../clients/client_routes.ts";
 import { Hono } from "hono";
 import * as v from "valibot";
@@ -168,7 +173,7 @@ export class Health {
 
   /** A listener that serves this request is up. */
   #listener(id: string, { kind, name }: Pick<HealthPart, "kind" | "name">): HealthPart {
-    return { ...PLAIN, id, kind, name, state: "ok", lastGoodMs: this.#deps.clock.nowMs() };
+    return { ...PLAIN_PART, id, kind, name, state: "ok", lastGoodMs: this.#deps.clock.nowMs() };
   }
 
   #certificate(): HealthPart[] {
@@ -177,7 +182,7 @@ export class Health {
     const { validTo, subject } = new X509Certificate(tls.certPem);
     const days = Math.floor((Date.parse(validTo) - this.#deps.clock.nowMs()) / DAY_MS);
     const state = days < 0 ? "bad" : days < CERTIFICATE_WARNING_DAYS ? "warning" : "ok";
-    return [{ ...PLAIN, id: "certificate", kind: "certificate", name: subject, state, figure: days }];
+    return [{ ...PLAIN_PART, id: "certificate", kind: "certificate", name: subject, state, figure: days }];
   }
 
   async #storePart(): Promise<HealthPart> {
@@ -190,7 +195,7 @@ export class Health {
     const state = !answers ? "bad" : figure > SLOW_STORE_MS ? "warning" : "ok";
     const lastGoodMs = store.lastAnswerMs();
     return {
-      ...PLAIN,
+      ...PLAIN_PART,
       id: "store",
       kind: "store",
       name: "Deno KV",
@@ -215,7 +220,7 @@ export class Health {
       backends.filter(({ kind }) => kind !== "store").map(({ name, lastGoodMs, lastFault }): HealthPart => {
         const isBad = isBackendFailing({ lastGoodMs, lastFault });
         return {
-          ...PLAIN,
+          ...PLAIN_PART,
           id: `backend:${target}/${name}`,
           kind: "backend",
           name: `${target} / ${name}`,
@@ -234,7 +239,7 @@ export class Health {
         const dead = backends.reduce((sum, row) => sum + row.dead, 0);
         const pending = backends.reduce((sum, row) => sum + row.owed, 0);
         const state = dead > 0 ? "bad" : pending > 0 ? "warning" : "ok";
-        return { ...PLAIN, id: `outbox:${name}`, kind: "outbox", name, state, figure: pending + dead };
+        return { ...PLAIN_PART, id: `outbox:${name}`, kind: "outbox", name, state, figure: pending + dead };
       });
   }
 
@@ -251,7 +256,7 @@ export class Health {
     return this.#port.register.unsigned().slice(0, MAX_UNSIGNED).map((
       { name, lastMs, isAlways },
     ): HealthPart => ({
-      ...PLAIN,
+      ...PLAIN_PART,
       id: `unsigned:${name}`,
       kind: "unsigned",
       name,
@@ -272,8 +277,6 @@ export class Health {
     return pages === null ? [] : pushParts(pages.status(), this.#port.config.http.publicUrl);
   }
 }
-
-const PLAIN = { figure: null, lastGoodMs: null, detail: "", testable: false } as const;
 
 export interface HealthRouteDeps extends HealthDeps {
   readonly connect?: Connect;

@@ -19,7 +19,7 @@ import { PhonePush, PhoneSeen } from "../../components/phone_note.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { BulkRevoke } from "./bulk_revoke.tsx";
-import { deviceCalled } from "./device_name.ts";
+import { deviceCalled } from "../users/user_summary.ts";
 import { factorLabel } from "../users/user_states.tsx";
 
 const KINDS = ["device", "sms", "voice", "totp"] as const;

@@ -16,7 +16,6 @@ import { StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { healthLink } from "./health_links.ts";
-import { healthText } from "./health_text.ts";
 
 type Models = PageProps["models"];
 interface HealthWithSkew extends HealthReport {
@@ -203,3 +202,24 @@ export const fetchHealth = ({ api }: Models) => take(api.health.$get());
 
 export const testPart = ({ api, session }: Models, id: string) =>
   session.whileSignedIn(() => take(api.health.test.$post({ json: { id } })));
+
+/** The details of a row: its problem, or its figure. */
+export function healthText({ kind, figure, limit, detail, name, note, push }: HealthPart): string {
+  if (push !== undefined) return t(`health.push_${push}`);
+  if (note !== undefined) return t(`health.note_${note}`, { name });
+  if (kind === "unsigned") {
+    return t(
+      detail === "seen" || detail === "always" ? `health.unsigned_${detail}` : "health.unsigned_possible",
+    );
+  }
+  if (detail !== "") return detail;
+  if (limit !== undefined) return t("health.count_in_hour", { count: figure ?? 0, limit });
+  if (name === "") return t("health.embedded");
+  if (figure === null) return "";
+  if (kind === "push") return t("health.push_phones", { count: figure });
+  if (kind === "certificate") return t("health.days_left", { count: figure });
+  if (kind === "log_export") return t("health.records_waiting", { count: figure });
+  if (kind === "mail") return t("health.mails_waiting", { count: figure });
+  if (kind === "outbox") return t("health.writes_owed", { count: figure });
+  return `${figure} ms`;
+}

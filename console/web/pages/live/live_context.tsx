@@ -1,6 +1,7 @@
 // The models of the Live page, and the banner of its connection. The models are created when the page is first opened and
 // remain while the console is open.
 
+import type { ChartAnswer } from "../../../api/charts/chart_store.ts";
 import { batch, computed, effect, signal } from "@preact/signals";
 import { take } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
@@ -9,7 +10,6 @@ import { closeWhileHidden, LiveStream } from "../../app/live_stream.ts";
 import { eventSourceFactory } from "../../app/shared_event_source.ts";
 import { createResource, readyValue } from "../../app/resource.ts";
 import { LoginList } from "./login_list.ts";
-import { type RecentCounts, recentQuery } from "./recent_window.ts";
 import { useEffect } from "preact/hooks";
 import { countText, durationText } from "../../app/format.ts";
 import { t } from "../../i18n/translate.ts";
@@ -17,6 +17,11 @@ import { Alert } from "../../components/alert.tsx";
 
 export type LiveModels = Models & ReturnType<typeof createLiveModels>;
 
+/** The counts of the last minutes, with the window that they cover. They are those of the reports. */
+type RecentCounts = ChartAnswer & { readonly fromMs: number; readonly toMs: number };
+
+const MINUTE_MS = 60_000;
+const RECENT_MINUTES = 15;
 const SHOW_INTERVAL_MS = 250;
 const MEASURE_INTERVAL_MS = 3000;
 let made: LiveModels | null = null;
@@ -74,6 +79,12 @@ function createLiveModels({ api, router, clock, session }: Models) {
     }),
   };
   return { filter, board, live, dataClock, recent, countRecent };
+}
+
+/** The window of the counts: the current minute, and those before it. Reports count the same window in the same way. */
+export function recentQuery(nowMs: number) {
+  const fromMs = (Math.floor(nowMs / MINUTE_MS) - RECENT_MINUTES + 1) * MINUTE_MS;
+  return { from: String(fromMs), to: String(Math.floor(nowMs)), client: "", target: "" };
 }
 
 function streamAddress(after: string): string {

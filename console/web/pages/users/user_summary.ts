@@ -2,6 +2,7 @@
 
 import type { Factor } from "../../../../radius/flow/context.ts";
 import type { JsonObject, JsonValue } from "../../../../scim/schema/resource.ts";
+import type { DeviceRow } from "../../../api/groups/group_types.ts";
 import { fullTimeText } from "../../app/format.ts";
 import { t } from "../../i18n/translate.ts";
 import type { PairingView, UserLoginView } from "../../../api/users/user_types.ts";
@@ -35,6 +36,12 @@ export function calledOf(
 ): string {
   const time = fullTimeText(createdMs);
   return name ?? number ?? t(kind === "device" ? "common.phone_unnamed" : "common.factor_unnamed", { time });
+}
+
+/** The name of a row of Authenticators: its number, the name of the phone, or when the phone was paired. "" for an authenticator app. */
+export function deviceCalled({ kind, phone, number, createdMs }: DeviceRow): string {
+  if (phone === "") return calledOf({ kind, createdMs });
+  return number ?? phone ?? "";
 }
 
 /** Without a preference, the gateway tries the factors in this order. */

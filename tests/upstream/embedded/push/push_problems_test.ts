@@ -1,7 +1,7 @@
 // A push service that is down, slow or wrong: what is sent again, what ends a subscription, and what System status shows.
 
 import { assertEquals } from "@std/assert";
-import { pushParts } from "../../../../console/api/health/push_parts.ts";
+import { pushParts } from "../../../../console/api/health/health_parts.ts";
 import type { PushAnswer } from "../../../fakes/push_service.ts";
 import { eventually, settle } from "../../manual_clock.ts";
 import { CONTEXT, right } from "../../start_services.ts";
