@@ -148,9 +148,12 @@ class LazyFacts implements Facts {
   }
   get policyDeniesNow(): boolean {
     const now = decideLoginPolicy(this.#deps, this.#conversation);
+    const { at } = this.#conversation;
+    const isPhoneAllowed = at === "asking_otp" ? now.rules.deviceCodes : now.rules.enabled.has("device");
+    const denies = now.denies || (this.#attempt.decision === "granted" && !isPhoneAllowed);
     // The login names the policy that denied it.
-    if (now.denies) this.#attempt.policy = now;
-    return now.denies;
+    if (denies) this.#attempt.policy = now;
+    return denies;
   }
   get policyBypasses(): boolean {
     return this.#policy.bypasses(this.firstFactor, this.#packet);
@@ -236,6 +239,9 @@ class LazyFacts implements Facts {
   }
   #isAllowed(number: string): boolean {
     const kind = this.#conversation.at === "GET_VOICE_PHONE_NUMBER" ? "voice" : "sms";
+    return this.#isAllowedFor(kind, number);
+  }
+  #isAllowedFor(kind: "sms" | "voice", number: string): boolean {
     return this.#numbers(kind).includes(number) || this.#isAnyNumberAllowed;
   }
   get #isAnyNumberAllowed(): boolean {
@@ -257,7 +263,16 @@ class LazyFacts implements Facts {
   get requestOpened(): boolean {
     return this.#conversation.requestId !== null;
   }
+  /** An approval by a phone that was revoked since, or that waits for a confirmation, does not count. */
   get decision(): Facts["decision"] {
+    const { pairingId } = this.#conversation;
+    if (this.#attempt.decision === "granted" && !this.#pairings.some(({ id }) => id === pairingId)) {
+      Object.assign(this.#attempt, {
+        decision: "denied",
+        denial: { cause: "revoked" },
+        decidedMs: undefined,
+      });
+    }
     return this.#attempt.decision;
   }
   get pairing(): Facts["pairing"] {
@@ -281,6 +296,8 @@ class LazyFacts implements Facts {
   get passcodeMatches(): boolean {
     const { passcode, secretId } = this.#conversation;
     if (passcode === null || !this.passcodeOutstanding) return false;
+    // The number may have been removed since, because its phone was stolen.
+    if (!this.#isAllowedFor(passcode.factor, passcode.number)) return false;
     return equalDigests(passcodeDigest(this.#deps.vault, secretId, this.#code), passcode.digest);
   }
   get answerIsCode(): boolean {

@@ -21,7 +21,7 @@ export const CONDITIONS = {
   user_refused: { text: "the user is inactive, deleted, locked out or not allowed", holds: (f) => f.userRefused },
 
   policy_denies: { text: "a policy denies the login", holds: (f) => f.policyDenies },
-  policy_denies_now: { text: "a policy denies the login by now", holds: (f) => f.policyDeniesNow },
+  policy_denies_now: { text: "by now, a policy denies the login, or the phone that approved it is not allowed", holds: (f) => f.policyDeniesNow },
   policy_bypasses: { text: "a policy needs no second factor, and the password was checked", holds: (f) => f.policyBypasses },
   device_remembered: { text: "the device is remembered, and the password was checked", holds: (f) => f.deviceRemembered },
   lacks_required_device: { text: "a policy requires a phone, and the user has none", holds: lacks("device") },

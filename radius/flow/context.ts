@@ -58,7 +58,8 @@ export interface Facts {
   /** The policy that applies, by name; `null`: the settings apply. */
   readonly policy: string | null;
   readonly policyDenies: boolean;
-  /** The same, decided again after a wait: another policy was saved, or applies because the user's groups changed. */
+  /** The same, decided again after a wait: another policy was saved, or applies because the user's groups changed. Also if a phone approved that is not
+   * allowed any more. */
   readonly policyDeniesNow: boolean;
   /** Whether a policy accepts this login without a second factor, and the password was checked. */
   readonly policyBypasses: boolean;

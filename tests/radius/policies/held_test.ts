@@ -3,7 +3,7 @@
 import { assertEquals } from "@std/assert";
 import { openDisk } from "../rows/disk.ts";
 import { afterStatus, createGate } from "../rows/gates.ts";
-import { type InProcess, SECRET, startInProcess } from "../rows/in_process.ts";
+import { type InProcess, saveSettings, SECRET, startInProcess } from "../rows/in_process.ts";
 import { brief } from "../rows/login.ts";
 import { becomes } from "../rows/passing_time.ts";
 import { decide, giveDevice, register } from "../rows/people.ts";
@@ -45,6 +45,15 @@ const DENIALS: Readonly<
   "a policy that was moved up meanwhile": [
     [LIMITED, [{}, DENY]],
     (world) => storePolicies(world.radius.policies.registry, [[{}, DENY], LIMITED]),
+  ],
+  "a policy that allows no phone, saved meanwhile": [
+    [LIMITED],
+    (world) =>
+      storePolicies(world.radius.policies.registry, [[{}, { kind: "challenge", requiredFactor: "totp" }]]),
+  ],
+  "settings that allow no phone, saved meanwhile": [
+    [],
+    (world) => saveSettings(world.settings, { "factors.enabled": ["sms", "totp"] }),
   ],
   "a group that the user joined meanwhile": [
     [GUESTS],

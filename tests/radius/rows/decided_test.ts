@@ -307,3 +307,30 @@ Deno.test("decided: an end that the store refuses is recorded later, and the cli
   await becomes("the end is recorded", async () => (await ends(world)).length === 1);
   assertEquals(await auditedEnds(world), ["login.rejected"]);
 });
+
+/** What ends the phone of an approval that the client has not asked for yet. */
+const ENDED_PHONES: Readonly<Record<string, (world: InProcess, phone: Phone) => Promise<unknown>>> = {
+  "the phone is revoked": ({ radius }, phone) => radius.pairings.revoke(phone.pairingId),
+  "the phone that added it is revoked": async (world, phone) => {
+    const other = await give(world, "anna", { kind: "totp", seed: SEED });
+    const known = world.radius.pairings.of("anna").find(({ id }) => id === phone.pairingId);
+    if (known === undefined) throw new Error("The phone is not paired");
+    world.radius.pairings.adopt({ ...known, addedBy: { id: other } });
+    await world.radius.pairings.revoke(other);
+  },
+};
+
+for (const [what, end] of Object.entries(ENDED_PHONES)) {
+  Deno.test(`decided: an approval does not count if ${what} before the client asks`, async () => {
+    await using world = await startInProcess({ embedded: true });
+    const phone = await pairPhone(world, "anna");
+    const login = world.login({ user: "anna" });
+    const { message } = await login.start();
+    await phone.approve(/number (\d\d)/.exec(message)?.[1] ?? null);
+    await end(world, phone);
+    assertEquals(brief(await login.answer("")), NOT_GIVEN);
+    assertEquals((await ends(world)).map(({ outcome, reason }) => [outcome, reason]), [
+      ["rejected", "phone_revoked"],
+    ]);
+  });
+}

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { type InProcess, startInProcess } from "./in_process.ts";
-import { brief, type Login } from "./login.ts";
+import { brief, type Login, stepName } from "./login.ts";
 import { jump } from "./passing_time.ts";
 import { give, otherThan, passcodeSentTo, register } from "./people.ts";
 
@@ -145,4 +145,31 @@ async function everythingStored({ kv }: InProcess): Promise<string> {
     text += value instanceof Uint8Array ? latin1.decode(value) : Deno.inspect(value, { depth: 20 });
   }
   return text;
+}
+
+/** What takes a number away whose passcode is on its way. */
+const LOST_NUMBERS: Readonly<Record<string, readonly [gain: Change, lose: Change]>> = {
+  "a verified number that was revoked": [
+    (world) => give(world, "anna", { kind: "sms", number: NUMBER }),
+    ({ radius: { pairings } }) => pairings.revoke(pairings.of("anna")[0]?.id ?? ""),
+  ],
+  "a number of the directory that was replaced": [
+    (world) => register(world, "anna", { phoneNumbers: [NUMBER] }),
+    (world) => register(world, "anna", { phoneNumbers: ["+4915187654321"] }),
+  ],
+};
+type Change = (world: InProcess) => Promise<unknown>;
+
+for (const [what, [gain, lose]] of Object.entries(LOST_NUMBERS)) {
+  Deno.test(`a passcode does not count that was sent to ${what}`, async () => {
+    for (const isLost of [false, true]) {
+      await using world = await startInProcess();
+      await gain(world);
+      const login = world.login({ user: "anna" });
+      if (stepName(await login.start()) === "CHOOSE_WHICH_MULTIFACTOR") await login.answer("T");
+      const passcode = passcodeSentTo(world, NUMBER);
+      if (isLost) await lose(world);
+      assertEquals((await login.answer(passcode)).kind, isLost ? "reject" : "accept");
+    }
+  });
 }
