@@ -13,6 +13,8 @@ export interface Client {
   readonly secret: SharedSecret;
   /** Whether every source address is accepted. Each request then logs a warning. */
   readonly anyAddress: boolean;
+  /** Whether a packet with a forged address makes it answer an address that is not listed by itself: the client has a network. */
+  readonly hasNetwork: boolean;
   /** Whether `message_authenticator = "auto"` learns which source addresses sign. */
   readonly learns: boolean;
   /** Whether the settings require Message-Authenticator; signing_clients.ts has what `auto` learned. */
@@ -147,6 +149,7 @@ function anyAddressClient(
     policy,
     secret: new SharedSecret(secret),
     anyAddress: true,
+    hasNetwork: true,
     learns: false,
     requiresSignature: policy.messageAuthenticator === "require",
     onlyAddress: null,
@@ -167,6 +170,7 @@ function createClient(setting: KnownClient, use: ClientUse): Client {
     policy: setting,
     secret: new SharedSecret(setting.secret),
     anyAddress: false,
+    hasNetwork: !setting.address.every(isSingle),
     learns: setting.messageAuthenticator === "auto",
     requiresSignature: setting.messageAuthenticator === "require",
     onlyAddress: isAlone ? only.split("/")[0] ?? null : null,

@@ -206,11 +206,11 @@ function shorterChallenges(reply: Reply): Reply[] {
 }
 
 /**
- * A reply needs no limit if the sender knows the secret, or if the client has an address of its own: a forged packet then only reaches that client,
+ * A reply needs no limit if the sender knows the secret, or if the client has addresses of its own: a forged packet then only reaches that client,
  * and its source has a limited rate.
  */
 function hasNoSizeLimit({ proven, client }: Request): boolean {
-  return proven || !client.anyAddress;
+  return proven || !client.hasNetwork;
 }
 
 /**

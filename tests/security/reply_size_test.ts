@@ -28,8 +28,23 @@ const QUESTIONS: readonly (readonly [string, Partial<RequestParts>, "challenge" 
   ["what a client sends", { userName: "alice", nasPort: 2, callingStationId: "198.51.100.7" }, "challenge"],
 ];
 
-Deno.test("the reply to an unsigned question has at most three times its octets, and a real one still gets the menu", async () => {
-  await using gateway = await startProgram();
+const CLIENTS = {
+  "any address": "",
+  "a network": clientAt('"0.0.0.0/0"'),
+  "an address and a network": clientAt('"192.0.2.1", "127.0.0.0/29"'),
+};
+
+function clientAt(addresses: string): string {
+  return `[[radius.client]]\nname = "vpn"\naddress = [${addresses}]\nsecret = "a-secret-of-the-tests"\n`;
+}
+
+for (const [who, toml] of Object.entries(CLIENTS)) {
+  Deno.test(`the reply to an unsigned question has at most three times its octets, and a real one still gets the menu: ${who}`, () =>
+    askAll(toml));
+}
+
+async function askAll(toml: string): Promise<void> {
+  await using gateway = await startProgram({ toml });
   const to: Deno.NetAddr = { transport: "udp", hostname: "127.0.0.1", port: gateway.radiusPort };
   for (const [at, [what, parts, expected]] of QUESTIONS.entries()) {
     const socket = Deno.listenDatagram({ transport: "udp", hostname: "127.0.0.1", port: 0 });
@@ -48,4 +63,4 @@ Deno.test("the reply to an unsigned question has at most three times its octets,
       assertMatch(new TextDecoder().decode(reply), /Type cancel to start over\. /);
     }
   }
-});
+}
