@@ -97,7 +97,7 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
     orderedId: createOrderedIds(clock, random),
     // Gateway and directory depend on each other. These functions are only called after both exist.
     prepareOffboarding: (name) => radius.prepareOffboarding(name),
-    preparePasswordChange: (name) => radius.policies.remembered.prepareForget(name),
+    prepareForgetDevices: (name) => radius.policies.remembered.prepareForget(name),
     prepareGroupCleanup: (name) => radius.replies.prepareForget(name),
     prepareRename: (rename) => prepareRename(rename),
     namedAccess: () => radius.access,

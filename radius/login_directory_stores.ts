@@ -284,10 +284,10 @@ function openRemembered(
   return new RememberedDevices({
     ...deps,
     target,
-    // A token that is assigned or taken away changes the factors, too.
+    // A token that is assigned, taken away or disabled changes the factors, too.
     factorIds: (user) => [
       ...pairings.of(user).map(({ id }) => id),
-      ...hardwareTokens.of(user).map(({ id }) => tokenFactorId(id)),
+      ...hardwareTokens.usable(user).map(({ id }) => tokenFactorId(id)),
     ],
     isUsed: remembersDevices,
   });

@@ -126,8 +126,8 @@ export type RenameResult = Done | { readonly ok: false; readonly reason: "change
 /** Called when a user is deleted or deactivated. The changes for pairings and conversations join the commit. */
 export type PrepareOffboarding = (canonicalName: string) => PreparedChange;
 
-/** Called when the password of a user changes. The changes for remembered devices join the commit. */
-export type PreparePasswordChange = (canonicalName: string) => PreparedChange;
+/** Called when the password or a phone number of a user changes. The changes for remembered devices join the commit. */
+export type PrepareForgetDevices = (canonicalName: string) => PreparedChange;
 
 /** Called when a group is created or deleted. The changes for earlier data under that name join the commit. */
 export type PrepareGroupCleanup = (canonicalName: string) => PreparedChange;

@@ -22,9 +22,9 @@ import type { RepliesOf } from "./directory/reader.ts";
 import { createScimApp, type ScimApp } from "./http/app.ts";
 import { Credentials } from "./http/credentials.ts";
 import type {
+  PrepareForgetDevices,
   PrepareGroupCleanup,
   PrepareOffboarding,
-  PreparePasswordChange,
   ResourceChange,
   Target,
 } from "./ports.ts";
@@ -56,7 +56,7 @@ export interface ScimDeps {
   /** Deletes what the gateway stores for a user of the login target. */
   readonly prepareOffboarding: PrepareOffboarding;
   /** Forgets the devices of a user of the login target that replace a second factor. */
-  readonly preparePasswordChange: PreparePasswordChange;
+  readonly prepareForgetDevices: PrepareForgetDevices;
   /** Deletes what the gateway stores for a group of the login target. */
   readonly prepareGroupCleanup: PrepareGroupCleanup;
   /** The groups of the login target that policies and reply attributes name. */
@@ -133,7 +133,7 @@ export async function createScim(deps: ScimDeps): Promise<Scim> {
         mapping: () => mappingOf(target),
         repliesOf: repliesReader(config, () => mappingOf(target)),
         prepareOffboarding: (user) => isLogin() ? deps.prepareOffboarding(user) : NO_CHANGE,
-        preparePasswordChange: (user) => isLogin() ? deps.preparePasswordChange(user) : NO_CHANGE,
+        prepareForgetDevices: (user) => isLogin() ? deps.prepareForgetDevices(user) : NO_CHANGE,
         prepareGroupCleanup: (group) => isLogin() ? deps.prepareGroupCleanup(group) : NO_CHANGE,
         prepareRename: async (rename) => isLogin() ? await deps.prepareRename(rename) : NO_CHANGE,
       });

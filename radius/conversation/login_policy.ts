@@ -105,7 +105,8 @@ class LoginSubject implements PolicySubject {
     return neverHadFactor(this.#deps, this.user, this.#record);
   }
   get isRemembered(): boolean {
-    return this.#deps.policies.remembered.isRemembered(this.#login);
+    const { rules } = settingsPolicy(this.#deps.enabled());
+    return this.#deps.policies.remembered.isRemembered(this.#login, { rules });
   }
 }
 

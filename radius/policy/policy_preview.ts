@@ -163,7 +163,9 @@ export class PolicyPreview {
       groups: allGroupsOf(known.record),
       hasFactor: known.hasFactor,
       neverHadFactor: known.neverHadFactor,
-      isRemembered: this.#deps.remembered.isRemembered({ user, client, place: address }),
+      isRemembered: this.#deps.remembered.isRemembered({ user, client, place: address }, {
+        rules: settingsRules(this.#deps.enabled()),
+      }),
     };
   }
 

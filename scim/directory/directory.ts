@@ -9,9 +9,9 @@ import type { Store } from "../../platform/store.ts";
 import type {
   NameTraces,
   PageOptions,
+  PrepareForgetDevices,
   PrepareGroupCleanup,
   PrepareOffboarding,
-  PreparePasswordChange,
   Target,
   TargetDirectory,
 } from "../ports.ts";
@@ -53,8 +53,8 @@ export interface DirectoryDeps {
   /** The `<target_id>`. */
   readonly target: string;
   readonly prepareOffboarding: PrepareOffboarding;
-  /** Absent: other modules store nothing that depends on a password. */
-  readonly preparePasswordChange?: PreparePasswordChange;
+  /** Absent: other modules store nothing that depends on a password or a number. */
+  readonly prepareForgetDevices?: PrepareForgetDevices;
   /** Absent: other modules store nothing for groups. */
   readonly prepareGroupCleanup?: PrepareGroupCleanup;
   /** Absent: other modules store nothing by name. */
@@ -243,7 +243,7 @@ function createWriteQueue(
   const shared = {
     ...{ ...parts, ids, newBatch, prepareGroupCleanup, largeGroups, onChange: notify },
     prepareOffboarding: deps.prepareOffboarding,
-    preparePasswordChange: deps.preparePasswordChange ?? (() => NO_CHANGE),
+    prepareForgetDevices: deps.prepareForgetDevices ?? (() => NO_CHANGE),
   };
   const writes = new WriteQueue({ ...shared, maxTombstones: deps.maxTombstones ?? MAX_TOMBSTONES });
   const prepareRename = deps.prepareRename ?? RENAMES_NOTHING;

@@ -2,13 +2,13 @@
 
 import type { Store } from "../../platform/store.ts";
 import type { LoginUser, Page, PageOptions } from "../ports.ts";
-import type { JsonObject, JsonValue, ResourceKind, Stored } from "../schema/resource.ts";
+import type { ResourceKind, Stored } from "../schema/resource.ts";
 import type { NameIndexes } from "./indexes.ts";
 import type { GroupNesting } from "./group_nesting.ts";
 import type { DirectoryKeys } from "./keys.ts";
 import { type MemberSets, NO_MEMBERS } from "./member_sets.ts";
 import type { PendingRenames } from "./pending_renames.ts";
-import { idOf, joinParts, readRecord, type ResourceRecord, toStored } from "./records.ts";
+import { idOf, joinParts, phoneNumbersOf, readRecord, type ResourceRecord, toStored } from "./records.ts";
 import type { Tombstone } from "./batch_reads.ts";
 import { findRecordById } from "./record_by_id.ts";
 
@@ -332,17 +332,4 @@ function loginUserOf(target: string, record: ResourceRecord, repliesOf: RepliesO
   const status = active ? "active" : "inactive";
   const user: LoginUser = { status, name, phoneNumbers: phoneNumbersOf(text), groups, id };
   return replies === undefined ? user : { ...user, replies };
-}
-
-function phoneNumbersOf(text: string): readonly string[] {
-  // Most users have no number, and a long text is expensive to parse.
-  if (!text.includes('"phoneNumbers"')) return [];
-  const attributes: JsonObject = JSON.parse(text);
-  const entries: JsonValue | undefined = attributes.phoneNumbers;
-  if (!Array.isArray(entries)) return [];
-  return entries.flatMap((entry: JsonValue) =>
-    typeof entry === "object" && entry !== null && "value" in entry && typeof entry.value === "string"
-      ? [entry.value]
-      : []
-  );
 }

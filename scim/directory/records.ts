@@ -8,6 +8,7 @@ import type {
   Content,
   GroupContent,
   JsonObject,
+  JsonValue,
   ResourceKind,
   Stored,
   UserContent,
@@ -281,4 +282,25 @@ export function hasSameWords(before: ResourceRecord | null, after: ResourceRecor
   return before !== null && after !== null && before.name === after.name && before.text === after.text &&
     before.groups.length === after.groups.length &&
     before.groups.every((name, at) => name === after.groups[at]);
+}
+
+/** The phone numbers in the text of a user's record. */
+export function phoneNumbersOf(text: string): readonly string[] {
+  // Most users have no number, and a long text is expensive to parse.
+  if (!text.includes('"phoneNumbers"')) return [];
+  const attributes: JsonObject = JSON.parse(text);
+  const entries: JsonValue | undefined = attributes.phoneNumbers;
+  if (!Array.isArray(entries)) return [];
+  return entries.flatMap((entry: JsonValue) =>
+    typeof entry === "object" && entry !== null && "value" in entry && typeof entry.value === "string"
+      ? [entry.value]
+      : []
+  );
+}
+
+/** Whether two records of a user have other phone numbers. */
+export function differInNumbers(before: ResourceRecord, after: ResourceRecord): boolean {
+  if (before.text === after.text) return false;
+  return phoneNumbersOf(before.text).toSorted().join("\n") !==
+    phoneNumbersOf(after.text).toSorted().join("\n");
 }

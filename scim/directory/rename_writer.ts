@@ -19,7 +19,7 @@ import {
   withGroup,
 } from "./member_sets.ts";
 import { nextIdentity, nextTimes } from "./next_record.ts";
-import { idOf, type ResourceRecord, toRecord, toStored } from "./records.ts";
+import { differInNumbers, idOf, type ResourceRecord, toRecord, toStored } from "./records.ts";
 import { finishRename, moveSomeMemberships, renameGroupOf, type RenameStepDeps } from "./rename_steps.ts";
 import { type RenameTask, renameTaskId } from "./pending_renames.ts";
 import { fitsOneCommit, isExpected, updateUserGroups, type WritePlanDeps } from "./write_plan.ts";
@@ -121,8 +121,6 @@ export class RenameWriter {
       await batch.setTombstone(to, null);
     }
     batch.includeRename(await prepareRename({ kind, from, to, name, isLeaving }));
-    // Devices that the new password must forget are those of the new name.
-    if (write.password !== undefined && !isLeaving) batch.include(this.#deps.preparePasswordChange(to));
     const entry: RenamedEntry = { to, atMs: clock.nowMs() };
     batch.set(keys.renamed(kind, from), entry, 200 + 2 * to.length);
     batch.remove(keys.renamed(kind, to));
@@ -158,6 +156,9 @@ export class RenameWriter {
       rest.push(() => largeGroups.linkGroups(to));
     }
     await this.#moveNamed(batch, job, isLeaving);
+    // Devices that the new password or number must forget are those of the new name.
+    const isOther = write.password !== undefined || differInNumbers(before, after);
+    if (isOther && !isLeaving) batch.include(this.#deps.prepareForgetDevices(to));
     return { stored: toStored({ kind: "user", target: keys.target }, after), rest };
   }
 

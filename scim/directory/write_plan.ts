@@ -4,9 +4,9 @@ import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Mutation } from "../../platform/store.ts";
 import type {
   DirectoryWrite,
+  PrepareForgetDevices,
   PrepareGroupCleanup,
   PrepareOffboarding,
-  PreparePasswordChange,
 } from "../ports.ts";
 import type { Content, GroupContent, Stored } from "../schema/resource.ts";
 import {
@@ -25,11 +25,11 @@ import type { DirectoryBatch } from "./directory_batch.ts";
 import { haveNames } from "./named_users.ts";
 import { type DirectoryTrash, rejoinGroups } from "./trash.ts";
 import { nextIdentity, type NextRecordDeps, nextTimes } from "./next_record.ts";
-import { idOf, isRevision, type ResourceRecord, toRecord, toStored } from "./records.ts";
+import { differInNumbers, idOf, isRevision, type ResourceRecord, toRecord, toStored } from "./records.ts";
 
 export interface WritePlanDeps extends NextRecordDeps {
   readonly prepareOffboarding: PrepareOffboarding;
-  readonly preparePasswordChange: PreparePasswordChange;
+  readonly prepareForgetDevices: PrepareForgetDevices;
   readonly prepareGroupCleanup: PrepareGroupCleanup;
   readonly newSetId: () => string;
   readonly trash: Pick<DirectoryTrash, "add" | "removal" | "identity">;
@@ -114,7 +114,10 @@ export async function planUser(
   }
   if (write.password !== undefined && after !== null) {
     batch.set(deps.keys.password(canonical), write.password, 400);
-    if (before !== null && !isLeaving) batch.include(deps.preparePasswordChange(canonical));
+  }
+  if (before !== null && after !== null && !isLeaving) {
+    const isOther = write.password !== undefined || differInNumbers(before, after);
+    if (isOther) batch.include(deps.prepareForgetDevices(canonical));
   }
   batch.also([...removal, ...write.also ?? []]);
   const stored = () => after === null ? null : toStored({ kind: "user", target: deps.keys.target }, after);

@@ -40,7 +40,7 @@ export async function openIdentity(
     createHasher: () => createPasswordHasher({ random }),
     orderedId: createOrderedIds(clock, random),
     prepareOffboarding: () => NO_CHANGE,
-    preparePasswordChange: () => NO_CHANGE,
+    prepareForgetDevices: () => NO_CHANGE,
     prepareGroupCleanup: () => NO_CHANGE,
     namedAccess: () => ({ namesGroups: () => false, isGroupNamed: () => false }),
     prepareRename: () => Promise.resolve(NO_CHANGE),

@@ -1,9 +1,10 @@
 // Remembered devices: when a login needs no second factor because one was given before, and what ends that.
 
 import { assertEquals } from "@std/assert";
-import { type InProcess, startInProcess } from "../rows/in_process.ts";
+import { type InProcess, saveSettings, startInProcess } from "../rows/in_process.ts";
 import { appCode, give, register, SEED } from "../rows/people.ts";
 import { whileTimePasses } from "../rows/passing_time.ts";
+import { giveToken, tokenCode } from "../rows/tokens.ts";
 import { startTwoNodes } from "../rows/two_nodes.ts";
 import type { PolicyOutcome } from "../../../radius/policy/policy.ts";
 import type { PreparedChange } from "../../../platform/write_batch.ts";
@@ -101,6 +102,13 @@ const ROWS: Readonly<
       storePolicies(radius.policies.registry, [[{ device: ["remembered"] }, { kind: "bypass" }]]),
     kind: "accept",
   },
+  "a policy for remembered devices, and the settings do not offer the factor any more": {
+    async happens({ radius, settings }) {
+      await storePolicies(radius.policies.registry, [[{ device: ["remembered"] }, { kind: "bypass" }]]);
+      await saveSettings(settings, { "factors.enabled": ["device", "sms"] });
+    },
+    kind: "challenge",
+  },
   "the user has another factor now": {
     happens: (world) => give(world, "anna", { kind: "sms", number: "+4915112345678" }),
     kind: "challenge",
@@ -140,6 +148,27 @@ for (const [title, { happens, from, kind }] of Object.entries(ROWS)) {
     await signIn(world);
     await happens?.(world);
     assertEquals((await first(world, from)).kind, kind);
+  });
+}
+
+const TOKEN_CHANGES = {
+  "is disabled, because it was stolen": { isEnabled: false },
+  "was given to another user": { user: "berta", shownUser: "berta" },
+};
+for (const [what, change] of Object.entries(TOKEN_CHANGES)) {
+  Deno.test(`a device that was remembered with a token does not count if the token ${what}`, async () => {
+    await using world = await startInProcess(OPTIONS);
+    await register(world, "anna");
+    await giveToken(world, "anna");
+    await storePolicies(world.radius.policies.registry, [[{}, remember(8)]]);
+    const { login } = await first(world);
+    assertEquals((await login.answer(tokenCode(0))).kind, "accept");
+    assertEquals((await first(world)).kind, "accept");
+    const token = world.radius.hardwareTokens.of("anna")[0];
+    if (token === undefined) throw new Error("The user has no token");
+    const { hardwareTokens } = world.radius;
+    await commit(world, hardwareTokens.prepareChange(token, { ...token.record, ...change }));
+    assertEquals((await first(world)).kind, "challenge");
   });
 }
 

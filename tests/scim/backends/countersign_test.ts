@@ -45,7 +45,7 @@ async function openIdentity(folder: string): Promise<{ identity: Scim; close: ()
     createHasher: () => hasher,
     orderedId: createOrderedIds(systemClock, random),
     prepareOffboarding: () => NO_CHANGE,
-    preparePasswordChange: () => NO_CHANGE,
+    prepareForgetDevices: () => NO_CHANGE,
     prepareGroupCleanup: () => NO_CHANGE,
     namedAccess: () => ({ namesGroups: () => false, isGroupNamed: () => false }),
     prepareRename: () => Promise.resolve(NO_CHANGE),

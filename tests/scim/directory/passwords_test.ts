@@ -33,7 +33,7 @@ Deno.test("write() keeps a password until the user is deleted", async () => {
 Deno.test("write() reports a changed password of an existing user, in the same commit", async () => {
   const asked: string[] = [];
   await using world = await openWorld({
-    preparePasswordChange: (name) => ({
+    prepareForgetDevices: (name) => ({
       mutations: [{ type: "delete", key: ["remembered", name] }],
       done: () => asked.push(`done ${name}`),
       undo: () => asked.push(`undo ${name}`),
@@ -48,4 +48,21 @@ Deno.test("write() reports a changed password of an existing user, in the same c
   const stored = await directory.read("user", "anna");
   await directory.write({ ...WRITE, expected: stored?.version ?? null });
   assertEquals([asked, (await store.get(["remembered", "anna"])).value], [["done anna"], null]);
+});
+
+Deno.test("write() reports other phone numbers of an existing user", async () => {
+  const asked: string[] = [];
+  await using world = await openWorld({
+    prepareForgetDevices: (name) => ({ mutations: [], done: () => asked.push(name), undo: () => undefined }),
+  });
+  const numbers = (...values: readonly string[]) => ({
+    attributes: { phoneNumbers: values.map((value) => ({ value })) },
+  });
+  await putUser(world.directory, "anna", numbers("+4915112345678", "+4915187654321"));
+  await putUser(world.directory, "anna", numbers("+4915187654321", "+4915112345678"));
+  assertEquals(asked, []);
+  await putUser(world.directory, "anna", numbers("+4915187654321"));
+  await putUser(world.directory, "anna", numbers());
+  await putUser(world.directory, "anna", { attributes: { displayName: "Anna" } });
+  assertEquals(asked, ["anna", "anna"]);
 });
