@@ -298,21 +298,16 @@ export class Pairings {
   }
   #preferenceKey = (user: string): Deno.KvKey => ["preference", this.#deps.target, user];
 
-  /** Replaces a record, unless it was revoked or changed meanwhile. */
+  /** Replaces the record that was read, unless it was revoked or changed meanwhile: another node may have used a time step. */
   async #replace<T extends Pairing>(before: T, after: T, also: readonly Mutation[]): Promise<T | null> {
-    const key = this.keyOf(before);
-    const { value, versionstamp } = await this.#deps.store.get<{ readonly lastStep?: number }>(key);
-    if (versionstamp === null || this.#cache.get(before.id) !== before) return null;
-    // Another node used a time step meanwhile. It must not become valid again.
-    if (before.kind === "totp" && value?.lastStep !== before.lastStep) return null;
-    const basis = this.#versions.overwriteOf(key);
-    const mutations = [{ type: "set", key, value: after, basis } as const, ...also];
-    const { ok } = await this.#deps.store.commit({ checks: [{ key, versionstamp }], mutations });
+    const { mutation } = this.prepareChange(after);
+    const { ok } = await this.#deps.store.commit({ mutations: [mutation, ...also] });
     if (!ok) {
-      await this.#deps.store.reread([key]);
+      await this.#deps.store.reread([this.keyOf(before)]);
       return null;
     }
-    if (this.#cache.get(before.id) === before) this.#cache.adopt(after);
-    return after;
+    const isKnown = this.#cache.get(before.id) === before;
+    if (isKnown) this.#cache.adopt(after);
+    return isKnown ? after : null;
   }
 }

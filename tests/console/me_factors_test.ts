@@ -3,6 +3,7 @@
 import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
 import type { AccountFactors, AccountLogins } from "../../console/api/account/account_types.ts";
 import type { NoticeList } from "../../console/api/notices/notices.ts";
+import { userNotice } from "../../platform/user_record.ts";
 import { decodeBase32, matchTotp, TOTP_STEP_MS, totpAt } from "../../radius/factors/totp.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
 import { approval, conversation } from "../fakes/console_gateway.ts";
@@ -49,6 +50,16 @@ Deno.test("me factors: a user names a phone, and the record says which one", asy
     [record?.actor, record?.before, record?.after],
     ["user:ada", undefined, "Pixel of Ada"],
   );
+});
+
+Deno.test("me factors: a confirmation removes all notices, however many there are", async () => {
+  await using site = await startWithAda();
+  const browser = await enteredByLink(site, "ada");
+  const notice = { atMs: 1, what: "totp", by: "self", recordId: "record" } as const;
+  const mutations = Array.from({ length: 120 }, (_, at) => userNotice("ada", notice, `${at}`));
+  await site.store.commit({ mutations });
+  await browser.ask("/notices", { method: "DELETE" });
+  assertEquals((await Array.fromAsync(site.store.list(["user_notice"]))).length, 0);
 });
 
 Deno.test("me factors: a user cannot change another user's factors, and an invitation belongs to its user", async () => {

@@ -164,12 +164,13 @@ export async function readUserNotices(
   return found;
 }
 
+/** Removes all notices of a user. */
 export async function removeUserNotices(store: Store, userName: string): Promise<void> {
-  const keys: Deno.KvKey[] = [];
-  for await (const { key } of store.list(userNoticePrefix(userName), { limit: MAX_NOTICES, reverse: true })) {
-    keys.push(key);
+  for (;;) {
+    const page = await Array.fromAsync(store.list(userNoticePrefix(userName), { limit: MAX_NOTICES }));
+    if (page.length > 0) await store.commit({ mutations: page.map(({ key }) => ({ type: "delete", key })) });
+    if (page.length < MAX_NOTICES) return;
   }
-  if (keys.length > 0) await store.commit({ mutations: keys.map((key) => ({ type: "delete", key })) });
 }
 
 /** The notice to the administrators for the commit in which a user says on the phone page that they did not call the help desk. */

@@ -216,3 +216,17 @@ Deno.test("append mode: the other node accepts the passcode of a Reject, and of 
   );
   assertEquals(replies.map(({ kind }) => kind).sort(), ["accept", "reject"]);
 });
+
+Deno.test("a change of a factor does not undo one of another node that this node has not read", async () => {
+  await using nodes = await startTwoNodes();
+  const { a, b } = nodes;
+  const added = { kind: "device", id: "added", totpLength: 6, addedBy: { id: "gone" } } as const;
+  await give(a, "anna", added);
+  await b.store.catchUp();
+  assertEquals(a.radius.pairings.usable("anna").length, 0);
+  await b.radius.pairings.confirm("added", []);
+  assertEquals(await a.radius.pairings.rename("added", { name: "Pixel" }), null);
+  assertEquals((await a.radius.pairings.rename("added", { name: "Pixel" }))?.name, "Pixel");
+  await b.store.catchUp();
+  for (const { radius } of [a, b]) assertEquals(radius.pairings.usable("anna").length, 1);
+});
