@@ -35,7 +35,8 @@ async function withApp(site: TestConsole, clock: ManualClock) {
   const code = () => totpAt(seed, Math.floor(clock.nowMs() / TOTP_STEP_MS), 6);
   const confirmed = await post(site, `${FACTORS}/totp/confirm`, { json: { code: code() }, cookie });
   clock.advance(2 * TOTP_STEP_MS);
-  return { cookie, code, uri: String(body.uri), recovery: confirmed.body.codes as string[] };
+  const codeAt = (steps: number) => totpAt(seed, Math.floor(clock.nowMs() / TOTP_STEP_MS) + steps, 6);
+  return { cookie, code, codeAt, uri: String(body.uri), recovery: confirmed.body.codes as string[] };
 }
 
 Deno.test("encodeBase32() writes the vectors of RFC 4648 §10, and decodeBase32() reads them", () => {
@@ -67,6 +68,18 @@ Deno.test("createSignIn() requires a code after an app is set up, and accepts ea
   assertEquals([replayed.status, replayed.body.error.code], [401, "wrong_code"]);
   clock.advance(TOTP_STEP_MS);
   assertEquals((await signIn(site, code())).status, 200);
+});
+
+Deno.test("createSignIn() learns the drift of an app, and still accepts a code of the right time", async () => {
+  const clock = createManualClock();
+  await using site = await startConsole({ clock });
+  const { codeAt } = await withApp(site, clock);
+  const statuses: number[] = [];
+  for (const steps of [-2, -1, -2, -3, 0, -2]) {
+    clock.advance(10 * TOTP_STEP_MS);
+    statuses.push((await signIn(site, codeAt(steps))).status);
+  }
+  assertEquals(statuses, [401, 200, 200, 200, 200, 401]);
 });
 
 Deno.test("createSignIn() accepts one of two simultaneous sign-ins with the same code", async () => {

@@ -2,6 +2,7 @@
 
 import { assertEquals, assertNotMatch } from "@std/assert";
 import type { AccountFactors } from "../../console/api/account/account_types.ts";
+import { verifyOwnCode } from "../../console/api/account/account_api.ts";
 import { addToken, TOKEN_SEED, tokenCode } from "../radius/rows/tokens.ts";
 import { enteredByLink, pairPhone, PHONE_COOKIE, post, startWithAda, visitor } from "./account_visitor.ts";
 
@@ -62,4 +63,21 @@ Deno.test("me: the code of an app with other parameters is a recent factor, once
   assertEquals(await browser.refused("/session/step-up", post({ code })), [403, "wrong_me_code"]);
   const used = site.pairings.of("ada").find(({ kind }) => kind === "totp");
   assertEquals(used?.kind === "totp" && used.lastStep, step);
+});
+
+Deno.test("me: a code of an app is a recent factor once, also in two sessions at the same time, beside a phone", async () => {
+  await using site = await startWithAda();
+  await pairPhone(site);
+  const added = site.pairings.prepare({ canonical: "ada", shown: "Ada" }, { kind: "totp", seed: TOKEN_SEED });
+  await site.store.commit({ mutations: [added.mutation] });
+  site.pairings.adopt(added.pairing);
+  const { pairings, hardwareTokens, recoveryCodes, store } = site;
+  const deps = {
+    ...{ people: { pairings, hardwareTokens, recoveryCodes }, store },
+    clock: { nowMs: () => Date.now() },
+    secondFactorAdmin: () => ({ usePasscode: () => Promise.resolve(false) }),
+  };
+  const code = tokenCode(Math.floor(Date.now() / 30_000) + 1);
+  const shown = await Promise.all([1, 2].map(() => verifyOwnCode(deps, { canonical: "ada", code })));
+  assertEquals(shown.map((one) => one?.id ?? null), [added.pairing.id, null]);
 });

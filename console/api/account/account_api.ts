@@ -137,10 +137,10 @@ function createAccountSessionRoutes(deps: AccountApiDeps & { attempts: SignInRat
 }
 
 export interface AccountStepUpDeps {
-  readonly people: People;
-  readonly secondFactorAdmin: () => SecondFactorAdmin | null;
+  readonly people: Pick<People, "pairings" | "hardwareTokens" | "recoveryCodes">;
+  readonly secondFactorAdmin: () => Pick<SecondFactorAdmin, "usePasscode"> | null;
   readonly store: Store;
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, "nowMs">;
 }
 
 /** The user's factor that has this code, or `null`. The code is used up, so that it is valid once. */
@@ -149,13 +149,13 @@ export async function verifyOwnCode(
   { canonical, code }: { canonical: string; code: string },
 ): Promise<ShownFactor | null> {
   const { people: { pairings, hardwareTokens }, secondFactorAdmin, store, clock } = deps;
+  // Apps come first: nothing waits between reading a factor and taking its time step in memory.
   for (const pairing of pairings.usable(canonical)) {
-    const shown = { id: pairing.id, origin: pairings.originOf(canonical, pairing) };
-    if (pairing.kind === "device" && await secondFactorAdmin()?.usePasscode(pairing.id, code)) return shown;
     const seed = pairing.kind === "totp" ? pairings.seedOf(pairing) : null;
     if (pairing.kind !== "totp" || seed === null) continue;
     const use = acceptAppCode(pairing, { seed, code, nowMs: clock.nowMs() });
     if (use === null) continue;
+    const shown = { id: pairing.id, origin: pairings.originOf(canonical, pairing) };
     const used = pairings.prepareUsedStep(pairing, use);
     // In memory first: the same code is not valid in a concurrent login.
     pairings.adopt(used.pairing);
@@ -164,6 +164,11 @@ export async function verifyOwnCode(
     // Another node changed the pairing: the code may be used.
     await store.reread([pairings.keyOf(pairing)]);
     return null;
+  }
+  for (const { kind, id } of pairings.usable(canonical)) {
+    if (kind !== "device" || !await secondFactorAdmin()?.usePasscode(id, code)) continue;
+    const phone = pairings.usable(canonical).find((one) => one.id === id);
+    return phone === undefined ? null : { id, origin: pairings.originOf(canonical, phone) };
   }
   const token = await useOwnTokenCode({ store, hardwareTokens }, { canonical, code });
   return token === null ? await useOwnRecoveryCode(deps, { canonical, code }) : { id: token, origin: token };

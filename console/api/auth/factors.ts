@@ -3,7 +3,8 @@
 
 import { plainTyped } from "../../../platform/typed_text.ts";
 import { readCode } from "../../../radius/protocol/login_input.ts";
-import { encodeBase32, matchTotp } from "../../../radius/factors/totp.ts";
+import { acceptAppCode, type AppUse, type StoredApp, usedApp } from "../../../radius/factors/app_codes.ts";
+import { encodeBase32 } from "../../../radius/factors/totp.ts";
 import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
 import type { Check, Mutation, Store } from "../../../platform/store.ts";
 import { equalDigests, type Vault } from "../../../platform/vault.ts";
@@ -30,6 +31,8 @@ export interface FactorRecord {
   readonly pendingTotp?: { readonly seed: Uint8Array<ArrayBuffer>; readonly deadlineMs: number };
   /** The time step of the last valid code. */
   readonly lastStep: number;
+  /** That of the app's clock, in time steps. Absent before the first code. */
+  readonly drift?: number;
   /** Digests of the unused recovery codes. */
   readonly recovery: readonly string[];
   readonly passkeys: readonly PasskeyRecord[];
@@ -65,9 +68,6 @@ export interface AdminFactorsDeps {
 const EMPTY: FactorRecord = { lastStep: 0, recovery: [], passkeys: [], wrongCodes: 0, lockedUntilMs: 0 };
 const UNLOCKED = { wrongCodes: 0, lockedUntilMs: 0 };
 const SEED_OCTETS = 20;
-const DIGITS = 6;
-/** RFC 6238 §5.2: one step of clock difference each way. */
-const TOLERANCE_STEPS = 1;
 const PENDING_MS = 15 * 60 * 1000;
 const RECOVERY_CODES = 10;
 /** 50 bits, written as two groups of five. */
@@ -160,16 +160,16 @@ export class AdminFactors {
         hasKnownTry ||= knownKey !== null && await this.#knownTries.change([knownKey], takeKnownTry(clock));
         if (!hasKnownTry) refuseLocked(record, clock.nowMs());
       }
-      const step = record.totp === undefined
+      const use = record.totp === undefined
         ? null
-        : this.#stepOf(record.totp.seed, { accountId, code, lastStep: record.lastStep });
+        : this.#useOf(record.totp.seed, { accountId, code, app: record });
       // A right code at a lock ends no lock of others: a stranger would begin again each time the owner signs in.
-      const next = step === null
+      const next = use === null
         ? afterWrongCode(record, clock.nowMs())
-        : { ...record, ...(isLocked ? {} : UNLOCKED), lastStep: step };
+        : usedApp({ ...record, ...(isLocked ? {} : UNLOCKED) }, use);
       const done = await store.commit({ checks: [check], mutations: [this.write(accountId, next)] });
       if (!done.ok) continue;
-      if (step !== null) {
+      if (use !== null) {
         if (hasKnownTry && knownKey !== null) await this.#knownTries.change([knownKey], () => [null]);
         return;
       }
@@ -200,10 +200,10 @@ export class AdminFactors {
     const { record, check } = await this.read(accountId);
     const { pendingTotp, ...rest } = record;
     if (pendingTotp === undefined || pendingTotp.deadlineMs <= nowMs) throw new Refusal("no_totp");
-    const step = this.#stepOf(pendingTotp.seed, { accountId, code, lastStep: 0 });
-    if (step === null) throw new Refusal("wrong_code");
+    const use = this.#useOf(pendingTotp.seed, { accountId, code, app: { lastStep: 0 } });
+    if (use === null) throw new Refusal("wrong_code");
     const totp = { seed: pendingTotp.seed, sinceMs: nowMs };
-    return { record: { ...rest, totp, lastStep: step, ...UNLOCKED }, check };
+    return { record: usedApp({ ...rest, totp, ...UNLOCKED }, use), check };
   }
 
   /** Ten codes, and their digests for the record. */
@@ -220,22 +220,15 @@ export class AdminFactors {
     return this.#deps.vault.digest("console recovery code", `${accountId}\0${plainRecoveryCode(code)}`);
   }
 
-  /** The time step of a code, or `null` for a wrong one. */
-  #stepOf(
+  /** The use of a code, with the drift that it shows; `null` for a wrong one. */
+  #useOf(
     seed: Uint8Array<ArrayBuffer>,
-    { accountId, code, lastStep }: { accountId: string; code: string; lastStep: number },
-  ): number | null {
+    { accountId, code, app }: { accountId: string; code: string; app: StoredApp },
+  ): AppUse | null {
     const { vault, clock } = this.#deps;
     const plain = vault.open(factorsKey(accountId), seed);
     if (plain === null) return null;
-    const tolerance = { digits: DIGITS, toleranceSteps: TOLERANCE_STEPS };
-    return matchTotp({
-      seed: plain,
-      code: readCode(code),
-      nowMs: clock.nowMs(),
-      lastStep,
-      ...tolerance,
-    });
+    return acceptAppCode(app, { seed: plain, code: readCode(code), nowMs: clock.nowMs() });
   }
 }
 
