@@ -90,6 +90,18 @@ export function recordEndedLogins(
   }
 }
 
+/** Ends of logins that are recorded in one commit. An attacker can begin thousands of logins for one name, and the size of a commit is limited. */
+export const MAX_ENDS = 20;
+
+/** Records further ends of logins, after the commit that ended the first {@link MAX_ENDS}. If this fails, the logins are still refused. */
+export function recordMoreEnds({ store, log }: { store: Store; log: Log }, ends: readonly Mutation[]): void {
+  for (let at = 0; at < ends.length; at += MAX_ENDS) {
+    store.commit({ mutations: ends.slice(at, at + MAX_ENDS) }).catch((fault: unknown) =>
+      log.error("the end of a user's logins could not be recorded", { fault: String(fault) })
+    );
+  }
+}
+
 /** Writes an audit event of a login. */
 export function auditLogin(
   { orderedId, shownUser, client, source, place, policy }: Conversation,

@@ -6,7 +6,7 @@ import type { Mutation, Store } from "../../platform/store.ts";
 import { isStep } from "../protocol/steps.ts";
 import type { Conversation } from "./conversation.ts";
 import type { ConversationStore } from "./conversation_store.ts";
-import { recordEndedLogins } from "./login_history.ts";
+import { MAX_ENDS, recordEndedLogins, recordMoreEnds } from "./login_history.ts";
 import type { Limits } from "../factors/limits.ts";
 import type { BypassCodeStore } from "../factors/bypass_codes.ts";
 import type { RememberedDevices } from "../policy/remembered_devices.ts";
@@ -49,24 +49,22 @@ export interface NotMeReportDeps {
 export const NOT_ME_ROW = "not_me";
 
 const LOCK_MS = 3600_000;
-/** Logins that end in the same commit. An attacker can begin thousands for one name. The lock refuses the others. */
-const MAX_ENDS = 20;
 
 /** Returns a function that prepares a report of a user (canonical name). */
 export function createNotMeReports(deps: NotMeReportDeps): (user: string) => NotMeReport {
   const { limits, conversations, secondFactor, remembered, bypassCodes, disconnects } = deps;
   /** Logins that wait for the user's next packet. A login in progress is rejected because of the lock. */
-  const waiting = (user: string): Conversation[] =>
-    conversations.liveOf(user).filter(({ at }) => isStep(at)).slice(0, MAX_ENDS);
+  const waiting = (user: string): Conversation[] => conversations.liveOf(user).filter(({ at }) => isStep(at));
 
   return (user) => {
     const lock = limits.lockFor(user, LOCK_MS);
     const forgotten = remembered.prepareForget(user);
     const sessions = disconnects.prepareReport(user);
     const bypass = bypassCodes.removeUser(user);
-    const ends = waiting(user).map((conversation) =>
-      conversations.endMutation(conversation, NOT_ME_ROW, "rejected")
-    );
+    const endOf = (conversation: Conversation) =>
+      conversations.endMutation(conversation, NOT_ME_ROW, "rejected");
+    const first = waiting(user).slice(0, MAX_ENDS);
+    const firstIds = new Set(first.map(({ orderedId }) => orderedId));
     const end = (): number => {
       forgotten.done();
       sessions.done();
@@ -75,6 +73,7 @@ export function createNotMeReports(deps: NotMeReportDeps): (user: string) => Not
         conversations.end(conversation, "rejected", NOT_ME_ROW);
         deps.changed(conversation);
       }
+      recordMoreEnds(deps, ended.filter(({ orderedId }) => !firstIds.has(orderedId)).map(endOf));
       recordEndedLogins(deps, ended);
       return ended.length;
     };
@@ -84,7 +83,7 @@ export function createNotMeReports(deps: NotMeReportDeps): (user: string) => Not
         lock.mutation,
         ...forgotten.mutations,
         ...bypass.mutations,
-        ...ends,
+        ...first.map(endOf),
         ...sessions.mutations,
       ],
       dependsOn: [lock.mutation.key],

@@ -16,7 +16,7 @@ import {
 } from "../../platform/user_record.ts";
 import { type Conversation, isOfOneProcess, orderedIdMs } from "../conversation/conversation.ts";
 import type { ConversationStore } from "../conversation/conversation_store.ts";
-import { recordEndedLogins } from "../conversation/login_history.ts";
+import { MAX_ENDS, recordEndedLogins, recordMoreEnds } from "../conversation/login_history.ts";
 import type { SecondFactorService } from "../ports.ts";
 import type { Counters } from "../server/counters.ts";
 import { type FactorStores, prepareFactorRemoval } from "./factor_removal.ts";
@@ -57,8 +57,6 @@ export const USER_LEFT = "user_left";
 /** The row that ends a conversation whose user got another name. */
 const USER_RENAMED = "user_renamed";
 
-/** Logins that end in the commit of the removal. The size of a commit is limited, and an attacker can begin thousands of logins for one name. */
-const MAX_ENDS = 20;
 /** Stands for the id of a moment of another node: times decide. */
 const NO_PROCESS = "------";
 const NO_CHECKS: readonly Check[] = [];
@@ -229,19 +227,8 @@ export class Offboarding {
       if (conversation.requestId !== null) void secondFactor.cancel(conversation.requestId);
       changed(conversation);
     }
-    this.#recordEnds(ended.slice(MAX_ENDS), row);
+    recordMoreEnds(this.#deps, ended.slice(MAX_ENDS).map((one) => conversations.endMutation(one, row)));
     recordEndedLogins({ ...this.#deps, target: () => this.#deps.target }, ended);
-  }
-
-  /** Records the ends that did not fit into the first commit. If this fails, the conversations are still refused. */
-  #recordEnds(rest: readonly Conversation[], row: string): void {
-    const { store, log, conversations } = this.#deps;
-    for (let at = 0; at < rest.length; at += MAX_ENDS) {
-      const mutations = rest.slice(at, at + MAX_ENDS).map((one) => conversations.endMutation(one, row));
-      store.commit({ mutations }).catch((fault: unknown) =>
-        log.error("the end of a removed user's conversations could not be recorded", { fault: String(fault) })
-      );
-    }
   }
 
   #notifyRevoked(revoked: readonly Pairing[]): void {

@@ -1,6 +1,7 @@
 // "This was not me": pending logins of that name end, and new ones are refused for an hour.
 
 import { assert, assertEquals } from "@std/assert";
+import type { Store } from "../../../platform/store.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief } from "./login.ts";
 import { becomes, jump } from "./passing_time.ts";
@@ -10,6 +11,10 @@ import { pairPhone } from "./phone.ts";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 const DENIED = ["reject", "Access denied."];
 const HOUR_MS = 3600_000;
+
+function withoutClose(store: Store): Store {
+  return { ...store, close: () => Promise.resolve() };
+}
 
 async function disown({ radius, store }: InProcess, user: string): Promise<number> {
   const disowning = radius.prepareNotMeReport(user);
@@ -29,6 +34,23 @@ Deno.test("disowning: a login that waits for its phone ends; an approval after i
     moments.at(-1)?.row === "not_me"
   );
   assertEquals([ended?.user, ended?.outcome], ["anna", "rejected"]);
+});
+
+Deno.test("disowning: all waiting logins end at once, however many a thief began", async () => {
+  await using world = await startInProcess();
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  for (let at = 0; at < 45; at++) await world.login({ user: "anna" }).start("");
+  assertEquals(await disown(world, "anna"), 45);
+  assertEquals(world.radius.monitor.alive(), 0);
+  await becomes("the ends are recorded", async () => {
+    const ended = await Array.fromAsync(world.store.list(["history"]));
+    return ended.length === 45;
+  });
+  await using later = await startInProcess({
+    after: world,
+    between: { store: () => withoutClose(world.store) },
+  });
+  assertEquals(later.radius.monitor.alive(), 0);
 });
 
 Deno.test("disowning: the phone has no request any more", async () => {
