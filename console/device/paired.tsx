@@ -73,14 +73,7 @@ export function RequestCard(
             />
           )}
           <div class="choices">
-            <button
-              type="button"
-              class="button button-bad"
-              disabled={model.busy.value}
-              onClick={() => decide(false)}
-            >
-              {t("device.deny")}
-            </button>
+            <DenyButton model={model} onDeny={() => decide(false)} />
             <button class="button button-primary" type="submit" disabled={model.busy.value || incomplete}>
               {t("device.approve")}
             </button>
@@ -88,6 +81,14 @@ export function RequestCard(
         </>
       )}
     </form>
+  );
+}
+
+function DenyButton({ model, onDeny }: { model: PhoneModel; onDeny: () => void }) {
+  return (
+    <button type="button" class="button button-bad" disabled={model.busy.value} onClick={onDeny}>
+      {t("device.deny")}
+    </button>
   );
 }
 
@@ -182,14 +183,7 @@ export function PairingQuestion({ pairing, model }: { pairing: PhonePairing; mod
       </p>
       <NameField id={`${id}-name`} name={name} />
       <div class="choices">
-        <button
-          type="button"
-          class="button button-bad"
-          disabled={model.busy.value}
-          onClick={() => decide(false)}
-        >
-          {t("device.deny")}
-        </button>
+        <DenyButton model={model} onDeny={() => decide(false)} />
         <button
           type="button"
           class="button button-primary"

@@ -38,6 +38,10 @@ const BODY_FAILS: readonly ScimRefusalCode[] = [
   "content_encoding",
   "body_too_slow",
 ];
+const CHANGE_FAILS: readonly ScimRefusalCode[] = [
+  ...(["unknown_backend", "read_only", "not_found", "changed", "precondition"] as const),
+  ...BACKENDS_FAIL,
+];
 
 interface HandlerRow {
   readonly success: 200 | 201 | 204 | null;
@@ -71,30 +75,13 @@ export const HANDLER_FACTS: Readonly<Record<RouteHandler, HandlerRow>> = {
     success: 200,
     body: true,
     writes: true,
-    refusals: [
-      ...BODY_FAILS,
-      "renamed",
-      "unknown_backend",
-      "read_only",
-      "not_found",
-      "changed",
-      "precondition",
-      ...BACKENDS_FAIL,
-    ],
+    refusals: [...BODY_FAILS, "renamed", ...CHANGE_FAILS],
   },
   delete: {
     success: 204,
     body: false,
     writes: true,
-    refusals: [
-      "invalid_value",
-      "unknown_backend",
-      "read_only",
-      "not_found",
-      "changed",
-      "precondition",
-      ...BACKENDS_FAIL,
-    ],
+    refusals: ["invalid_value", ...CHANGE_FAILS],
   },
   none: { success: null, body: false, writes: false, refusals: ["unsupported"] },
 };

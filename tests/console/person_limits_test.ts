@@ -7,7 +7,7 @@ import { createDownloadLimit, fileHeaders, streamLines } from "../../console/api
 import type { HttpEnv } from "../../console/api/hono_env.ts";
 import type { AccountFactors } from "../../console/api/account/account_types.ts";
 import type { CallOptions } from "../fakes/console_app.ts";
-import { startConsole } from "../fakes/console_app.ts";
+import { startConsole, type TestConsole } from "../fakes/console_app.ts";
 import type { PeopleConsole } from "../fakes/console_people.ts";
 import { enteredByLink, pairPhone, PHONE_COOKIE, post, startWithAda, visitor } from "./account_visitor.ts";
 
@@ -22,6 +22,14 @@ async function statusesOf(count: number, call: (at: number) => Promise<Response>
     statuses.push(response.status);
   }
   return statuses;
+}
+
+/** The headers of a viewer's API token of the owner. */
+async function tokenHeaders(site: Pick<TestConsole, "call">, cookie: string): Promise<CallOptions> {
+  const json = { name: "ci", role: "viewer", days: 1 };
+  const made = await site.call("/console/api/tokens", { ...post(json), cookie });
+  const { token } = await made.json() as { token: string };
+  return { headers: { authorization: `Bearer ${token}` } };
 }
 
 const recordsOf = async (site: PeopleConsole, action: string) =>
@@ -136,11 +144,7 @@ Deno.test("This was not me ends all other sessions, and no later one", async () 
 Deno.test("live streams are limited for each administrator over all sessions and tokens, and owners have places of their own", async () => {
   await using site = await startConsole();
   const owner = await site.signIn("owner");
-  const made = await site.call("/console/api/tokens", {
-    ...post({ name: "ci", role: "viewer", days: 1 }),
-    cookie: owner,
-  });
-  const { token } = await made.json() as { token: string };
+  const authorization = await tokenHeaders(site, owner);
   const open: Response[] = [];
   const stream = async (options: CallOptions): Promise<number> => {
     const response = await site.call("/console/api/live/stream", options);
@@ -158,7 +162,6 @@ Deno.test("live streams are limited for each administrator over all sessions and
     assertEquals(await countOf(async () => ({ cookie: await site.signIn(role) }), 14), 12, role);
   }
   // 48 of 64 places are taken; the others are for owners.
-  const authorization = { headers: { authorization: `Bearer ${token}` } };
   assertEquals(await countOf(() => Promise.resolve(authorization), 2), 0);
   assertEquals(await countOf(() => Promise.resolve({ cookie: owner }), 14), 12);
   for (const response of open) await response.body?.cancel();
@@ -167,15 +170,11 @@ Deno.test("live streams are limited for each administrator over all sessions and
 Deno.test("the streams of an API token count for its creator", async () => {
   await using site = await startConsole();
   const owner = await site.signIn("owner");
-  const made = await site.call("/console/api/tokens", {
-    ...post({ name: "ci", role: "viewer", days: 1 }),
-    cookie: owner,
-  });
-  const { token } = await made.json() as { token: string };
+  const authorization = await tokenHeaders(site, owner);
   const open: Response[] = [];
   const statuses: number[] = [];
   for (let at = 0; at < 14; at += 1) {
-    const caller = at % 2 === 0 ? { cookie: owner } : { headers: { authorization: `Bearer ${token}` } };
+    const caller = at % 2 === 0 ? { cookie: owner } : authorization;
     const response = await site.call("/console/api/live/stream", caller);
     open.push(response);
     statuses.push(response.status);

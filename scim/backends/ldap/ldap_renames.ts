@@ -21,6 +21,15 @@ interface LdapRename {
   readonly writer: LdapWriter;
 }
 
+/** The entry that has the name `from`, and its next name. */
+interface EntryMove {
+  readonly entry: LdapEntry;
+  readonly from: string;
+  readonly name: string;
+  readonly row: LdapKind;
+  readonly written: WrittenValues;
+}
+
 /** The groups that one search returns. The next round handles the rest. */
 const MAX_GROUPS_PER_ROUND = 200;
 const MAX_ROUNDS = 100;
@@ -74,17 +83,12 @@ function hasNameInDn({ dn }: LdapEntry, { naming }: LdapKind): boolean {
 /** Returns the new DN. */
 async function moveEntry(
   connection: LdapConnection,
-  { entry, from, name, row, written }: {
-    entry: LdapEntry;
-    from: string;
-    name: string;
-    row: LdapKind;
-    written: WrittenValues;
-  },
+  move: EntryMove,
 ): Promise<string> {
+  const { entry, from, name, row, written } = move;
   const { naming } = row;
   if (!hasNameInDn(entry, row)) {
-    const dn = await moveCommonName(connection, { entry, from, name, row, written });
+    const dn = await moveCommonName(connection, move);
     const change = { operation: "replace", attribute: naming, values: [name] } as const;
     await writeValues(connection.modify(dn, [change]), written);
     return dn;
@@ -109,13 +113,7 @@ async function moveEntry(
  */
 async function moveCommonName(
   connection: LdapConnection,
-  { entry, from, name, row, written }: {
-    entry: LdapEntry;
-    from: string;
-    name: string;
-    row: LdapKind;
-    written: WrittenValues;
-  },
+  { entry, from, name, row, written }: EntryMove,
 ): Promise<string> {
   const held = firstRdn(entry.dn);
   const isOwn = row.rdn !== row.naming && held?.attribute === row.rdn.toLowerCase() &&
