@@ -6,7 +6,7 @@ interface AccountRefusalRow {
   readonly isTold: boolean;
 }
 
-export const ACCOUNT_REFUSALS = {
+const ACCOUNT_REFUSALS = {
   password_expired: { isRight: true, isTold: true },
   password_must_change: { isRight: true, isTold: true },
   account_disabled: { isRight: true, isTold: false },

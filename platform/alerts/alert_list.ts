@@ -71,7 +71,7 @@ export async function readActiveAlerts(store: ReadStore): Promise<KnownAlert[]> 
   return await inBatches(ids, async (id) => readAlert(id, (await store.get<unknown>(alertKey(id))).value));
 }
 
-export async function readAcknowledgement(
+async function readAcknowledgement(
   store: Pick<Store, "get">,
   alert: KnownAlert,
 ): Promise<Acknowledgement | null> {

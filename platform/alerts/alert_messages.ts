@@ -11,7 +11,6 @@ import {
 } from "./alert_budget.ts";
 import {
   ALERT_DAY_MS,
-  type AlertKind,
   type AlertSeverity,
   isAlertKind,
   type ReceiverSettings,
@@ -140,6 +139,3 @@ export function readPending(value: unknown): PendingMessage | null {
     ? value as PendingMessage
     : null;
 }
-
-/** The kind of alerts that a limit is for. */
-export type LimitedKind = AlertKind | "warning";

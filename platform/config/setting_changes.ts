@@ -3,7 +3,7 @@
 import type { AuditEntry, AuditValues } from "../audit.ts";
 import type { Mutation } from "../store.ts";
 import type { ConfigFault } from "./config.ts";
-import { ALL_SETTINGS, type SettingValue, type SettingView } from "./list_settings.ts";
+import type { SettingValue, SettingView } from "./list_settings.ts";
 import { type Problem, problemOf } from "../setting_problems.ts";
 import { isTable, type TomlTable } from "./parse_toml.ts";
 import { isBackendSecret } from "./setting_records.ts";
@@ -174,9 +174,6 @@ export function flattenTarget(table: TomlTable | null, path = ""): Record<string
   }
   return rows;
 }
-
-/** Whether a key is a setting that the console can change. */
-export const isEditableSetting = (key: string): boolean => ALL_SETTINGS.get(key)?.editable !== false;
 
 /** Deeply, for values of TOML. */
 export function isSameValue(a: unknown, b: unknown): boolean {

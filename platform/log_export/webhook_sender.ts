@@ -79,12 +79,6 @@ export function createWebhookSecret(random: Random): string {
   return SECRET_PREFIX + random.bytes(SECRET_OCTETS).toBase64();
 }
 
-/** Whether a text is a key for signatures: `whsec_` and 24 to 64 octets in base64. */
-export function isWebhookSecret(text: string): boolean {
-  const octets = keyOf(text)?.length ?? 0;
-  return octets >= 24 && octets <= 64;
-}
-
 function keyOf(secret: string): Uint8Array | null {
   if (!secret.startsWith(SECRET_PREFIX) || secret.length > 200) return null;
   try {

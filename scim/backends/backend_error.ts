@@ -38,10 +38,6 @@ export function refusedError(detail: string, { retry = false }: { retry?: boolea
   return new BackendError({ kind: "refused", detail, unsure: false, retry });
 }
 
-export function busyError(detail: string): BackendError {
-  return new BackendError({ kind: "busy", detail, unsure: false, retry: true });
-}
-
 /** The gateway gave up before it called the backend. */
 export function localError(kind: "busy" | "unreachable", detail: string): BackendError {
   return new BackendError({ kind, detail, unsure: false, retry: true, isLocal: true });

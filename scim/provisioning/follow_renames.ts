@@ -34,7 +34,7 @@ function isPermanent(id: string | undefined, { kind }: Backend): id is string {
 }
 
 /** Whether the resource here with the name of `remote` was another one at the backend until now. */
-export function isOtherResource(stored: Stored | null, remote: RemoteResource, backend: Backend): boolean {
+function isOtherResource(stored: Stored | null, remote: RemoteResource, backend: Backend): boolean {
   const state = stored?.backends[backend.name];
   return hasResource(state) && isPermanent(state?.remoteId, backend) && state?.remoteId !== remote.remoteId;
 }

@@ -23,7 +23,7 @@ export interface AccessChange {
 const RETENTION_MS = DELETED_USER_DAYS * 24 * 3_600_000;
 
 /** Whether the creation, change or deletion of a resource of a target gives a person access. */
-export async function changeGivesAccess(
+async function changeGivesAccess(
   { people: { access }, clock }: AccessCheckDeps,
   { directory, mapping }: Pick<Target, "directory" | "mapping">,
   { before, after: given }: AccessChange,

@@ -165,8 +165,8 @@ function cookieToken(c: Context<HttpEnv>): string {
 export interface AccountLink {
   readonly user: string;
   readonly canonical: string;
-  /** The directory record of the person; absent in links of version 0.1.0, which are void. */
-  readonly recordId?: string;
+  /** The directory record of the person. */
+  readonly recordId: string;
   readonly deadlineMs: number;
 }
 

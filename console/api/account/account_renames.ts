@@ -58,7 +58,7 @@ async function moveSessions(
   if (own.value === null) return { checks, mutations };
   checks.push({ key: own.key, versionstamp: own.versionstamp });
   const ids: string[] = [];
-  for (const id of own.value.ids.toReversed()) {
+  for (const id of own.value.toReversed()) {
     const { key, value, versionstamp } = await store.get<AccountSessionRecord>(keys.session(id));
     const leftMs = (value?.deadlineMs ?? 0) - clock.nowMs();
     if (value === null || leftMs <= 0 || ids.length >= MAX_MOVED_SESSIONS) {
@@ -70,10 +70,14 @@ async function moveSessions(
     ids.unshift(id);
     mutations.push({ type: "set", key, value: { ...value, user: name }, expireInMs: leftMs });
   }
-  const value: AccountSessionIndex = { epoch: own.value.epoch, ids };
   mutations.push(
     { type: "delete", key: own.key },
-    { type: "set", key: keys.own(to), value, expireInMs: ACCOUNT_SESSION_MS },
+    {
+      type: "set",
+      key: keys.own(to),
+      value: ids satisfies AccountSessionIndex,
+      expireInMs: ACCOUNT_SESSION_MS,
+    },
   );
   return { checks, mutations };
 }

@@ -15,8 +15,8 @@ import { displayNameOf } from "../users/user_views.ts";
 /** The value of {@link accountSessionKeys}.session. */
 export interface AccountSessionRecord {
   readonly user: string;
-  /** The directory record of the user; absent in sessions of version 0.1.0, which have ended. */
-  readonly recordId?: string;
+  /** The directory record of the user. */
+  readonly recordId: string;
   readonly via: AccountSignInMethod;
   /** The pairing of the phone that opened the session. */
   readonly pairingId: string | null;
@@ -28,17 +28,13 @@ export interface AccountSessionRecord {
   readonly freshMs?: number;
   /** The factor of that code. */
   readonly freshBy?: ShownFactor;
-  /** That of {@link AccountSessionIndex} when the session began. A session of another epoch has ended. */
-  readonly epoch: number;
 }
 
-/** The value of {@link accountSessionKeys}.own. It outlives every session that it names. */
-export interface AccountSessionIndex {
-  /** Changes when all sessions of the user end at once. */
-  readonly epoch: number;
-  /** The digests of the sessions, oldest first; at most {@link MAX_SESSIONS_PER_USER}. */
-  readonly ids: readonly string[];
-}
+/**
+ * The value of {@link accountSessionKeys}.own: the digests of the user's sessions, oldest first, at most {@link MAX_SESSIONS_PER_USER}. It outlives
+ * every session that it names. A commit that begins sessions, or ends all, checks its version, so that no session is missing.
+ */
+export type AccountSessionIndex = readonly string[];
 
 /** The end of all sessions of a user but one, for a commit. */
 export interface PreparedSessionEnd {
@@ -93,10 +89,9 @@ export const ACCOUNT_SESSION_MS = 3600_000;
 const IDLE_MS = 15 * 60_000;
 const MIN_TOUCH_INTERVAL_MS = 30_000;
 /** A further session ends the oldest one. */
-export const MAX_SESSIONS_PER_USER = 20;
+const MAX_SESSIONS_PER_USER = 20;
 /** Lost races of one change. */
 const MAX_TRIES = 10;
-const NO_SESSIONS: AccountSessionIndex = { epoch: 0, ids: [] };
 
 export class AccountSessions {
   readonly #deps: AccountSessionsDeps;
@@ -119,7 +114,7 @@ export class AccountSessions {
     const token = toBase64Url(random.bytes(TOKEN_OCTETS));
     const id = this.#idOf(token);
     const nowMs = clock.nowMs();
-    const record: Omit<AccountSessionRecord, "epoch"> = {
+    const record: AccountSessionRecord = {
       user: person.userName,
       recordId: person.recordId,
       via: pairingId === null ? "link" : "phone",
@@ -131,18 +126,17 @@ export class AccountSessions {
     };
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       const own = await this.#readOwn(person.canonical);
-      const value: AccountSessionRecord = { ...record, epoch: own.value.epoch };
-      const ids = [...own.value.ids, id].slice(-MAX_SESSIONS_PER_USER);
+      const ids = [...own.ids, id].slice(-MAX_SESSIONS_PER_USER);
       const done = await store.commit({
         checks: [...checks, own.check],
         mutations: [
           ...mutations,
-          { type: "set", key: keyOf(id), value, expireInMs: ACCOUNT_SESSION_MS },
-          ownMutation(person.canonical, { ...own.value, ids }),
-          ...own.value.ids.filter((one) => !ids.includes(one)).map(deletionOf),
+          { type: "set", key: keyOf(id), value: record, expireInMs: ACCOUNT_SESSION_MS },
+          ownMutation(person.canonical, ids),
+          ...own.ids.filter((one) => !ids.includes(one)).map(deletionOf),
         ],
       });
-      if (done.ok) return { token, session: this.#sessionOf(id, { record: value, person }) };
+      if (done.ok) return { token, session: this.#sessionOf(id, { record, person }) };
       // Without another sign-in of the user, a check of the caller failed.
       const { check: { versionstamp } } = await this.#readOwn(person.canonical);
       if (versionstamp === own.check.versionstamp) break;
@@ -157,7 +151,7 @@ export class AccountSessions {
     const { value } = await this.#deps.store.get<AccountSessionRecord>(keyOf(id));
     if (value === null || this.#deps.clock.nowMs() >= endOf(value)) return null;
     const person = await this.#ownerOf(value);
-    if (person === null || (await this.#readOwn(person.canonical)).value.epoch !== value.epoch) return null;
+    if (person === null) return null;
     return this.#sessionOf(id, { record: countsAsUse ? await this.#touch(id, value) : value, person });
   }
 
@@ -189,8 +183,8 @@ export class AccountSessions {
     const { store } = this.#deps;
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       const own = await this.#readOwn(canonical);
-      const ids = own.value.ids.filter((one) => one !== id);
-      const mutations = [deletionOf(id), ownMutation(canonical, { ...own.value, ids })];
+      const ids = own.ids.filter((one) => one !== id);
+      const mutations = [deletionOf(id), ownMutation(canonical, ids)];
       if ((await store.commit({ checks: [own.check], mutations })).ok) return;
     }
     // The session itself ends in any case. Its place in the list is free after an hour.
@@ -203,23 +197,13 @@ export class AccountSessions {
     { exceptId }: { exceptId: string | null },
   ): Promise<PreparedSessionEnd> {
     const own = await this.#readOwn(canonical);
-    const epoch = own.value.epoch + 1;
-    const ids = own.value.ids.filter((id) => id === exceptId);
-    const checks = [own.check];
-    const mutations: Mutation[] = own.value.ids.filter((id) => id !== exceptId).map(deletionOf);
-    for (const id of ids) {
-      const { key, value, versionstamp } = await this.#deps.store.get<AccountSessionRecord>(keyOf(id));
-      if (value === null) continue;
-      checks.push({ key, versionstamp });
-      const expireInMs = Math.max(1, value.deadlineMs - this.#deps.clock.nowMs());
-      mutations.push({ type: "set", key, value: { ...value, epoch }, expireInMs });
-    }
-    return { checks, mutations: [...mutations, ownMutation(canonical, { epoch, ids })] };
+    const [kept, ended] = [own.ids.filter((id) => id === exceptId), own.ids.filter((id) => id !== exceptId)];
+    return { checks: [own.check], mutations: [...ended.map(deletionOf), ownMutation(canonical, kept)] };
   }
 
-  async #readOwn(canonical: string): Promise<{ value: AccountSessionIndex; check: Check }> {
+  async #readOwn(canonical: string): Promise<{ ids: AccountSessionIndex; check: Check }> {
     const { key, value, versionstamp } = await this.#deps.store.get<AccountSessionIndex>(ownKey(canonical));
-    return { value: value ?? NO_SESSIONS, check: { key, versionstamp } };
+    return { ids: value ?? [], check: { key, versionstamp } };
   }
 
   #idOf(token: string): string {

@@ -40,8 +40,6 @@ export interface AuthServiceDeps {
 
 const MINUTE_MS = 60_000;
 
-export type AuthServices = ReturnType<typeof createAuthServices>;
-
 export function createAuthServices(deps: AuthServiceDeps) {
   const settings = deps.console;
   const attempts = createSignInRateLimit(deps, "console");

@@ -5,7 +5,6 @@ const HOUR_MS = 60 * MINUTE_MS;
 
 /** The named ranges, in the order of the choice. */
 export const LOG_RANGES = ["minutes", "hour", "today", "yesterday", "day", "week", "month"] as const;
-export type LogRange = typeof LOG_RANGES[number];
 
 /** Times in ms. `toMs` is `null` for a range that ends now, so that newer rows belong to it. */
 export interface TimeSpan {

@@ -116,17 +116,6 @@ export function AuditLink({ object }: { object: string }) {
   );
 }
 
-/** The icon alone, for a row of a table. */
-export function AuditIconLink({ object }: { object: string }) {
-  const label = t("common.audit_of", { name: object.slice(object.indexOf(":") + 1) });
-  return (
-    <a class="cell-link" href={auditHref(object)} title={label}>
-      <Icon name="scroll-text" size={14} />
-      <span class="unseen">{label}</span>
-    </a>
-  );
-}
-
 export function AuthLayout(
   { title, children, foot }: { title: string; children: ComponentChildren; foot: ComponentChildren },
 ) {

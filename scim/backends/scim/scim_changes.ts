@@ -87,7 +87,7 @@ function asRfcPath(path: string): string[] {
   return SPECIFICATION_ONLY.includes(top) ? [] : [path];
 }
 
-export const MANAGER_PATH = `${ENTERPRISE_SCHEMA}:manager`;
+const MANAGER_PATH = `${ENTERPRISE_SCHEMA}:manager`;
 
 /** The attribute of a path, or the URN of an extension. */
 function topOf(path: string): string {

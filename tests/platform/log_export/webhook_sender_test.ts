@@ -4,7 +4,6 @@ import { assertEquals, assertThrows } from "@std/assert";
 import type { Fetch } from "../../../platform/fetch_with_deadline.ts";
 import {
   createWebhookSecret,
-  isWebhookSecret,
   signWebhook,
   type WebhookOutcome,
   webhookPauseMs,
@@ -61,11 +60,8 @@ Deno.test("a message is signed as the specification says", () => {
   assertThrows(() => signWebhook(message, { secret: "plain", nowMs }), RangeError);
 });
 
-Deno.test("a new secret has 32 octets; other texts are no secrets", () => {
-  assertEquals(isWebhookSecret(createWebhookSecret(zeros)), true);
-  for (const text of ["", "whsec_", "whsec_AAAA", "abc", `whsec_${"A".repeat(400)}`, "whsec_§"]) {
-    assertEquals(isWebhookSecret(text), false, text);
-  }
+Deno.test("a new secret has 32 octets", () => {
+  assertEquals(createWebhookSecret(zeros), `whsec_${"A".repeat(43)}=`);
 });
 
 Deno.test("addresses begin with https, or with http if it is allowed, and have no user and no fragment", () => {
