@@ -67,8 +67,8 @@ No attribute is required. PUT replaces the whole resource: attributes that the b
 response contains it. \`active\` is true by default. A member of a group has \`display\` or \`value\` in a request, and both in a response. Members need
 not be users. Unknown attributes are stored as given.
 
-A body has at most 1 MiB (64 KiB before authentication), 32 levels and 200,000 values, and a list has at most 10,000 entries. A resource with its
-indexes must fit into one commit of the store: about 512 KiB of text in single attributes.
+A body has at most 1 MiB (64 KiB before authentication), 32 levels and 200,000 values, and a list has at most 10,000 entries. An object with the same
+name twice returns 400. A resource with its indexes must fit into one commit of the store: about 512 KiB of text in single attributes.
 
 ## Versions
 

@@ -6,7 +6,12 @@ export type JsonFlaw = "not_utf8" | "not_json" | "too_deep" | "too_many_values" 
 
 export type BoundedJson =
   | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly flaw: JsonFlaw };
+  | {
+    readonly ok: false;
+    readonly flaw: JsonFlaw;
+    /** With `repeated_name`: the name. */
+    readonly name?: string;
+  };
 
 /** The bounds of accepted JSON. The caller bounds the size of the text. */
 export interface JsonBounds {
@@ -14,30 +19,48 @@ export interface JsonBounds {
   readonly maxDepth: number;
   /** Members, elements, arrays and objects in total. Default: no bound. */
   readonly maxValues?: number;
-  /** Refuses an object with two equal names, compared without case. It costs a second pass. */
-  readonly uniqueNames?: boolean;
+  /** Refuses an object with two equal names. `anyCase` compares them without case, which costs a second pass. Default: the last one counts. */
+  readonly uniqueNames?: "exact" | "anyCase";
 }
 
 /**
  * @param source a text, or UTF-8 octets, whose byte order mark is ignored.
- * @returns the value, or the flaw. If an object has a name twice, the last one counts.
+ * @returns the value, or the flaw.
  */
 export function parseBoundedJson(source: string | Uint8Array, bounds: JsonBounds): BoundedJson {
   const text = typeof source === "string" ? source : decodeUtf8(source);
   if (text === null) return { ok: false, flaw: "not_utf8" };
-  const excess = findExcess(text, bounds);
-  if (excess !== null) return { ok: false, flaw: excess };
+  const counted = countMembers(text, bounds);
+  if (typeof counted === "string") return { ok: false, flaw: counted };
   try {
     const value: unknown = JSON.parse(text);
-    const isRepeated = bounds.uniqueNames === true && hasRepeatedName(text);
-    return isRepeated ? { ok: false, flaw: "repeated_name" } : { ok: true, value };
+    const { uniqueNames } = bounds;
+    // A name that an object has twice is one member of the value.
+    if (uniqueNames === "anyCase" || (uniqueNames === "exact" && membersOf(value) !== counted)) {
+      const name = repeatedName(text, uniqueNames);
+      if (name !== null) return { ok: false, flaw: "repeated_name", name };
+    }
+    return { ok: true, value };
   } catch (_syntaxError) {
     return { ok: false, flaw: "not_json" };
   }
 }
 
-/** @param text valid JSON. */
-function hasRepeatedName(text: string): boolean {
+/** The members of all objects. The recursion ends, because the depth was checked. */
+function membersOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (const one of value) count += membersOf(one);
+    return count;
+  }
+  const members = value as Readonly<Record<string, unknown>>;
+  for (const name in members) count += 1 + membersOf(members[name]);
+  return count;
+}
+
+/** The first name that an object has twice. @param text valid JSON. */
+function repeatedName(text: string, comparison: "exact" | "anyCase"): string | null {
   const around: Set<string>[] = [];
   for (let at = 0; at < text.length; at++) {
     const character = text.charCodeAt(at);
@@ -48,15 +71,16 @@ function hasRepeatedName(text: string): boolean {
       let next = end + 1;
       while (BLANKS.includes(text.charAt(next))) next++;
       if (text.charAt(next) === ":") {
-        const name = String(JSON.parse(text.slice(at, end + 1))).toLowerCase();
+        const name = String(JSON.parse(text.slice(at, end + 1)));
+        const compared = comparison === "exact" ? name : name.toLowerCase();
         const names = around.at(-1);
-        if (names?.has(name) === true) return true;
-        names?.add(name);
+        if (names?.has(compared) === true) return name;
+        names?.add(compared);
       }
       at = end;
     }
   }
-  return false;
+  return null;
 }
 
 const BLANKS: readonly string[] = [" ", "\t", "\r", "\n"];
@@ -83,20 +107,23 @@ function decodeUtf8(octets: Uint8Array): string | null {
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
+const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 const OPEN_ARRAY = 0x5b;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_ARRAY = 0x5d;
 const CLOSE_OBJECT = 0x7d;
 
-/** Counts brackets and commas outside of strings. */
-function findExcess(text: string, { maxDepth, maxValues = Infinity }: JsonBounds): JsonFlaw | null {
+/** Counts brackets, commas and colons outside of strings. @returns the members of all objects, or the bound that the text exceeds. */
+function countMembers(text: string, { maxDepth, maxValues = Infinity }: JsonBounds): number | JsonFlaw {
   let depth = 0;
   let values = 1;
+  let members = 0;
   for (let at = 0; at < text.length; at++) {
     const character = text.charCodeAt(at);
     if (character === QUOTE) at = endOfString(text, at);
     else if (character === COMMA) values++;
+    else if (character === COLON) members++;
     else if (character === CLOSE_ARRAY || character === CLOSE_OBJECT) depth--;
     else if (character === OPEN_ARRAY || character === OPEN_OBJECT) {
       depth++;
@@ -105,7 +132,7 @@ function findExcess(text: string, { maxDepth, maxValues = Infinity }: JsonBounds
     }
     if (values > maxValues) return "too_many_values";
   }
-  return null;
+  return members;
 }
 
 /** The place of the closing quote, or the end of the text. */

@@ -1,6 +1,6 @@
 // Parses bodies as JSON objects (RFC 8259) within limits.
 
-import { type JsonFlaw, parseBoundedJson } from "../../platform/safe_json.ts";
+import { type JsonBounds, type JsonFlaw, parseBoundedJson } from "../../platform/safe_json.ts";
 import type { JsonObject, JsonValue } from "./resource.ts";
 
 export type BodyOutcome =
@@ -15,22 +15,37 @@ const PROBLEMS: Readonly<Record<JsonFlaw, string>> = {
   not_json: "The body is not JSON.",
   too_deep: `The body is nested over ${MAX_JSON_DEPTH} levels deep.`,
   too_many_values: `The body has over ${MAX_JSON_VALUES} values.`,
-  repeated_name: "The body has an object with the same name twice. Case does not count.",
+  repeated_name: "The body has an object with the same name twice",
 };
+
+const PLAIN_NAME = /^[\w$:.-]{1,100}$/;
+
+/** The name of an attribute that is not in the table, for a message. Another text than a name would be a value of the body. */
+export function shownName(name: string): string {
+  return PLAIN_NAME.test(name) ? name : "…";
+}
 
 /**
  * Reads a request's body: UTF-8 (a byte order mark is ignored), at most 32 levels and 200,000 values, an object at the top.
  *
- * @param options.uniqueNames whether an object with the same name twice is refused. By default, the last one counts.
- * @returns the object, or the problem as a sentence without quotes from the body.
+ * @param options.uniqueNames how the names of an object are compared. Two equal ones are refused: another reader of the body, such as a
+ * proxy, may take the other value. `null`: the last one counts.
+ * @returns the object, or the problem as a sentence without values of the body.
  */
 export function parseJsonObject(
   octets: Uint8Array,
-  { uniqueNames = false }: { uniqueNames?: boolean } = {},
+  { uniqueNames = "exact" }: { uniqueNames?: NonNullable<JsonBounds["uniqueNames"]> | null } = {},
 ): BodyOutcome {
-  const bounds = { maxDepth: MAX_JSON_DEPTH, maxValues: MAX_JSON_VALUES, uniqueNames };
-  const parsed = parseBoundedJson(octets, bounds);
-  if (!parsed.ok) return { ok: false, problem: PROBLEMS[parsed.flaw] };
+  const bounds = { maxDepth: MAX_JSON_DEPTH, maxValues: MAX_JSON_VALUES };
+  const parsed = parseBoundedJson(octets, uniqueNames === null ? bounds : { ...bounds, uniqueNames });
+  if (!parsed.ok) {
+    const { flaw, name } = parsed;
+    const rule = uniqueNames === "anyCase" ? " Case does not count." : "";
+    return {
+      ok: false,
+      problem: name === undefined ? PROBLEMS[flaw] : `${PROBLEMS[flaw]}: ${shownName(name)}.${rule}`,
+    };
+  }
   const value = parsed.value as JsonValue;
   return isJsonObject(value)
     ? { ok: true, value }

@@ -4,11 +4,11 @@ import { canonicalName, isDeceptiveName } from "../../platform/canonical_name.ts
 import type { Content, JsonObject, JsonValue, Mapping, ResourceKind } from "./resource.ts";
 import { ENTERPRISE_SCHEMA } from "./attribute_table.ts";
 import { property, SCIM_ATTRIBUTES, withoutCoreSchema } from "./attributes.ts";
-import { isJsonArray, isJsonObject, isSameJson } from "./json_limits.ts";
+import { isJsonArray, isJsonObject, isSameJson, shownName } from "./json_limits.ts";
 import { hasOwnExternalId } from "./mapping.ts";
 import { distinctNames, parseName } from "./resource_name.ts";
 import { withPersonName } from "./merge.ts";
-import { InvalidValue, readAttributes, shownName, validateValue } from "./validate_attributes.ts";
+import { InvalidValue, readAttributes, validateValue } from "./validate_attributes.ts";
 
 export type ParseResourceOutcome =
   | { readonly ok: true; readonly content: Content; readonly password: string | undefined }
@@ -78,6 +78,7 @@ function readChecked(
 ): ParseResourceOutcome {
   const body = readAttributes(withoutLongNames(kind, object), SCIM_ATTRIBUTES[kind], {
     rename: (name) => withoutCoreSchema(kind, name),
+    isStored: options.isStored ?? false,
   });
   checkSchemas(body.get("schemas")?.value);
   const name = nameOf(kind, body, options);
@@ -105,12 +106,14 @@ function withoutLongNames(kind: ResourceKind, object: JsonObject): JsonObject {
   const plain = entries.filter(([name]) => !isLong(name));
   const extension = plain.findLast(([name]) => name.toLowerCase() === ENTERPRISE_SCHEMA.toLowerCase())?.[1];
   if (extension !== undefined && extension !== null && !isJsonObject(extension)) return object;
-  const moved = entries.filter(([name]) => isLong(name)).map((
-    [name, value],
-  ) => [name.slice(head.length), value]);
+  const moved = Object.fromEntries(
+    entries.filter(([name]) => isLong(name)).map(([name, value]) => [name.slice(head.length), value]),
+  );
+  const repeated = Object.keys(moved).find((name) => Object.hasOwn(extension ?? {}, name));
+  if (repeated !== undefined) throw new InvalidValue(`The body has ${shownName(repeated)} twice.`);
   return {
     ...Object.fromEntries(plain.filter(([name]) => name.toLowerCase() !== ENTERPRISE_SCHEMA.toLowerCase())),
-    [ENTERPRISE_SCHEMA]: { ...extension, ...Object.fromEntries(moved) },
+    [ENTERPRISE_SCHEMA]: { ...extension, ...moved },
   };
 }
 

@@ -3,7 +3,7 @@
 
 import type { JsonObject, JsonValue } from "./resource.ts";
 import { type AttributeSet, findAttribute, type KnownAttribute } from "./attributes.ts";
-import { isJsonArray, isJsonObject } from "./json_limits.ts";
+import { isJsonArray, isJsonObject, isSameJson, shownName } from "./json_limits.ts";
 import { hasForbiddenControls, isBase64, isPrimary, joinRepeated } from "./value_rules.ts";
 
 /** The problem of a body: a sentence with the name of the attribute and without its value. */
@@ -12,13 +12,6 @@ export class InvalidValue extends Error {
 }
 
 const MAX_NAME_CHARACTERS = 256;
-const PLAIN_NAME = /^[\w$:.-]{1,100}$/;
-
-/** The name of an attribute that is not in the table, for a message. Another text than a name would be a value of the body. */
-export function shownName(name: string): string {
-  return PLAIN_NAME.test(name) ? name : "…";
-}
-
 const MAX_ENTRIES = 10_000;
 
 /** An attribute of a body: its row of the table (`null`: none), and its value. */
@@ -28,18 +21,24 @@ interface Given {
   readonly value: JsonValue;
   /** Spelled exactly as it is stored. */
   readonly exact: boolean;
+  /** As it was sent, in lower case. */
+  readonly folded: string;
 }
 
 /**
  * The members of an object by their stored names. If two spellings name one attribute, the stored spelling counts, otherwise the later one.
  *
  * @param rename changes a name before the look-up, for example to remove the URN of a schema.
- * @throws InvalidValue for a name that is too long.
+ * @param isStored a backend has the object, so names that differ only in case may have two values.
+ * @throws InvalidValue for a name that is too long, and for two values of one name.
  */
 export function readAttributes(
   object: JsonObject,
   set: AttributeSet,
-  { rename = (name) => name }: { rename?: (name: string) => string } = {},
+  { rename = (name) => name, isStored = false }: {
+    rename?: (name: string) => string;
+    isStored?: boolean;
+  } = {},
 ): Map<string, Given> {
   const found = new Map<string, Given>();
   for (const [name, value] of Object.entries(object)) {
@@ -53,8 +52,12 @@ export function readAttributes(
     if (name === "__proto__") continue;
     const plain = rename(name);
     const known = findAttribute(set, plain) ?? null;
-    const given = { known, name: known?.name ?? plain, value, exact: plain === (known?.name ?? plain) };
+    const own = known?.name ?? plain;
+    const given = { known, name: own, value, exact: plain === own, folded: plain.toLowerCase() };
     const before = found.get(given.name);
+    if (before?.folded === given.folded && !isStored && !isSameJson(before.value, value)) {
+      throw new InvalidValue(`The body has two values of ${given.name}. Case does not count.`);
+    }
     if (before === undefined || given.exact || !before.exact) found.set(given.name, given);
   }
   return found;
@@ -123,7 +126,7 @@ function readComplex(value: JsonValue, known: KnownAttribute, place: ValuePlace)
   }
   if (!isJsonObject(value)) throw new InvalidValue(`${at} must be an object.`);
   const read: [string, JsonValue][] = [];
-  for (const given of readAttributes(value, known.sub).values()) {
+  for (const given of readAttributes(value, known.sub, place).values()) {
     if (isSecret(given.name)) continue;
     const sub = validateValue(given.value, given.known, {
       ...place,
@@ -167,7 +170,7 @@ function harmless(value: JsonValue, place: ValuePlace): JsonValue {
   if (typeof value === "number" && !Number.isFinite(value)) throw new InvalidValue("A number is too large.");
   if (!isJsonObject(value)) return value;
   const safe: [string, JsonValue][] = [];
-  for (const { name, value: inner } of readAttributes(value, NOTHING_KNOWN).values()) {
+  for (const { name, value: inner } of readAttributes(value, NOTHING_KNOWN, place).values()) {
     if (!isSecret(name)) {
       safe.push([name, harmless(inner, { ...place, at: `${place.at}.${shownName(name)}` })]);
     }

@@ -148,7 +148,7 @@ export function toSentence(problem: string): string {
 }
 
 export function jsonRow(line: number, octets: Uint8Array): RowRead {
-  const parsed = parseJsonObject(octets, { uniqueNames: true });
+  const parsed = parseJsonObject(octets, { uniqueNames: "anyCase" });
   if (!parsed.ok) return { ok: false, line, problem: parsed.problem.replace(/^The body/, "It") };
   const kind = kindOf(parsed.value);
   const { groups: given, ...body } = parsed.value;

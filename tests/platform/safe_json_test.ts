@@ -78,19 +78,30 @@ Deno.test("asRecord() is null for everything except an object", () => {
   for (const value of [null, undefined, [], "x", 1, true]) assertEquals(asRecord(value), null);
 });
 
-const NAMES: readonly (readonly [source: string, isRepeated: boolean])[] = [
-  ['{"a":1,"b":{"a":2},"c":[{"a":1},{"a":2}]}', false],
-  ['{"a":1,"b":"a","c":"x\\"a\\":"}', false],
-  ['{"a":1,"a":2}', true],
-  ['{"a":1,"A":2}', true],
-  ['{"a":1,"\\u0061" \n :2}', true],
-  ['{"x":[{"y":{"a":1,"b":{},"a":2}}]}', true],
+/** The name that an object has twice, compared exactly and without case. */
+const NAMES: readonly (readonly [source: string, exact: string | null, anyCase: string | null])[] = [
+  ['{"a":1,"b":{"a":2},"c":[{"a":1},{"a":2}]}', null, null],
+  ['{"a":1,"b":"a","c":"x\\"a\\":","d":{},"e":[],"f":null}', null, null],
+  ['{"a":":","b":{"c":[{"d":1},[{"d":1}]]},"__proto__":{"a":1}}', null, null],
+  ['{"a":1,"a":2}', "a", "a"],
+  ['{"a":1,"A":2}', null, "A"],
+  ['{"a":1,"\\u0061" \n :2}', "a", "a"],
+  ['{"x":[{"y":{"a":1,"b":{},"a":2}}]}', "a", "a"],
+  ['{"x":{"y":{"z":1}},"x":{}}', "x", "x"],
+  ['{"__proto__":1,"__proto__":2}', "__proto__", "__proto__"],
+  ['{"":1,"":2}', "", ""],
 ];
 
 Deno.test("parseBoundedJson() refuses the same name twice in an object, if the caller wants it", () => {
-  for (const [source, isRepeated] of NAMES) {
-    const strict = parseBoundedJson(source, { ...BOUNDS, uniqueNames: true });
-    assertEquals(strict.ok ? null : strict.flaw, isRepeated ? "repeated_name" : null, source);
+  for (const [source, exact, anyCase] of NAMES) {
+    for (const [uniqueNames, expected] of [["exact", exact], ["anyCase", anyCase]] as const) {
+      const strict = parseBoundedJson(source, { ...BOUNDS, uniqueNames });
+      assertEquals(
+        strict.ok ? null : [strict.flaw, strict.name],
+        expected === null ? null : ["repeated_name", expected],
+        source,
+      );
+    }
     assert(parseBoundedJson(source, BOUNDS).ok);
   }
 });

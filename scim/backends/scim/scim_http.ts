@@ -118,7 +118,7 @@ const FLAWS: Readonly<Record<BodyFlaw, (options: { writes: boolean }) => Backend
 
 function readJson(octets: Uint8Array, { isSuccess }: { isSuccess: boolean }): JsonObject | null {
   if (octets.length === 0) return null;
-  const parsed = parseJsonObject(octets);
+  const parsed = parseJsonObject(octets, { uniqueNames: null });
   if (parsed.ok) return parsed.value;
   if (isSuccess) throw malformedError("the server's response is not a JSON object");
   return null;

@@ -3,7 +3,7 @@
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { BADGE_EXTENSION, BADGE_URN, ENTERPRISE_URN, USER_URN } from "../schema/read_bodies.ts";
-import { startV2World } from "./v2_world.ts";
+import { PATCH_SCHEMA, startV2World } from "./v2_world.ts";
 
 const TOML = `
 [targets.default]
@@ -124,4 +124,42 @@ Deno.test("a body with a Content-Encoding gets 415 and the encodings that are ac
     headers: { "content-encoding": "identity" },
   });
   assertEquals(plain.status, 201);
+});
+
+/** Bodies with two values of one name, and the name. */
+const REPEATED_NAMES: readonly (readonly [method: string, body: string, name: string])[] = [
+  ["POST", '{"schemas":[],"userName":"eve","active":false,"active":true}', "active"],
+  ["POST", '{"userName":"eve","user\\u004eame":"ada"}', "userName"],
+  ["POST", '{"userName":"eve","emails":[{"value":"a@x.test","value":"b@x.test"}]}', "value"],
+  ["PUT", '{"userName":"ada","title":"a","title":"b"}', "title"],
+  [
+    "PATCH",
+    `{"schemas":["${PATCH_SCHEMA}"],"Operations":[{"op":"replace","path":"active","value":false,"value":true}]}`,
+    "value",
+  ],
+  [
+    "PATCH",
+    `{"schemas":["${PATCH_SCHEMA}"],"Operations":[],"Operations":[{"op":"remove","path":"title"}]}`,
+    "Operations",
+  ],
+];
+
+Deno.test("a body that has a name twice in one object is refused with the name, in both interfaces", async () => {
+  await using world = await startV2World({ adoption: "automatic" }, TOML);
+  const id = await world.add("/Users", { userName: "ada", title: "T" });
+  for (const [method, body, name] of REPEATED_NAMES) {
+    const v2 = await world.call(method, method === "POST" ? "/Users" : `/Users/${id}`, { body });
+    const specified = method === "PATCH" ? [] : [
+      await world.call(method, `!/idm/scim/default/Users${method === "POST" ? "" : "/ada"}`, {
+        ...SPECIFIED,
+        body,
+      }),
+    ];
+    for (const { status, json } of [v2, ...specified]) {
+      assertEquals([status, json.scimType], [400, "invalidSyntax"], body);
+      assertStringIncludes(String(json.detail), name);
+    }
+  }
+  assertEquals((await world.call("GET", `/Users/${id}`)).json.title, "T");
+  assertEquals((await world.call("GET", "/Users")).json.totalResults, 1);
 });
