@@ -87,7 +87,11 @@ function readChecked(
   }
   const attributes = attributesOf(kind, body, options);
   if (kind === "group") {
-    return { ok: true, content: { kind, name, attributes, members: membersOf(body) }, password: undefined };
+    return {
+      ok: true,
+      content: { kind, name, attributes, members: membersOf(body, options) },
+      password: undefined,
+    };
   }
   const active = readGiven(body, "active");
   return {
@@ -190,7 +194,7 @@ function passwordOf(body: Body): string | undefined {
   return password;
 }
 
-function membersOf(body: Body): string[] {
+function membersOf(body: Body, { isStored }: ParseResourceOptions): string[] {
   const value = body.get("members")?.value ?? [];
   const entries = isJsonArray(value)
     ? value
@@ -200,7 +204,9 @@ function membersOf(body: Body): string[] {
   if (entries.length > MAX_MEMBERS) throw new InvalidValue(`members has over ${MAX_MEMBERS} entries.`);
   const names: string[] = [];
   for (const [at, entry] of entries.entries()) {
-    if (entry !== null) names.push(plainMember(entry) ?? memberOf(entry, `members[${at}]`));
+    if (entry !== null || isStored !== true) {
+      names.push(plainMember(entry) ?? memberOf(entry, `members[${at}]`));
+    }
   }
   return distinctNames(names);
 }

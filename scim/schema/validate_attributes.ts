@@ -121,6 +121,7 @@ function readComplex(value: JsonValue, known: KnownAttribute, place: ValuePlace)
   const { at } = place;
   if (value === null) return undefined;
   if (typeof value === "string" && known.plain !== null) {
+    if (value === "") return undefined;
     const plain = known.sub.get(known.plain.toLowerCase());
     return { [known.plain]: plain === undefined ? readText(value, place) : readSimple(value, plain, place) };
   }

@@ -1,7 +1,7 @@
 // Shapes of bodies that RFC 7643 does not allow and that clients send. One row for each: who sends it, an example, and
 // what it becomes.
 
-import type { JsonValue } from "../../schema/resource.ts";
+import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { property } from "../../schema/attributes.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import { parseBoundedJson } from "../../../platform/safe_json.ts";
@@ -55,11 +55,13 @@ export const VALUE_SHAPES = {
     example: `{"manager":"26118915"}`,
     becomes: `{"manager":{"value":"26118915"}}`,
     link: "https://github.com/Captain-P-Goldfish/SCIM-SDK/issues/541",
-    convert: (value, { definition, isEntry }) =>
-      definition.type === "complex" && (isEntry || !definition.multiValued) && typeof value === "string" &&
-        findDefinition(subDefinitions(definition), "value") !== undefined
-        ? { value }
-        : undefined,
+    convert: (value, { definition, isEntry }): JsonObject | undefined => {
+      const isComplex = definition.type === "complex" && (isEntry || !definition.multiValued);
+      if (!isComplex || typeof value !== "string") return undefined;
+      if (findDefinition(subDefinitions(definition), "value") === undefined) return undefined;
+      // As in a PATCH, an empty text removes.
+      return value === "" ? {} : { value };
+    },
   },
   json_text: {
     client: "Entra ID",

@@ -136,7 +136,8 @@ function readList(value: JsonValue, place: Place): readonly JsonValue[] | undefi
   if (list.length > max) throw unreadableValue(`${at} must have at most ${max} values.`);
   const entries: JsonValue[] = [];
   for (const one of list) {
-    const entry = isUnassigned(one) ? undefined : readOrKeep(one, place, true);
+    // A list in a list is not an entry, even if it is empty.
+    const entry = one === null ? undefined : readOrKeep(one, place, true);
     if (entry !== undefined) entries.push(entry);
   }
   if (entries.length === 0) return undefined;
@@ -161,7 +162,6 @@ function readOne(value: JsonValue, place: Place & { readonly isEntry: boolean })
 }
 
 function readComplex(value: JsonValue, { definition, at, options }: Place): JsonObject | undefined {
-  if (isUnassigned(value)) return undefined;
   if (!isJsonObject(value)) throw unreadableValue(`${at} must be an object.`);
   const subs = subDefinitions(definition);
   const given = new Map<AttributeDefinition, JsonValue>();

@@ -163,3 +163,78 @@ Deno.test("a body that has a name twice in one object is refused with the name, 
   assertEquals((await world.call("GET", `/Users/${id}`)).json.title, "T");
   assertEquals((await world.call("GET", "/Users")).json.totalResults, 1);
 });
+
+const MEMBER = "the member";
+const DOORS = `${BADGE_URN}:doors`;
+/**
+ * A value of an attribute that has one, and what a PUT, a PATCH `replace` and a PATCH `add` of it leave: `all` of the values, `none`, or an
+ * error. RFC 7643 §2.5: null and an empty list are the same.
+ */
+const UNASSIGNED:
+  readonly (readonly [attribute: string, value: unknown, set: "all" | "none" | 400, add: "all" | 400])[] = [
+    ...["emails", DOORS, "members"].flatMap((attribute) => [
+      [attribute, null, "none", "all"] as const,
+      [attribute, [], "none", "all"] as const,
+      [attribute, [[]], 400, 400] as const,
+      [attribute, 5, 400, 400] as const,
+    ]),
+    ["emails", [null], "none", "all"],
+    ["emails", [{}], "none", "all"],
+    ["emails", "", "none", "all"],
+    ["emails", [""], "none", "all"],
+    [DOORS, [null], "none", "all"],
+    // A client that loses the ids of members must not empty the group.
+    ["members", [null], 400, 400],
+    ["members", [{}], 400, 400],
+    ["members", [{ value: null }], 400, 400],
+    ["members", [{ value: MEMBER }, null], 400, 400],
+    ["members", "", 400, 400],
+  ];
+
+Deno.test("an attribute without a value is unassigned in the same way by PUT and PATCH, in both interfaces", async () => {
+  await using world = await startV2World({ adoption: "automatic" }, TOML);
+  const member = await world.add("/Users", { userName: MEMBER });
+  const user = await world.add("/Users", { userName: "ada" });
+  const group = await world.add("/Groups", { displayName: "staff" });
+  for (const [attribute, value, set, add] of UNASSIGNED) {
+    const isGroup = attribute === "members";
+    const path = isGroup ? `/Groups/${group}` : `/Users/${user}`;
+    const name = isGroup ? { displayName: "staff" } : { userName: "ada" };
+    const bodyWith = (one: unknown) => ({
+      ...name,
+      ...attribute === DOORS ? { [BADGE_URN]: { doors: one } } : { [attribute]: one },
+    });
+    const full = { emails: [{ value: "a@x.test" }], [DOORS]: ["a"], members: [{ value: member }] }[attribute];
+    const specified = `!/idm/scim/default${isGroup ? "/Groups/staff" : "/Users/ada"}`;
+    const writes = [
+      [set, () => world.call("PUT", path, { body: bodyWith(value) })],
+      [set, () => world.call("PUT", specified, { ...SPECIFIED, body: bodyWith(value) })],
+      [set, () => world.patch(path, [{ op: "replace", path: attribute, value }])],
+      [add, () => world.patch(path, [{ op: "add", path: attribute, value }])],
+    ] as const;
+    for (const [at, [expected, write]] of writes.entries()) {
+      await world.call("PUT", path, { body: bodyWith(full) });
+      const { status } = await write();
+      const { json } = await world.call("GET", path);
+      const left = attribute === DOORS
+        ? (json[BADGE_URN] as { doors?: unknown } | undefined)?.doors
+        : json[attribute];
+      const kept = Array.isArray(left) ? "all" : "none";
+      assertEquals(
+        [status >= 400 ? status : kept, kept],
+        [expected, expected === "none" ? "none" : "all"],
+        `${at} ${attribute} ${JSON.stringify(value)}`,
+      );
+    }
+  }
+});
+
+Deno.test("a PUT without members keeps them at /scim/v2, and removes them in the specified interface", async () => {
+  await using world = await startV2World({ adoption: "automatic" }, TOML);
+  const member = await world.add("/Users", { userName: "ada" });
+  const id = await world.add("/Groups", { displayName: "staff", members: [{ value: member }] });
+  const body = { displayName: "staff" };
+  assertEquals((await world.call("PUT", `/Groups/${id}`, { body })).json.members !== undefined, true);
+  await world.call("PUT", "!/idm/scim/default/Groups/staff", { ...SPECIFIED, body });
+  assertEquals((await world.call("GET", `/Groups/${id}`)).json.members, undefined);
+});
