@@ -5,7 +5,7 @@ import type { Mutation } from "../../platform/store.ts";
 import type { PrepareGroupCleanup, WriteResult } from "../ports.ts";
 import { encodeMember, type MemberChange, type MemberSet, NO_MEMBERS } from "./member_sets.ts";
 import type { DirectoryBatch, DirectoryBatchDeps } from "./directory_batch.ts";
-import { cleanUpGroup, type GroupUpdate, updateUserGroups } from "./write_plan.ts";
+import { cleanUpGroup, type GroupUpdate, isNestedGroup, updateUserGroups } from "./write_plan.ts";
 import type { PendingRenames, RenameTask } from "./pending_renames.ts";
 import { finishRename, renameGroupOf } from "./rename_steps.ts";
 import { idOf, readRecord, toStored } from "./records.ts";
@@ -22,7 +22,7 @@ export type RecoveryTask =
     readonly from: string;
     readonly to: string;
   }
-  /** A deleted or deactivated user is still a member of groups. */
+  /** A deleted or deactivated user, or a deleted group, is still a member of groups. */
   | { readonly kind: "leave"; readonly user: string }
   /** Groups name a new user without its id. */
   | { readonly kind: "link"; readonly user: string }
@@ -85,6 +85,10 @@ export class LargeGroupUpdate {
       flipKey,
       flip,
     });
+    const isLeaving = after === null && await isNestedGroup(batch, change.canonical);
+    if (isLeaving) {
+      batch.set(keys.chore(`leave ${change.canonical}`), { kind: "leave", user: change.canonical });
+    }
     await fill(batch, prepareFlip);
     if (!(await batch.commit()).ok) {
       await this.#run(sweepKey, sweep);
@@ -92,11 +96,12 @@ export class LargeGroupUpdate {
     }
     await this.#finishFlip(flip, change.changes);
     await store.commit({ mutations: [{ type: "delete", key: flipKey }] });
+    if (isLeaving) await this.leaveGroups(change.canonical);
     const place = { kind: "group", target: keys.target } as const;
     return { ok: true, stored: after === null ? null : toStored(place, after, membersAfter) };
   }
 
-  /** Removes a user from all groups. */
+  /** Removes a user, or a group in groups, from all groups. */
   async leaveGroups(user: string): Promise<void> {
     const { newBatch, keys } = this.#deps;
     let isMore = true;

@@ -8,14 +8,14 @@ import type { ResourceRecord } from "./records.ts";
 
 /** The value under ["chore", target, id]. The record has its new name already. */
 export type RenameTask =
-  /** Groups contain the user under the earlier name. */
+  /** Groups contain the user, or the group without an id, under the earlier name. */
   | {
     readonly kind: "rename_user";
     readonly from: string;
     readonly to: string;
     /** The new name as given. */
     readonly name: string;
-    readonly id: string;
+    readonly id: string | null;
   }
   /** The records of the members contain the earlier name. Both names as given. */
   | {

@@ -35,14 +35,14 @@ export async function finishRename(deps: RenameStepDeps, task: RenameTask): Prom
   deps.pendingRenames.end(renameTaskId(task));
 }
 
-/** Moves at most `limit` memberships of a user to the new name. Returns whether more remain. */
+/** Moves at most `limit` memberships of a user, or of a group (without an id), to the new name. Returns whether more remain. */
 export async function moveSomeMemberships(
   batch: DirectoryBatch,
   { from, to, name, id }: {
     readonly from: string;
     readonly to: string;
     readonly name: string;
-    readonly id: string;
+    readonly id: string | null;
   },
   limit = MAX_MEMBERSHIPS_PER_COMMIT,
 ): Promise<boolean> {

@@ -22,7 +22,13 @@ import { nextIdentity, nextTimes } from "./next_record.ts";
 import { differInNumbers, idOf, type ResourceRecord, toRecord, toStored } from "./records.ts";
 import { finishRename, moveSomeMemberships, renameGroupOf, type RenameStepDeps } from "./rename_steps.ts";
 import { type RenameTask, renameTaskId } from "./pending_renames.ts";
-import { fitsOneCommit, isExpected, updateUserGroups, type WritePlanDeps } from "./write_plan.ts";
+import {
+  fitsOneCommit,
+  isExpected,
+  isNestedGroup,
+  updateUserGroups,
+  type WritePlanDeps,
+} from "./write_plan.ts";
 import type { WriteQueue } from "./write_queue.ts";
 
 export interface RenameWriterDeps extends WritePlanDeps, RenameStepDeps {
@@ -188,15 +194,31 @@ export class RenameWriter {
         await renameGroupOf(batch, user, names);
       }
     }
+    rest.push(...await this.#moveNested(batch, job));
     await this.#moveNamed(batch, job, false);
     const members = await batch.members(setId);
     return { stored: toStored({ kind: write.kind, target: keys.target }, after, members), rest };
+  }
+
+  /**
+   * The memberships of a group in other groups. Under the earlier name, a later group would be the member. If a user has the earlier name, it
+   * is that user's; if a user has the new name, they stay, because readers follow the rename.
+   */
+  async #moveNested(
+    batch: DirectoryBatch,
+    { write, from, to }: RenameJob,
+  ): Promise<(() => Promise<void>)[]> {
+    if (!await isNestedGroup(batch, from) || !await isNestedGroup(batch, to)) return [];
+    const moved = { from, to, name: write.next.content.name, id: null };
+    const isMore = await moveSomeMemberships(batch, moved, MAX_AT_ONCE / 3);
+    return isMore ? [this.#addTask(batch, { kind: "rename_user", ...moved })] : [];
   }
 
   /** Many members change with the name: the new members are written as another set, and one commit changes the name and the set. */
   async #flip(job: RenameJob, change: MembersChange): Promise<RenameResult | null> {
     const { from, to, before, write } = job;
     const after = this.#recordAfter(job, { groups: [], setId: "" });
+    let rest: (() => Promise<void>)[] = [];
     const result = await this.#deps.largeGroups.changeGroup({
       canonical: to,
       before,
@@ -209,10 +231,12 @@ export class RenameWriter {
       prepareFlip: async (batch) => {
         await batch.checkUnchanged(write.kind, from);
         await batch.putRecord({ kind: "group", canonical: from }, null);
+        rest = await this.#moveNested(batch, job);
         await this.#moveNamed(batch, job, false);
       },
     });
     if (!result.ok) return null;
+    for (const step of rest) await step();
     this.#notify(job);
     return result;
   }

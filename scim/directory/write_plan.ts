@@ -36,8 +36,8 @@ export interface WritePlanDeps extends NextRecordDeps {
 }
 
 /**
- * `changed`: the writer read an older version. `alone`: too large for one commit; the batch is unchanged. `leavesMoreGroups`: a user who must be
- * removed from more groups after the commit. `linksMoreGroups`: a new user whose id must be stored in more groups.
+ * `changed`: the writer read an older version. `alone`: too large for one commit; the batch is unchanged. `leavesMoreGroups`: a user, or a
+ * group in groups, that must be removed from more groups after the commit. `linksMoreGroups`: a new user whose id must be stored in more groups.
  */
 export type PlannedWrite =
   | {
@@ -102,7 +102,10 @@ export async function planUser(
   await batch.putRecord(place, after);
   let leavesMoreGroups: string | null = null;
   let linksMoreGroups: string | null = null;
-  if (isLeaving && await leaveGroups(deps, batch, canonical)) leavesMoreGroups = canonical;
+  if (isLeaving) {
+    batch.include(deps.prepareOffboarding(canonical));
+    if (await leaveGroups(deps, batch, canonical)) leavesMoreGroups = canonical;
+  }
   let trashed: string | null = null;
   if (after === null) {
     if (before !== null) trashed = await deps.trash.add(batch, { before, deletion: write.deletion });
@@ -138,15 +141,18 @@ async function groupsOf(batch: DirectoryBatch, canonical: string): Promise<reado
   return groups;
 }
 
-/** Removes a user from groups and from other records. @returns whether more groups remain. */
-async function leaveGroups(deps: WritePlanDeps, batch: DirectoryBatch, canonical: string): Promise<boolean> {
-  batch.include(deps.prepareOffboarding(canonical));
+/** Removes a user, or a group in groups, from groups. @returns whether more groups remain. */
+async function leaveGroups(
+  { keys }: Pick<WritePlanDeps, "keys">,
+  batch: DirectoryBatch,
+  canonical: string,
+): Promise<boolean> {
   const memberships = [...await batch.memberships(canonical)];
   for (const [setId, group] of memberships.slice(0, MAX_GROUPS_AT_ONCE)) {
     await batch.changeMembers({ setId, group }, [{ canonical, name: null }]);
   }
   if (memberships.length <= MAX_GROUPS_AT_ONCE) return false;
-  batch.set(deps.keys.chore(`leave ${canonical}`), { kind: "leave", user: canonical });
+  batch.set(keys.chore(`leave ${canonical}`), { kind: "leave", user: canonical });
   return true;
 }
 
@@ -267,16 +273,23 @@ export async function planGroup(
     await updateUserGroups(batch, user, { name: group ?? canonical, isMember: name !== null });
   }
   cleanUpGroup(deps, batch, change);
+  const isLeaving = after === null && await isNestedGroup(batch, canonical);
+  const leavesMoreGroups = isLeaving && await leaveGroups(deps, batch, canonical) ? canonical : null;
   batch.also(also);
   const members = await batch.members(setId);
   const place = { kind: "group", target: deps.keys.target } as const;
   return {
     kind: "planned",
     stored: () => after === null ? null : toStored(place, after, members),
-    leavesMoreGroups: null,
+    leavesMoreGroups,
     linksMoreGroups: null,
     trashed: null,
   };
+}
+
+/** Whether groups that have the name as a member mean the group: no user has it. */
+export async function isNestedGroup(batch: DirectoryBatch, canonical: string): Promise<boolean> {
+  return await batch.record("user", canonical) === null;
 }
 
 /** Removes other data under the name of a new or deleted group, so that a later group does not inherit it. */
