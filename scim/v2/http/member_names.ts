@@ -2,6 +2,7 @@
 
 import { ScimRefusal } from "../../http/refusals.ts";
 import type { TargetDirectory } from "../../ports.ts";
+import type { Stored } from "../../schema/resource.ts";
 
 /** How many users are read at the same time. */
 const BATCH = 100;
@@ -17,6 +18,11 @@ export async function memberNames(
   unknown: "refuse" | "ignore",
 ): Promise<string[]> {
   return (await namedMembers(directory, ids, unknown)).map(({ name }) => name);
+}
+
+/** Members that are no users, such as groups. No response has them, so no request can mean to remove them. */
+export function hiddenMembers({ content, memberIds = [] }: Stored): readonly string[] {
+  return content.kind === "group" ? content.members.filter((_, at) => (memberIds[at] ?? null) === null) : [];
 }
 
 /** A user of an id. */

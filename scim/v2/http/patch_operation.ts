@@ -12,7 +12,7 @@ import { applyPatch, type PatchOutcome } from "../patch/patch.ts";
 import { type MemberChanges, MembersNeeded } from "../patch/patch_members.ts";
 import { createPatchSchema, type PatchSchema } from "../patch/patch_schema.ts";
 import { checkMembers, checkOrigin } from "./connection_rules.ts";
-import { memberNames, namedMembers } from "./member_names.ts";
+import { hiddenMembers, memberNames, namedMembers } from "./member_names.ts";
 import {
   checkPreconditions,
   isConditional,
@@ -130,7 +130,7 @@ async function writeWhole(
   { stored, resource, members }: { stored: Stored; resource: JsonObject; members: MemberChanges | null },
 ): Promise<OperationResult> {
   const { context } = operation;
-  const names = stored.content.kind === "group" ? await membersAfter(operation, stored.content, members) : [];
+  const names = stored.content.kind === "group" ? await membersAfter(operation, stored, members) : [];
   const converted = toStoredContent(withKept(resource, stored), resourceTypeOf(operation), {
     previous: stored.content,
     members: names,
@@ -148,11 +148,14 @@ async function writeWhole(
 
 async function membersAfter(
   { context: { target: { directory } } }: Operation,
-  group: GroupContent,
+  stored: Stored,
   members: MemberChanges | null,
 ): Promise<readonly string[]> {
+  const group = stored.content as GroupContent;
   if (members === null) return group.members;
-  if (members.replace !== undefined) return await memberNames(directory, members.replace, "refuse");
+  if (members.replace !== undefined) {
+    return [...hiddenMembers(stored), ...await memberNames(directory, members.replace, "refuse")];
+  }
   const removed = new Set((await memberNames(directory, members.remove, "ignore")).map(canonicalName));
   const kept = group.members.filter((name) => !removed.has(canonicalName(name)));
   return [...kept, ...await memberNames(directory, members.add, "refuse")];

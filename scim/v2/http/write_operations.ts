@@ -10,7 +10,7 @@ import { queryResources } from "../query/query.ts";
 import { readBody } from "../schema/read_body.ts";
 import { memberIdsOf, toStoredContent } from "../schema/stored_content.ts";
 import { checkMembers, checkOrigin, countRemovedUser, proposeTaken } from "./connection_rules.ts";
-import { memberNames } from "./member_names.ts";
+import { hiddenMembers, memberNames } from "./member_names.ts";
 import {
   checkPreconditions,
   type Operation,
@@ -172,7 +172,8 @@ async function membersOf(
   if (stored?.content.kind === "group" && sent === undefined) return stored.content.members;
   const read = memberIdsOf(resource, sent === undefined ? undefined : property(body, sent));
   if (!read.ok) throw bodyRefusal(read);
-  return await memberNames(context.target.directory, read.ids, "refuse");
+  const names = await memberNames(context.target.directory, read.ids, "refuse");
+  return stored === null ? names : [...hiddenMembers(stored), ...names];
 }
 
 function isMembers(name: string): boolean {

@@ -238,3 +238,28 @@ Deno.test("a PUT without members keeps them at /scim/v2, and removes them in the
   await world.call("PUT", "!/idm/scim/default/Groups/staff", { ...SPECIFIED, body });
   assertEquals((await world.call("GET", `/Groups/${id}`)).json.members, undefined);
 });
+
+Deno.test("members that are no users have no id, and stay in every write of /scim/v2", async () => {
+  await using world = await startV2World({ adoption: "automatic", removeAllMembers: true }, TOML);
+  const specified = async () => {
+    const { json } = await world.call("GET", "!/idm/scim/default/Groups/outer", SPECIFIED);
+    return (json.members as { display: string }[]).map(({ display }) => display).sort();
+  };
+  const ada = await world.add("/Users", { userName: "ada" });
+  await world.add("/Groups", { displayName: "inner" });
+  const id = await world.add("/Groups", { displayName: "outer" });
+  await world.call("PUT", "!/idm/scim/default/Groups/outer", {
+    ...SPECIFIED,
+    body: { members: [{ display: "ada" }, { display: "inner" }] },
+  });
+  const { json } = await world.call("GET", `/Groups/${id}`);
+  assertEquals((json.members as unknown[]).length, 1);
+  await world.call("PUT", `/Groups/${id}`, { body: json });
+  assertEquals(await specified(), ["ada", "inner"]);
+  await world.call("PUT", `/Groups/${id}`, { body: { displayName: "outer", members: [] } });
+  assertEquals(await specified(), ["inner"]);
+  await world.patch(`/Groups/${id}`, [{ op: "replace", path: "members", value: [{ value: ada }] }]);
+  assertEquals(await specified(), ["ada", "inner"]);
+  await world.patch(`/Groups/${id}`, [{ op: "remove", path: "members" }]);
+  assertEquals(await specified(), ["inner"]);
+});
