@@ -20,6 +20,10 @@ export const TARGET_TABLES = [
   "gone",
   "departure",
   "password",
+  "trash",
+  "trash_part",
+  "trash_joins",
+  "console_refresh",
   "member",
   "memberof",
   "word",
@@ -42,6 +46,10 @@ export const TARGET_TABLES = [
   "token",
   "token_use",
   "user_departure",
+  "enrolment",
+  "last_sign_in",
+  "remembered_device",
+  "remembered_epoch",
 ] as const;
 
 export interface RemovedTargetsDeps {

@@ -2,6 +2,7 @@
 
 import { assert, assertEquals, assertNotStrictEquals, assertStrictEquals } from "@std/assert";
 import type { Target } from "../../scim/ports.ts";
+import { TARGET_TABLES } from "../../scim/provisioning/removed_targets.ts";
 import { openComposition, type TestComposition } from "../fakes/composition.ts";
 
 const ACTOR = { name: "test", source: "" };
@@ -228,6 +229,16 @@ Deno.test("DELETE /target-settings with the right counts deletes the data, and o
   await using site = await openComposition();
   await put(site, "corp", {});
   await Promise.all([addUser(site, "corp", "ada"), addUser(site, "default", "grace")]);
+  const others = [
+    "enrolment",
+    "last_sign_in",
+    "remembered_device",
+    "remembered_epoch",
+    "trash",
+    "trash_part",
+  ];
+  const keys = others.map((table) => [table, "corp", "x"]);
+  await site.store.commit({ mutations: keys.map((key) => ({ type: "set", key, value: {} })) });
   const wrong = await ask(site, "DELETE", "/corp", { version: "99", deleteData: { users: 2, groups: 0 } });
   assertEquals([wrong.status, wrong.problem], [409, "target_counts_changed"]);
   const right = { version: "99", deleteData: { users: 1, groups: 0 } };
@@ -237,9 +248,17 @@ Deno.test("DELETE /target-settings with the right counts deletes the data, and o
   assertEquals(await left(), [["default", "grace"]]);
   const isDeleted = async () => (await site.audits()).some(({ action }) => action === "target.delete_data");
   while (!await isDeleted()) await new Promise((resolve) => setTimeout(resolve, 5));
+  for (const key of keys) assertEquals((await site.store.get(key)).value, null, key[0]);
   // A new directory with the name is empty.
   assertEquals((await put(site, "corp", {})).status, 200);
   assertEquals(targetOf(site, "corp").directory.count("user"), 0);
+});
+
+Deno.test("a removed directory leaves no table of the store whose keys begin with its name", async () => {
+  const snapshot = await Deno.readTextFile(new URL("../contract/snapshots/store_keys.txt", import.meta.url));
+  const tables = new Set([...snapshot.matchAll(/^(\w+) \/ <target>/gm)].map(([, table = ""]) => table));
+  assert(tables.size > 20);
+  assertEquals([...tables.difference(new Set<string>(TARGET_TABLES))], []);
 });
 
 Deno.test("the directory of sign-ins cannot be removed; users can sign in from another one", async () => {
