@@ -32,6 +32,9 @@ const GRANTS: readonly (readonly [method: string, path: string, json: unknown])[
   ["POST", "/users/ceo/pairings", { kind: "sms", number: "+14155550123" }],
   ["DELETE", "/users/ceo/pairings/any", {}],
   ["DELETE", "/devices/any", {}],
+  ["POST", "/hardware-tokens/any/resynchronize", { codes: ["123456", "654321"] }],
+  // It says when a guessed code will be valid.
+  ["POST", "/hardware-tokens/any/test", { code: "123456" }],
   ["POST", "/users/ceo/invitation", {}],
   ["POST", "/users/ceo/me-link", {}],
   ["POST", "/users/ceo/unlock", {}],
