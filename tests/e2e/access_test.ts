@@ -7,6 +7,7 @@ import { PASSWORD, startConsole } from "../fakes/console_app.ts";
 import { chooseRowAction, submitPassword } from "./browser.ts";
 import { openAccess, secretShown } from "./access_page.ts";
 import { consoleTests } from "./console_tests.ts";
+import { answerQuestion } from "./question.ts";
 
 const test = consoleTests(startConsole, { role: "owner" });
 
@@ -69,11 +70,16 @@ test("an invitation creates one account with its role; the owner changes, disabl
   await page.getByRole("button", { name: "Change Grace" }).click();
   await page.getByRole("dialog").getByText("1 session", { exact: true }).waitFor();
   await page.getByLabel("Role of Grace").selectOption("operator");
+  await page.keyboard.press("Escape");
+  assertEquals(await page.getByLabel("Role of Grace").inputValue(), "viewer");
+  await page.getByLabel("Role of Grace").selectOption("operator");
+  await answerQuestion(page, "Operator: Grace?", "Operator");
   await page.getByRole("status").getByText("The role of Grace is now Operator.").waitFor();
   // Their session had the old role, so it ended.
   await guest.reload();
   await guest.getByRole("button", { name: "Sign in" }).waitFor();
   await page.getByRole("button", { name: "Disable" }).click();
+  await answerQuestion(page, "Disable: Grace?", "Disable");
   await page.getByRole("status").getByText("Grace was disabled.").waitFor();
   await submitPassword(guest, "Grace");
   assertMatch(await guest.getByRole("alert").innerText(), /Wrong name or password/);
@@ -125,6 +131,7 @@ test("sessions are listed with their source, and can be ended", async ({ page, s
   assertEquals(await rows.count() >= 2, true);
   for (let left = await page.getByRole("button", { name: /^End / }).count(); left > 0; left -= 1) {
     await page.getByRole("button", { name: /^End / }).first().click();
+    await page.getByRole("dialog").getByRole("button", { name: "End", exact: true }).click();
     await page.waitForFunction((n) => document.querySelectorAll("tbody button").length < n, left);
   }
   const answer = await site.call("/console/api/live", { cookie: other });

@@ -10,6 +10,7 @@ import { consoleTests } from "./console_tests.ts";
 import { type ConsoleProgram, startConsoleProgram } from "./console_program.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import { endSession } from "./session_end.ts";
+import { answerQuestion } from "./question.ts";
 
 const OF_FILE = `[[radius.client]]
 name = "of-file"
@@ -91,6 +92,7 @@ programTest(
     await page.reload();
     await page.getByText("The client uses the new secret.").waitFor();
     await page.getByRole("button", { name: "End overlap now" }).click();
+    await answerQuestion(page, "End the overlap for vpn-1?", "End overlap now");
     await page.getByText("Only the new secret is accepted.").waitFor();
     await knock(first);
     assertEquals(await first.collect(300), []);

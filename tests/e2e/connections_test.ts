@@ -8,6 +8,7 @@ import type { Page } from "../packages/playwright.ts";
 import { eventually } from "../upstream/manual_clock.ts";
 import { consoleTests } from "./console_tests.ts";
 import { assertHoldsInBothLooks } from "./page_checks.ts";
+import { answerQuestion } from "./question.ts";
 
 const test = consoleTests(startConnectConsole, { role: "owner" });
 
@@ -145,8 +146,10 @@ test("a connection is paused and resumed, its settings are reviewed, and it is r
   await open("/connections/okta#settings", "okta");
   await step("pause", async () => {
     await page.getByRole("button", { name: "Pause", exact: true }).click();
+    await answerQuestion(page, "Pause okta?", "Pause");
     await page.getByText("Paused: requests are refused until you resume.").waitFor();
     await page.getByRole("button", { name: "Resume" }).click();
+    await answerQuestion(page, "Resume okta?", "Resume");
     await page.getByText("okta is active again.").waitFor();
     await page.getByText("Paused: requests are refused").waitFor({ state: "detached" });
   });
@@ -209,6 +212,7 @@ test("existing users are accepted one by one, or refused together", async ({ pag
   };
   await step("one", async () => {
     await page.getByRole("button", { name: "Accept ada" }).click();
+    await answerQuestion(page, "Let okta manage 1 user or group?", "Accept");
     await page.getByText("1 accepted.").waitFor();
     await page.getByRole("row", { name: /ada/ }).waitFor({ state: "detached" });
     assertEquals(await stateOf("ada"), "accepted");

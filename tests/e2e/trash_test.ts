@@ -8,6 +8,7 @@ import { decodeBase32, TOTP_STEP_MS, totpAt } from "../../radius/factors/totp.ts
 import { startConsoleProgram } from "./console_program.ts";
 import { consoleTests } from "./console_tests.ts";
 import { assertHolds, assertHoldsInBothLooks } from "./page_checks.ts";
+import { answerQuestion } from "./question.ts";
 import { runUserAction } from "./user_menu.ts";
 
 const test = consoleTests(startPeopleConsole, { role: "owner" });
@@ -66,6 +67,15 @@ test("deleted users: several are restored, a taken name is not, and one is delet
     for (const name of ["ada", "bob"]) await page.getByRole("checkbox", { name: `Select ${name}` }).check();
     const bar = page.getByRole("region", { name: "2 selected" });
     await bar.getByRole("button", { name: "Restore" }).click();
+    const dialog = page.getByRole("dialog", { name: "Restore 2 users?" });
+    assertEquals(await dialog.getByRole("listitem").allInnerTexts(), ["ada", "bob"]);
+    await dialog.getByText("Users, passwords and group memberships (2) come back").waitFor();
+    await dialog.getByText("each user must enrol again").waitFor();
+    await page.keyboard.press("Enter");
+    await dialog.waitFor({ state: "detached" });
+    await page.getByRole("row", { name: /ada/ }).waitFor();
+    await bar.getByRole("button", { name: "Restore" }).click();
+    await answerQuestion(page, "Restore 2 users?", "Restore");
     await page.getByText("1 user was restored. Group memberships: 0.").waitFor();
     await page.getByText("ada: these groups no longer exist, or were created again: ops.").waitFor();
     await page.getByText("1 user was not restored:").waitFor();
@@ -75,6 +85,7 @@ test("deleted users: several are restored, a taken name is not, and one is delet
   });
   await step("restore from the row", async () => {
     await page.getByRole("button", { name: "Restore cy" }).click();
+    await answerQuestion(page, "Restore 1 user?", "Restore");
     await page.getByRole("row", { name: /cy/ }).waitFor({ state: "detached" });
   });
   await step("delete permanently", async () => {
@@ -106,6 +117,7 @@ test("deleted users: a user manager finds and restores by keyboard, and cannot d
   assertEquals(await purge.getAttribute("title"), "Requires the owner role");
   await page.getByRole("region", { name: "1 selected" }).getByRole("button", { name: "Restore" }).focus();
   await page.keyboard.press("Enter");
+  await answerQuestion(page, "Restore 1 user?", "Restore");
   await page.getByText("1 user was restored. Group memberships: 1.").waitFor();
   await page.getByRole("link", { name: "All users" }).click();
   await page.getByRole("heading", { name: "Users", level: 1, exact: true }).waitFor();
@@ -119,6 +131,7 @@ test(
     await open("/deleted-users", "Deleted users");
     clock.advance(6 * 60_000);
     await page.getByRole("button", { name: "Restore ada" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Restore" }).click();
     const dialog = page.getByRole("dialog", { name: "Confirm it's you" });
     await dialog.getByLabel("Password").fill(PASSWORD);
     await dialog.getByRole("button", { name: "Confirm" }).click();
@@ -132,6 +145,9 @@ test("deleted users: the page is usable at 320 px", { look: "narrow" }, async ({
   await page.getByText("a-long-name.with.parts@subsidiary.example.com").first().waitFor();
   await assertHolds(page);
   await page.getByRole("button", { name: "Restore ada" }).click();
+  await page.getByRole("dialog").getByText("each user must enrol again").waitFor();
+  await assertHolds(page);
+  await answerQuestion(page, "Restore 1 user?", "Restore");
   await page.getByText("1 user was restored.").waitFor();
   await assertHolds(page);
 });
@@ -180,6 +196,7 @@ consoleTests(startConsoleProgram, { role: "owner", toml: SETTINGS, peers: ["radc
 
     await open("/deleted-users", "Deleted users");
     await page.getByRole("button", { name: "Restore ada" }).click();
+    await answerQuestion(page, "Restore 1 user?", "Restore");
     await page.getByText("1 user was restored.").waitFor();
     await page.getByRole("link", { name: "ada" }).click();
     await page.getByText("No second factors yet.").waitFor();

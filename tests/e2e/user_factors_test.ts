@@ -6,6 +6,7 @@ import { conversation } from "../fakes/console_gateway.ts";
 import { startConsoleProgram } from "./console_program.ts";
 import { consoleTests } from "./console_tests.ts";
 import { findAccessibilityProblems } from "./page_checks.ts";
+import { answerQuestion } from "./question.ts";
 
 const test = consoleTests(startPeopleConsole, { role: "user_manager" });
 const programTest = consoleTests(startConsoleProgram, { role: "owner" });
@@ -111,6 +112,7 @@ test("users: a lock is shown and removed; logins in progress are listed", async 
   await page.getByRole("link", { name: "vpn-7" }).waitFor();
   assertEquals(await page.getByText("vpn-8").count(), 0);
   await page.getByRole("button", { name: "Unlock" }).click();
+  await answerQuestion(page, "Unlock ada?", "Unlock");
   await page.getByText("ada was unlocked.").waitFor();
   assertEquals(site.limits.isLocked("ada"), false);
   assertEquals(await page.getByText("Locked", { exact: true }).count(), 0);
@@ -132,6 +134,7 @@ test("users: remembered devices are counted and forgotten", async ({ page, site,
   await page.getByText("2 remembered devices sign in without a second factor.").waitFor();
   assertEquals(await findAccessibilityProblems(page), []);
   await page.getByRole("button", { name: "Forget remembered devices" }).click();
+  await answerQuestion(page, "Forget the remembered devices of ada?", "Forget remembered devices");
   await page.getByText("The next sign-in of ada needs a second factor on every device.").waitFor();
   await page.getByRole("button", { name: "Forget remembered devices" }).waitFor({ state: "detached" });
   assertEquals(remembered.count("ada"), 0);

@@ -5,6 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { fullTimeText, timeText } from "../../web/app/format.ts";
 import { useAction } from "../../web/app/action.ts";
 import { Alert } from "../../web/components/alert.tsx";
+import { type Question, QuestionForm } from "../../web/components/form_dialog.tsx";
 import { Icon } from "../../web/components/icons.tsx";
 import { t } from "../../web/i18n/translate.ts";
 import type { AccountFactors, NotMeResult } from "../../api/account/account_types.ts";
@@ -78,13 +79,27 @@ function Unconfirmed(
   { account, factors }: Pick<PartProps, "account"> & { factors: NonNullable<AccountFactors["unconfirmed"]> },
 ) {
   const problem = useSignal<string | null>(null);
-  const { busy, run } = useAction();
+  const asked = useSignal<Question | null>(null);
   if (factors.length === 0) return null;
-  const decide = (call: () => Promise<unknown>, doneText: string) =>
-    void run(async () => {
-      problem.value = null;
-      await account.run({ call, doneText, onProblem: (sentence) => problem.value = sentence });
-    });
+  const { keepUnconfirmed, removeUnconfirmed } = account.calls;
+  const ask = (verb: "keep" | "remove", { id, factor }: { id: string; factor: string }) => {
+    const label = t(`account.unconfirmed_${verb}`);
+    const isBad = verb === "remove";
+    asked.value = {
+      title: `${label}: ${factor}`,
+      submitLabel: label,
+      text: t(`account.unconfirmed_${verb}_what`),
+      isBad,
+      run() {
+        problem.value = null;
+        return account.run<unknown>({
+          call: () => isBad ? removeUnconfirmed(id) : keepUnconfirmed(id),
+          doneText: t(isBad ? "account.unconfirmed_removed" : "account.unconfirmed_kept"),
+          onProblem: (sentence) => problem.value = sentence,
+        });
+      },
+    };
+  };
   return (
     <Alert tone="wait">
       <strong>{t("account.unconfirmed_title")}</strong>
@@ -96,30 +111,22 @@ function Unconfirmed(
           return (
             <li key={id}>
               <bdi>{factor}</bdi>, {t("account.unconfirmed_by", { phone: addedBy })},{" "}
-              {fullTimeText(createdMs)}{" "}
-              <button
-                type="button"
-                class="button button-small"
-                disabled={busy.value}
-                aria-label={`${t("account.unconfirmed_keep")}: ${factor}`}
-                onClick={() => decide(() => account.calls.keepUnconfirmed(id), t("account.unconfirmed_kept"))}
-              >
-                {t("account.unconfirmed_keep")}
-              </button>{" "}
-              <button
-                type="button"
-                class="button button-small"
-                disabled={busy.value}
-                aria-label={`${t("account.unconfirmed_remove")}: ${factor}`}
-                onClick={() =>
-                  decide(() => account.calls.removeUnconfirmed(id), t("account.unconfirmed_removed"))}
-              >
-                {t("account.unconfirmed_remove")}
-              </button>
+              {fullTimeText(createdMs)} {(["keep", "remove"] as const).map((verb) => (
+                <button
+                  key={verb}
+                  type="button"
+                  class="button button-small"
+                  aria-label={`${t(`account.unconfirmed_${verb}`)}: ${factor}`}
+                  onClick={() => ask(verb, { id, factor })}
+                >
+                  {t(`account.unconfirmed_${verb}`)}
+                </button>
+              ))}
             </li>
           );
         })}
       </ul>
+      {asked.value !== null && <QuestionForm {...asked.value} onClose={() => asked.value = null} />}
     </Alert>
   );
 }

@@ -15,6 +15,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { DENSITIES } from "./preferences.ts";
 import { activeShortcuts, listenForShortcuts, type Shortcut, useShortcuts } from "./shortcuts.ts";
 
+const QuestionDialog = lazy(async () => (await import("../components/form_dialog.tsx")).QuestionDialog);
 const SignInPage = lazy(async () => (await import("../pages/sign_in/sign_in_page.tsx")).default);
 const RequiredFactorPage = lazy(async () =>
   (await import("../pages/sign_in/required_factor_page.tsx")).default
@@ -50,6 +51,7 @@ export function App({ models }: { models: Models }) {
         <Sidebar models={models} />
         <PageHost models={models} />
       </div>
+      {models.question.value !== null && <QuestionDialog models={models} />}
       <FrameKeys models={models} />
       <ToastRegion models={models} />
       <SignInOver models={models} />

@@ -3,6 +3,7 @@
 import { createApiClient } from "./api_client.ts";
 import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
+import type { Question } from "../components/form_dialog.tsx";
 import { createPreferences } from "./preferences.ts";
 import { createPageLoader, loadPageFiles } from "./page_loader.ts";
 import { followLinks, pageTop, Router } from "./router.ts";
@@ -50,6 +51,8 @@ export function createModels(window: Window & typeof globalThis, { imports }: Mo
   const preferences = createPreferences(document.documentElement);
   /** The open overlay. */
   const overlay = signal<Overlay | null>(null);
+  /** The question before an action of a page. */
+  const question = signal<Question | null>(null);
   /** What was typed for the palette before its code was loaded. */
   const typedAhead = signal("");
   /** The selection of each list, by path, so that Back restores it. `listed` names the query and the administrator. */
@@ -65,5 +68,17 @@ export function createModels(window: Window & typeof globalThis, { imports }: Mo
       void session.extend();
     }
   }, STAY_EVERY_MS);
-  return { api, pages, router, clock, session, toasts, preferences, overlay, typedAhead, selections };
+  return {
+    api,
+    pages,
+    router,
+    clock,
+    session,
+    toasts,
+    preferences,
+    overlay,
+    question,
+    typedAhead,
+    selections,
+  };
 }

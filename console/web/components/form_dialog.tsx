@@ -1,10 +1,11 @@
 // Dialogs that send a form or confirm an action, and show a created secret once.
 
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useId, useRef } from "preact/hooks";
+import { useEffect, useId, useRef } from "preact/hooks";
 import { ApiFailure } from "../app/api_client.ts";
 import { type Action, canClose, useAction } from "../app/action.ts";
+import type { Router } from "../app/router.ts";
 import { t } from "../i18n/translate.ts";
 import { Button, CopyButton } from "./button.tsx";
 import { Dialog, DiscardDialog } from "./dialog.tsx";
@@ -27,8 +28,9 @@ interface FormDialogProps {
   readonly action?: Action;
   /** Why the button is disabled; `""` if that is obvious. */
   readonly reason?: string | undefined;
-  /** The label of the cancel button. It has the focus if the action is destructive. */
+  /** The label of the cancel button. It has the focus if the dialog only asks. */
   readonly cancelLabel?: string;
+  readonly isQuestion?: boolean;
   readonly isDestructive?: boolean;
   readonly wide?: boolean;
   readonly children: ComponentChildren;
@@ -43,6 +45,7 @@ export function FormDialog(props: FormDialogProps) {
     failureTitle,
     reason,
     cancelLabel,
+    isQuestion = false,
     isDestructive = false,
     wide = false,
     children,
@@ -79,7 +82,7 @@ export function FormDialog(props: FormDialogProps) {
       wide={wide}
       footer={
         <>
-          <Button autofocus={isDestructive} disabled={!canClose(action)} onClick={close}>
+          <Button autofocus={isQuestion} disabled={!canClose(action)} onClick={close}>
             {cancelLabel ?? t("common.cancel")}
           </Button>
           <Button
@@ -97,7 +100,7 @@ export function FormDialog(props: FormDialogProps) {
       <form
         id={formId}
         class="form"
-        onInput={() => hasInput.value = !isDestructive}
+        onInput={() => hasInput.value = !isQuestion}
         onSubmit={(event) => {
           event.preventDefault();
           void run(submit);
@@ -149,6 +152,7 @@ export function ConfirmDialog(
     <FormDialog
       {...rest}
       cancelLabel={t("common.keep")}
+      isQuestion
       isDestructive
       reason={reason ?? (mustType && typed.value.trim() !== word ? "" : undefined)}
       onSubmit={confirm}
@@ -164,6 +168,42 @@ export function ConfirmDialog(
       )}
     </FormDialog>
   );
+}
+
+/** The question before an action that gives or removes access. */
+export interface Question extends Pick<ConfirmProps, "title" | "submitLabel"> {
+  /** What changes. */
+  readonly text: ComponentChildren;
+  readonly isBad?: boolean;
+  /** Runs the action after the answer. An error is shown in the dialog. */
+  readonly run: () => Promise<unknown>;
+}
+
+/** The question that a page asks. It ends when another page opens. */
+export function QuestionDialog({ models: { question, router } }: QuestionDeps) {
+  const path = router.path.value;
+  useEffect(() => () => void (question.value = null), [path]);
+  return question.value !== null && (
+    <QuestionForm
+      {...question.value}
+      onClose={() => question.value = null}
+    />
+  );
+}
+
+/** One question. The focus is on the button that does nothing. */
+export function QuestionForm(
+  { text, isBad = false, run, ...props }: Question & { readonly onClose: () => void },
+) {
+  return (
+    <FormDialog {...props} isQuestion isDestructive={isBad} onSubmit={async () => void await run()}>
+      {typeof text === "string" ? <p>{text}</p> : text}
+    </FormDialog>
+  );
+}
+
+interface QuestionDeps {
+  readonly models: { readonly question: Signal<Question | null>; readonly router: Router };
 }
 
 interface SecretProps {

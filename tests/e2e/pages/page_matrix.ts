@@ -204,6 +204,8 @@ function messageWalk(look: LookName): void {
         await openPage(page, { site, row: spare });
         await page.getByRole("button", { name: `More ${FULL_SPARE}` }).click();
         await page.getByRole("menuitem", { name: /^(Deactivate|Activate)$/ }).click();
+        const activate = page.getByRole("dialog").getByRole("button", { name: "Activate" });
+        if (await activate.isVisible()) await activate.click();
         await page.locator(".toasts").getByRole("button", { name: "Undo" }).hover();
       }
       await reach(walk, { ...row, byName: undefined }, false);

@@ -1,10 +1,8 @@
 // The Access page: administrators, your own sign-in methods and sessions, and API tokens.
 
 import type { SessionRow } from "../../../api/auth/sessions.ts";
-import { useAction } from "../../app/action.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import { useResource } from "../../app/resource.ts";
-import { ErrorAlert } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import type { TableColumn } from "../../components/data_table.tsx";
 import { currentTab, PageBar, type Tab, Tabs } from "../../components/page_layout.tsx";
@@ -44,12 +42,17 @@ type Row = SessionRow & { readonly current: boolean };
 
 export function OwnSessions({ models }: { models: Models }) {
   const resource = useResource(models, { fetch: () => fetchOwnSessions(models), inputs: [] });
-  const action = useAction();
   const end = ({ id, source }: Row) =>
-    action.run(async () => {
-      await endOwnSession(models, id).finally(() => void resource.reload());
-      models.toasts.show(t("access.session_ended_said", { name: source }), { tone: "ok" });
-    });
+    models.question.value = {
+      title: t("access.session_end_title", { name: source }),
+      submitLabel: t("access.session_end"),
+      text: t("access.session_end_what"),
+      isBad: true,
+      async run() {
+        await endOwnSession(models, id).finally(() => void resource.reload());
+        models.toasts.show(t("access.session_ended_said", { name: source }), { tone: "ok" });
+      },
+    };
   const columns: readonly TableColumn<Row>[] = [
     {
       id: "source",
@@ -100,17 +103,14 @@ export function OwnSessions({ models }: { models: Models }) {
     },
   ];
   return (
-    <>
-      <ErrorAlert of={action.fault} />
-      <AccessTable
-        models={models}
-        initialSort="-used"
-        label={t("access.sessions")}
-        resource={resource}
-        columns={columns}
-        keyOf={({ id }) => id}
-        empty={{ title: t("access.sessions"), next: "" }}
-      />
-    </>
+    <AccessTable
+      models={models}
+      initialSort="-used"
+      label={t("access.sessions")}
+      resource={resource}
+      columns={columns}
+      keyOf={({ id }) => id}
+      empty={{ title: t("access.sessions"), next: "" }}
+    />
   );
 }

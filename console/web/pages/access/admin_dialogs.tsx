@@ -61,6 +61,16 @@ export function AdminDialog({ models, admin, onDone, onClose }: AdminProps) {
     });
     if (!isSaved) now.value = before;
   };
+  /** Runs the action after the answer. Its error is shown here. */
+  const ask = (
+    label: string,
+    { text, isBad = false, run }: { text: string; isBad?: boolean; run: () => Promise<void> },
+  ) =>
+    models.question.value = {
+      title: t("access.ask", { action: label, name }),
+      submitLabel: label,
+      ...{ text, isBad, run },
+    };
   const renew = () =>
     action.run(async () => {
       link.value = (await renewAdministrator(models, name)).url;
@@ -79,6 +89,9 @@ export function AdminDialog({ models, admin, onDone, onClose }: AdminProps) {
   if (removing.value) return <RemoveAdmin {...{ models, admin, onDone, onClose }} />;
   const fixed = origin === "settings" ? t("access.settings_why") : undefined;
   const { disabled } = now.value;
+  // After a "Cancel", the select shows the old role again.
+  void models.question.value;
+  const verb = disabled ? "enable" : "disable";
   const setDisabled = () =>
     change(
       { disabled: !disabled },
@@ -87,24 +100,49 @@ export function AdminDialog({ models, admin, onDone, onClose }: AdminProps) {
   return (
     <Dialog title={name} onClose={onClose} action={action}>
       <ErrorAlert of={action.fault} />
-      <RoleField admin={now.value} fixed={fixed} change={change} />
+      <RoleField
+        admin={now.value}
+        fixed={fixed}
+        choose={(wanted) =>
+          ask(t(`common.role_${wanted}`), {
+            text: t("access.role_what"),
+            run: () =>
+              change(
+                { role: wanted },
+                (row) => t("access.role_said", { name, role: t(`common.role_${row.role}`) }),
+              ),
+          })}
+      />
       <div class="access-rules">
         <ActionRow
-          label={t(disabled ? "access.enable" : "access.disable")}
+          label={t(`access.${verb}`)}
           reason={fixed}
-          onDo={setDisabled}
+          onDo={() =>
+            ask(t(`access.${verb}`), { text: t(`access.${verb}_what`), isBad: !disabled, run: setDisabled })}
         />
         <ActionRow
           label={t("access.renew")}
           hint={t("access.renew_why")}
           reason={fixed ?? (origin === "provider" ? t("errors.provider_admin") : undefined)}
-          onDo={renew}
+          onDo={() => ask(t("access.renew"), { text: t("access.renew_why"), run: renew })}
         />
         {now.value.codesLocked && (
-          <ActionRow label={t("access.unlock")} hint={t("access.unlock_why")} onDo={unlock} />
+          <ActionRow
+            label={t("access.unlock")}
+            hint={t("access.unlock_why")}
+            onDo={() => ask(t("access.unlock"), { text: t("access.unlock_what"), run: unlock })}
+          />
         )}
         <SessionsOf models={models} name={name} />
-        <ActionRow label={t("access.end_sessions")} onDo={endSessions} />
+        <ActionRow
+          label={t("access.end_sessions")}
+          onDo={() =>
+            ask(t("access.end_sessions"), {
+              text: t("access.end_sessions_what"),
+              isBad: true,
+              run: endSessions,
+            })}
+        />
         <ActionRow label={t("access.remove")} reason={fixed} bad onDo={() => removing.value = true} />
       </div>
     </Dialog>
@@ -115,11 +153,11 @@ interface RoleFieldProps {
   readonly admin: AdminRow;
   /** Why the account cannot be changed here. */
   readonly fixed: string | undefined;
-  readonly change: (wanted: AdminChange, said: (row: AdminRow) => string) => Promise<void>;
+  readonly choose: (role: Role) => void;
 }
 
 /** A select for an account of the console. Other accounts have their role from the settings file or the provider. */
-function RoleField({ admin: { name, origin, role }, fixed, change }: RoleFieldProps) {
+function RoleField({ admin: { name, origin, role }, fixed, choose }: RoleFieldProps) {
   if (origin !== "console") {
     return (
       <ReadOnlyField label={t("access.role")} hint={fixed ?? t("access.provider_role_why")}>
@@ -133,9 +171,7 @@ function RoleField({ admin: { name, origin, role }, fixed, change }: RoleFieldPr
       label={t("access.change_role", { name })}
       {...choicesOf(ROLE_ROW, {
         value: role,
-        onChange: (wanted) =>
-          void change({ role: wanted }, (row) =>
-            t("access.role_said", { name, role: t(`common.role_${row.role}`) })),
+        onChange: choose,
       })}
     />
   );
@@ -203,17 +239,21 @@ export function InvitationDialog(
   { models, invitation, onDone, onClose }: AccessDialogProps & { readonly invitation: InvitationRow },
 ) {
   const { id, name, role, deadlineMs } = invitation;
-  const action = useAction();
   const withdraw = () =>
-    action.run(async () => {
-      await withdrawInvitation(models, id);
-      models.toasts.show(t("access.withdrawn_said", { name }), { tone: "ok" });
-      onDone();
-      onClose();
-    });
+    models.question.value = {
+      title: t("access.ask", { action: t("access.withdraw"), name }),
+      submitLabel: t("access.withdraw"),
+      text: t("access.withdraw_what"),
+      isBad: true,
+      async run() {
+        await withdrawInvitation(models, id);
+        models.toasts.show(t("access.withdrawn_said", { name }), { tone: "ok" });
+        onDone();
+        onClose();
+      },
+    };
   return (
-    <Dialog title={name} onClose={onClose} action={action}>
-      <ErrorAlert of={action.fault} />
+    <Dialog title={name} onClose={onClose}>
       <ReadOnlyField label={t("access.role")}>{t(`common.role_${role}`)}</ReadOnlyField>
       <p>{t("access.link_until", { time: fullTimeText(deadlineMs) })}</p>
       <div class="access-rules">

@@ -6,7 +6,7 @@ import { useAction } from "../../app/action.ts";
 import type { Models } from "../../app/app_context.ts";
 import { relativeText } from "../../app/format.ts";
 import { type Resource, useResource } from "../../app/resource.ts";
-import { Alert, ErrorAlert, Fetched } from "../../components/alert.tsx";
+import { Alert, Fetched } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import { Dialog } from "../../components/dialog.tsx";
 import { ConfirmDialog, FormDialog } from "../../components/form_dialog.tsx";
@@ -68,15 +68,24 @@ function KeyWarning({ factors }: { factors: FactorSummary }) {
   );
 }
 
+/** Asks first, because the earlier codes stop working. */
+function askForCodes(models: Models, open: Signal<Open>): void {
+  models.question.value = {
+    title: t("access.codes_new_title"),
+    submitLabel: t("access.codes_new"),
+    text: t("access.codes_new_what"),
+    async run() {
+      open.value = { kind: "codes", codes: (await newRecoveryCodes(models)).codes };
+    },
+  };
+}
+
 function App({ models, factors, open }: PartProps & { factors: FactorSummary }) {
-  const action = useAction();
   const since = factors.totpSinceMs;
-  const renew = () =>
-    action.run(async () => open.value = { kind: "codes", codes: (await newRecoveryCodes(models)).codes });
+  const renew = () => askForCodes(models, open);
   return (
     <section class="panel access-panel" aria-label={t("access.app")}>
       <h2>{t("access.app")}</h2>
-      <ErrorAlert of={action.fault} />
       <p>
         {since === null
           ? t("access.app_none")
@@ -102,9 +111,7 @@ function App({ models, factors, open }: PartProps & { factors: FactorSummary }) 
 }
 
 function Passkeys({ models, factors, open }: PartProps & { factors: FactorSummary }) {
-  const action = useAction();
-  const renew = () =>
-    action.run(async () => open.value = { kind: "codes", codes: (await newRecoveryCodes(models)).codes });
+  const renew = () => askForCodes(models, open);
   const why = passkeyUnavailableReason();
   const reason = why === null ? undefined : t(`common.${why}`, { url: namedAddress() });
   return (
@@ -140,7 +147,6 @@ function Passkeys({ models, factors, open }: PartProps & { factors: FactorSummar
             ))}
           </ul>
         )}
-      <ErrorAlert of={action.fault} />
       {factors.totpSinceMs === null && factors.passkeys.length > 0 && (
         <p>{t("access.codes_left", { count: factors.recoveryCodesLeft })}</p>
       )}

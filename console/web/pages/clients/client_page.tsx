@@ -3,12 +3,11 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { FirstFactorKind, OneClient } from "../../../api/clients/client_types.ts";
-import { useAction } from "../../app/action.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import { fullTimeText } from "../../app/format.ts";
 import { useResource } from "../../app/resource.ts";
 import { permissionHint } from "../../app/session_model.ts";
-import { Alert, ErrorAlert, Fetched } from "../../components/alert.tsx";
+import { Alert, Fetched } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import type { DiffRow } from "../../components/diff_table.tsx";
 import { ReviewDialog, ReviewedForm } from "../../components/review_dialog.tsx";
@@ -84,23 +83,34 @@ function Client({ models, one, page }: ClientPart) {
 
 function Facts({ models, one: { client, blast }, page }: ClientPart) {
   const { use, overlapUntilMs, secretMs } = client;
-  const action = useAction();
   const ended = client.accepted + client.rejected;
   const rate = ended === 0
     ? t("clients.no_logins")
     : t("clients.rate", { percent: Math.round(client.rejected / ended * 100), count: ended });
   const end = () =>
-    action.run(async () => {
-      await endOverlap(models, client.name).finally(() => void page.reload());
-      models.toasts.show(t("clients.overlap_ended"), { tone: "ok" });
-    });
+    models.question.value = {
+      title: t("clients.overlap_end_title", { name: client.name }),
+      submitLabel: t("clients.overlap_end"),
+      text: t("clients.overlap_end_what"),
+      isBad: true,
+      async run() {
+        await endOverlap(models, client.name).finally(() => void page.reload());
+        models.toasts.show(t("clients.overlap_ended"), { tone: "ok" });
+      },
+    };
   const requireSigned = () =>
-    action.run(async () => {
-      const form = toClientRequest({ ...toClientDraft(client), messageAuthenticator: "require" });
-      await changeClient(models, client.name, { ...form, version: client.version })
-        .finally(() => void page.reload());
-      models.toasts.show(t("clients.unsigned_required", { name: client.name }), { tone: "ok" });
-    });
+    models.question.value = {
+      title: t("clients.unsigned_require_title", { name: client.name }),
+      submitLabel: t("clients.unsigned_require"),
+      text: t("clients.unsigned_require_what"),
+      isBad: true,
+      async run() {
+        const form = toClientRequest({ ...toClientDraft(client), messageAuthenticator: "require" });
+        await changeClient(models, client.name, { ...form, version: client.version })
+          .finally(() => void page.reload());
+        models.toasts.show(t("clients.unsigned_required", { name: client.name }), { tone: "ok" });
+      },
+    };
   return (
     <Panel quiet title={t("clients.use")}>
       {overlapUntilMs !== null && (
@@ -125,7 +135,6 @@ function Facts({ models, one: { client, blast }, page }: ClientPart) {
           </Button>
         </Alert>
       )}
-      <ErrorAlert of={action.fault} />
       <div class="people-fields">
         {client.signing.required === "learnt" && (
           <ReadOnlyField label={t("clients.signing_addresses")}>

@@ -4,13 +4,12 @@ import { useSignal } from "@preact/signals";
 import { ADOPTION_STATES } from "../../../../scim/v2/connections/connection_settings.ts";
 import type { ConnectionMatchPage, ConnectionMatchRow } from "../../../api/connections/connection_types.ts";
 import type { Models } from "../../app/app_context.ts";
-import { useAction } from "../../app/action.ts";
 import { type FilterQuery, type ListFilter, useFilteredList } from "../../app/filters.ts";
 import { useOlderPages } from "../../app/resource.ts";
 import { userHref } from "../../app/routes.ts";
 import { type Selection, useListSelection } from "../../app/selection.ts";
 import { permissionHint } from "../../app/session_model.ts";
-import { Alert, EmptyState, ErrorAlert, ErrorState, Fetched } from "../../components/alert.tsx";
+import { Alert, EmptyState, ErrorState, Fetched } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import { DataTable, type TableColumn } from "../../components/data_table.tsx";
 import { ConfirmDialog } from "../../components/form_dialog.tsx";
@@ -43,7 +42,6 @@ export function ExistingUsers({ models, item, page }: ConnectionPart) {
   const { query, list } = useFilteredList(models, { filters, fetch });
   const selection = useListSelection(models, query);
   const asked = useSignal<Asked | null>(null);
-  const { fault, run } = useAction();
   const reason = permissionHint(models, "owner");
   const decide = async ({ decision, ids }: Asked) => {
     const { decided } = await decideMatches(models, name, { decision, ids });
@@ -59,14 +57,13 @@ export function ExistingUsers({ models, item, page }: ConnectionPart) {
   const columns = columnsOf(models, {
     target,
     reason,
-    onDecide: (row, decision) => run(() => decide({ decision, ids: [row.id], count: 1 })),
+    onDecide: (row, decision) => asked.value = { decision, ids: [row.id], count: 1 },
   });
   return (
     <section class="access-part" aria-label={t("connections.existing")}>
       <p class="quiet">{t(`connections.existing_${adoption}`)}</p>
       <ListFilterBar models={models} label={t("connections.existing")} filters={filters} />
       <FilterChips models={models} filters={filters} />
-      <ErrorAlert of={fault} />
       <Fetched resource={list}>
         {(first) => (
           <Matches

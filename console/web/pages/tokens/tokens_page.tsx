@@ -66,10 +66,19 @@ export default function TokensPage({ models }: PageProps) {
       {t("tokens.import")}
     </Button>
   );
-  const enable = async ({ id, serial }: HardwareTokenView, enabled: boolean) => {
-    await createTokenCalls(models, id).enable(enabled);
-    models.toasts.show(t(enabled ? "tokens.enabled" : "tokens.disabled", { serial }), { tone: "ok" });
-    reload();
+  const enable = ({ id, serial, user }: HardwareTokenView, enabled: boolean) => {
+    const verb = enabled ? "enable" : "disable";
+    models.question.value = {
+      title: t(`tokens.${verb}_title`, { serial }),
+      submitLabel: t(`tokens.${verb}`),
+      text: `${t("tokens.user")}: ${user ?? t("tokens.no_user")}. ${t(`tokens.${verb}_what`)}`,
+      isBad: !enabled,
+      async run() {
+        await createTokenCalls(models, id).enable(enabled);
+        models.toasts.show(t(`tokens.${verb}d`, { serial }), { tone: "ok" });
+        reload();
+      },
+    };
   };
   return (
     <ListPage
@@ -245,7 +254,7 @@ function columnsOf(models: Models): TableColumn<HardwareTokenView>[] {
 interface RowActions {
   readonly reason: string | undefined;
   readonly open: (opened: Opened) => void;
-  readonly enable: (token: HardwareTokenView, enabled: boolean) => Promise<void>;
+  readonly enable: (token: HardwareTokenView, enabled: boolean) => void;
 }
 
 function actionsOf({ reason, open, enable }: RowActions): (token: HardwareTokenView) => readonly MenuItem[] {
@@ -267,7 +276,7 @@ function actionsOf({ reason, open, enable }: RowActions): (token: HardwareTokenV
         label: t(isDisabled ? "tokens.enable" : "tokens.disable"),
         icon: "shield",
         reason,
-        run: () => void enable(token, isDisabled),
+        run: () => enable(token, isDisabled),
       },
       {
         label: t("shell.audit"),

@@ -1,6 +1,7 @@
 // Deleted users: who deleted them, how long they can be restored, and actions to restore or purge them.
 
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import type { RestoreItem, TrashPage, TrashRow } from "../../../api/trash/trash_types.ts";
 import { useAction } from "../../app/action.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
@@ -13,6 +14,7 @@ import { Button } from "../../components/button.tsx";
 import type { TableColumn } from "../../components/data_table.tsx";
 import { ConfirmDialog } from "../../components/form_dialog.tsx";
 import { ListPage } from "../../components/list_page.tsx";
+import { NameList } from "../../components/name_list.tsx";
 import { SelectionBar } from "../../components/selection_bar.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
@@ -50,6 +52,16 @@ export default function DeletedUsersPage({ models }: PageProps) {
         await list.reload();
       }
     });
+  // Rows of other pages stay selected, and the questions name them, too.
+  const seen = useRef(new Map<string, TrashRow>());
+  for (const row of page?.rows ?? []) seen.current.set(row.id, row);
+  const ask = (ids: readonly string[]) =>
+    models.question.value = {
+      title: t("users.trash_restore_title", { count: ids.length }),
+      submitLabel: t("users.trash_restore"),
+      text: <RestoreText rows={ids.flatMap((id) => seen.current.get(id) ?? [])} />,
+      run: () => restore(ids),
+    };
   const reason = permissionHint(models, "user_manager");
   return (
     <ListPage
@@ -61,7 +73,7 @@ export default function DeletedUsersPage({ models }: PageProps) {
       filters={filterRows(page?.targets ?? [])}
       resource={list}
       rows={({ rows }) => rows}
-      columns={columnsOf(models, { reason, isBusy: action.busy.value, restore })}
+      columns={columnsOf(models, { reason, isBusy: action.busy.value, ask })}
       keyOf={({ id }) => id}
       nameOf={({ name }) => name}
       selection={selection}
@@ -76,13 +88,25 @@ export default function DeletedUsersPage({ models }: PageProps) {
       <TrashBar
         models={models}
         selection={selection}
-        rows={page?.rows ?? []}
+        rows={[...seen.current.values()]}
         target={target}
         isBusy={action.busy.value}
-        onRestore={restore}
+        onRestore={ask}
         onPurged={() => void list.reload()}
       />
     </ListPage>
+  );
+}
+
+/** What comes back and what does not. */
+function RestoreText({ rows }: { rows: readonly TrashRow[] }) {
+  const groups = rows.reduce((sum, row) => sum + row.groups, 0);
+  return (
+    <>
+      <NameList names={rows.map(({ name }) => name)} />
+      <p>{t("users.trash_restore_what", { groups })}</p>
+      {rows.some((row) => !row.active) && <p>{t("users.trash_restore_inactive")}</p>}
+    </>
   );
 }
 
@@ -103,10 +127,10 @@ function filterRows(targets: readonly string[]): ListFilter[] {
 interface RowActions {
   readonly reason: string | undefined;
   readonly isBusy: boolean;
-  readonly restore: (ids: readonly string[]) => Promise<void>;
+  readonly ask: (ids: readonly string[]) => void;
 }
 
-function columnsOf(models: Models, { reason, isBusy, restore }: RowActions): TableColumn<TrashRow>[] {
+function columnsOf(models: Models, { reason, isBusy, ask }: RowActions): TableColumn<TrashRow>[] {
   return [
     {
       id: "name",
@@ -161,11 +185,11 @@ function columnsOf(models: Models, { reason, isBusy, restore }: RowActions): Tab
       label: t("users.trash_restore"),
       width: "120px",
       isPinned: true,
-      cell: ({ id, name, isTaken }) =>
-        isTaken
+      cell: (row) =>
+        row.isTaken
           ? <span class="quiet" title={t("users.trash_taken_why")}>{t("users.trash_taken")}</span>
           : (
-            <Button small of={name} reason={reason} disabled={isBusy} onClick={() => restore([id])}>
+            <Button small of={row.name} reason={reason} disabled={isBusy} onClick={() => ask([row.id])}>
               {t("users.trash_restore")}
             </Button>
           ),
@@ -183,7 +207,7 @@ interface BarProps {
   readonly rows: readonly TrashRow[];
   readonly target: string;
   readonly isBusy: boolean;
-  readonly onRestore: (ids: readonly string[]) => Promise<void>;
+  readonly onRestore: (ids: readonly string[]) => void;
   readonly onPurged: () => void;
 }
 
@@ -204,7 +228,7 @@ function TrashBar({ models, selection, rows, target, isBusy, onRestore, onPurged
           {
             label: t("users.trash_restore"),
             reason: permissionHint(models, "user_manager") ?? working,
-            run: () => void onRestore(ids),
+            run: () => onRestore(ids),
           },
           {
             label: t("users.trash_purge"),

@@ -107,7 +107,9 @@ export function UserFactorsTab(part: FactorPart) {
 }
 
 /** Factors that a revoked phone added. They are not valid until an administrator keeps them. */
-function Unconfirmed({ models, calls, page, login, reason }: FactorPart & { reason: string | undefined }) {
+function Unconfirmed(
+  { models, user, calls, page, login, reason }: FactorPart & { reason: string | undefined },
+) {
   const factors = login.unconfirmed ?? [];
   if (factors.length === 0) return null;
   return (
@@ -119,25 +121,35 @@ function Unconfirmed({ models, calls, page, login, reason }: FactorPart & { reas
           const factor = kind === "recovery_codes" ? t("users.recovery_codes") : factorLabel(kind);
           const called = name === undefined ? factor : `${factor} ${name}`;
           const keep = () =>
-            void page.change({
+            page.change({
               call: () => calls.keepUnconfirmed(id),
               done: t("users.unconfirmed_kept", { factor: called }),
               failed: t("users.unconfirmed_not_kept"),
             });
           const remove = () =>
-            void page.change({
+            page.change({
               call: () => calls.removeUnconfirmed(id),
               done: t("users.unconfirmed_removed", { factor: called }),
               failed: t("users.unconfirmed_not_removed"),
             });
+          const ask = (verb: "keep" | "remove") =>
+            models.question.value = {
+              title: t(`users.unconfirmed_${verb}_title`, { factor: called }),
+              submitLabel: t(`users.unconfirmed_${verb}`),
+              text: t(`users.unconfirmed_${verb}_what`, { name: user.name, phone: addedBy }),
+              isBad: verb === "remove",
+              run: verb === "keep" ? keep : remove,
+            };
           return (
             <li key={id}>
               <strong>{factor}</strong>
               {name !== undefined && <bdi>{name}</bdi>}
               <span class="small">{t("users.unconfirmed_by", { phone: addedBy })}</span>
               <Time models={models} atMs={createdMs} />
-              <Button small reason={reason} of={called} onClick={keep}>{t("users.unconfirmed_keep")}</Button>
-              <Button small kind="bad" reason={reason} of={called} onClick={remove}>
+              <Button small reason={reason} of={called} onClick={() => ask("keep")}>
+                {t("users.unconfirmed_keep")}
+              </Button>
+              <Button small kind="bad" reason={reason} of={called} onClick={() => ask("remove")}>
                 {t("users.unconfirmed_remove")}
               </Button>
             </li>
@@ -218,7 +230,7 @@ function Preference({ calls, page, login, user, reason }: FactorPart & { reason:
 
 /** The devices that a policy remembers, with the button that forgets them. */
 function RememberedDevices(
-  { calls, page, login: { rememberedDevices = 0 }, user: { name }, reason }: FactorPart & {
+  { models, calls, page, login: { rememberedDevices = 0 }, user: { name }, reason }: FactorPart & {
     reason: string | undefined;
   },
 ) {
@@ -229,10 +241,18 @@ function RememberedDevices(
       done: t("users.remembered_forgotten", { name }),
       failed: t("users.remembered_not_forgotten"),
     });
+  const ask = () =>
+    models.question.value = {
+      title: t("users.remembered_title", { name }),
+      submitLabel: t("users.remembered_forget"),
+      text: t("users.remembered_forgotten", { name }),
+      isBad: true,
+      run: forget,
+    };
   return (
     <div class="people-actions">
       <span>{t("users.remembered", { count: rememberedDevices })}</span>
-      <Button small reason={reason} onClick={forget}>{t("users.remembered_forget")}</Button>
+      <Button small reason={reason} onClick={ask}>{t("users.remembered_forget")}</Button>
     </div>
   );
 }

@@ -42,7 +42,8 @@ export function UserGroups({ models, user, calls, page }: UserPart) {
         // A toast does not move the page.
         models.toasts.show(receipt === null ? text : `${text} ${backendMessage(receipt.entries)}`, {
           tone: toResultMessage(text, receipt).tone,
-          ...(verb === "remove" && { undo: () => change({ group, verb: "add", isUndo: true }) }),
+          ...(!isUndo &&
+            { undo: () => change({ group, verb: verb === "add" ? "remove" : "add", isUndo: true }) }),
         });
       }
     } catch (fault) {

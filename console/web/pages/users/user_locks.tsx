@@ -17,6 +17,13 @@ export function LockNote(part: FactorPart) {
       done: t(lock.locked ? "users.unlocked" : "users.failures_cleared", { name: user.name }),
       failed: t(lock.locked ? "users.not_unlocked" : "users.failures_not_cleared"),
     });
+  const ask = () =>
+    models.question.value = {
+      title: t("users.unlock_title", { name: user.name }),
+      submitLabel: t("users.unlock"),
+      text: t(lock.isReported ? "users.unlock_reported" : "users.unlock_what", { name: user.name }),
+      run: unlock,
+    };
   return (
     <>
       {(lock.locked || lock.failures > 0) && (
@@ -32,7 +39,12 @@ export function LockNote(part: FactorPart) {
               </strong>
             )}
             {lock.failures > 0 && <span>{t("users.failures", { count: lock.failures })}</span>}
-            <Button small icon={lock.locked ? "lock-open" : undefined} reason={reason} onClick={unlock}>
+            <Button
+              small
+              icon={lock.locked ? "lock-open" : undefined}
+              reason={reason}
+              onClick={lock.locked ? ask : unlock}
+            >
               {t(lock.locked ? "users.unlock" : "users.clear_failures")}
             </Button>
           </div>

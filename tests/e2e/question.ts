@@ -1,0 +1,10 @@
+// The question that a page asks before an action that gives or removes access.
+
+import type { Page } from "../packages/playwright.ts";
+
+/** Answers the question, which has the button with that label. */
+export async function answerQuestion(page: Page, title: string | RegExp, button: string): Promise<void> {
+  const dialog = page.getByRole("dialog", { name: title });
+  await dialog.getByRole("button", { name: button, exact: true }).click();
+  await dialog.waitFor({ state: "detached" });
+}
