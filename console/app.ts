@@ -16,6 +16,7 @@ import type { OutboxMessages } from "../upstream/embedded/telephony/outbox.ts";
 import type { ServiceTrial } from "../upstream/service_trial.ts";
 import type { Vault } from "../platform/vault.ts";
 import type { AdminStore } from "./api/auth/admin_store.ts";
+import { type Sessions, sessionToken } from "./api/auth/sessions.ts";
 import { type AuthServiceDeps, createAuthServices } from "./api/auth/auth_services.ts";
 import { ChartStore } from "./api/charts/chart_store.ts";
 import { phoneReportOf } from "./api/account/request_report.ts";
@@ -43,7 +44,7 @@ import { compressAnswers } from "./compress_answers.ts";
 import { clientAddress, createRequestLimit } from "../platform/http/request_limit.ts";
 import { consoleResponse, messagePreload, pageResponse } from "./html_shell.ts";
 import { REDIRECT_PATTERNS, redirectedPath } from "./web/app/redirects.ts";
-import { HOME_PATH, PAGE_ROUTES } from "./web/app/routes.ts";
+import { HOME_PATH, PAGE_ROUTES, startPath } from "./web/app/routes.ts";
 import { createPhonePageRoutes } from "./phone_page_routes.ts";
 import { createRequestGate, type HttpSettings } from "./request_gate.ts";
 import { createStoreCatchUp } from "./store_catch_up.ts";
@@ -134,9 +135,10 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
   charts.start();
   const feed = new LiveFeed(deps);
   deps.settings.onChange(() => feed.followServices());
+  const auth = createAuthServices(deps);
   const consoleApi = createConsoleApi({
     ...deps,
-    ...createAuthServices(deps),
+    ...auth,
     streams: streams.console,
     serviceWaits: createRequestLimit({ ...SERVICE_WAITS, isProxy }),
     feed,
@@ -158,7 +160,7 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
     }),
     catchUp: createStoreCatchUp(deps),
   };
-  const site = createSite(deps, { consoleApi, streams, checks });
+  const site = createSite(deps, { consoleApi, streams, checks, sessions: auth.sessions });
   const operatorSite = createOperatorSite(deps, { consoleApi, checks });
   const app = async (request: Request, info: PeerInfo): Promise<Response> => {
     const remoteAddress = clientAddress(info.remoteAddress, {
@@ -237,7 +239,12 @@ function createOperatorSite(
 /** The routes of the HTTP listener. */
 function createSite(
   deps: HttpAppDeps,
-  { consoleApi, streams, checks }: { consoleApi: ConsoleRoutes; streams: Streams; checks: Checks },
+  { consoleApi, streams, checks, sessions }: {
+    consoleApi: ConsoleRoutes;
+    streams: Streams;
+    checks: Checks;
+    sessions: Sessions;
+  },
 ): Hono<HttpEnv> {
   const { clock, dist, phone, scim = [], openApi } = deps;
   const app = new Hono<HttpEnv>();
@@ -286,7 +293,12 @@ function createSite(
   );
   app.route("/me/approve", createApproveRoutes({ ...deps, accountAuth }));
   app.route("/me/api", createAccountApi({ ...deps, accountAuth }));
-  for (const path of ["/", ...REDIRECT_PATTERNS]) {
+  app.get("/", async (c) => {
+    // Without the store, the page says what is wrong.
+    const session = await sessions.resume(sessionToken(c), { countsAsUse: false }).catch(() => null);
+    return c.redirect(startPath(session?.admin.role) + new URL(c.req.url).search);
+  });
+  for (const path of REDIRECT_PATTERNS) {
     app.get(path, (c) => {
       const { pathname, search } = new URL(c.req.url);
       return c.redirect((redirectedPath(pathname) ?? HOME_PATH) + search);

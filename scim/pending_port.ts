@@ -5,12 +5,14 @@ import type { ResourceKind } from "./schema/resource.ts";
 
 export type RefreshProgress = Readonly<{ backend: string; kind: ResourceKind; read: number }>;
 
-export interface RefreshReport {
-  readonly created: number;
-  readonly updated: number;
-  readonly unchanged: number;
-  readonly vanished: number;
-  readonly deleted: number;
+/** How many resources a refresh changed, by what it did. */
+export type RefreshCounts = Readonly<
+  Record<"created" | "updated" | "unchanged" | "vanished" | "deleted", number>
+>;
+
+/** The counts are those of users and groups together. */
+export interface RefreshReport extends RefreshCounts {
+  readonly ofGroups: RefreshCounts;
   /** A backend that could not be read, or where the deletion limit stopped the removals, with the reason. The others are up to date. */
   readonly faults: readonly {
     readonly backend: string;

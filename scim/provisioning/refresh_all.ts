@@ -4,7 +4,7 @@ import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Random } from "../../platform/runtime.ts";
 import type { Actor, DirectoryWrite } from "../ports.ts";
-import type { RefreshProgress, RefreshReport } from "../pending_port.ts";
+import type { RefreshCounts, RefreshProgress, RefreshReport } from "../pending_port.ts";
 import type { Backend, RemoteResource } from "../backend_port.ts";
 import type { Content, ResourceKind, Stored } from "../schema/resource.ts";
 import { BackendListError } from "../backends/backend_error.ts";
@@ -32,7 +32,7 @@ export interface RefreshAllOptions {
   readonly onProgress?: (progress: RefreshProgress) => void;
 }
 
-type Counts = { -readonly [K in "created" | "updated" | "unchanged" | "vanished" | "deleted"]: number };
+type Counts = { -readonly [K in keyof RefreshCounts]: number };
 
 /** The refresh of one kind of resource at one backend. */
 interface Pass {
@@ -58,7 +58,8 @@ export async function refreshAll(
   { onProgress }: RefreshAllOptions = {},
 ): Promise<RefreshReport> {
   const startedMs = deps.clock.nowMs();
-  const counts: Counts = { created: 0, updated: 0, unchanged: 0, vanished: 0, deleted: 0 };
+  const none = { created: 0, updated: 0, unchanged: 0, vanished: 0, deleted: 0 };
+  const counts: Readonly<Record<ResourceKind, Counts>> = { user: { ...none }, group: { ...none } };
   const faults: RefreshReport["faults"][number][] = [];
   for (const { name } of deps.backends) {
     const backend = deps.remotes.get(name);
@@ -68,7 +69,7 @@ export async function refreshAll(
       const meanwhile = await watchChanges(deps, { backend: backend.name, kind });
       const place = { backend, kind };
       const pass: Pass = {
-        ...{ backend, kind, startedMs: deps.clock.nowMs(), counts, meanwhile },
+        ...{ backend, kind, startedMs: deps.clock.nowMs(), counts: counts[kind], meanwhile },
         moved: new MovedResources(deps, place),
         additions: new AdditionLimit(deps, place),
       };
@@ -78,7 +79,9 @@ export async function refreshAll(
       if (met.some(({ kind, detail }) => kind === "addition_limit" || detail.startsWith(UNREAD))) break;
     }
   }
-  return { ...counts, faults, tookMs: deps.clock.nowMs() - startedMs };
+  const total: Counts = { ...counts.user };
+  for (const name of Object.keys(none) as (keyof Counts)[]) total[name] += counts.group[name];
+  return { ...total, ofGroups: counts.group, faults, tookMs: deps.clock.nowMs() - startedMs };
 }
 
 const UNREAD = "Cannot read the ";

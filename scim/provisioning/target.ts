@@ -208,7 +208,7 @@ function targetOperations(
           options,
         );
         await references.sweep();
-        const { faults, ...counts } = report;
+        const { faults, ofGroups: _ofGroups, ...counts } = report;
         const record = targetAuditEntry(target, {
           actor,
           action: "target.refreshed",

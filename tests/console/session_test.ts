@@ -257,3 +257,20 @@ Deno.test("an owner ends all sessions of an administrator, however many there ar
   assertEquals(await statusOf(owner), "live");
   assertEquals(await statusOf(await site.signIn("viewer")), "live");
 });
+
+for (
+  const [role, page] of [
+    ["help_desk", "/users?tab=1"],
+    ["viewer", "/overview?tab=1"],
+    ["owner", "/overview?tab=1"],
+    ["", "/overview?tab=1"],
+  ] as const
+) {
+  Deno.test(`createHttpApp() opens ${page} at the root with ${role || "no"} session`, async () => {
+    await using site = await startConsole();
+    const cookie = role === "" ? "" : await site.signIn(role);
+    const answer = await site.call("/?tab=1", { cookie });
+    await answer.body?.cancel();
+    assertEquals([answer.status, answer.headers.get("location")], [302, page]);
+  });
+}

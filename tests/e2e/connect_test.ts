@@ -65,7 +65,8 @@ browserTest("health: shows that a directory server stopped and recovered", async
     const tested = page.getByRole("button", { name: "Test ldap" });
     await backends.filter({ has: tested }).getByText("OK", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Refresh now" }).click();
-    await page.getByText(/0 created, 0 updated/).waitFor();
+    await page.getByText(/^Users: 0 created, 0 updated/).waitFor();
+    await page.getByText(/^Groups: 0 created, 0 updated/).waitFor();
   } finally {
     await slapd.dispose();
   }

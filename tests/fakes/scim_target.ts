@@ -42,6 +42,7 @@ export const REPORT: RefreshReport = {
   unchanged: 0,
   vanished: 0,
   deleted: 0,
+  ofGroups: { created: 0, updated: 0, unchanged: 0, vanished: 0, deleted: 0 },
   faults: [],
   tookMs: 1,
 };

@@ -4,7 +4,8 @@ import { Component, type ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { permissionHint } from "./session_model.ts";
 import type { Models, PageView } from "./app_context.ts";
-import { HOME_PATH, matchRoute, type RouteMatch } from "./routes.ts";
+import { readyValue } from "./resource.ts";
+import { matchRoute, type RouteMatch, startPath } from "./routes.ts";
 import { focusRowLink, restoreScroll } from "./router.ts";
 import { t } from "../i18n/translate.ts";
 import { Button } from "../components/button.tsx";
@@ -17,7 +18,7 @@ export function PageHost({ models }: { models: Models }) {
     // After a sign-in: the code of the page is not loaded before it.
     if (visit !== null && models.pages.find(visit.name).kind === "loading") void models.pages.prepare(path);
   }, [path]);
-  if (visit === null) return <PageNotFound />;
+  if (visit === null) return <PageNotFound models={models} />;
   const { needs } = visit.route;
   const reason = needs === "anyone" ? undefined : permissionHint(models, needs);
   if (reason !== undefined) return <PageForbidden visit={visit} reason={reason} />;
@@ -53,12 +54,13 @@ function PageFrame({ models, visit, page: Page }: { models: Models; visit: Route
   return <Page models={models} params={visit.params} />;
 }
 
-function PageNotFound() {
+function PageNotFound({ models }: { models: Models }) {
   return (
     <main class="page">
       <h1 tabIndex={-1}>{t("shell.page_missing")}</h1>
       <p>
-        {t("shell.page_missing_next")} <a href={HOME_PATH}>{t("shell.to_home")}</a>
+        {t("shell.page_missing_next")}{" "}
+        <a href={startPath(readyValue(models.session.session.value)?.role)}>{t("shell.to_home")}</a>
       </p>
     </main>
   );

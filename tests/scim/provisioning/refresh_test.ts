@@ -126,7 +126,7 @@ Deno.test("refreshAll() imports, updates, marks and deletes, and counts its chan
   a.groups.set("staff", { content: group("Staff", ["u1", "u2"]), remoteId: "g" });
   const progress: number[] = [];
   const first = await target.refreshAll(ACTOR, { onProgress: ({ read }) => void progress.push(read) });
-  assertEquals([first.created, first.updated, first.unchanged], [1201, 0, 0]);
+  assertEquals([first.created, first.updated, first.unchanged, first.ofGroups.created], [1201, 0, 0, 1]);
   assertEquals(progress, [500, 1000, 1200, 1]);
   assertEquals((await target.directory.read("group", "staff"))?.content, group("Staff", ["u1", "u2"]));
 
@@ -136,11 +136,13 @@ Deno.test("refreshAll() imports, updates, marks and deletes, and counts its chan
   a.users.delete("ours");
   stage.clock.advance(1000);
   const { tookMs: _tookMs, ...second } = await target.refreshAll(ACTOR);
-  assertEquals(second, { created: 0, updated: 1, unchanged: 1199, vanished: 1, deleted: 1, faults: [] });
+  const none = { created: 0, updated: 0, unchanged: 0, vanished: 0, deleted: 0 };
+  const counts = { created: 0, updated: 1, unchanged: 1199, vanished: 1, deleted: 1 };
+  assertEquals(second, { ...counts, ofGroups: { ...none, unchanged: 1 }, faults: [] });
   assertEquals((await target.directory.read("user", "ours"))?.backends.a?.state, "vanished");
   assertEquals(await target.directory.read("user", "u3"), null);
   const { tookMs: _again, ...third } = await target.refreshAll(ACTOR);
-  assertEquals(third, { created: 0, updated: 0, unchanged: 1200, vanished: 0, deleted: 0, faults: [] });
+  assertEquals(third, { ...none, unchanged: 1200, ofGroups: { ...none, unchanged: 1 }, faults: [] });
 });
 
 const BRAKES = [

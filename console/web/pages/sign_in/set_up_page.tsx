@@ -6,6 +6,7 @@ import type { ClaimLink } from "../../../api/auth/invitations.ts";
 import { failureText } from "../../app/api_client.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import { type AsyncValue, IDLE, readyValue } from "../../app/resource.ts";
+import { startPath } from "../../app/routes.ts";
 import { Alert } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import { AuthLayout } from "../../components/page_layout.tsx";
@@ -32,8 +33,9 @@ export default function SetUpPage({ models }: PageProps) {
   /** The first owner continues with the set-up of the gateway. */
   const done = () => {
     const isInvited = state.kind === "ready" && state.value.kind === "invitation";
+    const role = readyValue(models.session.session.peek())?.role;
     void refreshSession(models);
-    models.router.go(isInvited ? "/live" : "/first-run");
+    models.router.go(isInvited ? startPath(role) : "/first-run");
   };
   useEffect(() => {
     if (token.current === "") token.current = location.hash.slice(1);

@@ -3,6 +3,7 @@
 import type { SessionAnswer } from "../../../api/api_types.ts";
 import { ApiFailure, failureText, take } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
+import { HOME_PATH } from "../../app/routes.ts";
 
 /** A failed sign-in: the error code, and its message. */
 export interface SignInFailure {
@@ -64,7 +65,9 @@ export async function signInWithProvider(
   { again, newTab }: { again: boolean; newTab: boolean },
 ): Promise<SignInFailure | null> {
   try {
-    const returnTo = newTab ? "/access" : location.pathname + location.search;
+    const path = location.pathname + location.search;
+    // The server redirects the root to the page of the role.
+    const returnTo = newTab ? "/access" : path === HOME_PATH ? "/" : path;
     const { url } = await take(api.oidc.start.$post({ json: { returnTo, again } }));
     if (newTab) globalThis.open(url, "_blank", "noopener");
     else location.assign(url);

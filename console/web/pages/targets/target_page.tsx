@@ -1,5 +1,6 @@
 // The page of a target: its connectors, refresh, pending writes, mapping, and settings.
 
+import type { RefreshCounts } from "../../../../scim/pending_port.ts";
 import { useAction } from "../../app/action.ts";
 import type { PageProps } from "../../app/app_context.ts";
 import { readyValue, type Resource, useInterval, useResource } from "../../app/resource.ts";
@@ -108,13 +109,8 @@ function Refresh({ models, target, page }: TargetPart) {
           role="status"
           icon={report.faults.length === 0 ? "check" : "alert"}
         >
-          {t("targets.refresh_report", {
-            created: report.created,
-            updated: report.updated,
-            unchanged: report.unchanged,
-            vanished: report.vanished,
-            deleted: report.deleted,
-          })}
+          <Counts what={t("shell.users")} of={report} without={report.ofGroups} />
+          <Counts what={t("shell.groups")} of={report.ofGroups} />
           {report.faults.map(({ backend, detail, kind }) => (
             <p key={backend}>
               <strong class="mono">{backend}</strong>: {kind === "deletion_limit" && t("targets.brake")}
@@ -132,6 +128,22 @@ function Refresh({ models, target, page }: TargetPart) {
         {t("common.refresh_begin")}
       </Button>
     </Panel>
+  );
+}
+
+function Counts({ what, of, without }: { what: string; of: RefreshCounts; without?: RefreshCounts }) {
+  const count = (name: keyof RefreshCounts) => of[name] - (without?.[name] ?? 0);
+  return (
+    <div>
+      {t("targets.refresh_report", {
+        what,
+        created: count("created"),
+        updated: count("updated"),
+        unchanged: count("unchanged"),
+        vanished: count("vanished"),
+        deleted: count("deleted"),
+      })}
+    </div>
   );
 }
 
