@@ -60,7 +60,7 @@ test("an invitation creates one account with its role; the owner changes, disabl
   await guest.getByRole("button", { name: "Create account" }).click();
   await guest.getByRole("heading", { name: "Add a second factor" }).waitFor();
   await guest.getByRole("button", { name: "Later" }).click();
-  await guest.getByRole("heading", { name: "Sign-in log", level: 1 }).waitFor();
+  await guest.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
   const again = await theirs.newPage();
   await again.goto(link);
   assertMatch(await again.getByRole("alert").innerText(), /not valid/);

@@ -32,7 +32,8 @@ export type EnrolmentPage =
   | {
     readonly progress: null;
     /** When the last sign-ins were read. */
-    readonly readMs: number;
+    /** When the users were counted. Their last sign-ins can be 5 minutes older. */
+    readonly nowMs: number;
     readonly total: number;
     readonly counts: Readonly<Record<EnrolmentStatus, number>>;
     readonly rows: readonly EnrolmentRow[];
@@ -81,7 +82,7 @@ export class EnrolmentTable {
     const { rows, counts } = this.#select(table, filters);
     const sorted = sortEnrolmentRows(rows, sort);
     const shown = sorted.slice((page - 1) * size, page * size);
-    return { progress: null, readMs: table.readMs, total: rows.length, counts, rows: shown };
+    return { progress: null, nowMs: this.#deps.clock.nowMs(), total: rows.length, counts, rows: shown };
   }
 
   /** All matching rows in order. `null` if the users cannot be read in time. */

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { EnrolmentPage as Answer } from "../../../api/enrolment/enrolment_table.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import { type ListFilter, useFilteredList } from "../../app/filters.ts";
-import { countText } from "../../app/format.ts";
+import { countText, timeText } from "../../app/format.ts";
 import { readyValue, useInterval } from "../../app/resource.ts";
 import { userHref } from "../../app/routes.ts";
 import { useListSelection } from "../../app/selection.ts";
@@ -170,21 +170,24 @@ function Summary({ models, answer }: { models: Models; answer: Answer }) {
       </p>
     );
   }
-  const { counts } = answer;
+  const { counts, nowMs } = answer;
   return (
-    <ul class="report-tiles" aria-label={t("enrolment.summary")}>
-      {STATUSES.map((status) => (
-        <li key={status} class="report-tile">
-          <a
-            href={models.router.param("status") === status ? "/enrolment" : `/enrolment?status=${status}`}
-            aria-current={models.router.param("status") === status ? "true" : undefined}
-          >
-            <span class="quiet">{t(`enrolment.status_${status}`)}</span>
-            <strong>{countText(counts[status])}</strong>
-          </a>
-        </li>
-      ))}
-    </ul>
+    <>
+      <ul class="report-tiles" aria-label={t("enrolment.summary")}>
+        {STATUSES.map((status) => (
+          <li key={status} class="report-tile">
+            <a
+              href={models.router.param("status") === status ? "/enrolment" : `/enrolment?status=${status}`}
+              aria-current={models.router.param("status") === status ? "true" : undefined}
+            >
+              <span class="quiet">{t(`enrolment.status_${status}`)}</span>
+              <strong>{countText(counts[status])}</strong>
+            </a>
+          </li>
+        ))}
+      </ul>
+      <p class="quiet small">{t("common.as_of", { time: timeText(nowMs) })}</p>
+    </>
   );
 }
 

@@ -63,8 +63,8 @@ function GroupOfTarget({ models, params }: PageProps) {
       if (isPartial && !isUndo) return true;
       models.toasts.show(`${result.text} ${backendMessage(receipt.entries)}`, {
         tone: result.tone,
-        ...(!isUndo && {
-          undo: async () => void await change({ add: wanted.remove, remove: wanted.add }, { isUndo: true }),
+        ...(wanted.remove.length > 0 && {
+          undo: async () => void await change({ add: wanted.remove, remove: [] }, { isUndo: true }),
         }),
       });
       return true;

@@ -47,7 +47,7 @@ export default function OverviewPage({ models }: PageProps) {
       <PageBar title={t("shell.overview")}>
         {now !== null && (
           <span class="quiet small">
-            {t("overview.updated", { time: timeText(now.nowMs) })}
+            {t("common.as_of", { time: timeText(now.nowMs) })}
             {now.isShared && ` · ${t("overview.shared")}`}
           </span>
         )}

@@ -42,8 +42,7 @@ export function UserGroups({ models, user, calls, page }: UserPart) {
         // A toast does not move the page.
         models.toasts.show(receipt === null ? text : `${text} ${backendMessage(receipt.entries)}`, {
           tone: toResultMessage(text, receipt).tone,
-          ...(!isUndo &&
-            { undo: () => change({ group, verb: verb === "add" ? "remove" : "add", isUndo: true }) }),
+          ...(verb === "remove" && { undo: () => change({ group, verb: "add", isUndo: true }) }),
         });
       }
     } catch (fault) {
