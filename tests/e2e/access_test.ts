@@ -70,6 +70,7 @@ test("an invitation creates one account with its role; the owner changes, disabl
   await page.getByRole("button", { name: "Change Grace" }).click();
   await page.getByRole("dialog").getByText("1 session", { exact: true }).waitFor();
   await page.getByLabel("Role of Grace").selectOption("operator");
+  await page.getByRole("dialog", { name: "Operator: Grace?" }).waitFor();
   await page.keyboard.press("Escape");
   assertEquals(await page.getByLabel("Role of Grace").inputValue(), "viewer");
   await page.getByLabel("Role of Grace").selectOption("operator");

@@ -117,8 +117,8 @@ export function createConnectionRoutes(deps: ConnectionRouteDeps) {
       return c.json(await views.one(name));
     })
     .get("/:name/requests", polled(), queryValues(REQUEST_QUERY), async (c) => {
-      const { outcome, text, operation, cursor, size } = c.req.valid("query");
-      const filter = { text, operation, ...outcome === "" ? {} : { outcome } };
+      const { outcome, text, operation, from, to, cursor, size } = c.req.valid("query");
+      const filter = { text, operation, fromMs: from, toMs: to, ...outcome === "" ? {} : { outcome } };
       return c.json(await views.requests(c.req.param("name"), { filter, cursor: cursor || null, size }));
     })
     .get("/:name/matches", may("viewer"), queryValues(MATCH_QUERY), async (c) => {

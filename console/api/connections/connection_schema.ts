@@ -9,7 +9,7 @@ import {
   MIN_REQUESTS_PER_MINUTE,
   REQUEST_OUTCOMES,
 } from "../../../scim/v2/connections/connection_settings.ts";
-import { optionalChoice, textUpTo, wholeNumber } from "../hono_env.ts";
+import { optionalChoice, textUpTo, time, wholeNumber } from "../hono_env.ts";
 
 const integer = (least: number, most: number) =>
   v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most));
@@ -55,6 +55,8 @@ export const REQUEST_QUERY = v.object({
   outcome: optionalChoice(REQUEST_OUTCOMES),
   text: v.optional(textUpTo(256), ""),
   operation: v.optional(textUpTo(64), ""),
+  from: time,
+  to: time,
   cursor: v.optional(textUpTo(32), ""),
   size: wholeNumber({ least: 1, most: 200, otherwise: 50 }),
 });

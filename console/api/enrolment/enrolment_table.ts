@@ -31,7 +31,6 @@ export type EnrolmentPage =
   | { readonly progress: { readonly read: number; readonly total: number } }
   | {
     readonly progress: null;
-    /** When the last sign-ins were read. */
     /** When the users were counted. Their last sign-ins can be 5 minutes older. */
     readonly nowMs: number;
     readonly total: number;

@@ -41,6 +41,9 @@ export interface RequestFilter {
   /** A part of the name or id of the resource, of the source, or of the reason; without case. */
   readonly text?: string | undefined;
   readonly operation?: string | undefined;
+  /** The first and the last time. */
+  readonly fromMs?: number | undefined;
+  readonly toMs?: number | undefined;
 }
 
 const MAX_CHARACTERS = {
@@ -115,7 +118,11 @@ export function outcomeOf(status: number): RequestOutcome {
   return status < 500 ? "refused" : "failed";
 }
 
-export function matchesRequest(entry: RequestLogEntry, { outcome, text, operation }: RequestFilter): boolean {
+export function matchesRequest(
+  entry: RequestLogEntry,
+  { outcome, text, operation, fromMs = 0, toMs = Infinity }: RequestFilter,
+): boolean {
+  if (entry.atMs < fromMs || entry.atMs > toMs) return false;
   if (outcome !== undefined && outcomeOf(entry.status) !== outcome) return false;
   if (operation !== undefined && operation !== "" && entry.operation !== operation) return false;
   if (text === undefined || text === "") return true;

@@ -138,6 +138,8 @@ export class RequestLog {
         found.push(one);
         if (found.length === size) return { requests: found, cursor: one.id };
       }
+      // The batches before it are older.
+      if ((requests[0]?.atMs ?? Infinity) < (filter.fromMs ?? 0)) return { requests: found, cursor: null };
       read++;
       last = number;
     }

@@ -16,7 +16,7 @@ import { Button } from "../../components/button.tsx";
 import { DataTable, type TableColumn } from "../../components/data_table.tsx";
 import { Dialog } from "../../components/dialog.tsx";
 import { CellFilter, FilterChips } from "../../components/filter_chips.tsx";
-import { ListFilterBar } from "../../components/list_filters.tsx";
+import { ListFilterBar, rangeFilters } from "../../components/list_filters.tsx";
 import { StateText } from "../../components/status.tsx";
 import { ClockTime } from "../../components/time.tsx";
 import { findMessage, t } from "../../i18n/translate.ts";
@@ -111,6 +111,7 @@ const withNext = (page: ConnectionRequestPage): LogPage => ({ ...page, next: pag
 function filterRows(): ListFilter[] {
   return [
     { name: "text", label: t("connections.search"), chip: t("common.search"), control: "search" },
+    ...rangeFilters(),
     {
       name: "operation",
       label: t("connections.operation"),

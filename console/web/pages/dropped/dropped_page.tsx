@@ -9,6 +9,7 @@ import { take } from "../../app/api_client.ts";
 import type { PageProps } from "../../app/app_context.ts";
 import { countText, timeText } from "../../app/format.ts";
 import { toReadableName } from "../../app/login_state_labels.ts";
+import { clearFilters, type ListFilter, toFilterQuery } from "../../app/filters.ts";
 import { createAutoRefresh, useResource } from "../../app/resource.ts";
 import { Button } from "../../components/button.tsx";
 import {
@@ -19,7 +20,8 @@ import {
 } from "../live/live_context.tsx";
 import { clientText } from "../../components/client_text.ts";
 import { EmptyState, Fetched } from "../../components/alert.tsx";
-import { Icon } from "../../components/icons.tsx";
+import { FilterChips } from "../../components/filter_chips.tsx";
+import { ListFilterBar, rangeFilters } from "../../components/list_filters.tsx";
 import { PageBar } from "../../components/page_layout.tsx";
 import { ClockTime, DayTitle, isNewDay } from "../../components/time.tsx";
 import { findMessage, t } from "../../i18n/translate.ts";
@@ -33,6 +35,7 @@ function dropTitle(reason: string): string {
 
 export default function DroppedPage({ models: frame }: PageProps) {
   const models = withLiveModels(frame);
+  const filters = filterRows();
   const { live, api } = models;
   const dropped = useResource<StrayList>(models, {
     fetch: () => take(api.live.strays.$get()),
@@ -63,9 +66,10 @@ export default function DroppedPage({ models: frame }: PageProps) {
         <Since live={live} />
       </PageBar>
       <ConnectionBanner models={models} />
-      <Filters models={models} />
+      <ListFilterBar models={models} label={t("common.filters")} filters={filters} />
+      <FilterChips models={models} filters={filters} />
       <Fetched resource={dropped} failed="dropped.failed">
-        {(list) => <Listed models={models} list={list} follower={follower} />}
+        {(list) => <Listed {...{ models, list, follower, filters }} />}
       </Fetched>
     </main>
   );
@@ -83,14 +87,16 @@ interface ListedProps {
   readonly models: Models;
   readonly list: StrayList;
   readonly follower: ReturnType<typeof createAutoRefresh>;
+  readonly filters: readonly ListFilter[];
 }
 
-function Listed({ models, list, follower }: ListedProps) {
-  const { router } = models;
-  const [reason, source] = [router.param("reason"), router.param("source")];
-  const fits = (one: { reason: string; source: string }) =>
-    (reason === "" || one.reason === reason) && (source === "" || one.source === source);
-  const items = list.items.filter(fits);
+function Listed({ models, list, follower, filters }: ListedProps) {
+  const query = toFilterQuery(models, filters, models.clock.nowMs.peek());
+  const { reason, source, from = 0, to = Infinity } = query;
+  const fits = (one: { reason: string; source: string; firstMs: number; lastMs: number }) =>
+    (reason === undefined || one.reason === reason) && (source === undefined || one.source === source) &&
+    one.lastMs >= Number(from) && one.firstMs <= Number(to);
+  const items = list.items.filter((item) => fits({ ...item, firstMs: item.atMs }));
   const tallies = list.tallies.filter(fits);
   return (
     <section
@@ -108,13 +114,13 @@ function Listed({ models, list, follower }: ListedProps) {
       {tallies.length > 0 && <Tallies models={models} tallies={tallies} />}
       {items.length === 0 && (
         <div class="panel">
-          {reason + source === ""
+          {Object.keys(query).length === 0
             ? <EmptyState title={t("dropped.none")} next={t("dropped.none_next")} />
             : (
               <EmptyState
                 title={t("dropped.none_match")}
                 next={t("dropped.none_match_next")}
-                onClear={() => router.setParams({ reason: "", source: "" })}
+                onClear={() => clearFilters(models, filters)}
               />
             )}
         </div>
@@ -178,26 +184,12 @@ function Tallies({ models, tallies }: { models: Models; tallies: readonly DropTa
   );
 }
 
-/** The active filters, each as a button that clears it. */
-function Filters({ models: { router } }: { models: Models }) {
-  const active = (["reason", "source"] as const).filter((name) => router.param(name) !== "");
-  if (active.length === 0) return null;
-  return (
-    <p class="filter-chips">
-      {active.map((name) => (
-        <button
-          key={name}
-          type="button"
-          class="filter-chip"
-          onClick={() => router.setParams({ [name]: "" })}
-        >
-          <span class="unseen">{`${t("common.clear_filter")} `}</span>
-          {name === "reason" ? dropTitle(router.param(name)) : router.param(name)}
-          <Icon name="x" size={12} />
-        </button>
-      ))}
-    </p>
-  );
+function filterRows(): ListFilter[] {
+  return [
+    ...rangeFilters(),
+    { name: "reason", label: t("dropped.reason"), text: dropTitle },
+    { name: "source", label: t("dropped.source") },
+  ];
 }
 
 function DroppedPacket({ item, port }: { item: ExplainedStray; port: number }) {
