@@ -96,6 +96,7 @@ const REFUSED: readonly (readonly [code: string, method: string, path: string, j
   ["unknown_connection", "GET", "/connections/entra/requests"],
   ["bad_query", "GET", "/connections/okta/requests?size=0"],
   ["bad_query", "GET", "/connections/okta/requests?outcome=other"],
+  ["bad_query", "GET", "/connections/okta/requests?from=yesterday"],
   ["unknown_connection", "GET", "/connections/entra/matches"],
   ["bad_query", "GET", "/connections/okta/matches?state=other"],
   ["malformed", "POST", "/connections/okta/matches", { decision: "accept", ids: [] }],

@@ -130,6 +130,11 @@ test("the request log follows new requests, filters them, and shows the details 
     await refused.waitFor({ state: "detached" });
     await page.getByRole("cell", { name: "ada" }).waitFor();
     await page.getByRole("button", { name: "Clear filter Outcome: Done" }).click();
+    await page.getByLabel("Time", { exact: true }).selectOption({ label: "Yesterday" });
+    await page.getByText("No requests match.").waitFor();
+    await page.getByLabel("Time", { exact: true }).selectOption({ label: "Last hour" });
+    await refused.waitFor();
+    await page.getByRole("button", { name: "Clear filter Time: Last hour" }).click();
     await page.getByRole("searchbox").fill("bob");
     await page.getByRole("cell", { name: "ada" }).waitFor({ state: "detached" });
     await page.getByRole("searchbox").fill("no such user");

@@ -173,6 +173,10 @@ test("dropped packets appear when they are dropped, do not move during use, and 
   assertEquals(await findAccessibilityProblems(page), []);
   await page.getByRole("button", { name: /Clear filter/ }).click();
   await page.waitForFunction(() => document.querySelectorAll(".stray").length === 3);
+  await page.getByRole("combobox", { name: "Time", exact: true }).selectOption({ label: "Yesterday" });
+  await page.getByText("No packets match").waitFor();
+  await page.getByRole("combobox", { name: "Time", exact: true }).selectOption({ label: "Last 24 hours" });
+  await page.waitForFunction(() => document.querySelectorAll(".stray").length === 3);
 });
 
 test("the history is filtered by a click on a cell, and the filter is in the address", async ({ page, site }) => {

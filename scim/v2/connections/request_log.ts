@@ -138,8 +138,9 @@ export class RequestLog {
         found.push(one);
         if (found.length === size) return { requests: found, cursor: one.id };
       }
-      // The batches before it are older.
-      if ((requests[0]?.atMs ?? Infinity) < (filter.fromMs ?? 0)) return { requests: found, cursor: null };
+      // The batches before it were closed before the range began, also those of other nodes.
+      const beganMs = requests[0]?.atMs ?? Infinity;
+      if (beganMs < (filter.fromMs ?? 0) - 2 * MAX_OPEN_MS) return { requests: found, cursor: null };
       read++;
       last = number;
     }

@@ -79,6 +79,7 @@ Deno.test("a batch of the largest requests fits into a value of the store", asyn
   assert(batches.length > 5 && batches.every((count) => count > 0), batches.join());
 });
 
+const DAY_MS = 86_400_000;
 const FILTERS: Readonly<Record<string, { filter: RequestFilter; names: readonly string[] }>> = {
   "all": { filter: { text: "", operation: "" }, names: ["e", "d", "Ada", "b", "ada"] },
   "done": { filter: { outcome: "done" }, names: ["Ada", "ada"] },
@@ -89,6 +90,9 @@ const FILTERS: Readonly<Record<string, { filter: RequestFilter; names: readonly 
   "a reason": { filter: { text: "is taken" }, names: ["d"] },
   "an id": { filter: { text: "id-of-e" }, names: ["e"] },
   "an operation": { filter: { operation: "users.patch" }, names: ["Ada"] },
+  "a range": { filter: { fromMs: DAY_MS + 2, toMs: DAY_MS + 4 }, names: ["d", "Ada", "b"] },
+  "what is newer": { filter: { fromMs: DAY_MS + 5 }, names: ["e"] },
+  "what is older": { filter: { toMs: DAY_MS + 1 }, names: ["ada"] },
   "several conditions": { filter: { operation: "users.patch", outcome: "refused" }, names: [] },
   "the name of a property": { filter: { operation: "__proto__", text: "constructor" }, names: [] },
 };
@@ -97,11 +101,13 @@ for (const [title, { filter, names }] of Object.entries(FILTERS)) {
   Deno.test(`requests() finds ${title}`, async () => {
     const stage = await openConnectionStage();
     const { connections } = stage;
-    connections.record(named("ada"));
-    connections.record(named("b", { status: 404, source: "198.51.100.7" }));
-    connections.record(named("Ada", { operation: "users.patch", status: 204 }));
-    connections.record(named("d", { status: 409, detail: "The name is taken." }));
-    connections.record(requestEntry({ resource: { kind: "user", id: "id-of-e", name: "e" }, status: 503 }));
+    const at = (ms: number) => ({ atMs: DAY_MS + ms });
+    connections.record(named("ada", at(1)));
+    connections.record(named("b", { ...at(2), status: 404, source: "198.51.100.7" }));
+    connections.record(named("Ada", { ...at(3), operation: "users.patch", status: 204 }));
+    connections.record(named("d", { ...at(4), status: 409, detail: "The name is taken." }));
+    const resource = { kind: "user", id: "id-of-e", name: "e" } as const;
+    connections.record(requestEntry({ ...at(5), resource, status: 503 }));
     assertEquals(namesOf(await readAll(stage, { filter, size: 2 })), names);
   });
 }
