@@ -1,7 +1,7 @@
 // The HTTP application: one Hono application with SCIM, the console, the pages of users, their APIs
 // and monitoring. Every response passes the same checks and has the security headers, errors included.
 
-import { Hono, type MiddlewareHandler } from "hono";
+import { type Handler, Hono, type MiddlewareHandler } from "hono";
 import type { Log } from "../platform/log.ts";
 import type { GeoIp } from "../platform/geoip/geoip.ts";
 import type { SessionAdministration } from "../radius/dynamic_authorization/open_disconnects.ts";
@@ -293,11 +293,7 @@ function createSite(
   );
   app.route("/me/approve", createApproveRoutes({ ...deps, accountAuth }));
   app.route("/me/api", createAccountApi({ ...deps, accountAuth }));
-  app.get("/", async (c) => {
-    // Without the store, the page says what is wrong.
-    const session = await sessions.resume(sessionToken(c), { countsAsUse: false }).catch(() => null);
-    return c.redirect(startPath(session?.admin.role) + new URL(c.req.url).search);
-  });
+  app.get("/", openStartPage(sessions));
   for (const path of REDIRECT_PATTERNS) {
     app.get(path, (c) => {
       const { pathname, search } = new URL(c.req.url);
@@ -318,6 +314,15 @@ function createSite(
     return assetResponse(asset, c.req.raw);
   });
   return app;
+}
+
+/** Redirects to the page of the role. */
+function openStartPage(sessions: Sessions): Handler<HttpEnv> {
+  return async (c) => {
+    // Without the store, the page says what is wrong.
+    const session = await sessions.resume(sessionToken(c), { countsAsUse: false }).catch(() => null);
+    return c.redirect(startPath(session?.admin.role) + new URL(c.req.url).search);
+  };
 }
 
 /** The response to an error. The cause of a failure goes to the log, under the id that the response shows. */

@@ -3,9 +3,9 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { fullTimeText, timeText } from "../../web/app/format.ts";
-import { useAction } from "../../web/app/action.ts";
+import { type Question, useAction } from "../../web/app/action.ts";
 import { Alert } from "../../web/components/alert.tsx";
-import { type Question, QuestionForm } from "../../web/components/form_dialog.tsx";
+import { QuestionForm } from "../../web/components/form_dialog.tsx";
 import { Icon } from "../../web/components/icons.tsx";
 import { t } from "../../web/i18n/translate.ts";
 import type { AccountFactors, NotMeResult } from "../../api/account/account_types.ts";

@@ -1,6 +1,7 @@
 // Actions of a form or page: whether one is in progress, its failure, and its result as a message.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Receipt } from "../../../scim/ports.ts";
 import { ApiFailure, failureText } from "./api_client.ts";
@@ -54,6 +55,19 @@ export function useAction(): Action {
  */
 export function canClose({ busy, isSlow }: Pick<Action, "busy" | "isSlow">): boolean {
   return !busy.value || isSlow.value;
+}
+
+/** The question before an action that gives or removes access. */
+export interface Question {
+  /** With the object: "Restore 2 users?". */
+  readonly title: string;
+  /** The verb on the button. */
+  readonly submitLabel: string;
+  /** What changes. */
+  readonly text: ComponentChildren;
+  readonly isBad?: boolean;
+  /** Runs the action after the answer. An error is shown in the dialog. */
+  readonly run: () => Promise<unknown>;
 }
 
 export interface ResultMessage {

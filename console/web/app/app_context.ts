@@ -3,7 +3,7 @@
 import { createApiClient } from "./api_client.ts";
 import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
-import type { Question } from "../components/form_dialog.tsx";
+import type { Question } from "./action.ts";
 import { createPreferences } from "./preferences.ts";
 import { createPageLoader, loadPageFiles } from "./page_loader.ts";
 import { followLinks, pageTop, Router } from "./router.ts";

@@ -4,7 +4,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { ApiFailure } from "../app/api_client.ts";
-import { type Action, canClose, useAction } from "../app/action.ts";
+import { type Action, canClose, type Question, useAction } from "../app/action.ts";
 import type { Router } from "../app/router.ts";
 import { t } from "../i18n/translate.ts";
 import { Button, CopyButton } from "./button.tsx";
@@ -44,18 +44,18 @@ export function FormDialog(props: FormDialogProps) {
     onClose,
     failureTitle,
     reason,
-    cancelLabel,
+    cancelLabel = t("common.cancel"),
     isQuestion = false,
     isDestructive = false,
+    isAtField = false,
     wide = false,
     children,
   } = props;
-  const { isAtField = false } = props;
   const own = useAction();
-  const action = props.action ?? own;
+  const { action = own } = props;
   const { busy, fault, run } = action;
   const made = useSignal<CreatedSecret | null>(null);
-  /** Closing would lose input. A confirmation has none. */
+  /** Closing would lose input. A question has none. */
   const hasInput = useSignal(false);
   const isLeaving = useSignal(false);
   /** Closed while the request ran: its late result must not close a dialog that was opened since. */
@@ -69,9 +69,9 @@ export function FormDialog(props: FormDialogProps) {
   if (made.value !== null) return <SecretDialog {...made.value} onClose={onClose} />;
   const submit = async () => {
     const result = await onSubmit();
-    if (isClosed.current) return;
+    if (isClosed.current || result === "stay") return;
     if (typeof result === "object") made.value = result;
-    else if (result !== "stay") onClose();
+    else onClose();
   };
   const receipt = fault.value instanceof ApiFailure ? fault.value.receipt : null;
   return (
@@ -82,9 +82,7 @@ export function FormDialog(props: FormDialogProps) {
       wide={wide}
       footer={
         <>
-          <Button autofocus={isQuestion} disabled={!canClose(action)} onClick={close}>
-            {cancelLabel ?? t("common.cancel")}
-          </Button>
+          <Button autofocus={isQuestion} disabled={!canClose(action)} onClick={close}>{cancelLabel}</Button>
           <Button
             type="submit"
             form={formId}
@@ -168,15 +166,6 @@ export function ConfirmDialog(
       )}
     </FormDialog>
   );
-}
-
-/** The question before an action that gives or removes access. */
-export interface Question extends Pick<ConfirmProps, "title" | "submitLabel"> {
-  /** What changes. */
-  readonly text: ComponentChildren;
-  readonly isBad?: boolean;
-  /** Runs the action after the answer. An error is shown in the dialog. */
-  readonly run: () => Promise<unknown>;
 }
 
 /** The question that a page asks. It ends when another page opens. */

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { AdminRow, InvitationRow } from "../../../api/api_types.ts";
 import type { Role } from "../../../api/auth/admin_records.ts";
-import { useAction } from "../../app/action.ts";
+import { type Question, useAction } from "../../app/action.ts";
 import type { Models } from "../../app/app_context.ts";
 import { fullTimeText } from "../../app/format.ts";
 import { readyValue, useResource } from "../../app/resource.ts";
@@ -38,12 +38,12 @@ type AdminProps = AccessDialogProps & { readonly admin: AdminRow };
 
 type AdminChange = Parameters<typeof changeAdministrator>[2];
 
-export function AdminDialog({ models, admin, onDone, onClose }: AdminProps) {
-  const { name, origin } = admin;
+/** What an owner does with an account. A failure is shown in the dialog of the account. */
+function useAdminActions({ models, admin, onDone }: Omit<AdminProps, "onClose">) {
+  const { name } = admin;
   const now = useSignal(admin);
   const action = useAction();
   const link = useSignal<string | null>(null);
-  const removing = useSignal(false);
   const run = <T,>(call: () => Promise<T>, said: (value: T) => string) =>
     action.run(async () => {
       models.toasts.show(said(await call()), { tone: "ok" });
@@ -61,16 +61,6 @@ export function AdminDialog({ models, admin, onDone, onClose }: AdminProps) {
     });
     if (!isSaved) now.value = before;
   };
-  /** Runs the action after the answer. Its error is shown here. */
-  const ask = (
-    label: string,
-    { text, isBad = false, run }: { text: string; isBad?: boolean; run: () => Promise<void> },
-  ) =>
-    models.question.value = {
-      title: t("access.ask", { action: label, name }),
-      submitLabel: label,
-      ...{ text, isBad, run },
-    };
   const renew = () =>
     action.run(async () => {
       link.value = (await renewAdministrator(models, name)).url;
@@ -83,15 +73,24 @@ export function AdminDialog({ models, admin, onDone, onClose }: AdminProps) {
       now.value = row;
       return t("access.unlocked");
     });
+  return { now, action, link, change, renew, endSessions, unlock };
+}
+
+export function AdminDialog({ models, admin, onDone, onClose }: AdminProps) {
+  const { name, origin } = admin;
+  const { now, action, link, change, renew, endSessions, unlock } = useAdminActions({
+    models,
+    admin,
+    onDone,
+  });
+  const removing = useSignal(false);
   if (link.value !== null) {
     return <SecretDialog title={t("access.link_for", { name })} secret={link.value} onClose={onClose} />;
   }
   if (removing.value) return <RemoveAdmin {...{ models, admin, onDone, onClose }} />;
   const fixed = origin === "settings" ? t("access.settings_why") : undefined;
   const { disabled } = now.value;
-  // After a "Cancel", the select shows the old role again.
-  void models.question.value;
-  const verb = disabled ? "enable" : "disable";
+  const ask = { models, name };
   const setDisabled = () =>
     change(
       { disabled: !disabled },
@@ -100,48 +99,37 @@ export function AdminDialog({ models, admin, onDone, onClose }: AdminProps) {
   return (
     <Dialog title={name} onClose={onClose} action={action}>
       <ErrorAlert of={action.fault} />
-      <RoleField
-        admin={now.value}
-        fixed={fixed}
-        choose={(wanted) =>
-          ask(t(`common.role_${wanted}`), {
-            text: t("access.role_what"),
-            run: () =>
-              change(
-                { role: wanted },
-                (row) => t("access.role_said", { name, role: t(`common.role_${row.role}`) }),
-              ),
-          })}
-      />
+      <RoleField models={models} admin={now.value} fixed={fixed} change={change} />
       <div class="access-rules">
         <ActionRow
-          label={t(`access.${verb}`)}
+          ask={ask}
+          label={t(disabled ? "access.enable" : "access.disable")}
+          text={t(disabled ? "access.enable_what" : "access.disable_what")}
           reason={fixed}
-          onDo={() =>
-            ask(t(`access.${verb}`), { text: t(`access.${verb}_what`), isBad: !disabled, run: setDisabled })}
+          onDo={setDisabled}
         />
         <ActionRow
+          ask={ask}
           label={t("access.renew")}
           hint={t("access.renew_why")}
           reason={fixed ?? (origin === "provider" ? t("errors.provider_admin") : undefined)}
-          onDo={() => ask(t("access.renew"), { text: t("access.renew_why"), run: renew })}
+          onDo={renew}
         />
         {now.value.codesLocked && (
           <ActionRow
+            ask={ask}
             label={t("access.unlock")}
             hint={t("access.unlock_why")}
-            onDo={() => ask(t("access.unlock"), { text: t("access.unlock_what"), run: unlock })}
+            text={t("access.unlock_what")}
+            onDo={unlock}
           />
         )}
         <SessionsOf models={models} name={name} />
         <ActionRow
+          ask={ask}
           label={t("access.end_sessions")}
-          onDo={() =>
-            ask(t("access.end_sessions"), {
-              text: t("access.end_sessions_what"),
-              isBad: true,
-              run: endSessions,
-            })}
+          text={t("access.end_sessions_what")}
+          onDo={endSessions}
         />
         <ActionRow label={t("access.remove")} reason={fixed} bad onDo={() => removing.value = true} />
       </div>
@@ -150,14 +138,17 @@ export function AdminDialog({ models, admin, onDone, onClose }: AdminProps) {
 }
 
 interface RoleFieldProps {
+  readonly models: Models;
   readonly admin: AdminRow;
   /** Why the account cannot be changed here. */
   readonly fixed: string | undefined;
-  readonly choose: (role: Role) => void;
+  readonly change: (wanted: AdminChange, said: (row: AdminRow) => string) => Promise<void>;
 }
 
 /** A select for an account of the console. Other accounts have their role from the settings file or the provider. */
-function RoleField({ admin: { name, origin, role }, fixed, choose }: RoleFieldProps) {
+function RoleField({ models, admin: { name, origin, role }, fixed, change }: RoleFieldProps) {
+  // After a "Cancel", the select shows the old role again.
+  void models.question.value;
   if (origin !== "console") {
     return (
       <ReadOnlyField label={t("access.role")} hint={fixed ?? t("access.provider_role_why")}>
@@ -165,16 +156,40 @@ function RoleField({ admin: { name, origin, role }, fixed, choose }: RoleFieldPr
       </ReadOnlyField>
     );
   }
+  const choose = (wanted: Role) =>
+    askAbout({ models, name }, {
+      label: t(`common.role_${wanted}`),
+      text: t("access.role_what"),
+      run: () =>
+        change(
+          { role: wanted },
+          (row) => t("access.role_said", { name, role: t(`common.role_${row.role}`) }),
+        ),
+    });
   return (
     <SelectField
       id="admin-role"
       label={t("access.change_role", { name })}
-      {...choicesOf(ROLE_ROW, {
-        value: role,
-        onChange: choose,
-      })}
+      {...choicesOf(ROLE_ROW, { value: role, onChange: choose })}
     />
   );
+}
+
+interface Asker {
+  readonly models: Models;
+  readonly name: string;
+}
+
+/** The dialog below shows the error of the action. */
+function askAbout(
+  { models, name }: Asker,
+  { label, ...question }: Pick<Question, "text" | "run" | "isBad"> & { label: string },
+): void {
+  models.question.value = {
+    title: t("access.ask", { action: label, name }),
+    submitLabel: label,
+    ...question,
+  };
 }
 
 /** The open sessions of an administrator. */
@@ -204,14 +219,19 @@ interface ActionRowProps {
   /** Why the action is not available. */
   readonly reason?: string | undefined;
   readonly bad?: boolean;
+  /** Asks first, with this text or the hint. */
+  readonly ask?: Asker;
+  readonly text?: string;
   readonly onDo: () => unknown;
 }
 
-function ActionRow({ label, hint, reason, bad = false, onDo }: ActionRowProps) {
+function ActionRow({ label, hint, reason, bad = false, ask, text = hint, onDo }: ActionRowProps) {
   const said = reason ?? hint;
+  const act = () =>
+    ask === undefined ? onDo() : askAbout(ask, { label, text, run: async () => void await onDo() });
   return (
     <div>
-      <Button kind={bad ? "bad" : undefined} reason={reason} onClick={onDo}>{label}</Button>
+      <Button kind={bad ? "bad" : undefined} reason={reason} onClick={act}>{label}</Button>
       {said !== undefined && <span class="hint">{said}</span>}
     </div>
   );
@@ -239,25 +259,24 @@ export function InvitationDialog(
   { models, invitation, onDone, onClose }: AccessDialogProps & { readonly invitation: InvitationRow },
 ) {
   const { id, name, role, deadlineMs } = invitation;
-  const withdraw = () =>
-    models.question.value = {
-      title: t("access.ask", { action: t("access.withdraw"), name }),
-      submitLabel: t("access.withdraw"),
-      text: t("access.withdraw_what"),
-      isBad: true,
-      async run() {
-        await withdrawInvitation(models, id);
-        models.toasts.show(t("access.withdrawn_said", { name }), { tone: "ok" });
-        onDone();
-        onClose();
-      },
-    };
+  const withdraw = async () => {
+    await withdrawInvitation(models, id);
+    models.toasts.show(t("access.withdrawn_said", { name }), { tone: "ok" });
+    onDone();
+    onClose();
+  };
   return (
     <Dialog title={name} onClose={onClose}>
       <ReadOnlyField label={t("access.role")}>{t(`common.role_${role}`)}</ReadOnlyField>
       <p>{t("access.link_until", { time: fullTimeText(deadlineMs) })}</p>
       <div class="access-rules">
-        <ActionRow label={t("access.withdraw")} bad onDo={withdraw} />
+        <ActionRow
+          ask={{ models, name }}
+          label={t("access.withdraw")}
+          text={t("access.withdraw_what")}
+          bad
+          onDo={withdraw}
+        />
       </div>
     </Dialog>
   );

@@ -81,12 +81,13 @@ function Client({ models, one, page }: ClientPart) {
   );
 }
 
-function Facts({ models, one: { client, blast }, page }: ClientPart) {
-  const { use, overlapUntilMs, secretMs } = client;
-  const ended = client.accepted + client.rejected;
-  const rate = ended === 0
-    ? t("clients.no_logins")
-    : t("clients.rate", { percent: Math.round(client.rejected / ended * 100), count: ended });
+interface SecretAlertsProps extends Pick<ClientPart, "models" | "page"> {
+  readonly client: ClientPart["one"]["client"];
+}
+
+/** Two valid secrets, and unsigned requests, with the buttons that end them. */
+function SecretAlerts({ models, client, page }: SecretAlertsProps) {
+  const { overlapUntilMs } = client;
   const end = () =>
     models.question.value = {
       title: t("clients.overlap_end_title", { name: client.name }),
@@ -112,7 +113,7 @@ function Facts({ models, one: { client, blast }, page }: ClientPart) {
       },
     };
   return (
-    <Panel quiet title={t("clients.use")}>
+    <>
       {overlapUntilMs !== null && (
         <Alert tone="wait" role="status">
           <strong>{t("clients.overlap_until", { time: fullTimeText(overlapUntilMs) })}</strong>{" "}
@@ -135,6 +136,19 @@ function Facts({ models, one: { client, blast }, page }: ClientPart) {
           </Button>
         </Alert>
       )}
+    </>
+  );
+}
+
+function Facts({ models, one: { client, blast }, page }: ClientPart) {
+  const { use, secretMs } = client;
+  const ended = client.accepted + client.rejected;
+  const rate = ended === 0
+    ? t("clients.no_logins")
+    : t("clients.rate", { percent: Math.round(client.rejected / ended * 100), count: ended });
+  return (
+    <Panel quiet title={t("clients.use")}>
+      <SecretAlerts models={models} client={client} page={page} />
       <div class="people-fields">
         {client.signing.required === "learnt" && (
           <ReadOnlyField label={t("clients.signing_addresses")}>

@@ -1,6 +1,6 @@
 // The page of a target: its connectors, refresh, pending writes, mapping, and settings.
 
-import type { RefreshCounts } from "../../../../scim/pending_port.ts";
+import type { RefreshState } from "../../../api/targets/target_types.ts";
 import { useAction } from "../../app/action.ts";
 import type { PageProps } from "../../app/app_context.ts";
 import { readyValue, type Resource, useInterval, useResource } from "../../app/resource.ts";
@@ -130,6 +130,8 @@ function Refresh({ models, target, page }: TargetPart) {
     </Panel>
   );
 }
+
+type RefreshCounts = NonNullable<RefreshState["report"]>["ofGroups"];
 
 function Counts({ what, of, without }: { what: string; of: RefreshCounts; without?: RefreshCounts }) {
   const count = (name: keyof RefreshCounts) => of[name] - (without?.[name] ?? 0);

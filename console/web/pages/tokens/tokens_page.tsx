@@ -66,20 +66,6 @@ export default function TokensPage({ models }: PageProps) {
       {t("tokens.import")}
     </Button>
   );
-  const enable = ({ id, serial, user }: HardwareTokenView, enabled: boolean) => {
-    const verb = enabled ? "enable" : "disable";
-    models.question.value = {
-      title: t(`tokens.${verb}_title`, { serial }),
-      submitLabel: t(`tokens.${verb}`),
-      text: `${t("tokens.user")}: ${user ?? t("tokens.no_user")}. ${t(`tokens.${verb}_what`)}`,
-      isBad: !enabled,
-      async run() {
-        await createTokenCalls(models, id).enable(enabled);
-        models.toasts.show(t(`tokens.${verb}d`, { serial }), { tone: "ok" });
-        reload();
-      },
-    };
-  };
   return (
     <ListPage
       models={models}
@@ -93,7 +79,11 @@ export default function TokensPage({ models }: PageProps) {
       emptyAction={importButton}
       rows={({ rows }) => rows}
       columns={columnsOf(models)}
-      actionsOf={actionsOf({ reason, open: (next) => opened.value = next, enable })}
+      actionsOf={actionsOf({
+        reason,
+        open: (next) => opened.value = next,
+        enable: askToEnable(models, reload),
+      })}
       nameOf={({ serial }) => serial}
       keyOf={({ id }) => id}
       selection={selection}
@@ -124,6 +114,24 @@ export default function TokensPage({ models }: PageProps) {
       )}
     </ListPage>
   );
+}
+
+/** Asks before a token is enabled or disabled. */
+function askToEnable(models: Models, reload: () => void): RowActions["enable"] {
+  return ({ id, serial, user }: HardwareTokenView, enabled) => {
+    const verb = enabled ? "enable" : "disable";
+    models.question.value = {
+      title: t(`tokens.${verb}_title`, { serial }),
+      submitLabel: t(enabled ? "tokens.enable" : "tokens.disable"),
+      text: `${t("tokens.user")}: ${user ?? t("tokens.no_user")}. ${t(`tokens.${verb}_what`)}`,
+      isBad: !enabled,
+      async run() {
+        await createTokenCalls(models, id).enable(enabled);
+        models.toasts.show(t(enabled ? "tokens.enabled" : "tokens.disabled", { serial }), { tone: "ok" });
+        reload();
+      },
+    };
+  };
 }
 
 function OpenedDialog({ models, opened: { does, token }, onClose, onDone }: {
