@@ -7,11 +7,10 @@ import type {
   ConfigFault,
   ConfigWarning,
   LdapBackendSettings,
-  ReplyAttributes,
   ScimBackendSettings,
 } from "./config.ts";
 import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../../radius/protocol/packet.ts";
-import { encodeReplyAttribute } from "../../radius/protocol/attributes.ts";
+import { replyOctets } from "../../radius/protocol/attributes.ts";
 import { isLoopback } from "../addresses.ts";
 import { problemOf } from "../setting_problems.ts";
 import { joinKey } from "./parse_toml.ts";
@@ -154,19 +153,11 @@ function* replyGroupsDiffer({ config: { radius } }: ConfigView): Iterable<Config
   yield* tablesDiffer("radius.reply.group", radius.replyGroups.map(({ group }) => group));
 }
 
-/** The octets of all attributes. Attributes that cannot be encoded count as 0, because they have their own fault. */
-function octetsOf(attributes: ReplyAttributes): number {
-  return Object.entries(attributes).reduce((sum, [name, value]) => {
-    const encoded = encodeReplyAttribute(name, value);
-    return encoded.ok ? sum + encoded.value.length : sum;
-  }, 0);
-}
-
 /** A user can be in every group. */
 function* repliesFit({ config: { radius } }: ConfigView): Iterable<ConfigFault> {
-  const own = octetsOf(radius.replyDefault);
-  const ofUser = Math.max(0, ...radius.replyUsers.map(({ attributes }) => octetsOf(attributes)));
-  const all = radius.replyGroups.reduce((sum, { attributes }) => sum + octetsOf(attributes), own + ofUser);
+  const own = replyOctets(radius.replyDefault);
+  const ofUser = Math.max(0, ...radius.replyUsers.map(({ attributes }) => replyOctets(attributes)));
+  const all = radius.replyGroups.reduce((sum, { attributes }) => sum + replyOctets(attributes), own + ofUser);
   const max = MAX_ACCEPT_ATTRIBUTE_OCTETS;
   if (own > max) {
     yield { key: "radius.reply.default", ...problemOf("reply_default_octets", { count: own, max }) };

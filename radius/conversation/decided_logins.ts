@@ -87,14 +87,17 @@ export class DecidedLogins {
   }
 
   #end(open: OpenDenial): void {
-    const { conversations, peers, clock } = this.#deps;
+    const { conversations, peers, clock, store } = this.#deps;
     const { id, userName, decidedMs, denial } = open.denied;
     const waiting = conversations.findWaiting(canonicalName(userName), id);
-    // No login waits for it, or the login is over: the expiry ends it.
-    if (waiting === null && this.#isFollowed() || waiting !== null && decidedMs >= waiting.deadlineMs) {
-      this.#open.delete(id);
+    if (waiting === null) {
+      // Without other nodes, this node knows every login.
+      if (!store.isShared) this.#open.delete(id);
+      return;
     }
-    if (waiting === null || decidedMs >= waiting.deadlineMs || !peers.isResponsibleFor(waiting.node)) return;
+    // The expiry ends the login.
+    if (decidedMs >= waiting.deadlineMs) return void this.#open.delete(id);
+    if (!peers.isResponsibleFor(waiting.node)) return;
     if (!isStep(waiting.at) || conversations.isRunning(waiting.orderedId)) return;
     const conversation = conversations.unpark(waiting.orderedId);
     if (conversation === null) return;
@@ -103,11 +106,6 @@ export class DecidedLogins {
     conversations.end(conversation, "rejected", denial === null ? PAIRING_DENIED_ROW : DENIED_ROW);
     open.ended = conversation;
     void this.#record(open, conversation);
-  }
-
-  /** Without other nodes, this node knows every login. */
-  #isFollowed(): boolean {
-    return !this.#deps.store.isShared;
   }
 
   /** Records the end, unless another node or the user's removal ended the login first. Never rejects. */

@@ -176,13 +176,17 @@ function readList(list: unknown): LoginRecord | null {
   };
 }
 
-/** Rows that refuse what the user typed. */
-const WRONG_ANSWERS: ReadonlySet<string> = new Set([
+/** Rows that refuse a code of an app, a token or a list. */
+export const WRONG_CODE_ROWS: ReadonlySet<string> = new Set([
   "code_wrong",
   "code_used",
   "code_before_last_step",
   "code_of_fast_clock",
   "code_of_slow_clock",
+]);
+/** Rows that refuse what the user typed. */
+const WRONG_ANSWERS: ReadonlySet<string> = new Set([
+  ...WRONG_CODE_ROWS,
   "otp_wrong",
   "text_code_wrong",
   "call_code_wrong",

@@ -182,13 +182,9 @@ export class RequestHandler {
 
   #admit(request: Request, view: PacketView, user: string): void {
     const revealed = this.#passwords.reveal(request, view);
-    const refusal = revealed === null
-      ? "bad_password_length"
-      : isSshdPassword(revealed)
-      ? "sshd_password"
-      : null;
-    if (revealed === null || refusal !== null) {
-      return this.#rejections.refuse(request, refusal ?? "bad_password_length", { view, isLogged: true });
+    if (revealed === null || isSshdPassword(revealed)) {
+      const refusal = revealed === null ? "bad_password_length" : "sshd_password";
+      return this.#rejections.refuse(request, refusal, { view, isLogged: true });
     }
     const octets = typedOctets(revealed);
     if (!request.name.isUtf8 || octets.buffer !== revealed.buffer) this.#rejections.noteEncoding(request);

@@ -9,6 +9,7 @@ import { gatherFacts } from "./flow_context.ts";
 import { addDecision, type Conversation, factorFields } from "./conversation.ts";
 import { auditLogin, historyMutation } from "./login_history.ts";
 import { decideLoginPolicy } from "./login_policy.ts";
+import { WRONG_CODE_ROWS } from "./login_record.ts";
 import { applyStoreEffect } from "./store_effects.ts";
 import { prepareEffect } from "./effects.ts";
 import { prepareUserAgain } from "./directory_wait_queue.ts";
@@ -146,14 +147,6 @@ function endAt(deps: StateMachineDeps, turn: Turn, facts: Facts, row: FlowRow): 
   return true;
 }
 
-const WRONG_CODES: ReadonlySet<string> = new Set([
-  "code_wrong",
-  "code_used",
-  "code_before_last_step",
-  "code_of_fast_clock",
-  "code_of_slow_clock",
-]);
-
 /**
  * The factor of a code that a prompt asks for or that was wrong; `null` for other rows. Effects note the factors of pushes, messages and
  * right codes.
@@ -161,7 +154,7 @@ const WRONG_CODES: ReadonlySet<string> = new Set([
 function triedFactor({ name, from, to }: FlowRow, facts: Facts): UsedFactor | null {
   if (from === "VERIFY_VOICE_PHONE_NUMBER" && to === "reject") return "voice";
   const isAsked = to === "GET_DEVICE_GENERATED_PASSCODE" && (from === "factor" || from === MENU);
-  if (!isAsked && !WRONG_CODES.has(name)) return null;
+  if (!isAsked && !WRONG_CODE_ROWS.has(name)) return null;
   if (facts.appended?.kind === "bypass" || facts.answerIsBypassCode && facts.hasBypassCode) return "bypass";
   if (facts.answerIsRecoveryCode && facts.hasRecoveryCodes) return "recovery";
   if (facts.ready.totp) return "totp";

@@ -27,9 +27,7 @@ interface TypedCode {
 
 /** The factor and the step of a code; `null` if no app and no token of the user shows it now. */
 export function findTypedTotp(
-  { pairings, hardwareTokens }: Pick<TypedTotpDeps, "pairings"> & {
-    readonly hardwareTokens: Pick<HardwareTokens, "findCode">;
-  },
+  { pairings, hardwareTokens }: TypedTotpDeps,
   { user, own, code, nowMs }: TypedCode,
 ): TypedTotp | null {
   for (const [pairing, seed] of appsOf(pairings, { own, code })) {

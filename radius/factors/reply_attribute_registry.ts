@@ -10,7 +10,7 @@ import type {
 } from "../../platform/config/config.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import type { PreparedChange, PreparedRename, Rename } from "../../platform/write_batch.ts";
-import { encodeReplyAttribute } from "../protocol/attributes.ts";
+import { replyOctets, replyProblem } from "../protocol/attributes.ts";
 import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../protocol/packet.ts";
 import { type AcceptAttributes, replyKey } from "./reply_attributes.ts";
 
@@ -185,24 +185,15 @@ export class ReplyAttributeRegistry {
     const others = [...this.#records].flatMap(([key, record]) => key === except ? [] : [record.attributes]);
     const ofSettings = this.#ofSettings.values().map((one) => one.attributes);
     return [this.#deps.settings.replyDefault, ...ofSettings, ...others, attributes]
-      .reduce((sum, one) => sum + octetsOf(one), 0);
+      .reduce((sum, one) => sum + replyOctets(one), 0);
   }
 
   #problemOf(canonical: string, attributes: ReplyAttributes): string | null {
-    for (const [name, value] of Object.entries(attributes)) {
-      const encoded = encodeReplyAttribute(name, value);
-      if (!encoded.ok) return `${name}: ${encoded.problem}`;
-    }
+    const problem = replyProblem(attributes);
+    if (problem !== null) return problem;
     const octets = this.octetsWith(attributes, canonical);
     return octets <= MAX_ACCEPT_ATTRIBUTE_OCTETS
       ? null
       : `All groups' attributes would have ${octets} octets; an Access-Accept has room for ${MAX_ACCEPT_ATTRIBUTE_OCTETS}.`;
   }
-}
-
-function octetsOf(attributes: ReplyAttributes): number {
-  return Object.entries(attributes).reduce((sum, [name, value]) => {
-    const encoded = encodeReplyAttribute(name, value);
-    return encoded.ok ? sum + encoded.value.length : sum;
-  }, 0);
 }

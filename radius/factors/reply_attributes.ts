@@ -23,10 +23,7 @@ const NO_GROUP: EncodedGroup = { attributes: new Map(), added: new Set() };
 
 export interface AcceptAttributesDeps {
   /** Validated: an attribute that cannot be encoded is a bug. */
-  readonly settings: Pick<
-    Config["radius"],
-    "replyDefault" | "replyGroups" | "replyUsers" | "replyFromDirectory"
-  >;
+  readonly settings: Pick<Config["radius"], "replyDefault" | "replyGroups" | "replyFromDirectory">;
   readonly directory: Pick<LoginDirectory, "lookUp">;
   /** Receives a value of the directory that cannot be sent, and is left out. */
   readonly onUnfit?: (user: string, attribute: string, problem: string) => void;
@@ -48,14 +45,13 @@ export class AcceptAttributes {
   readonly #ofOwners = new WeakMap<ReplyAttributes, Encoded>();
   #groups: readonly EncodedGroup[] = [];
   #positions: ReadonlyMap<string, number> = new Map();
-  #users: UserReplies;
+  #users: UserReplies = { size: 0, of: () => undefined };
   readonly #readsDirectory: boolean;
   readonly #onUnfit: NonNullable<AcceptAttributesDeps["onUnfit"]>;
 
   constructor({ settings, directory, onUnfit = () => undefined }: AcceptAttributesDeps) {
     this.#directory = directory;
     this.#onUnfit = onUnfit;
-    this.#users = usersOfSettings(settings.replyUsers);
     this.#readsDirectory = Object.keys(settings.replyFromDirectory).length > 0;
     this.replaceDefaults(settings.replyDefault);
     this.replace(settings.replyGroups);
@@ -84,7 +80,7 @@ export class AcceptAttributes {
     this.#cache.clear();
   }
 
-  /** Replaces the attributes of single users from the next Access-Accept on. */
+  /** Sets the attributes of single users from the next Access-Accept on. */
   replaceUsers(users: UserReplies): void {
     this.#users = users;
   }
@@ -156,11 +152,6 @@ export class AcceptAttributes {
 
 const NO_POSITIONS: readonly number[] = [];
 const NO_LAYERS: readonly Encoded[] = [];
-
-function usersOfSettings(users: Config["radius"]["replyUsers"]): UserReplies {
-  const byName = new Map(users.map(({ user, attributes }) => [canonicalName(user), attributes]));
-  return { size: byName.size, of: (user) => byName.get(user) };
-}
 
 /** An attribute of a group replaces the default. If several groups set an attribute, the first group wins, unless a later one adds its values. */
 function combine(defaults: Encoded, groups: readonly EncodedGroup[]): Encoded {

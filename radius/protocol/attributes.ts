@@ -90,6 +90,25 @@ export function encodeReplyAttribute(
   return { ok: true, value: Uint8Array.from(encoded.flatMap((one) => one.ok ? [...one.value] : [])) };
 }
 
+/** The problem of the first setting that cannot be encoded; `null`: none. */
+export function replyProblem(
+  attributes: Readonly<Record<string, Parameters<typeof encodeReplyAttribute>[1]>>,
+): string | null {
+  for (const [name, value] of Object.entries(attributes)) {
+    const encoded = encodeReplyAttribute(name, value);
+    if (!encoded.ok) return `${name}: ${encoded.problem}`;
+  }
+  return null;
+}
+
+/** The octets of all settings. Those that cannot be encoded count as 0, because they have a problem of their own. */
+export function replyOctets(attributes: Parameters<typeof replyProblem>[0]): number {
+  return Object.entries(attributes).reduce((sum, [name, value]) => {
+    const encoded = encodeReplyAttribute(name, value);
+    return encoded.ok ? sum + encoded.value.length : sum;
+  }, 0);
+}
+
 /** Whether an Access-Accept may have several attributes with this name; vendor and extended attributes may always be repeated. */
 export function isRepeatable(name: string): boolean {
   return vendorOf(name) !== null || extendedOf(name) !== null ||
@@ -99,7 +118,7 @@ export function isRepeatable(name: string): boolean {
 function encodeOne(name: string, value: string | number): Encoded {
   const vendor = vendorOf(name);
   if (vendor !== null) {
-    const body = encodeValue(kindOf(vendor, value), value, vendor.name);
+    const body = encodeValue(kindOf(vendor.kind, value), value, vendor.name);
     if (!body.ok) return body;
     if (body.value.length > MAX_VALUE_OCTETS - 6) return tooLong(body.value.length, MAX_VALUE_OCTETS - 6);
     const inner = Uint8Array.of(
@@ -112,7 +131,7 @@ function encodeOne(name: string, value: string | number): Encoded {
   }
   const extended = extendedOf(name);
   if (extended !== null) {
-    const body = encodeValue(kindOf({ kind: null }, value), value, name);
+    const body = encodeValue(kindOf(null, value), value, name);
     return body.ok ? encodeExtended(extended, body.value) : body;
   }
   const [typed = "", tagText] = splitTag(name);
@@ -154,7 +173,7 @@ interface NumberedVendor {
 }
 
 /** An attribute that is not in the dictionary has the form of its setting: a number is an integer, anything else a text or octets. */
-function kindOf({ kind }: Pick<NumberedVendor, "kind">, value: string | number): ValueKind {
+function kindOf(kind: NumberedVendor["kind"], value: string | number): ValueKind {
   return kind ?? (typeof value === "number" ? "integer" : "text");
 }
 

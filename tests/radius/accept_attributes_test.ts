@@ -3,8 +3,6 @@
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { AcceptAttributes } from "../../radius/factors/reply_attributes.ts";
 
-const NO_USERS = { replyUsers: [], replyFromDirectory: {} } as const;
-
 type Table = Readonly<Record<string, string | number>>;
 
 function attributes(replyDefault: Table, groups: readonly (readonly [string, Table])[]) {
@@ -13,7 +11,7 @@ function attributes(replyDefault: Table, groups: readonly (readonly [string, Tab
     settings: {
       replyDefault,
       replyGroups: groups.map(([group, attributes]) => ({ group, attributes })),
-      ...NO_USERS,
+      replyFromDirectory: {},
     },
     directory: {
       lookUp(name) {
@@ -86,7 +84,7 @@ Deno.test("a group with `all` adds its values to those of groups before it, if t
     { group: "c", attributes: { Class: "c", "Fortinet-Group-Name": "z" } },
   ] as const;
   const made = new AcceptAttributes({
-    settings: { replyDefault: { Class: "all" }, replyGroups: groups, ...NO_USERS },
+    settings: { replyDefault: { Class: "all" }, replyGroups: groups, replyFromDirectory: {} },
     directory: { lookUp: (name) => ({ status: "active", name, phoneNumbers: [], groups: name.split("+") }) },
   });
   const shown = (user: string) => textOf(made.of(user)).filter((one) => !one.startsWith("27 "));
@@ -102,7 +100,6 @@ Deno.test("attributes of the directory replace those of groups, those of the use
     settings: {
       replyDefault: { Class: "all" },
       replyGroups: [{ group: "g", attributes: { Class: "group", "Filter-Id": "group" } }],
-      replyUsers: [],
       replyFromDirectory: { "Filter-Id": "filter", "Framed-IP-Address": "ip" },
     },
     directory: {

@@ -10,7 +10,6 @@ const AUDIT: Mutation = { type: "set", key: ["audit", 1, "test"], value: "an aud
 const SETTINGS = {
   replyDefault: { Class: "all", "Session-Timeout": 600 },
   replyGroups: [{ group: "staff", attributes: { Class: "staff" } }],
-  replyUsers: [],
   replyFromDirectory: {},
 };
 
