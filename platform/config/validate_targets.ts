@@ -10,7 +10,7 @@ import type {
   ScimBackendSettings,
 } from "./config.ts";
 import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../../radius/protocol/packet.ts";
-import { replyOctets } from "../../radius/protocol/attributes.ts";
+import { replyAttributeOctets } from "../../radius/protocol/attributes.ts";
 import { isLoopback } from "../addresses.ts";
 import { problemOf } from "../setting_problems.ts";
 import { joinKey } from "./parse_toml.ts";
@@ -155,9 +155,12 @@ function* replyGroupsDiffer({ config: { radius } }: ConfigView): Iterable<Config
 
 /** A user can be in every group. */
 function* repliesFit({ config: { radius } }: ConfigView): Iterable<ConfigFault> {
-  const own = replyOctets(radius.replyDefault);
-  const ofUser = Math.max(0, ...radius.replyUsers.map(({ attributes }) => replyOctets(attributes)));
-  const all = radius.replyGroups.reduce((sum, { attributes }) => sum + replyOctets(attributes), own + ofUser);
+  const own = replyAttributeOctets(radius.replyDefault);
+  const ofUser = Math.max(0, ...radius.replyUsers.map(({ attributes }) => replyAttributeOctets(attributes)));
+  const all = radius.replyGroups.reduce(
+    (sum, { attributes }) => sum + replyAttributeOctets(attributes),
+    own + ofUser,
+  );
   const max = MAX_ACCEPT_ATTRIBUTE_OCTETS;
   if (own > max) {
     yield { key: "radius.reply.default", ...problemOf("reply_default_octets", { count: own, max }) };

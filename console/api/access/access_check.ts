@@ -5,7 +5,7 @@ import type { Clock } from "../../../platform/runtime.ts";
 import { DELETED_USER_DAYS } from "../../../platform/user_record.ts";
 import type { Target } from "../../../scim/ports.ts";
 import { toFrontEnd } from "../../../scim/schema/mapping.ts";
-import type { Content, ResourceKind, Stored } from "../../../scim/schema/resource.ts";
+import type { Content, ResourceKind } from "../../../scim/schema/resource.ts";
 import type { People } from "../deps.ts";
 import { type AccessSubject, givesAccess, groupsInQuestion } from "./gives_access.ts";
 
@@ -128,9 +128,6 @@ async function readSubject(
   kind: ResourceKind,
   name: string,
 ): Promise<AccessSubject | null> {
-  return subjectOf(await directory.read(kind, canonicalName(name)));
-}
-
-function subjectOf(stored: Stored | null): AccessSubject | null {
+  const stored = await directory.read(kind, canonicalName(name));
   return stored === null ? null : { id: stored.id, content: stored.content, groups: stored.groups };
 }

@@ -2,10 +2,10 @@
 // of the route, before any other handler runs.
 
 import type { Context, MiddlewareHandler } from "hono";
-import type { RateLimit } from "../../../platform/rate_limit.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Admin, Session } from "./admin_records.ts";
 import { isPermitted, type Permission, RECENT_FACTOR_MS, requiredPermission } from "./permissions.ts";
+import type { ChangeLimit } from "../change_limits.ts";
 import type { ApiTokens } from "./api_tokens.ts";
 import { type HttpEnv, requireSameOrigin } from "../hono_env.ts";
 import { Refusal } from "../errors.ts";
@@ -14,7 +14,7 @@ import { type Sessions, sessionToken } from "./sessions.ts";
 export interface AuthDeps {
   readonly sessions: Sessions;
   readonly tokens: ApiTokens;
-  readonly testLimit: Pick<RateLimit, "take" | "waitMs">;
+  readonly testLimit: ChangeLimit;
   readonly clock: Clock;
   /** Whether an administrator must set up a second factor before anything else. */
   readonly mustSetUpFactor: (admin: Admin) => Promise<boolean>;
@@ -49,19 +49,12 @@ export function createAuthMiddleware(deps: AuthDeps): MiddlewareHandler<HttpEnv>
       );
       c.set("requireRecentFactor", requireRecentFactor);
       if (permission.recentFactor) requireRecentFactor();
-      if (permission.sendsTest && !c.env.viaControlSocket) await countTest(session, deps);
+      if (permission.sendsTest && !c.env.viaControlSocket) await deps.testLimit.take(session.admin.id);
       c.set("session", session);
       c.var.body.allowLarge();
     }
     await next();
   };
-}
-
-/** @throws Refusal `too_many_tests` */
-async function countTest({ admin }: Session, { testLimit }: AuthDeps): Promise<void> {
-  if (await testLimit.take(admin.id)) return;
-  const waitS = Math.max(1, Math.ceil(await testLimit.waitMs(admin.id) / 1000));
-  throw new Refusal("too_many_tests", { "retry-after": String(waitS) });
 }
 
 /** The caller, and a later check whether the request is still allowed. */

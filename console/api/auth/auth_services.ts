@@ -3,7 +3,7 @@
 import type { AdminSettings, OidcSettings } from "../../../platform/config/config.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { Fetch } from "../../../platform/fetch_with_deadline.ts";
-import { createRateLimit } from "../../../platform/rate_limit.ts";
+import { createChangeLimit } from "../change_limits.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { Vault } from "../../../platform/vault.ts";
@@ -38,8 +38,6 @@ export interface AuthServiceDeps {
   readonly fetch?: Fetch;
 }
 
-const MINUTE_MS = 60_000;
-
 export function createAuthServices(deps: AuthServiceDeps) {
   const settings = deps.console;
   const attempts = createSignInRateLimit(deps, "console");
@@ -73,7 +71,11 @@ export function createAuthServices(deps: AuthServiceDeps) {
       refused,
     }),
     tokens: new ApiTokens(deps),
-    testLimit: createRateLimit(deps, { name: "console_test", count: TESTS_PER_MINUTE, windowMs: MINUTE_MS }),
+    testLimit: createChangeLimit(deps, {
+      name: "console_test",
+      perMinute: TESTS_PER_MINUTE,
+      refusal: "too_many_tests",
+    }),
     administrators: new AdminCommands({
       ...deps,
       factors,

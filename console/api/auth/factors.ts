@@ -128,7 +128,7 @@ export class AdminFactors {
   /** Uses a code. @throws Refusal `wrong_code`, `too_many_attempts`, `codes_locked`, or `locked_out` with Retry-After. */
   async useCode(accountId: string, code: string, sender: CodeSender): Promise<CodeKind> {
     if (code.length > MAX_CODE_CHARACTERS) throw new Refusal("wrong_code");
-    const isRecovery = plainRecoveryCode(code).length === RECOVERY_CHARACTERS;
+    const isRecovery = isRecoveryCode(code);
     if (isRecovery) await this.#useRecoveryCode(accountId, code, sender);
     else await this.#useAppCode(accountId, code, sender);
     return isRecovery ? "recovery" : "totp";
