@@ -10,7 +10,7 @@ import type {
   ScimBackendSettings,
 } from "./config.ts";
 import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../../radius/protocol/packet.ts";
-import { replyAttributeOctets } from "../../radius/protocol/attributes.ts";
+import { attributeSetOctets } from "../../radius/protocol/attributes.ts";
 import { isLoopback } from "../addresses.ts";
 import { problemOf } from "../setting_problems.ts";
 import { joinKey } from "./parse_toml.ts";
@@ -155,10 +155,10 @@ function* replyGroupsDiffer({ config: { radius } }: ConfigView): Iterable<Config
 
 /** A user can be in every group. */
 function* repliesFit({ config: { radius } }: ConfigView): Iterable<ConfigFault> {
-  const own = replyAttributeOctets(radius.replyDefault);
-  const ofUser = Math.max(0, ...radius.replyUsers.map(({ attributes }) => replyAttributeOctets(attributes)));
+  const own = attributeSetOctets(radius.replyDefault);
+  const ofUser = Math.max(0, ...radius.replyUsers.map(({ attributes }) => attributeSetOctets(attributes)));
   const all = radius.replyGroups.reduce(
-    (sum, { attributes }) => sum + replyAttributeOctets(attributes),
+    (sum, { attributes }) => sum + attributeSetOctets(attributes),
     own + ofUser,
   );
   const max = MAX_ACCEPT_ATTRIBUTE_OCTETS;

@@ -10,7 +10,7 @@ import type {
 } from "../../platform/config/config.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import type { PreparedChange, PreparedRename, Rename } from "../../platform/write_batch.ts";
-import { replyAttributeOctets, replyAttributeProblem } from "../protocol/attributes.ts";
+import { attributeSetOctets, attributeSetProblem } from "../protocol/attributes.ts";
 import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../protocol/packet.ts";
 import { type AcceptAttributes, replyKey } from "./reply_attributes.ts";
 
@@ -185,11 +185,11 @@ export class ReplyAttributeRegistry {
     const others = [...this.#records].flatMap(([key, record]) => key === except ? [] : [record.attributes]);
     const ofSettings = this.#ofSettings.values().map((one) => one.attributes);
     return [this.#deps.settings.replyDefault, ...ofSettings, ...others, attributes]
-      .reduce((sum, one) => sum + replyAttributeOctets(one), 0);
+      .reduce((sum, one) => sum + attributeSetOctets(one), 0);
   }
 
   #problemOf(canonical: string, attributes: ReplyAttributes): string | null {
-    const problem = replyAttributeProblem(attributes);
+    const problem = attributeSetProblem(attributes);
     if (problem !== null) return problem;
     const octets = this.octetsWith(attributes, canonical);
     return octets <= MAX_ACCEPT_ATTRIBUTE_OCTETS

@@ -4,7 +4,7 @@
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Config, ReplyAttributes } from "../../platform/config/config.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
-import { replyAttributeOctets, replyAttributeProblem } from "../protocol/attributes.ts";
+import { attributeSetOctets, attributeSetProblem } from "../protocol/attributes.ts";
 import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../protocol/packet.ts";
 import type { ReplyChangeResult } from "./reply_attribute_registry.ts";
 import type { AcceptAttributes, UserReplies } from "./reply_attributes.ts";
@@ -107,8 +107,8 @@ export class UserReplyRegistry implements UserReplies {
 }
 
 function problemOf(attributes: ReplyAttributes): string | null {
-  const octets = replyAttributeOctets(attributes);
-  return replyAttributeProblem(attributes) ??
+  const octets = attributeSetOctets(attributes);
+  return attributeSetProblem(attributes) ??
     (octets <= MAX_ACCEPT_ATTRIBUTE_OCTETS
       ? null
       : `The attributes have ${octets} octets; an Access-Accept has room for ${MAX_ACCEPT_ATTRIBUTE_OCTETS}.`);

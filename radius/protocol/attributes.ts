@@ -91,7 +91,7 @@ export function encodeReplyAttribute(
 }
 
 /** The problem of the first setting that cannot be encoded; `null`: none. */
-export function replyAttributeProblem(
+export function attributeSetProblem(
   attributes: Readonly<Record<string, Parameters<typeof encodeReplyAttribute>[1]>>,
 ): string | null {
   for (const [name, value] of Object.entries(attributes)) {
@@ -102,7 +102,7 @@ export function replyAttributeProblem(
 }
 
 /** The octets of all settings. Those that cannot be encoded count as 0, because they have a problem of their own. */
-export function replyAttributeOctets(attributes: Parameters<typeof replyAttributeProblem>[0]): number {
+export function attributeSetOctets(attributes: Parameters<typeof attributeSetProblem>[0]): number {
   return Object.entries(attributes).reduce((sum, [name, value]) => {
     const encoded = encodeReplyAttribute(name, value);
     return encoded.ok ? sum + encoded.value.length : sum;

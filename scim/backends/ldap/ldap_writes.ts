@@ -156,8 +156,8 @@ async function finishAccount(
   if (password !== undefined) {
     const written = { kind: content.kind, layout, mapping, attributes: null };
     await writeValues(setPassword(connection, { dn, password, layout }), written);
-  } // An account that is created without a password gets a random one.
-  else if (isNew && isSecure) {
+  } else if (isNew && isSecure) {
+    // An account that is created without a password gets a random one.
     const unknown = `${toBase64Url(random.bytes(48))}aA1!`;
     await setPassword(connection, { dn, password: unknown, layout });
   }

@@ -6,7 +6,7 @@ import { contentChanges } from "../../schema/content_changes.ts";
 import type { Content, JsonObject, JsonValue } from "../../schema/resource.ts";
 import { property } from "../../schema/attributes.ts";
 import { ENTERPRISE_SCHEMA } from "../../schema/attribute_table.ts";
-import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
+import { isJsonArray, isSameJson } from "../../schema/json_limits.ts";
 import type { ReadOnlyAttributes } from "../../schema/read_only_attributes.ts";
 import {
   nameAttribute,
@@ -49,7 +49,7 @@ export function attributeChanges(input: ResourceChangeInput): AttributeChange[] 
   if (isOwn) paths.add("externalId");
   return [...paths].flatMap((path) => {
     const [value, held] = [valueAt(body, path), valueAt(raw, path)];
-    return value !== undefined && textOf(value) === textOf(held) ? [] : [{ path, value, held }];
+    return value !== undefined && isSameJson(value, held) ? [] : [{ path, value, held }];
   });
 }
 
@@ -161,14 +161,4 @@ function setAt(object: Map<string, JsonValue>, path: string, value: JsonValue | 
   else inner.set(part, value);
   if (inner.size === 0) object.delete(key);
   else object.set(key, Object.fromEntries(inner));
-}
-
-/** JSON with the members of objects in order of name. */
-function textOf(value: JsonValue | undefined): string {
-  if (value === undefined) return "";
-  if (isJsonArray(value)) return `[${value.map(textOf).join(",")}]`;
-  if (!isJsonObject(value)) return JSON.stringify(value);
-  const parts = Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1)
-    .map(([name, one]) => `${JSON.stringify(name)}:${textOf(one)}`);
-  return `{${parts.join(",")}}`;
 }
