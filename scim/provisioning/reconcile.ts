@@ -49,9 +49,9 @@ function withManager(content: Content, { id, name }: { id: string; name: string 
   const held = core ?? property(extension, "manager");
   const { value, $ref }: JsonObject = isJsonObject(held) ? held : held === undefined ? {} : { value: held };
   const ref = typeof $ref === "string" ? $ref.slice($ref.lastIndexOf("/") + 1) : undefined;
-  const isSame = [value ?? ref].some((one) =>
-    typeof one === "string" && (one.toLowerCase() === id || canonicalName(one) === canonicalName(name))
-  );
+  const known = value ?? ref;
+  const isSame = typeof known === "string" &&
+    (known.toLowerCase() === id || canonicalName(known) === canonicalName(name));
   if (isSame) return content;
   const manager = { value: id };
   return {

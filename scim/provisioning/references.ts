@@ -18,6 +18,7 @@ import { property } from "../schema/attributes.ts";
 import { ENTERPRISE_SCHEMA } from "../schema/attribute_table.ts";
 import { isJsonArray, isJsonObject } from "../schema/json_limits.ts";
 import { parseName } from "../schema/resource_name.ts";
+import { isUuid } from "../schema/value_rules.ts";
 import type { Content, JsonObject, JsonValue, ResourceKind } from "../schema/resource.ts";
 import { hasResource } from "./backend_status.ts";
 import { lockKey } from "./delivery.ts";
@@ -49,7 +50,6 @@ export interface ReferencesDeps {
   readonly target: string;
 }
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const MANAGER = `${ENTERPRISE_SCHEMA}:manager`;
 
 export class References {
@@ -134,7 +134,7 @@ export class References {
   /** @param isManager the specified interface also takes the name of a user as the id. */
   async #resolve(value: string, isManager: boolean): Promise<Reference | null> {
     const { directory } = this.#deps;
-    if (UUID.test(value)) {
+    if (isUuid(value)) {
       for (const kind of ["user", "group"] as const) {
         const stored = await directory.readHeadById(kind, value.toLowerCase()).catch(() => null);
         if (stored !== null) return { kind, name: stored.content.name };
@@ -143,7 +143,7 @@ export class References {
     if (!isManager || !parseName(value).ok) return null;
     const named = await directory.read("user", canonicalName(value));
     // The user of that name may be created later. An id that is unknown here belongs to no user.
-    return named === null && UUID.test(value) ? null : { kind: "user", name: named?.content.name ?? value };
+    return named === null && isUuid(value) ? null : { kind: "user", name: named?.content.name ?? value };
   }
 
   /** Records what was left out, and sends what waited for this resource. */
@@ -238,7 +238,7 @@ function managerIds(manager: JsonValue | undefined): string[] {
 function idsIn(value: JsonValue): string[] {
   if (typeof value === "string") {
     const last = value.slice(value.lastIndexOf("/") + 1);
-    return UUID.test(last) ? [last] : [];
+    return isUuid(last) ? [last] : [];
   }
   if (isJsonArray(value)) return value.flatMap(idsIn);
   return isJsonObject(value) ? Object.values(value).flatMap(idsIn) : [];

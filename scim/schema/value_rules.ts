@@ -12,6 +12,12 @@ const CONTROL = /[^\P{Cc}\t\n\r]/u;
 /** RFC 7643 §2.3.5: `xsd:dateTime`. */
 const DATE_TIME = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}:\d{2}:\d{2})(?:\.\d{1,9})?(?:Z|[+-](\d{2}):(\d{2}))?$/;
 const MAX_OFFSET_HOURS = 14;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Whether a text has the form of a UUID (RFC 9562 §4). */
+export function isUuid(text: string): boolean {
+  return UUID.test(text);
+}
 
 export function isBase64(text: string): boolean {
   return BASE64_TEXT.test(text);

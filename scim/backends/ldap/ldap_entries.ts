@@ -3,6 +3,7 @@
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Content, Mapping, ResourceKind, UserContent } from "../../schema/resource.ts";
 import { fromFrontEnd, toFrontEnd } from "../../schema/mapping.ts";
+import { isUuid } from "../../schema/value_rules.ts";
 import {
   type LdapChange,
   type LdapEntry,
@@ -237,13 +238,12 @@ export function nameSearch(
   };
 }
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const GUID = /^[0-9a-f]{32}$/;
 
 /** `null` for a DN, which is no permanent ID: another entry may have it by now. */
 function idFilter(id: string | undefined, { schema }: LdapLayout): Filter | null {
   const { attribute, form } = schema.id;
-  if (id === undefined || !(form === "text" ? UUID : GUID).test(id)) return null;
+  if (id === undefined || !(form === "text" ? isUuid(id) : GUID.test(id))) return null;
   const value = form === "text" ? id : Buffer.from(id, "hex");
   return new EqualityFilter({ attribute, value });
 }

@@ -4,6 +4,7 @@ import type { Reference } from "../../backend_port.ts";
 import { ENTERPRISE_SCHEMA } from "../../schema/attribute_table.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
+import { isUuid } from "../../schema/value_rules.ts";
 import { collectionPath } from "./scim_resources.ts";
 
 /** A reference at the server. `id: null`: the server does not have the resource. */
@@ -71,11 +72,9 @@ function translateValue(value: JsonValue, translation: Translation): JsonValue |
 }
 
 /** Only ids are translated here: any text may be equal to a name. */
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
 function translateText(text: string, { references, url }: Translation): string | undefined {
   const last = text.slice(text.lastIndexOf("/") + 1);
-  const found = UUID.test(last) ? references.get(last) : undefined;
+  const found = isUuid(last) ? references.get(last) : undefined;
   if (found === undefined) return text;
   if (found.id === null) return undefined;
   return last === text ? found.id : addressOf(found, found.id, url);

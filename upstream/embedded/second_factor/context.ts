@@ -207,7 +207,8 @@ export function announceDenial(
   { denials }: Pick<SecondFactorContext, "denials">,
   denied: DeniedRequest | undefined,
 ): void {
-  if (denied !== undefined) { for (const notify of denials) notify(denied); }
+  if (denied === undefined) return;
+  for (const notify of denials) notify(denied);
 }
 
 /** Index key of the records of a phone. */
