@@ -87,6 +87,18 @@ Deno.test("verify caller: the user's page shows who verified the caller, on ever
   assertEquals(await verified(), null);
 });
 
+Deno.test("verify caller: the user's page shows no verification by a phone that was revoked since", async () => {
+  await using site = await openHelpDesk();
+  const { id, phone, number } = await start(site);
+  const verified = async () =>
+    (await (await site.as("viewer"))<UserView>("GET", "/users/ada")).body.login?.verified;
+  await phone.ask("POST", `/requests/${id}`, { approve: true, number });
+  assertEquals((await verified())?.by, "hanna");
+  const { pairingId = "" } = (await phone.view())?.pairings[0] ?? {};
+  await phone.ask("DELETE", `/pairings/${pairingId}`);
+  assertEquals(await verified(), null);
+});
+
 Deno.test("verify caller: a question without an answer expires, with a record", async () => {
   await using site = await openHelpDesk();
   const { hanna, id, phone, number } = await start(site);

@@ -53,7 +53,10 @@ export class EmbeddedCallerVerifications implements CallerVerifications {
 
   verifiedOf(canonical: string): CallerVerification | null {
     const { tables, clock } = this.#context;
-    const views = tables.requests.list(byVerified(canonical)).map(({ value }) => verificationView(value));
+    // A phone that was revoked since may be a thief's.
+    const views = tables.requests.list(byVerified(canonical))
+      .filter(({ value }) => this.#pairings.find(value.pairingId)?.state === "enabled")
+      .map(({ value }) => verificationView(value));
     return views.filter(({ shownUntilMs }) => shownUntilMs > clock.nowMs())
       .sort((a, b) => (b.endedMs ?? 0) - (a.endedMs ?? 0))[0] ?? null;
   }
