@@ -51,6 +51,8 @@ Deno.test("disowning: all waiting logins end at once, however many a thief began
     between: { store: () => withoutClose(world.store) },
   });
   assertEquals(later.radius.monitor.alive(), 0);
+  const outcomes = later.radius.monitor.conversations(50).map(({ outcome }) => outcome);
+  assertEquals([outcomes.length, ...new Set(outcomes)], [45, "rejected"]);
 });
 
 Deno.test("disowning: the phone has no request any more", async () => {
