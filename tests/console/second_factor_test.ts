@@ -21,9 +21,10 @@ async function ask(
     headers: { origin, "content-type": "application/json", ...(cookie === undefined ? {} : { cookie }) },
     body: method === "GET" || method === "DELETE" ? undefined : JSON.stringify(json),
   });
-  const text = await response.text();
   const isJson = response.headers.get("content-type")?.includes("json") === true;
-  const body = isJson ? JSON.parse(text) : {};
+  const body = isJson ? await response.json() : {};
+  // A stream that lets the caller in has no end.
+  if (!isJson) await response.body?.cancel();
   const setCookie = response.headers.get("set-cookie")?.split(";")[0];
   return { status: response.status, body, code: body.error?.code ?? "let in", cookie: setCookie };
 }
