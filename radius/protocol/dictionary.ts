@@ -18,8 +18,6 @@ export type ValueKind =
   | "ipv6prefix"
   | "ipv4prefix";
 
-export type ValueMeaning = "seconds";
-
 export interface RadiusAttributeRow {
   readonly type: number;
   readonly kind: ValueKind;
@@ -28,8 +26,8 @@ export interface RadiusAttributeRow {
   readonly secret?: true;
   /** RFC 2868 §3: the value begins with a tag. */
   readonly tagged?: true;
-  /** What the value means, for the packet view. */
-  readonly meaning?: ValueMeaning;
+  /** The value is a time in seconds, for the packet view. */
+  readonly isSeconds?: true;
   /** RFC 2865 §5.44 and the tables of the other documents: allowed in an Access-Accept by configuration. */
   readonly inAccept?: true;
   /** The same tables: an Access-Accept may have several of it. */
@@ -62,8 +60,8 @@ export const RADIUS_ATTRIBUTES = {
   "State": { type: 24, kind: "octets", ref: "RFC 2865 §5.24", secret: true },
   "Class": { type: 25, kind: "octets", ref: "RFC 2865 §5.25", inAccept: true, isRepeatable: true },
   "Vendor-Specific": { type: 26, kind: "octets", ref: "RFC 2865 §5.26" },
-  "Session-Timeout": { type: 27, kind: "integer", ref: "RFC 2865 §5.27", meaning: "seconds", inAccept: true },
-  "Idle-Timeout": { type: 28, kind: "integer", ref: "RFC 2865 §5.28", meaning: "seconds", inAccept: true },
+  "Session-Timeout": { type: 27, kind: "integer", ref: "RFC 2865 §5.27", isSeconds: true, inAccept: true },
+  "Idle-Timeout": { type: 28, kind: "integer", ref: "RFC 2865 §5.28", isSeconds: true, inAccept: true },
   "Termination-Action": { type: 29, kind: "integer", ref: "RFC 2865 §5.29", inAccept: true },
   "Called-Station-Id": { type: 30, kind: "text", ref: "RFC 2865 §5.30" },
   "Calling-Station-Id": { type: 31, kind: "text", ref: "RFC 2865 §5.31" },
@@ -76,12 +74,12 @@ export const RADIUS_ATTRIBUTES = {
   "Framed-AppleTalk-Network": { type: 38, kind: "integer", ref: "RFC 2865 §5.38", inAccept: true, isRepeatable: true },
   "Framed-AppleTalk-Zone": { type: 39, kind: "text", ref: "RFC 2865 §5.39", inAccept: true },
   "Acct-Status-Type": { type: 40, kind: "integer", ref: "RFC 2866 §5.1" },
-  "Acct-Delay-Time": { type: 41, kind: "integer", ref: "RFC 2866 §5.2", meaning: "seconds" },
+  "Acct-Delay-Time": { type: 41, kind: "integer", ref: "RFC 2866 §5.2", isSeconds: true },
   "Acct-Input-Octets": { type: 42, kind: "integer", ref: "RFC 2866 §5.3" },
   "Acct-Output-Octets": { type: 43, kind: "integer", ref: "RFC 2866 §5.4" },
   "Acct-Session-Id": { type: 44, kind: "text", ref: "RFC 2866 §5.5" },
   "Acct-Authentic": { type: 45, kind: "integer", ref: "RFC 2866 §5.6" },
-  "Acct-Session-Time": { type: 46, kind: "integer", ref: "RFC 2866 §5.7", meaning: "seconds" },
+  "Acct-Session-Time": { type: 46, kind: "integer", ref: "RFC 2866 §5.7", isSeconds: true },
   "Acct-Input-Packets": { type: 47, kind: "integer", ref: "RFC 2866 §5.8" },
   "Acct-Output-Packets": { type: 48, kind: "integer", ref: "RFC 2866 §5.9" },
   "Acct-Terminate-Cause": { type: 49, kind: "integer", ref: "RFC 2866 §5.10" },
@@ -118,7 +116,7 @@ export const RADIUS_ATTRIBUTES = {
   "Tunnel-Assignment-ID": { type: 82, kind: "text", ref: "RFC 2868 §3.7", tagged: true, inAccept: true, isRepeatable: true },
   "Tunnel-Preference": { type: 83, kind: "integer", ref: "RFC 2868 §3.8", tagged: true, inAccept: true, isRepeatable: true },
   "ARAP-Challenge-Response": { type: 84, kind: "octets", ref: "RFC 2869 §5.15", secret: true },
-  "Acct-Interim-Interval": { type: 85, kind: "integer", ref: "RFC 2869 §5.16", meaning: "seconds", inAccept: true },
+  "Acct-Interim-Interval": { type: 85, kind: "integer", ref: "RFC 2869 §5.16", isSeconds: true, inAccept: true },
   "Acct-Tunnel-Packets-Lost": { type: 86, kind: "integer", ref: "RFC 2867 §4.2" },
   "NAS-Port-Id": { type: 87, kind: "text", ref: "RFC 2869 §5.17" },
   "Framed-Pool": { type: 88, kind: "text", ref: "RFC 2869 §5.18", inAccept: true },

@@ -1,7 +1,7 @@
 // Attribute values as text for the packet view: numbers with their names, addresses, prefixes, times and durations.
 
 import { decodeText, readInteger } from "./attributes.ts";
-import type { RadiusAttributeRow, ValueKind, ValueMeaning } from "./dictionary.ts";
+import type { RadiusAttributeRow, ValueKind } from "./dictionary.ts";
 import { integerValueName } from "./integer_values.ts";
 
 const INTEGER_OCTETS = 4;
@@ -13,7 +13,8 @@ export function attributeValueText(name: string, row: RadiusAttributeRow, value:
   if (row.tagged === true) return taggedText(name, row, value);
   const shown = plainValueText(row.kind, value);
   if (row.kind === "integer" && value.length === INTEGER_OCTETS) {
-    return withNote(shown, integerNote(name, row.meaning, readInteger(value)));
+    const integer = readInteger(value);
+    return withNote(shown, row.isSeconds === true ? spanNote(integer) : integerValueName(name, integer));
   }
   return shown;
 }
@@ -36,11 +37,6 @@ export function plainValueText(kind: ValueKind, value: Uint8Array): string {
 /** `5 (Virtual)`; without a note, only the value. */
 export function withNote(value: string, note: string | null): string {
   return note === null ? value : `${value} (${note})`;
-}
-
-function integerNote(name: string, meaning: ValueMeaning | undefined, value: number): string | null {
-  if (meaning === "seconds") return spanNote(value);
-  return integerValueName(name, value);
 }
 
 /** `1700000000 (2023-11-14 22:13:20 UTC)`. */
