@@ -20,6 +20,8 @@ export interface BackendFault {
   readonly retryAfterMs?: number;
   /** The backend does not accept a value of the client. The client has to change it. `detail` names the attribute. */
   readonly isInvalidValue?: true;
+  /** Another resource of the backend has a value that must be unique. `detail` is what the backend says about it. */
+  readonly isTaken?: true;
   /** The gateway stopped before it called the backend, so the fault shows nothing about the backend. */
   readonly isLocal?: true;
 }

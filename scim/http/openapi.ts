@@ -75,7 +75,7 @@ export const HANDLER_FACTS: Readonly<Record<RouteHandler, HandlerRow>> = {
     success: 200,
     body: true,
     writes: true,
-    refusals: [...BODY_FAILS, "renamed", ...CHANGE_FAILS],
+    refusals: [...BODY_FAILS, "renamed", "taken", ...CHANGE_FAILS],
   },
   delete: {
     success: 204,

@@ -161,6 +161,13 @@ export function backendRefusal(
       receipt,
     });
   }
+  if (fault.isTaken === true) {
+    return new ScimRefusal("taken", {
+      detail:
+        `The connector "${backend}" has another resource with a value that must be unique: ${reason} ${end}`,
+      receipt,
+    });
+  }
   const waitS = Math.ceil(Math.min(fault.retryAfterMs ?? 5000, 3600_000) / 1000);
   return new ScimRefusal(isUnavailable(fault) ? "backend_unreachable" : "backend_failed", {
     detail: `The connector "${backend}" ${problem}: ${reason} ${end}`,

@@ -22,6 +22,8 @@ export interface ScimServerHabits {
   readonly endless?: boolean;
   /** `emails` with this value are refused with 400 invalidValue. */
   readonly refusesValue?: string;
+  /** Two users cannot have the same first e-mail address; the status and the scimType for it. */
+  readonly uniqueEmails?: readonly [status: number, scimType: string];
 }
 
 export interface FakeScimServer extends AsyncDisposable {
@@ -124,6 +126,7 @@ function answer(asked: Asked): Response {
   if (method === "POST") {
     checkUnique(held, body, "");
     checkValues(body, habits);
+    checkEmails(held, body, { own: "", habits });
     const resource = { ...body, id: newId() };
     held.set(resource.id, resource);
     return Response.json(shown(resource, habits, "one"), { status: 201 });
@@ -141,6 +144,7 @@ function answer(asked: Asked): Response {
   const after = method === "PUT" ? { ...body, id } : patched(resource, body, habits);
   checkUnique(held, after, id);
   checkValues(after, habits);
+  checkEmails(held, after, { own: id, habits });
   held.set(id, after);
   return method === "PUT" ? Response.json(shown(after, habits, "one")) : new Response(null, { status: 204 });
 }
@@ -156,6 +160,16 @@ function checkValues({ emails }: ServerBody, { refusesValue }: ScimServerHabits)
   if (refusesValue !== undefined && JSON.stringify(emails ?? "").includes(refusesValue)) {
     throw new Refused(400, "invalidValue");
   }
+}
+
+function checkEmails(
+  held: ReadonlyMap<string, ServerResource>,
+  body: ServerBody,
+  { own, habits: { uniqueEmails } }: { own: string; habits: ScimServerHabits },
+): void {
+  const first = (one: ServerBody) => (one.emails as { value: string }[] | undefined)?.[0]?.value;
+  const isTaken = [...held].some(([id, one]) => id !== own && first(one) === first(body));
+  if (uniqueEmails !== undefined && first(body) !== undefined && isTaken) throw new Refused(...uniqueEmails);
 }
 
 function list({ held, query, habits }: Asked): Response {

@@ -11,7 +11,7 @@ import { findEntry } from "./ldap_entries.ts";
 import { readMemberDns } from "./ldap_members.ts";
 import { isRefusal } from "./ldap_result_codes.ts";
 import type { LdapKind, LdapLayout } from "./ldap_schemas.ts";
-import { writeValues, type WrittenValues } from "./ldap_values.ts";
+import { withTakenName, writeValues, type WrittenValues } from "./ldap_values.ts";
 import { type LdapWriter, putEntry } from "./ldap_writes.ts";
 
 interface LdapRename {
@@ -94,7 +94,9 @@ async function moveEntry(
     return dn;
   }
   const rdn = makeRdn({ attribute: naming, value: name });
-  await writeValues(connection.rename(entry.dn, rdn), written);
+  await writeValues(connection.rename(entry.dn, rdn), written).catch((thrown) => {
+    throw withTakenName(thrown, written.kind);
+  });
   const dn = `${rdn},${parentDn(entry.dn)}`;
   // An entry can have several names, of which the DN contains one.
   const canonical = canonicalName(from);

@@ -170,11 +170,18 @@ export class LdapRefusal extends BackendError {
     const [name, row] = BY_CODE.get(code) ?? ["unknown", LDAP_RESULT_CODES.other] as const;
     const words = foreignDetail(message);
     const detail = `${row.text} (${name} ${code}${words === "" ? "" : `: ${words}`})`;
-    super({ kind: row.kind, detail, unsure: false, retry: row.retry });
+    const isTaken = code === LDAP_RESULT_CODES.entryAlreadyExists.code || isNotUnique(code, message);
+    super({ kind: row.kind, detail, unsure: false, retry: row.retry, ...isTaken ? { isTaken } : {} });
     this.name = "LdapRefusal";
     this.code = code;
     this.serverText = message;
   }
+}
+
+/** The words of OpenLDAP, 389 Directory Server and OpenDJ for an attribute that must be unique, and Active Directory's codes. */
+function isNotUnique(code: number, message: string): boolean {
+  return code === LDAP_RESULT_CODES.constraintViolation.code &&
+    /\bunique\b|same attribute value|\b000021c[78]\b/i.test(message);
 }
 
 /** Whether `thrown` is a refusal with that code. */

@@ -66,11 +66,18 @@ export async function writeValues(task: Promise<void>, written: WrittenValues): 
     const codes = written.attributes === null ? PASSWORD_CODES : VALUE_CODES;
     const code = codes.find((one) => isRefusal(thrown, one));
     if (code === undefined) throw thrown;
-    throw invalidValueError(thrown as LdapRefusal, written);
+    throw refusedValueError(thrown as LdapRefusal, written);
   }
 }
 
-function invalidValueError(refusal: LdapRefusal, written: WrittenValues): BackendError {
+/** If another entry has the DN, `thrown` with the attribute of the name. */
+export function withTakenName(thrown: unknown, kind: ResourceKind): unknown {
+  if (!isRefusal(thrown, "entryAlreadyExists")) return thrown;
+  const name = kind === "user" ? "userName" : "displayName";
+  return new BackendError({ ...thrown.fault, detail: `${name}: ${thrown.fault.detail}` }, { cause: thrown });
+}
+
+function refusedValueError(refusal: LdapRefusal, written: WrittenValues): BackendError {
   const { attributes } = written;
   const names = attributes === null ? ["password"] : refusedAttributes(refusal, attributes).map((ldap) => {
     const scim = scimName(ldap, written);
@@ -80,7 +87,7 @@ function invalidValueError(refusal: LdapRefusal, written: WrittenValues): Backen
     ...refusal.fault,
     detail: `${names.join(", ")}: ${refusal.fault.detail}`,
     retry: false,
-    isInvalidValue: true,
+    ...refusal.fault.isTaken === true ? {} : { isInvalidValue: true },
   };
   return new BackendError(fault, { cause: refusal });
 }

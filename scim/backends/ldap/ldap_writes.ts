@@ -17,7 +17,7 @@ import {
 } from "./ldap_members.ts";
 import { makeDn } from "./ldap_dn.ts";
 import type { LdapLayout } from "./ldap_schemas.ts";
-import { writeValues } from "./ldap_values.ts";
+import { withTakenName, writeValues } from "./ldap_values.ts";
 import { unsupportedError } from "../backend_error.ts";
 
 export interface LdapWriter {
@@ -51,7 +51,7 @@ export async function putEntry(
       // Another client may have added it in the meantime. Otherwise another object has the DN, and stays.
       const other = await findEntry(connection, wanted);
       if (other !== null) return await changeEntry(connection, { entry: other, desired, writer });
-      if (naming === rdn || count === MAX_NUMBERED) throw thrown;
+      if (naming === rdn || count === MAX_NUMBERED) throw withTakenName(thrown, content.kind);
     }
   }
 }

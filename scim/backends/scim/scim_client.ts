@@ -142,16 +142,16 @@ export class ScimClient {
     const response = await this.#deps.http.send(request);
     const { status } = response;
     if ((status >= 200 && status < 300) || allow.includes(status)) return response;
-    throw this.errorOf(response, { writes: request.method !== "GET", secrets });
+    throw this.errorOf(response, { method: request.method, secrets });
   }
 
   /** The error for a response that was allowed first. */
   errorOf(
     response: ScimResponse,
-    { writes, secrets = [] }: { writes: boolean; secrets?: readonly string[] },
+    { method, secrets = [] }: { method: ScimRequest["method"]; secrets?: readonly string[] },
   ): BackendError {
     const { clock, secrets: own } = this.#deps;
-    return statusError(response, { writes, secrets: [...own, ...secrets], nowMs: clock.nowMs() });
+    return statusError(response, { method, secrets: [...own, ...secrets], nowMs: clock.nowMs() });
   }
 
   /**

@@ -139,7 +139,7 @@ const STATUSES: ReadonlyMap<number, StatusRow> = new Map([
   [404, { kind: "refused", retry: true, text: "the server has no resource at that path" }],
   [405, { kind: "unsupported", retry: false, text: "the server does not support the method" }],
   [408, { kind: "busy", retry: true, unsure: true, text: "the server waited too long for the request" }],
-  [409, { kind: "refused", retry: true, text: "the server has another resource with that name" }],
+  [409, { kind: "refused", retry: true, text: "the server has another resource with that name or value" }],
   [412, { kind: "refused", retry: true, text: "another client changed the resource meanwhile" }],
   [413, { kind: "refused", retry: false, text: "the request is too large for the server" }],
   [429, { kind: "busy", retry: true, text: "the server received too many requests" }],
@@ -169,7 +169,11 @@ const OTHER: StatusRow = { kind: "nonsense", retry: true, text: "the server sent
 /** The fault for an error response. @param secrets texts that must not appear in its detail. */
 export function statusError(
   answer: ScimResponse,
-  { writes, secrets, nowMs }: { writes: boolean; secrets: readonly string[]; nowMs: number },
+  { method, secrets, nowMs }: {
+    method: ScimRequest["method"];
+    secrets: readonly string[];
+    nowMs: number;
+  },
 ): BackendError {
   const { status, body, headers } = answer;
   const row = STATUSES.get(status) ?? (status >= 500 ? SERVER_FAILED : OTHER);
@@ -177,13 +181,18 @@ export function statusError(
   const type = typeof body?.scimType === "string" ? foreignDetail(body.scimType, secrets) : "";
   const words = [String(status), type, message].filter((word) => word !== "").join(": ");
   const retryAfterMs = readRetryAfter(headers.get("retry-after"), nowMs);
+  const writes = method !== "GET";
+  // The detail of the server says which value it is (RFC 7644 §3.12).
+  const isInvalidValue = writes && status === 400 && type === "invalidValue";
+  const isConflict = status === 409 && type === "" && method !== "DELETE";
+  const isTaken = writes && (isConflict || ([400, 409].includes(status) && type === "uniqueness"));
   return new BackendError({
     kind: row.kind,
     detail: `${row.text} (${words})`,
     unsure: writes && row.unsure === true,
     retry: row.retry,
-    // The detail of the server says which value it is (RFC 7644 §3.12).
-    ...writes && status === 400 && body?.scimType === "invalidValue" ? { isInvalidValue: true } : {},
+    ...isInvalidValue ? { isInvalidValue } : {},
+    ...isTaken ? { isTaken } : {},
     ...retryAfterMs === null ? {} : { retryAfterMs },
   });
 }

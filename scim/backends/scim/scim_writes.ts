@@ -121,8 +121,10 @@ async function create(job: PutJob): Promise<string> {
   }, { allow: [409], secrets: secretsOf(password) });
   const { kind, name } = content;
   if (answer.status !== 409) return idIn(answer) ?? (await mustFind(job, { kind, name })).id;
-  // Another client created it in the meantime, or an earlier attempt arrived after all.
-  return await change(await mustFind(job, { kind, name }), job);
+  // Another client created it in the meantime, or an earlier attempt arrived after all. Otherwise another value is taken.
+  const found = await service.find({ kind, name, deadlineMs });
+  if (found !== null) return await change(found, job);
+  throw service.errorOf(answer, { method: "POST", secrets: secretsOf(password) });
 }
 
 async function mustFind(
@@ -131,7 +133,7 @@ async function mustFind(
 ): Promise<ReceivedResource> {
   const found = await service.find({ kind, name, deadlineMs });
   if (found === null) {
-    throw malformedError("the server reports that the name is taken, but does not return the resource");
+    throw malformedError("the server reports a new resource, but does not return it");
   }
   return found;
 }
@@ -155,7 +157,7 @@ async function change(found: ReceivedResource, job: PutJob): Promise<string> {
     refusal ??= answer;
   }
   if (refusal === null) return found.id;
-  throw job.service.errorOf(refusal, { writes: true, secrets: secretsOf(password) });
+  throw job.service.errorOf(refusal, { method: "PATCH", secrets: secretsOf(password) });
 }
 
 interface MemberChanges {
@@ -254,7 +256,7 @@ class PatchRun {
       const type = String(answer.body?.scimType ?? "");
       if (answer.status === 400 && mayLack && FINDS_NOTHING.has(type)) return await this.#sendSingly(body);
       const isOther = isFirst && !FINAL_TYPES.has(type);
-      if (!isOther) throw service.errorOf(answer, { writes: true, secrets });
+      if (!isOther) throw service.errorOf(answer, { method: "PATCH", secrets });
       this.refusal = answer;
     } catch (thrown) {
       if (isFirst || !(thrown instanceof BackendError)) throw thrown;

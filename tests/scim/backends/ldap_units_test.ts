@@ -67,6 +67,21 @@ Deno.test("createLdapLayout() replaces attributes of the schema by those of the 
   assertEquals(rows.has("active"), false);
 });
 
+/** What directories say about a value that must be unique, or about another value. */
+const CONSTRAINTS: readonly (readonly [text: string, isTaken: boolean])[] = [
+  ["some attributes not unique", true],
+  ['Another entry with the same attribute value already exists (attribute: "mail")', true],
+  ["A unique attribute conflict was detected for attribute mail", true],
+  ["000021C8: AtrErr: DSID-03200BBA, data 0, Att 90290 (userPrincipalName)", true],
+  ["mail: value is too long", false],
+];
+
+Deno.test("LdapRefusal knows a value that another entry has", () => {
+  for (const [text, isTaken] of CONSTRAINTS) {
+    assertEquals(new LdapRefusal(19, text).fault.isTaken ?? false, isTaken, text);
+  }
+});
+
 const CODES: readonly (readonly [number, string, boolean])[] = [
   [19, "refused", false],
   [32, "refused", true],

@@ -83,6 +83,40 @@ testNeeding(
   },
 );
 
+testNeeding(
+  NEEDS,
+  "a name that an entry of another object class has is 409, and the entry stays",
+  async () => {
+    await using world = await startLdapWorld();
+    const { v2, ldap, slapd, specified } = world;
+    const [user, group] = [`uid=printer,${slapd.usersDn}`, `cn=scanner,${slapd.groupsDn}`];
+    await ldap.add(user, { objectClass: ["account"], uid: ["printer"] });
+    await ldap.add(group, { objectClass: ["organizationalRole"], cn: ["scanner"] });
+    const ann = await v2.add("/Users", { userName: "ann" });
+    const team = await v2.add("/Groups", { displayName: "team" });
+    const answers = [
+      ["userName", await v2.call("POST", "/Users", { body: { userName: "printer" } })],
+      ["userName", await v2.patch(`/Users/${ann}`, [{ op: "replace", path: "userName", value: "printer" }])],
+      ["displayName", await v2.call("POST", "/Groups", { body: { displayName: "scanner" } })],
+      [
+        "displayName",
+        await v2.patch(`/Groups/${team}`, [{ op: "replace", path: "displayName", value: "scanner" }]),
+      ],
+    ] as const;
+    for (const [name, { status, json }] of answers) {
+      assertEquals([status, json.scimType], [409, "uniqueness"], JSON.stringify(json));
+      assertStringIncludes(String(json.detail), 'The connector "directory" has another resource');
+      assertStringIncludes(String(json.detail), name);
+    }
+    assertEquals((await specified("POST", "/Users", { userName: "printer" })).status, 409);
+    assertEquals((await specified("POST", "/Groups", { displayName: "scanner" })).status, 409);
+    assertEquals((await v2.call("GET", "/Users")).json.totalResults, 1);
+    assertEquals((await v2.call("GET", "/Groups")).json.totalResults, 1);
+    assertEquals((await ldap.entry(user))?.objectClass, ["account"]);
+    assertEquals((await ldap.entry(group))?.objectClass, ["organizationalRole"]);
+  },
+);
+
 testNeeding(NEEDS, "an asynchronous write that the directory refuses is a dead letter at once", async () => {
   await using world = await startLdapWorld({ mode: "async" });
   const target = world.v2.gateway.identity.targets.get("default");

@@ -1,6 +1,6 @@
 // What a SCIM server gets from a write: what changed, and nothing else. Over /scim/v2 and /idm/scim, for synchronous and asynchronous connectors.
 
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { type FakeScimServer, type ScimServerHabits, startScimServer } from "../../../fakes/scim_server.ts";
 import { eventually } from "../../../upstream/manual_clock.ts";
 import { credentialsToml } from "../../rows/rows_world.ts";
@@ -285,6 +285,37 @@ Deno.test("a PATCH has only what changed", async () => {
   ]);
   assertEquals(world.saas.user("ann").schemas, [USER_SCHEMA]);
 });
+
+for (const uniqueEmails of [[409, "uniqueness"], [400, "uniqueness"], [409, ""]] as const) {
+  for (const methods of [["PATCH"], ["PUT"]] as const) {
+    for (const shape of [["saas"], ["local", "saas"]] as const) {
+      const title = `${uniqueEmails.join(" ")} ${methods.join()}, ${shape.join(", ")}`;
+      Deno.test(`an e-mail address that another resource of the server has is 409, and makes nothing (${title})`, async () => {
+        await using world = await open({ uniqueEmails, methods }, { shape });
+        world.saas.users.set("x", { id: "x", userName: "owner", emails: [{ value: "a@x.test" }] });
+        const [ann] = await addUsers(world, ["ann"]);
+        const emails = [{ value: "a@x.test" }];
+        const answers = [
+          await world.v2.call("POST", "/Users", { body: { userName: "bob", emails } }),
+          await world.v2.call("PUT", `/Users/${ann}`, { body: { userName: "ann", emails } }),
+          await world.v2.patch(`/Users/${ann}`, [{ op: "add", path: "emails", value: emails }]),
+          await world.v2.patch(`/Users/${ann}`, [{ op: "replace", value: { userName: "anna", emails } }]),
+        ];
+        for (const { status, json } of answers) {
+          assertEquals([status, json.scimType], [409, "uniqueness"], JSON.stringify(json));
+          assertStringIncludes(String(json.detail), 'The connector "saas" has another resource');
+        }
+        assertEquals((await world.specified("POST", "/Users", { userName: "bob", emails })).status, 409);
+        assertEquals((await world.specified("PUT", "/Users/ann", { emails })).status, 409);
+        const names = ((await world.v2.call("GET", "/Users")).json.Resources as { userName: string }[])
+          .map(({ userName }) => userName);
+        assertEquals(names, ["ann"]);
+        assertEquals([...world.saas.users.values()].map(({ userName }) => userName), ["owner", "ann"]);
+        assertEquals((await world.v2.call("GET", `/Users/${ann}`)).json.emails, undefined);
+      });
+    }
+  }
+}
 
 Deno.test("a value that the server refuses is the client's error", async () => {
   await using world = await open({ refusesValue: "bad@" });
