@@ -188,7 +188,9 @@ function readGiven(body: Body, attribute: string): JsonValue | undefined {
 function passwordOf(body: Body): string | undefined {
   const password = readGiven(body, "password");
   if (password === undefined) return undefined;
-  if (typeof password !== "string" || password === "" || password.length > MAX_PASSWORD_CHARACTERS) {
+  const isValid = typeof password === "string" && password !== "" && password.isWellFormed() &&
+    password.length <= MAX_PASSWORD_CHARACTERS;
+  if (!isValid) {
     throw new InvalidValue(`password must have 1 to ${MAX_PASSWORD_CHARACTERS} characters.`);
   }
   return password;

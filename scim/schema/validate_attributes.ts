@@ -45,7 +45,7 @@ export function readAttributes(
     if (name.length > MAX_NAME_CHARACTERS) {
       throw new InvalidValue(`The name of an attribute has over ${MAX_NAME_CHARACTERS} characters.`);
     }
-    if (hasForbiddenControls(name)) {
+    if (hasForbiddenControls(name) || !name.isWellFormed()) {
       throw new InvalidValue("The name of an attribute must not contain control characters.");
     }
     // `__proto__` must not become a key.
@@ -106,6 +106,8 @@ function readText(text: string, { at, isStored }: ValuePlace): string {
   if (!isStored && hasForbiddenControls(text)) {
     throw new InvalidValue(`${at} must not contain control characters.`);
   }
+  // The store and the backends write UTF-8, which has no half characters.
+  if (!isStored && !text.isWellFormed()) throw new InvalidValue(`${at} must not contain half a character.`);
   return text;
 }
 

@@ -1,11 +1,11 @@
 // Reads the body of a PATCH request (RFC 7644 §3.5.2) as operations with parsed paths.
 
-import { property } from "../../schema/attributes.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import { isMessage } from "../schema/body_shapes.ts";
 import { parsePatchPath, type PatchPath } from "./patch_path.ts";
 import type { PatchOperation } from "./patch_operations.ts";
+import { sentTwice } from "./patch_values.ts";
 import {
   findExtension,
   findPatchNode,
@@ -135,10 +135,9 @@ function readSent(operation: JsonValue): SentOperation {
 
 /** RFC 7643 §2.1: names are compared without case. */
 function propertyWithoutCase(object: JsonObject, name: string): JsonValue | undefined {
-  const exact = property(object, name);
-  if (exact !== undefined) return exact;
   const small = name.toLowerCase();
-  const key = Object.keys(object).find((one) => one.toLowerCase() === small);
+  const [key, another] = Object.keys(object).filter((one) => one.toLowerCase() === small);
+  if (another !== undefined) throw sentTwice(name);
   return key === undefined ? undefined : object[key];
 }
 
@@ -150,10 +149,19 @@ function splitObject(operation: SentOperation, schema: PatchSchema): SentOperati
   if (op === "remove") {
     throw new PatchRefusal("noTarget", 'Send a "path" that names what to remove.');
   }
-  if (!isJsonObject(value)) {
-    throw new PatchRefusal("invalidValue", "Send an object with attributes, or send a path.");
+  // RFC 7643 §2.5: null means that the extension has no attributes.
+  if (extension !== undefined && value === null) {
+    return op === "replace" ? [{ op: "remove", path: extension.id, value: undefined }] : [];
   }
+  if (!isJsonObject(value)) {
+    const what = extension === undefined ? "attributes" : `the attributes of "${extension.id}"`;
+    throw new PatchRefusal("invalidValue", `Send an object with ${what}, or send a path.`);
+  }
+  const nodes = extension?.attributes ?? schema.core.attributes;
+  const seen = new Set<string>();
   return Object.entries(value).flatMap(([name, part]) => {
+    const known = findPatchNode(nodes, name)?.name ?? name.toLowerCase();
+    if (seen.size === seen.add(known).size) throw sentTwice(known);
     if (extension !== undefined) {
       checkName(extension.attributes, name);
       return [{ op, path: `${extension.id}:${name}`, value: part }];

@@ -49,8 +49,10 @@ function cleanComplex(value: JsonValue, node: PatchNode): JsonObject | undefined
 /** The sub-attributes of a complex value. `undefined`: the sub-attribute becomes unassigned. */
 function cleanParts(value: JsonValue, node: PatchNode): [string, JsonValue | undefined][] {
   if (!isJsonObject(value)) throw new PatchRefusal("invalidValue", `Send "${node.name}" as an object.`);
+  const seen = new Set<PatchNode>();
   return Object.entries(value).map(([name, part]) => {
     const sub = findPatchNode(node.sub, name);
+    if (sub !== undefined && seen.size === seen.add(sub).size) throw sentTwice(`${node.name}.${sub.name}`);
     if (sub === undefined) {
       throw new PatchRefusal("invalidValue", `Use the sub-attributes of "${node.name}" that /Schemas lists.`);
     }
@@ -62,6 +64,11 @@ function cleanParts(value: JsonValue, node: PatchNode): [string, JsonValue | und
     }
     return [sub.name, cleanAttribute(part, sub, `${node.name}.${sub.name}`)];
   });
+}
+
+/** The refusal for one name in two spellings: another reader of the body may take the other value. */
+export function sentTwice(name: string): PatchRefusal {
+  return new PatchRefusal("invalidSyntax", `Send "${name}" once. Case does not count.`);
 }
 
 /** A complex value with the given sub-attributes changed. The others stay (RFC 7644 §3.5.2.3). `undefined`: none is left. */

@@ -27,9 +27,15 @@ export function extensionProblem(
     if (schema.id === ENTERPRISE_SCHEMA) continue;
     const values = sectionOf(attributes, schema.id);
     const held = sectionOf(previous, schema.id);
+    if (!isJsonObject(values)) {
+      if (isSameJson(values, held)) continue;
+      return `${schema.id} must be an object.`;
+    }
     for (const [name, value] of Object.entries(values)) {
       const definition = findDefinition(schema.attributes, name);
-      if (definition === undefined || isSameJson(value, property(held, name))) continue;
+      if (
+        definition === undefined || isSameJson(value, isJsonObject(held) ? property(held, name) : undefined)
+      ) continue;
       const problem = problemOf(value, definition, `${schema.id}:${definition.name}`);
       if (problem !== null) return problem;
     }
@@ -37,10 +43,9 @@ export function extensionProblem(
   return null;
 }
 
-function sectionOf(attributes: JsonObject, urn: string): JsonObject {
+function sectionOf(attributes: JsonObject, urn: string): JsonValue {
   const lower = urn.toLowerCase();
-  const found = Object.entries(attributes).find(([name]) => name.toLowerCase() === lower)?.[1];
-  return isJsonObject(found) ? found : {};
+  return Object.entries(attributes).find(([name]) => name.toLowerCase() === lower)?.[1] ?? {};
 }
 
 function problemOf(value: JsonValue, definition: AttributeDefinition, at: string): string | null {

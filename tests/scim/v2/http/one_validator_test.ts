@@ -36,6 +36,11 @@ const REFUSED: readonly (readonly [names: string, attributes: Readonly<Record<st
   ["issued", { [BADGE_URN]: { issued: "2024-02-30T00:00:00Z" } }],
   ["number", { [BADGE_URN]: { number: 1.5 } }],
   ["doors", { [BADGE_URN]: { doors: ["\u0000"] } }],
+  ["title", { title: "\ud800" }],
+  ["department", { [ENTERPRISE_URN]: { department: "\udc00" } }],
+  [BADGE_URN, { [BADGE_URN]: "x" }],
+  [BADGE_URN, { [BADGE_URN]: 5 }],
+  [BADGE_URN, { [BADGE_URN]: [{ number: 5 }] }],
 ];
 
 Deno.test("what a POST refuses, a PUT and a PATCH refuse, in both interfaces, with the name of the attribute", async () => {
