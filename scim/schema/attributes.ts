@@ -135,6 +135,23 @@ export function property(object: JsonObject, name: string): JsonValue | undefine
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
+/** The names of an object that equal a name without case (RFC 7643 §2.1). */
+export function spellingsOf(object: JsonObject, name: string): string[] {
+  const small = name.toLowerCase();
+  return Object.keys(object).filter((one) => one.toLowerCase() === small);
+}
+
+/** The value of a name, compared without case. @param twice the error for two spellings of it */
+export function propertyWithoutCase(
+  object: JsonObject,
+  name: string,
+  twice: (name: string) => Error,
+): JsonValue | undefined {
+  const [key, another] = spellingsOf(object, name);
+  if (another !== undefined) throw twice(name);
+  return key === undefined ? undefined : object[key];
+}
+
 function valueAt(attributes: JsonObject, { schema, attribute }: AttributePath): JsonValue | undefined {
   const extension = property(attributes, schema ?? ENTERPRISE_SCHEMA);
   const inExtension = isJsonObject(extension) ? property(extension, attribute) : undefined;

@@ -9,9 +9,9 @@ import {
   referencesOf,
   replaceReferences,
 } from "./bulk_references.ts";
-import { property } from "../../schema/attributes.ts";
+import { spellingsOf } from "../../schema/attributes.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
-import type { JsonValue } from "../../schema/resource.ts";
+import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 
 /** RFC 7644 §3.7.4. /ServiceProviderConfig shows these limits. */
 export const BULK_LIMITS = { maxOperations: 1000, maxPayloadSize: 1024 * 1024 } as const;
@@ -66,19 +66,29 @@ export function planBulk(
     return refuse(413, `Send at most ${maxPayloadSize} octets in one bulk request.`);
   }
   if (!isJsonObject(body)) return refuse(400, "Send a JSON object.");
-  if (!isMessage(property(body, "schemas"), MESSAGE)) {
+  const twice = MESSAGE_NAMES.find((name) => spellingsOf(body, name).length > 1);
+  if (twice !== undefined) return refuse(400, sendOnce(twice));
+  if (!isMessage(valueOf(body, "schemas"), MESSAGE)) {
     return refuse(400, `Send "${MESSAGE}" in "schemas".`);
   }
-  const sent = property(body, "Operations");
+  const sent = valueOf(body, "Operations");
   if (!isJsonArray(sent)) return refuse(400, 'Send a list in "Operations".');
   if (sent.length > maxOperations) {
     return refuse(413, `Send at most ${maxOperations} operations in one bulk request.`);
   }
-  const failOnErrors = property(body, "failOnErrors") ?? null;
+  const failOnErrors = valueOf(body, "failOnErrors") ?? null;
   const isCount = typeof failOnErrors === "number" && Number.isSafeInteger(failOnErrors) && failOnErrors >= 1;
   if (failOnErrors !== null && !isCount) return refuse(400, 'Send "failOnErrors" as an integer from 1.');
   const plan = orderOperations(sent.map(readOperation), schemas);
   return { ok: true, plan: { ...plan, failOnErrors: isCount ? failOnErrors : Infinity } };
+}
+
+const MESSAGE_NAMES = ["schemas", "Operations", "failOnErrors"] as const;
+const OPERATION_NAMES = ["method", "bulkId", "version", "path", "data"] as const;
+const sendOnce = (name: string) => `Send "${name}" once. Case does not count.`;
+
+function valueOf(object: JsonObject, name: string): JsonValue | undefined {
+  return object[spellingsOf(object, name)[0] ?? ""];
 }
 
 function refuse(status: number, detail: string): BulkPlanOutcome {
@@ -87,7 +97,7 @@ function refuse(status: number, detail: string): BulkPlanOutcome {
 }
 
 function readOperation(sent: JsonValue, index: number): BulkRequestOperation | RefusedBulkOperation {
-  const read = (name: string) => isJsonObject(sent) ? property(sent, name) ?? null : null;
+  const read = (name: string) => isJsonObject(sent) ? valueOf(sent, name) ?? null : null;
   const textOf = (value: JsonValue) => typeof value === "string" ? value : null;
   const [bulkId, version, path, data] = [read("bulkId"), read("version"), read("path"), read("data")];
   // RFC 7644 §3.7 names the methods in capitals; clients also send "post".
@@ -97,6 +107,8 @@ function readOperation(sent: JsonValue, index: number): BulkRequestOperation | R
     const problem = { status: 400, scimType: "invalidSyntax", detail } as const;
     return { index, method: method ?? null, bulkId: textOf(bulkId), problem };
   };
+  const twice = OPERATION_NAMES.find((name) => isJsonObject(sent) && spellingsOf(sent, name).length > 1);
+  if (twice !== undefined) return refused(sendOnce(twice));
   if (method === undefined) return refused('Send "POST", "PUT", "PATCH" or "DELETE" in "method".');
   if (typeof path !== "string" || !path.startsWith("/") || path.length > MAX_BULK_PATH_CHARACTERS) {
     return refused('Send a "path" such as "/Users" or "/Users/<id>".');

@@ -2,7 +2,7 @@
 
 import { MAX_FILTER_CHARACTERS } from "../../filter/filter_tokens.ts";
 import { ScimRefusal } from "../../http/refusals.ts";
-import { property } from "../../schema/attributes.ts";
+import { propertyWithoutCase } from "../../schema/attributes.ts";
 import { SEARCH_REQUEST_SCHEMA } from "../../schema/attribute_table.ts";
 import { isJsonArray } from "../../schema/json_limits.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
@@ -67,12 +67,12 @@ function valuesWithoutCase(query: URLSearchParams, name: string): string[] {
 
 /** The parameters of a SearchRequest. @throws ScimRefusal `invalid_syntax`, `invalid_value` or `invalid_count` */
 export function readSearchRequest(body: JsonObject): ListParameters {
-  if (!isMessage(property(body, "schemas"), SEARCH_REQUEST_SCHEMA)) {
+  if (!isMessage(messageProperty(body, "schemas"), SEARCH_REQUEST_SCHEMA)) {
     throw new ScimRefusal("invalid_syntax", { detail: `Send "${SEARCH_REQUEST_SCHEMA}" in "schemas".` });
   }
   const cursor = textOf(body, "cursor");
   const names = (name: string): readonly string[] | undefined => {
-    const given = property(body, name) ?? undefined;
+    const given = messageProperty(body, name) ?? undefined;
     if (given === undefined) return undefined;
     if (isJsonArray(given) && given.every((one) => typeof one === "string")) return given;
     if (typeof given === "string") return given.split(",");
@@ -83,8 +83,8 @@ export function readSearchRequest(body: JsonObject): ListParameters {
     filter: textOf(body, "filter"),
     sortBy: textOf(body, "sortBy"),
     sortOrder: textOf(body, "sortOrder"),
-    startIndex: integerOf(property(body, "startIndex"), "startIndex"),
-    count: integerOf(property(body, "count"), "count", cursor),
+    startIndex: integerOf(messageProperty(body, "startIndex"), "startIndex"),
+    count: integerOf(messageProperty(body, "count"), "count", cursor),
     cursor,
     ...(attributes === undefined ? {} : { attributes }),
     ...(excludedAttributes === undefined ? {} : { excludedAttributes }),
@@ -123,8 +123,16 @@ function toListParameters(given: GivenParameters): ListParameters {
   };
 }
 
+function messageProperty(body: JsonObject, name: string): JsonValue | undefined {
+  return propertyWithoutCase(
+    body,
+    name,
+    () => new ScimRefusal("invalid_syntax", { detail: `Send "${name}" once. Case does not count.` }),
+  );
+}
+
 function textOf(body: JsonObject, name: string): string | null {
-  const given = property(body, name) ?? null;
+  const given = messageProperty(body, name) ?? null;
   if (given === null || typeof given === "string") return given;
   throw invalid(`${name} must be a text.`);
 }

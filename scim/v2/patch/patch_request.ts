@@ -1,6 +1,7 @@
 // Reads the body of a PATCH request (RFC 7644 §3.5.2) as operations with parsed paths.
 
-import type { JsonObject, JsonValue } from "../../schema/resource.ts";
+import { propertyWithoutCase } from "../../schema/attributes.ts";
+import type { JsonValue } from "../../schema/resource.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import { isMessage } from "../schema/body_shapes.ts";
 import { parsePatchPath, type PatchPath } from "./patch_path.ts";
@@ -106,10 +107,10 @@ function parseQuietly(text: string, schema: PatchSchema): PatchPath | PatchRefus
 
 function sentOperations(body: JsonValue, rules: readonly ShapeRule[]): SentOperation[] {
   if (!isJsonObject(body)) throw new PatchRefusal("invalidSyntax", "Send a JSON object.");
-  if (!isMessage(propertyWithoutCase(body, "schemas"), PATCH_MESSAGE)) {
+  if (!isMessage(propertyWithoutCase(body, "schemas", sentTwice), PATCH_MESSAGE)) {
     throw new PatchRefusal("invalidSyntax", `Send "${PATCH_MESSAGE}" in "schemas".`);
   }
-  const given = propertyWithoutCase(body, "Operations");
+  const given = propertyWithoutCase(body, "Operations", sentTwice);
   const operations = isJsonArray(given)
     ? rules.reduce<readonly JsonValue[]>((list, rule) => rule.body?.(list) ?? list, given)
     : [];
@@ -124,21 +125,14 @@ function sentOperations(body: JsonValue, rules: readonly ShapeRule[]): SentOpera
 
 function readSent(operation: JsonValue): SentOperation {
   if (!isJsonObject(operation)) throw new PatchRefusal("invalidSyntax", "Send each operation as an object.");
-  const path = propertyWithoutCase(operation, "path") ?? null;
+  const read = (name: string) => propertyWithoutCase(operation, name, sentTwice);
+  const path = read("path") ?? null;
   if (path !== null && typeof path !== "string") {
     throw new PatchRefusal("invalidPath", 'Send "path" as a string.');
   }
-  const [op, value] = [propertyWithoutCase(operation, "op"), propertyWithoutCase(operation, "value")];
+  const [op, value] = [read("op"), read("value")];
   // An empty path names nothing, like an absent one.
   return { op, path: path === "" ? null : path, value };
-}
-
-/** RFC 7643 §2.1: names are compared without case. */
-function propertyWithoutCase(object: JsonObject, name: string): JsonValue | undefined {
-  const small = name.toLowerCase();
-  const [key, another] = Object.keys(object).filter((one) => one.toLowerCase() === small);
-  if (another !== undefined) throw sentTwice(name);
-  return key === undefined ? undefined : object[key];
 }
 
 /** RFC 7644 §3.5.2.1: without a path, or with the path of an extension, the value has a set of attributes. */

@@ -101,6 +101,54 @@ const BULK_REPORTS: readonly SuiteRow[] = [
 
 const MESSAGE_REPORTS: readonly SuiteRow[] = [
   {
+    ref: "RFC 7643 §2.1",
+    must:
+      "The names in a PATCH, a bulk request and a search are compared without case, and each is sent once",
+    steps: [
+      user("ada"),
+      {
+        send: "PATCH /Users/{ada}",
+        body: { operations: [{ OP: "replace", Path: "title", VALUE: "T" }] },
+        status: 200,
+        json: { title: "T" },
+      },
+      {
+        send: "POST /Bulk",
+        body: {
+          OPERATIONS: [{
+            Method: "PATCH",
+            PATH: "/Users/{ada}",
+            Data: { Operations: [{ op: "remove", path: "title" }] },
+          }],
+        },
+        status: 200,
+        json: { "Operations/0/status": "200" },
+      },
+      {
+        send: "POST /Users/.search",
+        body: { Filter: 'userName eq "{row}-ada"', COUNT: 1 },
+        status: 200,
+        json: { totalResults: 1 },
+      },
+      ...[
+        {
+          send: "PATCH /Users/{ada}",
+          body: { Operations: [], operations: [{ op: "remove", path: "title" }] },
+        },
+        { send: "POST /Bulk", body: { Operations: [], operations: [] } },
+        { send: "POST /Users/.search", body: { filter: 'userName eq "{row}-ada"', FILTER: "id pr" } },
+      ].map((step): Step => ({ ...step, status: 400, scimType: "invalidSyntax" })),
+      {
+        send: "POST /Bulk",
+        body: {
+          Operations: [{ method: "PATCH", METHOD: "DELETE", path: "/Users/{ada}", data: { Operations: [] } }],
+        },
+        status: 200,
+        json: { "Operations/0/status": "400" },
+      },
+    ],
+  },
+  {
     ref: "RFC 7644 §3.5.2",
     must:
       "PATCH, bulk and search accept messages without their URN, in another case, and with a known misspelling",
