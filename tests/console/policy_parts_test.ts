@@ -18,6 +18,7 @@ const CLIENTS = [
   { ...CLIENT, name: "rejecting", unknownUsers: "reject" as const },
   { ...CLIENT, name: "stripping", stripRealms: ["example.org"] },
   { ...CLIENT, name: "wifi" },
+  { ...CLIENT, name: "checked", unknownUsers: "auto" as const, firstFactor: "directory" },
 ];
 
 const ROWS: readonly (readonly [string, ShortPolicy, string[]])[] = [

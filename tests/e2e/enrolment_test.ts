@@ -72,6 +72,9 @@ async function inviteEveryone(page: Page, program: ConsoleProgram): Promise<void
   await dialog.getByText("2 of 2 users get a mail.").waitFor();
   await dialog.getByRole("button", { name: "Send invitations" }).click();
   await dialog.waitFor({ state: "detached" });
+  // The page follows the invitations without a reload, and names the time of its counts.
+  await page.getByRole("link", { name: /^Invited\s*2$/ }).waitFor();
+  await page.getByText(/^As of \d\d:\d\d:\d\d$/).waitFor();
 }
 
 /** The address of the phone page in the mail of a user, without its origin. */

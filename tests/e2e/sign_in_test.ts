@@ -133,8 +133,8 @@ test("a passkey signs in from the suggestions of the name field, and makes a fac
   await page.getByRole("status").getByText("The passkey laptop was added.").waitFor();
   clock.advance(RECENT_FACTOR_MS + 1);
   await page.getByRole("button", { name: "Set up an authenticator app" }).click();
-  await page.getByRole("dialog", { name: "Confirm it's you" })
-    .getByRole("button", { name: "Use a passkey" }).click();
+  const asked = page.getByRole("dialog", { name: "Confirm it's you" });
+  await asked.getByRole("button", { name: "Use a passkey" }).and(page.locator(":focus")).click();
   await page.getByRole("img", { name: "QR code for the authenticator app" }).waitFor();
   await page.keyboard.press("Escape");
   await page.context().clearCookies();

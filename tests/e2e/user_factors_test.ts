@@ -11,6 +11,8 @@ import { answerQuestion } from "./question.ts";
 const test = consoleTests(startPeopleConsole, { role: "user_manager" });
 const programTest = consoleTests(startConsoleProgram, { role: "owner" });
 
+const OTHER_APP = "otpauth://totp/Old:ada?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&algorithm=SHA256&digits=8";
+
 test("users: numbers are added, shown masked, preferred and revoked", async ({ page, site, open }) => {
   await site.put("ada");
   await open("/users/ada#devices", "ada");
@@ -36,6 +38,19 @@ test("users: numbers are added, shown masked, preferred and revoked", async ({ p
   await page.getByText("The default factor of ada is now: Call.").waitFor();
   assertEquals(site.pairings.preferred("ada"), "voice");
   assertNotMatch(await page.locator("body").innerText(), /1511234|1518765/);
+  await page.getByRole("button", { name: "Add authenticator app" }).click();
+  const app = page.getByRole("dialog", { name: "Add an authenticator app for ada" });
+  await app.getByLabel("Or the secret of an existing app").fill("not a secret 1");
+  await app.getByLabel("Code from the app").waitFor({ state: "detached" });
+  await app.getByRole("button", { name: "Confirm" }).click();
+  await app.getByRole("alert").waitFor();
+  await app.getByLabel("Or the secret of an existing app").fill(OTHER_APP);
+  await app.getByRole("button", { name: "Confirm" }).click();
+  await page.getByText("Authenticator app added for ada.").waitFor();
+  assertEquals(site.pairings.of("ada").filter(({ kind }) => kind === "totp").length, 1);
+  await page.getByRole("button", { name: /^Revoke Authenticator app/ }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await page.getByText("Authenticator app removed from ada.").waitFor();
   await page.getByRole("button", { name: /^Revoke Text message/ }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
   await page.getByText("Text message removed from ada.").waitFor();

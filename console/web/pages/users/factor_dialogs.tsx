@@ -104,7 +104,7 @@ export function NumberDialog({ user, calls, page, onClose }: DialogPart) {
       title={t("users.number_title", { name: user.name })}
       submitLabel={t("users.add_phone_number")}
       onSubmit={async () => {
-        page.put((await calls.addNumber(draft.value)).user);
+        page.put((await calls.addFactor(draft.value)).user);
         page.said(t("users.number_added", { name: user.name }));
       }}
       onClose={onClose}
@@ -144,24 +144,41 @@ interface Begun {
   readonly deadlineMs: number;
 }
 
-const CODE_ROWS: readonly FieldRow<{ code: string }>[] = [{
+interface AppDraft {
+  readonly code: string;
+  /** The secret of an app that the user has already; "" for the new one. */
+  readonly existing: string;
+}
+
+const SECRET_ROW: FieldRow<AppDraft> = {
+  name: "existing",
+  label: "users.totp_existing",
+  hint: "users.totp_existing_hint",
+  input: { autocomplete: "off", spellcheck: false, maxLength: 1024 },
+};
+const CODE_ROWS: readonly FieldRow<AppDraft>[] = [{
   name: "code",
   label: "users.totp_code",
   input: { required: true, inputMode: "numeric", autocomplete: "one-time-code", maxLength: 16 },
 }];
 
-/** The secret is shown once. It becomes a factor when the user enters a code of it. */
+/** The new secret is shown once. It becomes a factor when the user enters a code of it. An existing one needs no code. */
 export function TotpDialog({ models, user, calls, page, onClose }: DialogPart) {
   const begun = useSignal<Begun | null>(null);
-  const draft = useSignal({ code: "" });
+  const draft = useSignal<AppDraft>({ code: "", existing: "" });
   const action = useAction();
   useEffect(() => void action.run(async () => begun.value = await calls.beginTotp()), []);
   const seed = begun.value;
   const confirm = async () => {
     if (seed === null) return;
-    page.put((await calls.confirmTotp({ id: seed.id, code: draft.value.code.replaceAll(" ", "") })).user);
+    const existing = draft.value.existing.trim();
+    const added = existing === ""
+      ? calls.confirmTotp({ id: seed.id, code: draft.value.code.replaceAll(" ", "") })
+      : calls.addFactor({ kind: "totp", seed: existing });
+    page.put((await added).user);
     page.said(t("users.totp_added", { name: user.name }));
   };
+  const isNew = draft.value.existing.trim() === "";
   return (
     <FormDialog
       title={t("users.totp_title", { name: user.name })}
@@ -174,11 +191,16 @@ export function TotpDialog({ models, user, calls, page, onClose }: DialogPart) {
       {seed === null && action.busy.value && <p role="status">{t("common.loading")}</p>}
       {seed !== null && (
         <div class="people-secret">
-          <QrCode picture={seed.qr} label={t("users.totp_qr")} />
-          <p>{t("users.totp_what")}</p>
-          <p class="mono" aria-label={t("users.totp_secret")} role="note">{grouped(seed.secret)}</p>
-          <Expiry models={models} atMs={seed.deadlineMs} />
-          <FormFields prefix="totp" draft={draft} rows={CODE_ROWS} />
+          {isNew && (
+            <>
+              <QrCode picture={seed.qr} label={t("users.totp_qr")} />
+              <p>{t("users.totp_what")}</p>
+              <p class="mono" aria-label={t("users.totp_secret")} role="note">{grouped(seed.secret)}</p>
+              <Expiry models={models} atMs={seed.deadlineMs} />
+              <FormFields prefix="totp" draft={draft} rows={CODE_ROWS} />
+            </>
+          )}
+          <FormFields prefix="totp" draft={draft} rows={[SECRET_ROW]} />
         </div>
       )}
     </FormDialog>

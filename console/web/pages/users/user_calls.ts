@@ -92,7 +92,7 @@ export function createUserCalls({ api, session }: Models, { name, target }: User
     tryLogin: (json: TrialInput) => ask(() => as<DryRunResult>(one.trial.$post({ param, json }))),
     invite: () => ask(() => take(one.invitation.$post({ param, json: {} }))),
     createAccountLink: () => ask(() => take(one["me-link"].$post({ param, json: {} }))),
-    addNumber: (json: { kind: "sms" | "voice"; number: string }) =>
+    addFactor: (json: { kind: "sms" | "voice"; number: string } | { kind: "totp"; seed: string }) =>
       ask(() => as<WithPairing>(one.pairings.$post({ param, json }))),
     rename: (id: string, name: string) =>
       ask(() => as<WithUser>(pairing.$put({ param: pairingOf(id), json: { name } }))),

@@ -1,0 +1,72 @@
+// Parts of pages that depend on an answer or on input: a share, a sentence, a checkbox.
+
+import { signal } from "@preact/signals";
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { h } from "preact";
+import type { EnrolmentAnswer } from "../../console/api/reports/enrolment.ts";
+import type { Models } from "../../console/web/app/app_context.ts";
+import type { Resource } from "../../console/web/app/resource.ts";
+import { activateCatalogue } from "../../console/web/i18n/translate.ts";
+import en from "../../console/web/i18n/en.json" with { type: "json" };
+import { OutcomeFields } from "../../console/web/pages/policies/outcome_fields.tsx";
+import { EvaluationPanel } from "../../console/web/pages/policies/policy_evaluation.tsx";
+import { contentOf, draftOf } from "../../console/web/pages/policies/policy_form.ts";
+import { EnrolmentPanel } from "../../console/web/pages/reports/enrolment_panel.tsx";
+import { openFakePage, rendered } from "../fakes/dom.ts";
+
+activateCatalogue("en", en);
+
+Deno.test("EnrolmentPanel() shows no share of the active users at the active users", async () => {
+  await using page = openFakePage();
+  const counts = { active: 8, enrolled: 4, numberOnly: 2, without: 2, neverSignedIn: 0 };
+  const report = { ...counts, atMs: 0, counted: 8, total: 8, factors: {}, unused: {}, inactive: {} };
+  const answer = {
+    state: signal({ kind: "ready", value: { report, progress: null } }),
+    ...{ busy: signal(false), problem: signal(null) },
+  } as unknown as Resource<EnrolmentAnswer>;
+  const models = { clock: { nowMs: signal(0) }, preferences: {} } as unknown as Models;
+  await page.show(h(EnrolmentPanel, { models, answer }));
+  const tiles = page.root.all("li").map(({ textContent }) => textContent);
+  assertEquals(tiles.find((one) => one.startsWith("Active users")), "Active users8");
+  assertStringIncludes(tiles.find((one) => one.startsWith("Enrolled")) ?? "", "450 %");
+});
+
+for (
+  const [address, said] of [
+    ["", "Enter a Calling-Station-Id to evaluate networks."],
+    ["aa-bb-cc-dd-ee-ff", "This Calling-Station-Id is not an IP address"],
+  ] as const
+) {
+  Deno.test(`EvaluationPanel() says for the Calling-Station-Id "${address}": ${said}`, async () => {
+    await using page = openFakePage();
+    const answer = {
+      ...{ policy: null, effect: { kind: "challenge", factors: [], attributes: {} }, status: "active" },
+      ...{ groups: [], isAddress: false, verdicts: [] },
+    };
+    const props = { page: { clients: [] }, calls: { evaluate: () => Promise.resolve(answer) } };
+    await page.show(h(EvaluationPanel, props as unknown as Parameters<typeof EvaluationPanel>[0]));
+    const field = page.root.all("input").find(({ attributes }) => attributes.get("id") === "try-address");
+    Object.assign(field ?? {}, { value: address });
+    field?.fire("input");
+    page.root.all("form")[0]?.fire("submit");
+    await rendered();
+    assertStringIncludes(page.root.textContent, said);
+  });
+}
+
+Deno.test("OutcomeFields() offers names outside the directory for an acceptance only, and off at first", async () => {
+  await using page = openFakePage();
+  const draft = signal({ ...draftOf(null), name: "Lab" });
+  await page.show(h(OutcomeFields, { draft, factors: [] }));
+  const label = "Also for names outside the directory";
+  assertEquals(page.root.textContent.includes(label), false);
+  draft.value = { ...draft.value, kind: "bypass" };
+  await rendered();
+  assertStringIncludes(page.root.textContent, label);
+  const box = page.root.all("label").find(({ textContent }) => textContent.includes(label))?.all("input")[0];
+  assertEquals([draft.value.unknownUsers, box?.attributes.get("checked")], [false, undefined]);
+  Object.assign(box ?? {}, { checked: true });
+  box?.fire("change");
+  assertEquals(draft.value.unknownUsers, true);
+  assertEquals(contentOf(draft.value).outcome, { kind: "bypass", unknownUsers: true });
+});
