@@ -130,7 +130,7 @@ To take over a whole directory at once, turn on a dry run, let the provider fini
 | Take over existing users | After you accept them | See above. |
 | User of /Me | none | The user that \`/Me\` returns. None: 501. |
 
-The tab **Requests** shows each request for ${REQUEST_LOG_DAYS} days: time, operation, user or group, status and reason, and the names of the attributes, never their values.
+The tab **Requests** shows each request for ${REQUEST_LOG_DAYS} days: time, operation, user or group, status and reason, and the names of the attributes, never their values. Choose a time range above the list.
 
 If you remove a connection, its users and groups stay as they are.
 

@@ -2,8 +2,11 @@
 
 import { assertEquals } from "@std/assert";
 import { policyWarnings } from "../../cli/check_stored_settings.ts";
+import type { Connect } from "../../console/api/deps.ts";
+import { Health, type HealthDeps } from "../../console/api/health/health.ts";
 import { policyParts } from "../../console/api/health/health_parts.ts";
 import type { Policy } from "../../radius/policy/policy.ts";
+import { createManualClock } from "../fakes/console_app.ts";
 import { BYPASS, DENY, policiesOf, type ShortPolicy } from "../radius/policies/policy_sample.ts";
 
 const OPEN = { kind: "bypass", unknownUsers: true } as const;
@@ -20,6 +23,28 @@ const CLIENTS = [
   { ...CLIENT, name: "wifi" },
   { ...CLIENT, name: "checked", unknownUsers: "auto" as const, firstFactor: "directory" },
 ];
+
+for (const global of ["none", "directory"] as const) {
+  Deno.test(`System status judges a client that uses the global first factor by it: ${global}`, async () => {
+    const client = { ...CLIENT, name: "vpn", unknownUsers: "auto", firstFactor: "settings", disabled: false };
+    const list = { policies: policiesOf([[{}, OPEN]]) };
+    const limits = { figures: () => ({}), alarms: () => [] };
+    const people = { policies: { registry: { list } }, limits, factors: { sends: {}, lockout: {} } };
+    const port = {
+      config: {
+        ...{ telephony: { url: "" }, secondFactor: { url: "" }, http: { tls: null, publicUrl: "" } },
+        radius: { anyClient: { firstFactor: global } },
+      },
+      ...{ targets: { names: [] }, listening: { radius: [], http: "" } },
+      register: { list: () => [client], unsigned: () => [] },
+    };
+    const store = { get: () => Promise.resolve(null), lastAnswerMs: () => 0 };
+    const deps = { store, people, clock: createManualClock(0) } as unknown as HealthDeps;
+    const ids = (await new Health(deps, port as unknown as Connect).parts()).map(({ id }) => id);
+    assertEquals(ids.includes("policy:policy0"), true);
+    assertEquals(ids.includes("client_names:vpn"), global === "none");
+  });
+}
 
 const ROWS: readonly (readonly [string, ShortPolicy, string[]])[] = [
   ["for every client", [{}, OPEN], ["policy:policy0", "client_names:vpn", "client_names:wifi"]],
