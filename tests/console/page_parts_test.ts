@@ -4,10 +4,14 @@ import { signal } from "@preact/signals";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { h } from "preact";
 import type { EnrolmentAnswer } from "../../console/api/reports/enrolment.ts";
+import { PLAIN_PART } from "../../console/api/health/health_parts.ts";
+import type { HealthPart } from "../../console/api/targets/target_types.ts";
 import type { Models } from "../../console/web/app/app_context.ts";
 import type { Resource } from "../../console/web/app/resource.ts";
 import { activateCatalogue } from "../../console/web/i18n/translate.ts";
 import en from "../../console/web/i18n/en.json" with { type: "json" };
+import { healthLink } from "../../console/web/pages/health/health_links.ts";
+import { healthText } from "../../console/web/pages/health/health_page.tsx";
 import { OutcomeFields } from "../../console/web/pages/policies/outcome_fields.tsx";
 import { EvaluationPanel } from "../../console/web/pages/policies/policy_evaluation.tsx";
 import { contentOf, draftOf } from "../../console/web/pages/policies/policy_form.ts";
@@ -54,6 +58,19 @@ for (
     page.root.all("form")[0]?.fire("submit");
     await rendered();
     assertStringIncludes(page.root.textContent, said);
+  });
+}
+
+const PART = { ...PLAIN_PART, id: "one", state: "unknown" } as const;
+const PARTS: readonly (readonly [what: string, part: HealthPart, text: string, href: string])[] = [
+  ["messages", { ...PART, kind: "alerts", name: "chat", figure: 2 }, "2 messages wait", "/alerts"],
+  ["any address", { ...PART, kind: "unsigned", name: "any" }, "No signed request yet.", "/clients"],
+  ["a client", { ...PART, kind: "unsigned", name: "vpn" }, "No signed request yet.", "/clients/vpn"],
+];
+for (const [what, part, text, href] of PARTS) {
+  Deno.test(`System status names and links a row of ${what}`, () => {
+    assertStringIncludes(healthText(part), text);
+    assertEquals(healthLink(part).href, href);
   });
 }
 

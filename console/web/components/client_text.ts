@@ -10,6 +10,11 @@ export function isConfiguredClient(name: string): boolean {
   return name !== ANY_CLIENT && name !== "";
 }
 
+/** Its page, or the list of clients. */
+export function clientHref(name: string): string {
+  return isConfiguredClient(name) ? `/clients/${encodeURIComponent(name)}` : "/clients";
+}
+
 export function clientText(name: string): string {
   return name === ANY_CLIENT ? t("common.any_client") : name;
 }

@@ -36,7 +36,13 @@ export function ListFilterBar({ models, label, filters, children }: FilterFields
   const [search] = fields.filter(({ control }) => control === "search");
   const others = fields.filter((one) => one !== search);
   const extra = others.filter(({ isExtra }) => isExtra);
-  const buttonLabel = t(others.length === 0 ? "common.columns" : "common.filters_more");
+  const buttonLabel = t(
+    others.length === 0
+      ? "common.columns"
+      : children === undefined
+      ? "common.filters"
+      : "common.filters_more",
+  );
   const withCount = (text: string, some: readonly ListFilter[]) => {
     const count = some.filter(({ name }) => models.router.param(name) !== "").length;
     return count === 0 ? text : t("common.filters_active", { label: text, count });

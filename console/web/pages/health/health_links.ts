@@ -1,6 +1,7 @@
 // Where each row of System status is changed: the setting, the client, the directory or the page that ends its problem.
 
 import type { HealthPart } from "../../../api/targets/target_types.ts";
+import { clientHref } from "../../components/client_text.ts";
 import { t } from "../../i18n/translate.ts";
 
 export interface HealthLink {
@@ -18,7 +19,7 @@ const setting = (anchor: string): HealthLink => ({
 });
 const page = (href: string): HealthLink => ({ href, action: t("common.open_page") });
 const client = (name: string): HealthLink => ({
-  href: `/clients/${encodeURIComponent(name)}`,
+  href: clientHref(name),
   action: t("common.open_client"),
 });
 const directory = (name: string): HealthLink => ({

@@ -9,6 +9,7 @@ import { useInterval, useResource } from "../../app/resource.ts";
 import { permissionHint } from "../../app/session_model.ts";
 import { Alert, Fetched } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
+import { clientText } from "../../components/client_text.ts";
 import { Icon } from "../../components/icons.tsx";
 import { DataTable, type TableColumn } from "../../components/data_table.tsx";
 import { PageBar } from "../../components/page_layout.tsx";
@@ -123,7 +124,8 @@ function Parts({ models, report, onTested }: PartsProps) {
       width: "30%",
       cell: (part) => (
         <span>
-          {t(`health.kind_${part.kind}`)} <bdi class="mono quiet">{part.name}</bdi>
+          {t(`health.kind_${part.kind}`)}{" "}
+          <bdi class="mono quiet">{part.kind === "unsigned" ? clientText(part.name) : part.name}</bdi>
         </span>
       ),
     },
@@ -195,7 +197,7 @@ function PartDetails({ part }: { part: HealthPart }) {
 }
 
 function nameOf({ kind, name }: HealthPart): string {
-  return name === "" ? t(`health.kind_${kind}`) : name;
+  return name === "" ? t(`health.kind_${kind}`) : kind === "unsigned" ? clientText(name) : name;
 }
 
 export const fetchHealth = ({ api }: Models) => take(api.health.$get());
@@ -219,6 +221,7 @@ export function healthText({ kind, figure, limit, detail, name, note, push }: He
   if (kind === "push") return t("health.push_phones", { count: figure });
   if (kind === "certificate") return t("health.days_left", { count: figure });
   if (kind === "log_export") return t("health.records_waiting", { count: figure });
+  if (kind === "alerts") return t("health.messages_waiting", { count: figure });
   if (kind === "mail") return t("health.mails_waiting", { count: figure });
   if (kind === "outbox") return t("health.writes_owed", { count: figure });
   return `${figure} ms`;

@@ -9,6 +9,7 @@ import type { Models } from "../../app/app_context.ts";
 import { userHref } from "../../app/routes.ts";
 import { useResource } from "../../app/resource.ts";
 import { t } from "../../i18n/translate.ts";
+import { clientText } from "../../components/client_text.ts";
 import { Alert } from "../../components/alert.tsx";
 import { Time } from "../../components/time.tsx";
 
@@ -81,7 +82,8 @@ function NoticeRow({ models, notice, isHere, dismiss }: RowProps) {
     <Alert tone="bad" role="alert">
       <strong>{t(`live.notice_${kind}`, { user })}</strong>{" "}
       {kind === "not_caller" && t("live.notice_caller_next", { operator })}
-      {client !== "" && t("live.notice_login", { client, place: place || t("live.notice_nowhere") })}{" "}
+      {client !== "" &&
+        t("live.notice_login", { client: clientText(client), place: place || t("live.notice_nowhere") })}{" "}
       {isLocked && t("live.notice_locked")} {isManual && t("live.notice_no_session")}
       <span class="notice-end">
         <Time models={models} atMs={atMs} />

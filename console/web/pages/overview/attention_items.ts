@@ -5,6 +5,7 @@ import type { FirstStep } from "../../../api/onboarding/onboarding.ts";
 import type { OverviewCounts } from "../../../api/overview/overview_types.ts";
 import type { HealthPart } from "../../../api/targets/target_types.ts";
 import { userHref } from "../../app/routes.ts";
+import { clientText } from "../../components/client_text.ts";
 import { t } from "../../i18n/translate.ts";
 import { healthLink } from "../health/health_links.ts";
 
@@ -65,7 +66,9 @@ function ofPart(part: HealthPart): AttentionItem[] {
     return [{ ...common, text: t(`overview.part_${kind}`, { name }) }];
   }
   if (note !== undefined) return [{ ...common, text: t(`overview.note_${note}`, { name }) }];
-  if (kind === "unsigned") return [{ ...common, text: t("overview.part_unsigned", { name }) }];
+  if (kind === "unsigned") {
+    return [{ ...common, text: t("overview.part_unsigned", { name: clientText(name) }) }];
+  }
   if (kind === "certificate") {
     return [{
       ...common,

@@ -7,6 +7,7 @@ import { useAction } from "../../app/action.ts";
 import { countText, fullTimeText, timeText } from "../../app/format.ts";
 import { ErrorAlert } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
+import { clientText } from "../../components/client_text.ts";
 import { t } from "../../i18n/translate.ts";
 import type { PolicyCalls } from "./policy_form.ts";
 import { effectText } from "./policy_text.ts";
@@ -84,7 +85,7 @@ function Change({ change: { id, user, client, place, atMs, before, after } }: { 
       <td>
         <a href={`/live/c/${id}`} title={fullTimeText(atMs)}>{timeText(atMs)}</a> <bdi>{user}</bdi>
         <span class="quiet">
-          <bdi>{client}</bdi> <bdi>{place}</bdi>
+          <bdi>{clientText(client)}</bdi> <bdi>{place}</bdi>
         </span>
       </td>
       {[before, after].map(({ policy, effect }, at) => (

@@ -5,6 +5,7 @@ import type { UserSignIn, UserSignIns } from "../../../api/users/user_sign_ins.t
 import { OUTCOME_NAMES, outcomeLabel, shortReasonText, stateLabel } from "../../app/login_state_labels.ts";
 import type { Resource } from "../../app/resource.ts";
 import { EmptyState, Fetched } from "../../components/alert.tsx";
+import { clientHref, clientText } from "../../components/client_text.ts";
 import { Chip, StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
@@ -179,7 +180,7 @@ function OpenSignIns({ models, login: { conversations } }: FactorPart) {
           <li key={view.id}>
             <StateText words={stateLabel(view)} />
             <a href={`/live?c=${encodeURIComponent(view.id)}`} class="user-row-name">
-              <bdi>{view.client}</bdi>
+              <bdi>{clientText(view.client)}</bdi>
             </a>
             <Time models={models} atMs={view.startedMs} />
           </li>
@@ -223,8 +224,8 @@ function SignInRow({ models, item }: { models: UserPart["models"]; item: UserSig
       <span class="sign-in-why">
         {reason === null ? factor !== null && usedFactorLabel(factor) : why !== label?.label && why}
       </span>
-      <a class="quiet" href={`/clients/${encodeURIComponent(client)}`}>
-        <bdi>{client}</bdi>
+      <a class="quiet" href={clientHref(client)}>
+        <bdi>{clientText(client)}</bdi>
       </a>
       <Time models={models} atMs={endedMs} />
     </li>

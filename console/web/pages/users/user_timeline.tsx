@@ -7,6 +7,7 @@ import { useAction } from "../../app/action.ts";
 import { useResource } from "../../app/resource.ts";
 import { EmptyState, ErrorAlert, ErrorState, Skeleton } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
+import { clientText } from "../../components/client_text.ts";
 import { Panel } from "../../components/page_layout.tsx";
 import { ClockTime, DayTitle, isNewDay } from "../../components/time.tsx";
 import type { MessageKey } from "../../i18n/catalogue.ts";
@@ -91,7 +92,7 @@ function Entry({ entry }: { entry: TimelineEntry }) {
         {actor === "radius" && details.client !== undefined
           ? (
             <>
-              {t("shell.client")} <bdi class="mono">{details.client}</bdi>
+              {t("shell.client")} <bdi class="mono">{clientText(details.client)}</bdi>
             </>
           )
           : (
