@@ -150,7 +150,7 @@ class LazyFacts implements Facts {
     const now = decideLoginPolicy(this.#deps, this.#conversation);
     const { at } = this.#conversation;
     const isPhoneAllowed = at === "asking_otp" ? now.rules.deviceCodes : now.rules.enabled.has("device");
-    const denies = now.denies || (this.#attempt.decision === "granted" && !isPhoneAllowed);
+    const denies = now.denies || (this.decision === "granted" && !isPhoneAllowed);
     // The login names the policy that denied it.
     if (denies) this.#attempt.policy = now;
     return denies;
@@ -263,17 +263,15 @@ class LazyFacts implements Facts {
   get requestOpened(): boolean {
     return this.#conversation.requestId !== null;
   }
-  /** An approval by a phone that was revoked since, or that waits for a confirmation, does not count. */
+  /** An approval does not count if the phone was revoked since, waits for a confirmation, or if the settings offer no phones any more. */
   get decision(): Facts["decision"] {
     const { pairingId } = this.#conversation;
-    if (this.#attempt.decision === "granted" && !this.#pairings.some(({ id }) => id === pairingId)) {
-      Object.assign(this.#attempt, {
-        decision: "denied",
-        denial: { cause: "revoked" },
-        decidedMs: undefined,
-      });
+    if (this.#attempt.decision !== "granted") return this.#attempt.decision;
+    if (this.#deps.enabled().has("device") && this.#pairings.some(({ id }) => id === pairingId)) {
+      return "granted";
     }
-    return this.#attempt.decision;
+    Object.assign(this.#attempt, { decision: "denied", denial: { cause: "revoked" }, decidedMs: undefined });
+    return "denied";
   }
   get pairing(): Facts["pairing"] {
     return this.#attempt.pairing;

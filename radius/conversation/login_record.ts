@@ -13,7 +13,7 @@ export const DENIAL_CAUSES = {
   expired: { reason: "push_expired" },
   /** Newer push requests to the same phone replaced this one, or the login started over. */
   replaced: { reason: "push_replaced" },
-  /** The pairing of the phone ended while the request was pending. */
+  /** The pairing of the phone ended, or phones were turned off, before the sign-in ended. */
   revoked: { reason: "phone_revoked" },
   /** An external second-factor service. Its interface does not show whether the request was denied or expired. */
   service: { reason: "denied_at_service" },
