@@ -142,6 +142,12 @@ test("policies: the keyboard moves them, and the focus stays at the moved one", 
     await page.evaluate(() => document.activeElement?.getAttribute("aria-label")),
     "Move CCCC down",
   );
+  // Each step has an undo.
+  await page.keyboard.press("z");
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll(".policy-name > bdi")].map((one) => one.textContent).join() ===
+      "AAAA,CCCC,BBBB"
+  );
 });
 
 test("policies: one is turned off, changed and removed", async ({ page, site, open }) => {

@@ -75,12 +75,12 @@ function PolicyRows({ models, page, calls, changes, reason, onOpen }: RowsProps)
     return <EmptyState title={t("policies.none")} next={t("policies.none_next")} />;
   }
   const move = async (policy: Policy, step: -1 | 1) => {
-    const ids = policies.map(({ id }) => id);
-    const at = ids.indexOf(policy.id);
-    ids.splice(at, 1);
-    ids.splice(at + step, 0, policy.id);
-    const done = t("policies.moved", { name: policy.name, position: at + step + 1 });
-    await changes.saveQuietly((basis) => calls.order(ids, basis), done);
+    const before = policies.map(({ id }) => id);
+    const at = before.indexOf(policy.id);
+    const ids = before.toSpliced(at, 1).toSpliced(at + step, 0, policy.id);
+    const movedTo = (position: number) => t("policies.moved", { name: policy.name, position });
+    const undo = () => changes.saveQuietly((basis) => calls.order(before, basis), movedTo(at + 1));
+    await changes.saveQuietly((basis) => calls.order(ids, basis), movedTo(at + step + 1), undo);
     focusMove(policy, step);
   };
   const enable = (policy: Policy, enabled: boolean) => {

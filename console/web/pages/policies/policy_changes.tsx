@@ -26,7 +26,7 @@ export interface PolicyChanges {
    */
   save(change: Change, options?: { confirm?: boolean }): Promise<void>;
   /** Makes a change for a button of the list, and asks for a confirmation in a dialog. A failure becomes a message. */
-  saveQuietly(change: Change, done: string): Promise<void>;
+  saveQuietly(change: Change, done: string, undo?: () => Promise<void>): Promise<void>;
   readonly unconfirmed: Signal<Unconfirmed | null>;
 }
 
@@ -51,8 +51,8 @@ export function usePolicyChanges(models: Models, list: Resource<PolicyPage>): Po
   return {
     unconfirmed,
     save,
-    async saveQuietly(change, done) {
-      const tell = () => models.toasts.show(done, { tone: "ok" });
+    async saveQuietly(change, done, undo) {
+      const tell = () => models.toasts.show(done, { tone: "ok", ...(undo !== undefined && { undo }) });
       try {
         await save(change);
         tell();

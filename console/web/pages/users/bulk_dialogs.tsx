@@ -63,7 +63,7 @@ function StateDialog(
   const confirm = () => begin(asked, { isIrreversible });
   if (action === "activate") {
     return (
-      <FormDialog {...shared} onSubmit={confirm}>
+      <FormDialog {...shared} isQuestion onSubmit={confirm}>
         <Consequences preview={seen} action={action} />
       </FormDialog>
     );
