@@ -19,6 +19,8 @@ const DECISIONS: Readonly<Record<string, Decision>> = {
   "audit_by / object / user:<user> / <ordered id>": "kept",
   "bypass_code / <target> / <user>": "moved",
   "bypass_use / <target> / <user> / <16 hex digits> / <number>": "moved",
+  // A deleted group leaves its groups. Its name is free.
+  "chore / <target> / leave <group>": "kept",
   "console_notice / <user>": "moved",
   "console_notice / <user> / caller": "moved",
   // A rename writes all backends, so that none differs afterwards.
