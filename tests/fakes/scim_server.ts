@@ -20,8 +20,10 @@ export interface ScimServerHabits {
   readonly blindTo?: string;
   /** Each page of its users has new ones. */
   readonly endless?: boolean;
-  /** `emails` with this value are refused with 400 invalidValue. */
+  /** `emails` with this value are refused. */
   readonly refusesValue?: string;
+  /** How they are refused. Default: 400 invalidValue. */
+  readonly refusal?: readonly [status: number, scimType: string];
   /** Two users cannot have the same first e-mail address; the status and the scimType for it. */
   readonly uniqueEmails?: readonly [status: number, scimType: string];
 }
@@ -156,9 +158,12 @@ function checkUnique(held: ReadonlyMap<string, ServerResource>, body: ServerBody
   }
 }
 
-function checkValues({ emails }: ServerBody, { refusesValue }: ScimServerHabits): void {
+function checkValues(
+  { emails }: ServerBody,
+  { refusesValue, refusal = [400, "invalidValue"] }: ScimServerHabits,
+): void {
   if (refusesValue !== undefined && JSON.stringify(emails ?? "").includes(refusesValue)) {
-    throw new Refused(400, "invalidValue");
+    throw new Refused(...refusal);
   }
 }
 

@@ -142,6 +142,7 @@ const STATUSES: ReadonlyMap<number, StatusRow> = new Map([
   [409, { kind: "refused", retry: true, text: "the server has another resource with that name or value" }],
   [412, { kind: "refused", retry: true, text: "another client changed the resource meanwhile" }],
   [413, { kind: "refused", retry: false, text: "the request is too large for the server" }],
+  [422, { kind: "refused", retry: false, text: "the server does not accept a value" }],
   [429, { kind: "busy", retry: true, text: "the server received too many requests" }],
   [501, { kind: "unsupported", retry: false, text: "the server does not support the operation" }],
   [502, {
@@ -166,6 +167,14 @@ const SERVER_FAILED: StatusRow = {
 };
 const OTHER: StatusRow = { kind: "nonsense", retry: true, text: "the server sent an unexpected status" };
 
+/** The types of a 400 that concern the values. The others concern the form of our request. Many servers send none. */
+const VALUE_TYPES: readonly string[] = ["", "invalidValue", "mutability", "sensitive"];
+
+/** Whether the values of the client are the reason. The detail of the server says which one (RFC 7644 §3.12). */
+function concernsValues({ status, body }: ScimResponse, type: string): boolean {
+  return status === 413 || status === 422 || (status === 400 && body !== null && VALUE_TYPES.includes(type));
+}
+
 /** The fault for an error response. @param secrets texts that must not appear in its detail. */
 export function statusError(
   answer: ScimResponse,
@@ -178,12 +187,11 @@ export function statusError(
   const { status, body, headers } = answer;
   const row = STATUSES.get(status) ?? (status >= 500 ? SERVER_FAILED : OTHER);
   const message = typeof body?.detail === "string" ? foreignDetail(body.detail, secrets) : "";
-  const type = typeof body?.scimType === "string" ? foreignDetail(body.scimType, secrets) : "";
-  const words = [String(status), type, message].filter((word) => word !== "").join(": ");
+  const type = typeof body?.scimType === "string" ? body.scimType : "";
+  const words = [String(status), foreignDetail(type, secrets), message].filter((word) => word !== "").join(": ");
   const retryAfterMs = readRetryAfter(headers.get("retry-after"), nowMs);
   const writes = method !== "GET";
-  // The detail of the server says which value it is (RFC 7644 §3.12).
-  const isInvalidValue = writes && status === 400 && type === "invalidValue";
+  const isInvalidValue = writes && concernsValues(answer, type);
   const isConflict = status === 409 && type === "" && method !== "DELETE";
   const isTaken = writes && (isConflict || ([400, 409].includes(status) && type === "uniqueness"));
   return new BackendError({

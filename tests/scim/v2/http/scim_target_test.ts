@@ -317,6 +317,33 @@ for (const uniqueEmails of [[409, "uniqueness"], [400, "uniqueness"], [409, ""]]
   }
 }
 
+/** How servers refuse a value, and the answer to the client. A refusal of the form of our request is not the client's error. */
+const REFUSALS = [[400, "invalidValue", 400], [400, "", 400], [400, "mutability", 400], [422, "", 400], [
+  413,
+  "",
+  400,
+], [
+  400,
+  "invalidSyntax",
+  502,
+]] as const;
+for (const [status, scimType, expected] of REFUSALS) {
+  Deno.test(`a value that the server refuses with ${status} ${scimType} is ${expected}`, async () => {
+    await using world = await open({ refusesValue: "bad@", refusal: [status, scimType] });
+    const [ann] = await addUsers(world, ["ann"]);
+    const emails = [{ value: "bad@x.test" }];
+    for (
+      const answer of [
+        await world.v2.call("POST", "/Users", { body: { userName: "bob", emails } }),
+        await world.v2.call("PUT", `/Users/${ann}`, { body: { userName: "ann", emails } }),
+        await world.v2.patch(`/Users/${ann}`, [{ op: "add", path: "emails", value: emails }]),
+        await world.specified("PUT", "/Users/ann", { emails }),
+      ]
+    ) assertEquals(answer.status, expected);
+    assertEquals((await world.v2.call("GET", "/Users")).json.totalResults, 1);
+  });
+}
+
 Deno.test("a value that the server refuses is the client's error", async () => {
   await using world = await open({ refusesValue: "bad@" });
   const created = await world.v2.call("POST", "/Users", {
