@@ -92,7 +92,7 @@ export const ACTIONS = [
   ],
   [
     "add or remove a member",
-    "Only that membership changes, in synchronous backends, too; an asynchronous backend gets the whole group. Parallel requests lose nothing. Adding twice and removing twice is allowed. Members are users; groups in groups are not supported.",
+    "Only that membership changes, in synchronous backends, too; an asynchronous backend gets the whole group. Parallel requests lose nothing. Adding twice and removing twice is allowed. Members are users; groups in groups are not supported. Members that another source added and that are no users are not shown, and stay.",
   ],
   ["remove \\`members\\` without a filter", "The group is emptied, if **Allow emptying a group** is on."],
   ["delete a group", "The group is deleted. Its members stay."],
