@@ -122,10 +122,9 @@ async function completed(
   { schemas, execute, complete = execute }: BulkRunDeps,
 ): Promise<BulkEntry["result"]> {
   const rest = laterReferences(operation, schemas, { ids, id: result.id });
-  if (rest === null) return { ok: false, problem: FAILED_REFERENCE };
   const { version: _before, ...created } = result;
-  const second = await complete(rest);
-  if (second.ok) return second.version === undefined ? created : { ...created, version: second.version };
+  const second = rest === null ? null : await complete(rest);
+  if (second?.ok === true) return second.version === undefined ? created : { ...created, version: second.version };
   return { ok: false, problem: incomplete(result) };
 }
 

@@ -222,15 +222,19 @@ Deno.test("runBulk() sets the references of a circle in a second pass, as soon a
 
 Deno.test("runBulk() answers 409 for a reference of a circle only after the attempt failed", async () => {
   const operations = [user("a", refersTo("b")), user("b", refersTo("a")), user("self", refersTo("self"))];
-  const statuses = async (isFailed: (one: BulkRequestOperation) => boolean, failOnErrors = 9) => {
-    const plan = planned(operations, { failOnErrors });
-    const entries = await run(plan, (one) => Promise.resolve(isFailed(one) ? failed : created(one)));
+  const entriesOf = (isFailed: (one: BulkRequestOperation) => boolean) =>
+    run(planned(operations), (one) => Promise.resolve(isFailed(one) ? failed : created(one)));
+  const statuses = async (isFailed: (one: BulkRequestOperation) => boolean) => {
+    const entries = await entriesOf(isFailed);
     return entries.map(({ result }) => "problem" in result ? result.problem.status : result.status);
   };
   assertEquals(await statuses(() => false), [201, 201, 201]);
   assertEquals(await statuses(({ method }) => method === "PATCH"), [201, 409, 409]);
   assertEquals(await statuses(({ index, method }) => method === "POST" && index === 0), [409, 409, 201]);
   assertEquals(await statuses(({ index, method }) => method === "POST" && index === 1), [409, 409, 201]);
+  // What was created is named, so that the client does not create it again.
+  const [, second] = await entriesOf(({ index, method }) => method === "POST" && index === 0);
+  assert(JSON.stringify(second?.result).includes("The resource id1 was created"), JSON.stringify(second));
 });
 
 /** The data of an operation, and the references in it. */
