@@ -188,7 +188,9 @@ export function statusError(
   const row = STATUSES.get(status) ?? (status >= 500 ? SERVER_FAILED : OTHER);
   const message = typeof body?.detail === "string" ? foreignDetail(body.detail, secrets) : "";
   const type = typeof body?.scimType === "string" ? body.scimType : "";
-  const words = [String(status), foreignDetail(type, secrets), message].filter((word) => word !== "").join(": ");
+  const words = [String(status), foreignDetail(type, secrets), message].filter((word) => word !== "").join(
+    ": ",
+  );
   const retryAfterMs = readRetryAfter(headers.get("retry-after"), nowMs);
   const writes = method !== "GET";
   const isInvalidValue = writes && concernsValues(answer, type);

@@ -124,7 +124,9 @@ async function completed(
   const rest = laterReferences(operation, schemas, { ids, id: result.id });
   const { version: _before, ...created } = result;
   const second = rest === null ? null : await complete(rest);
-  if (second?.ok === true) return second.version === undefined ? created : { ...created, version: second.version };
+  if (second?.ok === true) {
+    return second.version === undefined ? created : { ...created, version: second.version };
+  }
   return { ok: false, problem: incomplete(result) };
 }
 
