@@ -157,6 +157,13 @@ const ROWS: readonly (readonly [act: string, before: [string[], string[]], after
     "warning: Passwords: not checked. No client is configured, so every address is served.",
     "> Passwords: not checked, and every address is served.",
   ]], [ofPasswords("none", [global]), [`warning: ${UNCHECKED}`, "> Passwords: not checked for vpn."]]],
+  ["passwords: add more clients than are named", [ofPasswords("none", [global]), [
+    `warning: ${UNCHECKED}`,
+    "> Passwords: not checked for vpn.",
+  ]], [ofPasswords("none", ["a", "b", "c", "d", "e", "f", "g"].map((name) => ({ ...global, name }))), [
+    `warning: ${UNCHECKED.replace("vpn", "a, b, c, d, e, +2")}`,
+    "> Passwords: not checked for a, b, c, d, e, +2.",
+  ]]],
   ["passwords: the client checks them", [ofPasswords("none", [global]), [
     `warning: ${UNCHECKED}`,
     "> Passwords: not checked for vpn.",

@@ -208,7 +208,7 @@ function isLastKey({ password, totp, passkeys }: AdminRow["has"]): boolean {
 
 function namesOf(found: readonly { readonly name: string }[]): string {
   const names = found.slice(0, MAX_NAMES).map(({ name }) => name).join(", ");
-  return found.length > MAX_NAMES ? `${names}, …` : names;
+  return found.length > MAX_NAMES ? `${names}, +${found.length - MAX_NAMES}` : names;
 }
 
 /** Counts of the last hour with their limits. At the limit of messages nothing is sent, which is a failure. */
