@@ -1,8 +1,7 @@
-// Actions that give or remove access ask first: the focus is on the button that does nothing, and no call is made.
+// Actions on access that cannot be undone ask first: the focus is on the button that does nothing, and no call is made.
 
 import { assertEquals } from "@std/assert";
 import { startFullConsole } from "../fakes/console_full.ts";
-import { FULL_FREE_TOKEN } from "../fakes/full_tokens.ts";
 import { consoleTests } from "./console_tests.ts";
 import { rowOf } from "./pages/page_rows.ts";
 import type { Step } from "./pages/page_row.ts";
@@ -12,14 +11,9 @@ const test = consoleTests(startFullConsole, { role: "owner" });
 
 /** The page, what the user does there, and the question. */
 const ROWS: readonly (readonly [page: string, steps: readonly Step[], question: string | RegExp])[] = [
-  ["deleted users", [["button", "Restore adaz"]], "Restore 1 user?"],
-  ["tokens", [["button", `Actions for ${FULL_FREE_TOKEN}`], ["menuitem", "Disable"]], /^Disable token/],
-  ["policies", [["button", "Turn on No one"]], "Turn on “No one”?"],
-  ["policies", [["button", "Turn off Crew"]], "Turn off “Crew”?"],
-  ["connection", [["button", "Pause"]], /^Pause .+\?$/],
+  ["deleted users", [["checkbox", "Select adaz"], ["button", "Restore"]], "Restore 1 user?"],
   ["connection, existing users", [["button", "Accept bob"]], /^Let .+ manage 1 user or group\?$/],
   ["connection, existing users", [["button", "Refuse bob"]], "Refuse 1 user or group?"],
-  ["access", [["button", "Change Grace"], ["button", "Disable"]], "Disable: Grace?"],
   ["access", [["button", "Change Grace"], ["button", "End sessions"]], "End sessions: Grace?"],
   ["access", [["button", "Change Grace"], ["button", "Reset sign-in"]], "Reset sign-in: Grace?"],
   [

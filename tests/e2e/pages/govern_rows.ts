@@ -75,7 +75,7 @@ export const GOVERN_ROWS: Readonly<Record<string, PageRow>> = {
       {
         file: "pages/policies/policy_changes.tsx",
         name: "Lock everyone out?",
-        steps: [["button", "Turn on No one"], ["button", "Turn on"]],
+        steps: [["button", "Turn on No one"]],
       },
     ],
   },

@@ -203,10 +203,7 @@ function messageWalk(look: LookName): void {
       if (mustLoad) {
         await openPage(page, { site, row: spare });
         await page.getByRole("button", { name: `More ${FULL_SPARE}` }).click();
-        const item = page.getByRole("menuitem", { name: /^(Deactivate|Activate)$/ });
-        const isActivation = (await item.innerText()).trim() === "Activate";
-        await item.click();
-        if (isActivation) await page.getByRole("dialog").getByRole("button", { name: "Activate" }).click();
+        await page.getByRole("menuitem", { name: /^(Deactivate|Activate)$/ }).click();
         await page.locator(".toasts").getByRole("button", { name: "Undo" }).hover();
       }
       await reach(walk, { ...row, byName: undefined }, false);

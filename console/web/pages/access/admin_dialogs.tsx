@@ -99,12 +99,10 @@ export function AdminDialog({ models, admin, onDone, onClose }: AdminProps) {
   return (
     <Dialog title={name} onClose={onClose} action={action}>
       <ErrorAlert of={action.fault} />
-      <RoleField models={models} admin={now.value} fixed={fixed} change={change} />
+      <RoleField admin={now.value} fixed={fixed} change={change} />
       <div class="access-rules">
         <ActionRow
-          ask={ask}
           label={t(disabled ? "access.enable" : "access.disable")}
-          text={t(disabled ? "access.enable_what" : "access.disable_what")}
           reason={fixed}
           onDo={setDisabled}
         />
@@ -116,13 +114,7 @@ export function AdminDialog({ models, admin, onDone, onClose }: AdminProps) {
           onDo={renew}
         />
         {now.value.codesLocked && (
-          <ActionRow
-            ask={ask}
-            label={t("access.unlock")}
-            hint={t("access.unlock_why")}
-            text={t("access.unlock_what")}
-            onDo={unlock}
-          />
+          <ActionRow label={t("access.unlock")} hint={t("access.unlock_why")} onDo={unlock} />
         )}
         <SessionsOf models={models} name={name} />
         <ActionRow
@@ -138,7 +130,6 @@ export function AdminDialog({ models, admin, onDone, onClose }: AdminProps) {
 }
 
 interface RoleFieldProps {
-  readonly models: Models;
   readonly admin: AdminRow;
   /** Why the account cannot be changed here. */
   readonly fixed: string | undefined;
@@ -146,9 +137,7 @@ interface RoleFieldProps {
 }
 
 /** A select for an account of the console. Other accounts have their role from the settings file or the provider. */
-function RoleField({ models, admin: { name, origin, role }, fixed, change }: RoleFieldProps) {
-  // After a "Cancel", the select shows the old role again.
-  void models.question.value;
+function RoleField({ admin: { name, origin, role }, fixed, change }: RoleFieldProps) {
   if (origin !== "console") {
     return (
       <ReadOnlyField label={t("access.role")} hint={fixed ?? t("access.provider_role_why")}>
@@ -156,21 +145,16 @@ function RoleField({ models, admin: { name, origin, role }, fixed, change }: Rol
       </ReadOnlyField>
     );
   }
-  const choose = (wanted: Role) =>
-    askAbout({ models, name }, {
-      label: t(`common.role_${wanted}`),
-      text: t("access.role_what"),
-      run: () =>
-        change(
-          { role: wanted },
-          (row) => t("access.role_said", { name, role: t(`common.role_${row.role}`) }),
-        ),
-    });
   return (
     <SelectField
       id="admin-role"
       label={t("access.change_role", { name })}
-      {...choicesOf(ROLE_ROW, { value: role, onChange: choose })}
+      {...choicesOf(ROLE_ROW, {
+        value: role,
+        onChange: (wanted) =>
+          void change({ role: wanted }, (row) =>
+            t("access.role_said", { name, role: t(`common.role_${row.role}`) })),
+      })}
     />
   );
 }

@@ -3,11 +3,12 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { FirstFactorKind, OneClient } from "../../../api/clients/client_types.ts";
+import { useAction } from "../../app/action.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import { fullTimeText } from "../../app/format.ts";
 import { useResource } from "../../app/resource.ts";
 import { permissionHint } from "../../app/session_model.ts";
-import { Alert, Fetched } from "../../components/alert.tsx";
+import { Alert, ErrorAlert, Fetched } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import type { DiffRow } from "../../components/diff_table.tsx";
 import { ReviewDialog, ReviewedForm } from "../../components/review_dialog.tsx";
@@ -88,6 +89,7 @@ interface SecretAlertsProps extends Pick<ClientPart, "models" | "page"> {
 /** Two valid secrets, and unsigned requests, with the buttons that end them. */
 function SecretAlerts({ models, client, page }: SecretAlertsProps) {
   const { overlapUntilMs } = client;
+  const action = useAction();
   const end = () =>
     models.question.value = {
       title: t("clients.overlap_end_title", { name: client.name }),
@@ -100,18 +102,12 @@ function SecretAlerts({ models, client, page }: SecretAlertsProps) {
       },
     };
   const requireSigned = () =>
-    models.question.value = {
-      title: t("clients.unsigned_require_title", { name: client.name }),
-      submitLabel: t("clients.unsigned_require"),
-      text: t("clients.unsigned_require_what"),
-      isBad: true,
-      async run() {
-        const form = toClientRequest({ ...toClientDraft(client), messageAuthenticator: "require" });
-        await changeClient(models, client.name, { ...form, version: client.version })
-          .finally(() => void page.reload());
-        models.toasts.show(t("clients.unsigned_required", { name: client.name }), { tone: "ok" });
-      },
-    };
+    action.run(async () => {
+      const form = toClientRequest({ ...toClientDraft(client), messageAuthenticator: "require" });
+      await changeClient(models, client.name, { ...form, version: client.version })
+        .finally(() => void page.reload());
+      models.toasts.show(t("clients.unsigned_required", { name: client.name }), { tone: "ok" });
+    });
   return (
     <>
       {overlapUntilMs !== null && (
@@ -136,6 +132,7 @@ function SecretAlerts({ models, client, page }: SecretAlertsProps) {
           </Button>
         </Alert>
       )}
+      <ErrorAlert of={action.fault} />
     </>
   );
 }

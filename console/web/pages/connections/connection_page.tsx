@@ -2,6 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { PageProps } from "../../app/app_context.ts";
+import { useAction } from "../../app/action.ts";
 import { useInterval, useResource } from "../../app/resource.ts";
 import { permissionHint } from "../../app/session_model.ts";
 import { Alert, Fetched } from "../../components/alert.tsx";
@@ -55,25 +56,20 @@ export default function ConnectionPage({ models, params }: PageProps) {
 }
 
 function PauseButton({ models, item, page }: Omit<ConnectionPart, "tokenUrl">) {
+  const { busy, run } = useAction();
   const { name, paused } = item.settings;
-  const label = t(paused ? "common.go_on" : "connections.pause");
   const toggle = () =>
-    models.question.value = {
-      title: t(paused ? "connections.resume_title" : "connections.pause_title", { name }),
-      submitLabel: label,
-      text: t(paused ? "connections.resume_what" : "connections.pause_what"),
-      isBad: !paused,
-      async run() {
-        const change = { version: item.version, change: { paused: !paused } };
-        await changeConnection(models, name, change).finally(() => void page.reload());
-        models.toasts.show(t(paused ? "connections.resumed" : "connections.paused", { name }), {
-          tone: "ok",
-        });
-      },
-    };
+    run(async () => {
+      const change = { version: item.version, change: { paused: !paused } };
+      await changeConnection(models, name, change).catch((fault) => {
+        models.toasts.show(t("common.not_saved"), { tone: "bad" });
+        throw fault;
+      }).finally(() => void page.reload());
+      models.toasts.show(t(paused ? "connections.resumed" : "connections.paused", { name }), { tone: "ok" });
+    });
   return (
-    <Button reason={permissionHint(models, "owner")} onClick={toggle}>
-      {label}
+    <Button busy={busy.value} reason={permissionHint(models, "owner")} onClick={toggle}>
+      {t(paused ? "common.go_on" : "connections.pause")}
     </Button>
   );
 }

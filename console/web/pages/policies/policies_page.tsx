@@ -17,7 +17,7 @@ import { PolicyDialog } from "./policy_dialog.tsx";
 import { EvaluationPanel } from "./policy_evaluation.tsx";
 import { createPolicyCalls, type PolicyCalls, toContent } from "./policy_form.ts";
 import { RemovePolicyDialog } from "./remove_policy.tsx";
-import { PolicyItem, PolicySentence } from "./policy_item.tsx";
+import { PolicyItem } from "./policy_item.tsx";
 
 /** The dialog that is open: the editor of a policy (`null`: of a new one), or the removal of a policy. */
 type OpenDialog = { readonly edits: Policy | null } | { readonly removes: Policy };
@@ -83,23 +83,10 @@ function PolicyRows({ models, page, calls, changes, reason, onOpen }: RowsProps)
     await changes.saveQuietly((basis) => calls.order(ids, basis), movedTo(at + step + 1), undo);
     focusMove(policy, step);
   };
-  const enable = (policy: Policy, enabled: boolean) => {
+  const enable = (policy: Policy, enabled: boolean, undo?: () => Promise<void>): Promise<void> => {
     const done = t(enabled ? "policies.turned_on" : "policies.turned_off", { name: policy.name });
     const content = { ...toContent(policy), enabled };
-    const verb = enabled ? "on" : "off";
-    models.question.value = {
-      title: t(`policies.turn_${verb}_title`, { name: policy.name }),
-      submitLabel: t(`policies.turn_${verb}`),
-      text: (
-        <>
-          <p class="policy-sentence">
-            <PolicySentence policy={policy} />
-          </p>
-          <p>{t(`policies.turn_${verb}_what`)}</p>
-        </>
-      ),
-      run: () => changes.saveQuietly((basis) => calls.change(policy.id, content, basis), done),
-    };
+    return changes.saveQuietly((basis) => calls.change(policy.id, content, basis), done, undo);
   };
   return (
     <section class="panel policies" aria-label={t("policies.order")}>
@@ -114,7 +101,7 @@ function PolicyRows({ models, page, calls, changes, reason, onOpen }: RowsProps)
             unchecked={page.uncheckedClients}
             missing={page.missing}
             onMove={(step) => void move(policy, step)}
-            onEnable={(enabled) => enable(policy, enabled)}
+            onEnable={(enabled) => void enable(policy, enabled, () => enable(policy, !enabled))}
             onEdit={() => onOpen({ edits: policy })}
             onRemove={() => onOpen({ removes: policy })}
           />

@@ -66,6 +66,11 @@ export default function TokensPage({ models }: PageProps) {
       {t("tokens.import")}
     </Button>
   );
+  const enable = async ({ id, serial }: HardwareTokenView, enabled: boolean) => {
+    await createTokenCalls(models, id).enable(enabled);
+    models.toasts.show(t(enabled ? "tokens.enabled" : "tokens.disabled", { serial }), { tone: "ok" });
+    reload();
+  };
   return (
     <ListPage
       models={models}
@@ -79,11 +84,7 @@ export default function TokensPage({ models }: PageProps) {
       emptyAction={importButton}
       rows={({ rows }) => rows}
       columns={columnsOf(models)}
-      actionsOf={actionsOf({
-        reason,
-        open: (next) => opened.value = next,
-        enable: askToEnable(models, reload),
-      })}
+      actionsOf={actionsOf({ reason, open: (next) => opened.value = next, enable })}
       nameOf={({ serial }) => serial}
       keyOf={({ id }) => id}
       selection={selection}
@@ -114,24 +115,6 @@ export default function TokensPage({ models }: PageProps) {
       )}
     </ListPage>
   );
-}
-
-/** Asks before a token is enabled or disabled. */
-function askToEnable(models: Models, reload: () => void): RowActions["enable"] {
-  return ({ id, serial, user }: HardwareTokenView, enabled) => {
-    const verb = enabled ? "enable" : "disable";
-    models.question.value = {
-      title: t(`tokens.${verb}_title`, { serial }),
-      submitLabel: t(enabled ? "tokens.enable" : "tokens.disable"),
-      text: `${t("tokens.user")}: ${user ?? t("tokens.no_user")}. ${t(`tokens.${verb}_what`)}`,
-      isBad: !enabled,
-      async run() {
-        await createTokenCalls(models, id).enable(enabled);
-        models.toasts.show(t(enabled ? "tokens.enabled" : "tokens.disabled", { serial }), { tone: "ok" });
-        reload();
-      },
-    };
-  };
 }
 
 function OpenedDialog({ models, opened: { does, token }, onClose, onDone }: {
@@ -262,7 +245,7 @@ function columnsOf(models: Models): TableColumn<HardwareTokenView>[] {
 interface RowActions {
   readonly reason: string | undefined;
   readonly open: (opened: Opened) => void;
-  readonly enable: (token: HardwareTokenView, enabled: boolean) => void;
+  readonly enable: (token: HardwareTokenView, enabled: boolean) => Promise<void>;
 }
 
 function actionsOf({ reason, open, enable }: RowActions): (token: HardwareTokenView) => readonly MenuItem[] {
@@ -284,7 +267,7 @@ function actionsOf({ reason, open, enable }: RowActions): (token: HardwareTokenV
         label: t(isDisabled ? "tokens.enable" : "tokens.disable"),
         icon: "shield",
         reason,
-        run: () => enable(token, isDisabled),
+        run: () => void enable(token, isDisabled),
       },
       {
         label: t("shell.audit"),

@@ -73,7 +73,7 @@ export default function DeletedUsersPage({ models }: PageProps) {
       filters={filterRows(page?.targets ?? [])}
       resource={list}
       rows={({ rows }) => rows}
-      columns={columnsOf(models, { reason, isBusy: action.busy.value, ask })}
+      columns={columnsOf(models, { reason, isBusy: action.busy.value, restore })}
       keyOf={({ id }) => id}
       nameOf={({ name }) => name}
       selection={selection}
@@ -127,10 +127,10 @@ function filterRows(targets: readonly string[]): ListFilter[] {
 interface RowActions {
   readonly reason: string | undefined;
   readonly isBusy: boolean;
-  readonly ask: (ids: readonly string[]) => void;
+  readonly restore: (ids: readonly string[]) => Promise<void>;
 }
 
-function columnsOf(models: Models, { reason, isBusy, ask }: RowActions): TableColumn<TrashRow>[] {
+function columnsOf(models: Models, { reason, isBusy, restore }: RowActions): TableColumn<TrashRow>[] {
   return [
     {
       id: "name",
@@ -185,11 +185,11 @@ function columnsOf(models: Models, { reason, isBusy, ask }: RowActions): TableCo
       label: t("users.trash_restore"),
       width: "120px",
       isPinned: true,
-      cell: (row) =>
-        row.isTaken
+      cell: ({ id, name, isTaken }) =>
+        isTaken
           ? <span class="quiet" title={t("users.trash_taken_why")}>{t("users.trash_taken")}</span>
           : (
-            <Button small of={row.name} reason={reason} disabled={isBusy} onClick={() => ask([row.id])}>
+            <Button small of={name} reason={reason} disabled={isBusy} onClick={() => restore([id])}>
               {t("users.trash_restore")}
             </Button>
           ),

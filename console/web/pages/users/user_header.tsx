@@ -233,15 +233,7 @@ function rarerActions({ models, user, setActive, open }: RarerProps): MenuItem[]
       label: t(active ? "users.deactivate" : "users.activate"),
       icon: "user",
       reason,
-      run() {
-        if (active) return isIrreversible ? open("deactivate") : setActive(false);
-        models.question.value = {
-          title: t("users.activate_title", { name: user.name }),
-          submitLabel: t("users.activate"),
-          text: t("users.activate_what", { name: user.name }),
-          run: async () => void await setActive(true),
-        };
-      },
+      run: () => isIrreversible ? open("deactivate") : setActive(!active),
     },
     { label: t("users.delete"), icon: "trash-2", isBad: true, reason, run: () => open("delete") },
   ];

@@ -25,7 +25,7 @@ export function LockNote(part: FactorPart) {
     models.question.value = {
       title: t("users.unlock_title", { name }),
       submitLabel: t("users.unlock"),
-      text: t(lock.isReported ? "users.unlock_reported" : "users.unlock_what", { name }),
+      text: t("users.unlock_reported", { name }),
       run: unlock,
     };
   const { pushesBlockedUntilMs: pushes, sendsBlockedUntilMs: sends } = lock;
@@ -48,7 +48,7 @@ export function LockNote(part: FactorPart) {
               small
               icon={locked ? "lock-open" : undefined}
               reason={reason}
-              onClick={locked ? ask : unlock}
+              onClick={locked && lock.isReported ? ask : unlock}
             >
               {t(locked ? "users.unlock" : "users.clear_failures")}
             </Button>
