@@ -133,7 +133,7 @@ export function createStore(
     commit(transaction) {
       try {
         const complete = { ...transaction, mutations: auditWriter.complete(transaction.mutations) };
-        if (shared === null) return queue.commit(complete);
+        if (shared === null) return commitOnBasis(queue, complete);
         const endWrite = shared.beginWrite(complete.mutations.map(({ key }) => key));
         const committing = commitOnBasis(queue, complete);
         committing.then(endWrite, endWrite);
@@ -164,6 +164,7 @@ export function createStore(
 
 /** Commits a transaction whose mutations have a basis: the records that they were computed from must be unchanged. */
 function commitOnBasis(queue: CommitQueue, transaction: KvTransaction): Promise<CommitOutcome> {
+  if (!transaction.mutations.some(({ basis }) => basis !== undefined)) return queue.commit(transaction);
   const checks: Check[] = [...transaction.checks ?? []];
   const written = new Map<string, KvMutation>();
   for (const mutation of transaction.mutations) {

@@ -19,6 +19,11 @@ const UNKNOWN = "ffffffffffffffffffff";
 /** Beyond this number, all versions are forgotten. The next write of each record then reads it again. */
 const MAX_RECORDS = 200_000;
 
+/** The basis of a write that is computed from a record that was read from the store. */
+export function basisOn(versionstamp: string): Basis {
+  return { before: { versionstamp }, after: { versionstamp } };
+}
+
 export class RecordVersions {
   readonly #isShared: boolean;
   readonly #versions = new Map<string, Version>();

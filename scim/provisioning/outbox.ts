@@ -2,6 +2,7 @@
 // content is read at delivery.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
+import { basisOn } from "../../platform/cluster/record_versions.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
@@ -93,10 +94,14 @@ export class Outbox {
     return { ...place, entry: stored.value, versionstamp: stored.versionstamp };
   }
 
-  /** @param known the entry that `find` returned. The new entry keeps its place, its age and its password. */
+  /**
+   * @param known the entry that `find` returned. The new entry keeps its place, its age and its password.
+   * @param options.isChecked the commit fails if `known` was changed since
+   */
   add(
     { backend, kind, name, password, remoteId, restores, started = false, changes, ...asked }: NewEntry,
     known: StoredEntry | null,
+    options: { readonly isChecked?: boolean } = {},
   ): OutboxChange {
     const { vault, clock, orderedId } = this.#deps;
     const place = { backend, sequence: known?.sequence ?? orderedId(), isDead: false };
@@ -125,7 +130,7 @@ export class Outbox {
       ...(restores === undefined ? {} : { restores }),
       ...(operation === "remove" || merged === undefined ? {} : { changes: merged }),
     };
-    const change = this.#write(place, entry, known);
+    const change = this.#write(place, entry, { former: known, ...options });
     return {
       mutations: change.mutations,
       committed: () => {
@@ -136,7 +141,7 @@ export class Outbox {
   }
 
   /**
-   * Adds the rename of a resource. It replaces the entries of both names.
+   * Adds the rename of a resource. It replaces the entries of both names. The commit fails if an attempt for the earlier name begins meanwhile.
    *
    * @param asked.isNew the backend never had the resource, unless an attempt was made
    * @param pending.known the pending write of the earlier name
@@ -152,7 +157,8 @@ export class Outbox {
     const names = isKnown ? [...from, earlier] : from;
     const clears = occupied !== null || known?.entry.clears === true;
     const dropped = occupied === null ? null : this.drop(occupied);
-    const added = this.add({ ...asked, from: names, clears }, known);
+    // An attempt that begins now may give the resource its earlier name.
+    const added = this.add({ ...asked, from: names, clears }, known, { isChecked: true });
     const pointer: Mutation[] = known === null ? [] : [
       { type: "delete", key: this.#pointerKey(known.backend, known.entry) },
       {
@@ -192,7 +198,9 @@ export class Outbox {
     entry: OutboxEntry,
     { isDead = false }: { isDead?: boolean } = {},
   ): OutboxChange {
-    return this.#write({ backend: known.backend, sequence: known.sequence, isDead }, entry, known);
+    return this.#write({ backend: known.backend, sequence: known.sequence, isDead }, entry, {
+      former: known,
+    });
   }
 
   /** The password of an entry. */
@@ -250,18 +258,27 @@ export class Outbox {
     }
   }
 
-  #write(place: EntryPlace, entry: OutboxEntry, former: StoredEntry | null): OutboxChange {
+  #write(
+    place: EntryPlace,
+    entry: OutboxEntry,
+    { former, isChecked = false }: { former: StoredEntry | null; isChecked?: boolean },
+  ): OutboxChange {
     const { backend, sequence, isDead } = place;
+    const basis = isChecked && former !== null ? { basis: basisOn(former.versionstamp) } : {};
     const isMoved = former !== null && former.isDead !== isDead;
     const hasPointer = former !== null && former.isDead === isDead;
-    const moved: Mutation[] = isMoved ? [{ type: "delete", key: this.#key(former) }] : [];
+    const moved: Mutation[] = isMoved ? [{ type: "delete", key: this.#key(former), ...basis }] : [];
     const pointer: Mutation[] = hasPointer ? [] : [{
       type: "set",
       key: this.#pointerKey(backend, entry),
       value: { sequence, isDead } satisfies Pointer,
     }];
     return {
-      mutations: [...moved, { type: "set", key: this.#key(place), value: entry }, ...pointer],
+      mutations: [
+        ...moved,
+        { type: "set", key: this.#key(place), value: entry, ...(isMoved ? {} : basis) },
+        ...pointer,
+      ],
       committed: () => this.#pending.get(backend)?.put(place, entry),
     };
   }

@@ -44,6 +44,8 @@ export interface WriteCoordinatorDeps extends PrepareWriteDeps, CommitDeps {
 /** The failed calls of a write; `left` are those that could not be undone. */
 type FailedCalls = Extract<SyncOutcome, { ok: false }> & { readonly left: readonly SyncCall[] };
 
+const MAX_TRIES = 3;
+
 /** Writes the resources of a target, one write of each resource at a time. */
 export class WriteCoordinator {
   readonly #deps: WriteCoordinatorDeps;
@@ -57,7 +59,19 @@ export class WriteCoordinator {
   /** @throws ScimRefusal */
   write(job: WriteJob, options: WriteOptions): Promise<Written> {
     const { lease, locks } = this.#deps;
-    return underLease(lease, () => runLocked(locks, keysOf(job), () => this.#perform(job, options)));
+    return underLease(lease, () => runLocked(locks, keysOf(job), () => this.#performAgain(job, options)));
+  }
+
+  /** Performs a rename again if a delivery of the earlier name began meanwhile. */
+  async #performAgain(job: WriteJob, options: WriteOptions): Promise<Written> {
+    for (let tries = 1;; tries++) {
+      try {
+        return await this.#perform(job, options);
+      } catch (fault) {
+        const isRaced = job.to !== undefined && fault instanceof ScimRefusal && fault.code === "changed";
+        if (!isRaced || tries >= MAX_TRIES) throw fault;
+      }
+    }
   }
 
   async #perform(job: WriteJob, options: WriteOptions): Promise<Written> {

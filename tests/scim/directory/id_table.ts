@@ -61,10 +61,10 @@ export async function toEarlierVersion(store: Store): Promise<void> {
 }
 
 /** Waits until the task has stored the ids of earlier versions. */
-export async function untilComplete(store: Store): Promise<void> {
+export async function untilComplete(store: Store, target = "default"): Promise<void> {
   await until("the task is complete", async () => {
-    const { value: ids } = await store.get<{ isComplete: boolean }>(["resource_id_task", "default"]);
-    const { value } = await store.get<{ isComplete: boolean }>(["value_task", "default", "progress"]);
+    const { value: ids } = await store.get<{ isComplete: boolean }>(["resource_id_task", target]);
+    const { value } = await store.get<{ isComplete: boolean }>(["value_task", target, "progress"]);
     return ids?.isComplete === true && value?.isComplete === true;
   });
 }

@@ -82,6 +82,8 @@ Deno.test("one of two nodes stores the ids of an earlier version, and the ids th
   const a = await nodes.start("a");
   await fill(a.target.directory);
   const before = await Array.fromAsync(a.target.directory.all("user"), ({ id }) => id);
+  // Its own task would store ids while they are removed.
+  await untilComplete(a.store, "corp");
   await toEarlierVersion(a.store);
   await a.stop();
   const b = await nodes.start("b", { directory: { idsPerCommit: 4 } });

@@ -1,7 +1,12 @@
 // Renames that wait in the outbox: together with other writes of the same names, and during a refresh.
 
 import { assertEquals } from "@std/assert";
+import { createSystemRandom } from "../../../platform/runtime.ts";
+import { createStore } from "../../../platform/store.ts";
+import { createVault } from "../../../platform/vault.ts";
 import type { Target } from "../../../scim/ports.ts";
+import { Outbox, type OutboxChange, type StoredEntry } from "../../../scim/provisioning/outbox.ts";
+import { tickingClock } from "../directory/world.ts";
 import { ACTOR, group, openStage, user } from "./stage.ts";
 import { settled } from "./trash_stage.ts";
 
@@ -138,4 +143,29 @@ Deno.test("a refresh during a pending rename does not create the former name aga
   assertEquals([...stage.backend("a").users.keys()], ["zoe"]);
   await target.refreshAll(ACTOR);
   assertEquals(target.directory.count("user"), 1);
+});
+
+Deno.test("addRename() commits only if no attempt for the earlier name began since its entry was read", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const store = createStore(kv);
+  const outbox = new Outbox({
+    ...{ store, target: "default", backends: ["cloud"], clock: tickingClock() },
+    vault: createVault(new Uint8Array(32).fill(7), createSystemRandom()),
+    orderedId: () => "1",
+  });
+  const place = { backend: "cloud", kind: "user" } as const;
+  const find = async (name: string) => await outbox.find("cloud", "user", name);
+  const commit = async ({ mutations }: OutboxChange) => (await store.commit({ mutations })).ok;
+  const rename = (known: StoredEntry | null) =>
+    commit(outbox.addRename(
+      { ...place, name: "zoe", operation: "rename", earlier: "anna", isNew: true },
+      { known, occupied: null },
+    ));
+  await commit(outbox.add({ ...place, name: "anna", operation: "put" }, null));
+  const read = await find("anna") as StoredEntry;
+  await commit(outbox.update(read, { ...read.entry, started: true }));
+  assertEquals(await rename(read), false);
+  assertEquals((await find("anna"))?.entry.started, true);
+  assertEquals(await rename(await find("anna")), true);
+  assertEquals((await find("zoe"))?.entry.from, ["anna"]);
 });
