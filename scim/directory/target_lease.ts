@@ -99,11 +99,13 @@ function fencedStore(
       if (!mayWrite() || check === null) {
         throw new LeaseUnavailable("Cannot write: this node does not hold the lease of the target");
       }
-      const { checks = [] } = transaction;
+      const { checks = [], mutations } = transaction;
+      const isConditional = checks.length > 0 ||
+        mutations.some((one) => "basis" in one && one.basis !== undefined);
       const done = await store.commit({ ...transaction, checks: [...checks, check] });
       if (done.ok) return done;
       await lease.confirm();
-      if (checks.length === 0) throw new LeaseUnavailable("Cannot write: the lease of the target changed");
+      if (!isConditional) throw new LeaseUnavailable("Cannot write: the lease of the target changed");
       return done;
     },
   };
