@@ -1,9 +1,12 @@
 // A rename on one node, as other nodes see it, and renames that race with other writes.
 
 import { assert, assertEquals } from "@std/assert";
+import { basisOn } from "../../../platform/cluster/record_versions.ts";
+import { createLog } from "../../../platform/log.ts";
+import { openTargetLease } from "../../../scim/directory/target_lease.ts";
 import { openScimNodes } from "../../fakes/scim_nodes.ts";
 import { ACTOR, group, user } from "../provisioning/stage.ts";
-import { loginOf } from "../directory/world.ts";
+import { loginOf, tickingClock } from "../directory/world.ts";
 
 const OPTIONS = { actor: ACTOR };
 
@@ -72,4 +75,19 @@ Deno.test("concurrent renames and changes of members leave a user in exactly the
   }
   assertEquals(stored?.groups, inside.sort());
   assertEquals(target.directory.count("user"), 1);
+});
+
+Deno.test("a commit whose record changed since it was read is refused, and the node keeps its lease", async () => {
+  await using nodes = await openScimNodes();
+  const { store, cluster } = await nodes.start("a");
+  const log = createLog({ format: "text", level: "error", clock: tickingClock(), write: () => undefined });
+  const lease = await openTargetLease({ cluster, log, target: "other" });
+  await lease.claim();
+  const fenced = lease.fence(store);
+  const set = { type: "set", key: ["record"], value: 1 } as const;
+  const first = await fenced.commit({ mutations: [set] });
+  const basis = basisOn(first.ok ? first.versionstamp : "");
+  assertEquals((await fenced.commit({ mutations: [set] })).ok, true);
+  assertEquals((await fenced.commit({ mutations: [{ ...set, basis }] })).ok, false);
+  assertEquals((await fenced.commit({ mutations: [set] })).ok, true);
 });
