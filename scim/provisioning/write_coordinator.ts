@@ -44,7 +44,8 @@ export interface WriteCoordinatorDeps extends PrepareWriteDeps, CommitDeps {
 /** The failed calls of a write; `left` are those that could not be undone. */
 type FailedCalls = Extract<SyncOutcome, { ok: false }> & { readonly left: readonly SyncCall[] };
 
-const MAX_TRIES = 3;
+/** Attempts of a rename. While its locks are held, a delivery can begin once at each connector, so each lost race is another connector. */
+const MAX_TRIES = 10;
 
 /** Writes the resources of a target, one write of each resource at a time. */
 export class WriteCoordinator {

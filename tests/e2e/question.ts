@@ -1,4 +1,4 @@
-// The question that a page asks before an action that gives or removes access.
+// The question that a page asks before a bulk action, or an action on access that cannot be undone.
 
 import type { Page } from "../packages/playwright.ts";
 

@@ -57,7 +57,7 @@ export function canClose({ busy, isSlow }: Pick<Action, "busy" | "isSlow">): boo
   return !busy.value || isSlow.value;
 }
 
-/** The question before an action that gives or removes access. */
+/** The question before a bulk action, or an action on access that cannot be undone. */
 export interface Question {
   /** With the object: "Restore 2 users?". */
   readonly title: string;
