@@ -7,7 +7,7 @@ import { controlSocketPath } from "../platform/config/validate.ts";
 import { CONSOLE_API_PATH, type ConsoleApi } from "../console/api/console_api.ts";
 import type { RefusalBody } from "../console/api/errors.ts";
 import { DataDirInUse } from "../platform/data_dir.ts";
-import type { Clock } from "../platform/runtime.ts";
+import { type Clock, pauseFor } from "../platform/runtime.ts";
 import { printable } from "./format_result.ts";
 import type { SettingsFile } from "../platform/config/load.ts";
 import { type OfflineAdmin, type OfflineAdminOptions, openOfflineAdmin } from "./offline_admin.ts";
@@ -112,7 +112,7 @@ export function openAdminConnection(
           if (!(fault instanceof DataDirInUse)) throw fault;
         }
         if (isLate) throw new AdminUnreachable(lockedText(dataDir));
-        await new Promise<void>((resolve) => void clock.after(RETRY_MS, resolve));
+        await pauseFor(clock, RETRY_MS);
       }
     } finally {
       stopTimer();

@@ -1,6 +1,7 @@
 // `deno task disconnect`: ends VPN sessions at their NAS with Disconnect-Requests (RFC 5176), or lists the connected ones.
 
 import type { SessionView } from "../console/api/accounting_sessions/session_routes.ts";
+import { pauseFor } from "../platform/runtime.ts";
 import { type AdminApi, AdminRefusal, apiValue, commandClock, pathName } from "./admin_connection.ts";
 import { type CommandOutcome, counted, resultText, table, utcTimeText } from "./format_result.ts";
 import { parseCommandArgs } from "./terminal.ts";
@@ -67,7 +68,7 @@ export async function disconnect(
   const untilMs = clock.nowMs() + WAIT_MS;
   let results = found;
   do {
-    await new Promise<void>((resolve) => void clock.after(POLL_MS, resolve));
+    await pauseFor(clock, POLL_MS);
     results = (await readSessions(api, plan, found)).sessions.filter(({ id }) => ids.has(id));
   } while (results.some(({ disconnect: order }) => order?.state === "pending") && clock.nowMs() < untilMs);
   const done = results.filter(isDone);

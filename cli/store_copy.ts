@@ -6,7 +6,7 @@ import { openRestoreTarget, type RestoreTarget } from "../platform/backup/restor
 import { NODE_PREFIX, RESTORE_MARKER } from "../platform/backup/transient.ts";
 import { faultMessage } from "../platform/log_line.ts";
 import { hasContent, isKvUrl, openKv, StoreFault } from "../platform/open_kv.ts";
-import { type CancelTimer, type Clock, systemClock } from "../platform/runtime.ts";
+import { type CancelTimer, type Clock, pauseFor, systemClock } from "../platform/runtime.ts";
 import { commandClock } from "./admin_connection.ts";
 import { type CommandOutcome, firstOf, printable } from "./format_result.ts";
 import { refusal } from "./run_admin_command.ts";
@@ -69,7 +69,7 @@ export async function checkNoNodes(
     );
   const before = await versions();
   if (before.size === 0) return;
-  await new Promise<void>((resolve) => void clock.after(WATCH_NODES_MS, resolve));
+  await pauseFor(clock, WATCH_NODES_MS);
   for (const [node, { versionstamp, name }] of await versions()) {
     if (before.get(node)?.versionstamp === versionstamp) continue;
     throw new StoreFault(

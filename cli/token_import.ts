@@ -3,6 +3,7 @@
 import type { TokenImportRow, TokenImportView } from "../console/api/tokens/token_types.ts";
 import { type AdminApi, apiValue, commandClock } from "./admin_connection.ts";
 import { type CommandOutcome, counted, printable, quoted, resultText, table } from "./format_result.ts";
+import { pauseFor } from "../platform/runtime.ts";
 import { decodeFileText } from "../platform/file_text.ts";
 import { parseCommandArgs, readSecretLine, writeNotice } from "./terminal.ts";
 import { refusal, runCommand, success } from "./run_admin_command.ts";
@@ -156,7 +157,7 @@ async function whenState(
   while (true) {
     const view: TokenImportView = await apiValue(one.$get({ param: { id }, query: {} }));
     if (view.state === state) return view;
-    await new Promise<void>((resolve) => void commandClock.after(POLL_MS, resolve));
+    await pauseFor(commandClock, POLL_MS);
   }
 }
 

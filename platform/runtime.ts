@@ -71,6 +71,11 @@ export function toBase64Url(octets: Uint8Array): string {
   return octets.toBase64({ alphabet: "base64url", omitPadding: true });
 }
 
+/** Resolves after `durationMs`. */
+export function pauseFor(clock: Pick<Clock, "after">, durationMs: number): Promise<void> {
+  return new Promise((resolve) => void clock.after(durationMs, resolve));
+}
+
 /** A result in time, or a timeout. */
 export type TimedResult<T> = { readonly inTime: true; readonly value: T } | { readonly inTime: false };
 

@@ -1,6 +1,7 @@
 // Audit records of events that one person can repeat: one record for each kind of event and minute, with a count, so that they do not fill the log.
 
 import { type AuditEntry, auditEntry, type AuditSlot, createAuditSlot } from "../../platform/audit.ts";
+import { MINUTE_MS } from "../../platform/durations.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation } from "../../platform/store.ts";
 
@@ -9,8 +10,6 @@ interface FoldedRecord {
   readonly slot: AuditSlot;
   count: number;
 }
-
-const MINUTE_MS = 60_000;
 
 export class FoldedRecords {
   readonly #clock: Pick<Clock, "nowMs">;

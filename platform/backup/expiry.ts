@@ -1,6 +1,7 @@
 // When entries expire. Deno KV expires them and does not say when, so a backup takes the time from the entry itself: from a field, from
 // the time in its key, or, if neither has it, from the longest lifetime of its table, counted from the backup.
 
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../durations.ts";
 import { DELETED_USER_DAYS } from "../user_record.ts";
 import { auditIdMs } from "../audit.ts";
 
@@ -34,10 +35,6 @@ type ExpiryRule = (
   entry: Entry,
   now: { readonly nowMs: number; readonly settings: LifetimeSettings },
 ) => number | null;
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
 
 /** A field of the value with a time in milliseconds, and what is added to it. */
 function field(name: string, plusMs = 0): ExpiryRule {

@@ -1,7 +1,7 @@
 // The nodes that share a store. Each node rewrites its record every second. A node whose record stopped changing is dead.
 
 import type { Log } from "../log.ts";
-import type { CancelTimer, Clock } from "../runtime.ts";
+import { type CancelTimer, type Clock, pauseFor } from "../runtime.ts";
 import type { Store } from "../store.ts";
 
 /** What a node says about itself: the value under ["node", node]. */
@@ -121,7 +121,7 @@ export class Nodes {
       await store.catchUp();
       const unknown = [...this.#peers.values()].filter(({ offsetsMs }) => offsetsMs.length === 0);
       if (unknown.every(({ record }) => isFormerSelf(record))) return;
-      await new Promise<void>((resolve) => void clock.after(CLOCKS_POLL_MS, resolve));
+      await pauseFor(clock, CLOCKS_POLL_MS);
     }
   }
 

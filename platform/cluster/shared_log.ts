@@ -1,6 +1,6 @@
 // This node's part in a shared store: its change log in two lanes, its followers, and the reader of the logs of other nodes.
 
-import type { Clock } from "../runtime.ts";
+import { type Clock, pauseFor } from "../runtime.ts";
 import { type WatchingKv, watchingKv } from "../watching_kv.ts";
 import { ChangeReader } from "./change_reader.ts";
 import { type LoggedBatch, LogLane, LostHead } from "./change_log.ts";
@@ -96,7 +96,7 @@ export class SharedLog {
         if (fault instanceof LostHead) this.#deps.onGap(lane.name);
         if (this.#isClosed || fault instanceof LostHead) throw fault;
         onSilent();
-        await new Promise<void>((resolve) => void this.#deps.clock.after(delayMs, resolve));
+        await pauseFor(this.#deps.clock, delayMs);
       }
     }
   }

@@ -1,7 +1,7 @@
 // The data path of a KV Connect endpoint: metadata, connections that are reused, and which calls may be repeated.
 // https://github.com/denoland/denokv/blob/main/proto/kv-connect.md
 
-import { type Clock, withTimeout } from "../runtime.ts";
+import { type Clock, pauseFor, withTimeout } from "../runtime.ts";
 import { StoreUnavailable } from "../store_fault.ts";
 import { type ConnectionAnswer, ConnectionEnded, HttpConnection } from "./http_connection.ts";
 
@@ -196,7 +196,7 @@ export class KvEndpoint {
 
   async #pause(): Promise<void> {
     this.#requireOpen();
-    await new Promise<void>((resolve) => void this.#deps.clock.after(RETRY_MS, resolve));
+    await pauseFor(this.#deps.clock, RETRY_MS);
     this.#requireOpen();
   }
 

@@ -1,11 +1,11 @@
 // How fast mails are sent: the limit per minute, and pauses after problems of the server.
 
+import { MINUTE_MS } from "../durations.ts";
 import type { Clock, Random } from "../runtime.ts";
 import type { MailProblemCode } from "./mail_problems.ts";
 
 /** Attempts that a late timer missed are made up for within this time. */
 const MAX_LAG_MS = 1000;
-const MINUTE_MS = 60_000;
 
 const FIRST_PAUSE_MS = 5000;
 const MAX_PAUSE_MS = 5 * MINUTE_MS;

@@ -2,12 +2,12 @@
 
 import { canonicalName } from "../canonical_name.ts";
 import type { KvMutation } from "../commit_batch.ts";
+import { DAY_MS } from "../durations.ts";
 import type { Random } from "../runtime.ts";
 import type { Vault } from "../vault.ts";
 import type { MailProblem } from "./mail_problems.ts";
 import { MAIL_TEMPLATES, type MailLanguage, type MailTemplateName } from "./mail_templates.ts";
 
-const DAY_MS = 24 * 3600_000;
 /** A mail that was not accepted within this time is listed as failed. */
 export const MAX_WAITING_MS = 7 * DAY_MS;
 /** A failed mail is removed after this time. */

@@ -4,7 +4,7 @@
 import { auditEntry } from "../audit.ts";
 import { LeaseUnavailable, type NodeLease, type WriteLease } from "../cluster/lease.ts";
 import type { Log } from "../log.ts";
-import { type Clock, withTimeout } from "../runtime.ts";
+import { type Clock, pauseFor, withTimeout } from "../runtime.ts";
 import type { CommitOutcome } from "../commit_queue.ts";
 import type { Mutation, Store, StoreEntry } from "../store.ts";
 import type { Vault } from "../vault.ts";
@@ -228,7 +228,7 @@ export class MailSender {
     const outcome = await commit().catch(async (fault) => {
       this.#logFault("a mail was not recorded; the write is repeated", fault);
       while (!this.#isClosed) {
-        await new Promise<void>((resolve) => clock.after(STORE_RETRY_MS, resolve));
+        await pauseFor(clock, STORE_RETRY_MS);
         const repeated = await commit().catch(() => null);
         if (repeated !== null) return repeated;
       }

@@ -1,5 +1,6 @@
 // Reports events of the gateway to its observers, and counts finished logins for the charts.
 
+import { MINUTE_MS } from "../../platform/durations.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import { type Conversation, toConversationView } from "./conversation.ts";
@@ -103,7 +104,6 @@ export function createEventBus(
   };
 }
 
-const MINUTE_MS = 60_000;
 /** Minutes that wait for the charts. Beyond this number, all further counts are added to the newest minute. */
 const MAX_MINUTES = 60;
 

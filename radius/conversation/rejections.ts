@@ -1,6 +1,7 @@
 // Access-Rejects without a conversation: requests that the gateway refuses, and answers to a login that is over. Also warns about the settings of
 // a client, once.
 
+import { MINUTE_MS } from "../../platform/durations.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import { NOTHING_KNOWN } from "../flow/context.ts";
 import { step } from "../flow/flow.ts";
@@ -84,7 +85,6 @@ export class Rejections {
 }
 
 const MAX_CHECKS_PER_MINUTE = 10;
-const MINUTE_MS = 60_000;
 
 /**
  * The two status calls with the literal `null` that the specification requires for a State of the device step whose conversation is gone.

@@ -1,6 +1,7 @@
 // Handles requests that passed the packet gate: finds or begins their conversation, runs it, and answers.
 
 import type { Log } from "../../platform/log.ts";
+import { pauseFor } from "../../platform/runtime.ts";
 import type { PacketView } from "../protocol/packet.ts";
 import { typedOctets } from "../protocol/attributes.ts";
 import { isSshdPassword, readAnswer } from "../protocol/login_input.ts";
@@ -147,7 +148,7 @@ export class RequestHandler {
     const { clock, folded } = this.#deps;
     const end = clock.nowMs() + deadlineMs;
     while ((this.working > 0 || this.#responder.delayed > 0) && clock.nowMs() < end) {
-      await new Promise<void>((resolve) => void clock.after(20, resolve));
+      await pauseFor(clock, 20);
     }
     folded.flush();
   }

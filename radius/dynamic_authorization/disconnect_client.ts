@@ -1,7 +1,7 @@
 // Sends Disconnect-Requests (RFC 5176 §2.1): one socket for each call, retransmissions (RFC 5080 §2.2.1), and a limit of calls for each client.
 
 import type { Log } from "../../platform/log.ts";
-import type { CancelTimer, Clock, Random } from "../../platform/runtime.ts";
+import { type CancelTimer, type Clock, pauseFor, type Random } from "../../platform/runtime.ts";
 import { Semaphore } from "../../platform/semaphore.ts";
 import { errorCause } from "../protocol/error_causes.ts";
 import { SharedSecret } from "../protocol/authenticity.ts";
@@ -204,7 +204,7 @@ class Exchange {
       } catch (_closedOrRefused) {
         if (!this.#isOpen) return;
         // Some hosts report "Connection refused" here. The request continues until its deadline.
-        await new Promise<void>((resolve) => void this.#deps.clock.after(100, resolve));
+        await pauseFor(this.#deps.clock, 100);
       }
     }
   }

@@ -2,6 +2,7 @@
 // a warning.
 
 import type { FactorSettings } from "../../platform/config/config.ts";
+import { MINUTE_MS } from "../../platform/durations.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { RecordVersions } from "../../platform/cluster/record_versions.ts";
 import type { Mutation } from "../../platform/store.ts";
@@ -147,7 +148,6 @@ export class HourlyLimits {
 /** One stored bucket: the minute since the epoch, and its number of events. */
 type Bucket = readonly [minute: number, count: number];
 
-const MINUTE_MS = 60_000;
 /** The current minute and the 60 before it: never less than an hour. */
 const MAX_BUCKETS = 61;
 

@@ -1,6 +1,7 @@
 // The last accepted sign-in of each user, and the last use of each factor. Accepted logins are collected and written every half minute, so
 // that a login costs no further write. After a start, the history supplies those that a process did not write before it ended.
 
+import { DAY_MS } from "../../platform/durations.ts";
 import type { Log } from "../../platform/log.ts";
 import { type Clock, withTimeout } from "../../platform/runtime.ts";
 import type { AcceptedLogin, GatewayMonitor } from "../ports.ts";
@@ -41,7 +42,6 @@ interface WaitingUser {
 
 /** How long the last sign-in of a user is stored. */
 export const LAST_SIGN_IN_MS = 400 * 24 * 3600_000;
-const DAY_MS = 24 * 3600_000;
 
 const FLUSH_MS = 30_000;
 /** A login is noted at most this long after its end. */

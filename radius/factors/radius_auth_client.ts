@@ -2,7 +2,7 @@
 
 import type { FirstFactorServer } from "../../platform/client_values.ts";
 import type { Log } from "../../platform/log.ts";
-import type { CancelTimer, Clock, Random } from "../../platform/runtime.ts";
+import { type CancelTimer, type Clock, pauseFor, type Random } from "../../platform/runtime.ts";
 import type { FirstFactorVerdict, FirstFactorVerifier, PasswordAttempt } from "../ports.ts";
 import { findMessageAuthenticator, SharedSecret } from "../protocol/authenticity.ts";
 import {
@@ -167,7 +167,7 @@ class AuthServerPeer {
         if (!this.#isOpen) return;
         // Some hosts report "Connection refused" here. Each request continues until its own deadline.
         this.#lastFault = `: ${fault}`;
-        await new Promise<void>((resolve) => void this.#deps.clock.after(10, resolve));
+        await pauseFor(this.#deps.clock, 10);
       }
     }
   }

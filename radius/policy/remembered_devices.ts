@@ -1,6 +1,7 @@
 // Remembered devices: after a second factor, logins of the same user, client and Calling-Station-Id need none for a limited time. The three
 // are stored as one keyed hash. A device counts only while the user has the same factors and nothing made the gateway forget it.
 
+import { HOUR_MS } from "../../platform/durations.ts";
 import { NO_CHANGE, type PreparedChange, type PreparedRename } from "../../platform/write_batch.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
@@ -51,7 +52,6 @@ interface EpochRecord {
   readonly epoch: string;
 }
 
-const HOUR_MS = 3600_000;
 /** An epoch is needed as long as a device of an earlier one. */
 const EPOCH_STORED_MS = MAX_REMEMBER_HOURS * HOUR_MS;
 /** Devices of one user. A further one replaces the oldest. */

@@ -1,8 +1,8 @@
 // The time condition of policies: weekly periods in the local time of a zone.
 
+import { MINUTE_MS } from "../../platform/durations.ts";
 import { type PolicyTime, WEEKDAYS } from "./policy.ts";
 
-const MINUTE_MS = 60_000;
 const DAY_MINUTES = 24 * 60;
 
 /** The minutes since midnight of `HH:MM`, up to `24:00`; `null` for anything else. */

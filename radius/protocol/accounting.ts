@@ -1,5 +1,7 @@
 // Accounting facts (RFC 2866, RFC 2867, RFC 3580): status types, terminate causes, and the limits of the session table.
 
+import { DAY_MS } from "../../platform/durations.ts";
+
 /** RFC 2866 §5.1. `session`: the effect of a request of this type on the session table. */
 export const ACCT_STATUS_TYPES = {
   "Start": { value: 1, session: "start", ref: "RFC 2866 §5.1" },
@@ -62,8 +64,6 @@ const CAUSE_NAMES = new Map<number, string>(
 export function terminateCauseName(cause: number): string {
   return CAUSE_NAMES.get(cause) ?? String(cause);
 }
-
-const DAY_MS = 24 * 3600_000;
 
 /** The limits of the session table. */
 export const SESSION_LIMITS = {

@@ -1,7 +1,7 @@
 // The UDP server: one loop and one receive buffer per socket, with the packet gate, the duplicate cache and Status-Server.
 
 import type { Log } from "../../platform/log.ts";
-import type { Clock } from "../../platform/runtime.ts";
+import { type Clock, pauseFor } from "../../platform/runtime.ts";
 import { STORE_SILENT_MS } from "../../platform/store.ts";
 import { BufferArena, PACKET_CODES, type PacketView } from "../protocol/packet.ts";
 import { DROP_REASONS, type DropReason } from "../protocol/drop_reasons.ts";
@@ -122,7 +122,7 @@ export class RadiusServer {
         ) return;
         // A fault of one datagram does not stop the server.
         log.error("a datagram could not be handled", { fault: String(fault) });
-        await new Promise<void>((resolve) => void clock.after(1, resolve));
+        await pauseFor(clock, 1);
       }
     }
   }
@@ -134,7 +134,7 @@ export class RadiusServer {
     const end = clock.nowMs() + deadlineMs;
     await this.#handler.drain(deadlineMs);
     while (this.#accounting.working > 0 && clock.nowMs() < end) {
-      await new Promise<void>((resolve) => void clock.after(20, resolve));
+      await pauseFor(clock, 20);
     }
     for (const socket of this.#sockets) socket.close();
   }

@@ -2,6 +2,7 @@
 // from then on, even after a restart. An address whose unsigned logins succeeded recently is never required to sign.
 
 import type { ClientSettings } from "../../platform/config/config.ts";
+import { DAY_MS } from "../../platform/durations.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
@@ -15,7 +16,6 @@ export interface SigningSource {
 
 /** Beyond this number, further addresses are not required to sign. */
 const MAX_ADDRESSES = 10_000;
-const DAY_MS = 24 * 3_600_000;
 /** After a successful unsigned login, unsigned requests of its address stay accepted for this time. */
 const UNSIGNED_RECENT_MS = 7 * DAY_MS;
 /** The stored time may be older than the last such login by this much. */

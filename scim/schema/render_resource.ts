@@ -1,6 +1,7 @@
 // Renders resources, lists and errors as JSON (RFC 7643 §3, RFC 7644 §3.4.2, §3.12). Attributes are inserted as stored
 // text, so a list is neither parsed nor serialised again.
 
+import { DAY_MS } from "../../platform/durations.ts";
 import type { Mapping, Stored } from "./resource.ts";
 import { ERROR_SCHEMA, LIST_SCHEMA } from "./attribute_table.ts";
 import { CORE_SCHEMAS } from "./attributes.ts";
@@ -100,8 +101,6 @@ const PLAIN_TEXT = /^[ !#-[\]-~]*$/;
 function quote(text: string): string {
   return PLAIN_TEXT.test(text) ? `"${text}"` : JSON.stringify(text);
 }
-
-const DAY_MS = 86_400_000;
 
 /** Numbers with two and with three digits. */
 const PAIRS = Array.from({ length: 60 }, (_, value) => String(value).padStart(2, "0"));

@@ -2,7 +2,7 @@
 // Otherwise, each row is an operation of the target.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import type { Clock } from "../../platform/runtime.ts";
+import { pauseFor } from "../../platform/runtime.ts";
 import { ScimRefusal } from "../http/refusals.ts";
 import type { Target, TargetDirectory, WriteResult } from "../ports.ts";
 import { selectBackends } from "../provisioning/plan_write.ts";
@@ -178,7 +178,7 @@ async function perform(
       if (mayTry && code === "not_found" && verb === "replace") verb = "create";
       else if (mayTry && code === "taken" && verb === "create" && mayUpdate && fault.receipt === null) {
         verb = "replace";
-      } else if (mayTry && (code === "busy" || code === "changed")) await sleep(clock, RETRY_MS * tries);
+      } else if (mayTry && (code === "busy" || code === "changed")) await pauseFor(clock, RETRY_MS * tries);
       else return { did: "refused", code, detail };
     }
   }
@@ -195,7 +195,7 @@ async function retryBusy<T>({ deps: { clock } }: BulkWork, write: () => Promise<
       return await write();
     } catch (fault) {
       if (!isBusy(fault) || tries >= MAX_ATTEMPTS) throw fault;
-      await sleep(clock, RETRY_MS * tries);
+      await pauseFor(clock, RETRY_MS * tries);
     }
   }
 }
@@ -205,10 +205,6 @@ function changeInStore(
   change: Parameters<TargetDirectory["changeMembers"]>[0],
 ): Promise<WriteResult> {
   return retryBusy(work, () => work.target.directory.changeMembers(change));
-}
-
-function sleep(clock: Clock, durationMs: number): Promise<void> {
-  return new Promise((resolve) => void clock.after(durationMs, resolve));
 }
 
 /** A larger change would rewrite all members of the group. */

@@ -37,6 +37,7 @@ const BROWSER = [
   "radius/flow/",
   "radius/policy/policy.ts",
   "platform/device_label.ts",
+  "platform/durations.ts",
   "platform/typed_text.ts",
 ];
 /** Defaults, bounds and states of connections, as data. */
@@ -47,7 +48,12 @@ const EVERYTHING = [""];
 export const ROOMS: readonly RoomRow[] = [
   {
     at: "radius/protocol/",
-    code: ["platform/canonical_name.ts", "platform/phone_number.ts", "platform/typed_text.ts"],
+    code: [
+      "platform/canonical_name.ts",
+      "platform/durations.ts",
+      "platform/phone_number.ts",
+      "platform/typed_text.ts",
+    ],
     types: [],
   },
   {

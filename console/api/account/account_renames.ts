@@ -1,5 +1,6 @@
 // A user gets another name: the sessions and the link of the user's own page, and the notices, follow in the commit of the rename.
 
+import { DAY_MS } from "../../../platform/durations.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Check, Mutation, Store } from "../../../platform/store.ts";
 import { type UserNotice, userNoticePrefix } from "../../../platform/user_record.ts";
@@ -21,7 +22,6 @@ export interface AccountRenameDeps {
 /** Further sessions end: each needs a check in the commit of the rename. */
 const MAX_MOVED_SESSIONS = 10;
 const MAX_NOTICES = 50;
-const DAY_MS = 24 * 3600_000;
 
 /** The changes of one kind of data. */
 interface Moved {

@@ -5,6 +5,7 @@ import { Hono } from "hono";
 import { jwtVerify, SignJWT } from "jose";
 import * as v from "valibot";
 import { auditEntry } from "../../../platform/audit.ts";
+import { DAY_MS } from "../../../platform/durations.ts";
 import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
 import type { Mutation, Store } from "../../../platform/store.ts";
 import type { Vault } from "../../../platform/vault.ts";
@@ -172,7 +173,6 @@ export interface TokenRouteDeps {
   readonly clock: Clock;
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000;
 const NEW_TOKEN = v.strictObject({
   name: v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(64), v.regex(/^\P{C}*$/u)),
   role: v.picklist(ROLES),

@@ -4,6 +4,7 @@
 import type { AuthenticationResponseJSON } from "@simplewebauthn/server";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { sourceKey } from "../../../platform/addresses.ts";
+import { MINUTE_MS } from "../../../platform/durations.ts";
 import { ProvenDigests } from "../../../platform/failure_limit.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
@@ -243,7 +244,6 @@ export interface RejectedSignInDeps {
 
 /** The object of a rejected sign-in with an unknown name. */
 export const UNKNOWN_NAME = "sign-in:unknown-name";
-const MINUTE_MS = 60_000;
 /** The record of one minute names at most this many addresses. */
 const MAX_SOURCES = 5;
 

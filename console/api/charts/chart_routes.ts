@@ -2,6 +2,7 @@
 
 import { Hono } from "hono";
 import * as v from "valibot";
+import { HOUR_MS } from "../../../platform/durations.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import { may } from "../auth/permissions.ts";
 import { Refusal } from "../errors.ts";
@@ -9,8 +10,6 @@ import { type HttpEnv, queryValues, time } from "../hono_env.ts";
 import { chartWindow } from "./chart_series.ts";
 import type { ChartStore } from "./chart_store.ts";
 import { isTimeZone } from "../../../platform/time_zone.ts";
-
-const HOUR_MS = 3_600_000;
 
 export interface ChartRouteDeps {
   readonly charts: ChartStore;

@@ -1,5 +1,6 @@
 // Series for charts from counts of finished logins: sums, percentiles from duration buckets, and the keys of stored counts. Pure.
 
+import { HOUR_MS } from "../../../platform/durations.ts";
 import { MAX_COUNTED_CLIENTS, OTHER_CLIENTS } from "../../../radius/conversation/login_record.ts";
 import type { FinishedLoginCounts as GatewayTally } from "../../../radius/ports.ts";
 
@@ -190,8 +191,6 @@ function figuresOf({ outcomes, times, maxMs }: TargetTally): Figures {
     p95Ms: percentileMs(times, 0.95, maxMs),
   };
 }
-
-const HOUR_MS = 3_600_000;
 
 /** A range up to this long is drawn by the minute. */
 const FINE_RANGE_MS = 12 * HOUR_MS;

@@ -2,6 +2,7 @@
 // up when they are read. Counts that a process did not write before it ended are rebuilt from the history.
 
 import type { Cluster } from "../../../platform/cluster/cluster.ts";
+import { MINUTE_MS } from "../../../platform/durations.ts";
 import type { Log } from "../../../platform/log.ts";
 import { LONGEST_LOGIN_MS } from "../../../radius/conversation/login_record.ts";
 import type { GatewayMonitor } from "../../../radius/ports.ts";
@@ -44,7 +45,6 @@ export interface ChartStoreDeps {
   readonly longestLoginMs?: number | undefined;
 }
 
-const MINUTE_MS = 60_000;
 const FLUSH_MS = 5000;
 /** Of a node that ended. */
 const TICKS_PER_RECOUNT = 6;

@@ -1,6 +1,7 @@
 // RADIUS clients: listed with their logins, created (also from a discovered packet), changed, given a new secret, and removed.
 
 import { type Context, Hono } from "hono";
+import { DAY_MS } from "../../../platform/durations.ts";
 import type { RegistryResult } from "../../../radius/server/client_registry.ts";
 import type { ShownClient } from "../../../radius/server/client_record.ts";
 import type { GatewayMonitor } from "../../../radius/ports.ts";
@@ -50,7 +51,6 @@ export interface ClientRouteDeps {
   readonly random: Random;
 }
 
-const DAY_MS = 24 * 3_600_000;
 const SECRET_OCTETS = 24;
 const MAX_LOGINS = 1000;
 const MAX_NAMES = 50;

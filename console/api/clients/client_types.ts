@@ -13,10 +13,10 @@ import {
   type ServerSetting,
   settingsObject,
 } from "../../../platform/client_values.ts";
+import { HOUR_MS } from "../../../platform/durations.ts";
 import type { DiscoveredSender } from "../../../radius/server/client_discovery.ts";
 import type { ShownClient } from "../../../radius/server/client_record.ts";
 
-const HOUR_MS = 3_600_000;
 /** How long the previous secret is accepted beside the new one. */
 export const OVERLAPS_MS = [0, HOUR_MS, 24 * HOUR_MS, 7 * 24 * HOUR_MS] as const;
 

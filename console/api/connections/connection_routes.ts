@@ -1,6 +1,7 @@
 // Routes of connections: identity providers that provision users through /scim/v2, with their secrets, requests and matches.
 
 import { Hono } from "hono";
+import { DAY_MS, HOUR_MS } from "../../../platform/durations.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Actor } from "../../../scim/ports.ts";
 import type {
@@ -13,7 +14,6 @@ import {
   type ConnectionChange,
   type ConnectionSettings,
   CREDENTIAL_PREFIX,
-  DAY_MS,
   REQUEST_LOG_DAYS,
 } from "../../../scim/v2/connections/connection_settings.ts";
 import { may } from "../auth/permissions.ts";
@@ -60,7 +60,6 @@ const SECRET_PROBLEMS = {
 const OWNER = may("owner", { recentFactor: true });
 /** The pages poll these routes. */
 const polled = () => may("viewer", { countsAsUse: false });
-const HOUR_MS = 3_600_000;
 const OVERLAP_HOURS = 24;
 const NO_TOKEN: { kind?: WantedSecret["kind"]; days?: number | null } = {};
 

@@ -2,6 +2,7 @@
 // campaign continues at the user after the last commit.
 
 import { auditEntry } from "../../../platform/audit.ts";
+import { DAY_MS } from "../../../platform/durations.ts";
 import type { Mutation, Transaction } from "../../../platform/store.ts";
 import type { WriteLease } from "../../../platform/cluster/lease.ts";
 import { targetOf } from "../deps.ts";
@@ -21,7 +22,6 @@ export interface CampaignRunDeps extends EnrolmentDeps {
 /** How a slice ended. `paused`: the limit of invitations per minute is reached. */
 export type SliceEnd = "done" | "paused" | "waits" | "sliced";
 
-const DAY_MS = 24 * 3600_000;
 /** A user who changes in the same moment is looked at again. */
 const ATTEMPTS = 5;
 /** Results of users who are not invited share commits. */

@@ -1,8 +1,7 @@
 // A limit of operations per minute: a token bucket that holds the tokens of one second.
 
+import { MINUTE_MS } from "../../../platform/durations.ts";
 import type { Clock } from "../../../platform/runtime.ts";
-
-const MINUTE_MS = 60_000;
 
 export class RateBucket {
   readonly #clock: Pick<Clock, "nowMs">;

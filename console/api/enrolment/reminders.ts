@@ -2,6 +2,7 @@
 // user, so that two nodes cannot send the same one. Also the end of links that are not needed any more.
 
 import { auditEntry } from "../../../platform/audit.ts";
+import { DAY_MS } from "../../../platform/durations.ts";
 import type { EnrolmentMark } from "../../../radius/factors/enrolment_marks.ts";
 import { type People, targetOf } from "../deps.ts";
 import type { CampaignRunDeps } from "./campaign_run.ts";
@@ -9,7 +10,6 @@ import { candidateOf, hasEnrolled } from "./candidates.ts";
 import { commitChange, ENROLMENT_MAIL_KEY, prepareInvitationMail } from "./invitation_mail.ts";
 import type { RateBucket } from "./rate_bucket.ts";
 
-const DAY_MS = 24 * 3600_000;
 /** Reminders of one slice. */
 const SLICE_USERS = 500;
 

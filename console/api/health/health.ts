@@ -1,6 +1,7 @@
 // Health of the gateway's parts: listeners, certificate, store, backends and services. Some parts can be tested on request.
 
 import { X509Certificate } from "node:crypto";
+import { DAY_MS } from "../../../platform/durations.ts";
 import { type Clock, withTimeout } from "../../../platform/runtime.ts";
 import type { AlertService } from "../../../platform/alerts/alerts.ts";
 import type { LogExport } from "../../../platform/log_export/log_export.ts";
@@ -47,7 +48,6 @@ export interface HealthDeps extends Pick<NodeRouteDeps, "cluster"> {
 }
 
 const MAX_UNSIGNED = 50;
-const DAY_MS = 24 * 3_600_000;
 const CERTIFICATE_WARNING_DAYS = 21;
 const SLOW_STORE_MS = 250;
 const STORE_DEADLINE_MS = 3000;

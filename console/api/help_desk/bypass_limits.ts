@@ -1,9 +1,9 @@
 // The limits of bypass codes, by the settings: the routes enforce them, and the dialog offers only what they allow.
 
 import type { HelpDeskSettings } from "../../../platform/config/config.ts";
+import { MINUTE_MS } from "../../../platform/durations.ts";
 import type { BypassLimits } from "./help_desk_types.ts";
 
-const MINUTE_MS = 60_000;
 const MIN_MINUTES = 15;
 
 export function bypassLimits({ bypassMaxMs, bypassMaxUses, bypassAnyUses }: HelpDeskSettings): BypassLimits {

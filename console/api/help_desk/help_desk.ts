@@ -2,6 +2,7 @@
 // for the user.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
+import { MINUTE_MS } from "../../../platform/durations.ts";
 import type { Check, Mutation } from "../../../platform/store.ts";
 import { addedByPhone, pairingDetails } from "../../../radius/factors/pairing.ts";
 import type { Content } from "../../../scim/schema/resource.ts";
@@ -34,8 +35,6 @@ export interface HelpRequest extends FactorRequest {
 }
 
 export type HelpDeskDeps = FactorDeps & HelpDeskMailDeps;
-
-const MINUTE_MS = 60_000;
 
 export class HelpDesk {
   readonly #deps: HelpDeskDeps;

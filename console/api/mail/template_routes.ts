@@ -3,6 +3,7 @@
 import { Hono } from "hono";
 import * as v from "valibot";
 import { auditEntry } from "../../../platform/audit.ts";
+import { HOUR_MS } from "../../../platform/durations.ts";
 import type { MailService } from "../../../platform/mail/mail_service.ts";
 import {
   MAIL_LANGUAGES,
@@ -28,7 +29,6 @@ const PREVIEW = v.strictObject({
   language: v.picklist(MAIL_LANGUAGES),
   ...TEXT,
 });
-const HOUR_MS = 3_600_000;
 
 export interface TemplateRouteDeps {
   readonly store: Store;

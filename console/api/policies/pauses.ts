@@ -1,6 +1,6 @@
 // Pauses of a long evaluation, so that logins are handled meanwhile.
 
-import type { Clock } from "../../../platform/runtime.ts";
+import { type Clock, pauseFor } from "../../../platform/runtime.ts";
 
 const MAX_RUN_MS = 10;
 
@@ -9,7 +9,7 @@ export function createPauses(clock: Pick<Clock, "nowMs" | "after">): () => Promi
   let sinceMs = clock.nowMs();
   return async () => {
     if (clock.nowMs() - sinceMs < MAX_RUN_MS) return;
-    await new Promise<void>((resolve) => void clock.after(0, resolve));
+    await pauseFor(clock, 0);
     sinceMs = clock.nowMs();
   };
 }

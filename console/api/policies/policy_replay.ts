@@ -1,5 +1,6 @@
 // Replays the sign-ins of the last 24 hours: which ones a draft would decide differently than the stored policies.
 
+import { DAY_MS } from "../../../platform/durations.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { PolicyEvaluator } from "../../../radius/policy/evaluator.ts";
@@ -14,7 +15,6 @@ export interface ReplayDeps {
   readonly preview: PolicyPreview;
 }
 
-const DAY_MS = 24 * 3_600_000;
 const MAX_LOGINS = 20_000;
 const MAX_MS = 5000;
 /** Ends that repeat another sign-in, and say nothing about a decision. */

@@ -2,7 +2,8 @@
 // are counted in the background (enrolment_counter.ts).
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import type { Clock } from "../../../platform/runtime.ts";
+import { DAY_MS } from "../../../platform/durations.ts";
+import { type Clock, pauseFor } from "../../../platform/runtime.ts";
 import type { LastSignIn } from "../../../radius/factors/last_sign_ins.ts";
 import type { Pairing } from "../../../radius/factors/pairing.ts";
 import type { HardwareToken } from "../../../radius/tokens/token.ts";
@@ -59,7 +60,6 @@ export interface EnrolmentAnswer {
   readonly progress: { readonly counted: number; readonly total: number } | null;
 }
 
-const DAY_MS = 24 * 3600_000;
 const UNUSED_DAYS = 90;
 const PAGE_USERS = 500;
 /** Users of one count. */
@@ -105,7 +105,7 @@ export async function* countedUsers(people: People, { clock }: { clock: Clock })
     const readMs = clock.nowMs() - startMs;
     yield { users, total, readMs };
     if (page * PAGE_USERS >= total) return;
-    await new Promise<void>((resolve) => clock.after(Math.max(MIN_PAUSE_MS, readMs), resolve));
+    await pauseFor(clock, Math.max(MIN_PAUSE_MS, readMs));
   }
 }
 

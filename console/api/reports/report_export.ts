@@ -1,5 +1,6 @@
 // Exports of reports as CSV or JSON: rows with named columns, streamed. The name of a file says whether it is incomplete.
 
+import { DAY_MS } from "../../../platform/durations.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { ChartStore } from "../charts/chart_store.ts";
 import { type People, requireUsers } from "../deps.ts";
@@ -71,7 +72,6 @@ export const REPORT_FORMATS = {
 
 /** Rows of one file. */
 const MAX_EXPORTED = 100_000;
-const DAY_MS = 24 * 3600_000;
 const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 /** The lines of a file. @throws Refusal `no_directory`. */

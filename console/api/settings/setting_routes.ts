@@ -1,5 +1,6 @@
 // The Settings page: settings, sign-in limits, retention limits, and licences. setting_changes.ts has the routes that change settings.
 
+import { DAY_MS, HOUR_MS } from "../../../platform/durations.ts";
 import { createSettingChangeRoutes, type SettingChangeDeps } from "./setting_changes.ts";
 import type {
   Installation,
@@ -108,8 +109,6 @@ export const LICENCES: readonly LicenceRow[] = [
   { name: "valibot", licence: "MIT" },
 ];
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const inStore = { where: "store" } as const;
 const inMemory = { where: "memory", unit: "count" } as const;
 

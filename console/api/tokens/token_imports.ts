@@ -3,6 +3,7 @@
 import { auditEntry } from "../../../platform/audit.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Log } from "../../../platform/log.ts";
+import { pauseFor } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import {
   MAX_SEED_FILE_CHARACTERS,
@@ -236,7 +237,7 @@ export class TokenImports {
     forgetSeeds(found);
   }
 
-  #pause = (): Promise<void> => new Promise((resolve) => void this.#deps.clock.after(0, resolve));
+  #pause = (): Promise<void> => pauseFor(this.#deps.clock, 0);
 
   #find(id: string, owner: string): TokenImport {
     const found = this.#registry.take(id, owner);

@@ -3,6 +3,7 @@
 import { Hono } from "hono";
 import * as v from "valibot";
 import { canonicalName } from "../../../platform/canonical_name.ts";
+import { DAY_MS } from "../../../platform/durations.ts";
 import type { Target } from "../../../scim/ports.ts";
 import type { TrashEntry } from "../../../scim/trash_port.ts";
 import { may } from "../auth/permissions.ts";
@@ -17,7 +18,6 @@ export interface TrashRouteDeps {
   readonly people?: People;
 }
 
-const DAY_MS = 24 * 3600_000;
 /** The users of one request. */
 const MAX_IDS = 100;
 const TARGET = v.object({ target: v.optional(textUpTo(256)) });

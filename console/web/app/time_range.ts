@@ -1,7 +1,6 @@
 // The time range of a log in the address: a named range that ends now, such as `range=hour`, or two times, `from` and `to`.
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
+import { HOUR_MS, MINUTE_MS } from "../../../platform/durations.ts";
 
 /** The named ranges, in the order of the choice. */
 export const LOG_RANGES = ["minutes", "hour", "today", "yesterday", "day", "week", "month"] as const;

@@ -1,10 +1,11 @@
 // Adoption: a connection wants to write a resource that it did not create. The proposal waits for an administrator, in
 // ["scim_adoption", connection, kind, id of the resource].
 
+import { DAY_MS } from "../../../platform/durations.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Mutation, Store, StoreEntry } from "../../../platform/store.ts";
 import type { ResourceKind } from "../../schema/resource.ts";
-import { type AdoptionState, DAY_MS } from "./connection_settings.ts";
+import type { AdoptionState } from "./connection_settings.ts";
 
 /** The resource of a proposal. */
 export interface AdoptedResource {

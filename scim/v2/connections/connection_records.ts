@@ -3,15 +3,11 @@
 
 import { auditEntry, type AuditValues } from "../../../platform/audit.ts";
 import type { AuditAction } from "../../../platform/audit_actions.ts";
+import { DAY_MS } from "../../../platform/durations.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Check, Mutation, Store, StoreEntry } from "../../../platform/store.ts";
 import type { Actor } from "../../ports.ts";
-import {
-  type ConnectionSettings,
-  DAY_MS,
-  DEFAULT_CONNECTION,
-  REQUEST_LOG_DAYS,
-} from "./connection_settings.ts";
+import { type ConnectionSettings, DEFAULT_CONNECTION, REQUEST_LOG_DAYS } from "./connection_settings.ts";
 import type { SecretRecord } from "./secret.ts";
 
 /** A connection as it is stored. */

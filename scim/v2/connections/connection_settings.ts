@@ -62,7 +62,6 @@ export const MAX_CONNECTIONS = 200;
 export const MAX_SECRETS = 20;
 /** A name cannot be used again for this long, because the request log has requests of the removed connection. */
 export const REQUEST_LOG_DAYS = 30;
-export const DAY_MS = 24 * 3_600_000;
 
 export const REQUEST_OUTCOMES = ["done", "refused", "failed"] as const;
 /** `done`: status below 400. `refused`: 4xx. `failed`: 5xx. */

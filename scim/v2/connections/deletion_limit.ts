@@ -1,6 +1,7 @@
 // The deletion limit: how many users a connection may delete or deactivate in 24 hours. The counts of each hour are in the store
 // (["scim_deletion", name, hour]), so that the limit holds for all nodes together and after a restart.
 
+import { HOUR_MS } from "../../../platform/durations.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import { KeyedMutex } from "../../../platform/semaphore.ts";
 import type { Store, StoreEntry } from "../../../platform/store.ts";
@@ -31,7 +32,6 @@ interface Limit {
   readonly users: number;
 }
 
-const HOUR_MS = 3_600_000;
 const WINDOW_HOURS = 24;
 const NO_LIMIT = 100;
 /** Lost races of one count. */

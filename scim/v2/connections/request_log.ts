@@ -1,10 +1,11 @@
 // The request log: the requests of each connection for 30 days. Requests wait in a bounded buffer and are written in batches, so that no
 // answer waits for the log. Batches have ascending numbers: ["scim_request", connection, number].
 
+import { DAY_MS } from "../../../platform/durations.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { CancelTimer, Clock } from "../../../platform/runtime.ts";
 import type { Mutation, Store } from "../../../platform/store.ts";
-import { DAY_MS, REQUEST_LOG_DAYS } from "./connection_settings.ts";
+import { REQUEST_LOG_DAYS } from "./connection_settings.ts";
 import {
   entryOctets,
   type LoggedRequest,

@@ -1,5 +1,6 @@
 // Requests per minute of each connection, on this node: a token bucket that holds the requests of one minute.
 
+import { MINUTE_MS } from "../../../platform/durations.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 
 interface Bucket {
@@ -7,7 +8,6 @@ interface Bucket {
   atMs: number;
 }
 
-const MINUTE_MS = 60_000;
 const MAX_BUCKETS = 10_000;
 
 export class RequestRates {

@@ -1,6 +1,7 @@
 // Web push of the embedded second-factor service: tells phones about requests while their page is closed. Nothing waits for a
 // push: a login goes on whatever becomes of it.
 
+import { MINUTE_MS } from "../../../platform/durations.ts";
 import type { Log } from "../../../platform/log.ts";
 import { toBase64Url } from "../../../platform/runtime.ts";
 import { findPhone } from "../second_factor/pairing_phrases.ts";
@@ -81,7 +82,6 @@ export type PushRefusal =
 export type PushChange = { readonly ok: true } | { readonly ok: false; readonly reason: PushRefusal };
 export type PushTestResult = PushResult | { readonly ok: false; readonly fault: PushRefusal };
 
-const MINUTE_MS = 60_000;
 const TESTS_PER_MINUTE = 5;
 /** Of one administrator, to any phones. */
 const TESTS_BY_ADMINISTRATOR_PER_MINUTE = 30;

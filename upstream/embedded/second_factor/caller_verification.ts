@@ -2,6 +2,7 @@
 // the help desk reads out. It is a request of kind `verify`: the gateway does not see it, so it never lets a login in.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
+import { HOUR_MS } from "../../../platform/durations.ts";
 import { byVerified, type SecondFactorContext, VERIFYING } from "./context.ts";
 import type { CallerVerification, CallerVerifications } from "./interfaces.ts";
 import type { DevicePairings } from "./pairings.ts";
@@ -10,7 +11,6 @@ import { type ApprovalRecord, isVerification } from "./records.ts";
 import type { ApprovalRequests } from "./requests.ts";
 import { verificationView } from "./verification_result.ts";
 
-const HOUR_MS = 3600_000;
 const DEFAULT_PER_HOUR = 5;
 
 export class EmbeddedCallerVerifications implements CallerVerifications {

@@ -1,6 +1,7 @@
 // Invitations of the embedded second-factor service: the last part of a link that an administrator gives to a user. An
 // invitation has 128 bits and is valid once: a link of the console for 24 hours, a mailed one for longer. Viewing it does not use it.
 
+import { MINUTE_MS } from "../../../platform/durations.ts";
 import { toBase64Url } from "../../../platform/runtime.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { PreparedChange } from "../../../platform/write_batch.ts";
@@ -24,7 +25,6 @@ import { CAPS, LIFETIMES, type PairingInvitation, type PairingRecord } from "./r
 const INVITATION_OCTETS = 16;
 const MAX_CHARACTERS = 64;
 const WRONG_PER_MINUTE = 5;
-const MINUTE_MS = 60_000;
 const ATTEMPTS = 3;
 /** Invitations of one user that a pairing ends. The size of a commit is limited. */
 const MAX_ENDED = 100;

@@ -1,6 +1,7 @@
 // Pairing phrases: shown on a phone, typed at a login, valid once for ten minutes. Three words and five digits are 40.6
 // bits, more than the 40 that a binding code needs for ten minutes. A rate limit bounds guesses.
 
+import { MINUTE_MS } from "../../../platform/durations.ts";
 import { type Random, randomDigits, toBase64Url } from "../../../platform/runtime.ts";
 import { sourceKey } from "../../../platform/addresses.ts";
 import type { TableChange } from "../table.ts";
@@ -23,7 +24,6 @@ export type TypedPhrase =
 
 const PHRASE_LENGTH = { words: 3, digits: 5 } as const;
 const MAX_TYPED_CHARACTERS = 128;
-const MINUTE_MS = 60_000;
 const PHRASES_PER_MINUTE = 5;
 const WRONG_PER_USER = 20;
 /** For all user names together, so that trying many names does not avoid the limit per name. */

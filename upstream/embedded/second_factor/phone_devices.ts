@@ -1,11 +1,11 @@
 // What phones run on, and when they were last seen: for the lists of devices. A use is written at most once an hour.
 
 import type { DeviceKind } from "../../../platform/device_label.ts";
+import { HOUR_MS } from "../../../platform/durations.ts";
 import type { SecondFactorContext } from "./context.ts";
 import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
 import type { PhoneDeviceRecord } from "./records.ts";
 
-const HOUR_MS = 3_600_000;
 const RENAMES = { count: 10, windowMs: 60_000 } as const;
 /** A phone that was not seen for longer is marked. */
 const STALE_AFTER_MS = 90 * 24 * HOUR_MS;

@@ -2,6 +2,7 @@
 // state at a given time. The deadlines are in the records, because the store sweeps late.
 
 import type { DeviceKind } from "../../../platform/device_label.ts";
+import { HOUR_MS, MINUTE_MS } from "../../../platform/durations.ts";
 import type { ApprovalRequest } from "../../../radius/ports.ts";
 
 /** Why a request was not granted. */
@@ -190,9 +191,6 @@ export interface PushSubscriptionRecord {
   /** Why the last message did not arrive, unless that was temporary; `null` if it did. */
   readonly problem: { readonly code: string; readonly atMs: number } | null;
 }
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
 
 /** Lifetimes. */
 export const LIFETIMES = {

@@ -1,6 +1,7 @@
 // The models of the Live page, and the banner of its connection. The models are created when the page is first opened and
 // remain while the console is open.
 
+import { MINUTE_MS } from "../../../../platform/durations.ts";
 import type { ChartAnswer } from "../../../api/charts/chart_store.ts";
 import { batch, computed, effect, signal } from "@preact/signals";
 import { take } from "../../app/api_client.ts";
@@ -20,7 +21,6 @@ export type LiveModels = Models & ReturnType<typeof createLiveModels>;
 /** The counts of the last minutes, with the window that they cover. They are those of the reports. */
 type RecentCounts = ChartAnswer & { readonly fromMs: number; readonly toMs: number };
 
-const MINUTE_MS = 60_000;
 const RECENT_MINUTES = 15;
 const SHOW_INTERVAL_MS = 250;
 const MEASURE_INTERVAL_MS = 3000;

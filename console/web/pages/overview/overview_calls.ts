@@ -1,12 +1,12 @@
 // Calls of the Overview page, and the period that its counts cover.
 
+import { HOUR_MS } from "../../../../platform/durations.ts";
 import type { HistoryPage } from "../../../api/history/history.ts";
 import type { FactorlessAnswer, OverviewCounts } from "../../../api/overview/overview_types.ts";
 import type { HealthReport } from "../../../api/targets/target_types.ts";
 import { take } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
 
-const HOUR_MS = 3_600_000;
 /** The current hour and the 23 hours before it, so that the counts match the lists behind the tiles. */
 const BARS = 24;
 const MAX_REJECTED = 5;

@@ -1,6 +1,7 @@
 // Sign-ins by weekday and hour in the time zone of the browser: a grid whose fields are stronger for more sign-ins.
 
 import { Fragment } from "preact";
+import { DAY_MS } from "../../../../platform/durations.ts";
 import type { HoursOfWeek } from "../../../api/charts/chart_summary.ts";
 import { countText } from "../../app/format.ts";
 import { locale, t } from "../../i18n/translate.ts";
@@ -10,7 +11,6 @@ import type { ReportQuery } from "./report_range.ts";
 const LEVELS = 5;
 /** A Monday. */
 const MONDAY_MS = Date.UTC(2024, 0, 1);
-const DAY_MS = 24 * 3_600_000;
 
 export function HoursPanel({ hours, query }: { hours: HoursOfWeek; query: ReportQuery }) {
   const title = t("reports.hours_title");

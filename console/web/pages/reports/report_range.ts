@@ -1,8 +1,8 @@
 // The time range of the reports. It is stored in the address: two times, or a named range that ends now.
 
+import { HOUR_MS } from "../../../../platform/durations.ts";
 import type { Models } from "../../app/app_context.ts";
 
-const HOUR_MS = 3_600_000;
 export const REPORT_RANGES = {
   "1h": HOUR_MS,
   "6h": 6 * HOUR_MS,

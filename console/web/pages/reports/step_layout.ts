@@ -1,5 +1,6 @@
 // The layout of a chart over time at a width: the bars that fit, the label of each axis, and the height of a value. Pure.
 
+import { DAY_MS, MINUTE_MS } from "../../../../platform/durations.ts";
 import { fullTimeText, timeText } from "../../app/format.ts";
 import { locale, t } from "../../i18n/translate.ts";
 import { type BarSelection, joinedSize, selectedBars } from "./bar_selection.ts";
@@ -10,8 +11,6 @@ const MIN_BAR_PX = 4;
 /** The least distance of two labels of the time axis, and of the last one from the end. */
 const TIME_LABEL_PX = 72;
 const END_PX = 14;
-const MINUTE_MS = 60_000;
-const DAY_MS = 24 * 60 * MINUTE_MS;
 /** The distances of marks that are shorter than a day. All of them divide a day. */
 const MARK_MINUTES = [1, 2, 5, 10, 15, 30, 60, 120, 180, 240, 360, 720];
 /** Marks of a day that is not shown from its beginning count too. */

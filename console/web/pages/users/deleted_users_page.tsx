@@ -2,6 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
+import { DAY_MS } from "../../../../platform/durations.ts";
 import type { RestoreItem, TrashPage, TrashRow } from "../../../api/trash/trash_types.ts";
 import { useAction } from "../../app/action.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
@@ -28,7 +29,6 @@ const TEXTS = {
   empty: ["users.trash_empty", "users.trash_empty_next"],
   noMatch: ["users.trash_none_match", "common.none_match_next"],
 } as const;
-const DAY_MS = 24 * 3600_000;
 /** One request restores at most this many users. */
 const MAX_AT_ONCE = 100;
 
