@@ -30,6 +30,7 @@ export const ERROR_CODES = {
     message:
       "The request is not valid. A field is missing, unknown, too short, too long or in the wrong format.",
   },
+  bad_field: { status: 400, message: "The value of this field is not allowed." },
   not_same_origin: { status: 403, message: "This request did not come from a page of this site." },
   not_found: { status: 404, message: "This does not exist." },
   bad_query: { status: 400, message: "A query parameter is not valid." },

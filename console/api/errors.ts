@@ -32,6 +32,8 @@ export interface RefusalBody {
     readonly conflicts?: readonly SettingConflict[];
     /** With `bad_settings`. */
     readonly faults?: readonly ConfigFault[];
+    /** With `bad_field`: the name of the field. */
+    readonly field?: string;
   };
 }
 
@@ -43,6 +45,7 @@ export class Refusal extends HttpError {
   lastChange: LastChange | null = null;
   conflicts: readonly SettingConflict[] | null = null;
   faults: readonly ConfigFault[] | null = null;
+  field: string | null = null;
 
   constructor(code: ErrorCode, headers: Readonly<Record<string, string>> = {}) {
     const { status, message } = ERROR_CODES[code];
@@ -60,7 +63,7 @@ export function requireChanged(outcome: SealedOutcome): void {
 
 /** The answer for a refusal, as JSON. */
 export function refusalResponse(refusal: Refusal): Response {
-  const { code, message, status, headers, receipt, lastChange, conflicts, faults } = refusal;
+  const { code, message, status, headers, receipt, lastChange, conflicts, faults, field } = refusal;
   const body: RefusalBody = {
     error: {
       code,
@@ -69,6 +72,7 @@ export function refusalResponse(refusal: Refusal): Response {
       ...(lastChange === null ? {} : { lastChange }),
       ...(conflicts === null ? {} : { conflicts }),
       ...(faults === null ? {} : { faults }),
+      ...(field === null ? {} : { field }),
     },
   };
   return Response.json(body, { status, headers });
@@ -87,6 +91,13 @@ export class DetailedRefusal extends Refusal {
     if (message !== undefined) this.message = message;
     this.receipt = receipt;
   }
+}
+
+/** The refusal of one field of a form. `message` can name the value and what is allowed. */
+export function badField(field: string, message?: string): Refusal {
+  const refusal = new DetailedRefusal("bad_field", message === undefined ? {} : { message });
+  refusal.field = field;
+  return refusal;
 }
 
 /** By the target's code. Other codes are bugs. */

@@ -4,20 +4,20 @@ import { resolve } from "node:path";
 import type { Config, ReplyAttributes, ScimCredentialSettings, TargetSettings } from "./config.ts";
 import type { ADMIN_ROWS, GENERAL_ROWS } from "./settings.ts";
 import { toClientPolicy, toClientSettings } from "./client_rows.ts";
-import type { SettingRows, ValuesOf } from "./value_types.ts";
+import type { SettingRows, SettingValues } from "./value_types.ts";
 
 const DAY_MS = 24 * 3600_000;
 
-export type GeneralValues = ValuesOf<typeof GENERAL_ROWS>;
-export type AdminValues = ValuesOf<typeof ADMIN_ROWS>;
+export type GeneralValues = SettingValues<typeof GENERAL_ROWS>;
+export type AdminValues = SettingValues<typeof ADMIN_ROWS>;
 
 /** All parsed settings of the file. */
 export interface ParsedSettings {
   readonly file: string | null;
   readonly cwd: string;
   readonly general: GeneralValues;
-  readonly anyClient: ValuesOf<SettingRows>;
-  readonly clients: readonly ValuesOf<SettingRows>[];
+  readonly anyClient: SettingValues<SettingRows>;
+  readonly clients: readonly SettingValues<SettingRows>[];
   readonly admins: readonly AdminValues[];
   readonly replyDefault: ReplyAttributes;
   readonly replyGroups: Config["radius"]["replyGroups"];

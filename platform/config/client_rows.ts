@@ -10,12 +10,12 @@ import {
   settingsObject,
 } from "../client_values.ts";
 import { CLIENT_SETTING_DOCS, type FileSetting } from "./client_setting_docs.ts";
-import type { SettingRow, SettingRows, ValuesOf } from "./value_types.ts";
+import type { SettingRow, SettingRows, SettingValues } from "./value_types.ts";
 import * as value from "./value_types.ts";
 
 const KINDS: { readonly [T in keyof SettingTypes]: (row: ClientSettingRow) => value.ValueType<unknown> } = {
   boolean: () => value.boolean,
-  choice: ({ choices = [] }) => value.choice(choices),
+  choice: ({ choices = [] }) => value.settingChoice(choices),
   domains: () => value.domains,
   ip: () => value.ip,
   milliseconds: ({ min = 0, max = Infinity }) => value.milliseconds({ min, max }),
@@ -24,9 +24,9 @@ const KINDS: { readonly [T in keyof SettingTypes]: (row: ClientSettingRow) => va
   ranges: () => value.ranges,
   realms: () => value.realms,
   seconds: ({ min = 0, max = Infinity }) => value.seconds({ min, max }),
-  secret: () => value.secret(),
+  secret: () => value.settingSecret(),
   separator: () => value.separator,
-  text: ({ max = Infinity }) => value.text({ max }),
+  text: ({ max = Infinity }) => value.settingLine({ max }),
   users: () => value.users,
 };
 
@@ -58,16 +58,16 @@ export const POLICY_ROWS: SettingRows = rowsOf(FILE_SETTINGS.filter(({ row }) =>
 export const CLIENT_ROWS: SettingRows = rowsOf(FILE_SETTINGS);
 
 /** The policy of parsed values, without settings of another first factor. */
-export function toClientPolicy(values: ValuesOf<SettingRows>): ClientPolicy {
+export function toClientPolicy(values: SettingValues<SettingRows>): ClientPolicy {
   return withOneFirstFactor(toSettings(POLICY_SETTINGS, values) as ClientPolicy);
 }
 
 /** The client of parsed values. */
-export function toClientSettings(values: ValuesOf<SettingRows>): ClientSettings {
+export function toClientSettings(values: SettingValues<SettingRows>): ClientSettings {
   return withOneFirstFactor(toSettings(FILE_SETTINGS.map(({ name }) => name), values) as ClientSettings);
 }
 
-function toSettings(names: readonly ClientSetting[], values: ValuesOf<SettingRows>): unknown {
+function toSettings(names: readonly ClientSetting[], values: SettingValues<SettingRows>): unknown {
   return settingsObject(names, (name) => values[clientSetting(name).key ?? name]);
 }
 

@@ -34,7 +34,7 @@ export const ENROLMENT_ROWS = {
       "days after the invitation from which a login of a user without a factor is refused; 0 = no deadline",
   }),
   "enrolment.help_text": settingRow(
-    value.text({ max: 160 }),
+    value.settingLine({ max: 160 }),
     DEFAULT_HELP_TEXT.en,
     {
       doc:

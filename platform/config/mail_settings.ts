@@ -29,13 +29,13 @@ export const MAIL_ROWS = {
   "mail.port": settingRow(value.integer({ min: 1, max: 65_535 }), 587, {
     doc: "587 with STARTTLS, 465 with TLS, 25 for a relay in your own network",
   }),
-  "mail.security": settingRow(value.choice(["starttls", "tls", "none"]), "starttls", {
+  "mail.security": settingRow(value.settingChoice(["starttls", "tls", "none"]), "starttls", {
     doc: "starttls | tls | none; starttls sends nothing if the server does not offer TLS",
   }),
-  "mail.user": settingRow(value.text({ max: 256 }), "", {
+  "mail.user": settingRow(value.settingLine({ max: 256 }), "", {
     doc: "for the sign-in at the server; empty: none",
   }),
-  "mail.password": settingRow(value.secret(), "", { doc: "for the sign-in at the server" }),
+  "mail.password": settingRow(value.settingSecret(), "", { doc: "for the sign-in at the server" }),
   "mail.ca": settingRow(directory.ownCertificates, "", {
     doc:
       "path of a PEM file with the authorities to trust instead of the host's, or the content of such a file",
@@ -48,7 +48,7 @@ export const MAIL_ROWS = {
     doc: "where answers go, such as the help desk; empty: to the sender",
     example: "Help desk <helpdesk@example.com>",
   }),
-  "mail.language": settingRow(value.choice(MAIL_LANGUAGES), "en", {
+  "mail.language": settingRow(value.settingChoice(MAIL_LANGUAGES), "en", {
     security: false,
     doc: "en | de; of mails to users whose language is not known, and to administrators",
   }),

@@ -4,7 +4,7 @@
 import type { ConfigFault, ConfigSources } from "./config.ts";
 import { meaningText, type Problem, problemOf } from "../setting_problems.ts";
 import { isTable } from "./parse_toml.ts";
-import type { SettingRow, SettingRows, ValuesOf } from "./value_types.ts";
+import type { SettingRow, SettingRows, SettingValues } from "./value_types.ts";
 import { resolve } from "node:path";
 
 /** The sources of values, and the list that receives faults. */
@@ -62,7 +62,7 @@ export function parseRows<R extends SettingRows>(
   rows: R,
   reading: ParseContext,
   at: { found: ReadonlyMap<string, unknown>; foundPrefix?: string; keyPrefix?: string },
-): ValuesOf<R> {
+): SettingValues<R> {
   const { found, foundPrefix = "", keyPrefix = "" } = at;
   const values: Record<string, unknown> = {};
   const refuse = (key: string, problem: Problem) => reading.faults.push({ key, ...problem });
@@ -83,7 +83,7 @@ export function parseRows<R extends SettingRows>(
     if ("value" in judged) values[name] = judged.value;
     else refuse(key, judged);
   }
-  return values as ValuesOf<R>;
+  return values as SettingValues<R>;
 }
 
 export type ResolvedValue =

@@ -20,7 +20,7 @@ import {
 } from "./parse_settings.ts";
 import { KV_TOKEN_VARIABLE } from "../open_kv.ts";
 import { isCertificatePem, isExtensionsJson } from "./directory_value_types.ts";
-import type { SettingRows, ValuesOf } from "./value_types.ts";
+import type { SettingRows, SettingValues } from "./value_types.ts";
 
 /** The key of a table in a list, counted from 0: `radius.client[0].`. */
 export const entryPrefix = (list: string, at: number) => `${list}[${at}].`;
@@ -33,7 +33,7 @@ export function parseTableList<R extends SettingRows>(
   list: string,
   tables: readonly TomlTable[],
   reading: ParseContext,
-): ValuesOf<R>[] {
+): SettingValues<R>[] {
   if (tables.length > MAX_ENTRIES) {
     reading.faults.push({ key: list, ...problemOf("too_many", { count: tables.length, max: MAX_ENTRIES }) });
     return [];

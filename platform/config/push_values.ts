@@ -2,10 +2,10 @@
 
 import { isHostPattern } from "../host_patterns.ts";
 import { meaning } from "../setting_problems.ts";
-import { list, textType, type ValueType } from "./value_types.ts";
+import { settingList, textType, type ValueType } from "./value_types.ts";
 
 /** Patterns of host names, in lower case. */
-export const hostPatterns: ValueType<readonly string[]> = list(
+export const hostPatterns: ValueType<readonly string[]> = settingList(
   meaning("means_host_patterns"),
   (entry) => isHostPattern(entry.toLowerCase()) ? entry.toLowerCase() : null,
   100,

@@ -11,19 +11,23 @@ import * as value from "./value_types.ts";
 
 /** Each [[console.admin]]. */
 export const ADMIN_ROWS = {
-  "name": settingRow(value.text({ max: 128 }), "", {
+  "name": settingRow(value.settingLine({ max: 128 }), "", {
     doc: "besides those made in the console; unique",
     required: true,
     example: "admin",
   }),
-  "password": settingRow(value.secret({ min: 12 }), "", {
+  "password": settingRow(value.settingSecret({ min: 12 }), "", {
     doc: "at least 12 characters",
     required: true,
     example: "env:CONSOLE_PASSWORD",
   }),
-  "role": settingRow(value.choice(["owner", "user_manager", "operator", "help_desk", "viewer"]), "owner", {
-    doc: "owner | user_manager | operator | help_desk | viewer",
-  }),
+  "role": settingRow(
+    value.settingChoice(["owner", "user_manager", "operator", "help_desk", "viewer"]),
+    "owner",
+    {
+      doc: "owner | user_manager | operator | help_desk | viewer",
+    },
+  ),
 } satisfies SettingRows;
 
 /** The services of Chrome, Firefox, Safari and Edge. */
@@ -38,15 +42,15 @@ const CALL_TIMEOUT = value.milliseconds({ min: 100, max: 30_000 });
 
 /** Every setting that is not in a repeated table. */
 export const GENERAL_ROWS = {
-  "server.data_dir": settingRow(value.text({ min: 1, max: 1024 }), "./data", {
+  "server.data_dir": settingRow(value.settingLine({ min: 1, max: 1024 }), "./data", {
     editable: false,
     doc: "everything that the embedded parts keep",
   }),
-  "server.log_format": settingRow(value.choice(["text", "json"]), "text", {
+  "server.log_format": settingRow(value.settingChoice(["text", "json"]), "text", {
     security: false,
     doc: "text | json",
   }),
-  "server.log_level": settingRow(value.choice(["debug", "info", "warn", "error"]), "info", {
+  "server.log_level": settingRow(value.settingChoice(["debug", "info", "warn", "error"]), "info", {
     security: false,
     doc: "debug | info | warn | error",
   }),
@@ -65,11 +69,11 @@ export const GENERAL_ROWS = {
     doc:
       "how browsers and phones reach it; phones cannot reach a loopback address; not set: where http.listen is, on loopback if that is every address",
   }),
-  "http.tls_cert": settingRow(value.text({ max: 1024 }), "", {
+  "http.tls_cert": settingRow(value.settingLine({ max: 1024 }), "", {
     editable: false,
     doc: "path of a PEM file; both or neither",
   }),
-  "http.tls_key": settingRow(value.text({ max: 1024 }), "", {
+  "http.tls_key": settingRow(value.settingLine({ max: 1024 }), "", {
     editable: false,
     doc: "path of a PEM file; both or neither",
   }),
@@ -89,14 +93,14 @@ export const GENERAL_ROWS = {
     doc:
       "Accounting-Request is answered here and on the authentication port; not set: a port that is in use is a warning; set: it stops the start",
   }),
-  "radius.secret": settingRow(value.secret(), "", {
+  "radius.secret": settingRow(value.settingSecret(), "", {
     doc: "for any client address, while no client is given; empty: generated on the first start",
   }),
-  "radius.state": settingRow(value.choice(["auto", "name", "token"]), "auto", {
+  "radius.state": settingRow(value.settingChoice(["auto", "name", "token"]), "auto", {
     doc: "auto | name | token; auto adds a random token to the step's name when a request carries no " +
       "Calling-Station-Id, NAS-Port-Id or NAS-Port, or when several logins share them",
   }),
-  "radius.directory": settingRow(value.text({ min: 1, max: 64 }), "default", {
+  "radius.directory": settingRow(value.settingLine({ min: 1, max: 64 }), "default", {
     doc: "the target whose users log in",
   }),
   "radius.conversation_ttl_s": settingRow(value.seconds({ min: 30, max: 3600 }), 300, {
@@ -107,21 +111,21 @@ export const GENERAL_ROWS = {
   }),
 
   "factors.enabled": settingRow(
-    value.choices(["device", "sms", "voice", "totp"]),
+    value.settingChoices(["device", "sms", "voice", "totp"]),
     ["device", "sms", "voice", "totp"],
     { doc: "which factors are offered" },
   ),
-  "factors.terminal_name": settingRow(value.text({ min: 1, max: 128 }), "VPN Access", {
+  "factors.terminal_name": settingRow(value.settingLine({ min: 1, max: 128 }), "VPN Access", {
     doc: "what an approval names as the place of the login",
   }),
-  "factors.requester_name": settingRow(value.text({ min: 1, max: 128 }), "Countersign", {
+  "factors.requester_name": settingRow(value.settingLine({ min: 1, max: 128 }), "Countersign", {
     doc: "whom messages and calls name as their sender",
   }),
-  "factors.phone_numbers": settingRow(value.choice(["registered", "any"]), "registered", {
+  "factors.phone_numbers": settingRow(value.settingChoice(["registered", "any"]), "registered", {
     doc: "registered | any; any takes whatever number is typed, which is no second factor at all",
   }),
   "factors.enrol_at_login": settingRow(
-    value.choice(["after_first_factor", "never", "always"]),
+    value.settingChoice(["after_first_factor", "never", "always"]),
     "after_first_factor",
     { doc: "after_first_factor | never | always: whether a login may pair a factor of its own" },
   ),
@@ -191,8 +195,8 @@ export const GENERAL_ROWS = {
   "second_factor.url": settingRow(value.url, "", {
     doc: 'empty = embedded; else e.g. "https://api.example.com" (the client adds /v1/…)',
   }),
-  "second_factor.consumer_key": settingRow(value.secret(), "", { doc: "given by that service" }),
-  "second_factor.consumer_secret": settingRow(value.secret(), "", { doc: "given by that service" }),
+  "second_factor.consumer_key": settingRow(value.settingSecret(), "", { doc: "given by that service" }),
+  "second_factor.consumer_secret": settingRow(value.settingSecret(), "", { doc: "given by that service" }),
   "second_factor.timeout_ms": settingRow(CALL_TIMEOUT, 5000, {
     security: false,
     doc: "deadline of one call",
@@ -213,9 +217,9 @@ export const GENERAL_ROWS = {
   "telephony.url": settingRow(value.url, "", {
     doc: 'empty = embedded outbox; else e.g. "https://api.twilio.com"',
   }),
-  "telephony.account_id": settingRow(value.text({ max: 128 }), "", { doc: "given by that service" }),
-  "telephony.auth_token": settingRow(value.secret(), "", { doc: "given by that service" }),
-  "telephony.from": settingRow(value.text({ max: 64 }), "", {
+  "telephony.account_id": settingRow(value.settingLine({ max: 128 }), "", { doc: "given by that service" }),
+  "telephony.auth_token": settingRow(value.settingSecret(), "", { doc: "given by that service" }),
+  "telephony.from": settingRow(value.settingLine({ max: 64 }), "", {
     doc: "the number that texts and calls come from",
   }),
   "telephony.twiml_echo_url": settingRow(value.url, "", {
@@ -235,12 +239,12 @@ export const GENERAL_ROWS = {
   ...ENROLMENT_ROWS,
   ...ALERT_ROWS,
 
-  "geoip.database": settingRow(value.text({ max: 1024 }), "", {
+  "geoip.database": settingRow(value.settingLine({ max: 1024 }), "", {
     doc:
       "path of a MaxMind DB file (.mmdb) with the country of IP addresses; empty: none; read again when it changes",
     editable: false,
   }),
-  "geoip.asn_database": settingRow(value.text({ max: 1024 }), "", {
+  "geoip.asn_database": settingRow(value.settingLine({ max: 1024 }), "", {
     doc: "path of a MaxMind DB file with the network (ASN), if geoip.database has none",
     editable: false,
   }),
@@ -251,7 +255,7 @@ export const GENERAL_ROWS = {
   "console.idle_minutes": settingRow(value.minutes({ min: 1, max: 1440 }), 15, {
     doc: "an open, visible live page counts as use",
   }),
-  "console.second_factor": settingRow(value.choice(["offered", "required"]), "offered", {
+  "console.second_factor": settingRow(value.settingChoice(["offered", "required"]), "offered", {
     doc:
       "offered | required: with required, an administrator without an authenticator app and without a passkey sets one up at sign-in before anything else; accounts of the sign-in provider rely on the provider",
   }),
@@ -262,15 +266,17 @@ export const GENERAL_ROWS = {
     doc: "sign-in through this OpenID Connect provider; empty: none. The address that it comes back to is " +
       "http.public_url with /console/api/oidc/callback after it",
   }),
-  "console.oidc.name": settingRow(value.text({ max: 64 }), "", {
+  "console.oidc.name": settingRow(value.settingLine({ max: 64 }), "", {
     doc: "what the provider is called at sign-in; empty: the issuer's host name",
   }),
-  "console.oidc.client_id": settingRow(value.text({ max: 256 }), "", { doc: "as the provider gave it" }),
-  "console.oidc.client_secret": settingRow(value.secret(), "", { doc: "as the provider gave it" }),
-  "console.oidc.scopes": settingRow(value.text({ min: 6, max: 256 }), "openid profile email", {
+  "console.oidc.client_id": settingRow(value.settingLine({ max: 256 }), "", {
+    doc: "as the provider gave it",
+  }),
+  "console.oidc.client_secret": settingRow(value.settingSecret(), "", { doc: "as the provider gave it" }),
+  "console.oidc.scopes": settingRow(value.settingLine({ min: 6, max: 256 }), "openid profile email", {
     doc: "what is asked for, separated by spaces; openid must be among it",
   }),
-  "console.oidc.role_claim": settingRow(value.text({ min: 1, max: 256 }), "groups", {
+  "console.oidc.role_claim": settingRow(value.settingLine({ min: 1, max: 256 }), "groups", {
     doc: "the claim of the ID token that the four lists below are compared with",
   }),
   "console.oidc.owners": settingRow(value.texts, [], { doc: "values of the claim that make an owner" }),

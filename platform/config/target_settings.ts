@@ -19,10 +19,10 @@ export const TARGET_ROWS = {
   }),
 } satisfies SettingRows;
 
-const MODE = settingRow(value.choice(["sync", "async"]), "sync", {
+const MODE = settingRow(value.settingChoice(["sync", "async"]), "sync", {
   doc: "sync | async: whether a write waits for the backend, or is delivered as soon as that can be done",
 });
-const ACCESS = settingRow(value.choice(["read", "write"]), "write", {
+const ACCESS = settingRow(value.settingChoice(["read", "write"]), "write", {
   doc:
     "read | write: with read, users and groups come from there and nothing is ever written there; connectors that the console adds have read unless you choose write",
 });
@@ -36,13 +36,13 @@ const READ_ONLY = settingRow(directory.readOnlyAttributes, [], {
 });
 
 function kindRow<const K extends string>(kind: K, doc: string): SettingRow<K> {
-  return settingRow(value.choice([kind]), kind, { doc, required: true });
+  return settingRow(value.settingChoice([kind]), kind, { doc, required: true });
 }
 
 /** [targets.<name>.backends.<backend>] with `kind = "store"`. */
 export const STORE_BACKEND_ROWS = {
   "kind": kindRow("store", "users and groups live in the store of this program"),
-  "mode": settingRow(value.choice(["sync"]), "sync", {
+  "mode": settingRow(value.settingChoice(["sync"]), "sync", {
     doc: "sync: the store has every write before it is answered",
   }),
 } satisfies SettingRows;
@@ -68,7 +68,7 @@ export const LDAP_BACKEND_ROWS = {
     doc: "the account that writes there; empty: anonymous",
     example: "cn=countersign,dc=example,dc=org",
   }),
-  "bind_password": settingRow(value.secret(), "", {
+  "bind_password": settingRow(value.settingSecret(), "", {
     doc: "the password of bind_dn",
     example: "env:LDAP_PASSWORD",
   }),
@@ -81,7 +81,7 @@ export const LDAP_BACKEND_ROWS = {
     doc: "where groups stand; empty: this backend holds no groups",
     example: "ou=groups,dc=example,dc=org",
   }),
-  "schema": settingRow(value.choice(["openldap", "active_directory"]), "openldap", {
+  "schema": settingRow(value.settingChoice(["openldap", "active_directory"]), "openldap", {
     doc: "openldap | active_directory: which attributes and object classes the server has",
   }),
   "connections": CONNECTIONS,
@@ -99,12 +99,12 @@ export const SCIM_BACKEND_ROWS = {
     required: true,
     example: "https://saas.example.com/scim/v2",
   }),
-  "token": settingRow(value.secret(), "", {
+  "token": settingRow(value.settingSecret(), "", {
     doc: "a Bearer token; else user_name and password",
     example: "env:SAAS_TOKEN",
   }),
-  "user_name": settingRow(value.text({ max: 256 }), "", { doc: "for HTTP Basic" }),
-  "password": settingRow(value.secret(), "", { doc: "for HTTP Basic" }),
+  "user_name": settingRow(value.settingLine({ max: 256 }), "", { doc: "for HTTP Basic" }),
+  "password": settingRow(value.settingSecret(), "", { doc: "for HTTP Basic" }),
   "connections": CONNECTIONS,
   "timeout_ms": TIMEOUT,
   "read_only": READ_ONLY,
@@ -124,13 +124,13 @@ export const CREDENTIAL_ROWS = {
     required: true,
     example: "provisioner",
   }),
-  "password": settingRow(value.secret({ min: 12 }), "", {
+  "password": settingRow(value.settingSecret({ min: 12 }), "", {
     doc: "at least 12 characters",
     required: true,
     example: "env:SCIM_PASSWORD",
   }),
   "targets": settingRow(directory.plainNames, ["default"], { doc: "the targets that it may use" }),
-  "access": settingRow(value.choice(["read", "write"]), "write", {
+  "access": settingRow(value.settingChoice(["read", "write"]), "write", {
     doc: "read | write; write may read as well",
   }),
 } satisfies SettingRows;

@@ -70,7 +70,7 @@ export const isLine = (raw: unknown, min: number, max: number): raw is string =>
   typeof raw === "string" && raw.length >= min && raw.length <= max && !CONTROL.test(raw);
 
 /** One line of text; `min` and `max` in characters. */
-export function text({ min = 0, max = 256 } = {}): ValueType<string> {
+export function settingLine({ min = 0, max = 256 } = {}): ValueType<string> {
   const means = min > 0 ? meaning("means_text_from", { min, max }) : meaning("means_text", { max });
   return valueType(means, (raw) => isLine(raw, min, max) ? raw : null, {
     control: { kind: "text", min, max },
@@ -78,7 +78,7 @@ export function text({ min = 0, max = 256 } = {}): ValueType<string> {
 }
 
 /** A secret, unchanged. Empty: not set. */
-export function secret({ min = 0 } = {}): ValueType<string> {
+export function settingSecret({ min = 0 } = {}): ValueType<string> {
   const max = 1024;
   const means = min > 0 ? meaning("means_secret_from", { min, max }) : meaning("means_secret", { max });
   return valueType(
@@ -132,7 +132,7 @@ export const minutes = numberIn({ means: "means_minutes", factor: 60_000, unit: 
 export const hours = numberIn({ means: "means_hours", factor: 3_600_000, unit: "h" });
 
 /** One of some words. */
-export function choice<const T extends string>(of: readonly T[]): ValueType<T> {
+export function settingChoice<const T extends string>(of: readonly T[]): ValueType<T> {
   return valueType(
     meaning("means_choice", { choices: of }),
     (raw) => of.find((word) => word === raw) ?? null,
@@ -143,7 +143,7 @@ export function choice<const T extends string>(of: readonly T[]): ValueType<T> {
 }
 
 /** Several of some words, each at most once; the result has the order of `of`. */
-export function choices<const T extends string>(of: readonly T[]): ValueType<readonly T[]> {
+export function settingChoices<const T extends string>(of: readonly T[]): ValueType<readonly T[]> {
   return valueType(meaning("means_choices", { choices: of }), (raw) => {
     if (!Array.isArray(raw) || new Set(raw).size !== raw.length) return null;
     return raw.every((one) => of.some((word) => word === one))
@@ -157,7 +157,7 @@ export function textType<T = string>(means: Meaning, parse: (text: string) => T 
 }
 
 /** A list of which `parse` accepts every entry. */
-export function list<T>(
+export function settingList<T>(
   means: Meaning,
   parse: (entry: string) => T | null,
   maxEntries = 1000,
@@ -180,7 +180,7 @@ export function uniqueList(
   fits: (entry: string) => boolean,
   { min = 0 } = {},
 ): ValueType<readonly string[]> {
-  const entries = list(means, (entry) => fits(entry) ? entry : null, 100);
+  const entries = settingList(means, (entry) => fits(entry) ? entry : null, 100);
   return valueType(means, (raw) => {
     const parsed = entries.parse(raw);
     if (!parsed.ok || parsed.value.length < min) return null;
@@ -189,14 +189,14 @@ export function uniqueList(
 }
 
 /** Texts that another system defines, such as names of groups. */
-export const texts: ValueType<readonly string[]> = list(
+export const texts: ValueType<readonly string[]> = settingList(
   meaning("means_texts"),
   (entry) => isLine(entry, 1, 256) ? entry : null,
   100,
 );
 
 const nameList = (means: Meaning, fits: (entry: string) => boolean) =>
-  list(means, (entry) => fits(entry) ? entry : null, 100);
+  settingList(means, (entry) => fits(entry) ? entry : null, 100);
 export const domains = nameList(meaning("means_domains"), isDomainOrRealm);
 export const realms = nameList(meaning("means_realms"), isDomainOrRealm);
 export const users = nameList(meaning("means_users"), isListedUserName);
@@ -206,7 +206,7 @@ export const separator = textType(
   (text) => isAppendSeparator(text) ? text : null,
 );
 
-export const countryCodes: ValueType<readonly string[]> = list(
+export const countryCodes: ValueType<readonly string[]> = settingList(
   meaning("means_country_codes"),
   (entry) => /^[0-9]{1,3}$/.test(entry) ? entry : null,
 );
@@ -217,7 +217,7 @@ export const listen = textType(meaning("means_listen"), parseSocketAddress);
 export const listens: ValueType<readonly SocketAddress[]> = valueType(
   meaning("means_listens"),
   (raw) => {
-    const parsed = list(meaning("means_listens"), parseSocketAddress, 64).parse(
+    const parsed = settingList(meaning("means_listens"), parseSocketAddress, 64).parse(
       typeof raw === "string" ? [raw] : raw,
     );
     return parsed.ok && parsed.value.length > 0 ? parsed.value : null;
@@ -236,7 +236,7 @@ export const peer = textType<SocketAddress | "">(
 );
 
 /** Addresses of clients: host bits are cleared, a range of one address becomes that address. */
-export const ranges: ValueType<readonly string[]> = list(
+export const ranges: ValueType<readonly string[]> = settingList(
   meaning("means_ranges"),
   canonicalRange,
 );
@@ -277,7 +277,7 @@ export interface SettingRow<T> {
 
 export type SettingRows = Readonly<Record<string, SettingRow<unknown>>>;
 
-export type ValuesOf<R extends SettingRows> = {
+export type SettingValues<R extends SettingRows> = {
   readonly [K in keyof R]: R[K] extends SettingRow<infer T> ? T : never;
 };
 

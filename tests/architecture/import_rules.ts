@@ -31,8 +31,9 @@ const PURE_RADIUS = [
   "radius/tokens/files/",
   "radius/policy/policy.ts",
 ];
-/** What runs in a browser: the tables of the flow and of the protocol, and names. */
+/** What runs in a browser: the tables of the flow and of the protocol, fields of forms, and names. */
 const BROWSER = [
+  "platform/fields.ts",
   "radius/protocol/",
   "radius/flow/",
   "radius/policy/policy.ts",

@@ -20,20 +20,23 @@ export class ApiFailure extends Error {
   readonly conflicts: NonNullable<RefusalBody["error"]["conflicts"]> | null;
   /** Why settings cannot be saved. */
   readonly faults: NonNullable<RefusalBody["error"]["faults"]> | null;
+  /** The field that is not accepted. */
+  readonly field: string | null;
 
   constructor(
     code: string,
-    { message, retryAfterMs = 0, receipt = null, lastChange = null, conflicts = null, faults = null }:
+    { message, retryAfterMs = 0, receipt = null, lastChange = null, ...more }:
       & Partial<Pick<ApiFailure, "message" | "retryAfterMs" | "receipt" | "lastChange">>
-      & Partial<Pick<ApiFailure, "conflicts" | "faults">> = {},
+      & Partial<Pick<ApiFailure, "conflicts" | "faults" | "field">> = {},
   ) {
     super(message ?? code);
     this.code = code;
     this.retryAfterMs = retryAfterMs;
     this.receipt = receipt;
     this.lastChange = lastChange;
-    this.conflicts = conflicts;
-    this.faults = faults;
+    this.conflicts = more.conflicts ?? null;
+    this.faults = more.faults ?? null;
+    this.field = more.field ?? null;
   }
 }
 
@@ -106,6 +109,7 @@ async function parseFailure(response: TypedResponse<unknown>): Promise<ApiFailur
       lastChange: error.lastChange ?? null,
       conflicts: error.conflicts ?? null,
       faults: error.faults ?? null,
+      field: error.field ?? null,
     });
   } catch (_notOurs) {
     return new ApiFailure(response.status >= 500 ? "offline" : "nonsense", { retryAfterMs });
