@@ -5,11 +5,14 @@ import type { Check, Mutation } from "./store.ts";
 /** Mutations that another part adds to a commit, with its update in memory. Exactly one of the two functions runs. It does not throw or wait. */
 export interface PreparedChange {
   readonly mutations: readonly Mutation[];
-  /** Called when the commit is durable. */
-  done(): void;
+  /** Called with the versionstamp of the commit when it is durable. */
+  done(versionstamp: string): void;
   /** Called if the commit failed. Restores the state before the change was prepared. */
   undo(): void;
 }
+
+/** A change whose update in memory does not need the version of the commit. */
+export type UnversionedChange = PreparedChange & { done(): void };
 
 /** A resource that gets another name. */
 export interface Rename {
@@ -23,14 +26,10 @@ export interface Rename {
   readonly isLeaving: boolean;
 }
 
-/** What another part adds to the commit of a rename. Exactly one of the two functions runs. It does not throw or wait. */
-export interface PreparedRename {
-  readonly mutations: readonly Mutation[];
+/** What another part adds to the commit of a rename. */
+export interface PreparedRename extends PreparedChange {
   /** If one fails, nothing is written, and the rename is prepared again. */
   readonly checks?: readonly Check[];
-  /** Called with the versionstamp of the commit when it is durable. */
-  done(versionstamp: string): void;
-  undo(): void;
 }
 
 /** Prepares the move of the data that a part stores by the name of a user or group. */
@@ -62,7 +61,7 @@ export function prepareRenames(
   };
 }
 
-export const NO_CHANGE: PreparedChange = { mutations: [], done: () => undefined, undo: () => undefined };
+export const NO_CHANGE: UnversionedChange = { mutations: [], done: () => undefined, undo: () => undefined };
 
 type Task = () => void;
 

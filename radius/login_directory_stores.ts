@@ -5,7 +5,7 @@ import type { Clock, Random } from "../platform/runtime.ts";
 import type { Store } from "../platform/store.ts";
 import { createSwitchable, type PublicMembers } from "../platform/switchable.ts";
 import type { Vault } from "../platform/vault.ts";
-import type { PreparedChange } from "../platform/write_batch.ts";
+import type { UnversionedChange } from "../platform/write_batch.ts";
 import { EnrolmentMarks } from "./factors/enrolment_marks.ts";
 import { FactorMarks } from "./factors/factor_marks.ts";
 import { Offboarding, type OffboardingDeps, type OnPhoneRevoked } from "./factors/offboarding.ts";
@@ -25,7 +25,7 @@ export interface LoginStoreDeps {
   readonly remembersDevices: () => boolean;
   /** See {@link FactorMarks}. */
   readonly recordIdOf: (user: string) => string | null;
-  readonly endInvitations: (user: string) => PreparedChange;
+  readonly endInvitations: (user: string) => UnversionedChange;
 }
 
 type LeavingDeps = Omit<

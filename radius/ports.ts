@@ -2,7 +2,7 @@
 // on HTTP or on a provider.
 
 import type { AccountRefusal } from "../platform/account_refusals.ts";
-import type { PreparedChange } from "../platform/write_batch.ts";
+import type { UnversionedChange } from "../platform/write_batch.ts";
 import type { ClientPolicy } from "../platform/config/config.ts";
 import type { Denial } from "./conversation/login_record.ts";
 import type { UsedFactor } from "./flow/context.ts";
@@ -103,7 +103,7 @@ export interface SecondFactorService {
   /** Embedded: whether a link to pair a phone, made by another person than the user, is open. External: never. @param user canonical */
   hasOpenInvitation?(user: string): boolean;
   /** Embedded: ends these links in the commit of a pairing. @param user canonical */
-  prepareInvitationEnds?(user: string): PreparedChange;
+  prepareInvitationEnds?(user: string): UnversionedChange;
 }
 
 /** The telephony service of `/2010-04-01/Accounts/…`, external or the embedded outbox. */

@@ -2,7 +2,7 @@
 // with a password must not add a factor in place of one that was lost.
 
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
-import { NO_CHANGE, type PreparedChange, type PreparedRename } from "../../platform/write_batch.ts";
+import { NO_CHANGE, type PreparedRename, type UnversionedChange } from "../../platform/write_batch.ts";
 import type { DirectoryUser, LoginDirectory } from "../ports.ts";
 
 export interface FactorMarksDeps {
@@ -46,7 +46,7 @@ export class FactorMarks {
   }
 
   /** Prepares the mark of a user who gets a factor. @param user canonical */
-  prepare(user: string): PreparedChange {
+  prepare(user: string): UnversionedChange {
     const id = this.#deps.recordIdOf(user);
     const [kind, of]: [MarkKind, string] = id === null ? ["name", user] : ["record", id];
     const marked = this.#marked[kind];

@@ -47,9 +47,9 @@ export function prepareFactorRemoval(
   return {
     ended: removed.pairings,
     mutations: [...parts.flatMap(({ mutations }) => mutations), ...revocations],
-    done() {
+    done(versionstamp) {
       forgotten.done();
-      unmarked.done();
+      unmarked.done(versionstamp);
     },
     undo() {
       removed.restore();

@@ -134,8 +134,8 @@ export class Offboarding {
       .map((conversation) => conversations.endMutation(conversation, USER_LEFT));
     return {
       mutations: [this.#departureOf(user), ...removal.mutations, ...ends],
-      done: () => {
-        removal.done();
+      done: (versionstamp) => {
+        removal.done(versionstamp);
         this.#endLeaving(user);
         this.#addLeft(user, this.#deps.orderedId());
         counters.count("users_left");

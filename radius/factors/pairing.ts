@@ -4,7 +4,7 @@ import { maskPhoneNumber } from "../../platform/phone_number.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
-import type { PreparedChange } from "../../platform/write_batch.ts";
+import type { UnversionedChange } from "../../platform/write_batch.ts";
 import type { Factor } from "../flow/context.ts";
 import { type StoredApp, unusualParameters } from "./app_codes.ts";
 import type { FactorMarks } from "./factor_marks.ts";
@@ -20,7 +20,7 @@ export interface FactorStoreDeps {
   /** Marks the users who get a factor. Absent: none are marked. */
   readonly marks?: Pick<FactorMarks, "prepare">;
   /** Ends the links of a user who enrols. Absent: there are none. @param user canonical */
-  readonly endInvitations?: (user: string) => PreparedChange;
+  readonly endInvitations?: (user: string) => UnversionedChange;
 }
 
 /** The phone that opened the /me session in which a factor was added. */

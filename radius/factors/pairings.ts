@@ -4,7 +4,7 @@ import { KeyedMutex } from "../../platform/semaphore.ts";
 import { RecordVersions } from "../../platform/cluster/record_versions.ts";
 import type { Check, Mutation, StoreEntry } from "../../platform/store.ts";
 import { StoreUnavailable } from "../../platform/store_fault.ts";
-import { NO_CHANGE, type PreparedChange } from "../../platform/write_batch.ts";
+import { NO_CHANGE, type UnversionedChange } from "../../platform/write_batch.ts";
 import { checkFactor, type Factor } from "../flow/context.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { type AppUse, usedApp } from "./app_codes.ts";
@@ -34,7 +34,7 @@ export class Pairings {
   readonly #users = new KeyedMutex();
   readonly #devices = new KeyedMutex();
   /** The mark of the user, and the end of the open invitations, of prepared pairings. */
-  readonly #enrolments = new WeakMap<Pairing, readonly PreparedChange[]>();
+  readonly #enrolments = new WeakMap<Pairing, readonly UnversionedChange[]>();
 
   constructor(deps: FactorStoreDeps) {
     this.#deps = deps;

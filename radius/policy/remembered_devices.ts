@@ -2,7 +2,7 @@
 // are stored as one keyed hash. A device counts only while the user has the same factors and nothing made the gateway forget it.
 
 import { HOUR_MS } from "../../platform/durations.ts";
-import { NO_CHANGE, type PreparedChange, type PreparedRename } from "../../platform/write_batch.ts";
+import { NO_CHANGE, type PreparedRename, type UnversionedChange } from "../../platform/write_batch.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
@@ -115,7 +115,7 @@ export class RememberedDevices {
   prepareRemember(
     device: LoginDevice,
     { hours, used }: { hours: number; used: RememberedFactor },
-  ): PreparedChange | null {
+  ): UnversionedChange | null {
     const { user, place } = device;
     if (!isPlace(place)) return null;
     const nowMs = this.#deps.clock.nowMs();
@@ -143,7 +143,7 @@ export class RememberedDevices {
   }
 
   /** Forgets every device of a user. A login in progress at another node cannot undo it, because its device belongs to the old epoch. */
-  prepareForget(user: string): PreparedChange {
+  prepareForget(user: string): UnversionedChange {
     if (!this.#devices.has(user) && !this.#deps.isUsed()) return NO_CHANGE;
     const before = this.#epochs.get(user);
     const epoch = this.#deps.random.bytes(8).toHex();

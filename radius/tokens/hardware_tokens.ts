@@ -4,7 +4,7 @@
 import { auditEntry } from "../../platform/audit.ts";
 import type { Check, Mutation, StoreEntry } from "../../platform/store.ts";
 import { RecordVersions } from "../../platform/cluster/record_versions.ts";
-import { NO_CHANGE, type PreparedChange } from "../../platform/write_batch.ts";
+import { NO_CHANGE, type UnversionedChange } from "../../platform/write_batch.ts";
 import type { FactorStoreDeps } from "../factors/pairing.ts";
 import { acceptTokenCode, type OpenToken } from "./token_codes.ts";
 import { TokenCache } from "./token_cache.ts";
@@ -25,7 +25,7 @@ const MAX_NEW_SHARED = 8;
 const MAX_NEW = 200;
 
 /** A change of one token, before its commit. */
-export interface PreparedTokenChange extends PreparedChange {
+export interface PreparedTokenChange extends UnversionedChange {
   /** Records that must be unchanged. */
   readonly checks: readonly Check[];
   /** The records to read again after a lost race. */
@@ -206,7 +206,7 @@ export class HardwareTokens {
   }
 
   /** Prepares the release of all tokens of a user who leaves: they become free, and keep their positions. */
-  prepareRelease(user: string): PreparedChange {
+  prepareRelease(user: string): UnversionedChange {
     const own = this.of(user);
     const released = joined(own.map((token) => this.#overwrite(token, withTokenUser(token.record, null))));
     const records = own.map((token): Mutation =>
@@ -219,7 +219,7 @@ export class HardwareTokens {
   }
 
   /** Prepares the move of the tokens to another name. Tokens of the new name belong to a person outside the directory, and become free. */
-  prepareRename(from: string, { to, name }: { to: string; name: string }): PreparedChange {
+  prepareRename(from: string, { to, name }: { to: string; name: string }): UnversionedChange {
     const moved = this.of(from);
     const others = this.of(to);
     return joined([
@@ -235,12 +235,12 @@ export class HardwareTokens {
   }
 
   /** The mark that the user of a token had a factor. */
-  #markOf(user: string | null): PreparedChange {
+  #markOf(user: string | null): UnversionedChange {
     return user === null ? NO_CHANGE : this.#deps.marks?.prepare(user) ?? NO_CHANGE;
   }
 
   /** A change of the record that does not depend on its version. */
-  #overwrite(token: HardwareToken, record: HardwareTokenRecord): PreparedChange {
+  #overwrite(token: HardwareToken, record: HardwareTokenRecord): UnversionedChange {
     const key = this.#recordKey(token.id);
     this.#cache.put({ ...token, record });
     return {
@@ -280,7 +280,7 @@ export class HardwareTokens {
   }
 }
 
-function joined(changes: readonly PreparedChange[]): PreparedChange {
+function joined(changes: readonly UnversionedChange[]): UnversionedChange {
   return {
     mutations: changes.flatMap(({ mutations }) => mutations),
     done: () => changes.forEach(({ done }) => done()),

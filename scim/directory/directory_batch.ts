@@ -2,7 +2,7 @@
 // is durable.
 
 import type { CommitOutcome } from "../../platform/commit_queue.ts";
-import { type PreparedChange, type PreparedRename, WriteBatch } from "../../platform/write_batch.ts";
+import { type PreparedRename, WriteBatch } from "../../platform/write_batch.ts";
 import type { Mutation } from "../../platform/store.ts";
 import type { ResourceKind } from "../schema/resource.ts";
 import { BatchMutations, type RecordName, SMALL_VALUE_OCTETS } from "./batch_mutations.ts";
@@ -199,14 +199,7 @@ export class DirectoryBatch {
   }
 
   /** Adds the change of another module to the commit. */
-  include(change: PreparedChange): void {
-    this.also(change.mutations);
-    this.#batch.whenCommitted(() => change.done());
-    this.#batch.whenFailed(() => change.undo());
-  }
-
-  /** Adds what other modules store by the name of a renamed resource. */
-  includeRename({ mutations, checks = [], ...change }: PreparedRename): void {
+  include({ mutations, checks = [], ...change }: PreparedRename): void {
     this.also(mutations);
     for (const check of checks) this.#changes.check(check);
     this.#batch.whenCommitted(() => change.done(this.#versionstamp));

@@ -126,7 +126,7 @@ export class RenameWriter {
       await batch.setTombstone(from, { name: write.from, order: nextNumber() });
       await batch.setTombstone(to, null);
     }
-    batch.includeRename(await prepareRename({ kind, from, to, name, isLeaving }));
+    batch.include(await prepareRename({ kind, from, to, name, isLeaving }));
     const entry: RenamedEntry = { to, atMs: clock.nowMs() };
     batch.set(keys.renamed(kind, from), entry, 200 + 2 * to.length);
     batch.remove(keys.renamed(kind, to));

@@ -4,6 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import { type EnrolmentMark, EnrolmentMarks } from "../../radius/factors/enrolment_marks.ts";
 import type { Store } from "../../platform/store.ts";
 import { openNode } from "../fakes/shared_store.ts";
+import { commitChange } from "../fakes/commit_change.ts";
 
 const MARK: EnrolmentMark = {
   ...{ recordId: "1.none", campaign: "c", invitedMs: 1000, linkUntilMs: 5000, invitation: "i" },
@@ -73,8 +74,7 @@ Deno.test("a removal deletes the mark, also one that this node does not know yet
   const [a, b] = [await openMarks(kv, "a"), await openMarks(kv, "b")];
   await put(a, "ada", MARK);
   const removal = b.marks.prepareRemoval("ada");
-  await b.store.commit({ mutations: removal.mutations });
-  removal.done();
+  await commitChange(b.store, removal);
   await a.store.catchUp();
   assertEquals([a.marks.of("ada"), b.marks.of("ada")], [null, null]);
 });

@@ -18,6 +18,7 @@ import { createVault } from "../../platform/vault.ts";
 import { createManualClock } from "../upstream/manual_clock.ts";
 import { conversation, tokenOf } from "./conversation_sample.ts";
 import { silentSecondFactor } from "./silent_services.ts";
+import { commitChange } from "../fakes/commit_change.ts";
 
 const START_MS = 1_800_000_000_000;
 const USER = "ada";
@@ -57,8 +58,7 @@ for (const aheadMs of [-30_000, 0, 30_000]) {
     const seenFromB = { ...ofA, startedMs: ofA.startedMs - aheadMs };
     for (const { clock } of [a, b]) clock.advance(1000);
     const leaving = a.offboarding.prepare(USER);
-    assertEquals((await a.store.commit({ mutations: leaving.mutations })).ok, true);
-    leaving.done();
+    await commitChange(a.store, leaving);
     await b.store.catchUp();
     for (const { clock } of [a, b]) clock.advance(1000);
     assertEquals([ofB, seenFromB].map((one) => b.offboarding.hasLeft(one)), [true, true]);
@@ -76,8 +76,7 @@ for (
     using kv = await Deno.openKv(":memory:");
     const a = await createMember(kv, "a", START_MS);
     const leaving = a.offboarding.prepare(USER);
-    assertEquals((await a.store.commit({ mutations: leaving.mutations })).ok, true);
-    leaving.done();
+    await commitChange(a.store, leaving);
     const b = await createMember(kv, "b", START_MS + sinceMs);
     await b.offboarding.load();
     const login = b.begin();
@@ -102,8 +101,7 @@ Deno.test("an own removal is known to the check of the next Accept, so that it d
   using kv = await Deno.openKv(":memory:");
   const a = await createMember(kv, "a", START_MS);
   const leaving = a.offboarding.prepare(USER);
-  await a.store.commit({ mutations: leaving.mutations });
-  leaving.done();
+  await commitChange(a.store, leaving);
   const checks = a.offboarding.departureChecks(USER);
   assertEquals((await a.store.commit({ checks, mutations: [] })).ok, true);
 });

@@ -5,6 +5,7 @@ import { assert, assertEquals } from "@std/assert";
 import { AcceptAttributes } from "../../radius/factors/reply_attributes.ts";
 import { ReplyAttributeRegistry } from "../../radius/factors/reply_attribute_registry.ts";
 import { createStore, type Mutation } from "../../platform/store.ts";
+import { commitChange } from "../fakes/commit_change.ts";
 
 const AUDIT: Mutation = { type: "set", key: ["audit", 1, "test"], value: "an audit record" };
 const SETTINGS = {
@@ -98,8 +99,7 @@ Deno.test("prepareForget() removes a group's attributes with the commit, and not
   assert(textOf("ops").includes("ops-class"));
   forgotten.undo();
   assert(textOf("ops").includes("ops-class"));
-  await store.commit({ mutations: forgotten.mutations });
-  forgotten.done();
+  await commitChange(store, forgotten);
   assert(!textOf("ops").includes("ops-class"));
   assertEquals(register.find("ops"), { from: null, attributes: {}, groups: "first", version: 0 });
   const again = await world(kv);

@@ -7,8 +7,8 @@ import { whileTimePasses } from "../rows/passing_time.ts";
 import { giveToken, tokenCode } from "../rows/tokens.ts";
 import { startTwoNodes } from "../rows/two_nodes.ts";
 import type { PolicyOutcome } from "../../../radius/policy/policy.ts";
-import type { PreparedChange } from "../../../platform/write_batch.ts";
 import { CHALLENGE, type ShortPolicy, storePolicies } from "./policy_sample.ts";
+import { commitChange } from "../../fakes/commit_change.ts";
 
 const HOUR_MS = 3600_000;
 const HOME = "203.0.113.9";
@@ -57,11 +57,6 @@ async function signIn(world: InProcess, from: From = {}): Promise<void> {
   const { login, kind } = await first(world, from);
   assertEquals(kind, "challenge");
   assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
-}
-
-async function commit({ store }: InProcess, change: PreparedChange): Promise<void> {
-  await store.commit({ mutations: change.mutations });
-  change.done();
 }
 
 /** What happens after the device was remembered, and the answer to the next login from there. */
@@ -118,12 +113,12 @@ const ROWS: Readonly<
     kind: "challenge",
   },
   "an administrator made the gateway forget": {
-    happens: (world) => commit(world, world.radius.policies.remembered.prepareForget("anna")),
+    happens: (world) => commitChange(world.store, world.radius.policies.remembered.prepareForget("anna")),
     kind: "challenge",
   },
   "the user was deactivated and is active again": {
     happens: async (world) => {
-      await commit(world, world.radius.prepareOffboarding("anna"));
+      await commitChange(world.store, world.radius.prepareOffboarding("anna"));
       await give(world, "anna", { kind: "totp", seed: SEED });
     },
     kind: "challenge",
@@ -167,7 +162,7 @@ for (const [what, change] of Object.entries(TOKEN_CHANGES)) {
     const token = world.radius.hardwareTokens.of("anna")[0];
     if (token === undefined) throw new Error("The user has no token");
     const { hardwareTokens } = world.radius;
-    await commit(world, hardwareTokens.prepareChange(token, { ...token.record, ...change }));
+    await commitChange(world.store, hardwareTokens.prepareChange(token, { ...token.record, ...change }));
     assertEquals((await first(world)).kind, "challenge");
   });
 }
@@ -214,7 +209,7 @@ Deno.test("a user has at most 20 remembered devices; a further one replaces the 
   for (let at = 0; at < 25; at++) {
     world.clock.advance(1000);
     const change = remembered.prepareRemember(device(at), { hours: 8, used: "totp" });
-    if (change !== null) await commit(world, change);
+    if (change !== null) await commitChange(world.store, change);
   }
   assertEquals(remembered.count("anna"), 20);
   assertEquals([remembered.isRemembered(device(4)), remembered.isRemembered(device(5))], [false, true]);
@@ -231,7 +226,7 @@ Deno.test("two nodes share policies and remembered devices, also after a restart
   await signIn(a);
   await b.store.catchUp();
   assertEquals((await first(b)).kind, "accept");
-  await commit(b, b.radius.policies.remembered.prepareForget("anna"));
+  await commitChange(b.store, b.radius.policies.remembered.prepareForget("anna"));
   await a.store.catchUp();
   assertEquals((await first(a)).kind, "challenge");
   await storePolicies(b.radius.policies.registry, [[{ users: ["anna"] }, { kind: "deny" }]]);
@@ -282,7 +277,7 @@ for (const { used, rules: { enabled, deviceCodes }, expected } of USED_RULES) {
     await storePolicies(world.radius.policies.registry, [[{}, remember(8)]]);
     const { remembered } = world.radius.policies;
     const change = remembered.prepareRemember(device, { hours: 8, used });
-    if (change !== null) await commit(world, change);
+    if (change !== null) await commitChange(world.store, change);
     const rules = { enabled: new Set(enabled), deviceCodes };
     assertEquals(remembered.isRemembered(device, { rules }), expected);
   });

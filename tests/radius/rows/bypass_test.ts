@@ -9,6 +9,7 @@ import { brief, type Login } from "./login.ts";
 import { becomes, turn } from "./passing_time.ts";
 import { pairPhone } from "./phone.ts";
 import { appCode, give, giveDevice, lastRequest, SEED } from "./people.ts";
+import { commitChange } from "../../fakes/commit_change.ts";
 
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 const CODE = "GET_DEVICE_GENERATED_PASSCODE";
@@ -249,8 +250,7 @@ Deno.test("bypass: the code of a user who leaves is removed, and restored by und
   undone.undo();
   assertEquals(bypassUsesLeft(world), 4);
   const leaving = world.radius.prepareOffboarding("anna");
-  await world.store.commit({ mutations: leaving.mutations });
-  leaving.done();
+  await commitChange(world.store, leaving);
   for (const table of ["bypass_code", "bypass_use"]) {
     for await (const { key } of world.kv.list({ prefix: [table] })) throw new Error(String(key));
   }

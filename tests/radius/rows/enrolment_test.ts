@@ -6,6 +6,7 @@ import { type InProcess, saveSettings, startInProcess } from "./in_process.ts";
 import { markInvited } from "./invited.ts";
 import { brief } from "./login.ts";
 import { give, giveDevice, register, SEED } from "./people.ts";
+import { commitChange } from "../../fakes/commit_change.ts";
 
 const HOUR_MS = 3600_000;
 const REFUSED = [
@@ -110,8 +111,7 @@ Deno.test("deadline: a mark that the offboarding removes does not refuse the nex
   await using world = await startInProcess();
   await markInvited(world, "anna", 0);
   const leaving = world.radius.prepareOffboarding("anna");
-  await world.store.commit({ mutations: leaving.mutations });
-  leaving.done();
+  await commitChange(world.store, leaving);
   assertEquals(world.radius.enrolment.of("anna"), null);
   assertEquals((await world.store.get(["enrolment", "default", "anna"])).value, null);
 });

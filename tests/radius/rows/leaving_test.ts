@@ -8,6 +8,7 @@ import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, exchangeJudged } from "./login.ts";
 import { becomes, whileTimePasses } from "./passing_time.ts";
 import { appCode, decide, give, giveDevice, lastRequest, register, SEED } from "./people.ts";
+import { commitChange } from "../../fakes/commit_change.ts";
 
 const NUMBER = "+4915112345678";
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
@@ -18,10 +19,7 @@ const kinds = ({ radius }: InProcess, user: string) => radius.pairings.of(user).
 /** The leaving as the directory makes it: its own change and the gateway's additions, in one commit. */
 async function leave(world: InProcess, user: string): Promise<void> {
   const leaving = world.radius.prepareOffboarding(user);
-  const outcome = await world.store.commit({ mutations: leaving.mutations });
-  assert(outcome.ok);
-  await world.people.remove(user);
-  leaving.done();
+  await commitChange(world.store, leaving, () => world.people.remove(user));
 }
 
 async function stored(world: InProcess, prefix: Deno.KvKey): Promise<unknown[]> {
@@ -62,8 +60,7 @@ Deno.test("leaving: listeners receive each unpaired phone after the commit", asy
   const stop = world.radius.onRevoked(({ userName }) => void told.push(userName));
   const leaving = world.radius.prepareOffboarding("anna");
   assertEquals(told, []);
-  await world.store.commit({ mutations: leaving.mutations });
-  leaving.done();
+  await commitChange(world.store, leaving);
   assertEquals(told, ["anna"]);
   stop();
 });
@@ -77,7 +74,7 @@ Deno.test("leaving: during its commit a login finds no pairing, and nothing is r
   await world.client.sendRaw(packet.bytes);
   await becomes("it is dropped", () => world.radius.monitor.counters().dropped_store_failed === 1);
   await world.people.remove("anna");
-  leaving.done();
+  leaving.done("1");
   const again = await exchangeJudged(world, packet);
   assertEquals(brief(again), DENIED);
 });
@@ -166,9 +163,7 @@ Deno.test("leaving: an Accept that is decided during its commit is never sent", 
   if (totp !== undefined) radius.pairings.adopt(totp);
   await world.client.sendRaw(login.build(code).bytes);
   await becomes("it is dropped", () => radius.monitor.counters().dropped_store_failed === 1);
-  await world.store.commit({ mutations: leaving.mutations });
-  await world.people.remove("anna");
-  leaving.done();
+  await commitChange(world.store, leaving, () => world.people.remove("anna"));
   assertEquals(brief(await login.answer(code)), ["reject", "This login is over. Start a new one."]);
   assertEquals(radius.monitor.counters().accepts, 0);
   assertEquals(radius.monitor.alive(), 0);
@@ -258,9 +253,7 @@ Deno.test("leaving: 120 logins of one name end, and the commit has the ends of 2
   const leaving = world.radius.prepareOffboarding("anna");
   // The mark that the user left, the removal of the enrolment's mark, and the ends of 20 logins.
   assertEquals(leaving.mutations.length, 22);
-  await world.store.commit({ mutations: leaving.mutations });
-  await world.people.remove("anna");
-  leaving.done();
+  await commitChange(world.store, leaving, () => world.people.remove("anna"));
   assertEquals(world.radius.monitor.alive(), 0);
   await becomes("the rest is recorded", () => world.radius.server.working === 0);
   const { ended_by_leaving: ended, users_left: left } = world.radius.monitor.counters();

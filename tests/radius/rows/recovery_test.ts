@@ -7,6 +7,7 @@ import { brief, type Login } from "./login.ts";
 import { becomes, turn } from "./passing_time.ts";
 import { pairPhone } from "./phone.ts";
 import { appCode, give, giveDevice, lastRequest, SEED } from "./people.ts";
+import { commitChange } from "../../fakes/commit_change.ts";
 
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 const CODE = "GET_DEVICE_GENERATED_PASSCODE";
@@ -211,8 +212,7 @@ Deno.test("recovery: the codes of a user who leaves are removed, and restored by
   undone.undo();
   assertEquals(left(world), 10);
   const leaving = world.radius.prepareOffboarding("anna");
-  await world.store.commit({ mutations: leaving.mutations });
-  leaving.done();
+  await commitChange(world.store, leaving);
   assertEquals(left(world), 0);
   for await (const { key } of world.kv.list({ prefix: ["recovery_code"] })) throw new Error(String(key));
 });

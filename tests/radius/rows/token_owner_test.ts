@@ -7,6 +7,7 @@ import { brief } from "./login.ts";
 import { giveToken, tokenCode } from "./tokens.ts";
 import { startTwoNodes } from "./two_nodes.ts";
 import { register } from "./people.ts";
+import { commitChange } from "../../fakes/commit_change.ts";
 
 const APPEND = "[radius]\nappend_mode = true\n";
 const DENIED = ["reject", "Access denied."];
@@ -26,8 +27,7 @@ Deno.test("token: the tokens of a user who leaves become free with their positio
   assertEquals((await world.login({ user: "anna" }).start(`pw,${tokenCode(4)}`)).kind, "accept");
   const leaving = radius.prepareOffboarding("anna");
   assertEquals(radius.hardwareTokens.of("anna").length, 0, "no login finds it before the commit");
-  assert((await store.commit({ mutations: leaving.mutations })).ok);
-  leaving.done();
+  await commitChange(store, leaving);
   const token = radius.hardwareTokens.get("T-1");
   assertEquals([token?.record.user, token?.use.next], [null, 5]);
   const record = (await auditsOf(world)).find(({ action }) => action === "hardware_token.unassign");

@@ -4,7 +4,7 @@
 import { MINUTE_MS } from "../../../platform/durations.ts";
 import { toBase64Url } from "../../../platform/runtime.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import type { PreparedChange } from "../../../platform/write_batch.ts";
+import type { UnversionedChange } from "../../../platform/write_batch.ts";
 import { sourceKey } from "../../../platform/addresses.ts";
 import { isUsableFor } from "../../../platform/user_record.ts";
 import type { MirroredRow, TableChange } from "../table.ts";
@@ -117,7 +117,7 @@ export class PairingInvitations {
   }
 
   /** Ends the open invitations that other persons made, in the commit of a pairing: a reader of a mail must not add a second phone. */
-  prepareEnds(user: string): PreparedChange {
+  prepareEnds(user: string): UnversionedChange {
     const changes = this.#endsFor(user);
     return {
       // Without a check, so that an invitation that is used in this moment does not stop the pairing. The use fails, or has happened.
