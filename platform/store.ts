@@ -51,8 +51,11 @@ export interface Store {
   append(line: JournalLine, listener: JournalListener): void;
   /** Resolves when the changes are durable. Rejects only if the store fails. */
   commit(transaction: Transaction): Promise<CommitOutcome>;
-  /** Calls `apply` with entries below `prefix` that other nodes change, and with entries that are read again. Call it before entries are loaded. */
-  follow(prefix: Deno.KvKey, apply: ApplyEntry): void;
+  /**
+   * Calls `apply` with entries below `prefix` that other nodes change, and with entries that are read again. Call it before entries are loaded.
+   * Returns a function that ends it.
+   */
+  follow(prefix: Deno.KvKey, apply: ApplyEntry): () => void;
   /** Calls `changed` with the first `lengthParts` parts of keys below `prefix` that other nodes change. */
   followGroups(prefix: Deno.KvKey, lengthParts: number, changed: (group: Deno.KvKey) => void): void;
   /** Calls `finish` after each run that read the changes of other nodes. */

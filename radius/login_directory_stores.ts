@@ -147,9 +147,12 @@ export class LoginDirectoryStores {
   readonly #listeners: OnPhoneRevoked[] = [];
   #offboarding: { readonly deps: LeavingDeps; readonly use: (next: Offboarding) => void } | null = null;
   #target: string;
+  #followed: FollowedStore;
 
-  constructor(deps: LoginStoreDeps, target: string) {
-    this.#deps = deps;
+  constructor(given: LoginStoreDeps, target: string) {
+    this.#followed = followedThrough(given.store);
+    const deps = { ...given, store: this.#followed.store };
+    this.#deps = given;
     this.#target = target;
     this.#factorMarks = createSwitchable(new FactorMarks({ ...deps, target }), FACTOR_MARKS);
     const factorDeps = { ...deps, target, marks: this.factorMarks };
@@ -205,8 +208,9 @@ export class LoginDirectoryStores {
   /** Call it once. */
   async openOffboarding(deps: LeavingDeps): Promise<Offboarding> {
     const { pairings, recoveryCodes, hardwareTokens, enrolment, bypassCodes, target } = this;
+    const stores = { pairings, recoveryCodes, hardwareTokens, enrolment, bypassCodes };
     const offboarding = createSwitchable(
-      new Offboarding({ ...deps, pairings, recoveryCodes, hardwareTokens, enrolment, bypassCodes, target }),
+      new Offboarding({ ...deps, ...stores, store: this.#followed.store, target }),
       OFFBOARDING,
     );
     this.#offboarding = { deps, use: offboarding.use };
@@ -226,14 +230,16 @@ export class LoginDirectoryStores {
 
   /** Loads what is stored for `target`. The returned function makes it the login target; logins in progress end. */
   async prepare(target: string): Promise<() => void> {
-    const marks = new FactorMarks({ ...this.#deps, target });
-    const factorDeps = { ...this.#deps, target, marks };
+    const followed = followedThrough(this.#deps.store);
+    const storeDeps = { ...this.#deps, store: followed.store };
+    const marks = new FactorMarks({ ...storeDeps, target });
+    const factorDeps = { ...storeDeps, target, marks };
     const pairings = new Pairings(factorDeps);
     const recoveryCodes = new RecoveryCodeStore(factorDeps);
     const hardwareTokens = new HardwareTokens(factorDeps);
     const bypassCodes = new BypassCodeStore(factorDeps);
-    const remembered = openRemembered(this.#deps, { pairings, hardwareTokens, target });
-    const enrolment = new EnrolmentMarks({ ...this.#deps, target });
+    const remembered = openRemembered(storeDeps, { pairings, hardwareTokens, target });
+    const enrolment = new EnrolmentMarks({ ...storeDeps, target });
     await Promise.all([
       pairings.load(),
       recoveryCodes.load(),
@@ -247,6 +253,7 @@ export class LoginDirectoryStores {
     const endedBeforeMs = { value: Number.POSITIVE_INFINITY };
     const offboarding = deps === null ? null : new Offboarding({
       ...deps,
+      store: followed.store,
       pairings,
       recoveryCodes,
       hardwareTokens,
@@ -266,11 +273,29 @@ export class LoginDirectoryStores {
       this.#remembered.use(remembered);
       this.#enrolment.use(enrolment);
       this.#factorMarks.use(marks);
-      if (offboarding === null) return;
-      for (const notify of this.#listeners) offboarding.onRevoked(notify);
-      this.#offboarding?.use(offboarding);
+      for (const notify of this.#listeners) offboarding?.onRevoked(notify);
+      if (offboarding !== null) this.#offboarding?.use(offboarding);
+      // The stores before are no longer used.
+      this.#followed.endFollows();
+      this.#followed = followed;
     };
   }
+}
+
+interface FollowedStore {
+  readonly store: Store;
+  /** Ends all that was followed through `store`. */
+  readonly endFollows: () => void;
+}
+
+function followedThrough(store: Store): FollowedStore {
+  const ends: (() => void)[] = [];
+  const follow: Store["follow"] = (...of) => {
+    const end = store.follow(...of);
+    ends.push(end);
+    return end;
+  };
+  return { store: { ...store, follow }, endFollows: () => ends.forEach((end) => end()) };
 }
 
 function openRemembered(

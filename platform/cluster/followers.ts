@@ -32,9 +32,9 @@ export class Followers {
   /** Called if an entry cannot be read. */
   onUnreadable: (key: Deno.KvKey, fault: unknown) => void = () => undefined;
 
-  /** Calls `apply` with the entries below `prefix` that other nodes change. */
-  follow(prefix: Deno.KvKey, apply: ApplyEntry): void {
-    addTo(this.#entries, prefix, { prefix, apply });
+  /** Calls `apply` with the entries below `prefix` that other nodes change. Returns a function that ends it. */
+  follow(prefix: Deno.KvKey, apply: ApplyEntry): () => void {
+    return addTo(this.#entries, prefix, { prefix, apply });
   }
 
   /** Calls `finish` after each run. */
@@ -91,10 +91,12 @@ export class Followers {
   }
 }
 
-function addTo<T>(map: Map<Deno.KvKeyPart, T[]>, prefix: Deno.KvKey, follower: T): void {
+/** Returns a function that removes the follower. */
+function addTo<T>(map: Map<Deno.KvKeyPart, T[]>, prefix: Deno.KvKey, follower: T): () => void {
   const first = prefix[0];
   if (first === undefined) throw new RangeError("Cannot follow the whole store");
   map.set(first, [...map.get(first) ?? [], follower]);
+  return () => void map.set(first, (map.get(first) ?? []).filter((one) => one !== follower));
 }
 
 function startsWith(key: Deno.KvKey, prefix: Deno.KvKey): boolean {

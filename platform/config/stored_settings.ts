@@ -19,7 +19,7 @@ export interface StoredSettings {
 export async function readStoredSettings(kv: Deno.Kv, file: SettingsFile): Promise<StoredSettings> {
   const records = new SettingRecords({
     store: {
-      follow: () => undefined,
+      follow: () => () => undefined,
       onRunEnd: () => undefined,
       async load(prefix, take) {
         for await (const entry of kv.list({ prefix })) take(entry as Parameters<typeof take>[0]);

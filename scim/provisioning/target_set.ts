@@ -177,7 +177,8 @@ class TargetSlot {
   readonly #deps: TargetsDeps;
   readonly #lease: SlotLease;
   readonly #running = new RunningTasks();
-  readonly #followers = new Map<string, Parameters<Store["follow"]>[1]>();
+  /** Ends what the target that is open follows, by prefix. */
+  readonly #follows = new Map<string, () => void>();
   #directory: TargetDirectory | null = null;
   #open: OpenTarget | null = null;
   #settings: TargetSettings | null = null;
@@ -222,7 +223,7 @@ class TargetSlot {
     this.#isRemoved = true;
     await this.#drain();
     await this.close();
-    this.#followers.clear();
+    for (const end of this.#follows.values()) end();
   }
 
   close(): Promise<void> {
@@ -241,8 +242,10 @@ class TargetSlot {
       ...store,
       follow: (prefix, apply) => {
         const text = JSON.stringify(prefix);
-        if (!this.#followers.has(text)) store.follow(prefix, (entry) => this.#followers.get(text)?.(entry));
-        this.#followers.set(text, apply);
+        this.#follows.get(text)?.();
+        const end = store.follow(prefix, apply);
+        this.#follows.set(text, end);
+        return end;
       },
     };
   }

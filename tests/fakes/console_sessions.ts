@@ -12,7 +12,7 @@ export function createConsoleSessions() {
   const table = new SessionTable({
     store: {
       async *list() {},
-      follow: () => undefined,
+      follow: () => () => undefined,
       commit: () => Promise.resolve({ ok: true, versionstamp: "1" }),
     },
     nowMs: clock.nowMs,

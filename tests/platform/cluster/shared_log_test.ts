@@ -41,6 +41,21 @@ Deno.test("catchUp() reads no value of followed groups, and names each once", as
   assertEquals(groups.toSorted(), ["member/t/set0", "member/t/set1"]);
 });
 
+Deno.test("follow() returns a function that ends it, and no other follower of the prefix", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const [{ store: a }, { store: b }] = [await openNode(kv, "a"), await openNode(kv, "b")];
+  const [seen, other] = [[] as unknown[], mirror(b, ["n"])];
+  a.follow(["n"], () => undefined);
+  const end = b.follow(["n"], ({ value }) => void seen.push(value));
+  await a.commit(set(["n"], 1));
+  await b.catchUp();
+  end();
+  end();
+  await a.commit(set(["n"], 2));
+  await b.catchUp();
+  assertEquals([seen, other.get("n")], [[1], 2]);
+});
+
 Deno.test("catchUp() has the changes of a call that begins while another one runs", async () => {
   using kv = await Deno.openKv(":memory:");
   const [{ store: a }, { store: b }] = [await openNode(kv, "a"), await openNode(kv, "b")];
