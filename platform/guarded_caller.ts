@@ -1,6 +1,7 @@
 // Calls to one peer (a directory, a SCIM server, another service) with a limit on concurrent calls, a circuit breaker, a final
 // deadline, and a report of each outcome. docs/adr/0008 compares the peers.
 
+import { backoffMs } from "./backoff.ts";
 import { type Clock, type Random, withTimeout } from "./runtime.ts";
 import { Semaphore, type SemaphoreLimits, type SemaphoreRefusal } from "./semaphore.ts";
 
@@ -194,9 +195,7 @@ export class CircuitBreaker {
   }
 
   #pauseMs(): number {
-    const { firstPauseMs, longestPauseMs, jitter } = this.#limits;
-    const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (this.#openings - 1));
-    if (jitter === 0) return pauseMs;
-    return pauseMs * (1 - jitter * (this.#random.bytes(1)[0] ?? 0) / 255);
+    const { firstPauseMs: firstMs, longestPauseMs: longestMs, jitter } = this.#limits;
+    return backoffMs({ firstMs, longestMs, factors: [1, 1 - jitter] }, this.#openings, this.#random);
   }
 }

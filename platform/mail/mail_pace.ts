@@ -1,17 +1,16 @@
 // How fast mails are sent: the limit per minute, and pauses after problems of the server.
 
 import { MINUTE_MS } from "../durations.ts";
+import { type Backoff, backoffMs } from "../backoff.ts";
 import type { Clock, Random } from "../runtime.ts";
 import type { MailProblemCode } from "./mail_problems.ts";
 
 /** Attempts that a late timer missed are made up for within this time. */
 const MAX_LAG_MS = 1000;
 
-const FIRST_PAUSE_MS = 5000;
-const MAX_PAUSE_MS = 5 * MINUTE_MS;
+const PAUSES: Backoff = { firstMs: 5000, longestMs: 5 * MINUTE_MS, factors: [0.75, 1] };
 /** A wrong password is not tried often: the server could lock the account. */
-const FIRST_CONFIGURATION_PAUSE_MS = MINUTE_MS;
-const MAX_CONFIGURATION_PAUSE_MS = 15 * MINUTE_MS;
+const CONFIGURATION_PAUSES: Backoff = { ...PAUSES, firstMs: MINUTE_MS, longestMs: 15 * MINUTE_MS };
 /** Problems that last until an administrator changes something. */
 const CONFIGURATION_PROBLEMS: ReadonlySet<MailProblemCode> = new Set([
   "sign_in",
@@ -75,13 +74,8 @@ export class MailPace {
   /** The server failed. Failures of mails that were sent at the same time count once. */
   failed(code: MailProblemCode): void {
     if (this.pausedUntilMs !== null) return;
-    const isConfiguration = CONFIGURATION_PROBLEMS.has(code);
-    const firstMs = isConfiguration ? FIRST_CONFIGURATION_PAUSE_MS : FIRST_PAUSE_MS;
-    const maxMs = isConfiguration ? MAX_CONFIGURATION_PAUSE_MS : MAX_PAUSE_MS;
-    const pauseMs = Math.min(maxMs, firstMs * 2 ** Math.min(this.#failures, 10));
-    const chance = (this.#random.bytes(1)[0] ?? 0) / 256;
-    this.#failures++;
-    this.#pausedUntilMs = this.#clock.nowMs() + pauseMs * (0.75 + chance / 4);
+    const pauses = CONFIGURATION_PROBLEMS.has(code) ? CONFIGURATION_PAUSES : PAUSES;
+    this.#pausedUntilMs = this.#clock.nowMs() + backoffMs(pauses, ++this.#failures, this.#random);
   }
 
   /** The settings changed, or an administrator wants an attempt now. */

@@ -5,6 +5,7 @@ import { auditEntry } from "../audit.ts";
 import { LeaseUnavailable, type NodeLease, type WriteLease } from "../cluster/lease.ts";
 import type { Log } from "../log.ts";
 import { type Clock, pauseFor, withTimeout } from "../runtime.ts";
+import { WorkLoop } from "../work_loop.ts";
 import type { CommitOutcome } from "../commit_queue.ts";
 import type { Mutation, Store, StoreEntry } from "../store.ts";
 import type { Vault } from "../vault.ts";
@@ -62,75 +63,44 @@ type Ending = "sent" | "later" | "failed" | "dropped";
 
 export class MailSender {
   readonly #deps: MailSenderDeps;
-  readonly #active = new Map<string, Promise<void>>();
-  #running: Promise<void> | null = null;
-  #isClosed = false;
-  #nextMs = Number.POSITIVE_INFINITY;
-  #isWoken = false;
-  #endWait: (() => void) | null = null;
+  readonly #loop: WorkLoop;
   #refusals = 0;
 
   constructor(deps: MailSenderDeps) {
     this.#deps = deps;
+    this.#loop = new WorkLoop({
+      clock: deps.clock,
+      intervalMs: POLL_INTERVAL_MS,
+      pass: () => this.#startDue(),
+      onFault: (fault) => this.#logFault("the mails cannot be read", fault),
+    });
   }
 
   /** Starts to send. Call it once, after the index was loaded. */
   start(): void {
-    this.#running = this.#run();
+    this.#loop.wake();
   }
 
   wake(): void {
-    this.#isWoken = true;
-    this.#endWait?.();
+    this.#loop.wake();
   }
 
   /** Waits for the mails in progress, up to a limit. The others stay in the store. */
   async close(): Promise<void> {
-    this.#isClosed = true;
-    this.wake();
-    const ended = Promise.all([this.#running, ...this.#active.values()]);
-    await withTimeout(ended, { clock: this.#deps.clock, timeoutMs: CLOSE_TIMEOUT_MS });
-  }
-
-  async #run(): Promise<void> {
-    const { clock } = this.#deps;
-    while (!this.#isClosed) {
-      this.#nextMs = Number.POSITIVE_INFINITY;
-      try {
-        await this.#startDue();
-      } catch (fault) {
-        this.#logFault("the mails cannot be read", fault);
-        this.#dueAt(clock.nowMs() + STORE_RETRY_MS);
-      }
-      if (this.#isClosed) return;
-      await this.#wait(Math.min(POLL_INTERVAL_MS, Math.max(0, this.#nextMs - clock.nowMs())));
-    }
-  }
-
-  async #wait(timeoutMs: number): Promise<void> {
-    if (!this.#isWoken) {
-      await new Promise<void>((resolve) => {
-        const cancel = this.#deps.clock.after(timeoutMs, resolve);
-        this.#endWait = () => {
-          cancel();
-          resolve();
-        };
-      });
-    }
-    this.#isWoken = false;
-    this.#endWait = null;
+    await withTimeout(this.#loop.close(), { clock: this.#deps.clock, timeoutMs: CLOSE_TIMEOUT_MS });
   }
 
   async #startDue(): Promise<void> {
     const { clock, index, pace, lease, transport, readQueued } = this.#deps;
-    this.#dueAt(await readQueued());
+    const loop = this.#loop;
+    loop.dueAt(await readQueued());
     if (transport() === null || index.waiting === 0) return;
-    if (!lease.isHeld && !await lease.claim()) return this.#dueAt(clock.nowMs() + LEASE_RETRY_MS);
-    while (!this.#isClosed && this.#active.size < (pace.isFailing ? 1 : MAX_MAIL_CONNECTIONS)) {
-      if (pace.nextMs > clock.nowMs()) return this.#dueAt(pace.nextMs);
-      const mail = index.next(clock.nowMs(), (name) => this.#active.has(mailNameText(name)));
-      if (mail === null) return this.#dueAt(index.nextDueMs);
-      if (!this.#start(mail)) return this.#dueAt(clock.nowMs() + LEASE_RETRY_MS);
+    if (!lease.isHeld && !await lease.claim()) return loop.dueAt(clock.nowMs() + LEASE_RETRY_MS);
+    while (!loop.isClosed && loop.active.size < (pace.isFailing ? 1 : MAX_MAIL_CONNECTIONS)) {
+      if (pace.nextMs > clock.nowMs()) return loop.dueAt(pace.nextMs);
+      const mail = index.next(clock.nowMs(), (name) => loop.active.has(mailNameText(name)));
+      if (mail === null) return loop.dueAt(index.nextDueMs);
+      if (!this.#start(mail)) return loop.dueAt(clock.nowMs() + LEASE_RETRY_MS);
     }
   }
 
@@ -140,16 +110,12 @@ export class MailSender {
     const attempt = lease.runIfHeld(() => this.#attempt(mail));
     if (attempt === null) return false;
     pace.take();
-    const key = mailNameText(mail.name);
-    const work = attempt.catch((fault) => {
+    const task = attempt.catch((fault) => {
       if (!(fault instanceof LeaseUnavailable)) this.#logFault("a mail was not recorded", fault);
       index.postpone(mail.name);
-      this.#dueAt(clock.nowMs() + STORE_RETRY_MS);
-    }).finally(() => {
-      this.#active.delete(key);
-      this.wake();
+      this.#loop.dueAt(clock.nowMs() + STORE_RETRY_MS);
     });
-    this.#active.set(key, work);
+    this.#loop.track(mailNameText(mail.name), task);
     return true;
   }
 
@@ -227,7 +193,7 @@ export class MailSender {
       store.commit({ checks: [...checks, ...lease.check === null ? [] : [lease.check]], mutations });
     const outcome = await commit().catch(async (fault) => {
       this.#logFault("a mail was not recorded; the write is repeated", fault);
-      while (!this.#isClosed) {
+      while (!this.#loop.isClosed) {
         await pauseFor(clock, STORE_RETRY_MS);
         const repeated = await commit().catch(() => null);
         if (repeated !== null) return repeated;
@@ -271,10 +237,6 @@ export class MailSender {
     const content: Mutation = { type: "delete", key: contentKey(name) };
     const audit = ending === "sent" ? [auditEntry({ action: "mail.sent", ...event })] : [];
     return { mutations: [removed, content, ...audit], done: () => index.remove(name) };
-  }
-
-  #dueAt(atMs: number): void {
-    this.#nextMs = Math.min(this.#nextMs, atMs);
   }
 
   #logFault(message: string, fault: unknown): void {

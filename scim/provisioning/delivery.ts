@@ -1,6 +1,7 @@
 // One attempt to deliver a pending write to a backend. The entry is marked as started first. After a crash, the backend is then read first,
 // so that nothing is applied twice.
 
+import { type Backoff, backoffMs } from "../../platform/backoff.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
@@ -217,8 +218,7 @@ async function recordFault(
 ): Promise<DeliveryOutcome> {
   const { backend, entry } = known;
   const isDead = isPermanent(fault, entry.attempts);
-  const chance = (deps.random.bytes(1)[0] ?? 0) / 256;
-  const nextMs = deps.clock.nowMs() + retryDelayMs(fault, { attempts: entry.attempts, chance });
+  const nextMs = deps.clock.nowMs() + retryDelayMs(fault, entry.attempts, deps.random);
   const change = deps.outbox.update(
     known,
     { ...entry, nextMs, why: fault.detail, started: fault.unsure },
@@ -269,10 +269,9 @@ async function record(
   if (!written.ok) throw new Error(`Cannot record a delivery to "${backend}": the resource was changed`);
 }
 
-const MIN_DELAY_MS = 1000;
-const MAX_DELAY_MS = 10 * 60_000;
+const DELAYS: Backoff = { firstMs: 1000, longestMs: 10 * 60_000, factors: [0.8, 1.2] };
 /** An unreachable backend is called at least this often. One call a minute is cheap, and its return is noticed soon. */
-const MAX_UNAVAILABLE_DELAY_MS = 60_000;
+const UNAVAILABLE_DELAYS: Backoff = { ...DELAYS, longestMs: 60_000 };
 const MAX_RETRY_AFTER_MS = 3600_000;
 /** Failed attempts before a write becomes a dead letter. A fault that says that the backend is unreachable or busy never makes it one. */
 export const MAX_ATTEMPTS = 50;
@@ -282,18 +281,10 @@ export function isUnavailable({ kind }: BackendFault): boolean {
   return kind === "unreachable" || kind === "busy";
 }
 
-/**
- * @param attempts the number of attempts, from 1.
- * @param chance uniform in [0, 1).
- */
-export function retryDelayMs(
-  fault: BackendFault,
-  { attempts, chance }: { attempts: number; chance: number },
-): number {
-  const longestMs = isUnavailable(fault) ? MAX_UNAVAILABLE_DELAY_MS : MAX_DELAY_MS;
-  const grownMs = Math.min(longestMs, MIN_DELAY_MS * 2 ** Math.min(attempts - 1, 20));
+/** @param attempts the number of attempts, from 1 */
+export function retryDelayMs(fault: BackendFault, attempts: number, random: Random): number {
   const askedMs = Math.min(fault.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
-  return Math.max(Math.round(grownMs * (0.8 + 0.4 * chance)), askedMs);
+  return Math.max(backoffMs(isUnavailable(fault) ? UNAVAILABLE_DELAYS : DELAYS, attempts, random), askedMs);
 }
 
 /** Whether a write becomes a dead letter until an operator retries it. This never happens because a backend is unreachable or busy. */

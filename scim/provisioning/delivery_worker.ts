@@ -3,7 +3,8 @@
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Log } from "../../platform/log.ts";
 import { LeaseUnavailable } from "../../platform/cluster/lease.ts";
-import { type Clock, withTimeout } from "../../platform/runtime.ts";
+import { withTimeout } from "../../platform/runtime.ts";
+import { WorkLoop } from "../../platform/work_loop.ts";
 import type { Backend } from "../backend_port.ts";
 import type { TargetLease } from "../directory/target_lease.ts";
 import { deliver, type DeliveryDeps, isUnavailable, lockKey, retryDelayMs } from "./delivery.ts";
@@ -25,75 +26,58 @@ const CLOSE_TIMEOUT_MS = 5000;
 
 export class DeliveryWorker {
   readonly #deps: DeliveryWorkerDeps;
-  readonly #signal: WakeSignal;
-  readonly #running: Promise<void>;
-  readonly #active = new Map<string, Promise<void>>();
-  #isClosed = false;
+  readonly #loop: WorkLoop;
   #hasWaitingGroup = false;
   /** How often in a row the backend was unavailable. After a failure, one entry at a time is tried when the pause ends. */
   #failures = 0;
   #pausedUntilMs = 0;
-  #nextDueMs = Number.POSITIVE_INFINITY;
 
   /** Starts to deliver. */
   constructor(deps: DeliveryWorkerDeps) {
     this.#deps = deps;
-    this.#signal = new WakeSignal(deps.clock);
-    this.#running = this.#run();
+    this.#loop = new WorkLoop({
+      clock: deps.clock,
+      intervalMs: POLL_INTERVAL_MS,
+      pass: () => this.#startDue(),
+      onFault: (fault) => this.#logError("the outbox cannot be read", fault),
+      pausedUntilMs: () => this.#pausedUntilMs,
+    });
+    this.#loop.wake();
   }
 
   /** Call it after an entry was added. */
   wake(): void {
-    this.#signal.wake();
+    this.#loop.wake();
   }
 
   /** Waits for the current deliveries, up to a limit. Pending writes stay in the store. */
   async close(): Promise<void> {
-    const { clock } = this.#deps;
-    this.#isClosed = true;
-    this.#signal.wake();
-    const ended = Promise.all([this.#running, ...this.#active.values()]);
-    await withTimeout(ended, { clock, timeoutMs: CLOSE_TIMEOUT_MS });
-  }
-
-  async #run(): Promise<void> {
-    const { clock } = this.#deps;
-    while (!this.#isClosed) {
-      try {
-        await this.#startDue();
-      } catch (fault) {
-        this.#logError("the outbox cannot be read", fault);
-        this.#dueAt(clock.nowMs() + STORE_RETRY_MS);
-      }
-      if (this.#isClosed) return;
-      const untilMs = Math.max(this.#nextDueMs, this.#pausedUntilMs);
-      await this.#signal.wait(Math.min(POLL_INTERVAL_MS, Math.max(0, untilMs - clock.nowMs())));
-    }
+    await withTimeout(this.#loop.close(), { clock: this.#deps.clock, timeoutMs: CLOSE_TIMEOUT_MS });
   }
 
   /** Reads the pending writes once, and starts those that are due. */
   async #startDue(): Promise<void> {
     const { outbox, backend, clock, lease } = this.#deps;
-    this.#nextDueMs = Number.POSITIVE_INFINITY;
+    const loop = this.#loop;
     this.#hasWaitingGroup = false;
     // Each added write wakes the worker. While the backend is unavailable, that must not read the outbox each time.
-    if (this.#isPaused) return this.#dueAt(this.#pausedUntilMs);
+    if (this.#isPaused) return loop.dueAt(this.#pausedUntilMs);
     const earlier = new EarlierRenames();
     for await (const known of outbox.live(backend.name)) {
       const key = lockKey(known.entry.kind, known.entry.name);
       const mustWait = earlier.mustWait(known.entry);
       earlier.add(known.entry);
-      if (mustWait || this.#active.has(key)) continue;
+      if (mustWait || loop.active.has(key)) continue;
       if (known.entry.nextMs > clock.nowMs()) {
-        this.#dueAt(known.entry.nextMs);
+        loop.dueAt(known.entry.nextMs);
         continue;
       }
-      while (this.#isFull && !this.#isClosed) await Promise.race(this.#active.values());
+      while (this.#isFull && !loop.isClosed) await Promise.race(loop.active.values());
       if (await this.#waitsForMember(known.entry)) continue;
-      if (this.#isClosed) return;
-      if (this.#isPaused) return this.#dueAt(this.#pausedUntilMs);
+      if (loop.isClosed) return;
+      if (this.#isPaused) return loop.dueAt(this.#pausedUntilMs);
       const isStarted = (lease.isHeld || await lease.claim()) && this.#start(key, known);
-      if (!isStarted) return this.#dueAt(clock.nowMs() + LEASE_RETRY_MS);
+      if (!isStarted) return loop.dueAt(clock.nowMs() + LEASE_RETRY_MS);
     }
   }
 
@@ -101,28 +85,25 @@ export class DeliveryWorker {
   #start(key: string, known: StoredEntry): boolean {
     const delivery = this.#deps.lease.runIfHeld(() => this.#deliver(known));
     if (delivery === null) return false;
-    const work = delivery.catch((fault) => {
+    const task = delivery.catch((fault) => {
       if (!(fault instanceof LeaseUnavailable)) this.#logError("a delivery was not recorded", fault);
       // The entry is still due, so without a pause it would be tried again at once.
       this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#deps.clock.nowMs() + STORE_RETRY_MS);
-      this.#signal.wake();
-    }).finally(() => {
-      this.#active.delete(key);
-      if (this.#hasWaitingGroup) this.#signal.wake();
+      this.#loop.wake();
     });
-    this.#active.set(key, work);
+    this.#loop.track(key, task, () => this.#hasWaitingGroup && this.#loop.wake());
     return true;
   }
 
   async #deliver(known: StoredEntry): Promise<void> {
     const { log, target, clock, random, backend } = this.#deps;
     const { outcome, ...ended } = await deliver(this.#deps, { backend, known });
-    if (outcome === "superseded") this.#dueAt(0);
-    if (outcome !== "done") this.#signal.wake();
+    if (outcome === "superseded") this.#loop.dueAt(0);
+    if (outcome !== "done") this.#loop.wake();
     if (!("fault" in ended)) {
       if (outcome === "done") this.#failures = 0;
       // Entries that came later may wait for it.
-      if (known.entry.from !== undefined) this.#signal.wake();
+      if (known.entry.from !== undefined) this.#loop.wake();
       return;
     }
     const { fault, nextMs } = ended;
@@ -136,35 +117,30 @@ export class DeliveryWorker {
       givenUp: nextMs === null,
       why: fault.detail,
     });
-    if (nextMs !== null) this.#dueAt(nextMs);
+    if (nextMs !== null) this.#loop.dueAt(nextMs);
     if (!isUnavailable(fault)) this.#failures = 0;
     else if (!this.#isPaused) {
       this.#failures++;
-      const chance = (random.bytes(1)[0] ?? 0) / 256;
-      this.#pausedUntilMs = clock.nowMs() + retryDelayMs(fault, { attempts: this.#failures, chance });
+      this.#pausedUntilMs = clock.nowMs() + retryDelayMs(fault, this.#failures, random);
     }
   }
 
   get #isFull(): boolean {
-    return this.#active.size >= (this.#failures > 0 ? 1 : MAX_CONCURRENT);
+    return this.#loop.active.size >= (this.#failures > 0 ? 1 : MAX_CONCURRENT);
   }
 
   /** Whether a member of the group is being delivered. A backend omits members that it does not have yet. */
   async #waitsForMember({ kind, name }: OutboxEntry): Promise<boolean> {
-    if (kind !== "group" || !this.#active.keys().some((key) => key.startsWith("user "))) return false;
+    if (kind !== "group" || !this.#loop.active.keys().some((key) => key.startsWith("user "))) return false;
     const content = (await this.#deps.directory.read("group", canonicalName(name)))?.content;
     if (content?.kind !== "group") return false;
-    const waits = content.members.some((one) => this.#active.has(lockKey("user", one)));
+    const waits = content.members.some((one) => this.#loop.active.has(lockKey("user", one)));
     this.#hasWaitingGroup ||= waits;
     return waits;
   }
 
   get #isPaused(): boolean {
     return this.#deps.clock.nowMs() < this.#pausedUntilMs;
-  }
-
-  #dueAt(atMs: number): void {
-    this.#nextDueMs = Math.min(this.#nextDueMs, atMs);
   }
 
   #logError(message: string, fault: unknown): void {
@@ -190,35 +166,5 @@ class EarlierRenames {
   add({ kind, from = [] }: OutboxEntry): void {
     for (const name of from) this.#names.add(lockKey(kind, name));
     this.#hasUser ||= kind === "user" && from.length > 0;
-  }
-}
-
-/** Lets one waiter sleep until a wake-up or a timeout. A wake-up before the wait ends the wait at once. */
-class WakeSignal {
-  readonly #clock: Clock;
-  #isWoken = false;
-  #end: (() => void) | null = null;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  wake(): void {
-    this.#isWoken = true;
-    this.#end?.();
-  }
-
-  async wait(timeoutMs: number): Promise<void> {
-    if (!this.#isWoken) {
-      await new Promise<void>((resolve) => {
-        const cancel = this.#clock.after(timeoutMs, resolve);
-        this.#end = () => {
-          cancel();
-          resolve();
-        };
-      });
-    }
-    this.#isWoken = false;
-    this.#end = null;
   }
 }

@@ -2,6 +2,7 @@
 // restart, continues.
 
 import { LeaseUnavailable, NO_LEASE, type WriteLease } from "../../../platform/cluster/lease.ts";
+import { WorkLoop } from "../../../platform/work_loop.ts";
 import { runCampaignSlice } from "./campaign_run.ts";
 import { CampaignStore, type StoredCampaign } from "./campaign_store.ts";
 import type { EnrolmentDeps } from "./enrolment_deps.ts";
@@ -25,10 +26,7 @@ export class EnrolmentRunner {
   #reminderBucket: RateBucket;
   /** Users who could not be reminded, and when to look at them again. */
   readonly #passed = new Map<string, number>();
-  #running: Promise<void> | null = null;
-  #isWoken = false;
-  #isStopped = false;
-  #stopTimer = () => {};
+  readonly #loop: WorkLoop;
 
   constructor(deps: EnrolmentDeps) {
     this.#deps = deps;
@@ -36,88 +34,73 @@ export class EnrolmentRunner {
     this.#lease = deps.cluster?.openLease("enrolment", { onAcquired: () => Promise.resolve() }) ??
       { ...NO_LEASE, claim: () => Promise.resolve(true) };
     this.#reminderBucket = new RateBucket({ clock: deps.clock, perMinute: deps.enrolment.perMinute });
+    this.#loop = new WorkLoop({
+      clock: deps.clock,
+      intervalMs: IDLE_MS,
+      wakeDelayMs: SOON_MS,
+      retryMs: RETRY_MS,
+      pass: () => this.#pass(),
+      onFault(fault) {
+        if (fault instanceof LeaseUnavailable) return;
+        deps.log.error("invitations could not be sent; they are tried again", { fault: String(fault) });
+      },
+    });
     deps.store.follow(["enrolment_campaign"], () => this.wake());
   }
 
-  start(): void {
-    this.#schedule(SOON_MS);
-  }
-
   /** Ends after the user in progress. */
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#stopTimer();
-    await this.#running;
+  stop(): Promise<void> {
+    return this.#loop.close();
   }
 
-  /** Call it after a campaign was stored. */
+  /** Starts the runner. Call it again after a campaign was stored. */
   wake(): void {
-    this.#isWoken = true;
-    if (this.#running === null) this.#schedule(SOON_MS);
+    this.#loop.wake();
   }
 
   /** Resolves when the work in progress ends. For tests. */
-  async idle(): Promise<void> {
-    await this.#running;
+  idle(): Promise<void> {
+    return this.#loop.idle();
   }
 
-  #schedule(delayMs: number): void {
-    this.#stopTimer();
-    if (this.#isStopped) return;
-    this.#stopTimer = this.#deps.clock.after(delayMs, () => this.#begin());
-  }
-
-  #begin(): void {
-    if (this.#running !== null) return;
-    this.#isWoken = false;
-    this.#running = this.#workLogged().then((delayMs) => {
-      this.#running = null;
-      this.#schedule(this.#isWoken ? SOON_MS : delayMs);
-    });
-  }
-
-  /** Returns when to look for work again. */
-  async #workLogged(): Promise<number> {
-    try {
-      if (!await this.#lease.claim()) return IDLE_MS;
-      return await this.#lease.run(() => this.#work());
-    } catch (fault) {
-      if (fault instanceof LeaseUnavailable) return IDLE_MS;
-      this.#deps.log.error("invitations could not be sent; they are tried again", { fault: String(fault) });
-      return RETRY_MS;
-    }
+  async #pass(): Promise<void> {
+    if (await this.#lease.claim()) await this.#lease.run(() => this.#work());
   }
 
   /** One slice of each running campaign, and the reminders that are due. */
-  async #work(): Promise<number> {
+  async #work(): Promise<void> {
     const { people } = this.#deps;
     const running = (await this.#campaigns.all())
       .filter(({ record }) => record.state === "running" && record.target === people.loginTarget());
-    let delayMs = IDLE_MS;
     for (const campaign of running.toReversed()) {
-      if (this.#isStopped) return SOON_MS;
-      delayMs = Math.min(delayMs, await this.#runSlice(campaign));
+      if (this.#loop.isClosed) return;
+      this.#continueIn(await this.#runSlice(campaign));
     }
     for (const id of this.#buckets.keys()) {
       if (!running.some((one) => one.id === id)) this.#buckets.delete(id);
     }
     this.#reminderBucket.adjust(this.#deps.enrolment.perMinute);
-    const work = { campaigns: this.#campaigns, lease: this.#lease, isStopped: () => this.#isStopped };
+    const work = { campaigns: this.#campaigns, lease: this.#lease, isStopped: () => this.#loop.isClosed };
     const hasMoreLinks = await endUnneededLinks({ ...this.#deps, ...work });
     const hasMore = await sendReminders({ ...this.#deps, ...work }, {
       bucket: this.#reminderBucket,
       passed: this.#passed,
     });
-    if (hasMoreLinks) return SOON_MS;
-    return Math.min(delayMs, hasMore ? Math.max(SOON_MS, this.#reminderBucket.waitMs()) : IDLE_MS);
+    if (hasMoreLinks) this.#continueIn(SOON_MS);
+    if (hasMore) this.#continueIn(Math.max(SOON_MS, this.#reminderBucket.waitMs()));
   }
 
+  #continueIn(delayMs: number): void {
+    this.#loop.dueAt(this.#deps.clock.nowMs() + delayMs);
+  }
+
+  /** Returns when the campaign continues. */
   async #runSlice(campaign: StoredCampaign): Promise<number> {
     const { clock } = this.#deps;
     const { id, record: { options: { perMinute } } } = campaign;
     const bucket = this.#buckets.get(id) ?? new RateBucket({ clock, perMinute });
     this.#buckets.set(id, bucket);
-    const work = { campaigns: this.#campaigns, lease: this.#lease, isStopped: () => this.#isStopped };
+    const work = { campaigns: this.#campaigns, lease: this.#lease, isStopped: () => this.#loop.isClosed };
     switch (await runCampaignSlice({ ...this.#deps, ...work }, campaign, bucket)) {
       case "done":
         return IDLE_MS;

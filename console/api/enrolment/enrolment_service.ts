@@ -135,7 +135,7 @@ export function startEnrolment(
     mail: { queue: mail, language: () => config.mail.language, perMinute: () => config.mail.perMinute },
     secondFactorAdmin: () => services.embedded?.admin ?? null,
   });
-  service.runner.start();
+  service.runner.wake();
   return service;
 }
 

@@ -25,8 +25,9 @@ const DELAYS = [
 
 for (const { title, fault, attempts, fromMs, toMs } of DELAYS) {
   Deno.test(`retryDelayMs(): ${title}`, () => {
-    assertEquals(retryDelayMs(fault, { attempts, chance: 0 }), fromMs);
-    assertEquals(retryDelayMs(fault, { attempts, chance: 1 }), toMs);
+    const delayMs = (octet: number) =>
+      retryDelayMs(fault, attempts, { bytes: () => new Uint8Array([octet]) });
+    assertEquals([delayMs(0), delayMs(255)], [fromMs, toMs]);
   });
 }
 

@@ -1,6 +1,7 @@
 // Sends push messages: one guarded caller per push host, retries inside the deadline of the message, and the order of messages
 // about the same subject. The status page shows the last result of each host.
 
+import { type Backoff, backoffMs } from "../../../platform/backoff.ts";
 import {
   type BreakerLimits,
   type CallRefusal,
@@ -66,7 +67,7 @@ const EXCHANGE_MS = 10_000;
 /** How long messages in progress have when the process ends. */
 const CLOSE_MS = 2000;
 const MAX_ATTEMPTS = 5;
-const FIRST_PAUSE_MS = 1000;
+const PAUSES: Backoff = { firstMs: 1000, longestMs: 16_000, factors: [0.5, 1] };
 const MAX_HOSTS = 64;
 /** Messages in progress, with those that wait for a retry. */
 const MAX_JOBS = 20_000;
@@ -196,7 +197,10 @@ export class PushSender {
       const result = await this.#attempt(job.host, job);
       if (result.ok) return { result, isUncertain: true };
       isUncertain ||= UNCERTAIN.has(result.fault.code);
-      const pauseMs = this.#pauseMs(result.fault, attempt);
+      const pauseMs = Math.max(
+        result.fault.retryAfterMs ?? 0,
+        backoffMs(PAUSES, attempt, this.#deps.random),
+      );
       const isOver = attempt >= MAX_ATTEMPTS || !RETRIED.has(result.fault.code) ||
         clock.nowMs() + pauseMs >= job.deadlineMs;
       if (isOver || this.#isClosed) return { result, isUncertain };
@@ -231,13 +235,6 @@ export class PushSender {
     if (problem === null) known.lastGoodMs = atMs;
     if (problem?.code !== known.problem?.code) this.#deps.onHostChange?.(host, problem);
     known.problem = problem === null ? null : { ...problem, atMs };
-  }
-
-  /** With jitter, so that the messages of an outage do not come back together. */
-  #pauseMs({ retryAfterMs }: PushProblem, attempt: number): number {
-    const backoffMs = FIRST_PAUSE_MS * 2 ** (attempt - 1);
-    const jitterMs = backoffMs * (this.#deps.random.bytes(1)[0] ?? 0) / 255 / 2;
-    return Math.max(retryAfterMs ?? 0, backoffMs / 2 + jitterMs);
   }
 
   async #pause(pauseMs: number, own: RunningJob): Promise<void> {
