@@ -52,11 +52,11 @@ function Footer({ models, showsPhonePage }: { models: AccountModels; showsPhoneP
   const { preferences, toasts } = models;
   return (
     <footer class="me-foot">
-      {showsPhonePage && <a href="/device">{t("account.to_phone_page")}</a>}
+      {showsPhonePage && <a href="/device">{t("common.phone_page")}</a>}
       <div class="me-appearance">
         <SelectField
           id="me-language"
-          label={t("account.language")}
+          label={t("common.language")}
           value={language.value}
           options={LANGUAGES.map((value) => ({ value, label: LANGUAGE_NAMES[value] }))}
           onChoose={(next) =>
@@ -66,7 +66,7 @@ function Footer({ models, showsPhonePage }: { models: AccountModels; showsPhoneP
         />
         <SelectField
           id="me-theme"
-          label={t("account.theme")}
+          label={t("common.theme")}
           value={preferences.theme.value}
           options={THEMES.map((value) => ({ value, label: t(`account.theme_${value}`) }))}
           onChoose={(next) => preferences.setTheme(next as Theme)}
@@ -84,7 +84,7 @@ function SignOut({ models }: { models: AccountModels }) {
   return (
     <button type="button" class="button button-plain" onClick={() => void signOut()}>
       <Icon name="log-out" />
-      {t("account.sign_out")}
+      {t("common.sign_out")}
     </button>
   );
 }

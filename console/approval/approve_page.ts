@@ -38,7 +38,7 @@ const STATES = {
   denied: { title: "approve.denied", next: "approve.denied_next" },
   expired: { title: "approve.expired", next: "approve.expired_next" },
   cancelled: { title: "approve.cancelled", next: "approve.cancelled_next" },
-  waiting: { title: "approve.question", next: "approve.number_missing" },
+  waiting: { title: "device.question", next: "approve.number_missing" },
 } as const satisfies Record<OwnRequest["state"], { title: ApproveKey; next: ApproveKey }>;
 
 export function approvePage(view: ApproveView, context: ApproveContext): string {
@@ -101,12 +101,12 @@ function question(
 ): Html {
   const { text, path } = context;
   return html`<form class="card request" method="post" action="${path}" aria-labelledby="question">
-<h1 id="question">${text("approve.question")}</h1>
+<h1 id="question">${text("device.question")}</h1>
 ${factsOf(request, context)}
 ${request.asksNumber ? numberField(text, isIncomplete) : null}
 <div class="choices">
-<button class="button button-primary" name="decision" value="approve">${text("approve.approve")}</button>
-<button class="button button-bad" name="decision" value="deny" formnovalidate>${text("approve.deny")}</button>
+<button class="button button-primary" name="decision" value="approve">${text("device.approve")}</button>
+<button class="button button-bad" name="decision" value="deny" formnovalidate>${text("common.deny")}</button>
 </div>
 </form>
 ${notMeForm(context, "approve.not_me_what")}`;
@@ -121,21 +121,21 @@ function factsOf(request: OwnRequest, { text, nowMs, phone }: ApproveContext): H
   const left = { count: String(Math.max(0, Math.ceil((deadlineMs - nowMs) / 1000))) };
   return html`
     <dl class="facts">
-      <dt>${text("approve.application")}</dt>
+      <dt>${text("device.application")}</dt>
       <dd>${terminalName || requesterName}</dd>
-      <dt>${text("approve.as")}</dt>
+      <dt>${text("common.user")}</dt>
       <dd class="mono">${userName}</dd>
-      <dt>${text("approve.through")}</dt>
+      <dt>${text("device.network")}</dt>
       <dd class="mono">${client}</dd>
-      <dt>${text("approve.from")}</dt>
-      <dd class="mono">${place || text("approve.not_known")}</dd>
+      <dt>${text("device.from")}</dt>
+      <dd class="mono">${place || text("device.not_known")}</dd>
       ${phone === null ? null : html`
-        <dt>${text("approve.phone")}</dt>
+        <dt>${text("common.phone")}</dt>
         <dd>${phone}</dd>
       `}
       <dt>${text("approve.asked")}</dt>
       <dd>${text("approve.asked_ago", asked)}</dd>
-      <dt>${text("approve.left")}</dt>
+      <dt>${text("common.time_left")}</dt>
       <dd>${text("approve.left_seconds", left)}</dd>
     </dl>
   `;
@@ -143,7 +143,7 @@ function factsOf(request: OwnRequest, { text, nowMs, phone }: ApproveContext): H
 
 function numberField(text: ApproveText, isIncomplete: boolean): Html {
   return html`<div class="field number-field">
-<label for="number">${text("approve.number")}</label>
+<label for="number">${text("device.number")}</label>
 <input id="number" name="number" class="input mono" inputmode="numeric" autocomplete="off" required
  maxlength="2" pattern="[0-9]{2}" aria-describedby="${isIncomplete ? "number-problem" : "number-hint"}"${
     isIncomplete
@@ -164,10 +164,10 @@ ${
 function notMeForm({ text, path }: ApproveContext, what: ApproveKey): Html {
   return html`
     <form class="card disown" method="post" action="${path}">
-      ${what === "approve.not_me_after" ? html`<h2>${text("approve.started")}</h2>` : null}
+      ${what === "device.denied_what" ? html`<h2>${text("device.denied_question")}</h2>` : null}
       <p id="disown-what">${text(what)}</p>
       <button class="button button-bad" name="decision" value="not_me"
-        aria-describedby="disown-what">${text("approve.not_me")}</button>
+        aria-describedby="disown-what">${text("common.not_me")}</button>
     </form>
   `;
 }
@@ -191,7 +191,7 @@ ${locked}
 ${
     wasNotMe || lockedUntilMs !== null
       ? null
-      : notMeForm(context, isDenied ? "approve.not_me_after" : "approve.not_me_what")
+      : notMeForm(context, isDenied ? "device.denied_what" : "approve.not_me_what")
   }`;
 }
 
@@ -241,7 +241,7 @@ function markupOf(value: Value): string {
 /** The type requires that each language has every key of the English catalogue. */
 const CATALOGUES: Readonly<Record<Language, Readonly<typeof en>>> = { en, de };
 
-type ApproveKey = Extract<MessageKey, `approve.${string}`>;
+type ApproveKey = Extract<MessageKey, `${"approve" | "common" | "device"}.${string}`>;
 
 /** Returns the message of a key in one language. */
 type ApproveText = (key: ApproveKey, values?: MessageValues) => string;

@@ -57,7 +57,7 @@ export function PhoneApp({ app, clock, invitation }: AppProps) {
         <>
           <Alert tone="bad" role="alert">{state.message}</Alert>
           <button type="button" class="button" onClick={() => void model.load()}>
-            {t("device.try_again")}
+            {t("common.try_again")}
           </button>
         </>
       )}
@@ -103,7 +103,7 @@ function Connection({ online }: { online: boolean }) {
   return (
     <span class={`chip ${online ? "tone-ok" : "tone-bad"}`} role="status">
       <InlineIcon name={online ? "check" : "cross"} size={12} />
-      {t(online ? "device.listening" : "device.reconnecting")}
+      {t(online ? "device.listening" : "common.reconnecting")}
     </span>
   );
 }

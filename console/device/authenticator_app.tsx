@@ -35,7 +35,7 @@ export function AuthenticatorApp(props: AuthenticatorAppProps) {
     <section class="card" aria-labelledby="app-title">
       <h2 id="app-title">
         <InlineIcon name="key" size={16} />
-        {t(added.value === null ? "device.app_title" : "device.app_done_title")}
+        {t(added.value === null ? "common.totp_add" : "device.app_done_title")}
       </h2>
       {added.value === null
         ? <AddApp {...props} appKey={key.value} added={added} />
@@ -55,7 +55,7 @@ function AddApp(
   /** Why the last code was refused. The message at the top of the page is out of sight on a small phone. */
   const problem = useSignal<string | null>(null);
   const field = useRef<HTMLInputElement>(null);
-  const back = <button type="button" class="button" onClick={onBack}>{t("device.app_back")}</button>;
+  const back = <button type="button" class="button" onClick={onBack}>{t("common.back")}</button>;
   if (appKey === null) {
     return (
       <>
@@ -126,11 +126,11 @@ function KeyForApp({ qr, uri, secret }: AppKey) {
       <div class="app-qr">
         <QrCode picture={qr} label={t("device.app_qr")} />
       </div>
-      <a class="button" href={uri}>{t("device.app_open")}</a>
+      <a class="button" href={uri}>{t("common.totp_open")}</a>
       <div class="app-key">
-        <span class="quiet small">{t("device.app_by_hand")}</span>
+        <span class="quiet small">{t("common.totp_by_hand")}</span>
         <code class="mono">{secret.replace(/.{4}(?=.)/g, "$& ")}</code>
-        <CopyButton text={secret} what={t("device.app_copy")} />
+        <CopyButton text={secret} what={t("common.copy_key")} />
       </div>
     </>
   );
@@ -144,15 +144,15 @@ function AddedApp(
       <p>{t("device.app_done", { user: userName })}</p>
       {codes !== null && (
         <>
-          <Alert tone="wait">{t("device.app_codes_once")}</Alert>
-          <ol class="app-codes mono" aria-label={t("device.app_codes")}>
+          <Alert tone="wait">{t("common.codes_once")}</Alert>
+          <ol class="app-codes mono" aria-label={t("common.recovery_codes")}>
             {codes.map((code) => <li key={code}>{code}</li>)}
           </ol>
           <CopyButton text={codes.join("\n")} what={t("device.app_copy_codes")} />
         </>
       )}
       <button type="button" class="button button-primary" onClick={onDone}>
-        {t(codes === null ? "device.app_close" : "device.app_codes_kept")}
+        {t(codes === null ? "common.done" : "common.codes_saved")}
       </button>
     </>
   );

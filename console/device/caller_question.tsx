@@ -40,7 +40,7 @@ export function CallerQuestion(
         <dd>
           <bdi>{request.requesterName}</bdi>
         </dd>
-        <dt>{t("device.user")}</dt>
+        <dt>{t("common.user")}</dt>
         <dd class="mono">{request.userName}</dd>
       </dl>
       {isOver ? <p role="status">{t("device.request_over")}</p> : (
@@ -49,7 +49,7 @@ export function CallerQuestion(
             startMs={request.createdMs}
             deadlineMs={request.deadlineMs}
             nowMs={nowMs}
-            label={t("device.time_left")}
+            label={t("common.time_left")}
           />
           <NumberField
             id={`${id}-number`}
@@ -64,10 +64,10 @@ export function CallerQuestion(
               disabled={busy}
               onClick={() => void model.answerCaller(request.requestId, { answer: "deny" })}
             >
-              {t("device.deny")}
+              {t("common.deny")}
             </button>
             <button class="button button-primary" type="submit" disabled={busy || isIncomplete}>
-              {t("device.caller_confirm")}
+              {t("common.confirm")}
             </button>
           </div>
           <button

@@ -40,7 +40,7 @@ export function NotificationOffer({ push }: Pick<NotificationCardProps, "push">)
         disabled={push.busy.value}
         onClick={() => void turnOn()}
       >
-        {t(state === "off" ? "device.push_turn_on" : "device.try_again")}
+        {t(state === "off" ? "device.push_turn_on" : "common.try_again")}
       </button>
     </section>
   );
@@ -52,7 +52,7 @@ export function NotificationCard({ push, alerts }: NotificationCardProps) {
   const isOffered = state === "off" || state === "failed";
   return (
     <section class="card push" aria-labelledby={HEADING_ID}>
-      <h2 id={HEADING_ID} tabIndex={-1}>{t("device.notifications")}</h2>
+      <h2 id={HEADING_ID} tabIndex={-1}>{t("common.notifications")}</h2>
       <div role="status">{!isOffered && <StateText state={state} />}</div>
       {state === "on" && <TurnedOn push={push} />}
       <label class="check">
@@ -116,7 +116,7 @@ function TurnedOn({ push }: { push: PushModel }) {
           disabled={push.busy.value}
           onClick={() => void push.turnOff()}
         >
-          {t("device.push_turn_off")}
+          {t("common.turn_off")}
         </button>
         <button type="button" class="button" disabled={push.busy.value} onClick={() => void sendTest()}>
           {t("device.push_send_test")}

@@ -49,7 +49,7 @@ export function RequestCard(
       <dl class="facts">
         <dt>{t("device.application")}</dt>
         <dd>{request.terminalName || request.requesterName}</dd>
-        <dt>{t("device.user")}</dt>
+        <dt>{t("common.user")}</dt>
         <dd class="mono">{request.userName}</dd>
         <dt>{t("device.network")}</dt>
         <dd class="mono">{request.client}</dd>
@@ -62,7 +62,7 @@ export function RequestCard(
             startMs={request.createdMs}
             deadlineMs={request.deadlineMs}
             nowMs={nowMs}
-            label={t("device.time_left")}
+            label={t("common.time_left")}
           />
           {request.asksNumber && (
             <NumberField
@@ -87,7 +87,7 @@ export function RequestCard(
 function DenyButton({ model, onDeny }: { model: PhoneModel; onDeny: () => void }) {
   return (
     <button type="button" class="button button-bad" disabled={model.busy.value} onClick={onDeny}>
-      {t("device.deny")}
+      {t("common.deny")}
     </button>
   );
 }
@@ -111,7 +111,7 @@ export function DeniedQuestion({ model }: { model: PhoneModel }) {
           aria-describedby="denied-what"
           onClick={() => void model.reportDenied(requestId)}
         >
-          {t("device.denied_not_me")}
+          {t("common.not_me")}
         </button>
       </div>
     </section>
@@ -190,7 +190,7 @@ export function PairingQuestion({ pairing, model }: { pairing: PhonePairing; mod
           disabled={model.busy.value}
           onClick={() => decide(true)}
         >
-          {t("device.confirm")}
+          {t("common.confirm")}
         </button>
       </div>
     </section>
@@ -250,7 +250,7 @@ export function Unpairing({ pairing, model }: { pairing: PhonePairing; model: Ph
           <h2 id={titleId}>{t("device.unpair_title", { user: pairing.userName })}</h2>
           <p>{t("device.unpair_text")}</p>
           <form method="dialog" class="choices">
-            <button type="submit" class="button" autofocus>{t("device.keep")}</button>
+            <button type="submit" class="button" autofocus>{t("common.cancel")}</button>
             <button
               type="submit"
               class="button button-bad"

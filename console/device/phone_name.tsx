@@ -26,7 +26,7 @@ export function PhoneName({ model, name }: PhoneNameProps) {
         <strong>{name || t("device.no_name")}</strong>
       </span>
       <button type="button" class="button button-plain" onClick={open}>
-        {t("device.rename")}
+        {t("common.rename")}
       </button>
       <dialog class="dialog" ref={dialog} aria-labelledby="rename-title">
         <form
@@ -36,11 +36,11 @@ export function PhoneName({ model, name }: PhoneNameProps) {
             if (typed.value.trim() !== name) void model.rename(typed.value);
           }}
         >
-          <h2 id="rename-title">{t("device.rename")}</h2>
+          <h2 id="rename-title">{t("common.rename")}</h2>
           <NameField id="new-name" name={typed} />
           <div class="choices">
             <button type="button" class="button" onClick={() => dialog.current?.close()}>
-              {t("device.cancel")}
+              {t("common.cancel")}
             </button>
             <button type="submit" class="button button-primary" disabled={typed.value.trim() === ""}>
               {t("device.rename_save")}

@@ -12,8 +12,8 @@ const AREAS: Readonly<Record<string, readonly string[]>> = {
   "web/components": SHARED,
   "web/pages/live/onboarding.tsx": ["firstrun", ...SHARED],
   "account": ["account", "common", "errors"],
-  "device": ["device", "errors"],
-  "approval": ["approve"],
+  "device": ["device", "common", "errors"],
+  "approval": ["approve", "common", "device"],
 };
 const PAGE = /^web\/pages\/(\w+)/;
 const COMMENT = /^\s*(?:\/\/|\/?\*).*$/gm;

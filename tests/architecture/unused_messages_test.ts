@@ -1,6 +1,7 @@
 // Each message of the catalogues is used: its key is in the code, or it fits a template such as `login.step_${step}`.
 
 import { assertEquals } from "@std/assert";
+import de from "../../console/web/i18n/de.json" with { type: "json" };
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 
 const CONSOLE = new URL("../../console/", import.meta.url);
@@ -13,19 +14,14 @@ const INSERTION = /\$\{[^}]*\}/;
 const INSERTED: Readonly<Record<string, string>> = {
   "approve.${view.kind}": "unknown|no_service",
   "login.${name}": "accepted|rejected|expired|cancelled|superseded",
-  "live.${name}": "client|target",
   "live.${verdict}": "signed|unsigned|unchecked",
   "shell.${why}": "page_unloaded|page_broken",
   "shell.${group}": "monitor|directory|integrations|administration",
-  "common.${said.value}": "copied|not_copied",
   "audit.${name}_${one}": "(?:because|by|how|kind|access|problem|template)_\\w+",
   "audit.${name}_${value}": "(?:decidedBy|access)_\\w+",
-  "common.${noPasskey}": "passkeys_need_name|passkeys_unknown",
-  "common.${why}": "passkeys_need_name|passkeys_unknown",
   "settings.${unit}": "days|hours|octets",
   "users.${action}": "rename|revoke",
   "users.${name}_${option}": "(?:status|enrolled|inactive|sync)_\\w+",
-  "common.${by}": "client|target",
   "firstrun.${name}": "client|target|login",
   "firstrun.${state}": "done|open|skipped",
   "firstrun.${step.name}": "client|target|login",
@@ -35,6 +31,19 @@ const INSERTED: Readonly<Record<string, string>> = {
 };
 /** A type, not a message. */
 const KEY_TYPE = /\$\{string\}/;
+/** These only happen to have the texts of another message: fields of forms, and words with another meaning. */
+const SEPARATE = new Set([
+  ...["alerts.address", "alerts.allow_http", "alerts.name_hint", "alerts.name_invalid", "alerts.url"],
+  ...[
+    "alerts.which",
+    "clients.address",
+    "clients.heard_from",
+    "connections.field_dryRun",
+    "connections.kind",
+  ],
+  ...["connections.field_paused", "device.from", "enrolment.preview", "health.figure", "import.row_created"],
+  ...["import.skip", "settings.file_none", "targets.no_extensions", "users.no_default", "account.this_phone"],
+]);
 /** Messages for error codes: the server decides which of them appear. */
 const ERROR = /^errors\./;
 
@@ -70,6 +79,17 @@ Deno.test("each message is used by the code of the console", () => {
     !patterns.some((pattern) => pattern.test(key))
   );
   assertEquals(unused, []);
+});
+
+Deno.test("no two messages have the same texts in both languages: common texts are in the area common", () => {
+  const patterns = [...templates].map(patternOf);
+  const keys = new Map<string, string[]>();
+  for (const [key, english] of Object.entries(en)) {
+    if (SEPARATE.has(key) || patterns.some((pattern) => pattern.test(key))) continue;
+    const texts = JSON.stringify([english, de[key as keyof typeof en]]);
+    keys.set(texts, [...keys.get(texts) ?? [], key]);
+  }
+  assertEquals([...keys.values()].filter(({ length }) => length > 1), []);
 });
 
 Deno.test("each exception for a template belongs to a template of the code, and finds a message", () => {

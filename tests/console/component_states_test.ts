@@ -113,7 +113,7 @@ Deno.test("ConversationList reports that there are no logins only while it is co
   ) {
     connection.value = { kind };
     await page.show(h(ConversationList, { models, chosenId: "" }));
-    assertEquals(page.root.textContent.includes("live.none_yet"), expected, kind);
+    assertEquals(page.root.textContent.includes("common.no_sign_ins_yet"), expected, kind);
     assertEquals(page.root.textContent.includes("live.fetching"), !expected, kind);
   }
 });
@@ -132,7 +132,7 @@ Deno.test("ConversationList has a column for the node if there are several", asy
   for (const names of [{}, { a: "gate-1", b: "gate-2" }]) {
     nodes.value = names;
     await page.show(h(ConversationList, { models, chosenId: "" }));
-    assertEquals(page.root.textContent.includes("live.node"), "a" in names);
+    assertEquals(page.root.textContent.includes("common.node"), "a" in names);
   }
 });
 

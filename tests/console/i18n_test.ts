@@ -69,13 +69,6 @@ for (const [language, catalogue] of Object.entries(CATALOGUES)) {
     assert(reasons.length > 20);
     assertEquals(reasons.filter((reason) => !(`explain.title_${reason}` in catalogue)), []);
   });
-
-  Deno.test(`the catalogue ${language}.json uses the same name for a factor everywhere`, () => {
-    const factors = rows.filter(([key]) => key.startsWith("live.factor_"));
-    const both = factors.filter(([key]) => key.replace("live.", "users.") in catalogue);
-    assert(both.some(([key]) => key === "live.factor_totp"));
-    for (const [key, message] of both) assertEquals(message, catalogue[key.replace("live.", "users.")], key);
-  });
 }
 
 Deno.test("each catalogue has a label and a sentence for each setting, and for nothing else", () => {

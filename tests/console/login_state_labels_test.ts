@@ -121,7 +121,7 @@ const USED_FACTORS = { device: 0, sms: 0, voice: 0, totp: 0, recovery: 0, bypass
 Deno.test("the sign-ins of a user name each factor, also codes of the help desk", () => {
   for (const [language, messages] of Object.entries(CATALOGUES)) {
     for (const factor of Object.keys(USED_FACTORS)) {
-      assert(`users.factor_${factor}` in messages, `${language}: ${factor}`);
+      assert(`common.factor_${factor}` in messages, `${language}: ${factor}`);
     }
   }
 });

@@ -55,7 +55,7 @@ Deno.test("the service worker is revalidated, controls only its folder, and may 
     assertEquals(response.status, 200, path);
   }
   assertEquals(Object.keys(texts.en), Object.keys(texts.de));
-  assertEquals(Object.keys(texts.en).includes("device.push_request"), true);
+  assertEquals(Object.keys(texts.en).includes("device.question"), true);
 });
 
 Deno.test("the web app manifest names the app, its scope, and icons of the stated sizes", async () => {

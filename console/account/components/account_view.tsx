@@ -102,7 +102,7 @@ function Factors(parts: PartProps) {
 function PhoneNumbers({ models, factors: { numbers } }: FactorProps) {
   if (numbers.length === 0) return null;
   return (
-    <Section title={t("account.numbers")} why={t("account.numbers_why")}>
+    <Section title={t("common.phone_numbers")} why={t("account.numbers_why")}>
       <ul class="me-rows">
         {numbers.map(({ pairingId, kind, number, createdMs }) => (
           <li class="me-row" key={pairingId}>
@@ -110,7 +110,7 @@ function PhoneNumbers({ models, factors: { numbers } }: FactorProps) {
             <div class="me-row-text">
               <strong class="mono">{number}</strong>
               <span class="quiet small">
-                {t(`account.number_${kind}`)} · {t("account.added_on")}{" "}
+                {t(`account.number_${kind}`)} · {t("common.added_at")}{" "}
                 <Time models={models} atMs={createdMs} />
               </span>
             </div>
@@ -138,7 +138,7 @@ function PreferredFactor({ account, factors }: FactorProps) {
     });
   };
   return (
-    <Section title={t("account.first")} why={t("account.first_why")}>
+    <Section title={t("common.default_factor")} why={t("account.first_why")}>
       <div class="me-fields">
         <SelectField
           id="me-first"
@@ -165,12 +165,12 @@ function StepUpDialog({ account }: { account: Account }) {
     void action.run(async () => problem.value = await account.stepUp(code.value));
   };
   return (
-    <Dialog title={t("account.step_up")} onClose={account.cancelStepUp} action={action}>
+    <Dialog title={t("common.step_up")} onClose={account.cancelStepUp} action={action}>
       <form class="me-form" onSubmit={submit}>
         <p>{t("account.step_up_why")}</p>
         <Field
           id="me-step-up"
-          label={t("account.step_up_code")}
+          label={t("common.code")}
           hint={t("account.step_up_hint")}
           problem={problem.value}
           input={{
@@ -184,7 +184,7 @@ function StepUpDialog({ account }: { account: Account }) {
           }}
         />
         <button type="submit" class="button button-primary me-wide" disabled={action.busy.value}>
-          {action.busy.value ? t("common.working") : t("account.step_up_verb")}
+          {action.busy.value ? t("common.working") : t("common.confirm")}
         </button>
       </form>
     </Dialog>

@@ -23,7 +23,7 @@ export function AuthenticatorApps(props: FactorProps) {
   const gone = removing.value;
   return (
     <Section
-      title={t("account.totp")}
+      title={t("common.authenticator_app")}
       why={t("account.totp_why")}
       action={
         <button type="button" class="button" onClick={() => adding.value = true}>
@@ -40,7 +40,7 @@ export function AuthenticatorApps(props: FactorProps) {
               <li class="me-row" key={app.pairingId}>
                 <Icon name="key-round" size={20} />
                 <div class="me-row-text">
-                  <strong>{t("account.totp_one")}</strong>
+                  <strong>{t("common.authenticator_app")}</strong>
                   <span class="quiet small">
                     {t("account.totp_added_on")} <Time models={models} atMs={app.createdMs} />,{" "}
                     {app.lastUsedMs === null ? t("account.never_used") : (
@@ -59,8 +59,8 @@ export function AuthenticatorApps(props: FactorProps) {
                   >
                     <Icon name="trash-2" />
                     <span>
-                      {t("account.remove")}
-                      <span class="unseen">{` ${t("account.totp_one")}`}</span>
+                      {t("common.remove")}
+                      <span class="unseen">{` ${t("common.authenticator_app")}`}</span>
                     </span>
                   </button>
                 )}
@@ -71,14 +71,14 @@ export function AuthenticatorApps(props: FactorProps) {
       {adding.value && <AddAuthenticatorDialog {...props} onClose={() => adding.value = false} />}
       {gone !== null && (
         <ConfirmDialog
-          title={t("account.totp_remove_title")}
-          submitLabel={t("account.totp_remove")}
+          title={t("common.app_remove_title")}
+          submitLabel={t("common.app_remove")}
           onClose={() => removing.value = null}
           onConfirm={async () => {
             let problem: string | null = null;
             await account.run({
               call: () => account.calls.removeTotp(gone),
-              doneText: t("account.totp_removed"),
+              doneText: t("common.app_removed"),
               onProblem: (sentence) => problem = sentence,
             });
             return problem;
@@ -116,7 +116,7 @@ function AddAuthenticatorDialog({ account, onClose }: FactorProps & { onClose: (
   };
   const key = made.value;
   return (
-    <Dialog title={t("account.totp_add_title")} onClose={onClose} action={action}>
+    <Dialog title={t("common.totp_add")} onClose={onClose} action={action}>
       {key === null ? problem.value !== null && <Alert tone="bad" role="alert">{problem.value}</Alert> : (
         <form
           class="me-form"
@@ -131,16 +131,16 @@ function AddAuthenticatorDialog({ account, onClose }: FactorProps & { onClose: (
           </div>
           <a class="button" href={key.uri}>
             <Icon name="external-link" />
-            {t("account.totp_open")}
+            {t("common.totp_open")}
           </a>
           <div class="me-key">
-            <span class="quiet small">{t("account.totp_by_hand")}</span>
+            <span class="quiet small">{t("common.totp_by_hand")}</span>
             <code class="mono">{grouped(key.secret)}</code>
-            <CopyButton text={key.secret} what={t("account.totp_copy")} />
+            <CopyButton text={key.secret} what={t("common.copy_key")} />
           </div>
           <Field
             id="me-code"
-            label={t("account.totp_code")}
+            label={t("common.totp_code")}
             hint={t("account.totp_code_hint")}
             problem={problem.value}
             input={{
@@ -159,7 +159,7 @@ function AddAuthenticatorDialog({ account, onClose }: FactorProps & { onClose: (
             class="button button-primary me-wide"
             disabled={action.busy.value || code.value.length !== CODE_DIGITS}
           >
-            {action.busy.value ? t("common.working") : t("account.totp_confirm")}
+            {action.busy.value ? t("common.working") : t("common.verify_code")}
           </button>
         </form>
       )}

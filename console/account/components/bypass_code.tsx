@@ -22,29 +22,31 @@ export function OwnBypassCode({ models, account, factors: { bypass = null } }: F
   if (bypass === null) return null;
   const { usesLeft, expiresMs, by, createdMs } = bypass;
   return (
-    <Section title={t("account.bypass")} why={t("account.bypass_why")}>
+    <Section title={t("common.bypass_code")} why={t("account.bypass_why")}>
       <div class="me-row me-any">
         <Icon name="key-round" size={20} />
         <div class="me-row-text">
           <strong>
-            {usesLeft === null ? t("account.bypass_any_left") : t("account.bypass_left", { count: usesLeft })}
+            {usesLeft === null
+              ? t("common.any_number_of_sign_ins")
+              : t("common.sign_ins_left", { count: usesLeft })}
           </strong>
           <span class="quiet small">
-            {t("account.bypass_until")} <Time models={models} atMs={expiresMs} absolute />
+            {t("common.until")} <Time models={models} atMs={expiresMs} absolute />
           </span>
           <span class="quiet small">
-            {t("account.bypass_by", { by })} <Time models={models} atMs={createdMs} />
+            {t("common.issued_by", { by })} <Time models={models} atMs={createdMs} />
           </span>
         </div>
         <button type="button" class="button button-plain" onClick={() => asking.value = true}>
           <Icon name="x" />
-          <span>{t("account.bypass_revoke")}</span>
+          <span>{t("common.revoke_code")}</span>
         </button>
       </div>
       {asking.value && (
         <ConfirmDialog
           title={t("account.bypass_revoke_title")}
-          submitLabel={t("account.bypass_revoke")}
+          submitLabel={t("common.revoke_code")}
           onConfirm={revoke}
           onClose={() => asking.value = false}
         >

@@ -15,7 +15,7 @@ export function OwnTokens(props: FactorProps) {
   const opened = useSignal<AccountToken | null>(null);
   if (tokens.length === 0) return null;
   return (
-    <Section title={t("account.tokens")} why={t("account.tokens_why")}>
+    <Section title={t("common.hardware_tokens")} why={t("account.tokens_why")}>
       <ul class="me-rows">
         {tokens.map((token) => (
           <li class="me-row me-any" key={token.id}>
@@ -25,7 +25,7 @@ export function OwnTokens(props: FactorProps) {
               <span class="quiet small">
                 {token.assignedMs !== null && (
                   <>
-                    {t("account.added_on")} <Time models={models} atMs={token.assignedMs} />,{" "}
+                    {t("common.added_at")} <Time models={models} atMs={token.assignedMs} />,{" "}
                   </>
                 )}
                 {token.usedMs === null ? t("account.never_used") : (
@@ -90,13 +90,13 @@ function ResynchronizeOwn(
       <p>{t(`account.token_resync_${token.kind}`)}</p>
       <TextField
         id="me-token-first"
-        label={t("account.token_first_code")}
+        label={t("common.first_code")}
         text={first}
         input={{ ...CODE_INPUT, autofocus: true }}
       />
       <TextField
         id="me-token-second"
-        label={t("account.token_second_code")}
+        label={t("common.next_code")}
         text={second}
         input={CODE_INPUT}
       />

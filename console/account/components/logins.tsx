@@ -114,7 +114,7 @@ interface LoginListProps extends PartProps {
 function LoginList({ logins, onDoubt, ...props }: LoginListProps) {
   const isWhole = useSignal(false);
   if (logins.length === 0) {
-    return <Nothing title={t("account.logins_none")} next={t("account.logins_none_next")} />;
+    return <Nothing title={t("common.no_sign_ins_yet")} next={t("account.logins_none_next")} />;
   }
   const shown = isWhole.value ? logins : logins.slice(0, SHOWN_AT_FIRST);
   const more = logins.length - shown.length;
@@ -172,7 +172,7 @@ function LoginRow({ models, login, request, onDoubt }: LoginRowProps) {
           class={`button ${isOpen(login) ? "button-bad" : "button-plain"}`}
           onClick={onDoubt}
         >
-          {t("account.not_me")}
+          {t("common.not_me")}
           <span class="unseen">{` ${label}, ${login.client}, ${when}`}</span>
         </button>
         {request !== undefined && (
@@ -218,7 +218,7 @@ function NotMeDialog(
       footer={
         <>
           <button type="button" class="button" autofocus disabled={!canClose(action)} onClick={onClose}>
-            {t(login === null ? "account.not_me_any_keep" : "account.not_me_keep")}
+            {t(login === null ? "common.cancel" : "account.not_me_keep")}
           </button>
           <button
             type="button"
@@ -226,9 +226,7 @@ function NotMeDialog(
             disabled={busy.value}
             onClick={() => void action.run(confirm)}
           >
-            {busy.value
-              ? t("common.working")
-              : t(login === null ? "account.not_me_any_do" : "account.not_me_do")}
+            {busy.value ? t("common.working") : t(login === null ? "account.not_me_any_do" : "common.not_me")}
           </button>
         </>
       }

@@ -34,7 +34,7 @@ export function Phones(props: FactorProps) {
       action={canInvite && (
         <button type="button" class="button" onClick={() => adding.value = true}>
           <Icon name="plus" />
-          {t(devices.length === 0 ? "account.phone_add" : "account.phone_add_another")}
+          {t(devices.length === 0 ? "common.pair_phone" : "account.phone_add_another")}
         </button>
       )}
     >
@@ -114,7 +114,7 @@ function PhoneRow({ models, device, onRemove, onRename }: PhoneRowProps) {
       <div class="me-row-text">
         <span class="me-row-name">
           <strong>
-            <bdi>{device.name ?? t("account.phone")}</bdi>
+            <bdi>{device.name ?? t("common.phone")}</bdi>
           </strong>
           {device.isThisPhone && (
             <span class="chip tone-ok">
@@ -135,9 +135,9 @@ function PhoneRow({ models, device, onRemove, onRename }: PhoneRowProps) {
         {device.isLast && <span class="quiet small">{t("account.last_factor")}</span>}
       </div>
       <div class="me-row-ends">
-        <RowButton icon="pencil" verb={t("account.phone_rename")} name={name} onPress={onRename} />
+        <RowButton icon="pencil" verb={t("common.rename")} name={name} onPress={onRename} />
         {!device.isLast && (
-          <RowButton icon="trash-2" verb={t("account.remove")} name={name} onPress={onRemove} />
+          <RowButton icon="trash-2" verb={t("common.remove")} name={name} onPress={onRemove} />
         )}
       </div>
     </li>
@@ -176,7 +176,7 @@ function RenameDialog(
     if (done !== null) onClose();
   };
   return (
-    <Dialog title={t("account.phone_rename")} onClose={onClose} action={action}>
+    <Dialog title={t("common.rename")} onClose={onClose} action={action}>
       <form
         class="me-form"
         onSubmit={(event) => {
@@ -192,7 +192,7 @@ function RenameDialog(
           input={{ required: true, autofocus: true, maxLength: MAX_DEVICE_LABEL_CHARACTERS }}
         />
         <button type="submit" class="button button-primary" disabled={action.busy.value}>
-          {t("account.phone_rename")}
+          {t("common.rename")}
         </button>
       </form>
     </Dialog>
@@ -200,7 +200,7 @@ function RenameDialog(
 }
 
 function phoneName({ name, isThisPhone }: AccountDevice): string {
-  return name ?? t(isThisPhone ? "account.this_phone" : "account.phone");
+  return name ?? t(isThisPhone ? "account.this_phone" : "common.phone");
 }
 
 const POLL_INTERVAL_MS = 2500;
@@ -232,7 +232,7 @@ function PairPhoneDialog(
   const leftMs = (invitation?.deadlineMs ?? Infinity) - models.clock.nowMs.value;
   return (
     <Dialog
-      title={t(factors.devices.length === 0 ? "account.phone_add" : "account.phone_add_another")}
+      title={t(factors.devices.length === 0 ? "common.pair_phone" : "account.phone_add_another")}
       onClose={onClose}
     >
       {problem.value !== null && <Alert tone="bad" role="alert">{problem.value}</Alert>}
@@ -248,7 +248,7 @@ function PairPhoneDialog(
         <>
           <p>{t("account.phone_add_how")}</p>
           <div class="me-qr">
-            <QrCode picture={invitation.qr} label={t("account.phone_add_qr")} />
+            <QrCode picture={invitation.qr} label={t("common.pairing_qr")} />
           </div>
           <p class="me-link mono">{invitation.url}</p>
           <div class="me-actions">

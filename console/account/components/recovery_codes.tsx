@@ -34,7 +34,7 @@ export function RecoveryCodesSection({ models, account, me, factors: { recovery 
   const hasCodes = recovery.createdMs !== null && recovery.left > 0;
   return (
     <Section
-      title={t("account.recovery")}
+      title={t("common.recovery_codes")}
       why={t("account.recovery_why")}
       action={
         <button
@@ -63,7 +63,7 @@ export function RecoveryCodesSection({ models, account, me, factors: { recovery 
                 {Array.from({ length: CODES_EACH }, (_, at) => <i key={at} data-left={at < recovery.left} />)}
               </span>
               <span class="quiet small">
-                {t("account.recovery_made")} <Time models={models} atMs={recovery.createdMs} />
+                {t("common.created_at")} <Time models={models} atMs={recovery.createdMs} />
                 {recovery.left <= MAX_FEW_LEFT && `. ${t("account.recovery_low")}`}
               </span>
             </div>
@@ -71,7 +71,7 @@ export function RecoveryCodesSection({ models, account, me, factors: { recovery 
         )}
       {asking.value && (
         <ConfirmDialog
-          title={t("account.recovery_replace_title")}
+          title={t("common.codes_renew_title")}
           submitLabel={t("account.recovery_make_new")}
           onClose={() => asking.value = false}
           onConfirm={make}
@@ -119,7 +119,7 @@ function CodesDialog({ user, codes, onClose }: CodesProps) {
               class="button button-plain"
               onClick={() => onClose(false)}
             >
-              {t("account.recovery_leave")}
+              {t("common.skip")}
             </button>
           )}
           <button
@@ -133,7 +133,7 @@ function CodesDialog({ user, codes, onClose }: CodesProps) {
         </>
       }
     >
-      <Alert tone="wait">{t("account.recovery_once")}</Alert>
+      <Alert tone="wait">{t("common.codes_once")}</Alert>
       <ol class="me-codes mono" aria-label={title}>
         {codes.map((code) => <li key={code}>{code}</li>)}
       </ol>
@@ -145,7 +145,7 @@ function CodesDialog({ user, codes, onClose }: CodesProps) {
         </button>
       </div>
       <Checkbox
-        label={t("account.recovery_kept")}
+        label={t("common.codes_saved")}
         checked={kept.value}
         onChange={(now) => kept.value = now}
       />

@@ -121,7 +121,7 @@ function PhoneSignIn({ models, users }: { models: AccountModels; users: readonly
   };
   return (
     <>
-      <Heading>{t("account.sign_in_phone_title")}</Heading>
+      <Heading>{t("account.title")}</Heading>
       <p class="quiet">{t("account.sign_in_phone_why")}</p>
       {problem.value !== null && <Alert tone="bad" role="alert">{problem.value}</Alert>}
       {users.map((user, at) => (
@@ -143,7 +143,7 @@ function PhoneSignIn({ models, users }: { models: AccountModels; users: readonly
 function SignInMethods({ models }: { models: AccountModels }) {
   return (
     <>
-      <Heading>{t("account.sign_in_ways_title")}</Heading>
+      <Heading>{t("account.title")}</Heading>
       <p class="quiet">{t("account.sign_in_ways_why")}</p>
       <section class="panel me-method" aria-labelledby="way-phone">
         <h2 id="way-phone">
@@ -228,9 +228,11 @@ export function SessionEndWarning({ models }: Pick<SessionProps, "models">) {
   return (
     <div class="me-ending">
       <Alert tone="wait" role="status">
-        <span>{t("account.ends_soon")} {isLast.value && t("account.ends_at_last")}</span>
+        <span>{t("common.session_ends")} {isLast.value && t("account.ends_at_last")}</span>
         {!isLast.value && (
-          <button type="button" class="button" onClick={() => void stay()}>{t("account.stay")}</button>
+          <button type="button" class="button" onClick={() => void stay()}>
+            {t("common.stay_signed_in")}
+          </button>
         )}
       </Alert>
     </div>

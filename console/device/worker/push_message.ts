@@ -127,7 +127,7 @@ export class NotificationTexts {
   request(message: RequestMessage): ShownNotification {
     const { requestId, createdMs, deadlineMs, askedBy } = message;
     const isCaller = askedBy !== "";
-    return this.#make(this.#text(isCaller ? "device.caller_question" : "device.push_request"), {
+    return this.#make(this.#text(isCaller ? "device.caller_question" : "device.question"), {
       body: isCaller ? this.#text("device.push_caller", { operator: askedBy }) : placeOf(message),
       tag: requestTag(requestId),
       data: { requestId, deadlineMs, ...(isCaller ? { isCaller } : {}) },
@@ -135,7 +135,7 @@ export class NotificationTexts {
       renotify: true,
       requireInteraction: true,
       vibrate: VIBRATION_MS,
-      actions: [{ action: DENY_ACTION, title: this.#text("device.deny") }],
+      actions: [{ action: DENY_ACTION, title: this.#text("common.deny") }],
     });
   }
 
@@ -164,7 +164,7 @@ export class NotificationTexts {
       body: this.#text("device.denied_what"),
       tag: deniedTag(deniedId),
       data: { requestId: "", deadlineMs, deniedId },
-      actions: [{ action: NOT_ME_ACTION, title: this.#text("device.denied_not_me") }],
+      actions: [{ action: NOT_ME_ACTION, title: this.#text("common.not_me") }],
     });
   }
 

@@ -110,7 +110,7 @@ function SessionWarning({ models }: { models: Models }) {
   return (
     <div class="session-end">
       <Alert tone="wait" role="status">
-        {t("shell.session_ends")} <Button small onClick={stay}>{t("shell.session_stay")}</Button>
+        {t("common.session_ends")} <Button small onClick={stay}>{t("common.stay_signed_in")}</Button>
       </Alert>
     </div>
   );

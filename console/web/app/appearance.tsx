@@ -17,14 +17,14 @@ export function AppearanceFields({ models, id }: { models: Models; id: string })
     <>
       <SelectField
         id={`${id}-language`}
-        label={t("shell.language")}
+        label={t("common.language")}
         value={language.value}
         options={LANGUAGES.map((value) => ({ value, label: LANGUAGE_NAMES[value] }))}
         onChoose={changeLanguage}
       />
       <SelectField
         id={`${id}-theme`}
-        label={t("shell.theme")}
+        label={t("common.theme")}
         value={preferences.theme.value}
         options={THEMES.map((value) => ({ value, label: t(`shell.theme_${value}`) }))}
         onChoose={(value) => preferences.setTheme(value as Theme)}
@@ -37,7 +37,7 @@ export function AppearanceFields({ models, id }: { models: Models; id: string })
         onChoose={(value) => preferences.setDensity(value as Density)}
       />
       <Checkbox
-        label={t("shell.single_keys")}
+        label={t("shell.keys")}
         hint={t("shell.single_keys_hint")}
         checked={preferences.singleKeys.value}
         onChange={preferences.setSingleKeys}

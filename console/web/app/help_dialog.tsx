@@ -15,7 +15,7 @@ export function HelpDialog({ models }: { models: Models }) {
   return (
     <Dialog title={t("shell.keys")} wide lightDismiss onClose={() => overlay.value = null}>
       <Checkbox
-        label={t("shell.single_keys")}
+        label={t("shell.keys")}
         hint={t("shell.single_keys_hint")}
         checked={preferences.singleKeys.value}
         onChange={preferences.setSingleKeys}

@@ -159,7 +159,7 @@ function fixedItems(models: Models): PaletteItem[] {
         models.overlay.value = "look";
       },
     },
-    { id: "do:sign_out", kind: "do", label: t("shell.sign_out"), run: () => void models.session.signOut() },
+    { id: "do:sign_out", kind: "do", label: t("common.sign_out"), run: () => void models.session.signOut() },
   ];
 }
 

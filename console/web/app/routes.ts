@@ -112,7 +112,7 @@ export const PAGE_ROUTES = {
     title: "shell.deleted_users",
     parent: "users",
   },
-  user: { pattern: "/users/:id", needs: "viewer", title: "shell.user", parent: "users" },
+  user: { pattern: "/users/:id", needs: "viewer", title: "common.user", parent: "users" },
   groups: {
     pattern: "/groups",
     needs: "viewer",
@@ -120,7 +120,7 @@ export const PAGE_ROUTES = {
     key: "g",
     sidebar: { group: "directory", icon: "users-round" },
   },
-  group: { pattern: "/groups/:id", needs: "viewer", title: "shell.group", parent: "groups" },
+  group: { pattern: "/groups/:id", needs: "viewer", title: "common.group", parent: "groups" },
   devices: {
     pattern: "/devices",
     needs: "viewer",
@@ -130,7 +130,7 @@ export const PAGE_ROUTES = {
   tokens: {
     pattern: "/tokens",
     needs: "viewer",
-    title: "shell.tokens",
+    title: "common.hardware_tokens",
     sidebar: { group: "directory", icon: "calculator" },
   },
   enrolment: {
@@ -167,7 +167,7 @@ export const PAGE_ROUTES = {
     key: "t",
     sidebar: { group: "integrations", icon: "layers" },
   },
-  target: { pattern: "/targets/:id", needs: "viewer", title: "shell.target", parent: "targets" },
+  target: { pattern: "/targets/:id", needs: "viewer", title: "common.target", parent: "targets" },
   credentials: {
     pattern: "/credentials",
     needs: "viewer",

@@ -122,7 +122,7 @@ function PhonePage() {
         <li>
           <a class="sidebar-link" href="/device" target="_blank" rel="noopener">
             <Icon name="smartphone" />
-            {t("shell.phone_page")}
+            {t("common.phone_page")}
           </a>
         </li>
       </ul>
@@ -152,7 +152,7 @@ function SidebarFooter({ models: { session, preferences, overlay } }: { models: 
           {t("shell.keys_short")}
         </SidebarButton>
         <SidebarButton icon="log-out" onClick={() => void session.signOut()}>
-          {t("shell.sign_out")}
+          {t("common.sign_out")}
         </SidebarButton>
       </div>
     </div>

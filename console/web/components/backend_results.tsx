@@ -69,8 +69,8 @@ export function backendSummary(
   const done = asked.filter(({ outcome }) => outcome === "done").length;
   if (asked.length === 0) return "";
   return done === asked.length
-    ? t(`common.${verb}_all`, { count: done })
-    : t(`common.${verb}_some`, { done, count: asked.length });
+    ? t(`common.result_all_${verb}`, { count: done })
+    : t(`common.result_some_${verb}`, { done, count: asked.length });
 }
 
 /** {@link backendSummary} for a toast, which has no chips: with the members that a backend did not store. */

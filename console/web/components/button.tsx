@@ -60,21 +60,21 @@ const SAID_MS = 2000;
 
 /** @param props.what the label: "Copy the link". */
 export function CopyButton({ text, what }: { text: string; what: string }) {
-  const said = useSignal<"copied" | "not_copied" | null>(null);
+  const said = useSignal<"common.copied" | "common.not_copied" | null>(null);
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text);
-      said.value = "copied";
+      said.value = "common.copied";
     } catch (_notAllowed) {
       // Over plain HTTP, browsers deny access to the clipboard.
-      said.value = "not_copied";
+      said.value = "common.not_copied";
     }
     setTimeout(() => said.value = null, SAID_MS);
   };
   return (
     <button type="button" class="button button-small" onClick={() => void copy()}>
-      <Icon name={said.value === "copied" ? "check" : "copy"} size={14} />
-      <span aria-live="polite">{said.value === null ? what : t(`common.${said.value}`)}</span>
+      <Icon name={said.value === "common.copied" ? "check" : "copy"} size={14} />
+      <span aria-live="polite">{said.value === null ? what : t(said.value)}</span>
     </button>
   );
 }

@@ -217,7 +217,7 @@ export function MultiField<T>(props: MultiFieldProps<T>) {
           {renderRow(row, (next) => put(index, next), index)}
           <button type="button" class="button button-plain" onClick={() => remove(index)}>
             <Icon name="x" />
-            <span class="unseen">{t("common.remove", { name: nameOf(row) })}</span>
+            <span class="unseen">{t("common.remove_name", { name: nameOf(row) })}</span>
           </button>
         </div>
       ))}

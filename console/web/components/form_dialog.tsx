@@ -149,7 +149,7 @@ export function ConfirmDialog(
   return (
     <FormDialog
       {...rest}
-      cancelLabel={t("common.keep")}
+      cancelLabel={t("common.cancel")}
       isQuestion
       isDestructive
       reason={reason ?? (mustType && typed.value.trim() !== word ? "" : undefined)}

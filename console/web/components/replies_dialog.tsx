@@ -36,8 +36,8 @@ interface RepliesProps<T extends EditedReplies> {
 const EMPTY: ReplyAttribute = { name: "", value: "" };
 
 const CELLS = [
-  { name: "name", label: "common.reply_name", maxLength: 64, example: "Filter-Id", list: "reply-names" },
-  { name: "value", label: "common.reply_value", maxLength: 253, example: "staff" },
+  { name: "name", label: "common.attribute", maxLength: 64, example: "Filter-Id", list: "reply-names" },
+  { name: "value", label: "common.value", maxLength: 253, example: "staff" },
 ] as const;
 
 export function RepliesDialog<T extends EditedReplies>(
@@ -69,7 +69,7 @@ export function RepliesDialog<T extends EditedReplies>(
     <FormDialog
       title={title}
       submitLabel={t("common.save")}
-      reason={changes.length === 0 ? t("common.replies_same") : undefined}
+      reason={changes.length === 0 ? t("common.nothing_changed") : undefined}
       onSubmit={save}
       onClose={onClose}
       wide
@@ -134,7 +134,7 @@ function ReplyRows({ rows }: { rows: Signal<readonly ReplyAttribute[]> }) {
       <button
         type="button"
         class="button button-plain"
-        aria-label={t("common.reply_remove", { name: row.name || String(at + 1) })}
+        aria-label={t("common.remove_name", { name: row.name || String(at + 1) })}
         onClick={() => rows.value = rows.value.filter((_row, index) => index !== at)}
       >
         <Icon name="x" />

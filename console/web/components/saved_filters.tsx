@@ -37,7 +37,7 @@ export function SavedFilters({ models, list, filters }: SavedFiltersProps) {
       run: () => saving.value = true,
     },
     ...active === undefined ? [] : [{
-      label: t("common.filter_remove", { name: active.name }),
+      label: t("common.remove_name", { name: active.name }),
       icon: "trash-2" as const,
       isBad: true,
       run: () => removeFilter(models, { list, saved, name: active.name }),

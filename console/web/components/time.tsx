@@ -55,7 +55,7 @@ export function isNewDay(atMs: number, previousMs: number | undefined): boolean 
 export function Expiry({ models, atMs }: { models: Models; atMs: number }) {
   return (
     <p class="quiet small">
-      {t("common.good_until")} <Time models={models} atMs={atMs} absolute />
+      {t("common.expires")} <Time models={models} atMs={atMs} absolute />
     </p>
   );
 }

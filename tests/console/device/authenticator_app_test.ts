@@ -65,7 +65,7 @@ Deno.test("the card shows the recovery codes once, and ends when they are saved"
   const items = card.page.root.all("li").map(({ textContent }) => textContent);
   assertEquals(items, ["aaaaa-bbbbb", "ccccc-ddddd"]);
   assertEquals(card.page.root.textContent.includes("ABCD EFGH"), false, "the key is gone");
-  card.page.root.button("device.app_codes_kept").fire("click");
+  card.page.root.button("common.codes_saved").fire("click");
   assertEquals(card.events, ["done"]);
 });
 
@@ -73,11 +73,11 @@ Deno.test("the card without recovery codes ends at once, and a refused invitatio
   {
     await using card = await show({ enrolled: { userName: "ada", codes: null } });
     await card.submit("123456");
-    card.page.root.button("device.app_close").fire("click");
+    card.page.root.button("common.done").fire("click");
     assertEquals(card.events, ["done"]);
   }
   await using refused = await show({ key: null, enrolled: null });
   assertEquals(refused.page.root.all("form").length, 0);
-  refused.page.root.button("device.app_back").fire("click");
+  refused.page.root.button("common.back").fire("click");
   assertEquals(refused.events, ["back"]);
 });

@@ -38,7 +38,7 @@ export function AccessTable<T>(props: AccessTableProps<T>) {
   return (
     <section class="access-part" aria-label={label}>
       {children !== undefined && <div class="access-actions">{children}</div>}
-      <Fetched resource={resource} failed="access.not_read" rows={4}>
+      <Fetched resource={resource} failed="common.unread" rows={4}>
         {({ items }) =>
           items.length === 0 ? <EmptyState title={empty.title} next={empty.next} /> : (
             <div class="panel">
@@ -83,7 +83,7 @@ export function AdminList({ models }: { models: Models }) {
   return (
     <>
       <AccessTable
-        label={t("access.administrators")}
+        label={t("shell.access")}
         resource={resource}
         models={models}
         columns={columnsOf({ models, reason, onOpen: (row) => open.value = row })}
@@ -95,7 +95,7 @@ export function AdminList({ models }: { models: Models }) {
           icon: "scroll-text",
           href: auditHref(`administrator:${nameOf(row)}`),
         }]}
-        empty={{ title: t("access.administrators"), next: t("common.owner_why") }}
+        empty={{ title: t("shell.access"), next: t("common.owner_why") }}
       >
         <Button
           kind="primary"
@@ -142,12 +142,12 @@ function columnsOf({ models, reason, onOpen }: ColumnDeps): readonly TableColumn
     },
     {
       id: "role",
-      label: t("access.role"),
+      label: t("common.role"),
       width: "128px",
       cell: (row) => t(`common.role_${row.kind === "admin" ? row.admin.role : row.invitation.role}`),
     },
-    { id: "state", label: t("access.state"), width: "130px", priority: 2, cell: stateCell },
-    { id: "ways", label: t("access.ways"), priority: 2, cell: factorsText },
+    { id: "state", label: t("common.status"), width: "130px", priority: 2, cell: stateCell },
+    { id: "ways", label: t("common.sign_in_methods"), priority: 2, cell: factorsText },
     { id: "from", label: t("access.from"), width: "140px", priority: 3, cell: originText },
     {
       label: t("access.change"),
@@ -164,10 +164,10 @@ function columnsOf({ models, reason, onOpen }: ColumnDeps): readonly TableColumn
 
 function stateCell(row: Row) {
   const words = row.kind === "invitation"
-    ? { label: t("access.invited"), tone: "wait", shape: "clock" } as const
+    ? { label: t("common.invited"), tone: "wait", shape: "clock" } as const
     : row.admin.disabled
     ? { label: t("access.disabled"), tone: "bad", shape: "cross" } as const
-    : { label: t("access.active"), tone: "ok", shape: "check" } as const;
+    : { label: t("common.active"), tone: "ok", shape: "check" } as const;
   return <StateText words={words} />;
 }
 

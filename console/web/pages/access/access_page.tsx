@@ -22,7 +22,7 @@ const PARTS = {
 
 export default function AccessPage({ models }: PageProps) {
   const tabs: readonly Tab[] = [
-    { hash: "", label: t("access.administrators") },
+    { hash: "", label: t("shell.access") },
     { hash: "sign-in", label: t("access.your_sign_in") },
     { hash: "sessions", label: t("access.sessions") },
     { hash: "tokens", label: t("access.tokens") },
@@ -56,7 +56,7 @@ export function OwnSessions({ models }: { models: Models }) {
   const columns: readonly TableColumn<Row>[] = [
     {
       id: "source",
-      label: t("access.session_source"),
+      label: t("common.ip_address"),
       cell: ({ source, current }) => (
         <>
           <bdi class="mono">{source}</bdi> {current && <span class="hint">({t("access.session_this")})</span>}
@@ -71,7 +71,7 @@ export function OwnSessions({ models }: { models: Models }) {
     },
     {
       id: "began",
-      label: t("access.session_began"),
+      label: t("common.started"),
       width: "130px",
       isLargestFirst: true,
       sort: ({ createdMs }) => createdMs,
@@ -87,7 +87,7 @@ export function OwnSessions({ models }: { models: Models }) {
       cell: ({ usedMs }) => <Time models={models} atMs={usedMs} />,
     },
     {
-      label: t("access.actions"),
+      label: t("common.actions"),
       width: "100px",
       isPinned: true,
       cell: (row) =>

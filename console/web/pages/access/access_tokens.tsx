@@ -34,7 +34,7 @@ function OwnersTokens({ models }: { models: Models }) {
         initialSort="name"
         nameOf={({ name }) => name}
         actionsOf={(row) => [{
-          label: t("access.token_revoke"),
+          label: t("common.revoke"),
           icon: "trash-2",
           isBad: true,
           run: () => revoking.value = row,
@@ -58,16 +58,16 @@ function OwnersTokens({ models }: { models: Models }) {
       )}
       {token !== null && (
         <ConfirmDialog
-          title={t("access.token_revoke_title", { name: token.name })}
+          title={t("common.token_revoke_title", { name: token.name })}
           submitLabel={t("access.token_revoke_verb")}
           onClose={() => revoking.value = null}
           onConfirm={async () => {
             await revokeToken(models, token.id);
-            models.toasts.show(t("access.token_revoked_said", { name: token.name }), { tone: "ok" });
+            models.toasts.show(t("common.token_revoked", { name: token.name }), { tone: "ok" });
             void resource.reload();
           }}
         >
-          <p>{t("access.token_revoke_why")}</p>
+          <p>{t("common.token_revoke_what")}</p>
         </ConfirmDialog>
       )}
     </>
@@ -82,7 +82,7 @@ function columnsOf(models: Models): readonly TableColumn<TokenRow>[] {
       sort: ({ name }) => name,
       cell: ({ name }) => <bdi class="mono cut" title={name}>{name}</bdi>,
     },
-    { id: "role", label: t("access.role"), width: "128px", cell: ({ role }) => t(`common.role_${role}`) },
+    { id: "role", label: t("common.role"), width: "128px", cell: ({ role }) => t(`common.role_${role}`) },
     {
       id: "by",
       label: t("access.token_by"),
@@ -93,17 +93,16 @@ function columnsOf(models: Models): readonly TableColumn<TokenRow>[] {
     },
     {
       id: "used",
-      label: t("access.token_used"),
+      label: t("common.last_used"),
       width: "140px",
       isLargestFirst: true,
       sort: ({ usedMs }) => usedMs,
       priority: 2,
-      cell: ({ usedMs }) =>
-        usedMs === null ? t("access.passkey_unused") : <Time models={models} atMs={usedMs} />,
+      cell: ({ usedMs }) => usedMs === null ? t("common.never") : <Time models={models} atMs={usedMs} />,
     },
     {
       id: "expires",
-      label: t("access.token_expires"),
+      label: t("common.expires"),
       width: "140px",
       sort: ({ expiresMs }) => expiresMs,
       priority: 2,

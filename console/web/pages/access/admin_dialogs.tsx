@@ -28,7 +28,7 @@ import {
 
 export const ROLE_ROW: FieldRow<{ role: Role }> = {
   name: "role",
-  label: "access.role",
+  label: "common.role",
   /** From least to most. */
   choices: ["viewer", "help_desk", "operator", "user_manager", "owner"],
   choiceLabel: (role) => t(`common.role_${role}`),
@@ -88,13 +88,13 @@ export function AdminDialog({ models, admin, onDone, onClose }: AdminProps) {
     return <SecretDialog title={t("access.link_for", { name })} secret={link.value} onClose={onClose} />;
   }
   if (removing.value) return <RemoveAdmin {...{ models, admin, onDone, onClose }} />;
-  const fixed = origin === "settings" ? t("access.settings_why") : undefined;
+  const fixed = origin === "settings" ? t("common.in_settings_file") : undefined;
   const { disabled } = now.value;
   const ask = { models, name };
   const setDisabled = () =>
     change(
       { disabled: !disabled },
-      () => t(disabled ? "access.enabled_said" : "access.disabled_said", { name }),
+      () => t(disabled ? "common.can_sign_in_again" : "access.disabled_said", { name }),
     );
   return (
     <Dialog title={name} onClose={onClose} action={action}>
@@ -102,7 +102,7 @@ export function AdminDialog({ models, admin, onDone, onClose }: AdminProps) {
       <RoleField admin={now.value} fixed={fixed} change={change} />
       <div class="access-rules">
         <ActionRow
-          label={t(disabled ? "access.enable" : "access.disable")}
+          label={t(disabled ? "common.enable" : "common.disable")}
           reason={fixed}
           onDo={setDisabled}
         />
@@ -123,7 +123,7 @@ export function AdminDialog({ models, admin, onDone, onClose }: AdminProps) {
           text={t("access.end_sessions_what")}
           onDo={endSessions}
         />
-        <ActionRow label={t("access.remove")} reason={fixed} bad onDo={() => removing.value = true} />
+        <ActionRow label={t("common.remove")} reason={fixed} bad onDo={() => removing.value = true} />
       </div>
     </Dialog>
   );
@@ -140,7 +140,7 @@ interface RoleFieldProps {
 function RoleField({ admin: { name, origin, role }, fixed, change }: RoleFieldProps) {
   if (origin !== "console") {
     return (
-      <ReadOnlyField label={t("access.role")} hint={fixed ?? t("access.provider_role_why")}>
+      <ReadOnlyField label={t("common.role")} hint={fixed ?? t("access.provider_role_why")}>
         {t(`common.role_${role}`)}
       </ReadOnlyField>
     );
@@ -224,12 +224,12 @@ function ActionRow({ label, hint, reason, bad = false, ask, text = hint, onDo }:
 function RemoveAdmin({ models, admin: { name, origin }, onDone, onClose }: AdminProps) {
   return (
     <ConfirmDialog
-      title={t("access.remove_title", { name })}
+      title={t("common.remove_title", { name })}
       submitLabel={t("access.remove_verb")}
       onClose={onClose}
       onConfirm={async () => {
         await removeAdministrator(models, name);
-        models.toasts.show(t("access.removed_said", { name }), { tone: "ok" });
+        models.toasts.show(t("common.name_removed", { name }), { tone: "ok" });
         onDone();
       }}
     >
@@ -251,7 +251,7 @@ export function InvitationDialog(
   };
   return (
     <Dialog title={name} onClose={onClose}>
-      <ReadOnlyField label={t("access.role")}>{t(`common.role_${role}`)}</ReadOnlyField>
+      <ReadOnlyField label={t("common.role")}>{t(`common.role_${role}`)}</ReadOnlyField>
       <p>{t("access.link_until", { time: fullTimeText(deadlineMs) })}</p>
       <div class="access-rules">
         <ActionRow
@@ -283,7 +283,7 @@ export function InviteAdminDialog({ models, onDone, onClose }: AccessDialogProps
   return (
     <FormDialog
       title={t("access.invite")}
-      submitLabel={t("access.invite_verb")}
+      submitLabel={t("common.create_link")}
       onClose={onClose}
       onSubmit={async () => {
         const { url, invitation } = await inviteAdministrator(models, draft.value);

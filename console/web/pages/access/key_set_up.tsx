@@ -44,7 +44,7 @@ export function KeySetUp({ models, label, passkeyVerb, onLater, onDone }: KeySet
                 {passkeyVerb}
               </Button>
             )
-            : <p class="hint">{t(`common.${why}`, { url: namedAddress() })}</p>}
+            : <p class="hint">{t(why, { url: namedAddress() })}</p>}
           <Button
             {...(why === null ? {} : { kind: "primary" as const })}
             disabled={action.busy.value}

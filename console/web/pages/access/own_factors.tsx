@@ -40,7 +40,7 @@ export function OwnFactors({ models }: { models: Models }) {
   const open = useSignal<Open>(null);
   const part = { models, resource, open };
   return (
-    <Fetched resource={resource} failed="access.not_read" rows={4}>
+    <Fetched resource={resource} failed="common.unread" rows={4}>
       {(factors) => (
         <div class="access-columns">
           <KeyWarning factors={factors} />
@@ -71,7 +71,7 @@ function KeyWarning({ factors }: { factors: FactorSummary }) {
 /** Asks first, because the earlier codes stop working. */
 function askForCodes(models: Models, open: Signal<Open>): void {
   models.question.value = {
-    title: t("access.codes_new_title"),
+    title: t("common.codes_renew_title"),
     submitLabel: t("access.codes_new"),
     text: t("access.codes_new_what"),
     async run() {
@@ -84,8 +84,8 @@ function App({ models, factors, open }: PartProps & { factors: FactorSummary }) 
   const since = factors.totpSinceMs;
   const renew = () => askForCodes(models, open);
   return (
-    <section class="panel access-panel" aria-label={t("access.app")}>
-      <h2>{t("access.app")}</h2>
+    <section class="panel access-panel" aria-label={t("common.authenticator_app")}>
+      <h2>{t("common.authenticator_app")}</h2>
       <p>
         {since === null
           ? t("access.app_none")
@@ -102,7 +102,7 @@ function App({ models, factors, open }: PartProps & { factors: FactorSummary }) 
           : (
             <>
               <Button onClick={renew}>{t("access.codes_new")}</Button>
-              <Button onClick={() => open.value = { kind: "totp_remove" }}>{t("access.app_remove")}</Button>
+              <Button onClick={() => open.value = { kind: "totp_remove" }}>{t("common.app_remove")}</Button>
             </>
           )}
       </div>
@@ -113,10 +113,10 @@ function App({ models, factors, open }: PartProps & { factors: FactorSummary }) 
 function Passkeys({ models, factors, open }: PartProps & { factors: FactorSummary }) {
   const renew = () => askForCodes(models, open);
   const why = passkeyUnavailableReason();
-  const reason = why === null ? undefined : t(`common.${why}`, { url: namedAddress() });
+  const reason = why === null ? undefined : t(why, { url: namedAddress() });
   return (
-    <section class="panel access-panel" aria-label={t("access.passkeys")}>
-      <h2>{t("access.passkeys")}</h2>
+    <section class="panel access-panel" aria-label={t("common.passkeys")}>
+      <h2>{t("common.passkeys")}</h2>
       {factors.passkeys.length === 0
         ? (
           <p>
@@ -131,8 +131,8 @@ function Passkeys({ models, factors, open }: PartProps & { factors: FactorSummar
                 <span>
                   <bdi>{passkey.label}</bdi>
                   <span class="hint">
-                    {t("access.passkey_used")}: {passkey.usedMs === null
-                      ? t("access.passkey_unused")
+                    {t("common.last_used")}: {passkey.usedMs === null
+                      ? t("common.never")
                       : <Time models={models} atMs={passkey.usedMs} />}
                   </span>
                 </span>
@@ -141,7 +141,7 @@ function Passkeys({ models, factors, open }: PartProps & { factors: FactorSummar
                   of={passkey.label}
                   onClick={() => open.value = { kind: "passkey_remove", passkey }}
                 >
-                  {t("access.remove")}
+                  {t("common.remove")}
                 </Button>
               </li>
             ))}
@@ -157,7 +157,7 @@ function Passkeys({ models, factors, open }: PartProps & { factors: FactorSummar
           reason={reason}
           onClick={() => open.value = { kind: "passkey" }}
         >
-          {t("access.passkey_add")}
+          {t("common.passkey_add")}
         </Button>
         {factors.totpSinceMs === null && factors.passkeys.length > 0 && (
           <Button onClick={renew}>{t("access.codes_new")}</Button>
@@ -230,10 +230,10 @@ function OpenDialog({ models, resource, open }: PartProps) {
   if (shown.kind === "totp_remove") {
     return (
       <ConfirmDialog
-        title={t("access.app_remove_title")}
-        submitLabel={t("access.app_remove")}
+        title={t("common.app_remove_title")}
+        submitLabel={t("common.app_remove")}
         onClose={close}
-        onConfirm={() => run(() => removeTotp(models), t("access.app_removed_said"))}
+        onConfirm={() => run(() => removeTotp(models), t("common.app_removed"))}
       >
         <p>{t("access.app_remove_why")}</p>
       </ConfirmDialog>
@@ -244,7 +244,7 @@ function OpenDialog({ models, resource, open }: PartProps) {
   return (
     <ConfirmDialog
       title={t("access.passkey_remove_title", { name })}
-      submitLabel={t("access.remove")}
+      submitLabel={t("common.remove")}
       onClose={close}
       onConfirm={() => run(() => removePasskey(models, id), t("access.passkey_removed_said", { name }))}
     >
@@ -269,8 +269,8 @@ function AddPasskey({ onAdd, onClose }: AddPasskeyProps) {
   const draft = useSignal({ label: "" });
   return (
     <FormDialog
-      title={t("access.passkey_add")}
-      submitLabel={t("access.passkey_add")}
+      title={t("common.passkey_add")}
+      submitLabel={t("common.passkey_add")}
       onClose={onClose}
       onSubmit={() => onAdd(draft.value.label)}
     >

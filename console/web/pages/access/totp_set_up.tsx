@@ -46,7 +46,7 @@ export function TotpSetUp({ models, action, onCodes }: TotpSetUpProps) {
             {t("access.totp_by_hand")} <code class="mono">{grouped(seed.value.secret)}</code>
           </p>
           <CodeField hint={t("access.totp_first_code")} />
-          <Button type="submit" kind="primary" disabled={busy.value}>{t("access.totp_confirm")}</Button>
+          <Button type="submit" kind="primary" disabled={busy.value}>{t("common.verify_code")}</Button>
         </>
       )}
     </form>
@@ -57,7 +57,7 @@ export function CreatedRecoveryCodes({ codes, onDone }: { codes: readonly string
   return (
     <div class="auth-fields">
       <p>{t("access.recovery_why")}</p>
-      <OneTimeSecret label={t("access.recovery_codes")} secret={codes.join("\n")} onDone={onDone} />
+      <OneTimeSecret label={t("common.recovery_codes")} secret={codes.join("\n")} onDone={onDone} />
     </div>
   );
 }

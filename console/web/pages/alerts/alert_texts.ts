@@ -69,18 +69,18 @@ export function alertLink({ kind, about, values }: Pick<AlertRow, "kind" | "abou
   const isSeveral = (values.users?.length ?? 0) > 0;
   const label = t("alerts.open_page");
   if (about.startsWith("user:") && !isSeveral) {
-    return { href: auditObjectHref(about) ?? "/users", label: t("alerts.open_user") };
+    return { href: auditObjectHref(about) ?? "/users", label: t("common.open_user") };
   }
-  if (kind === "user_locked") return { href: "/users?status=locked", label: t("alerts.open_users") };
+  if (kind === "user_locked") return { href: "/users?status=locked", label: t("common.show_users") };
   if (kind === "rejection_spike") {
-    return { href: "/history?outcome=rejected", label: t("alerts.open_rejected") };
+    return { href: "/history?outcome=rejected", label: t("common.show_sign_ins") };
   }
   if (isSeveral) return { href: `/audit?action=user.not_me`, label: t("shell.audit") };
   for (const [pattern, page] of PAGES) {
     const [found, target] = pattern.exec(about) ?? [];
     if (found === undefined) continue;
     if (target === undefined) return { href: `/${page}`, label };
-    return { href: `/targets/${encodeURIComponent(target)}`, label: t("alerts.open_directory") };
+    return { href: `/targets/${encodeURIComponent(target)}`, label: t("common.open_directory") };
   }
   const href = auditObjectHref(about);
   return href === null ? { href: "/health", label: t("shell.health") } : { href, label };
@@ -94,11 +94,11 @@ export function deliveryLabel({ state, problem }: AlertDeliveryRow): string {
 
 /** Whether a receiver works. */
 export function receiverState({ settings, problem, lastSentMs }: ReceiverRow) {
-  if (settings.isPaused) return { tone: "wait", shape: "pause", label: t("alerts.state_paused") } as const;
+  if (settings.isPaused) return { tone: "wait", shape: "pause", label: t("common.paused") } as const;
   if (problem !== null) {
     return { tone: "bad", shape: "cross", label: t(`alerts.problem_${problem.code}`) } as const;
   }
   return lastSentMs === null
-    ? { tone: "idle", shape: "ring", label: t("alerts.state_new") } as const
+    ? { tone: "idle", shape: "ring", label: t("common.nothing_sent") } as const
     : { tone: "ok", shape: "check", label: t("alerts.state_ok") } as const;
 }

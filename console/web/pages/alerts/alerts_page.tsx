@@ -32,7 +32,7 @@ export default function AlertsPage({ models }: PageProps) {
       <PageBar title={t("shell.alerts")}>
         <a class="button" href={SETTINGS}>
           <Icon name="settings" size={14} />
-          {t("alerts.settings")}
+          {t("shell.settings")}
         </a>
         <Button
           kind="primary"
@@ -83,7 +83,7 @@ function Notes({ answer, receivers }: { answer: AlertList; receivers: ReceiverLi
   if (!answer.isEnabled) {
     return (
       <Alert tone="wait">
-        {t("alerts.off")} <a href={SETTINGS}>{t("alerts.settings")}</a>
+        {t("alerts.off")} <a href={SETTINGS}>{t("shell.settings")}</a>
       </Alert>
     );
   }
@@ -94,7 +94,7 @@ function Notes({ answer, receivers }: { answer: AlertList; receivers: ReceiverLi
   if (isMailConfigured || !needsMail) return null;
   return (
     <Alert tone="bad">
-      {t("alerts.mail_off")} <a href="/settings/mail">{t("alerts.mail_settings")}</a>
+      {t("alerts.mail_off")} <a href="/settings/mail">{t("common.mail_settings")}</a>
     </Alert>
   );
 }

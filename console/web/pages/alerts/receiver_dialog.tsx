@@ -53,20 +53,20 @@ export function ReceiverDialog({ models, item, isMailConfigured, onDone, onClose
     const body = bodyOf(draft.value, kinds.value);
     if (item !== null) {
       await changeReceiver(models, item.name, { version: item.version, change: body });
-      models.toasts.show(t("alerts.changed", { name: item.name }), { tone: "ok" });
+      models.toasts.show(t("common.name_changed", { name: item.name }), { tone: "ok" });
       return onDone();
     }
     const { webhookSecret } = await addReceiver(models, { name, kind, ...body });
     onDone();
     return webhookSecret === "" ? undefined : {
-      title: t("alerts.secret_of", { name }),
+      title: t("common.signature_secret_of", { name }),
       secret: webhookSecret,
       children: <p>{t("alerts.secret_use")}</p>,
     };
   };
   return (
     <FormDialog
-      title={item === null ? t("alerts.add") : t("alerts.edit_title", { name: item.name })}
+      title={item === null ? t("alerts.add") : t("common.edit_name", { name: item.name })}
       submitLabel={item === null ? t("alerts.add") : t("common.save")}
       reason={isBadName || problem !== null ? "" : undefined}
       onClose={onClose}

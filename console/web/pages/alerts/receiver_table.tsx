@@ -52,11 +52,11 @@ export function ReceiverTable({ models, items, onEdit, onChange }: ReceiverTable
       {name !== null && (
         <ConfirmDialog
           title={t("alerts.remove_title", { name })}
-          submitLabel={t("alerts.remove")}
+          submitLabel={t("common.remove")}
           onClose={() => removing.value = null}
           onConfirm={async () => {
             await removeReceiver(models, name);
-            models.toasts.show(t("alerts.removed", { name }), { tone: "ok" });
+            models.toasts.show(t("common.name_removed", { name }), { tone: "ok" });
             void onChange();
           }}
         >
@@ -90,7 +90,7 @@ function columnsOf(models: Models): readonly TableColumn<ReceiverRow>[] {
           : t(`alerts.kinds_${minSeverity}`, { count: kinds.length }),
     },
     {
-      label: t("common.state"),
+      label: t("common.status"),
       min: 180,
       cell: (row) => (
         <>
@@ -99,13 +99,13 @@ function columnsOf(models: Models): readonly TableColumn<ReceiverRow>[] {
             <bdi class="cut quiet small" title={row.problem.detail}>{row.problem.detail}</bdi>
           )}
           {row.waiting > 0 && (
-            <span class="small mail-detail">{t("alerts.waiting", { count: row.waiting })}</span>
+            <span class="small mail-detail">{t("common.messages_waiting", { count: row.waiting })}</span>
           )}
         </>
       ),
     },
     {
-      label: t("alerts.last_sent"),
+      label: t("common.last_sent"),
       width: "140px",
       cell: ({ lastSentMs }) =>
         lastSentMs === null ? t("common.never") : <Time models={models} atMs={lastSentMs} />,
@@ -139,27 +139,27 @@ function actionsOf(models: Models, row: ReceiverRow, actions: RowActions): reado
       reason: permissionHint(models, "operator"),
       run: () => report(() => sendTest(models, row)),
     },
-    { label: t("alerts.edit"), icon: "pencil", reason: owner, run: edit },
+    { label: t("common.edit"), icon: "pencil", reason: owner, run: edit },
     {
-      label: isPaused ? t("alerts.resume") : t("alerts.pause"),
+      label: isPaused ? t("common.resume") : t("common.pause"),
       icon: "play",
       reason: owner,
       run: () => report(async () => void await pauseReceiver(models, name, !isPaused)),
     },
     ...kind !== "webhook" ? [] : [
       {
-        label: t("alerts.renew_secret"),
+        label: t("common.renew_signature_secret"),
         icon: "key-round",
         reason: owner,
         run: () =>
           report(async () => {
             const { webhookSecret } = await renewReceiverSecret(models, row);
-            show({ title: t("alerts.secret_of", { name }), secret: webhookSecret });
+            show({ title: t("common.signature_secret_of", { name }), secret: webhookSecret });
           }),
       } satisfies MenuItem,
     ],
     { label: t("shell.audit"), icon: "scroll-text", href: auditHref(`alert-receiver:${name}`) },
-    { label: t("alerts.remove"), icon: "trash-2", isBad: true, reason: owner, run: remove },
+    { label: t("common.remove"), icon: "trash-2", isBad: true, reason: owner, run: remove },
   ];
 }
 
@@ -169,6 +169,6 @@ async function sendTest(models: Models, { name, settings: { kind } }: ReceiverRo
     models.toasts.show(t(`alerts.test_ok_${kind}`, { name }), { tone: "ok" });
   } else {
     const why = t(`alerts.problem_${result.code}`);
-    models.toasts.show(t("alerts.test_failed", { name, why }), { tone: "bad" });
+    models.toasts.show(t("common.name_and_reason", { name, why }), { tone: "bad" });
   }
 }

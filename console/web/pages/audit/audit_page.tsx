@@ -39,7 +39,7 @@ export default function AuditPage({ models }: PageProps) {
       models={models}
       name="audit"
       savedAs="audit"
-      title={t("audit.audit")}
+      title={t("shell.audit")}
       texts={TEXTS}
       filters={filters}
       resource={list}
@@ -67,7 +67,7 @@ export default function AuditPage({ models }: PageProps) {
         read: (before) => fetch({ ...query, ...isOldestFirst ? { sort: "at" } : {}, before }),
         label: ({ searchedToMs }) =>
           searchedToMs === null || searchedToMs === undefined
-            ? t(isOldestFirst ? "common.show_newer" : "audit.more")
+            ? t(isOldestFirst ? "common.show_newer" : "common.show_older")
             : t(isOldestFirst ? "common.search_newer" : "audit.search_further"),
         note: ({ searchedToMs }) =>
           searchedToMs === null || searchedToMs === undefined
@@ -112,11 +112,11 @@ function filterRows(): ListFilter[] {
       allLabel: t("audit.events_changes"),
       text: (name) => findMessage(`audit.events_${name}`) ?? name,
     },
-    { name: "actor", label: t("audit.filter_actor"), chip: t("audit.who"), control: "search" },
-    { name: "object", label: t("audit.filter_object"), chip: t("audit.object"), control: "search" },
+    { name: "actor", label: t("audit.actor"), chip: t("audit.actor"), control: "search" },
+    { name: "object", label: t("audit.object"), chip: t("audit.object"), control: "search" },
     {
       name: "action",
-      label: t("audit.filter_event"),
+      label: t("audit.event"),
       control: "choice",
       options: ACTIONS.toSorted((a, b) =>
         AUDIT_GROUP_NAMES.indexOf(auditGroupOf(a)) - AUDIT_GROUP_NAMES.indexOf(auditGroupOf(b)) ||
@@ -126,7 +126,7 @@ function filterRows(): ListFilter[] {
       text: auditActionLabel,
       groupOf: (action) => t(`audit.events_${auditGroupOf(action)}`),
     },
-    { name: "source", label: t("audit.filter_source"), control: "name", isExtra: true },
+    { name: "source", label: t("common.ip_address"), control: "name", isExtra: true },
   ];
 }
 
@@ -137,7 +137,7 @@ export function auditColumns(models: Models): TableColumn<AuditItem>[] {
   return [
     {
       id: "at",
-      label: t("audit.at"),
+      label: t("common.at"),
       width: "92px",
       sort: "server",
       isLargestFirst: true,
@@ -149,7 +149,7 @@ export function auditColumns(models: Models): TableColumn<AuditItem>[] {
     },
     {
       id: "actor",
-      label: t("audit.who"),
+      label: t("audit.actor"),
       min: 80,
       width: "5%",
       cell: ({ actor }) => <ObjectCell value={actor}>{filterCell({ actor }, actor)}</ObjectCell>,
@@ -189,7 +189,7 @@ export function auditColumns(models: Models): TableColumn<AuditItem>[] {
     },
     {
       id: "source",
-      label: t("audit.from_place"),
+      label: t("common.ip_address"),
       priority: 2,
       min: 110,
       width: "5%",
@@ -207,7 +207,7 @@ export function auditColumns(models: Models): TableColumn<AuditItem>[] {
 function LoginAddresses({ client, caller }: { client: ComponentChildren; caller: string | undefined }) {
   return (
     <dl class="addresses">
-      <dt>{t("audit.client")}</dt>
+      <dt>{t("common.client")}</dt>
       <dd>{client}</dd>
       {caller !== undefined && <dt>{t("audit.detail_caller")}</dt>}
       {caller !== undefined && <dd class="mono cut" title={caller}>{caller}</dd>}

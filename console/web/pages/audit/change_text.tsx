@@ -84,7 +84,7 @@ function valueText(
   if (name === "decidedBy" || name === "access") return findMessage(`audit.${name}_${value}`) ?? value;
   if (value === "true") return t("common.yes");
   if (value === "false") return t("common.no");
-  return labels?.value(name, value) ?? findMessage(`audit.factor_${value}`) ?? value;
+  return labels?.value(name, value) ?? findMessage(`common.factor_${value}`) ?? value;
 }
 
 function Change({ row, labels }: { row: ChangeRow; labels: ChangeLabels | undefined }) {

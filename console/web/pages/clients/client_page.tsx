@@ -141,7 +141,7 @@ function Facts({ models, one: { client, blast }, page }: ClientPart) {
   const { use, secretMs } = client;
   const ended = client.accepted + client.rejected;
   const rate = ended === 0
-    ? t("clients.no_logins")
+    ? t("common.no_sign_ins")
     : t("clients.rate", { percent: Math.round(client.rejected / ended * 100), count: ended });
   return (
     <Panel quiet title={t("clients.use")}>
@@ -162,15 +162,15 @@ function Facts({ models, one: { client, blast }, page }: ClientPart) {
           {use.lastMs === 0 ? t("common.never") : <Time models={models} atMs={use.lastMs} />}
         </ReadOnlyField>
         <ReadOnlyField label={t("clients.packets_since")}>{String(use.packets)}</ReadOnlyField>
-        <ReadOnlyField label={t("clients.rejected_24")}>{rate}</ReadOnlyField>
+        <ReadOnlyField label={t("clients.reject_rate")}>{rate}</ReadOnlyField>
         <ReadOnlyField label={t("clients.used_by")}>
           {t("clients.users_24", { count: blast.users.length })}
         </ReadOnlyField>
-        <ReadOnlyField label={t("clients.open_now")}>{String(blast.open)}</ReadOnlyField>
+        <ReadOnlyField label={t("common.sign_ins_in_progress")}>{String(blast.open)}</ReadOnlyField>
         <ReadOnlyField label={t("clients.secret")}>
           {secretMs === null ? t("clients.secret_file") : (
             <>
-              {t("clients.secret_set")} <Time models={models} atMs={secretMs} />
+              {t("common.is_set")} <Time models={models} atMs={secretMs} />
             </>
           )}
         </ReadOnlyField>

@@ -95,7 +95,7 @@ function columnsOf(models: PageProps["models"]): readonly TableColumn<ClientRow>
     },
     {
       id: "state",
-      label: t("common.state"),
+      label: t("common.status"),
       width: "160px",
       sort: (client) => clientState(client).label,
       cell: (client) => <StateText words={clientState(client)} />,
@@ -149,6 +149,6 @@ export function clientState({ disabled, overlapUntilMs, use }: ClientRow) {
 
 export function rejectRate({ accepted, rejected }: Pick<ClientRow, "accepted" | "rejected">): string {
   const ended = accepted + rejected;
-  if (ended === 0) return t("clients.no_logins");
+  if (ended === 0) return t("common.no_sign_ins");
   return t("clients.rate", { percent: Math.round(rejected / ended * 100), count: ended });
 }

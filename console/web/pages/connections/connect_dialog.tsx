@@ -101,7 +101,7 @@ function fieldRows(
     { name: "target", label: "common.target", hint: "connections.target_hint", choices: list.targets },
     {
       name: "access",
-      label: "connections.access",
+      label: "common.permission",
       choices: ["write", "read"],
       choiceLabel: (value) => t(`connections.access_${value}`),
     },
@@ -116,7 +116,7 @@ function fieldRows(
     ],
     {
       name: "days",
-      label: "common.good_until",
+      label: "common.expires",
       hint: "connections.days_hint",
       choices: LIFETIMES,
       choiceLabel: daysText,

@@ -72,12 +72,12 @@ export function connectionState({ settings, lacksTarget, lastRequest }: Connecti
   if (lacksTarget) {
     return { tone: "bad", shape: "cross", label: t("connections.state_lacks_target") } as const;
   }
-  if (settings.paused) return { tone: "wait", shape: "pause", label: t("connections.state_paused") } as const;
+  if (settings.paused) return { tone: "wait", shape: "pause", label: t("common.paused") } as const;
   if (settings.dryRun) return { tone: "wait", shape: "ring", label: t("connections.state_dry_run") } as const;
   if (lastRequest === null) {
     return { tone: "idle", shape: "ring", label: t("connections.state_unused") } as const;
   }
-  return { tone: "ok", shape: "check", label: t("connections.state_active") } as const;
+  return { tone: "ok", shape: "check", label: t("common.active") } as const;
 }
 
 /** A secret that ends earlier is announced. */

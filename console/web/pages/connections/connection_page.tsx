@@ -69,7 +69,7 @@ function PauseButton({ models, item, page }: Omit<ConnectionPart, "tokenUrl">) {
     });
   return (
     <Button busy={busy.value} reason={permissionHint(models, "owner")} onClick={toggle}>
-      {t(paused ? "common.go_on" : "connections.pause")}
+      {t(paused ? "common.resume" : "common.pause")}
     </Button>
   );
 }
@@ -77,7 +77,7 @@ function PauseButton({ models, item, page }: Omit<ConnectionPart, "tokenUrl">) {
 function Parts(part: ConnectionPart) {
   const { models, item } = part;
   const tabs: readonly Tab[] = [
-    { hash: "", label: t("connections.requests") },
+    { hash: "", label: t("common.requests") },
     { hash: "users", label: t("connections.existing"), count: item.waitingMatches },
     { hash: "settings", label: t("shell.settings") },
     { hash: "secrets", label: t("connections.secrets"), count: item.secrets.length },

@@ -34,7 +34,7 @@ type Name = keyof ConnectionDraft;
 const ROWS: readonly FieldRow<ConnectionDraft>[] = [
   {
     name: "access",
-    label: "connections.access",
+    label: "common.permission",
     choices: ["write", "read"],
     choiceLabel: (value) => t(`connections.access_${value}`),
   },
@@ -138,7 +138,7 @@ export function ConnectionSettingsForm({ models, item, page }: ConnectionPart) {
           onSave={async () => {
             const change = toConnectionChange(base, mine);
             const now = await changeConnection(models, name, { version: began.value.version, change });
-            models.toasts.show(t("connections.changed", { name }), { tone: "ok" });
+            models.toasts.show(t("common.name_changed", { name }), { tone: "ok" });
             begin(now.item);
             void page.reload();
           }}

@@ -96,7 +96,7 @@ function columnsOf(models: Models): readonly TableColumn<ConnectionRow>[] {
     },
     {
       id: "state",
-      label: t("common.state"),
+      label: t("common.status"),
       width: "170px",
       sort: (row) => connectionState(row).label,
       cell: (row) => <StateText words={connectionState(row)} />,

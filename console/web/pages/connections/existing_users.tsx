@@ -132,7 +132,7 @@ function Matches({ models, first, columns, selection, busy, read }: MatchesProps
         <div class="pager">
           <span />
           <Button disabled={older.isBusy()} onClick={() => older.loadMore(first, read)}>
-            {t("connections.more")}
+            {t("common.show_more")}
           </Button>
         </div>
       )}
@@ -169,7 +169,7 @@ function DecideDialog({ asked, name, onConfirm, onClose }: DecideProps) {
 function filterRows(): ListFilter[] {
   return [{
     name: "state",
-    label: t("common.state"),
+    label: t("common.status"),
     control: "choice",
     options: ADOPTION_STATES.slice(1),
     allLabel: t("connections.match_waiting"),
@@ -211,7 +211,7 @@ function columnsOf(
     },
     {
       id: "state",
-      label: t("common.state"),
+      label: t("common.status"),
       width: "140px",
       cell: ({ state, decidedBy }) => (
         <span title={decidedBy ?? ""}>

@@ -48,8 +48,8 @@ export function ConnectionRequestLog({ models, item }: ConnectionPart) {
   });
   const isFiltered = Object.keys(query).length > 0;
   return (
-    <section class="access-part" aria-label={t("connections.requests")}>
-      <ListFilterBar models={models} label={t("connections.requests")} filters={filters} />
+    <section class="access-part" aria-label={t("common.requests")}>
+      <ListFilterBar models={models} label={t("common.requests")} filters={filters} />
       <FilterChips models={models} filters={filters} />
       <Fetched resource={list}>
         {(first) => {
@@ -64,7 +64,7 @@ export function ConnectionRequestLog({ models, item }: ConnectionPart) {
                 : (
                   <section class="panel" ref={section}>
                     <DataTable
-                      label={t("connections.requests")}
+                      label={t("common.requests")}
                       columns={columnsOf(models)}
                       rows={rows}
                       keyOf={({ id }) => id}
@@ -122,10 +122,10 @@ function filterRows(): ListFilter[] {
     },
     {
       name: "outcome",
-      label: t("connections.outcome"),
+      label: t("common.outcome"),
       control: "choice",
       options: OUTCOMES,
-      allLabel: t("connections.all_outcomes"),
+      allLabel: t("common.all_outcomes"),
       text: (value) => t(`connections.outcome_${value}` as "connections.outcome_done"),
     },
   ];
@@ -165,7 +165,7 @@ function columnsOf(models: Models): readonly TableColumn<ConnectionRequestRow>[]
   return [
     {
       id: "at",
-      label: t("connections.at"),
+      label: t("common.at"),
       width: "92px",
       cell: ({ id, atMs }) => (
         <CellFilter models={models} to={{ request: id }} title="connections.details" value="" classes="">
@@ -193,14 +193,14 @@ function columnsOf(models: Models): readonly TableColumn<ConnectionRequestRow>[]
     },
     {
       id: "outcome",
-      label: t("connections.outcome"),
+      label: t("common.outcome"),
       min: 100,
       isWhole: true,
       cell: (row) => <StateText words={outcomeWords(row)} />,
     },
     {
       id: "status",
-      label: t("connections.status"),
+      label: t("common.status"),
       width: "80px",
       number: true,
       priority: 2,
@@ -208,7 +208,7 @@ function columnsOf(models: Models): readonly TableColumn<ConnectionRequestRow>[]
     },
     {
       id: "detail",
-      label: t("connections.detail"),
+      label: t("common.reason"),
       min: 180,
       priority: 2,
       cell: ({ detail, scimType }) => <span class="quiet cut" title={detail ?? ""}>{detail ?? scimType}
@@ -216,7 +216,7 @@ function columnsOf(models: Models): readonly TableColumn<ConnectionRequestRow>[]
     },
     {
       id: "duration",
-      label: t("connections.duration"),
+      label: t("common.duration"),
       width: "90px",
       number: true,
       priority: 3,
@@ -251,12 +251,12 @@ export function RequestFacts({ request, target = "" }: { request: ConnectionRequ
   const href = resourceHref(request, target);
   const name = resource?.name ?? resource?.id ?? "";
   const facts: readonly (readonly [label: string, value: string])[] = [
-    [t("connections.at"), fullTimeText(request.atMs)],
+    [t("common.at"), fullTimeText(request.atMs)],
     [t("connections.operation"), `${operationText(request.operation)} (${request.method})`],
-    [t("connections.status"), scimType === null ? String(request.status) : `${request.status} ${scimType}`],
-    [t("connections.detail"), request.detail ?? ""],
-    [t("connections.attributes"), request.attributes.join(", ")],
-    [t("connections.duration"), spanText(request.durationMs)],
+    [t("common.status"), scimType === null ? String(request.status) : `${request.status} ${scimType}`],
+    [t("common.reason"), request.detail ?? ""],
+    [t("common.attributes"), request.attributes.join(", ")],
+    [t("common.duration"), spanText(request.durationMs)],
     [t("connections.source"), request.source],
     [t("connections.user_agent"), request.userAgent],
   ];

@@ -52,7 +52,7 @@ export function SecretList(part: ConnectionPart) {
                   run: () => open.value = { kind: "rotate", secret },
                 },
                 {
-                  label: t("connections.revoke"),
+                  label: t("common.revoke"),
                   icon: "trash-2",
                   isBad: true,
                   reason,
@@ -84,13 +84,13 @@ function columnsOf(models: Models): readonly TableColumn<ConnectionSecretRow>[] 
     },
     {
       id: "state",
-      label: t("common.state"),
+      label: t("common.status"),
       min: 150,
       cell: (secret) => <StateText words={secretState([secret], nowMs)} />,
     },
     {
       id: "used",
-      label: t("connections.last_used"),
+      label: t("common.last_used"),
       width: "140px",
       cell: ({ usedMs, usedFrom }) =>
         usedMs === null ? t("common.never") : (
@@ -101,7 +101,7 @@ function columnsOf(models: Models): readonly TableColumn<ConnectionSecretRow>[] 
     },
     {
       id: "expires",
-      label: t("common.good_until"),
+      label: t("common.expires"),
       width: "140px",
       priority: 2,
       cell: ({ expiresMs }) =>
@@ -109,7 +109,7 @@ function columnsOf(models: Models): readonly TableColumn<ConnectionSecretRow>[] 
     },
     {
       id: "created",
-      label: t("connections.created"),
+      label: t("common.created_at"),
       min: 140,
       priority: 2,
       cell: ({ createdMs, createdBy }) => (
@@ -135,7 +135,7 @@ const KIND_ROW: FieldRow<Draft> = {
 };
 const DAYS_ROW: FieldRow<Draft> = {
   name: "days",
-  label: "common.good_until",
+  label: "common.expires",
   choices: [0, 90, 180, 365],
   choiceLabel: daysText,
 };
@@ -148,7 +148,7 @@ const OVERLAP_ROW: FieldRow<Draft> = {
     hours === 0
       ? t("connections.overlap_none")
       : hours < 48
-      ? t("connections.hours", { count: hours })
+      ? t("common.hours", { count: hours })
       : t("connections.days", { count: hours / 24 }),
 };
 
@@ -199,7 +199,7 @@ function RevokeDialog(
   return (
     <ConfirmDialog
       title={t("connections.revoke_title", { name })}
-      submitLabel={t("connections.revoke")}
+      submitLabel={t("common.revoke")}
       onClose={onClose}
       onConfirm={async () => {
         await revokeSecret(models, { name, id: secret.id });
@@ -209,7 +209,7 @@ function RevokeDialog(
     >
       <p>{t("connections.revoke_why")}</p>
       <p class="quiet">
-        {t("connections.last_used")}:{" "}
+        {t("common.last_used")}:{" "}
         {secret.usedMs === null ? t("common.never") : <Time models={models} atMs={secret.usedMs} />}
       </p>
     </ConfirmDialog>

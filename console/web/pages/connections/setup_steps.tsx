@@ -90,7 +90,7 @@ function CopyValue({ label, text }: { label: string; text: string }) {
     <div>
       <div class="guide-head">
         <h3>{label}</h3>
-        <CopyButton text={text} what={t("connections.copy", { name: label })} />
+        <CopyButton text={text} what={t("common.copy", { name: label })} />
       </div>
       <pre class="mono" role="group" tabIndex={0} aria-label={label}>{text}</pre>
     </div>

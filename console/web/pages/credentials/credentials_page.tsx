@@ -75,16 +75,16 @@ function Owners({ models }: { models: Models }) {
       )}
       {name !== null && (
         <ConfirmDialog
-          title={t("credentials.revoke_title", { name })}
-          submitLabel={t("credentials.revoke")}
+          title={t("common.token_revoke_title", { name })}
+          submitLabel={t("common.revoke")}
           onClose={() => revoking.value = null}
           onConfirm={async () => {
             await revokeCredential(models, name);
-            models.toasts.show(t("credentials.revoked", { name }), { tone: "ok" });
+            models.toasts.show(t("common.token_revoked", { name }), { tone: "ok" });
             void list.reload();
           }}
         >
-          <p>{t("credentials.revoke_why")}</p>
+          <p>{t("common.token_revoke_what")}</p>
         </ConfirmDialog>
       )}
     </ListPage>
@@ -106,14 +106,14 @@ function columnsOf(models: Models): readonly TableColumn<Row>[] {
     },
     {
       id: "access",
-      label: t("credentials.access"),
+      label: t("common.permission"),
       width: "140px",
       sort: ({ access }) => access,
       cell: ({ access }) => t(`credentials.access_${access}`),
     },
     {
       id: "created",
-      label: t("credentials.made"),
+      label: t("common.created_at"),
       width: "140px",
       priority: 2,
       isLargestFirst: true,
@@ -132,10 +132,10 @@ function actionsOf(revoke: (row: Row) => void): (row: Row) => readonly MenuItem[
       href: auditHref(`credential:${row.targets[0] ?? ""}/${row.name}`),
     },
     {
-      label: t("credentials.revoke"),
+      label: t("common.revoke"),
       icon: "trash-2",
       isBad: true,
-      reason: row.from === "settings" ? t("credentials.in_settings") : undefined,
+      reason: row.from === "settings" ? t("common.in_settings_file") : undefined,
       run: () => revoke(row),
     },
   ];
@@ -161,7 +161,7 @@ const NAME_ROWS: readonly FieldRow<Draft>[] = [{
 }];
 const ACCESS_ROWS: readonly FieldRow<Draft>[] = [{
   name: "access",
-  label: "credentials.access",
+  label: "common.permission",
   choices: ["write", "read"],
   choiceLabel: (value) => t(`credentials.access_${value}`),
 }];

@@ -59,7 +59,7 @@ export function BulkRevoke({ models, selection, rows, onRevoked }: BulkRevokePro
         selection={selection}
         total={null}
         actions={[{
-          label: t("devices.revoke"),
+          label: t("common.revoke"),
           isBad: true,
           reason,
           run: () => {
@@ -90,7 +90,7 @@ function RevokeSeveral({ rows, onConfirm, onClose }: RevokeSeveralProps) {
   return (
     <ConfirmDialog
       title={t("devices.bulk_title", { count: rows.length })}
-      submitLabel={t("devices.revoke")}
+      submitLabel={t("common.revoke")}
       count={rows.length}
       onConfirm={() => onConfirm(rows)}
       onClose={onClose}

@@ -27,7 +27,7 @@ const TEXTS = {
   filters: "common.filters",
   failed: "common.unread",
   old: "common.old",
-  empty: ["devices.none", "devices.none_next"],
+  empty: ["common.no_second_factors", "devices.none_next"],
   noMatch: ["devices.none_match", "common.none_match_next"],
 } as const;
 
@@ -73,7 +73,7 @@ export default function DevicesPage({ models }: PageProps) {
       {row !== null && (
         <ConfirmDialog
           title={t("devices.revoke_title", { factor: factorLabel(row.kind), name: row.user })}
-          submitLabel={t("devices.revoke")}
+          submitLabel={t("common.revoke")}
           onClose={() => revoking.value = null}
           onConfirm={async () => {
             const words = { factor: factorLabel(row.kind), name: row.user };
@@ -85,7 +85,7 @@ export default function DevicesPage({ models }: PageProps) {
           <p>{t(`devices.revoke_${row.kind}`, { name: row.user })}</p>
           <p>{t("devices.revoke_what")}</p>
           <p class="quiet">
-            {t("devices.used")}: <LastUse models={models} row={row} />
+            {t("common.last_used")}: <LastUse models={models} row={row} />
           </p>
         </ConfirmDialog>
       )}
@@ -98,10 +98,10 @@ function filterRows(): ListFilter[] {
     { name: "q", label: t("devices.search"), chip: t("common.search"), control: "search" },
     {
       name: "kind",
-      label: t("devices.kind"),
+      label: t("common.type"),
       control: "choice",
       options: KINDS,
-      allLabel: `${t("devices.kind")}: ${t("common.any")}`,
+      allLabel: `${t("common.type")}: ${t("common.any")}`,
       text: kindText,
     },
   ];
@@ -110,7 +110,7 @@ function filterRows(): ListFilter[] {
 /** When the factor was last used; never, or not since the oldest stored login. */
 function LastUse({ models, row: { usedMs, unusedSinceMs } }: { models: Models; row: DeviceRow }) {
   if (usedMs !== null) return <Time models={models} atMs={usedMs} />;
-  if (unusedSinceMs === null) return <span class="quiet">{t("devices.used_never")}</span>;
+  if (unusedSinceMs === null) return <span class="quiet">{t("common.never")}</span>;
   return (
     <span class="quiet">
       {t("devices.unused_since")} <Time models={models} atMs={unusedSinceMs} absolute />
@@ -127,14 +127,14 @@ function columnsOf(models: Models): TableColumn<DeviceRow>[] {
   return [
     {
       id: "user",
-      label: t("devices.user"),
+      label: t("common.user"),
       min: 160,
       sort: "server",
       cell: ({ user }) => <bdi class="cut" title={user}>{user}</bdi>,
     },
     {
       id: "kind",
-      label: t("devices.kind"),
+      label: t("common.type"),
       min: 130,
       sort: "server",
       cell: ({ kind }) => (
@@ -155,7 +155,7 @@ function columnsOf(models: Models): TableColumn<DeviceRow>[] {
     },
     {
       id: "used",
-      label: t("devices.used"),
+      label: t("common.last_used"),
       priority: 2,
       min: 150,
       cell: (row) => <LastUse models={models} row={row} />,
@@ -179,7 +179,7 @@ function columnsOf(models: Models): TableColumn<DeviceRow>[] {
     },
     {
       id: "push",
-      label: t("devices.push"),
+      label: t("common.notifications"),
       priority: 3,
       min: 130,
       cell: ({ device }) =>
@@ -187,7 +187,7 @@ function columnsOf(models: Models): TableColumn<DeviceRow>[] {
     },
     {
       id: "added",
-      label: t("devices.since"),
+      label: t("common.added_at"),
       width: "130px",
       priority: 3,
       sort: "server",
@@ -220,7 +220,7 @@ function actionsOf({ reason, test, revoke }: RowActions): (row: DeviceRow) => re
         run: () => test.run(row),
       } as const,
     ]),
-    { label: t("devices.revoke"), icon: "trash-2", isBad: true, reason, run: () => revoke(row) },
+    { label: t("common.revoke"), icon: "trash-2", isBad: true, reason, run: () => revoke(row) },
   ];
 }
 

@@ -62,7 +62,7 @@ export default function DroppedPage({ models: frame }: PageProps) {
   }, []);
   return (
     <main class="page">
-      <PageBar title={t("dropped.strays")} back={{ href: "/live", label: t("common.back_to_live") }}>
+      <PageBar title={t("shell.dropped")} back={{ href: "/live", label: t("common.back_to_live") }}>
         <Since live={live} />
       </PageBar>
       <ConnectionBanner models={models} />
@@ -101,7 +101,7 @@ function Listed({ models, list, follower, filters }: ListedProps) {
   return (
     <section
       class="held"
-      aria-label={t("dropped.strays")}
+      aria-label={t("shell.dropped")}
       onPointerEnter={() => follower.pause(true)}
       onPointerLeave={() => follower.pause(false)}
       onFocusIn={() => follower.pause(true)}
@@ -187,8 +187,8 @@ function Tallies({ models, tallies }: { models: Models; tallies: readonly DropTa
 function filterRows(): ListFilter[] {
   return [
     ...rangeFilters(),
-    { name: "reason", label: t("dropped.reason"), text: dropTitle },
-    { name: "source", label: t("dropped.source") },
+    { name: "reason", label: t("common.reason"), text: dropTitle },
+    { name: "source", label: t("common.sender") },
   ];
 }
 

@@ -39,7 +39,7 @@ export function enrolmentColumns(models: Models): TableColumn<EnrolmentRow>[] {
     },
     {
       id: "status",
-      label: t("enrolment.status"),
+      label: t("shell.enrolment"),
       width: "176px",
       sort: "server",
       cell: ({ status }) => {
@@ -77,7 +77,7 @@ function momentColumns(models: Models): TableColumn<EnrolmentRow>[] {
   return [
     {
       id: "invited",
-      label: t("enrolment.invited"),
+      label: t("common.invited"),
       width: "120px",
       priority: 2,
       sort: "server",

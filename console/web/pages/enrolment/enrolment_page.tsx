@@ -195,8 +195,8 @@ function filterRows(): ListFilter[] {
   return [
     { name: "q", label: t("enrolment.search"), chip: t("common.search"), control: "search" },
     {
-      ...{ name: "status", label: t("enrolment.status"), control: "choice", options: STATUSES },
-      allLabel: `${t("enrolment.status")}: ${t("common.any")}`,
+      ...{ name: "status", label: t("shell.enrolment"), control: "choice", options: STATUSES },
+      allLabel: `${t("shell.enrolment")}: ${t("common.any")}`,
       text: (value) => t(`enrolment.status_${value}` as MessageKey),
     },
     {
@@ -204,7 +204,7 @@ function filterRows(): ListFilter[] {
       allLabel: `${t("enrolment.factor")}: ${t("common.any")}`,
       text: (value) => t(`enrolment.factor_${value}` as MessageKey),
     },
-    { name: "group", label: t("enrolment.group"), control: "name", isExtra: true },
+    { name: "group", label: t("common.group"), control: "name", isExtra: true },
     { name: "campaign", label: t("enrolment.campaign") },
   ];
 }

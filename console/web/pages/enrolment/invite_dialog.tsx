@@ -208,7 +208,7 @@ function ChooseUsers({ models, choice }: { models: Models; choice: Signal<Invite
     <>
       <SelectField
         id="campaign-users"
-        label={t("enrolment.users")}
+        label={t("shell.users")}
         value={kind.value}
         options={["everyone", "group"].map((value) => ({
           value,
@@ -220,7 +220,7 @@ function ChooseUsers({ models, choice }: { models: Models; choice: Signal<Invite
         }}
       />
       {now !== null && "group" in now && (
-        <ReadOnlyField label={t("enrolment.group")}>
+        <ReadOnlyField label={t("common.group")}>
           <bdi>{now.group}</bdi>{" "}
           <Button small icon="x" of={now.group} onClick={() => choice.value = null}>
             {t("enrolment.other_group")}
@@ -249,7 +249,7 @@ function ChosenUsers({ choice }: { choice: InviteChoice }) {
     ? choice.group
     : t("enrolment.users_filtered");
   return (
-    <ReadOnlyField label={t("enrolment.users")}>
+    <ReadOnlyField label={t("shell.users")}>
       <bdi>{text}</bdi>
     </ReadOnlyField>
   );

@@ -69,7 +69,7 @@ function GroupOfTarget({ models, params }: PageProps) {
       });
       return true;
     } catch (fault) {
-      const failure = toFailureMessage(t("groups.not_changed", { group: shown }), fault);
+      const failure = toFailureMessage(t("common.group_unchanged", { group: shown }), fault);
       if (isUndo) models.toasts.show(failure.text, { tone: failure.tone });
       else said.value = failure;
       return false;
@@ -141,7 +141,7 @@ function GroupActions({ models, name, group, onDelete }: GroupActionsProps) {
 function textOf({ add, remove }: Change, group: string): string {
   if (remove.length > 0) return t("groups.took_out", { count: remove.length, group });
   return add.length === 1
-    ? t("groups.added", { name: add[0] ?? "", group })
+    ? t("common.added_to_group", { name: add[0] ?? "", group })
     : t("groups.put_back", { count: add.length, group });
 }
 
@@ -162,7 +162,7 @@ export function DeleteGroupDialog({ models, group, calls, onClose }: {
   return (
     <ConfirmDialog
       title={t("groups.delete_title", { name })}
-      submitLabel={t("groups.delete_verb", { name })}
+      submitLabel={t("common.delete_name", { name })}
       count={Math.max(1, members)}
       word={name}
       reason={noBackendReason(chosen, group.backends)}
@@ -171,7 +171,7 @@ export function DeleteGroupDialog({ models, group, calls, onClose }: {
     >
       <ul class="people-consequences">
         <li>
-          {t("groups.delete_backends", { count: from.length })} <bdi>{from.join(", ")}</bdi>
+          {t("common.deleted_from", { count: from.length })} <bdi>{from.join(", ")}</bdi>
         </li>
         <li>{t("groups.delete_members", { count: members })}</li>
         {replies.length > 0 && (
@@ -248,7 +248,7 @@ export function GroupMembers({ models, group, calls, onChange }: MembersProps) {
                   selection={selection}
                   total={null}
                   actions={[{
-                    label: t("groups.take_out"),
+                    label: t("common.remove"),
                     run: () => remove([...selection.selected.value]),
                   }]}
                 />
@@ -281,17 +281,17 @@ function columnsOf(reason: string | undefined, remove: (name: string) => void): 
         <StateText
           words={known
             ? userState({ active, locked: false })
-            : { label: t("groups.not_in_directory"), tone: "idle", shape: "ring" }}
+            : { label: t("common.not_in_directory"), tone: "idle", shape: "ring" }}
         />
       ),
     },
     {
-      label: t("groups.take_out"),
+      label: t("common.remove"),
       width: "120px",
       isPinned: true,
       cell: ({ name }) => (
         <Button small reason={reason} of={name} onClick={() => remove(name)}>
-          {t("groups.take_out")}
+          {t("common.remove")}
         </Button>
       ),
     },

@@ -30,13 +30,13 @@ export function GroupPolicy({ models, group, calls, onChanged }: PolicyProps) {
       : undefined);
   return (
     <section class="panel people-panel" aria-label={t("groups.replies")}>
-      <h2>{t("groups.replies_of")}</h2>
+      <h2>{t("common.reply_attributes")}</h2>
       {group.effective.length === 0
         ? <p class="quiet">{t(group.logsIn ? "groups.replies_none" : "groups.replies_no_login")}</p>
         : <Effective group={group} />}
       {group.repliesFrom === "settings" && <p class="quiet small">{t("groups.replies_where")}</p>}
       <div>
-        <Button reason={reason} onClick={() => editing.value = true}>{t("groups.replies_edit")}</Button>
+        <Button reason={reason} onClick={() => editing.value = true}>{t("common.replies_edit")}</Button>
       </div>
       {group.policies !== undefined && group.policies.length > 0 && (
         <p class="small">
@@ -59,7 +59,7 @@ export function GroupPolicy({ models, group, calls, onChanged }: PolicyProps) {
       )}
       {editing.value && (
         <RepliesDialog
-          title={t("groups.replies_title", { name: group.name })}
+          title={t("common.reply_attributes_of", { name: group.name })}
           hint={t("groups.replies_hint")}
           edited={group}
           calls={calls}
@@ -101,8 +101,8 @@ function Effective({ group: { name, effective } }: Pick<PolicyProps, "group">) {
       <table class="table">
         <thead>
           <tr>
-            <th scope="col">{t("groups.reply_name")}</th>
-            <th scope="col">{t("groups.reply_value")}</th>
+            <th scope="col">{t("common.attribute")}</th>
+            <th scope="col">{t("common.value")}</th>
             <th scope="col">{t("groups.reply_from")}</th>
           </tr>
         </thead>

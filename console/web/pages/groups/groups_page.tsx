@@ -24,7 +24,7 @@ const TEXTS = {
   failed: "common.unread",
   old: "common.old",
   empty: ["groups.none", "groups.none_next"],
-  noMatch: ["groups.none_match", "common.none_match_next"],
+  noMatch: ["common.no_groups_match", "common.none_match_next"],
 } as const;
 const EXPORT = { label: "common.export", failed: "common.export_failed" } as const;
 
@@ -122,7 +122,7 @@ function columnsOf(isSortable: boolean): TableColumn<GroupRow>[] {
     },
     {
       id: "backends",
-      label: t("common.backends"),
+      label: t("common.connectors"),
       priority: 2,
       cell: ({ backends }) => <BackendMarks marks={backends} />,
     },

@@ -19,7 +19,7 @@ export function MemberPicker({ models, target, onPick, reason }: PickerProps) {
       id="member-picker"
       label={t("groups.add_member")}
       hint={t("groups.add_hint")}
-      none={t("groups.no_user_found")}
+      none={t("common.no_users_match")}
       optionsLabel={t("groups.found_users")}
       target={target}
       find={async (text) =>

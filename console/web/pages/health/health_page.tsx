@@ -119,7 +119,7 @@ function Parts({ models, report, onTested }: PartsProps) {
   };
   const columns: readonly TableColumn<HealthPart>[] = [
     {
-      label: t("health.part"),
+      label: t("common.component"),
       min: 160,
       width: "30%",
       cell: (part) => (
@@ -130,7 +130,7 @@ function Parts({ models, report, onTested }: PartsProps) {
       ),
     },
     {
-      label: t("common.state"),
+      label: t("common.status"),
       width: "5%",
       min: 140,
       cell: ({ state }) => <StateText words={{ ...STATES[state], label: t(`health.is_${state}`) }} />,
@@ -221,7 +221,7 @@ export function healthText({ kind, figure, limit, detail, name, note, push }: He
   if (kind === "push") return t("health.push_phones", { count: figure });
   if (kind === "certificate") return t("health.days_left", { count: figure });
   if (kind === "log_export") return t("health.records_waiting", { count: figure });
-  if (kind === "alerts") return t("health.messages_waiting", { count: figure });
+  if (kind === "alerts") return t("common.messages_waiting", { count: figure });
   if (kind === "mail") return t("health.mails_waiting", { count: figure });
   if (kind === "outbox") return t("health.writes_owed", { count: figure });
   return `${figure} ms`;

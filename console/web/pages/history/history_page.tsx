@@ -27,7 +27,7 @@ const TEXTS = {
   filters: "history.logins",
   failed: "history.failed",
   empty: ["history.none", "history.none_next"],
-  noMatch: ["history.none_match", "history.none_match_next"],
+  noMatch: ["common.no_sign_ins_match", "history.none_match_next"],
 } as const;
 
 export default function HistoryPage({ models }: PageProps) {
@@ -59,7 +59,7 @@ export default function HistoryPage({ models }: PageProps) {
         read: (before) => fetch({ ...query, ...isOldestFirst ? { sort: "started" } : {}, before }),
         label: ({ searchedToMs }) =>
           searchedToMs === null
-            ? t(isOldestFirst ? "common.show_newer" : "history.more")
+            ? t(isOldestFirst ? "common.show_newer" : "common.show_older")
             : t(isOldestFirst ? "common.search_newer" : "history.search_on"),
         note: ({ searchedToMs }) =>
           searchedToMs === null ? null : t("history.searched_to", { time: fullTimeText(searchedToMs) }),
@@ -74,15 +74,15 @@ function filterRows(): ListFilter[] {
     ...rangeFilters(),
     {
       name: "outcome",
-      label: t("history.outcome"),
+      label: t("common.outcome"),
       control: "choice",
       options: OUTCOME_NAMES,
-      allLabel: t("history.every_outcome"),
+      allLabel: t("common.all_outcomes"),
       text: outcomeText,
     },
     {
       name: "reason",
-      label: t("history.reason"),
+      label: t("common.reason"),
       control: "choice",
       options: namesWithMessage(REASON_TEXTS).toSorted((a, b) =>
         reasonFilterText(a).localeCompare(reasonFilterText(b))
@@ -92,16 +92,16 @@ function filterRows(): ListFilter[] {
     },
     {
       name: "factor",
-      label: t("history.factor"),
+      label: t("common.factor"),
       control: "choice",
       options: USED_FACTORS,
       allLabel: t("history.every_factor"),
       text: factorText,
     },
-    { name: "client", label: t("history.filter_client"), control: "name" },
-    { name: "place", label: t("history.place"), control: "name" },
+    { name: "client", label: t("common.client"), control: "name" },
+    { name: "place", label: t("common.caller"), control: "name" },
     { name: "target", label: t("common.target"), control: "name", isExtra: true },
-    { name: "policy", label: t("history.policy"), control: "name", isExtra: true, text: policyText },
+    { name: "policy", label: t("common.policy"), control: "name", isExtra: true, text: policyText },
     { name: "country", label: t("history.country"), text: countryName },
   ];
 }
@@ -153,23 +153,23 @@ function columns(models: Models): TableColumn<HistoryItem>[] {
   return [
     {
       id: "started",
-      label: t("history.started"),
+      label: t("common.started"),
       width: "96px",
       sort: "server",
       isLargestFirst: true,
       cell: ({ startedMs }) => <ClockTime atMs={startedMs} />,
     },
-    { id: "user", label: t("history.user"), min: 150, cell: ({ user }) => filterCell("user", user) },
+    { id: "user", label: t("common.user"), min: 150, cell: ({ user }) => filterCell("user", user) },
     {
       id: "outcome",
-      label: t("history.outcome"),
+      label: t("common.outcome"),
       min: 100,
       isWhole: true,
       cell: ({ outcome }) => <Outcome models={models} outcome={outcome} />,
     },
     {
       id: "reason",
-      label: t("history.reason"),
+      label: t("common.reason"),
       min: 130,
       isWhole: true,
       // The page of the sign-in shows the whole sentence.
@@ -177,7 +177,7 @@ function columns(models: Models): TableColumn<HistoryItem>[] {
     },
     {
       id: "factor",
-      label: t("history.factor"),
+      label: t("common.factor"),
       priority: 2,
       min: 110,
       cell: ({ factor }) => factor === null ? "" : filterCell("factor", factor, usedFactorLabel(factor)),
@@ -191,7 +191,7 @@ function columns(models: Models): TableColumn<HistoryItem>[] {
     },
     {
       id: "caller",
-      label: t("history.caller"),
+      label: t("common.caller"),
       priority: 2,
       min: 110,
       isWhole: true,
@@ -207,7 +207,7 @@ function columns(models: Models): TableColumn<HistoryItem>[] {
     },
     {
       id: "policy",
-      label: t("history.policy"),
+      label: t("common.policy"),
       priority: 3,
       min: 120,
       isOptional: true,
@@ -215,7 +215,7 @@ function columns(models: Models): TableColumn<HistoryItem>[] {
     },
     {
       id: "took",
-      label: t("history.took"),
+      label: t("common.duration"),
       width: "96px",
       number: true,
       priority: 3,

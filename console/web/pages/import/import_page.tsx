@@ -146,7 +146,7 @@ function ImportStatus({ view }: { view: ImportView }) {
     return (
       <Alert tone={isWhole ? "ok" : "wait"} icon={isWhole ? "check" : "alert"} role="status">
         <strong>{t(isWhole ? "import.applied" : "import.applied_partly")}</strong> {counts.join(", ")}. {said}
-        <a class="button button-small" href="/users">{t("import.to_users")}</a>
+        <a class="button button-small" href="/users">{t("common.show_users")}</a>
       </Alert>
     );
   }

@@ -79,7 +79,7 @@ function columnsOf(
       priority: 3,
       cell: ({ line }) => line,
     },
-    { label: t("import.row_name"), cell: rowName },
+    { label: t("common.name"), cell: rowName },
     {
       label: t(view.state === "applied" ? "import.verdict_done" : "import.verdict"),
       width: "160px",

@@ -23,7 +23,7 @@ export function ApprovalsPanel({ models }: { models: Models }) {
       {problem.value !== null && <Alert tone="bad" role="alert">{problem.value}</Alert>}
       {items.length === 0 && <Empty title={t("live.waiting_none")} next={t("live.waiting_none_next")} />}
       {items.length > 0 && (
-        <ul class="scroll" tabIndex={0} aria-label={t("live.waiting_title")}>
+        <ul class="scroll" tabIndex={0} aria-label={t("common.pending_approvals")}>
           {items.map((item) => (
             <Approval
               key={item.requestId}
@@ -105,11 +105,11 @@ function Approval({ item, nowMs, reason, decide }: ApprovalProps) {
         startMs={item.createdMs}
         deadlineMs={item.deadlineMs}
         nowMs={nowMs}
-        label={t("live.time_left")}
+        label={t("common.time_left")}
       />
       <span class="actions">
-        {button("cancel", t("live.cancel"))}
-        {button("deny", t("live.deny"))}
+        {button("cancel", t("common.cancel"))}
+        {button("deny", t("common.deny"))}
       </span>
     </li>
   );

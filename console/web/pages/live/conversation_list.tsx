@@ -24,14 +24,14 @@ interface Column {
 }
 
 const COLUMNS: readonly Column[] = [
-  { label: "live.started", name: "c-time" },
-  { label: "live.user", name: "c-user" },
-  { label: "live.client", name: "c-client" },
-  { label: "live.caller", name: "c-place" },
-  { label: "live.state", name: "c-step" },
-  { label: "live.age", name: "c-age" },
+  { label: "common.started", name: "c-time" },
+  { label: "common.user", name: "c-user" },
+  { label: "common.client", name: "c-client" },
+  { label: "common.caller", name: "c-place" },
+  { label: "common.state", name: "c-step" },
+  { label: "common.duration", name: "c-age" },
 ];
-const NODE_COLUMN: Column = { label: "live.node", name: "c-node" };
+const NODE_COLUMN: Column = { label: "common.node", name: "c-node" };
 /** The state and the age come last. */
 const COLUMNS_OF_NODES = COLUMNS.toSpliced(-2, 0, NODE_COLUMN);
 
@@ -46,7 +46,7 @@ export function ConversationList({ models, chosenId }: { models: Models; chosenI
     // The button for newer logins covers the list, so the whole panel holds the list. Otherwise the button would release it.
     <section
       class="panel list"
-      aria-label={t("live.logins")}
+      aria-label={t("common.sign_ins")}
       data-nodes={hasNodes ? "" : undefined}
       onPointerEnter={() => board.hold(true)}
       onPointerLeave={() => board.hold(false)}
@@ -74,7 +74,7 @@ export function ConversationList({ models, chosenId }: { models: Models; chosenI
         <div
           class="list-table"
           role="table"
-          aria-label={t("live.logins")}
+          aria-label={t("common.sign_ins")}
           aria-rowcount={rows.length + 1}
         >
           <div class="list-head" role="row">
@@ -216,7 +216,7 @@ function FilterButton({ router, filter, value, icon = false, children }: FilterB
 /** The duration of a finished login. */
 function Duration({ view }: { view: ConversationView }) {
   return (
-    <span class="age" title={t("live.took")}>
+    <span class="age" title={t("common.duration")}>
       <span>{spanText(view.updatedMs - view.startedMs)}</span>
     </span>
   );
@@ -239,12 +239,12 @@ function NoRows({ models }: { models: Models }) {
   const door = models.session.firstSteps.value?.[0];
   if (models.board.total.value > 0) {
     return (
-      <Empty title={t("live.none_match")} next={t("live.none_match_next")}>
+      <Empty title={t("common.no_sign_ins_match")} next={t("live.none_match_next")}>
         <Button
           small
           onClick={() => models.router.setParams({ q: "", state: "", client: "", target: "" })}
         >
-          {t("live.clear")}
+          {t("common.clear_filters")}
         </Button>
       </Empty>
     );
@@ -254,7 +254,7 @@ function NoRows({ models }: { models: Models }) {
     return <div class="empty" role="status">{t("live.fetching")}</div>;
   }
   return (
-    <Empty title={t("live.none_yet")} next={t("live.none_yet_next")}>
+    <Empty title={t("common.no_sign_ins_yet")} next={t("live.none_yet_next")}>
       <code>{radtestCommand({ at: door?.radius.tryAt ?? "127.0.0.1", user: door?.user ?? null })}</code>
     </Empty>
   );

@@ -21,7 +21,7 @@ export default function ConversationPage({ models: frame, params }: PageProps) {
   const user = useSignal("");
   // Changes only with that login, not with every event.
   const view = useComputed(() => board.conversation(id)).value;
-  const title = user.value === "" ? t("live.login") : t("live.login_of", { user: user.value });
+  const title = user.value === "" ? t("shell.conversation") : t("live.login_of", { user: user.value });
   return (
     <main class="page conversation">
       <PageBar title={title} back={{ href: "/live", label: t("common.back_to_live") }} />

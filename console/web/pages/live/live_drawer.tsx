@@ -59,7 +59,7 @@ export function LiveDrawer({ models }: { models: Models }) {
       <div class="drawer-bar">
         {hasApprovals && (
           <DrawerButton name="approvals" count={pending} open={open} toggle={toggle}>
-            {t("live.waiting_title")}
+            {t("common.pending_approvals")}
           </DrawerButton>
         )}
         {sessions > 0 && (

@@ -80,7 +80,7 @@ function LiveBar({ models: { live, board } }: { models: Models }) {
   const paused = board.paused.value;
   const resumeLabel = useComputed(() => {
     const held = board.heldBack.value;
-    return held === 0 ? t("common.go_on") : t("live.go_on_held", { count: held });
+    return held === 0 ? t("common.resume") : t("live.go_on_held", { count: held });
   });
   const rate = useComputed(() => t("live.rate", { count: live.rate.value }));
   return (
@@ -93,7 +93,7 @@ function LiveBar({ models: { live, board } }: { models: Models }) {
         <span class="quiet rate">{rate}</span>
         <button type="button" class="button" aria-pressed={paused} onClick={() => board.pause(!paused)}>
           <Icon name={paused ? "line-play" : "line-pause"} size={12} />
-          {paused ? resumeLabel : t("live.pause")}
+          {paused ? resumeLabel : t("common.pause")}
         </button>
       </div>
       <LiveSummary live={live} />
@@ -110,13 +110,13 @@ function Drops({ counters }: Pick<Models["live"], "counters">) {
 
 function linkWords(kind: "connecting" | "live" | "reconnecting", paused: boolean) {
   if (kind === "reconnecting") {
-    return { label: t("live.link_reconnecting"), tone: "bad", shape: "cross" } as const;
+    return { label: t("common.reconnecting"), tone: "bad", shape: "cross" } as const;
   }
   if (kind === "connecting") {
     return { label: t("live.link_connecting"), tone: "idle", shape: "ring" } as const;
   }
   return paused
-    ? { label: t("live.link_paused"), tone: "wait", shape: "clock" } as const
+    ? { label: t("common.paused"), tone: "wait", shape: "clock" } as const
     : { label: t("live.link_live"), tone: "ok", shape: "check" } as const;
 }
 
@@ -200,11 +200,11 @@ export function FilterBar({ models }: { models: Models }) {
   const { router, board } = models;
   const state = router.param("state");
   return (
-    <div class="filters" role="search" aria-label={t("live.logins")}>
-      <SearchBox models={models} label={t("live.search")} placeholder={t("live.search_short")} />
+    <div class="filters" role="search" aria-label={t("common.sign_ins")}>
+      <SearchBox models={models} label={t("live.search")} placeholder={t("common.search")} />
       <select
         class="input"
-        aria-label={t("live.state")}
+        aria-label={t("common.state")}
         value={state}
         onChange={(event) => router.setParams({ state: event.currentTarget.value })}
       >
@@ -212,12 +212,12 @@ export function FilterBar({ models }: { models: Models }) {
         <option value="live">{t("live.state_live")}</option>
         <option value="factor">{t("live.funnel_factor")}</option>
         <option value="waiting">{t("live.funnel_waiting")}</option>
-        <optgroup label={t("live.step")}>
+        <optgroup label={t("common.step")}>
           {(["start", ...STEP_NAMES] as const).map((name) => (
             <option key={name} value={name}>{stepLabel(name)}</option>
           ))}
         </optgroup>
-        <optgroup label={t("live.outcome")}>
+        <optgroup label={t("common.outcome")}>
           {OUTCOME_NAMES.map((name) => <option key={name} value={name}>{outcomeLabel(name).label}</option>)}
         </optgroup>
       </select>
@@ -238,7 +238,7 @@ function Named({ router, name, names }: NamedProps) {
   return (
     <select
       class="input"
-      aria-label={t(`live.${name}`)}
+      aria-label={t(name === "client" ? "common.client" : "common.target")}
       value={chosen}
       onChange={(event) => router.setParams({ [name]: event.currentTarget.value })}
     >
@@ -253,7 +253,7 @@ function Shown({ board }: { board: Models["board"] }) {
   const text = useComputed(() => {
     const [shown, total] = [board.rows.value.length, board.total.value];
     return shown === total
-      ? t("live.shown_all", { count: total })
+      ? t("common.sign_in_count", { count: total })
       : t("live.shown_some", { shown: countText(shown), count: total });
   });
   return <span class="shown">{text}</span>;
@@ -267,10 +267,10 @@ function withChosen(names: readonly string[], chosen: string): readonly string[]
 /** The filters in the address, for their chips. */
 function liveFilters(): readonly ListFilter[] {
   return [
-    { name: "q", label: t("live.search_short") },
-    { name: "state", label: t("live.state"), text: stateFilterText },
-    { name: "client", label: t("live.client") },
-    { name: "target", label: t("live.target") },
+    { name: "q", label: t("common.search") },
+    { name: "state", label: t("common.state"), text: stateFilterText },
+    { name: "client", label: t("common.client") },
+    { name: "target", label: t("common.target") },
   ];
 }
 

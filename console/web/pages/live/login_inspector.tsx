@@ -33,7 +33,7 @@ export function InspectorPanel({ close, ...source }: InspectorPanelProps) {
       <header class="inspector-head">
         <div class="inspector-title">
           <h2>
-            <bdi>{view === null ? t("live.login") : view.user || t("live.no_name")}</bdi>
+            <bdi>{view === null ? t("shell.conversation") : view.user || t("live.no_name")}</bdi>
           </h2>
           {view !== null && <Chip words={stateLabel(view)} />}
           <button type="button" class="button button-small button-plain close" onClick={close}>

@@ -29,7 +29,7 @@ export function LoginReason({ models, view, details }: SummaryProps) {
         startMs={view.startedMs}
         deadlineMs={view.deadlineMs}
         nowMs={models.dataClock.nowMs.value}
-        label={t("live.time_left")}
+        label={t("common.time_left")}
       />
     );
   }
@@ -103,7 +103,7 @@ function Facts({ models, view, details }: SummaryProps) {
     view;
   return (
     <dl class="facts">
-      <dt>{t("live.user")}</dt>
+      <dt>{t("common.user")}</dt>
       <dd>
         {user === "" ? t("live.no_name") : (
           <a href={userHref(user, target)}>
@@ -111,7 +111,7 @@ function Facts({ models, view, details }: SummaryProps) {
           </a>
         )}
       </dd>
-      <dt>{t("live.client")}</dt>
+      <dt>{t("common.client")}</dt>
       <dd>
         {isConfiguredClient(client)
           ? (
@@ -125,7 +125,7 @@ function Facts({ models, view, details }: SummaryProps) {
       <dd>
         <AddressLink models={models} address={source} />
       </dd>
-      {place !== "" && <dt>{t("live.caller")}</dt>}
+      {place !== "" && <dt>{t("common.caller")}</dt>}
       {place !== "" && (
         <dd>
           <AddressLink models={models} address={place} />
@@ -133,7 +133,7 @@ function Facts({ models, view, details }: SummaryProps) {
       )}
       {location !== null && <dt>{t("live.location")}</dt>}
       {location !== null && <dd>{locationText(location)}</dd>}
-      {target !== undefined && <dt>{t("live.target")}</dt>}
+      {target !== undefined && <dt>{t("common.target")}</dt>}
       {target !== undefined && (
         <dd>
           <a href={`/targets/${encodeURIComponent(target)}`}>
@@ -141,9 +141,11 @@ function Facts({ models, view, details }: SummaryProps) {
           </a>
         </dd>
       )}
-      <dt>{t("live.factor")}</dt>
+      <dt>{t("common.factor")}</dt>
       <dd>
-        {t(`live.factor_${factor ?? (outcome === null ? "none" : "not_passed")}`)}
+        {factor === null
+          ? t(outcome === null ? "live.factor_none" : "live.factor_not_passed")
+          : t(`common.factor_${factor}`)}
         {phone !== undefined && <bdi>{` · ${phone}`}</bdi>}
         {token !== undefined && (
           <>
@@ -154,19 +156,19 @@ function Facts({ models, view, details }: SummaryProps) {
           </>
         )}
       </dd>
-      <dt>{t("live.password")}</dt>
+      <dt>{t("common.password")}</dt>
       <dd>{t(`live.password_${password}`)}</dd>
-      {policy !== undefined && <dt>{t("live.policy")}</dt>}
+      {policy !== undefined && <dt>{t("common.policy")}</dt>}
       {policy !== undefined && (
         <dd>
           <PolicyName models={models} name={policy} details={details} />
         </dd>
       )}
-      {node !== null && <dt>{t("live.node")}</dt>}
+      {node !== null && <dt>{t("common.node")}</dt>}
       {node !== null && <dd>{node}</dd>}
-      <dt>{t("live.started")}</dt>
+      <dt>{t("common.started")}</dt>
       <dd>{fullTimeText(startedMs)}</dd>
-      {outcome !== null && <dt>{t("live.took")}</dt>}
+      {outcome !== null && <dt>{t("common.duration")}</dt>}
       {outcome !== null && <dd>{spanText(updatedMs - startedMs)}</dd>}
     </dl>
   );

@@ -80,7 +80,7 @@ function Step({ models, step: { name, state }, skip }: StepProps) {
           title={reason}
           onClick={() => void skip(name, state === "open")}
         >
-          {t(state === "open" ? "firstrun.skip" : "common.go_on")}
+          {t(state === "open" ? "common.skip" : "common.resume")}
           <span class="unseen">{` ${label}`}</span>
         </button>
       )}
@@ -164,7 +164,7 @@ export function LoginStep({ models, steps, trial, skip }: LoginStepProps) {
           : (
             <>
               <a class="button button-plain button-small" href="/first-run?step=password">
-                {t("firstrun.back")}
+                {t("common.back")}
               </a>
               <button
                 type="button"

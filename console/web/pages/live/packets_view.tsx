@@ -117,12 +117,12 @@ function ownersOf(rows: readonly PacketRow[], octets: number): (number | null)[]
 
 function AttributeTable({ rows, highlighted }: { rows: readonly PacketRow[] } & HighlightProps) {
   return (
-    <div class="packet-rows" tabIndex={0} role="group" aria-label={t("live.attributes")}>
+    <div class="packet-rows" tabIndex={0} role="group" aria-label={t("common.attributes")}>
       <table>
         <thead>
           <tr>
-            <th scope="col">{t("live.attribute")}</th>
-            <th scope="col">{t("live.value")}</th>
+            <th scope="col">{t("common.attribute")}</th>
+            <th scope="col">{t("common.value")}</th>
           </tr>
         </thead>
         <tbody>

@@ -80,7 +80,7 @@ export function ReplayBar({ models: { router }, view, packets, onPlay, children 
         }}
       />
       <span class="mono number">{seconds}</span>
-      <button type="button" class="button button-small" onClick={stepOn}>{t("live.replay_step")}</button>
+      <button type="button" class="button button-small" onClick={stepOn}>{t("common.step")}</button>
       <PlayButtons isPlaying={speed.value !== 0} play={play} />
       {!isWhole && (
         <button

@@ -39,11 +39,11 @@ export const removeDestination = ({ api, session }: Models, name: string) =>
 
 /** Whether a destination works. */
 export function destinationState({ settings, problem, lastSentMs }: DestinationRow) {
-  if (settings.isPaused) return { tone: "wait", shape: "pause", label: t("logexport.state_paused") } as const;
+  if (settings.isPaused) return { tone: "wait", shape: "pause", label: t("common.paused") } as const;
   if (problem !== null) {
     return { tone: "bad", shape: "cross", label: t(`logexport.problem_${problem.code}`) } as const;
   }
   return lastSentMs === null
-    ? { tone: "idle", shape: "ring", label: t("logexport.state_new") } as const
+    ? { tone: "idle", shape: "ring", label: t("common.nothing_sent") } as const
     : { tone: "ok", shape: "check", label: t("logexport.state_ok") } as const;
 }

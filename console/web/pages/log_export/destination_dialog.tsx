@@ -58,7 +58,7 @@ export function DestinationDialog({ models, item, onDone, onClose }: Destination
     const body = bodyOf(draft.value, records.value);
     if (item !== null) {
       await changeDestination(models, item.name, { version: item.version, change: body });
-      models.toasts.show(t("logexport.changed", { name: item.name }), { tone: "ok" });
+      models.toasts.show(t("common.name_changed", { name: item.name }), { tone: "ok" });
       return onDone();
     }
     const { pastHours } = draft.value;
@@ -66,11 +66,11 @@ export function DestinationDialog({ models, item, onDone, onClose }: Destination
     onDone();
     return webhookSecret === ""
       ? undefined
-      : { title: t("logexport.secret_of", { name }), secret: webhookSecret, children: <SecretHint /> };
+      : { title: t("common.signature_secret_of", { name }), secret: webhookSecret, children: <SecretHint /> };
   };
   return (
     <FormDialog
-      title={item === null ? t("logexport.add") : t("logexport.edit_title", { name: item.name })}
+      title={item === null ? t("logexport.add") : t("common.edit_name", { name: item.name })}
       submitLabel={item === null ? t("logexport.add") : t("common.save")}
       reason={isBadName || records.value.length === 0 ? "" : undefined}
       onClose={onClose}

@@ -83,11 +83,11 @@ export default function LogExportPage({ models }: PageProps) {
       {name !== null && (
         <ConfirmDialog
           title={t("logexport.remove_title", { name })}
-          submitLabel={t("logexport.remove")}
+          submitLabel={t("common.remove")}
           onClose={() => removing.value = null}
           onConfirm={async () => {
             await removeDestination(models, name);
-            models.toasts.show(t("logexport.removed", { name }), { tone: "ok" });
+            models.toasts.show(t("common.name_removed", { name }), { tone: "ok" });
             void list.reload();
           }}
         >
@@ -122,7 +122,7 @@ function columnsOf(models: Models): readonly TableColumn<DestinationRow>[] {
     },
     {
       id: "state",
-      label: t("common.state"),
+      label: t("common.status"),
       min: 220,
       sort: (row) => destinationState(row).label,
       cell: (row) => (
@@ -153,7 +153,7 @@ function columnsOf(models: Models): readonly TableColumn<DestinationRow>[] {
     },
     {
       id: "last",
-      label: t("logexport.last_sent"),
+      label: t("common.last_sent"),
       width: "140px",
       isLargestFirst: true,
       sort: ({ lastSentMs }) => lastSentMs,
@@ -214,30 +214,30 @@ function actionsOf(
           if (result.ok) models.toasts.show(t("logexport.test_ok", { name }), { tone: "ok" });
           else {
             const why = t(`logexport.problem_${result.code}`);
-            models.toasts.show(t("logexport.test_failed", { name, why }), { tone: "bad" });
+            models.toasts.show(t("common.name_and_reason", { name, why }), { tone: "bad" });
           }
         }),
     },
-    { label: t("logexport.edit"), icon: "pencil", reason: owner, run: edit },
+    { label: t("common.edit"), icon: "pencil", reason: owner, run: edit },
     {
-      label: isPaused ? t("logexport.resume") : t("logexport.pause"),
+      label: isPaused ? t("common.resume") : t("common.pause"),
       icon: "play",
       reason: owner,
       run: () => report(async () => void await pauseDestination(models, name, !isPaused)),
     },
     ...kind !== "webhook" ? [] : [
       {
-        label: t("logexport.renew_secret"),
+        label: t("common.renew_signature_secret"),
         icon: "key-round",
         reason: owner,
         run: () =>
           report(async () => {
             const { webhookSecret } = await renewDestinationSecret(models, row);
-            show({ title: t("logexport.secret_of", { name }), secret: webhookSecret });
+            show({ title: t("common.signature_secret_of", { name }), secret: webhookSecret });
           }),
       } satisfies MenuItem,
     ],
     { label: t("shell.audit"), icon: "scroll-text", href: auditHref(`log-export:${name}`) },
-    { label: t("logexport.remove"), icon: "trash-2", isBad: true, reason: owner, run: remove },
+    { label: t("common.remove"), icon: "trash-2", isBad: true, reason: owner, run: remove },
   ];
 }

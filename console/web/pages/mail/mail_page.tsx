@@ -73,7 +73,7 @@ function QueueState({ models, answer }: { models: Models; answer: MailAnswer }) 
     return (
       <div class="panel">
         <EmptyState title={t("mail.off")} next={t("mail.off_next")}>
-          <a class="button" href="/settings/mail">{t("mail.open_settings")}</a>
+          <a class="button" href="/settings/mail">{t("common.mail_settings")}</a>
         </EmptyState>
       </div>
     );
@@ -96,7 +96,7 @@ function QueueState({ models, answer }: { models: Models; answer: MailAnswer }) 
           <bdi class="mono">{`${server.host}:${server.port}`}</bdi>{" "}
           <span class="quiet">{t(`mail.security_${server.security}`)}</span>
         </dd>
-        <dt>{t("mail.sender")}</dt>
+        <dt>{t("common.sender")}</dt>
         <dd>
           <bdi>{server.from}</bdi>
         </dd>
@@ -114,13 +114,13 @@ function QueueState({ models, answer }: { models: Models; answer: MailAnswer }) 
         </dd>
         <dt>{t("mail.failed")}</dt>
         <dd>{failed === 0 ? countText(failed) : <a href="/mail#failed">{countText(failed)}</a>}</dd>
-        <dt>{t("mail.last_sent")}</dt>
+        <dt>{t("common.last_sent")}</dt>
         <dd>
           {lastSentMs === null ? t("mail.never_sent") : <Time models={models} atMs={lastSentMs} />}
         </dd>
       </dl>
       <p class="quiet small">
-        <a href="/settings/mail">{t("mail.open_settings")}</a>
+        <a href="/settings/mail">{t("common.mail_settings")}</a>
       </p>
     </section>
   );

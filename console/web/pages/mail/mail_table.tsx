@@ -63,7 +63,7 @@ export function MailTable({ models, state, total, onChange }: MailTableProps) {
                   disabled={behind.isBusy()}
                   onClick={() => behind.loadMore(first, (after) => fetchMails(models, state, after))}
                 >
-                  {t("mail.show_more")}
+                  {t("common.show_more")}
                 </Button>
               </div>
             )}
@@ -105,7 +105,7 @@ function actionsFor({ models, state, action, changed, remove }: ActionDeps) {
   return (rows: readonly MailRow[]): MenuItem[] => {
     const expired = rows.some(({ canSend }) => canSend) ? undefined : t("mail.expired_why");
     const send = { label: t("mail.send_again"), reason: reason ?? expired, run: () => void again(rows) };
-    const removal = { label: t("mail.remove"), isBad: true, reason, run: () => remove(rows) };
+    const removal = { label: t("common.remove"), isBad: true, reason, run: () => remove(rows) };
     return state === "failed" ? [send, removal] : [removal];
   };
 }
@@ -152,7 +152,7 @@ function RemoveDialog({ models, state, rows, onRemoved, onClose }: RemoveProps) 
   return (
     <ConfirmDialog
       title={t("mail.remove_title", { count: rows.length })}
-      submitLabel={t("mail.remove")}
+      submitLabel={t("common.remove")}
       count={rows.length}
       onConfirm={async () => {
         const { removed } = await removeMails(models, { state, rows });
@@ -193,7 +193,7 @@ function columnsOf(models: Models, state: MailState): TableColumn<MailRow>[] {
       cell: ({ queuedMs }) => <ClockTime atMs={queuedMs} />,
     },
     {
-      label: state === "failed" ? t("mail.reason") : t("mail.last_attempt"),
+      label: state === "failed" ? t("common.reason") : t("mail.last_attempt"),
       width: "45%",
       min: 200,
       cell: (row) => <Reason models={models} row={row} />,

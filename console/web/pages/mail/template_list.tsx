@@ -50,7 +50,7 @@ const templateTitle = ({ name, language }: TemplateView) =>
 function columnsOf(models: Models, edit: (template: TemplateView) => void): TableColumn<TemplateView>[] {
   return [
     { label: t("mail.template"), min: 140, cell: ({ name }) => t(`mail.template_${name}`) },
-    { label: t("mail.language"), width: "100px", cell: ({ language }) => languageName(language) },
+    { label: t("common.language"), width: "100px", cell: ({ language }) => languageName(language) },
     {
       label: t("mail.subject"),
       width: "60%",
@@ -59,7 +59,7 @@ function columnsOf(models: Models, edit: (template: TemplateView) => void): Tabl
       cell: ({ subject }) => <bdi class="cut" title={subject}>{subject}</bdi>,
     },
     {
-      label: t("mail.changed"),
+      label: t("common.changed_at"),
       width: "150px",
       priority: 3,
       cell: ({ changed }) =>
@@ -70,7 +70,7 @@ function columnsOf(models: Models, edit: (template: TemplateView) => void): Tabl
         ),
     },
     {
-      label: t("mail.edit"),
+      label: t("common.edit"),
       width: "136px",
       isPinned: true,
       cell: (template) => (
@@ -80,7 +80,7 @@ function columnsOf(models: Models, edit: (template: TemplateView) => void): Tabl
           of={templateTitle(template)}
           onClick={() => edit(template)}
         >
-          {t("mail.edit")}
+          {t("common.edit")}
         </Button>
       ),
     },

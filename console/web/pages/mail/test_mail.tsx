@@ -62,7 +62,7 @@ export function TestMailDialog({ models, language, onClose }: TestMailProps) {
         />
         <SelectField
           id="test-mail-language"
-          label={t("mail.language")}
+          label={t("common.language")}
           options={[{ value: "en", label: languageName("en") }, { value: "de", label: languageName("de") }]}
           value={chosen.value}
           onChoose={(value) => chosen.value = value === "de" ? "de" : "en"}

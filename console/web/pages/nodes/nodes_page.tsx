@@ -76,7 +76,7 @@ function columnsOf(models: Models): readonly TableColumn<NodeRow>[] {
   return [
     {
       id: "name",
-      label: t("nodes.name"),
+      label: t("common.node"),
       min: 180,
       sort: ({ name }) => name,
       cell: ({ name, isSelf }) => (
@@ -88,14 +88,14 @@ function columnsOf(models: Models): readonly TableColumn<NodeRow>[] {
     },
     {
       id: "state",
-      label: t("common.state"),
+      label: t("common.status"),
       width: "170px",
       sort: (node) => Number(!node.isAlive),
       cell: stateCell,
     },
     {
       id: "role",
-      label: t("nodes.role"),
+      label: t("common.role"),
       min: 150,
       cell: current(({ figures }) => roleText(figures.leases)),
     },
@@ -107,7 +107,7 @@ function columnsOf(models: Models): readonly TableColumn<NodeRow>[] {
     },
     {
       id: "version",
-      label: t("nodes.version"),
+      label: t("common.version"),
       width: "90px",
       priority: 2,
       sort: ({ version }) => version,
@@ -116,7 +116,7 @@ function columnsOf(models: Models): readonly TableColumn<NodeRow>[] {
     ...figureColumns(current),
     {
       id: "started",
-      label: t("nodes.started"),
+      label: t("common.started_at"),
       width: "130px",
       priority: 3,
       isLargestFirst: true,
@@ -133,7 +133,7 @@ function figureColumns(current: CurrentCell): readonly TableColumn<NodeRow>[] {
   return [
     {
       id: "requests",
-      label: t("nodes.requests"),
+      label: t("common.requests"),
       width: "100px",
       number: true,
       priority: 2,

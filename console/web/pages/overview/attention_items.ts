@@ -90,7 +90,7 @@ function ofPart(part: HealthPart): AttentionItem[] {
 function alertItems({ criticalAlerts: count }: OverviewCounts): AttentionItem[] {
   if (count === 0) return [];
   const text = t("overview.critical_alerts", { count });
-  return [{ id: "alerts", tone: "bad", text, href: "/alerts", action: t("overview.open_alerts") }];
+  return [{ id: "alerts", tone: "bad", text, href: "/alerts", action: t("shell.alerts") }];
 }
 
 /** Sessions of "This was not me" that the gateway could not end. */
@@ -100,7 +100,7 @@ function manualItems({ manualSessions }: OverviewCounts): AttentionItem[] {
     tone: "bad",
     text: t("overview.disconnect_manually", { user, client, nas, session, address: address || "–" }),
     href: `${userHref(user)}#sessions`,
-    action: t("overview.open_user"),
+    action: t("common.open_user"),
   }));
 }
 
@@ -125,7 +125,7 @@ function lockedItems({ locked }: OverviewCounts): AttentionItem[] {
     tone: "wait",
     text: t("overview.locked_users", { count: locked.count, names: locked.names.join(", ") }),
     href: isOne ? userHref(first) : "/users?status=locked",
-    action: t(isOne ? "overview.open_user" : "overview.open_users"),
+    action: t(isOne ? "common.open_user" : "common.show_users"),
   }];
 }
 
@@ -137,7 +137,7 @@ function ofClient({ client, total, rejected }: ClientFigures, from: string): Att
     tone: "wait",
     text: t("overview.client_rejects", { client, rejected, total }),
     href: `/history?${filter}`,
-    action: t("overview.open_rejected"),
+    action: t("common.show_sign_ins"),
   }];
 }
 

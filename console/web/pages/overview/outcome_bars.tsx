@@ -29,7 +29,7 @@ export function OutcomesPanel({ day }: { day: Resource<DayAnswer> }) {
       <div class="panel-head">
         <h2 id="overview-outcomes">{t("overview.outcomes")}</h2>
         <span class="quiet small">{t("overview.last_day")}</span>
-        <a class="end" href="/charts?range=24h">{t("overview.open_reports")}</a>
+        <a class="end" href="/charts?range=24h">{t("shell.charts")}</a>
       </div>
       <div class="outcomes-room">
         <Fetched resource={day} rows={3}>{(answer) => <Outcomes hours={hoursOf(answer)} />}</Fetched>

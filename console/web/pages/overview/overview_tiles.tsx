@@ -28,12 +28,12 @@ interface TileValue {
 export function OverviewTiles({ models, counts, factorless, day }: TilesProps) {
   const since = `from=${encodeURIComponent(fromTime(day))}`;
   const lastDay = t("overview.last_day");
-  const now = t("overview.now");
+  const now = t("common.now");
   const isEmbedded = counts.state.value.kind !== "ready" || counts.state.value.value.pending.isEmbedded;
   return (
     <ul class="tiles" aria-label={t("overview.counts")}>
       <Tile
-        label={t("overview.sign_ins")}
+        label={t("common.sign_ins")}
         href={`/history?${since}`}
         of={day}
         value={({ outcomes }) => ({
@@ -48,7 +48,7 @@ export function OverviewTiles({ models, counts, factorless, day }: TilesProps) {
         value={({ outcomes }) => ({ count: sumOf(outcomes.rejected), note: lastDay })}
       />
       <Tile
-        label={t(isEmbedded ? "overview.pending" : "overview.waiting")}
+        label={t(isEmbedded ? "common.pending_approvals" : "overview.waiting")}
         href={isEmbedded ? "/live?approvals=open" : "/live?state=SECONDFACTOR_AWAIT_DEVICE_APPROVAL"}
         mark="waiting"
         of={counts}
@@ -100,7 +100,7 @@ function factorlessNote({ clock }: Models, { count, countedMs, nowMs, progress }
   if (countedMs === null) return t("overview.not_counted");
   const atMs = Math.max(nowMs, clock.nowMs.value);
   return atMs - countedMs < FRESH_MS
-    ? t("overview.now")
+    ? t("common.now")
     : t("overview.counted", { time: relativeText(countedMs, atMs) });
 }
 

@@ -45,7 +45,7 @@ export function ChosenNames(props: ChosenProps) {
               <bdi>{one}</bdi>
               <button
                 type="button"
-                aria-label={t("common.remove", { name: one })}
+                aria-label={t("common.remove_name", { name: one })}
                 onClick={() => onChange(chosen.filter((other) => other !== one))}
               >
                 <Icon name="x" size={12} />

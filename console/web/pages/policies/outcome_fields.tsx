@@ -24,7 +24,7 @@ const KIND: Row = {
 };
 const RULE: Row = {
   name: "factorRule",
-  label: "policies.factors",
+  label: "common.sign_in_methods",
   choices: ["settings", "some", "one"],
   choiceLabel: (rule) => t(`policies.factors_${rule}`),
 };
@@ -66,7 +66,7 @@ export function OutcomeFields({ draft, factors }: OutcomeProps) {
   const fields = (rows: readonly Row[]) => <FormFields prefix="policy" draft={draft} rows={rows} />;
   return (
     <fieldset class="policy-part">
-      <legend>{t("policies.outcome_legend")}</legend>
+      <legend>{t("common.outcome")}</legend>
       {fields([KIND])}
       {kind === "challenge" && fields([RULE])}
       {kind === "challenge" && factorRule === "one" && fields([required])}

@@ -52,7 +52,7 @@ export function PolicyDialog({ models, policy, page, calls, changes, onClose }: 
   };
   return (
     <FormDialog
-      title={policy === null ? t("policies.add") : t("policies.edit_title", { name: policy.name })}
+      title={policy === null ? t("policies.add") : t("common.edit_name", { name: policy.name })}
       submitLabel={t(isUnconfirmed ? "policies.lockout_save" : "policies.save")}
       onSubmit={save}
       onClose={onClose}

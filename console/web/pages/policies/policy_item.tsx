@@ -47,7 +47,7 @@ export function PolicyItem(props: ItemProps) {
       <div class="policy-main">
         <strong class="policy-name">
           <bdi>{name}</bdi>
-          {!enabled && <span class="chip tone-idle">{t("policies.off")}</span>}
+          {!enabled && <span class="chip tone-idle">{t("common.off")}</span>}
         </strong>
         <p class="policy-sentence">
           <PolicySentence policy={policy} />
@@ -62,11 +62,11 @@ export function PolicyItem(props: ItemProps) {
           reason={reason}
           onClick={() => onEnable(!enabled)}
         >
-          {t(enabled ? "policies.turn_off" : "policies.turn_on")}
+          {t(enabled ? "common.turn_off" : "policies.turn_on")}
         </Button>
-        <Button small icon="pencil" of={name} reason={reason} onClick={onEdit}>{t("policies.edit")}</Button>
+        <Button small icon="pencil" of={name} reason={reason} onClick={onEdit}>{t("common.edit")}</Button>
         <Button small icon="trash-2" of={name} reason={reason} onClick={onRemove}>
-          {t("policies.remove")}
+          {t("common.remove")}
         </Button>
       </div>
     </li>

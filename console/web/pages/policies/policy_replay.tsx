@@ -64,7 +64,7 @@ function Changes({ answer: { changes, changed } }: { answer: ReplayAnswer }) {
           </colgroup>
           <thead>
             <tr>
-              <th scope="col">{t("policies.replay_login")}</th>
+              <th scope="col">{t("shell.conversation")}</th>
               <th scope="col">{t("common.now")}</th>
               <th scope="col">{t("common.after")}</th>
             </tr>
@@ -92,7 +92,7 @@ function Change({ change: { id, user, client, place, atMs, before, after } }: { 
         <td key={at} data-label={`${t(at === 0 ? "common.now" : "common.after")}: `}>
           {effectText(effect)}
           <span class="quiet">
-            <bdi>{policy ?? t("policies.by_settings")}</bdi>
+            <bdi>{policy ?? t("shell.settings")}</bdi>
           </span>
         </td>
       ))}

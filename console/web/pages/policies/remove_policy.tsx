@@ -21,7 +21,7 @@ export function RemovePolicyDialog({ policy, page, calls, changes, onClose }: Re
   const left = page.policies.filter(({ id }) => id !== policy.id);
   return (
     <ConfirmDialog
-      title={t("policies.remove_title", { name: policy.name })}
+      title={t("common.remove_title", { name: policy.name })}
       submitLabel={t("policies.remove_submit")}
       onConfirm={() =>
         changes.saveQuietly(

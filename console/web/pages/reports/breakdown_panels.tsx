@@ -35,7 +35,7 @@ export function FigurePanel({ models, query, by, title, rows, range }: FigurePan
   return (
     <ReportTable
       title={title}
-      names={t(`common.${by}`)}
+      names={t(by === "client" ? "common.client" : "common.target")}
       rows={rows}
       keyOf={({ name }) => name}
       amount={({ total }) => total}
@@ -116,7 +116,7 @@ function FactorTable({ query, counted }: CountedProps) {
   return (
     <ReportTable
       title={title}
-      names={t("reports.factor")}
+      names={t("common.factor")}
       rows={counted.factors}
       keyOf={({ name }) => name}
       amount={({ total }) => total}
@@ -133,7 +133,8 @@ function FactorTable({ query, counted }: CountedProps) {
 }
 
 export function factorName(name: string): string {
-  return name === "" ? t("reports.factor_none") : findMessage(`reports.factor_${name}`) ?? name;
+  if (name === "") return t("reports.factor_none");
+  return name === "device" ? t("reports.factor_device") : findMessage(`common.factor_${name}`) ?? name;
 }
 
 function ReasonTable({ query, counted }: CountedProps) {
@@ -141,7 +142,7 @@ function ReasonTable({ query, counted }: CountedProps) {
   return (
     <ReportTable
       title={title}
-      names={t("reports.reason")}
+      names={t("common.reason")}
       rows={counted.reasons}
       keyOf={({ name }) => name}
       amount={({ total }) => total}

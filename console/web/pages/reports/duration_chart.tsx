@@ -60,7 +60,7 @@ export function DurationChart(props: DurationChartProps) {
 /** "Median 0.8 s", or "Median 0.4 s to 1.2 s" for several steps. */
 function lineText({ label, values }: DurationLine, selection: BarSelection, { stepsPerBar }: StepLayout) {
   const range = valueRange(values, selection, stepsPerBar);
-  if (range === null) return `${label}: ${t("reports.no_time")}`;
+  if (range === null) return `${label}: ${t("common.no_sign_ins")}`;
   const [low, high] = [spanText(range.low), spanText(range.high)];
   return `${label} ${low === high ? low : t("reports.times_range", { low, high })}`;
 }

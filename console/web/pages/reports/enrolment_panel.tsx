@@ -126,13 +126,13 @@ function FactorUsers({ report: { factors, active } }: { report: EnrolmentReport 
   return (
     <ReportTable
       title={title}
-      names={t("reports.factor")}
+      names={t("common.factor")}
       rows={FACTORS.map((name) => ({ name, ...factors[name] }))}
       keyOf={({ name }) => name}
       amount={({ users }) => active === 0 ? 0 : users}
       name={({ name }) => <a class="report-link" href={`/devices?kind=${name}`}>{factorName(name)}</a>}
       columns={[
-        { label: t("reports.users"), cell: ({ users }) => countText(users) },
+        { label: t("shell.users"), cell: ({ users }) => countText(users) },
         { label: t("reports.unused"), cell: ({ unused }) => countText(unused) },
         { label: t("reports.never_used"), wideOnly: true, cell: ({ neverUsed }) => countText(neverUsed) },
       ]}

@@ -231,7 +231,7 @@ function Outcomes({ series, plot, query }: ChartPanelProps & { query: ReportQuer
 
 function Durations({ series, plot }: ChartPanelProps) {
   const { p50Ms, p95Ms, totals } = series;
-  const time = (ms: number | null) => ms === null ? t("reports.no_time") : spanText(ms);
+  const time = (ms: number | null) => ms === null ? t("common.no_sign_ins") : spanText(ms);
   return (
     <section class="panel" aria-labelledby="chart-times">
       <div class="panel-head">

@@ -35,13 +35,13 @@ export function TotalTiles({ totals, previous, range, filter }: TotalTilesProps)
       <Tile
         label={label}
         value={now === null ? "–" : secondsText(now)}
-        before={now === null ? t("reports.no_time") : beforeText(now, before, secondsText)}
+        before={now === null ? t("common.no_sign_ins") : beforeText(now, before, secondsText)}
       />
     );
   };
   return (
     <ul class="report-tiles" aria-label={t("reports.totals")}>
-      {count(t("reports.total"), ({ total }) => total, "")}
+      {count(t("common.sign_ins"), ({ total }) => total, "")}
       {count(t("reports.accepted"), ({ outcomes }) => outcomes.accepted, "accepted")}
       {count(t("reports.rejected"), ({ outcomes }) => outcomes.rejected, "rejected")}
       {count(

@@ -23,7 +23,7 @@ export interface SettingsPart extends Pick<PageProps, "models"> {
 
 export function Appearance({ models }: Pick<SettingsPart, "models">) {
   return (
-    <Panel title={t("settings.look")}>
+    <Panel title={t("shell.look")}>
       <p class="quiet">{t("settings.look_why")}</p>
       <div class="people-fields">
         <AppearanceFields models={models} id="settings" />
@@ -93,13 +93,13 @@ export function About({ models, answer }: SettingsPart) {
     <>
       <Panel title="Countersign">
         <div class="people-fields">
-          <ReadOnlyField label={t("settings.version")}>
+          <ReadOnlyField label={t("common.version")}>
             <span class="mono">{version}</span>
           </ReadOnlyField>
           <ReadOnlyField label={t("settings.runtime")}>
             <span class="mono">{`Deno ${runtime}`}</span>
           </ReadOnlyField>
-          <ReadOnlyField label={t("settings.started")}>
+          <ReadOnlyField label={t("common.started_at")}>
             <Time models={models} atMs={startedMs} absolute />
           </ReadOnlyField>
           <ReadOnlyField label={t("settings.up")}>
@@ -128,7 +128,7 @@ export function About({ models, answer }: SettingsPart) {
 
 function licenceColumns(): TableColumn<LicenceRow>[] {
   return [
-    { label: t("settings.part"), cell: ({ name }) => <span class="mono">{name}</span> },
+    { label: t("common.component"), cell: ({ name }) => <span class="mono">{name}</span> },
     {
       label: t("settings.licence"),
       cell: ({ licence }) => <span class="mono">{licence}</span>,
@@ -143,7 +143,7 @@ export function SignInRules({ models, answer: { signIn } }: SettingsPart) {
     <Panel title={t("settings.rules")}>
       <p class="quiet">{t("settings.rules_fixed")}</p>
       <div class="people-fields">
-        <ReadOnlyField label={t("settings.password")}>
+        <ReadOnlyField label={t("common.password")}>
           {t("settings.password_rule", { count: signIn.minPasswordCharacters })}
         </ReadOnlyField>
         <ReadOnlyField label={t("settings.failures")}>
@@ -161,7 +161,7 @@ export function SignInRules({ models, answer: { signIn } }: SettingsPart) {
         </ReadOnlyField>
       </div>
       <Alert tone={isPossible ? "ok" : "wait"} icon={isPossible ? "check" : "alert"}>
-        <strong>{t("settings.passkeys")}:</strong>{" "}
+        <strong>{t("common.passkeys")}:</strong>{" "}
         {t(`settings.passkeys_${signIn.passkeys}`, { url: signIn.publicUrl })}{" "}
         {!isPossible && t("settings.passkeys_next")}
       </Alert>

@@ -47,7 +47,7 @@ export function SaveBar({ models, model }: SaveBarProps) {
         <strong role="status">{t("settings.unsaved_count", { count })}</strong>
         {problems > 0 && <span class="problem">{t("settings.problems", { count: problems })}</span>}
         <div class="end">
-          <Button onClick={() => model.discard()}>{t("settings.discard")}</Button>
+          <Button onClick={() => model.discard()}>{t("common.discard")}</Button>
           <Button kind="primary" busy={action.busy.value} onClick={review}>
             {t("settings.review")}
           </Button>
@@ -74,9 +74,9 @@ function Review({ models, model, onFault }: ReviewProps) {
   const undo = async (auditId: string) => {
     try {
       await models.session.whileSignedIn(() => model.undo(auditId));
-      models.toasts.show(t("settings.undone"), { tone: "ok" });
+      models.toasts.show(t("common.undone"), { tone: "ok" });
     } catch (fault) {
-      models.toasts.show(`${t("settings.not_undone")} ${failureText(fault)}`, { tone: "bad" });
+      models.toasts.show(`${t("common.not_undone")} ${failureText(fault)}`, { tone: "bad" });
     }
   };
   const save = async () => {
@@ -98,7 +98,7 @@ function Review({ models, model, onFault }: ReviewProps) {
         count: review.diff.length,
       })}
       submitLabel={t("settings.save", { count: review.diff.length })}
-      cancelLabel={t("settings.keep_editing")}
+      cancelLabel={t("common.keep_editing")}
       failureTitle={t("settings.not_saved")}
       reason={conflicts.length > 0
         ? t("settings.conflict_open")
@@ -140,7 +140,7 @@ function diffRow(setting: Setting | undefined, { key, before, after, isReset }: 
   if (setting === undefined) return { name: key, now: String(before), after: String(after) };
   const name = settingName(setting);
   if (setting.isSecret) {
-    const now = setting.isSet ? t("settings.secret_set") : null;
+    const now = setting.isSet ? t("common.is_set") : null;
     return { name, now, after: isReset ? null : t("settings.secret_new") };
   }
   return {

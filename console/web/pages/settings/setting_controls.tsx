@@ -42,7 +42,7 @@ function SwitchControl({ id, value, describedBy, onChange }: ControlProps) {
         aria-describedby={describedBy}
         onChange={(event) => onChange(event.currentTarget.checked)}
       />
-      <span aria-hidden="true">{t(value === true ? "settings.on" : "settings.off")}</span>
+      <span aria-hidden="true">{t(value === true ? "settings.on" : "common.off")}</span>
     </span>
   );
 }
@@ -156,7 +156,7 @@ function SecretControl({ setting, id, value, isEdited, describedBy, isInvalid, o
   if (!isOpen.value && !isEdited) {
     return (
       <span class="setting-secret">
-        <span>{t(setting.isSet ? "settings.secret_set" : "settings.secret_unset")}</span>
+        <span>{t(setting.isSet ? "common.is_set" : "settings.secret_unset")}</span>
         <Button small of={name} onClick={() => isOpen.value = true}>
           {t(setting.isSet ? "settings.secret_replace" : "settings.secret_enter")}
         </Button>

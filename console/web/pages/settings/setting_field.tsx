@@ -84,7 +84,7 @@ export function SettingField(props: SettingFieldProps) {
 /** A value that cannot be changed here is text, not a disabled control. */
 function FixedValue({ setting }: { setting: Setting }) {
   if (setting.isSecret) {
-    return <span>{t(setting.isSet ? "settings.secret_set" : "settings.secret_unset")}</span>;
+    return <span>{t(setting.isSet ? "common.is_set" : "settings.secret_unset")}</span>;
   }
   const text = settingValueText(setting, setting.value);
   const isVerbatim = ["text", "list", "attributes"].includes(setting.control.kind);
@@ -118,14 +118,14 @@ function Source({ models, model, setting, file, isChanged, isFixed }: SourceProp
       {setting.locked === "restart" && <span>{t("settings.locked_restart")}</span>}
       {setting.source === "file" && (
         <span>
-          {t("settings.locked_file")} <bdi class="mono wrap">{file ?? t("settings.file")}</bdi>
+          {t("common.set_in")} <bdi class="mono wrap">{file ?? t("settings.file")}</bdi>
         </span>
       )}
       {isStored(setting) && (
         <>
           <span>
             {setting.cause !== null && t("settings.not_used")}
-            {t("settings.changed_by", { name: setting.changed?.by ?? "" })}{" "}
+            {t("common.changed_by_name", { name: setting.changed?.by ?? "" })}{" "}
             <Time models={models} atMs={setting.changed?.atMs ?? 0} />
           </span>
           {preset !== null && <span>{preset}</span>}

@@ -133,8 +133,8 @@ function readNumber({ min, max }: Setting["control"], text: string): ReadValue {
   const isAllowed = Number.isInteger(value) && value >= (min ?? -Infinity) && value <= (max ?? Infinity);
   if (isAllowed) return { ok: true, value };
   const problem = min === undefined || max === undefined
-    ? t("settings.not_whole")
-    : t("settings.not_in_range", { min, max });
+    ? t("common.not_whole")
+    : t("common.not_in_range", { min, max });
   return { ok: false, problem };
 }
 
@@ -167,7 +167,7 @@ export function groupLabel({ topic, key }: Pick<Setting, "topic" | "key">): stri
 /** "300 seconds", "Push to a phone, Text message", "On"; `null` for an empty value. */
 export function settingValueText(setting: Setting, value: SettingValue | null | undefined): string | null {
   if (value === null || value === undefined || value === "") return null;
-  if (typeof value === "boolean") return t(value ? "settings.on" : "settings.off");
+  if (typeof value === "boolean") return t(value ? "settings.on" : "common.off");
   if (typeof value === "number") {
     const { unit } = setting.control;
     return unit === undefined ? String(value) : `${value} ${unitText(unit)}`;

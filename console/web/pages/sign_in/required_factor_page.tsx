@@ -15,10 +15,10 @@ export default function RequiredFactorPage({ models }: { models: Models }) {
         <KeySetUp
           models={models}
           label={t("signin.first_passkey")}
-          passkeyVerb={t("signin.passkey_add")}
+          passkeyVerb={t("common.passkey_add")}
           onDone={() => void refreshSession(models)}
         />
-        <Button kind="plain" onClick={() => void models.session.signOut()}>{t("shell.sign_out")}</Button>
+        <Button kind="plain" onClick={() => void models.session.signOut()}>{t("common.sign_out")}</Button>
       </div>
     </AuthLayout>
   );

@@ -148,7 +148,7 @@ function AccountStep({ models, token, link, known, onDone }: AccountProps) {
           : (
             <>
               {passwordFields}
-              <p class="hint">{t(`common.${why}`, { url: namedAddress() })}</p>
+              <p class="hint">{t(why, { url: namedAddress() })}</p>
             </>
           )}
       </form>
@@ -167,7 +167,7 @@ function PasswordPart({ verb, isPrimary, isBusy }: PasswordPartProps) {
     <>
       <Field
         id="set-up-password"
-        label={t("signin.password")}
+        label={t("common.password")}
         hint={t("signin.password_hint")}
         input={{
           name: "password",
@@ -231,7 +231,7 @@ function KeyStep({ models, step, onDone }: KeyStepProps) {
         <KeySetUp
           models={models}
           label={t(isSecond ? "signin.second_passkey" : "signin.first_passkey")}
-          passkeyVerb={t(isSecond ? "signin.second_passkey_add" : "signin.passkey_add")}
+          passkeyVerb={t(isSecond ? "signin.second_passkey_add" : "common.passkey_add")}
           onLater={mustSetUp ? undefined : onDone}
           onDone={onDone}
         />

@@ -101,11 +101,15 @@ export function toSignInFailure(fault: unknown): SignInFailure {
 }
 
 /** Why passkeys are unavailable; `null` if they are available. */
-export function passkeyUnavailableReason(): "passkeys_need_name" | "passkeys_unknown" | null {
+export function passkeyUnavailableReason(): "common.passkeys_need_name" | "common.passkeys_unknown" | null {
   const { hostname } = location;
-  if (hostname.startsWith("[") || /^\d{1,3}(?:\.\d{1,3}){3}$/.test(hostname)) return "passkeys_need_name";
+  if (hostname.startsWith("[") || /^\d{1,3}(?:\.\d{1,3}){3}$/.test(hostname)) {
+    return "common.passkeys_need_name";
+  }
   // Browsers before 2025 cannot read the options of the server.
-  return "parseRequestOptionsFromJSON" in (globalThis.PublicKeyCredential ?? {}) ? null : "passkeys_unknown";
+  return "parseRequestOptionsFromJSON" in (globalThis.PublicKeyCredential ?? {})
+    ? null
+    : "common.passkeys_unknown";
 }
 
 /** The address of this console with a host name, for the hint about passkeys: `localhost` on this computer, otherwise an example. */

@@ -103,7 +103,7 @@ export function SignInForm({ models, name = "", stepUp, problem: first = null }:
       {stepUp === undefined && hasAccounts && <RecoveryForm {...{ models, name, run }} isBusy={busy.value} />}
       {/* Over a page, a user who signed in here before needs the hint only where nothing else helps. */}
       {noPasskey !== null && (name === "" || isPasskeyNeeded) && (
-        <p class="hint">{t(`common.${noPasskey}`, { url: namedAddress() })}</p>
+        <p class="hint">{t(noPasskey, { url: namedAddress() })}</p>
       )}
     </div>
   );
@@ -166,7 +166,7 @@ function PasswordForm({ models, stepUp, name, needsCode, autofill, isBusy, run }
     <form class="auth-fields" onSubmit={submit}>
       <PasswordFields {...{ name, needsCode, autofill }} nameFixed={stepUp !== undefined} />
       <Button type="submit" kind="primary" disabled={isBusy}>
-        {t(isBusy ? "signin.signing_in" : stepUp === undefined ? "signin.sign_in" : "signin.confirm")}
+        {t(isBusy ? "signin.signing_in" : stepUp === undefined ? "signin.sign_in" : "common.confirm")}
       </Button>
     </form>
   );
@@ -218,7 +218,7 @@ export function PasswordFields({ name, nameFixed, needsCode, autofill }: Passwor
         )}
       <Field
         id="sign-in-password"
-        label={t("signin.password")}
+        label={t("common.password")}
         input={{
           name: "password",
           type: "password",
@@ -237,7 +237,7 @@ export function CodeField({ hint = t("signin.code_hint") }: { hint?: string }) {
   return (
     <Field
       id="sign-in-code"
-      label={t("signin.code")}
+      label={t("common.code")}
       hint={hint}
       input={{
         name: "code",

@@ -34,7 +34,7 @@ export function SignInDialog({ models }: { models: Models }) {
   if (session.isInterrupted.value) return <Again models={models} name={who?.name ?? ""} />;
   if (!session.isSteppingUp.value || who === null) return null;
   return (
-    <Dialog title={t("signin.step_up")} onClose={session.cancelStepUp}>
+    <Dialog title={t("common.step_up")} onClose={session.cancelStepUp}>
       <p>{t("signin.step_up_why")}</p>
       <SignInForm models={models} name={who.name} stepUp={who} />
     </Dialog>

@@ -94,7 +94,7 @@ export function ConnectorDialog({ models, directory, name, onSaved, onClose }: D
   const otherProblem = problems.value.get("") ?? null;
   return (
     <FormDialog
-      title={name === null ? t("targets.add_connector") : t("targets.edit_connector", { name })}
+      title={name === null ? t("targets.add_connector") : t("common.edit_name", { name })}
       submitLabel={name === null ? t("targets.add_connector") : t("targets.save_connector")}
       failureTitle={t("targets.not_saved")}
       onSubmit={save}
@@ -151,7 +151,7 @@ function NewConnector({ preset, name, problem, onChoose }: NewProps) {
     <>
       <SelectField
         id="connector-type"
-        label={t("targets.connector_type")}
+        label={t("common.type")}
         hint={t(`targets.type_hint_${preset}`)}
         options={PRESET_NAMES.map((one) => ({ value: one, label: t(`targets.type_${one}`) }))}
         value={preset}

@@ -49,7 +49,7 @@ export function ConnectorList(props: ListProps) {
   const removing = useSignal<Row | null>(null);
   const action = useAction();
   return (
-    <Panel title={t("targets.connectors")}>
+    <Panel title={t("common.connectors")}>
       <p class="quiet">{t("targets.order_why")}</p>
       <ErrorAlert of={action.fault} />
       <ol class="people-list connect-order">
@@ -191,8 +191,8 @@ function Changes({ models, target, directory, row, action, reason, onSaved, onEd
           </Button>
         </>
       )}
-      {kind !== "store" && <Button {...common} disabled={busy} onClick={onEdit}>{t("targets.edit")}</Button>}
-      {last > 0 && <Button {...common} disabled={busy} onClick={onRemove}>{t("targets.remove")}</Button>}
+      {kind !== "store" && <Button {...common} disabled={busy} onClick={onEdit}>{t("common.edit")}</Button>}
+      {last > 0 && <Button {...common} disabled={busy} onClick={onRemove}>{t("common.remove")}</Button>}
     </>
   );
 }
@@ -247,12 +247,12 @@ interface RemoveProps extends Pick<ListProps, "models" | "onSaved"> {
 function RemoveConnector({ models, directory, row: { name, owed, dead }, onSaved, onClose }: RemoveProps) {
   return (
     <ConfirmDialog
-      title={t("targets.remove_connector_title", { name })}
-      submitLabel={t("targets.remove_connector", { name })}
+      title={t("common.remove_title", { name })}
+      submitLabel={t("common.remove_name", { name })}
       onConfirm={async () => {
         const table = withoutConnector(directory.table, name);
         await onSaved(
-          t("targets.connector_removed", { name }),
+          t("common.name_removed", { name }),
           await saveDirectory(models, directory, table),
         );
       }}

@@ -186,10 +186,10 @@ export function showSaved(
   const undo = async (auditId: string) => {
     try {
       await session.whileSignedIn(() => take(api.settings.undo.$post({ json: { auditId } })));
-      toasts.show(t("targets.undone"), { tone: "ok" });
+      toasts.show(t("common.undone"), { tone: "ok" });
       onUndone();
     } catch (fault) {
-      toasts.show(`${t("targets.not_undone")} ${failureText(fault)}`, { tone: "bad" });
+      toasts.show(`${t("common.not_undone")} ${failureText(fault)}`, { tone: "bad" });
     }
   };
   toasts.show(text, { tone: "ok", ...(auditId === null ? {} : { undo: () => undo(auditId) }) });

@@ -125,7 +125,7 @@ function RemoveDialog({ models, directory, onClose }: RemoveDialogProps) {
     const isKept = data.value === KEEP;
     const removed = await removeDirectory(models, directory, isKept ? null : { users, groups });
     const auditId = requireDirectorySaved(removed);
-    showSaved(models, t("targets.removed", { name }), {
+    showSaved(models, t("common.name_removed", { name }), {
       auditId: isKept ? auditId : null,
       onUndone: () => models.router.go(`/targets/${encodeURIComponent(name)}`),
     });

@@ -188,7 +188,7 @@ export function fieldProblem(field: ConnectorField, draft: ConnectorDraft): stri
   if (typeof value !== "string") return null;
   if (field.isRequired && value.trim() === "") return t("targets.required");
   if (field.type === "number" && value.trim() !== "" && !/^\d{1,9}$/.test(value.trim())) {
-    return t("targets.not_whole");
+    return t("common.not_whole");
   }
   const { bad } = field.type === "pairs" ? readPairs(value) : { bad: null };
   return bad === null ? null : t("targets.not_pair", { line: bad });
@@ -294,6 +294,6 @@ export function connectorRows(
 
 function valueText(field: ConnectorField, value: ConnectorTable[string]): string {
   if (field.type === "choice") return t(`targets.mode_${value}` as MessageKey);
-  if (field.type === "lines") return t("targets.certificate_set");
+  if (field.type === "lines") return t("common.is_set");
   return typeof value === "boolean" ? t(value ? "common.yes" : "common.no") : String(value);
 }

@@ -84,7 +84,7 @@ function flatten(table: Table, start = ""): Record<string, string> {
 function rowLabel(path: string): string {
   const [area = "", ...rest] = path.split("\n");
   const key = rest.at(-1) ?? area;
-  if (path === "backends") return t("targets.connectors");
+  if (path === "backends") return t("common.connectors");
   const label = area === "mapping" ? key : findMessage(`targets.field_${key}`) ?? key;
   return area === "backends" ? `${rest[0] ?? ""}: ${label}` : label;
 }

@@ -25,7 +25,7 @@ export function DirectorySettings({ models, directory, reason, onSaved }: Settin
   const isOpen = useSignal(false);
   const { table, changed } = directory;
   return (
-    <Panel title={t("targets.settings")}>
+    <Panel title={t("shell.settings")}>
       <div class="people-fields">
         {DIRECTORY_ROWS.map(({ name, preset }) => (
           <ReadOnlyField key={name} label={t(`targets.field_${name}`)} hint={t(`targets.hint_${name}`)}>
@@ -38,7 +38,7 @@ export function DirectorySettings({ models, directory, reason, onSaved }: Settin
       </div>
       {changed !== null && (
         <p class="quiet">
-          {t("targets.changed_by", { name: changed.by })} <Time models={models} atMs={changed.atMs} />
+          {t("common.changed_by_name", { name: changed.by })} <Time models={models} atMs={changed.atMs} />
         </p>
       )}
       <Button reason={reason} onClick={() => isOpen.value = true}>{t("targets.edit_settings")}</Button>
@@ -73,7 +73,7 @@ function SettingsDialog({ models, directory, onSaved, onClose }: DialogProps) {
       const text = texts[name].value.trim();
       if (text === "") continue;
       if (/^\d{1,4}$/.test(text) && Number(text) >= min && Number(text) <= max) table[name] = Number(text);
-      else bad[name] = t("targets.not_in_range", { min, max });
+      else bad[name] = t("common.not_in_range", { min, max });
     }
     problems.value = bad;
     if (Object.keys(bad).length > 0) return "stay" as const;
@@ -138,7 +138,7 @@ export function DirectoryNotes({ directory }: { directory: Directory }) {
     <>
       {directory.locked === "file" && (
         <Alert tone="idle">
-          {t("targets.in_file")} <bdi class="mono wrap">{directory.file ?? t("targets.the_file")}</bdi>
+          {t("common.set_in")} <bdi class="mono wrap">{directory.file ?? t("targets.the_file")}</bdi>
         </Alert>
       )}
       {directory.cause !== null && (

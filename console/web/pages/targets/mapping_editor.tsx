@@ -61,7 +61,7 @@ export function MappingEditor({ models, target, directory, reason, onSaved }: Ed
       {isDirty && reason === undefined && (
         <div class="form-end">
           <Button kind="primary" onClick={() => reviewing.value = true}>{t("targets.mapping_review")}</Button>
-          <Button onClick={() => draft.reset(directory)}>{t("targets.discard")}</Button>
+          <Button onClick={() => draft.reset(directory)}>{t("common.discard")}</Button>
         </div>
       )}
       {isDirty && reason !== undefined && (

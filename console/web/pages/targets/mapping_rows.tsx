@@ -77,7 +77,7 @@ function RowFields(
           {Object.entries(readOnly.value).map(([backend, paths]) => (
             <Checkbox
               key={backend}
-              label={t("targets.mapping_kept", { backend })}
+              label={t("targets.read_only_at", { backend })}
               of={attributeLabel(scim)}
               checked={paths.includes(scim)}
               onChange={(isReadOnly) => {

@@ -76,7 +76,7 @@ function columnsOf(): readonly TableColumn<TargetRow>[] {
     },
     {
       id: "backends",
-      label: t("common.backends"),
+      label: t("common.connectors"),
       width: "45%",
       min: 200,
       cell: ({ backends }) => <BackendChips rows={backends} />,
@@ -125,7 +125,7 @@ function columnsOf(): readonly TableColumn<TargetRow>[] {
 function actionsOf({ name }: TargetRow): readonly MenuItem[] {
   const escaped = encodeURIComponent(name);
   return [
-    { label: t("targets.open"), icon: "layers", href: `/targets/${escaped}` },
+    { label: t("common.open_directory"), icon: "layers", href: `/targets/${escaped}` },
     { label: t("shell.users"), icon: "users", href: `/users?target=${escaped}` },
     { label: t("shell.audit"), icon: "scroll-text", href: auditHref(`target:${name}`) },
   ];

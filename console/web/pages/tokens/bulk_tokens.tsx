@@ -113,9 +113,9 @@ function bulkLabel(does: TokenBulkAction): string {
     case "unassign":
       return t("tokens.do_unassign");
     case "disable":
-      return t("tokens.disable");
+      return t("common.disable");
     case "enable":
-      return t("tokens.enable");
+      return t("common.enable");
     case "remove":
       return t("tokens.do_remove");
   }

@@ -27,7 +27,7 @@ const byFile = (value: string) => value === "" ? t("tokens.by_file") : value.toU
 const FORM_ROWS: readonly FieldRow<TokenImportForm>[] = [
   {
     name: "password",
-    label: "tokens.file_password",
+    label: "common.password",
     hint: "tokens.file_password_hint",
     input: { type: "password" },
   },
@@ -37,7 +37,7 @@ const FORM_ROWS: readonly FieldRow<TokenImportForm>[] = [
     hint: "tokens.file_key_hint",
     input: { type: "password", maxLength: 200 },
   },
-  { name: "kind", label: "tokens.kind", choices: ["", "hotp", "totp"], choiceLabel: byFile },
+  { name: "kind", label: "common.type", choices: ["", "hotp", "totp"], choiceLabel: byFile },
   { name: "digits", label: "tokens.digits", choices: ["", "6", "7", "8"], choiceLabel: byFile },
   { name: "periodS", label: "tokens.period", choices: ["", "30", "60"], choiceLabel: byFile },
   {

@@ -35,7 +35,7 @@ export function AssignDialog({ models, token, onClose, onDone }: TokenDialogProp
       <p class="quiet">{tokenTypeText(token)}</p>
       <SearchPicker
         id="token-user"
-        label={t("tokens.user")}
+        label={t("common.user")}
         hint={t("tokens.user_hint")}
         none={t("tokens.no_user_found")}
         optionsLabel={t("tokens.found_users")}
@@ -86,11 +86,11 @@ export function ResynchronizeDialog({ models, token, onClose, onDone }: TokenDia
       <p>{t(`tokens.resync_what_${token.kind}`)}</p>
       <TextField
         id="resync-first"
-        label={t("tokens.first_code")}
+        label={t("common.first_code")}
         text={first}
         input={{ ...CODE_INPUT, autofocus: true }}
       />
-      <TextField id="resync-second" label={t("tokens.second_code")} text={second} input={CODE_INPUT} />
+      <TextField id="resync-second" label={t("common.next_code")} text={second} input={CODE_INPUT} />
     </FormDialog>
   );
 }
@@ -113,7 +113,7 @@ export function TestCodeDialog({ models, token, onClose }: Omit<TokenDialogProps
       <p>{t("tokens.test_what")}</p>
       <TextField
         id="test-code"
-        label={t("tokens.code")}
+        label={t("common.code")}
         text={code}
         input={{ ...CODE_INPUT, autofocus: true }}
       />

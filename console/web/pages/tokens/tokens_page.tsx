@@ -76,7 +76,7 @@ export default function TokensPage({ models }: PageProps) {
       models={models}
       name="tokens"
       initialSort="serial"
-      title={t("shell.tokens")}
+      title={t("common.hardware_tokens")}
       texts={TEXTS}
       filters={filters}
       resource={list}
@@ -142,7 +142,7 @@ function OpenedDialog({ models, opened: { does, token }, onClose, onDone }: {
       }}
     >
       <p>{t(`tokens.${does}_what`, words)}</p>
-      {user !== null && does === "remove" && <p>{t("tokens.remove_user", words)}</p>}
+      {user !== null && does === "remove" && <p>{t("common.cannot_sign_in_with_it", words)}</p>}
     </ConfirmDialog>
   );
 }
@@ -152,18 +152,18 @@ function filterRows(): ListFilter[] {
     { name: "q", label: t("tokens.search"), chip: t("common.search"), control: "search" },
     {
       name: "state",
-      label: t("tokens.state"),
+      label: t("common.state"),
       control: "choice",
       options: STATES,
-      allLabel: `${t("tokens.state")}: ${t("common.any")}`,
+      allLabel: `${t("common.state")}: ${t("common.any")}`,
       text: (value) => tokenStateText(STATES.find((one) => one === value) ?? "free"),
     },
     {
       name: "kind",
-      label: t("tokens.kind"),
+      label: t("common.type"),
       control: "choice",
       options: KINDS,
-      allLabel: `${t("tokens.kind")}: ${t("common.any")}`,
+      allLabel: `${t("common.type")}: ${t("common.any")}`,
       text: (value) => value.toUpperCase(),
     },
   ];
@@ -180,7 +180,7 @@ function columnsOf(models: Models): TableColumn<HardwareTokenView>[] {
     },
     {
       id: "user",
-      label: t("tokens.user"),
+      label: t("common.user"),
       min: 150,
       sort: "server",
       cell: ({ user }) =>
@@ -190,13 +190,13 @@ function columnsOf(models: Models): TableColumn<HardwareTokenView>[] {
     },
     {
       id: "state",
-      label: t("tokens.state"),
+      label: t("common.state"),
       min: 110,
       cell: ({ state }) => <StateText words={{ ...TOKEN_STATES[state], label: tokenStateText(state) }} />,
     },
     {
       id: "kind",
-      label: t("tokens.kind"),
+      label: t("common.type"),
       min: 170,
       priority: 2,
       cell: (token) => (
@@ -220,14 +220,14 @@ function columnsOf(models: Models): TableColumn<HardwareTokenView>[] {
     },
     {
       id: "used",
-      label: t("tokens.used"),
+      label: t("common.last_used"),
       width: "130px",
       priority: 2,
       sort: "server",
       isLargestFirst: true,
       cell: ({ usedMs }) =>
         usedMs === null
-          ? <span class="quiet">{t("tokens.used_never")}</span>
+          ? <span class="quiet">{t("common.never")}</span>
           : <Time models={models} atMs={usedMs} />,
     },
     {
@@ -264,7 +264,7 @@ function actionsOf({ reason, open, enable }: RowActions): (token: HardwareTokenV
       item("resync", "refresh-cw"),
       item("test", "play"),
       {
-        label: t(isDisabled ? "tokens.enable" : "tokens.disable"),
+        label: t(isDisabled ? "common.enable" : "common.disable"),
         icon: "shield",
         reason,
         run: () => void enable(token, isDisabled),

@@ -37,7 +37,7 @@ export function UserTokens({ models, user: { name }, calls, page, login, reason 
   return (
     <>
       {tokens.length > 0 && (
-        <ul class="people-list" aria-label={t("shell.tokens")}>
+        <ul class="people-list" aria-label={t("common.hardware_tokens")}>
           {tokens.map((one) => (
             <TokenRow
               key={one.id}
@@ -73,12 +73,12 @@ function TokenRow({ models, token, reason, onOpen }: {
   const { serial, usedMs, state } = token;
   return (
     <li>
-      <strong>{t("tokens.one")}</strong>
+      <strong>{t("common.hardware_token")}</strong>
       <bdi class="mono">{serial}</bdi>
       <span class="quiet small">{tokenTypeText(token)}</span>
       <span class="quiet small">
-        {t("tokens.used")}:{" "}
-        {usedMs === null ? t("tokens.used_never") : <Time models={models} atMs={usedMs} />}
+        {t("common.last_used")}:{" "}
+        {usedMs === null ? t("common.never") : <Time models={models} atMs={usedMs} />}
       </span>
       {state !== "assigned" && <span class="small">{tokenStateText(state)}</span>}
       <Button small reason={reason} of={serial} onClick={() => onOpen({ does: "resync", token })}>

@@ -199,7 +199,7 @@ export function JobNote({ models, job, isIrreversible = false, onProblem }: JobP
       <strong>{t(`users.did_${now.action}`, { count: now.changed, group: now.group ?? "" })}</strong>{" "}
       {now.action === "delete" && now.changed > 0 && (
         <>
-          <a href="/deleted-users">{t("users.trash_open")}</a>
+          <a href="/deleted-users">{t("shell.deleted_users")}</a>
           {" "}
         </>
       )}

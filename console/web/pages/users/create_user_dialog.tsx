@@ -34,7 +34,7 @@ const BLANK: Draft = { ...EMPTY_FORM, name: "", password: "", mayLogIn: true };
 const LAST_ROWS: readonly FieldRow<Draft>[] = [
   {
     name: "password",
-    label: "users.password",
+    label: "common.password",
     hint: "users.password_hint",
     input: { type: "password", maxLength: 1024, autocomplete: "new-password" },
   },

@@ -71,7 +71,7 @@ export function InvitePhoneDialog({ models, user, calls, page, login, onClose }:
       {busy.value && <p role="status">{t("common.loading")}</p>}
       {made.value !== null && (
         <div class="people-secret">
-          <QrCode picture={made.value.qr} label={t("users.invite_qr")} />
+          <QrCode picture={made.value.qr} label={t("common.pairing_qr")} />
           <p>{t("users.invite_what", { name: user.name })}</p>
           <p class="mono small">{made.value.link}</p>
           <CopyButton text={made.value.link} what={t("common.copy_link")} />
@@ -158,7 +158,7 @@ const SECRET_ROW: FieldRow<AppDraft> = {
 };
 const CODE_ROWS: readonly FieldRow<AppDraft>[] = [{
   name: "code",
-  label: "users.totp_code",
+  label: "common.totp_code",
   input: { required: true, inputMode: "numeric", autocomplete: "one-time-code", maxLength: 16 },
 }];
 
@@ -182,7 +182,7 @@ export function TotpDialog({ models, user, calls, page, onClose }: DialogPart) {
   return (
     <FormDialog
       title={t("users.totp_title", { name: user.name })}
-      submitLabel={t("users.confirm")}
+      submitLabel={t("common.confirm")}
       action={action}
       reason={seed === null ? t("common.loading") : undefined}
       onSubmit={confirm}

@@ -78,17 +78,19 @@ function BypassRow({ models, bypass, reason, onRevoke }: BypassRowProps) {
   const { usesLeft, expiresMs, by, createdMs } = bypass;
   return (
     <p class="help-desk-bypass">
-      <strong>{t("users.bypass_code")}</strong>
+      <strong>{t("common.bypass_code")}</strong>
       <span>
-        {usesLeft === null ? t("users.bypass_any_left") : t("users.bypass_left", { count: usesLeft })}
+        {usesLeft === null
+          ? t("common.any_number_of_sign_ins")
+          : t("common.sign_ins_left", { count: usesLeft })}
       </span>
       <span>
-        {t("users.bypass_until")} <Time models={models} atMs={expiresMs} absolute />
+        {t("common.until")} <Time models={models} atMs={expiresMs} absolute />
       </span>
       <span class="quiet small">
-        {t("users.bypass_by", { by })} <Time models={models} atMs={createdMs} />
+        {t("common.issued_by", { by })} <Time models={models} atMs={createdMs} />
       </span>
-      <Button small kind="bad" reason={reason} of={t("users.bypass_code")} onClick={onRevoke}>
+      <Button small kind="bad" reason={reason} of={t("common.bypass_code")} onClick={onRevoke}>
         {t("users.revoke")}
       </Button>
     </p>
@@ -101,14 +103,14 @@ function RevokeBypassDialog(
   return (
     <ConfirmDialog
       title={t("users.bypass_revoke_title", { name })}
-      submitLabel={t("users.bypass_revoke")}
+      submitLabel={t("common.revoke_code")}
       onConfirm={async () => {
         page.put((await calls.revokeBypass()).user);
         page.said(t("users.bypass_revoked", { name }));
       }}
       onClose={onClose}
     >
-      <p>{t("users.bypass_revoke_what", { name })}</p>
+      <p>{t("common.cannot_sign_in_with_it", { name })}</p>
     </ConfirmDialog>
   );
 }

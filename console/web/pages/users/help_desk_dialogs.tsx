@@ -42,7 +42,7 @@ export function BypassDialog({ models, user, calls, page, login, onClose }: Dial
     page.said(t("users.bypass_issued", { name }));
     return {
       title,
-      label: t("users.bypass_code"),
+      label: t("common.bypass_code"),
       secret: issued.code,
       isSpoken: true,
       children: <BypassTerms {...{ models, issued }} />,
@@ -88,16 +88,15 @@ function BypassFields(
       name: "uses",
       label: "users.bypass_uses",
       choices: anyUses ? [...uses, ANY] : uses,
-      choiceLabel: (count) => count === ANY ? t("users.bypass_any") : t("users.bypass_logins", { count }),
+      choiceLabel: (count) =>
+        count === ANY ? t("common.any_number_of_sign_ins") : t("common.sign_in_count", { count }),
     },
     {
       name: "minutes",
       label: "users.bypass_time",
       choices: minutes.sort((a, b) => a - b),
       choiceLabel: (count) =>
-        count % 60 === 0
-          ? t("users.bypass_hours", { count: count / 60 })
-          : t("users.bypass_minutes", { count }),
+        count % 60 === 0 ? t("common.hours", { count: count / 60 }) : t("users.bypass_minutes", { count }),
     },
   ];
   return (
@@ -125,7 +124,7 @@ function BypassTerms({ models, issued }: { models: FactorPart["models"]; issued:
   const { bypass: { uses, expiresMs }, mailedTo } = issued;
   return (
     <>
-      <p>{uses === null ? t("users.bypass_any_left") : t("users.bypass_left", { count: uses })}</p>
+      <p>{uses === null ? t("common.any_number_of_sign_ins") : t("common.sign_ins_left", { count: uses })}</p>
       <p>{t("users.bypass_say")}</p>
       {mailedTo !== null && <p class="quiet small">{t("users.bypass_mailed", { address: mailedTo })}</p>}
       <Expiry models={models} atMs={expiresMs} />
@@ -221,7 +220,7 @@ function secretOf(
   if (bypass !== null) {
     return {
       title,
-      label: t("users.bypass_code"),
+      label: t("common.bypass_code"),
       secret: bypass.code,
       isSpoken: true,
       wide: true,
@@ -243,7 +242,7 @@ function InvitationLink({ models, invitation: { link, qr, deadlineMs }, isSecret
   return (
     <section class="people-secret" aria-label={t("users.lost_link")}>
       <h3>{t("users.lost_link")}</h3>
-      <QrCode picture={qr} label={t("users.invite_qr")} />
+      <QrCode picture={qr} label={t("common.pairing_qr")} />
       {!isSecret && <p class="mono small">{link}</p>}
       {!isSecret && <CopyButton text={link} what={t("common.copy_link")} />}
       <Expiry models={models} atMs={deadlineMs} />

@@ -112,7 +112,7 @@ function TruthTable({ record, backends, name }: {
         <thead>
           <tr>
             <th scope="col">{t("common.attribute")}</th>
-            <th scope="col">{t("users.directory")}</th>
+            <th scope="col">{t("common.target")}</th>
             {backends.map((backend) => <th key={backend.name} scope="col">{backend.name}</th>)}
           </tr>
         </thead>

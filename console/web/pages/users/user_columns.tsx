@@ -66,7 +66,7 @@ export function userColumns({ models, logsIn }: UserColumnsOptions): TableColumn
     {
       id: "backends",
       width: "130px",
-      label: t("common.backends"),
+      label: t("common.connectors"),
       priority: 3,
       cell: ({ backends }) => <BackendMarks marks={backends} />,
     },
@@ -100,7 +100,7 @@ function signInColumns(models: Models, only: FilterCell): TableColumn<UserRow>[]
     },
     {
       id: "factors",
-      label: t("users.factors"),
+      label: t("common.second_factors"),
       priority: 2,
       cell: (row) => {
         const value = row.factors.length + row.unverified.length === 0 ? "no" : "yes";
@@ -133,7 +133,7 @@ function FactorNames({ row: { factors, unverified } }: { row: UserRow }) {
 export function userActions(target: string): (row: UserRow) => MenuItem[] {
   return ({ name }) => [
     { label: t("common.open_user"), icon: "user", href: userHref(name, target) },
-    { label: t("users.factors"), icon: "smartphone", href: `${userHref(name, target)}#devices` },
+    { label: t("common.second_factors"), icon: "smartphone", href: `${userHref(name, target)}#devices` },
     { label: t("common.show_sign_ins"), icon: "activity", href: `/history?user=${encodeURIComponent(name)}` },
     { label: t("shell.audit"), icon: "scroll-text", href: auditHref(`user:${name}`) },
   ];

@@ -25,11 +25,11 @@ export function AccountLinkDialog(
   return (
     <FormDialog
       title={title}
-      submitLabel={t("users.me_link_make")}
+      submitLabel={t("common.create_link")}
       onSubmit={async () => {
         const { url, deadlineMs } = await calls.createAccountLink();
         const children = <Expiry models={models} atMs={deadlineMs} />;
-        return { title, label: t("users.me_link_label"), secret: url, children };
+        return { title, label: t("users.me_link"), secret: url, children };
       }}
       onClose={onClose}
     >
@@ -122,14 +122,14 @@ export function DeleteUserDialog(
   return (
     <ConfirmDialog
       title={t("users.delete_title", { name })}
-      submitLabel={t("users.delete_verb", { name })}
+      submitLabel={t("common.delete_name", { name })}
       reason={noBackendReason(chosen, user.backends)}
       onConfirm={remove}
       onClose={onClose}
     >
       <ul class="people-consequences">
         <li>
-          {t("users.delete_backends", { count: from.length })} <bdi>{from.join(", ")}</bdi>
+          {t("common.deleted_from", { count: from.length })} <bdi>{from.join(", ")}</bdi>
         </li>
         <UserConsequences user={user} />
       </ul>

@@ -36,7 +36,7 @@ export function UserFactorsTab(part: FactorPart) {
   const reason = permissionHint(models, "user_manager");
   const close = () => opened.value = null;
   return (
-    <Panel quiet title={t("users.authenticators")}>
+    <Panel quiet title={t("shell.devices")}>
       <LockNote {...part} />
       <Unconfirmed {...part} reason={reason} />
       <div class="people-actions">
@@ -45,7 +45,7 @@ export function UserFactorsTab(part: FactorPart) {
           reason={reason ?? (login.canInvite ? undefined : t("users.no_invitations"))}
           onClick={() => opened.value = "invite"}
         >
-          {t("users.invite")}
+          {t("common.pair_phone")}
         </Button>
         <Button icon="key-round" reason={reason} onClick={() => opened.value = "totp"}>
           {t("users.add_totp")}
@@ -55,7 +55,7 @@ export function UserFactorsTab(part: FactorPart) {
         </Button>
       </div>
       {factorCount(login) === 0
-        ? <EmptyState title={t("users.no_factors")} next={t("users.no_factors_next")} />
+        ? <EmptyState title={t("common.no_second_factors")} next={t("users.no_factors_next")} />
         : (
           <ul class="people-list">
             {login.pairings.map((pairing) => (
@@ -118,7 +118,7 @@ function Unconfirmed(
       <p>{t("users.unconfirmed_text")}</p>
       <ul class="people-list">
         {factors.map(({ id, kind, name, addedBy, createdMs }) => {
-          const factor = kind === "recovery_codes" ? t("users.recovery_codes") : factorLabel(kind);
+          const factor = kind === "recovery_codes" ? t("common.recovery_codes") : factorLabel(kind);
           const called = name === undefined ? factor : `${factor} ${name}`;
           const keep = () =>
             page.change({
@@ -217,7 +217,7 @@ function Preference({ calls, page, login, user, reason }: FactorPart & { reason:
   return (
     <SelectField
       id="preferred-factor"
-      label={t("users.first_factor")}
+      label={t("common.default_factor")}
       hint={reason ?? t("users.first_factor_hint")}
       {...choicesOf({ choices: [null, ...kinds], choiceLabel: factorText }, {
         value: login.preferred,

@@ -48,9 +48,9 @@ const LABELS = {
   formatted: "users.full_name",
   title: "users.job_title",
   department: "users.department",
-  preferredLanguage: "users.language",
+  preferredLanguage: "common.language",
   emails: "users.mails",
-  phoneNumbers: "users.numbers",
+  phoneNumbers: "common.phone_numbers",
 } as const satisfies Record<keyof UserForm, string>;
 
 export function fieldLabel(name: keyof UserForm): string {
@@ -150,7 +150,7 @@ function ContactFields(
           />
           <SelectField
             id={`${prefix}-${name}-${index}-type`}
-            label={t("users.type")}
+            label={t("common.type")}
             value={row.type}
             options={typesWith(row.type)}
             onChoose={(type) => put({ ...row, type })}

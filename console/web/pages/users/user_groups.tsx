@@ -33,10 +33,10 @@ export function UserGroups({ models, user, calls, page }: UserPart) {
       const answer = await calls.changeGroups(json);
       page.put(answer.user);
       const [outcome] = answer.groups;
-      const text = t(verb === "add" ? "users.joined" : "users.left", words);
+      const text = t(verb === "add" ? "common.added_to_group" : "users.left", words);
       const receipt = outcome?.receipt ?? null;
       const isPartial = receipt !== null && hasFailure(receipt);
-      if (outcome?.problem) fail(t("users.group_unchanged", words), new Error(outcome.problem));
+      if (outcome?.problem) fail(t("common.group_unchanged", words), new Error(outcome.problem));
       else if (isPartial) page.said(text, receipt);
       if (!outcome?.problem && (!isPartial || isUndo)) {
         // A toast does not move the page.
@@ -46,7 +46,7 @@ export function UserGroups({ models, user, calls, page }: UserPart) {
         });
       }
     } catch (fault) {
-      fail(t("users.group_unchanged", words), fault);
+      fail(t("common.group_unchanged", words), fault);
     }
     busy.value = null;
   };
@@ -76,7 +76,7 @@ export function UserGroups({ models, user, calls, page }: UserPart) {
                   of={group}
                   onClick={() => change({ group, verb: "remove" })}
                 >
-                  {t("users.take_out")}
+                  {t("common.remove")}
                 </Button>
               </li>
             ))}
@@ -107,7 +107,7 @@ export function GroupPicker({ models, target, taken, onPick, reason }: PickerPro
       id="group-picker"
       label={t("users.add_group")}
       hint={t("users.add_group_hint")}
-      none={t("users.no_group_found")}
+      none={t("common.no_groups_match")}
       optionsLabel={t("users.found_groups")}
       target={target}
       find={find}

@@ -62,7 +62,9 @@ export function UserHeader({ back, name, part, signIns }: HeaderProps) {
 }
 
 function UserChips({ user: { record, login } }: { user: UserView }) {
-  if (record === null) return <Chip words={{ label: t("users.unknown"), tone: "idle", shape: "ring" }} />;
+  if (record === null) {
+    return <Chip words={{ label: t("common.not_in_directory"), tone: "idle", shape: "ring" }} />;
+  }
   const locked = login?.lock.locked === true;
   return (
     <>
@@ -102,7 +104,7 @@ function UserFacts({ part: { models, user }, signIns }: { part: UserPart; signIn
             </dd>
           </div>
           <div>
-            <dt>{t("users.first_factor")}</dt>
+            <dt>{t("common.default_factor")}</dt>
             <dd>{factorFact(login)}</dd>
           </div>
         </>
@@ -114,7 +116,7 @@ function UserFacts({ part: { models, user }, signIns }: { part: UserPart; signIn
 function LastSignIn({ models, answer }: { models: UserPart["models"]; answer: UserSignIns | null }) {
   if (answer === null) return <>–</>;
   if (answer.lastMs !== null) return <Time models={models} atMs={answer.lastMs} />;
-  return <>{t("users.last_never")}</>;
+  return <>{t("common.never")}</>;
 }
 
 function factorFact(login: UserLoginView): string {
@@ -193,7 +195,7 @@ interface ActionsProps extends Pick<UserPart, "models"> {
 }
 
 type PhoneAction = "invite" | "trial";
-const PHONE_LABELS = { invite: "users.invite", trial: "users.try_login" } as const;
+const PHONE_LABELS = { invite: "common.pair_phone", trial: "users.try_login" } as const;
 
 function phoneAction({ models, open }: ActionsProps, action: PhoneAction) {
   return {
@@ -245,7 +247,7 @@ function activator({ models, user, calls, page }: UserPart, busy: Signal<boolean
   const isIrreversible = user.record?.active === true && losesSomething(user);
   const set = async (active: boolean, { isUndo = false } = {}): Promise<void> => {
     busy.value = true;
-    const done = t(active ? "users.activated" : "users.deactivated", { name: user.name });
+    const done = t(active ? "common.can_sign_in_again" : "users.deactivated", { name: user.name });
     const failed = isUndo ? t("users.active_not_undone", { name: user.name }) : t("users.active_unchanged");
     if (await page.change({ call: () => calls.setActive(active), done, failed, isUndo })) {
       models.toasts.show(done, isIrreversible ? {} : { undo: () => set(!active, { isUndo: true }) });

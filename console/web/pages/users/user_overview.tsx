@@ -47,11 +47,11 @@ function Authenticators({ models, login }: FactorPart) {
   return (
     <section class="panel overview-panel" aria-labelledby="user-authenticators">
       <div class="panel-head">
-        <h2 id="user-authenticators">{t("users.authenticators")}</h2>
+        <h2 id="user-authenticators">{t("shell.devices")}</h2>
         <a class="end" href={`${models.router.path.value}#devices`}>{t("users.manage")}</a>
       </div>
       {factorCount(login) === 0
-        ? <EmptyState title={t("users.no_factors")} next={t("users.no_factors_next")} />
+        ? <EmptyState title={t("common.no_second_factors")} next={t("users.no_factors_next")} />
         : (
           <ul class="user-rows">
             {pairings.map((pairing) => (
@@ -68,7 +68,7 @@ function Authenticators({ models, login }: FactorPart) {
             ))}
             {tokens.map(({ id, serial, assignedMs }) => (
               <li key={id}>
-                <strong>{t("users.hardware_token")}</strong>
+                <strong>{t("common.hardware_token")}</strong>
                 <bdi class="user-row-name mono">{serial}</bdi>
                 {preferred?.factor === "totp" && (
                   <Chip words={{ label: t("users.default_mark"), tone: "ok", shape: "check" }} />
@@ -93,7 +93,7 @@ function Authenticators({ models, login }: FactorPart) {
 
 const PROFILE_ROWS = [
   ["emails", "users.mails"],
-  ["phoneNumbers", "users.numbers"],
+  ["phoneNumbers", "common.phone_numbers"],
   ["title", "users.job_title"],
   ["department", "users.department"],
 ] as const;
@@ -126,7 +126,7 @@ function ProfilePanel({ models, user, record }: UserPart & { readonly record: Us
             <bdi>{user.target}</bdi>
           </a>
         </dd>
-        <dt>{t("users.profile_created")}</dt>
+        <dt>{t("users.created_at")}</dt>
         <dd>
           <Time models={models} atMs={createdMs} />
         </dd>
@@ -173,7 +173,7 @@ function OpenSignIns({ models, login: { conversations } }: FactorPart) {
   return (
     <section class="panel overview-panel" aria-labelledby="user-open">
       <div class="panel-head">
-        <h2 id="user-open">{t("users.open_logins")}</h2>
+        <h2 id="user-open">{t("common.sign_ins_in_progress")}</h2>
       </div>
       <ul class="user-rows">
         {conversations.map((view) => (

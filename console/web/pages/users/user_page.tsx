@@ -60,7 +60,7 @@ function UserOfTarget({ models, params }: PageProps) {
           title={t("users.unread")}
           onRetry={() => void loaded.reload()}
         >
-          {loaded.problem.value} {t("users.old_user")}
+          {loaded.problem.value} {t("common.old")}
         </ErrorState>
       )}
       {state.kind === "failed" && (
@@ -122,9 +122,7 @@ function tabsOf({ record, login }: UserView): Tab[] {
   return [
     overview,
     ...(isKnown ? [{ hash: "profile", label: t("users.profile") }] : []),
-    ...(login === null
-      ? []
-      : [{ hash: "devices", label: t("users.authenticators"), count: factorCount(login) }]),
+    ...(login === null ? [] : [{ hash: "devices", label: t("shell.devices"), count: factorCount(login) }]),
     ...(isKnown ? [{ hash: "groups", label: t("shell.groups"), count: record.groups.length }] : []),
     ...(isKnown ? [{ hash: "backends", label: t("users.by_connector") }] : []),
     ...(login === null ? [] : [{ hash: "sessions", label: t("users.sessions_tab") }]),

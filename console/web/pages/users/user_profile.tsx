@@ -78,7 +78,7 @@ function Profile(part: UserPart & { record: UserDetails }) {
           </ReadOnlyField>
         ))}
         <p class="quiet small">
-          {t("users.created_at")} <Time models={models} atMs={record.createdMs} /> · {t("users.changed_at")}
+          {t("users.created_at")} <Time models={models} atMs={record.createdMs} /> · {t("common.changed_at")}
           {" "}
           <Time models={models} atMs={record.modifiedMs} />
         </p>
@@ -124,7 +124,7 @@ export function UserReview({ models, user, calls, page, began, form, onClose }: 
           version,
           ...backendsOf(chosen.value),
         });
-        const text = t("users.saved", { name: user.name });
+        const text = t("common.name_changed", { name: user.name });
         const isStoreAlone = user.backends.every(({ kind }) => kind === "store");
         // A toast does not move the form. What a connector did not take stays on the page.
         const isWhole = receipt.entries.every(({ outcome }) => outcome === "done");

@@ -39,8 +39,8 @@ export function UserReplyAttributes({ models, user: { name } }: UserPart) {
   const isFixed = shown.repliesFrom === "settings";
   const reason = permissionHint(models, "owner") ?? (isFixed ? t("users.replies_where") : undefined);
   return (
-    <section class="panel people-panel" aria-label={t("users.replies")}>
-      <h2>{t("users.replies")}</h2>
+    <section class="panel people-panel" aria-label={t("common.reply_attributes")}>
+      <h2>{t("common.reply_attributes")}</h2>
       {shown.replies.length === 0 ? <p class="quiet">{t("users.replies_none")}</p> : (
         <ul class="mono">
           {shown.replies.map((row, at) => (
@@ -52,11 +52,11 @@ export function UserReplyAttributes({ models, user: { name } }: UserPart) {
       )}
       {isFixed && <p class="quiet small">{t("users.replies_where")}</p>}
       <div>
-        <Button reason={reason} onClick={() => editing.value = true}>{t("users.replies_edit")}</Button>
+        <Button reason={reason} onClick={() => editing.value = true}>{t("common.replies_edit")}</Button>
       </div>
       {editing.value && (
         <RepliesDialog
-          title={t("users.replies_title", { name })}
+          title={t("common.reply_attributes_of", { name })}
           hint={t("users.replies_hint")}
           edited={shown}
           calls={calls}

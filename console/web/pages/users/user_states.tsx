@@ -13,20 +13,13 @@ export function userState({ active, locked }: { active: boolean; locked: boolean
   return { label: t("users.status_active"), tone: "ok", shape: "check" };
 }
 
-const FACTOR_WORDS = {
-  device: "users.factor_device",
-  sms: "users.factor_sms",
-  voice: "users.factor_voice",
-  totp: "users.factor_totp",
-} as const satisfies Record<Factor, string>;
-
 export function factorLabel(factor: Factor): string {
-  return t(FACTOR_WORDS[factor]);
+  return t(`common.factor_${factor}`);
 }
 
 /** What a login used: a factor, a recovery code or a bypass code. */
 export function usedFactorLabel(name: string): string {
-  return findMessage(`users.factor_${name}`) ?? name;
+  return findMessage(`common.factor_${name}`) ?? name;
 }
 
 const STATE_STYLES = {

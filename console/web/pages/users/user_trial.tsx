@@ -16,7 +16,7 @@ import type { UserPart } from "./user_page_model.ts";
 const TRIAL_ROWS: readonly FieldRow<TrialInput>[] = [
   {
     name: "password",
-    label: "users.password",
+    label: "common.password",
     choices: ["right", "wrong", "empty"],
     choiceLabel: (value) => t(`users.password_${value}`),
   },

@@ -30,7 +30,7 @@ const TEXTS = {
   failed: "users.unlisted",
   old: "users.old_rows",
   empty: ["users.none", "users.none_next"],
-  noMatch: ["users.none_match", "users.none_match_next"],
+  noMatch: ["common.no_users_match", "users.none_match_next"],
 } as const;
 const EXPORT = { label: "common.export", failed: "common.export_failed" } as const;
 
@@ -131,7 +131,7 @@ function Actions({ models, query, target, reason, create }: ActionsProps) {
         class="button"
         href={`/deleted-users${target === "" ? "" : `?target=${encodeURIComponent(target)}`}`}
       >
-        {t("users.trash_open")}
+        {t("shell.deleted_users")}
       </a>
       <a
         class="button"
@@ -171,7 +171,7 @@ function filterRows(page: UserPage | null, targets: readonly string[]): ListFilt
     choice({ name: "status", label: t("common.status"), options: STATUSES, text: true }),
     choice({
       name: "enrolled",
-      label: t("users.enrolled"),
+      label: t("common.second_factors"),
       options: page?.logsIn === false ? [] : ["yes", "no"],
       text: true,
     }),

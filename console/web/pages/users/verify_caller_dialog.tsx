@@ -81,7 +81,7 @@ export function VerifyCallerDialog({ models, user, calls, page, login, onClose }
           {phones.length > 1 && (
             <SelectField
               id="verify-phone"
-              label={t("users.verify_phone")}
+              label={t("common.phone")}
               options={phones.map((one) => ({ value: one.id, label: calledOf(one) }))}
               value={phone.value}
               onChoose={(id) => phone.value = id}
@@ -116,7 +116,7 @@ function NumberToRead({ models, started: { number, verification } }: {
         startMs={verification.createdMs}
         deadlineMs={verification.deadlineMs}
         nowMs={models.clock.nowMs.value}
-        label={t("users.verify_left")}
+        label={t("common.time_left")}
       />
     </div>
   );
