@@ -4,8 +4,7 @@
 import { Cluster } from "./platform/cluster/cluster.ts";
 import { canonicalName } from "./platform/canonical_name.ts";
 import { canonicalRange, parseSocketAddress, socketAddressText } from "./platform/addresses.ts";
-import type { AlertService } from "./platform/alerts/alerts.ts";
-import { openAlerts } from "./platform/alerts/open_alerts.ts";
+import { type AlertService, openAlerts } from "./platform/alerts/alerts.ts";
 import type { LiveSettings } from "./platform/config/live_settings.ts";
 import { AdminStore } from "./console/api/auth/admin_store.ts";
 import type { Dist } from "./console/assets.ts";
@@ -21,7 +20,7 @@ import { followRanges } from "./platform/http/trusted_proxies.ts";
 import { removeSetUpLink } from "./platform/banner.ts";
 import type { DataDir } from "./platform/data_dir.ts";
 import { syncPhonePairings } from "./radius/factors/pairing_sync.ts";
-import { type OpenLogExport, openLogExport } from "./platform/log_export/open_log_export.ts";
+import { type OpenLogExport, openLogExport } from "./platform/log_export/log_export.ts";
 import { loginDirectoryOf } from "./radius/login_directory.ts";
 import type { GatewayMonitor, Passwords } from "./radius/ports.ts";
 import { type GeoIp, startGeoIp } from "./platform/geoip/geoip.ts";

@@ -1,7 +1,6 @@
 // docs/log-export.md: the text, with the tables of the fields and of the actions.
 
-import { ecsEventRows } from "../platform/log_export/ecs_events.ts";
-import { ECS_FIELDS } from "../platform/log_export/ecs_fields.ts";
+import { ECS_FIELDS, ecsEventRows } from "../platform/log_export/ecs_fields.ts";
 
 const PAGE = new URL("log-export.md", import.meta.url);
 

@@ -3,25 +3,31 @@
 
 import { auditEntry } from "../audit.ts";
 import type { WriteLease } from "../cluster/lease.ts";
+import type { KvMutation } from "../commit_batch.ts";
 import type { Log } from "../log.ts";
-import { webhookPauseMs } from "../log_export/webhook_sender.ts";
+import { type WebhookMessage, webhookPauseMs, type WebhookSender } from "../log_export/webhook_sender.ts";
+import { type MailQueue, MailRefusal, type NewMail } from "../mail/mail.ts";
 import type { Clock, Random } from "../runtime.ts";
 import type { Check, Mutation, Store, StoreEntry } from "../store.ts";
 import { ALERT_HOUR_MS, type AlertProblem } from "./alert_kinds.ts";
-import { MAX_MESSAGE_AGE_MS, type PendingMessage, readPending } from "./alert_messages.ts";
-import { alertKey, deliveryMutation, type DeliveryRecord, readAlert } from "./alert_record.ts";
+import { type BudgetName, MAX_MESSAGE_AGE_MS, type PendingMessage, readPending } from "./alert_messages.ts";
 import {
-  type DeliveryProblem,
-  type MessageChannelDeps,
-  type MessageOutcome,
-  queueMails,
-  type RenderedMessage,
-  sendAlertWebhook,
-} from "./message_channel.ts";
-import { type MessageName, pendingKey, PendingMessages, pendingMutation } from "./pending_messages.ts";
-import { type ReceiverRecord, type ReceiverState, receiverStateKey } from "./receiver.ts";
+  ALERT_RETENTION_MS,
+  alertKey,
+  deliveryMutation,
+  type DeliveryRecord,
+  type KnownAlert,
+  readAlert,
+} from "./alert_record.ts";
+import {
+  type AlertReceivers,
+  type ReceiverRecord,
+  type ReceiverState,
+  receiverStateKey,
+  UNREADABLE_SECRETS,
+} from "./receiver.ts";
 
-export interface AlertDeliveryDeps extends MessageChannelDeps {
+interface AlertDeliveryDeps extends MessageChannelDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
@@ -275,7 +281,7 @@ interface Attempt {
 
 /** Entries that one commit removes. */
 const MAX_REMOVED = 500;
-/** No pause is longer; one that is was made before the clock was set back. */
+/** No pause of a receiver or a message is longer; one that is was made before the clock was set back. */
 const MAX_PAUSE_MS = 2 * ALERT_HOUR_MS;
 
 function isWaiting({ pausedUntilMs }: Line, nowMs: number): boolean {
@@ -288,4 +294,164 @@ function resultOf(
   record: DeliveryRecord,
 ): Mutation[] {
   return alert === null ? [] : [deliveryMutation(id, receiver, record)];
+}
+
+/** Names a message: an alert, or a count of messages that were left out. */
+interface MessageName {
+  readonly receiver: string;
+  readonly id: string;
+}
+
+const PENDING_MESSAGES: Deno.KvKey = ["alert_pending"];
+
+export function pendingKey(receiver: string, ...id: readonly string[]): Deno.KvKey {
+  return [...PENDING_MESSAGES, receiver, ...id];
+}
+
+export function pendingMutation({ receiver, id }: MessageName, pending: PendingMessage): KvMutation {
+  return { type: "set", key: pendingKey(receiver, id), value: pending, expireInMs: ALERT_RETENTION_MS };
+}
+
+/** The messages that wait for each receiver, in memory on the node that delivers, as they are in the store. */
+class PendingMessages {
+  readonly #byReceiver = new Map<string, Map<string, PendingMessage>>();
+
+  async load(store: Pick<Store, "list">): Promise<void> {
+    this.clear();
+    for await (const { key, value } of store.list<unknown>(PENDING_MESSAGES)) {
+      const pending = readPending(value);
+      if (pending !== null) this.set({ receiver: String(key[1]), id: String(key[2]) }, pending);
+    }
+  }
+
+  clear(): void {
+    this.#byReceiver.clear();
+  }
+
+  set({ receiver, id }: MessageName, pending: PendingMessage): void {
+    const own = this.#byReceiver.get(receiver) ?? new Map<string, PendingMessage>();
+    this.#byReceiver.set(receiver, own);
+    own.set(id, pending);
+  }
+
+  delete({ receiver, id }: MessageName): void {
+    const own = this.#byReceiver.get(receiver);
+    own?.delete(id);
+    if (own?.size === 0) this.#byReceiver.delete(receiver);
+  }
+
+  get receivers(): readonly string[] {
+    return [...this.#byReceiver.keys()];
+  }
+
+  idsOf(receiver: string): readonly string[] {
+    return [...this.#byReceiver.get(receiver)?.keys() ?? []];
+  }
+
+  /** Messages of one limit that wait for a receiver. */
+  waiting(receiver: string, budget: BudgetName): number {
+    return this.#byReceiver.get(receiver)?.values().filter((one) => one.budget === budget).toArray().length ??
+      0;
+  }
+
+  /** The next message that is due: critical ones first, then the oldest. */
+  next(receiver: string, nowMs: number): { readonly id: string; readonly pending: PendingMessage } | null {
+    let best: { readonly id: string; readonly pending: PendingMessage } | null = null;
+    for (const [id, pending] of this.#byReceiver.get(receiver) ?? []) {
+      if (!isDue(pending, nowMs)) continue;
+      if (best === null || isBefore(pending, best.pending)) best = { id, pending };
+    }
+    return best;
+  }
+
+  /** The administrator changed the receiver: everything is tried again. */
+  retryNow(receiver: string): void {
+    const own = this.#byReceiver.get(receiver);
+    for (const [id, pending] of own ?? []) own?.set(id, { ...pending, nextMs: 0 });
+  }
+}
+
+function isDue({ nextMs }: PendingMessage, nowMs: number): boolean {
+  return nextMs <= nowMs || nextMs > nowMs + MAX_PAUSE_MS;
+}
+
+function isBefore(one: PendingMessage, other: PendingMessage): boolean {
+  if (one.severity !== other.severity) return one.severity === "critical";
+  return one.queuedMs < other.queuedMs;
+}
+
+interface MessageChannelDeps {
+  readonly mail: Pick<MailQueue, "prepare" | "wake">;
+  readonly webhooks: Pick<WebhookSender, "send">;
+  readonly receivers: Pick<AlertReceivers, "all" | "secretsOf">;
+  /** Makes the mails of a message, and the body of a webhook. */
+  readonly render: {
+    readonly mails: (
+      receiver: string,
+      record: ReceiverRecord,
+      message: RenderedMessage,
+    ) => readonly NewMail[];
+    readonly webhook: (record: ReceiverRecord, message: RenderedMessage) => WebhookMessage;
+  };
+}
+
+/** A message with its alert. */
+export interface RenderedMessage {
+  readonly id: string;
+  readonly pending: PendingMessage;
+  readonly alert: KnownAlert | null;
+}
+
+interface DeliveryProblem {
+  readonly code: AlertProblem;
+  readonly detail: string;
+  readonly retryAfterMs: number;
+  /** The same message fails again until an administrator changes something. */
+  readonly isPermanent: boolean;
+}
+
+type MessageOutcome = { readonly ok: true; readonly mutations: readonly Mutation[] } | {
+  readonly ok: false;
+  readonly problem: DeliveryProblem;
+};
+
+interface MessageFor {
+  readonly record: ReceiverRecord;
+  readonly message: RenderedMessage;
+}
+
+/** The mails of a message, for the commit that removes it. One address that cannot be used does not stop the others. */
+export function queueMails(
+  { mail, render }: MessageChannelDeps,
+  receiver: string,
+  { record, message }: MessageFor,
+): MessageOutcome {
+  const mutations: Mutation[] = [];
+  let refusal: MailRefusal | null = null;
+  for (const one of render.mails(receiver, record, message)) {
+    try {
+      mutations.push(...mail.prepare(one).mutations);
+    } catch (fault) {
+      if (!(fault instanceof MailRefusal)) throw fault;
+      refusal = fault;
+    }
+  }
+  if (mutations.length > 0) return { ok: true, mutations };
+  const { reason: code = "bad_mail_address", message: detail = "no address" } = refusal ?? {};
+  return { ok: false, problem: { code, detail, retryAfterMs: 0, isPermanent: false } };
+}
+
+/** Sends a message once. */
+async function sendAlertWebhook(
+  { receivers, webhooks, render }: MessageChannelDeps,
+  receiver: string,
+  { record, message, signal }: MessageFor & { readonly signal: AbortSignal },
+): Promise<MessageOutcome> {
+  const secrets = receivers.secretsOf(receiver, record);
+  if (secrets === null) return { ok: false, problem: UNREADABLE_SECRETS };
+  const { url, webhookSecret: secret } = secrets;
+  const { allowsHttp } = record.settings;
+  const target = { id: `alerts:${receiver}`, url, allowsHttp, secret };
+  const outcome = await webhooks.send(target, render.webhook(record, message), { signal });
+  return outcome.ok ? { ok: true, mutations: [] } : outcome;
 }

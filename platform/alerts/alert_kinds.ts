@@ -90,7 +90,7 @@ export interface AlertValues {
 }
 
 export const RECEIVER_KINDS = ["mail", "webhook"] as const;
-export type ReceiverKind = typeof RECEIVER_KINDS[number];
+type ReceiverKind = typeof RECEIVER_KINDS[number];
 /** A name begins with a letter, and has at most 40 letters a to z, digits and hyphens. */
 export const RECEIVER_NAME = /^[a-z][a-z0-9-]{0,39}$/;
 export const MAX_RECEIVERS = 10;
@@ -130,7 +130,7 @@ export function wantsAlert(
 }
 
 /** Why a message was not delivered. The console has a sentence for each code. */
-export const ALERT_PROBLEMS = [
+const ALERT_PROBLEMS = [
   "bad_mail_address",
   "bad_mail_values",
   "bad_url",

@@ -1,7 +1,8 @@
-// Decides which alerts open, continue and end, and when a message is due. Pure: the watcher stores the result, and then uses it.
+// Decides what is an alert: which records of the audit log, how many rejected sign-ins, and which states; which alerts open, continue and end, and when
+// a message is due. Pure: the watcher stores the result, and then uses it.
 
+import { auditActionOf } from "../audit_actions.ts";
 import { canonicalName } from "../canonical_name.ts";
-import type { AlertEvent } from "./alert_events.ts";
 import {
   ALERT_DAY_MS,
   ALERT_HOUR_MS,
@@ -47,7 +48,7 @@ export interface ObservedState {
 }
 
 /** How many alerts of a kind were opened one by one in an hour. */
-export interface OpenedAlerts {
+interface OpenedAlerts {
   readonly sinceMs: number;
   readonly count: number;
 }
@@ -70,7 +71,7 @@ export interface AlertBook {
 export const EMPTY_BOOK: AlertBook = { active: new Map(), opened: new Map(), times: new Map() };
 
 /** Events about one object are sent at most so often. */
-export const COOLDOWN_MS = 15 * 60_000;
+const COOLDOWN_MS = 15 * 60_000;
 /** While a state lasts, it is sent again. */
 const REMINDER_MS = ALERT_DAY_MS;
 /** A state ends after it was good for so long, times the number of its beginnings: one that flaps sends few messages. */
@@ -99,7 +100,7 @@ export function bookKey({ kind, about, values }: Pick<KnownAlert, "kind" | "abou
   return session === undefined ? `${kind} ${object}` : `${kind} ${object} ${client} ${session}`;
 }
 
-export interface AlertRulesDeps {
+interface AlertRulesDeps {
   readonly nowMs: number;
   readonly failingMs: number;
   /** The id of a new alert. */
@@ -287,4 +288,194 @@ export class AlertRules {
 function namesOf(users: readonly string[], { about, values }: AlertEvent): readonly string[] {
   const name = values.user ?? about;
   return users.length >= MAX_NAMES || users.includes(name) ? users : [...users, name];
+}
+
+/** An event that is an alert. */
+interface AlertEvent {
+  readonly kind: AlertKind;
+  /** `user:ada` */
+  readonly about: string;
+  readonly values: AlertValues;
+}
+
+type AuditRecord = Readonly<Record<string, unknown>>;
+
+interface EventRow {
+  readonly kind: AlertKind;
+  readonly isWanted?: (record: AuditRecord) => boolean;
+  readonly values: (record: AuditRecord) => AlertValues;
+}
+
+// Records are foreign input, because another version may have written them.
+
+/** Names of users have at most 256 characters. */
+const MAX_TEXT_CHARACTERS = 256;
+const USER_PREFIX = "user:";
+/** The action that is counted. */
+const REJECTED = "login.rejected";
+
+const EVENTS: ReadonlyMap<string, EventRow> = new Map<string, EventRow>([
+  ["user.locked", {
+    kind: "user_locked",
+    values: (record) => ({
+      ...texts({ client: record.client, address: record.caller }),
+      ...record.hard === true ? { isHard: true } : {},
+    }),
+  }],
+  ["user.not_me", {
+    kind: "fraud_reported",
+    // Not `source`: that is the address of the user who reports.
+    values: ({ client, caller }) => texts({ client, address: caller }),
+  }],
+  ["vpn_session.disconnect_failed", {
+    kind: "disconnect_manually",
+    // An operator who disconnects a session sees the result.
+    isWanted: ({ by }) => by !== "disconnect_operator",
+    values: ({ client, nas, session, because, address }) => texts({ client, nas, session, because, address }),
+  }],
+]);
+
+/** The alert of a record; `null`: it is none. */
+export function alertEventOf(record: AuditRecord): AlertEvent | null {
+  const row = typeof record.action === "string" ? EVENTS.get(auditActionOf(record.action)) : undefined;
+  if (row === undefined || row.isWanted?.(record) === false) return null;
+  const object = typeof record.object === "string" ? record.object : "";
+  const user = object.startsWith(USER_PREFIX) ? shortened(object.slice(USER_PREFIX.length)) : "";
+  const about = user === "" ? shortened(object) : `${USER_PREFIX}${user}`;
+  return { kind: row.kind, about, values: { ...user === "" ? {} : { user }, ...row.values(record) } };
+}
+
+/** When a sign-in was rejected, if the record says so (milliseconds since the epoch). */
+export function rejectionMs({ action, atMs }: AuditRecord): number | null {
+  return action === REJECTED && typeof atMs === "number" && Number.isFinite(atMs) ? atMs : null;
+}
+
+type TextName = "client" | "address" | "nas" | "session" | "because";
+
+function texts(given: Partial<Record<TextName, unknown>>): AlertValues {
+  const found = Object.entries(given).flatMap(([name, text]) =>
+    typeof text === "string" && text !== "" ? [[name, shortened(text)]] : []
+  );
+  return Object.fromEntries(found);
+}
+
+/** Cut without half of a surrogate pair. */
+function shortened(text: string): string {
+  return text.length <= MAX_TEXT_CHARACTERS
+    ? text
+    : text.slice(0, MAX_TEXT_CHARACTERS).toWellFormed().replace(/\ufffd$/, "");
+}
+
+/** The rejected sign-ins of the last ten minutes, and those of the last day. Stored with the position. Counts of times are in order; the last one is of `minute`. */
+export interface RejectionCounts {
+  /** The minute of the last count (minutes since the epoch). */
+  readonly minute: number;
+  /** The counts of the last ten minutes. */
+  readonly minutes: readonly number[];
+  /** The counts of the ten-minute periods of the last day, without the current one. */
+  readonly periods: readonly number[];
+  /** The count of the current period of ten minutes. */
+  readonly current: number;
+  /** Since when counts exist (minutes since the epoch). */
+  readonly sinceMinute: number;
+}
+
+const MINUTE_MS = 60_000;
+const WINDOW_MINUTES = 10;
+const DAY_PERIODS = 144;
+const DAY_MINUTES = DAY_PERIODS * WINDOW_MINUTES;
+/** Clocks of nodes differ by less. */
+const MAX_AHEAD_MINUTES = 5;
+
+/** No sign-in was rejected. */
+export function emptyCounts(nowMs: number): RejectionCounts {
+  const minute = Math.floor(nowMs / MINUTE_MS);
+  return {
+    minute,
+    minutes: zeros(WINDOW_MINUTES),
+    periods: zeros(DAY_PERIODS),
+    current: 0,
+    sinceMinute: minute,
+  };
+}
+
+/** The counts as of now. A clock that was set back by more than some minutes starts them again. */
+export function countsAt(counts: RejectionCounts, nowMs: number): RejectionCounts {
+  const minute = Math.floor(nowMs / MINUTE_MS);
+  return minute < counts.minute - MAX_AHEAD_MINUTES ? emptyCounts(nowMs) : moveTo(counts, minute);
+}
+
+/** Moves the window forward. */
+function moveTo(counts: RejectionCounts, minute: number): RejectionCounts {
+  if (minute <= counts.minute) return counts;
+  const passed = minute - counts.minute;
+  const minutes = [...counts.minutes, ...zeros(Math.min(passed, WINDOW_MINUTES))].slice(-WINDOW_MINUTES);
+  const ended = Math.floor(minute / WINDOW_MINUTES) - Math.floor(counts.minute / WINDOW_MINUTES);
+  if (ended === 0) return { ...counts, minute, minutes };
+  const added = [counts.current, ...zeros(Math.min(ended - 1, DAY_PERIODS))];
+  return {
+    ...counts,
+    minute,
+    minutes,
+    periods: [...counts.periods, ...added].slice(-DAY_PERIODS),
+    current: 0,
+  };
+}
+
+/**
+ * Counts a rejected sign-in at its time, so that those of an outage are counted as they were. One of the future counts as of now. One that is
+ * older than the window counts only for the average.
+ */
+export function countRejection(counts: RejectionCounts, atMs: number, nowMs: number): RejectionCounts {
+  const minute = Math.floor(Math.min(atMs, nowMs) / MINUTE_MS);
+  const isSetBack = Math.floor(nowMs / MINUTE_MS) < counts.minute - MAX_AHEAD_MINUTES;
+  const now = moveTo(isSetBack ? emptyCounts(nowMs) : counts, minute);
+  const minutes = [...now.minutes];
+  const at = minutes.length - 1 - (now.minute - minute);
+  const before = minutes[at];
+  if (before !== undefined) minutes[at] = before + 1;
+  return { ...now, minutes, current: now.current + 1 };
+}
+
+/** The rejected sign-ins of the last ten minutes. */
+export function inTenMinutes({ minutes }: RejectionCounts): number {
+  return minutes.reduce((sum, count) => sum + count, 0);
+}
+
+/** The average of ten minutes over the day before; `null` before there are counts of a day. */
+export function averageOf({ periods, minute, sinceMinute }: RejectionCounts): number | null {
+  if (minute - sinceMinute < DAY_MINUTES) return null;
+  return periods.reduce((sum, count) => sum + count, 0) / DAY_PERIODS;
+}
+
+interface SpikeLimits {
+  readonly spikeCount: number;
+  readonly spikeFactor: number;
+}
+
+/** The count from which on the last ten minutes are a spike. */
+export function spikeThreshold(counts: RejectionCounts, { spikeCount, spikeFactor }: SpikeLimits): number {
+  return Math.max(spikeCount, spikeFactor * (averageOf(counts) ?? 0));
+}
+
+/**
+ * Limits what an attack adds to the average: a period that is a spike counts as the threshold. Otherwise an attack of a day would hide the next
+ * one.
+ */
+export function limitPeriod(counts: RejectionCounts, limits: SpikeLimits): RejectionCounts {
+  const most = Math.ceil(spikeThreshold(counts, limits));
+  return counts.current <= most ? counts : { ...counts, current: most };
+}
+
+/** Counts as stored; `null` if they cannot be used. */
+export function readCounts(value: unknown): RejectionCounts | null {
+  const { minute, minutes, periods, current, sinceMinute } = (value ?? {}) as Partial<RejectionCounts>;
+  const numbers = [minute, current, sinceMinute, ...minutes ?? [], ...periods ?? []];
+  const isUsable = minutes?.length === WINDOW_MINUTES && periods?.length === DAY_PERIODS &&
+    numbers.every((number) => Number.isInteger(number) && Number(number) >= 0);
+  return isUsable ? value as RejectionCounts : null;
+}
+
+function zeros(count: number): number[] {
+  return new Array<number>(count).fill(0);
 }

@@ -1,46 +1,52 @@
 // Watches for alerts on the node that has the lease: reads the audit log from the stored position, and polls the states. A change of alerts, its
 // messages and the position are one commit, so nothing is lost if the node is killed. Logins do nothing for it.
 
+import { auditEntry } from "../audit.ts";
 import type { WriteLease } from "../cluster/lease.ts";
 import type { Log } from "../log.ts";
-import type { NodeMark } from "../log_export/export_position.ts";
-import { readLogPage, type RecordPage } from "../log_export/record_reader.ts";
-import { type Clock, type Random, withTimeout } from "../runtime.ts";
-import type { Store } from "../store.ts";
 import {
-  ALERT_CURSOR,
-  type AlertCursor,
-  changeMutations,
-  cursorMutation,
-  messageMutations,
-  readCursor,
-} from "./alert_cursor.ts";
-import type { AlertDelivery } from "./alert_delivery.ts";
-import { alertEventOf, rejectionMs } from "./alert_events.ts";
-import { ALERT_HOUR_MS } from "./alert_kinds.ts";
-import { readActiveAlerts } from "./alert_list.ts";
-import type { AlertReceivers } from "./receiver.ts";
-import { newAlertId } from "./alert_record.ts";
-import { type MessagePlan, planLeftOut, planMessages } from "./alert_messages.ts";
+  type ExportPosition,
+  type NodeMark,
+  positionAt,
+  readLogPage,
+  type RecordPage,
+} from "../log_export/record_reader.ts";
+import { type Clock, type Random, withTimeout } from "../runtime.ts";
+import type { Mutation, Store } from "../store.ts";
+import { type AlertDelivery, pendingMutation } from "./alert_delivery.ts";
+import { ALERT_HOUR_MS, alertKindRow } from "./alert_kinds.ts";
+import {
+  type Budgets,
+  type MessagePlan,
+  planLeftOut,
+  planMessages,
+  type PlannedMessage,
+  readBudgets,
+} from "./alert_messages.ts";
+import { alertMutations, deliveryMutation, newAlertId, readActiveAlerts } from "./alert_record.ts";
 import {
   type AlertBook,
   type AlertChange,
+  alertEventOf,
   AlertRules,
   type AlertSettings,
-  bookKey,
-  EMPTY_BOOK,
-  type ObservedState,
-} from "./alert_rules.ts";
-import {
   averageOf,
+  bookKey,
   countRejection,
   countsAt,
+  EMPTY_BOOK,
+  emptyCounts,
   inTenMinutes,
   limitPeriod,
+  type ObservedState,
+  readCounts,
+  type RejectionCounts,
+  rejectionMs,
   spikeThreshold,
-} from "./rejection_rate.ts";
+} from "./alert_rules.ts";
+import type { AlertReceivers } from "./receiver.ts";
 
-export interface AlertWatcherDeps {
+interface AlertWatcherDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
@@ -296,3 +302,61 @@ export class AlertWatcher {
 }
 
 const EMPTY_PLAN: MessagePlan = { messages: [], budgets: {} };
+
+/** The value under ["alert_cursor"]. */
+interface AlertCursor {
+  readonly position: ExportPosition;
+  readonly counts: RejectionCounts;
+  readonly budgets: Budgets;
+}
+
+const ALERT_CURSOR: Deno.KvKey = ["alert_cursor"];
+/** A cursor as stored. Without a position, alerts begin now: the past has no news. */
+export function readCursor(value: unknown, nowMs: number, marks: readonly NodeMark[]): AlertCursor {
+  const { position, counts, budgets } = (value ?? {}) as Partial<AlertCursor>;
+  return {
+    position: readPosition(position) ?? positionAt(nowMs, marks),
+    counts: readCounts(counts) ?? emptyCounts(nowMs),
+    budgets: readBudgets(budgets),
+  };
+}
+
+/** The mutation that stores a cursor. A new run begins a new pass over the log. */
+export function cursorMutation({ position: { next: _pass, ...position }, ...cursor }: AlertCursor): Mutation {
+  return { type: "set", key: ALERT_CURSOR, value: { ...cursor, position } };
+}
+
+/** The mutations of a changed alert. */
+function changeMutations({ alert, message }: AlertChange): Mutation[] {
+  const { id, kind, about, count, values: { users } } = alert;
+  const stored = alertMutations(alert);
+  const isAgain = message === "again" && alertKindRow(kind).source !== "event";
+  if (message !== "opened" && message !== "ended" && !isAgain) return stored;
+  const action = message === "ended" ? "alert.ended" : "alert.opened";
+  const subject = users === undefined ? about : users.join(", ");
+  return [
+    ...stored,
+    auditEntry({ action, actor: "radius", object: `alert:${kind}`, alert: id, subject, count }),
+  ];
+}
+
+/** The mutations of a message. */
+function messageMutations(
+  { receiver, id, pending, isAboutAlert }: PlannedMessage,
+  atMs: number,
+): Mutation[] {
+  const state = pending === null ? "suppressed" : "pending";
+  const problem = pending === null ? { code: "too_many", detail: "" } as const : null;
+  return [
+    ...pending === null ? [] : [pendingMutation({ receiver, id }, pending)],
+    ...isAboutAlert ? [deliveryMutation(id, receiver, { state, atMs, problem })] : [],
+  ];
+}
+
+/** A position as stored; `null` if it cannot be used. */
+function readPosition(value: unknown): ExportPosition | null {
+  const { upTo, nodes } = (value ?? {}) as Partial<ExportPosition>;
+  const isUsable = typeof upTo === "string" && typeof nodes === "object" && nodes !== null &&
+    Object.values(nodes).every((node) => typeof node?.upTo === "string");
+  return isUsable ? { upTo, nodes } : null;
+}

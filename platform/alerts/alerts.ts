@@ -3,30 +3,33 @@
 import { auditEntry, auditIdAt } from "../audit.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { Log } from "../log.ts";
-import type { NodeMark } from "../log_export/export_position.ts";
+import type { NodeMark } from "../log_export/record_reader.ts";
 import type { WebhookSender } from "../log_export/webhook_sender.ts";
 import { type MailQueue, MailRefusal } from "../mail/mail.ts";
+import { hostName } from "../process.ts";
 import type { CancelTimer, Clock, Random } from "../runtime.ts";
 import { type RowActor, SealedRows } from "../sealed_rows.ts";
 import type { Mutation, Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
-import { AlertDelivery } from "./alert_delivery.ts";
+import { AlertDelivery, pendingKey } from "./alert_delivery.ts";
 import { type AlertProblem, RECEIVER_DEFAULTS, type ReceiverSettings } from "./alert_kinds.ts";
-import { type AlertPage, listAlertPage, type ListedAlert, listOpenAlerts } from "./alert_list.ts";
 import {
   type Acknowledgement,
   acknowledgementKey,
   ALERT_RETENTION_MS,
   alertEndMs,
   alertKey,
+  type AlertPage,
+  listAlertPage,
+  type ListedAlert,
+  listOpenAlerts,
   readAlert,
+  trimAlerts,
   validAcknowledgement,
 } from "./alert_record.ts";
-import { renderMails, renderTestMails, renderTestWebhook, renderWebhook } from "./alert_render.ts";
-import { trimAlerts } from "./alert_retention.ts";
 import type { AlertSettings, ObservedState } from "./alert_rules.ts";
+import { renderMails, renderTestMails, renderTestWebhook, renderWebhook } from "./alert_texts.ts";
 import { AlertWatcher } from "./alert_watcher.ts";
-import { pendingKey } from "./pending_messages.ts";
 import {
   type AlertReceivers,
   RECEIVER_ROWS,
@@ -37,7 +40,7 @@ import {
   UNREADABLE_SECRETS,
 } from "./receiver.ts";
 
-export interface AlertServiceDeps {
+interface AlertServiceDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;
@@ -57,7 +60,7 @@ export interface AlertServiceDeps {
 }
 
 /** A receiver as administrators see it: no secret. */
-export interface ReceiverStatus extends Pick<ReceiverState, "lastSentMs" | "problem"> {
+interface ReceiverStatus extends Pick<ReceiverState, "lastSentMs" | "problem"> {
   readonly name: string;
   readonly settings: ReceiverSettings;
   readonly address: string;
@@ -67,17 +70,17 @@ export interface ReceiverStatus extends Pick<ReceiverState, "lastSentMs" | "prob
 }
 
 /** The result of a test message. */
-export type AlertTestOutcome =
+type AlertTestOutcome =
   | { readonly ok: true; readonly tookMs: number }
   | { readonly ok: false; readonly code: AlertProblem; readonly detail: string };
 
-export interface AlertOverview extends AlertPage {
+interface AlertOverview extends AlertPage {
   readonly isEnabled: boolean;
   readonly open: readonly ListedAlert[];
 }
 
 /** `unknown`: there is no such open alert. `changed`: it has another count than the administrator saw. */
-export type AcknowledgeOutcome = "done" | "unknown" | "changed";
+type AcknowledgeOutcome = "done" | "unknown" | "changed";
 
 /** What is shown of a receiver whose stored settings cannot be read. */
 const UNREADABLE_RECEIVER = {
@@ -327,4 +330,11 @@ export class AlertService {
       }),
     );
   }
+}
+
+/** Opens the alerts of a gateway. */
+export async function openAlerts(host: Omit<AlertServiceDeps, "nodeName">): Promise<AlertService> {
+  const alerts = new AlertService({ ...host, nodeName: hostName() });
+  await alerts.start();
+  return alerts;
 }

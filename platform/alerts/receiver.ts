@@ -15,7 +15,7 @@ import {
 } from "./alert_kinds.ts";
 
 /** "": none. */
-export interface ReceiverSecrets {
+interface ReceiverSecrets {
   /** The address of a webhook. */
   readonly url: string;
   /** The key of its signatures. */
@@ -46,7 +46,7 @@ export interface ReceiverState {
     | null;
 }
 
-export const RECEIVER_STATES: Deno.KvKey = ["alert_receiver_state"];
+const RECEIVER_STATES: Deno.KvKey = ["alert_receiver_state"];
 
 export function receiverStateKey(name: string): Deno.KvKey {
   return [...RECEIVER_STATES, name];

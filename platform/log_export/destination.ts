@@ -1,7 +1,7 @@
 // A destination of the log export: its settings, their bounds and checks, and how it is stored. Secrets are sealed, and never shown again.
 
 import { X509Certificate } from "node:crypto";
-import type { SealedKind, SealedRecord } from "../sealed_rows.ts";
+import { type SealedKind, type SealedRecord, SealedRows, type SealedRowsDeps } from "../sealed_rows.ts";
 import {
   type ChannelProblem,
   DESTINATION_DEFAULTS,
@@ -13,10 +13,11 @@ import {
   MAX_RECORDS,
   MIN_RECORDS,
   RECORD_KINDS,
+  type RecordKind,
   SYSLOG_FORMATS,
   WEBHOOK_FORMATS,
 } from "./destination_choices.ts";
-import type { ExportPosition } from "./export_position.ts";
+import { type ExportPosition, type NodeMark, positionAt } from "./record_reader.ts";
 import { webhookUrlProblem } from "./webhook_sender.ts";
 
 /** Secrets of a destination; "": none. */
@@ -128,7 +129,7 @@ function isCertificate(pem: string): boolean {
 }
 
 /** The destinations of the log export in the store. */
-export const DESTINATION_ROWS: SealedKind<DestinationSettings, DestinationSecrets> = {
+const DESTINATION_ROWS: SealedKind<DestinationSettings, DestinationSecrets> = {
   prefix: ["log_export"],
   object: "log-export",
   maxRows: MAX_DESTINATIONS,
@@ -147,3 +148,45 @@ export const DESTINATION_ROWS: SealedKind<DestinationSettings, DestinationSecret
     return { ...others, address: addressOf(settings), ca: ca !== "", certificate: certificate !== "" };
   },
 };
+
+interface DestinationStoreDeps extends SealedRowsDeps {
+  readonly marks: () => readonly NodeMark[];
+}
+
+/** The destinations in the store, each with its position. */
+export class DestinationStore extends SealedRows<DestinationSettings, DestinationSecrets> {
+  readonly #deps: DestinationStoreDeps;
+
+  constructor(deps: DestinationStoreDeps) {
+    super(deps, DESTINATION_ROWS);
+    this.#deps = deps;
+  }
+
+  /** Whether any destination wants records of a kind. */
+  wants(kind: RecordKind): boolean {
+    return this.all.values().some(({ settings }) => settings.records.includes(kind));
+  }
+
+  async cursorOf(name: string): Promise<DestinationCursor | null> {
+    return (await this.#deps.store.get<DestinationCursor>(cursorKey(name))).value;
+  }
+
+  /** The position of a new destination that receives the records from `fromMs` on; part of its commit. */
+  firstPosition(name: string, fromMs: number): { type: "set"; key: Deno.KvKey; value: DestinationCursor } {
+    const { clock, marks } = this.#deps;
+    const position = positionAt(Math.min(fromMs, clock.nowMs()), marks());
+    const value: DestinationCursor = {
+      ...{ position, sent: 0, skipped: 0, lastSentMs: null, problem: null },
+      backlog: { count: 0, position, oldestMs: null },
+    };
+    return { type: "set", key: cursorKey(name), value };
+  }
+
+  /** Removes a position that a delivery wrote while its destination was removed. */
+  async removeCursor(name: string): Promise<void> {
+    await this.#deps.store.commit({
+      checks: [{ key: [...DESTINATION_ROWS.prefix, name], versionstamp: null }],
+      mutations: [{ type: "delete", key: cursorKey(name) }],
+    });
+  }
+}

@@ -16,7 +16,7 @@ export const WEBHOOK_FORMATS = ["json", "ndjson"] as const;
 export type WebhookFormat = typeof WEBHOOK_FORMATS[number];
 
 /** Why records could not be delivered. The console has a sentence for each code. */
-export const CHANNEL_PROBLEMS = [
+const CHANNEL_PROBLEMS = [
   "bad_settings",
   "busy",
   "certificate",

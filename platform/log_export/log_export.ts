@@ -1,30 +1,37 @@
 // The log export: the deliveries to its destinations, and their state. With several nodes, one node delivers (a lease); every node can change and
 // show the destinations.
 
-import { auditIdAt } from "../audit.ts";
+import { auditEntry, auditIdAt } from "../audit.ts";
 import type { Cluster } from "../cluster/cluster.ts";
-import type { Fetch } from "../fetch_with_deadline.ts";
+import { type Fetch, openHttpClient } from "../fetch_with_deadline.ts";
 import type { Log } from "../log.ts";
-import { type CancelTimer, type Random, withTimeout } from "../runtime.ts";
+import { hostName } from "../process.ts";
+import { type CancelTimer, type Clock, type Random, withTimeout } from "../runtime.ts";
 import { type RowActor, UNREADABLE_ROW } from "../sealed_rows.ts";
 import type { Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
-import { type ChannelHost, openChannel } from "./channels.ts";
 import { Delivery } from "./delivery.ts";
-import { addressOf, type DestinationCursor, type DestinationRecord } from "./destination.ts";
+import {
+  addressOf,
+  type DestinationCursor,
+  type DestinationRecord,
+  type DestinationSecrets,
+  DestinationStore,
+} from "./destination.ts";
 import {
   type ChannelProblem,
   DESTINATION_DEFAULTS,
   type DestinationSettings,
+  type WebhookFormat,
 } from "./destination_choices.ts";
-import { DestinationStore } from "./destination_store.ts";
 import { type EcsRecord, type ExportedLogin, type Observer, toEcsRecord } from "./ecs_fields.ts";
-import type { NodeMark } from "./export_position.ts";
 import { ChannelFault, type LogChannel } from "./log_channel.ts";
-import type { StoredRecord } from "./record_reader.ts";
+import type { NodeMark, StoredRecord } from "./record_reader.ts";
+import { type ConnectTls, type DatagramSender, SyslogTlsChannel, SyslogUdpChannel } from "./syslog.ts";
+import { WebhookChannel } from "./webhook_channel.ts";
 import { WebhookSender } from "./webhook_sender.ts";
 
-export interface LogExportDeps extends ChannelHost {
+interface LogExportDeps extends ChannelHost {
   readonly store: Store;
   readonly vault: Vault;
   readonly random: Random;
@@ -294,4 +301,117 @@ export class LogExport {
       return toEcsRecord(record, { login: entry, observer });
     }));
   }
+}
+
+interface LogExportHost
+  extends
+    Omit<LogExportDeps, "observer" | "retentionMs" | "connectTls" | "openUdp" | "openHttp">,
+    Pick<DropCounterDeps, "counters"> {
+  readonly config: { readonly console: { readonly auditRetentionMs: number } };
+  readonly version: string;
+}
+
+export interface OpenLogExport {
+  readonly logExport: LogExport;
+  close(): Promise<void>;
+}
+
+/** Opens the log export of a gateway, with the sockets of the host. */
+export async function openLogExport(host: LogExportHost): Promise<OpenLogExport> {
+  const { config, version } = host;
+  const logExport = new LogExport({
+    ...host,
+    observer: { hostName: hostName(), version },
+    retentionMs: () => config.console.auditRetentionMs,
+    connectTls: (options) => Deno.connectTls(options),
+    openUdp: (isIpv6) =>
+      Deno.listenDatagram({ transport: "udp", hostname: isIpv6 ? "::" : "0.0.0.0", port: 0 }),
+    openHttp: (ca) => openHttpClient({ ca }),
+  });
+  await logExport.start();
+  const stopCounting = startDropCounter({
+    ...host,
+    isWanted: () => logExport.destinations.wants("drops"),
+  });
+  return {
+    logExport,
+    async close() {
+      stopCounting();
+      await logExport.close();
+    },
+  };
+}
+
+interface DropCounterDeps {
+  readonly store: Pick<Store, "commit">;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Counts since the start; those that begin with `dropped_` are of dropped packets. */
+  readonly counters: () => Readonly<Record<string, number>>;
+  readonly isWanted: () => boolean;
+}
+
+const COUNT_MS = 60_000;
+const PREFIX = "dropped_";
+
+/** Records each minute how many RADIUS packets this node dropped, by reason, for the destinations that want it. Returns a function that stops it. */
+function startDropCounter({ store, clock, log, counters, isWanted }: DropCounterDeps): () => void {
+  let before = counters();
+  let cancel = () => {};
+  const count = (): void => {
+    cancel = clock.after(COUNT_MS, count);
+    const now = counters();
+    const dropped = Object.entries(now).flatMap(([name, total]) => {
+      const more = total - (before[name] ?? 0);
+      return name.startsWith(PREFIX) && more > 0 ? [[name.slice(PREFIX.length), more] as const] : [];
+    });
+    before = now;
+    if (dropped.length === 0 || !isWanted()) return;
+    const record = auditEntry({
+      action: "packets.dropped",
+      actor: "radius",
+      count: dropped.reduce((sum, [, more]) => sum + more, 0),
+      faults: dropped.map(([reason, more]) => `${reason} ${more}`),
+    });
+    store.commit({ mutations: [record] }).catch((fault: unknown) =>
+      log.error("the count of dropped packets could not be recorded", { fault: String(fault) })
+    );
+  };
+  cancel = clock.after(COUNT_MS, count);
+  return () => cancel();
+}
+
+/** The sockets of the host. */
+interface ChannelHost {
+  readonly clock: Clock;
+  readonly connectTls: ConnectTls;
+  readonly openUdp: (isIpv6: boolean) => DatagramSender;
+  /** An HTTP client that also accepts other authorities (PEM). */
+  readonly openHttp: (ca: string) => { readonly fetch: Fetch; readonly close: () => void };
+}
+
+/** Opens the channel of a destination. @param options.id names the receiver of webhooks: {@link WebhookReceiver} */
+export function openChannel(
+  { clock, connectTls, openUdp, openHttp, sender }: ChannelHost & { readonly sender: WebhookSender },
+  { id, settings, secrets }: {
+    readonly id: string;
+    readonly settings: DestinationSettings;
+    readonly secrets: DestinationSecrets;
+  },
+): LogChannel {
+  const format = settings.format === "structured_data" ? "structured_data" : "json";
+  if (settings.kind === "syslog_udp") {
+    return new SyslogUdpChannel({ open: openUdp, clock }, { ...settings, format });
+  }
+  if (settings.kind === "syslog_tls") {
+    const { privateKey } = secrets;
+    return new SyslogTlsChannel({ connect: connectTls, clock }, { ...settings, format, privateKey });
+  }
+  const { url, allowsHttp, ca } = settings;
+  const { webhookSecret: secret, authorization } = secrets;
+  const client = ca === "" ? undefined : openHttp(ca);
+  return new WebhookChannel({ sender, client }, {
+    receiver: { id, url, allowsHttp, secret, authorization },
+    format: settings.format as WebhookFormat,
+  });
 }

@@ -1,13 +1,13 @@
 // Records as webhooks: batches of JSON, signed, one request after the other. A 2xx answer confirms a batch.
 
 import type { Fetch } from "../fetch_with_deadline.ts";
-import { type EcsRecord, nestFields } from "./ecs_fields.ts";
 import type { ChannelProblem, WebhookFormat } from "./destination_choices.ts";
+import { type EcsRecord, nestFields } from "./ecs_fields.ts";
 import { ChannelFault, type LogChannel, type SendOptions } from "./log_channel.ts";
-import { shortenRecord } from "./syslog_message.ts";
+import { shortenRecord } from "./syslog.ts";
 import type { WebhookProblem, WebhookReceiver, WebhookSender } from "./webhook_sender.ts";
 
-export interface WebhookChannelDeps {
+interface WebhookChannelDeps {
   readonly sender: WebhookSender;
   /** The client with the authorities of the destination; absent: those of the platform. */
   readonly client?: { readonly fetch: Fetch; readonly close: () => void } | undefined;

@@ -53,7 +53,7 @@ export interface WebhookProblem {
 export type WebhookOutcome = { readonly ok: true } | { readonly ok: false; readonly problem: WebhookProblem };
 
 /** Over the request, the head and the body of the answer. */
-export const WEBHOOK_TIMEOUT_MS = 10_000;
+const WEBHOOK_TIMEOUT_MS = 10_000;
 const MAX_RETRY_AFTER_MS = 3_600_000;
 /** The answer is not used. */
 const MAX_ANSWER_OCTETS = 64 * 1024;

@@ -1,12 +1,12 @@
 // A step of the scenario: a receiver of alerts, and what the node that watches stores. The gateways of the scenario serve no HTTP, so they watch for
 // nothing.
 
-import { cursorMutation } from "../../platform/alerts/alert_cursor.ts";
+import { pendingMutation } from "../../platform/alerts/alert_delivery.ts";
 import type { PendingMessage } from "../../platform/alerts/alert_messages.ts";
 import { alertMutations, deliveryMutation, type KnownAlert } from "../../platform/alerts/alert_record.ts";
-import { pendingMutation } from "../../platform/alerts/pending_messages.ts";
+import { emptyCounts } from "../../platform/alerts/alert_rules.ts";
+import { cursorMutation } from "../../platform/alerts/alert_watcher.ts";
 import { receiverStateKey } from "../../platform/alerts/receiver.ts";
-import { emptyCounts } from "../../platform/alerts/rejection_rate.ts";
 import type { ScenarioStep } from "./scenario.ts";
 
 export const ALERT_STEP: Readonly<Record<string, ScenarioStep>> = {

@@ -1,12 +1,11 @@
 // Names, records and receivers that would keep an alert from its receiver, or change what it says.
 
-import { UNREADABLE_ROW } from "../../../platform/sealed_rows.ts";
 import { assert, assertEquals } from "@std/assert";
 import { RECEIVER_DEFAULTS } from "../../../platform/alerts/alert_kinds.ts";
 import type { KnownAlert } from "../../../platform/alerts/alert_record.ts";
-import { renderMails } from "../../../platform/alerts/alert_render.ts";
-import { safeName } from "../../../platform/alerts/alert_texts.ts";
+import { renderMails, safeName } from "../../../platform/alerts/alert_texts.ts";
 import { MAX_VALUES_CHARACTERS } from "../../../platform/mail/mail_text.ts";
+import { UNREADABLE_ROW } from "../../../platform/sealed_rows.ts";
 import { createStore } from "../../../platform/store.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
 import { failing, openAlertWorld, pendingOf, typesOf, webhooksOf } from "./alert_world.ts";

@@ -1,12 +1,11 @@
 // The counts of rejected sign-ins, the limits of messages, and the texts of alerts.
 
 import { assert, assertEquals } from "@std/assert";
-import { budgetNameOf, isOver, readBudgets, takeMessage } from "../../../platform/alerts/alert_budget.ts";
 import { ALERT_KIND_NAMES } from "../../../platform/alerts/alert_kinds.ts";
+import { budgetNameOf, isOver, readBudgets, takeMessage } from "../../../platform/alerts/alert_messages.ts";
 import type { KnownAlert } from "../../../platform/alerts/alert_record.ts";
-import { ALERT_MESSAGES } from "../../../platform/alerts/alert_rules.ts";
-import { alertText, chatText, leftOutText, safeName } from "../../../platform/alerts/alert_texts.ts";
 import {
+  ALERT_MESSAGES,
   averageOf,
   countRejection,
   countsAt,
@@ -16,7 +15,8 @@ import {
   readCounts,
   type RejectionCounts,
   spikeThreshold,
-} from "../../../platform/alerts/rejection_rate.ts";
+} from "../../../platform/alerts/alert_rules.ts";
+import { alertText, chatText, leftOutText, safeName } from "../../../platform/alerts/alert_texts.ts";
 
 const START_MS = 1_800_000_000_000;
 const MINUTE_MS = 60_000;

@@ -1,14 +1,15 @@
 // The rules of alerts as rows: what happens at which minute, and which messages follow.
 
 import { assert, assertEquals } from "@std/assert";
-import { alertEventOf, rejectionMs } from "../../../platform/alerts/alert_events.ts";
 import { type AlertKind, alertKindRow } from "../../../platform/alerts/alert_kinds.ts";
 import type { KnownAlert } from "../../../platform/alerts/alert_record.ts";
 import {
   type AlertBook,
+  alertEventOf,
   AlertRules,
   EMPTY_BOOK,
   type ObservedState,
+  rejectionMs,
 } from "../../../platform/alerts/alert_rules.ts";
 
 const START_MS = 1_800_000_000_000;

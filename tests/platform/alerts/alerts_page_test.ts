@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { ALERT_KINDS, RECEIVER_DEFAULTS } from "../../../platform/alerts/alert_kinds.ts";
-import { renderWebhook } from "../../../platform/alerts/alert_render.ts";
+import { renderWebhook } from "../../../platform/alerts/alert_texts.ts";
 import { signWebhook } from "../../../platform/log_export/webhook_sender.ts";
 import { configOf } from "../config/samples.ts";
 

@@ -11,8 +11,8 @@ import {
   type DestinationSettings,
 } from "../../../platform/log_export/destination_choices.ts";
 import { toEcsRecord } from "../../../platform/log_export/ecs_fields.ts";
-import { positionAt } from "../../../platform/log_export/export_position.ts";
 import { ChannelFault, type LogChannel } from "../../../platform/log_export/log_channel.ts";
+import { positionAt } from "../../../platform/log_export/record_reader.ts";
 import { createStore, type Store } from "../../../platform/store.ts";
 import { createManualClock, eventually, type ManualClock } from "../../upstream/manual_clock.ts";
 

@@ -2,8 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { AUDIT_ACTIONS } from "../../../platform/audit_actions.ts";
-import { ecsEventOf, kindOf } from "../../../platform/log_export/ecs_events.ts";
-import { nestFields, toEcsRecord } from "../../../platform/log_export/ecs_fields.ts";
+import { ecsEventOf, kindOf, nestFields, toEcsRecord } from "../../../platform/log_export/ecs_fields.ts";
 
 /** https://www.elastic.co/docs/reference/ecs/ecs-allowed-values-event-category and -event-type, version 8.17. */
 const CATEGORIES = new Set([

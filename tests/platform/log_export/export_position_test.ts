@@ -1,15 +1,15 @@
 // The position in the audit log of several nodes: no record is skipped, whatever the order in which the nodes commit.
 
 import { assert, assertEquals } from "@std/assert";
-import fc from "../../packages/fast_check.ts";
 import { auditIdAt } from "../../../platform/audit.ts";
 import {
   type ExportPosition,
   followNodes,
   type NodeMark,
   positionAt,
-} from "../../../platform/log_export/export_position.ts";
-import { readLogPage } from "../../../platform/log_export/record_reader.ts";
+  readLogPage,
+} from "../../../platform/log_export/record_reader.ts";
+import fc from "../../packages/fast_check.ts";
 
 const START_MS = Date.UTC(2026, 0, 1);
 const MINUTE_MS = 60_000;

@@ -1,9 +1,9 @@
 // Syslog messages (RFC 5424): header, structured data, limits, and values that a sender of logins chooses.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import fc from "../../packages/fast_check.ts";
 import { toEcsRecord } from "../../../platform/log_export/ecs_fields.ts";
-import { encodeSyslog, frameSyslog } from "../../../platform/log_export/syslog_message.ts";
+import { encodeSyslog, frameSyslog } from "../../../platform/log_export/syslog.ts";
+import fc from "../../packages/fast_check.ts";
 
 const OBSERVER = { hostName: "gate.example.com", version: "0.1.0" };
 const OPTIONS = { format: "json", facility: 10, maxOctets: 8192 } as const;

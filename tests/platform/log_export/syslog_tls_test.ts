@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { type EcsRecord, toEcsRecord } from "../../../platform/log_export/ecs_fields.ts";
 import { ChannelFault } from "../../../platform/log_export/log_channel.ts";
-import { SyslogTlsChannel, type TlsConnection } from "../../../platform/log_export/syslog_tls.ts";
+import { SyslogTlsChannel, type TlsConnection } from "../../../platform/log_export/syslog.ts";
 import { createManualClock, settle } from "../../upstream/manual_clock.ts";
 
 const SETTINGS = {

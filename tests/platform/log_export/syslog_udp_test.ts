@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { type EcsRecord, toEcsRecord } from "../../../platform/log_export/ecs_fields.ts";
 import { ChannelFault } from "../../../platform/log_export/log_channel.ts";
-import { SyslogUdpChannel } from "../../../platform/log_export/syslog_udp.ts";
+import { SyslogUdpChannel } from "../../../platform/log_export/syslog.ts";
 
 const SETTINGS = { host: "192.0.2.9", port: 514, format: "json", facility: 10 } as const;
 
