@@ -19,17 +19,16 @@ export function logExportPage(
     ]),
   );
   const text = Deno.readTextFileSync(PAGE);
-  return withTable(withTable(text, { of: "ecs_fields.ts", end: "fields", table: fields }), {
-    ...{ of: "ecs_events.ts", end: "actions", table: actions },
-  });
+  return withTable(withTable(text, "fields", fields), "actions", actions);
 }
 
-function withTable(text: string, { of, end, table }: { of: string; end: string; table: string }): string {
-  const begin = `<!-- The table is written by \`deno task docs\` from platform/log_export/${of}. -->\n`;
+function withTable(text: string, what: string, table: string): string {
+  const begin =
+    `<!-- The table of the ${what} is written by \`deno task docs\` from platform/log_export/ecs_fields.ts. -->\n`;
   const from = text.indexOf(begin);
-  const to = text.indexOf(`<!-- end of the ${end} -->\n`);
+  const to = text.indexOf(`<!-- end of the ${what} -->\n`);
   if (from < 0 || to < from) {
-    throw new Error(`Cannot write docs/log-export.md: it has no place for the ${end}`);
+    throw new Error(`Cannot write docs/log-export.md: it has no place for the ${what}`);
   }
   return `${text.slice(0, from)}${begin}\n${table}\n${text.slice(to)}`;
 }

@@ -12,13 +12,13 @@ import type { HealthPart, HealthReport } from "../targets/target_types.ts";
 import { isBackendFailing } from "../targets/sync_problems.ts";
 import { targetSummary } from "../targets/target_routes.ts";
 import { nodeParts } from "../nodes/node_parts.ts";
-import { alertParts } from "../alerts/alert_parts.ts";
-import { logExportParts } from "../log_export/log_export_parts.ts";
 import type { NodeRouteDeps } from "../nodes/node_routes.ts";
 import type { AdminCommands } from "../auth/admin_commands.ts";
 import {
   administratorParts,
+  alertParts,
   hourlyCounts,
+  logExportParts,
   mailPart,
   passwordPart,
   PLAIN_PART,

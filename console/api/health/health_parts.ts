@@ -1,6 +1,8 @@
 // The parts of System status that follow from values alone: services, push, mail, policies, protection, and the counts of the last hour.
 
 import { isLoopback } from "../../../platform/addresses.ts";
+import type { AlertService } from "../../../platform/alerts/alerts.ts";
+import type { LogExport } from "../../../platform/log_export/log_export.ts";
 import type { MailService } from "../../../platform/mail/mail_service.ts";
 import type { LimitAlarm } from "../../../radius/factors/hourly_limits.ts";
 import type { Policy } from "../../../radius/policy/policy.ts";
@@ -239,4 +241,35 @@ export function hourlyCounts(
         : [{ ...PLAIN_PART, id: `${kind}:${client}`, kind, name: client, state: "bad", figure: count, limit }]
     ),
   ];
+}
+
+/** One part for each receiver that is not paused. */
+export async function alertParts(
+  alerts: Pick<AlertService, "listReceivers"> | undefined,
+): Promise<HealthPart[]> {
+  const receivers = await alerts?.listReceivers() ?? [];
+  return receivers.filter(({ settings }) => !settings.isPaused).map(
+    ({ name, problem, lastSentMs, waiting }) => ({
+      ...{ id: `alerts:${name}`, kind: "alerts", name },
+      state: problem !== null ? "bad" : lastSentMs === null ? "unknown" : "ok",
+      ...{ lastGoodMs: lastSentMs, figure: waiting, detail: problem?.detail ?? "", testable: false },
+    }),
+  );
+}
+
+/** One part for each destination that is not paused. */
+export async function logExportParts(logExport: Pick<LogExport, "list"> | undefined): Promise<HealthPart[]> {
+  const destinations = await logExport?.list() ?? [];
+  return destinations.filter(({ settings }) => !settings.isPaused).map((
+    { name, problem, lastSentMs, backlog },
+  ) => ({
+    id: `log_export:${name}`,
+    kind: "log_export",
+    name,
+    state: problem !== null ? "bad" : lastSentMs === null ? "unknown" : "ok",
+    lastGoodMs: lastSentMs,
+    figure: backlog,
+    detail: problem?.detail ?? "",
+    testable: false,
+  }));
 }

@@ -36,7 +36,7 @@ const ELSEWHERE = [
   /^console\./,
   // tests/console/enrolment/reminders_test.ts
   /^enrolment\.(?!help_text$)/,
-  // tests/platform/alerts/alerts_test.ts, alert_limits_test.ts and alert_rules_test.ts
+  // tests/platform/alerts/alerts_test.ts and alert_rules_test.ts
   /^alerts\./,
   // tests/console/help_desk_test.ts
   /^help_desk\./,
