@@ -1,7 +1,7 @@
 // The quick check before a commit (`deno task ok`): one line for each check, and the output of failed ones.
 
 import { summaryLine } from "./support/junit_summary.ts";
-import { runSuite, SUITES, TEST_LOCK } from "./support/suites.ts";
+import { reportFolder, runSuite, SUITES, TEST_LOCK } from "./support/suites.ts";
 import { runProgram } from "./support/child.ts";
 
 interface Check {
@@ -47,10 +47,11 @@ async function main(args: readonly string[]): Promise<number> {
   let good = true;
   for (const check of CHECKS) good = await holds(check) && good;
   if (args.includes("--no-tests")) return good ? 0 : 1;
-  for (const suite of [SUITES.architecture, SUITES.unit]) {
-    const tally = await runSuite(suite);
+  const folder = await reportFolder();
+  for (const name of ["architecture", "unit"] as const) {
+    const { tally } = await runSuite(name, { folder });
     good = tally.failed === 0 && good;
-    console.log(`${tally.failed === 0 ? "ok  " : "FAIL"}  ${suite.title}  (${summaryLine(tally)})`);
+    console.log(`${tally.failed === 0 ? "ok  " : "FAIL"}  ${SUITES[name].title}  (${summaryLine(tally)})`);
   }
   return good ? 0 : 1;
 }

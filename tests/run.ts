@@ -1,9 +1,9 @@
 // The whole test run (`deno task test`): peers, pages, every suite, and one line at the end.
 
 import { parseArgs } from "node:util";
-import { addTallies, EMPTY_TALLY, summaryLine, type Tally } from "./support/junit_summary.ts";
+import { addTallies, EMPTY_TALLY, slowestLines, summaryLine, type Tally } from "./support/junit_summary.ts";
 import { installPeers } from "./support/peers.ts";
-import { runSuite, type SuiteName, SUITES } from "./support/suites.ts";
+import { reportFolder, runSuite, type SuiteName, type SuiteResult, SUITES } from "./support/suites.ts";
 import { runProgram } from "./support/child.ts";
 import { buildDenokv } from "./support/denokv_build.ts";
 import { installScimPeers } from "./support/scim_peers.ts";
@@ -18,8 +18,9 @@ Python, and where cargo is installed, it builds denokv while other tests run. Bo
   --fast           no installing, no real peers, no browser
   --help           show this help
 
-The last line is "N passed, N failed", with ", N skipped" when something was skipped. The exit code is 1 when a test
-failed, and when CI=true and a test was skipped.`;
+At the end it shows what took longest, and the folder of the JUnit reports, which stays. The last line is
+"N passed, N failed", with ", N skipped" when something was skipped. The exit code is 1 when a test failed, and when
+CI=true and a test was skipped.`;
 
 /** Stages run one after the other. The suites of a stage run at the same time: the real peers mostly wait. */
 type Stages = readonly (readonly SuiteName[])[];
@@ -38,26 +39,35 @@ async function buildPages(): Promise<Tally> {
   return { ...EMPTY_TALLY, failed: 1, failures: ["deno task build"] };
 }
 
-async function runStages(stages: Stages, filter: string | undefined): Promise<Tally[]> {
-  const tallies: Tally[] = [];
+async function runStages(stages: Stages, options: StageOptions): Promise<SuiteResult[]> {
+  const results: SuiteResult[] = [];
   for (const names of stages) {
-    tallies.push(
-      ...await Promise.all(names.map((name, index) => runOne(name, { filter, isBackground: index > 0 }))),
+    results.push(
+      ...await Promise.all(names.map((name, index) => runOne(name, { ...options, isBackground: index > 0 }))),
     );
   }
-  return tallies;
+  return results;
 }
 
-async function runOne(name: SuiteName, options: { filter?: string; isBackground: boolean }): Promise<Tally> {
+interface StageOptions {
+  readonly folder: string;
+  readonly filter: string | undefined;
+}
+
+async function runOne(
+  name: SuiteName,
+  options: StageOptions & { readonly isBackground: boolean },
+): Promise<SuiteResult> {
   const { title } = SUITES[name];
   console.log(
     `\n== ${title}${options.isBackground ? " (at the same time; their output follows at their end)" : ""}`,
   );
   const startedMs = performance.now();
-  const tally = await runSuite(SUITES[name], options);
+  const result = await runSuite(name, options);
   const minutes = ((performance.now() - startedMs) / 60_000).toFixed(1);
-  console.log(`-- ${title}: ${summaryLine(tally)} (${minutes} min)`);
-  return tally;
+  const cpu = `${(result.cpuSeconds / 60).toFixed(1)} min of processor time`;
+  console.log(`-- ${title}: ${summaryLine(result.tally)} (${minutes} min, ${cpu})`);
+  return result;
 }
 
 async function main(args: string[]): Promise<number> {
@@ -75,13 +85,17 @@ async function main(args: string[]): Promise<number> {
   const scimPeers = fast ? null : installScimPeers();
   const built = await buildPages();
   await scimPeers;
-  const tallies = [built, ...await runStages(fast ? FAST : ALL, values.only)];
+  const options = { folder: await reportFolder(), filter: values.only };
+  const results = await runStages(fast ? FAST : ALL, options);
   if (building !== null) {
     await building;
-    tallies.push(...await runStages(AFTER_BUILD, values.only));
+    results.push(...await runStages(AFTER_BUILD, options));
   }
-  const total = addTallies(tallies);
+  const total = addTallies([built, ...results.map(({ tally }) => tally)]);
+  const loads = Object.assign({}, ...results.map((one) => one.loads));
   console.log("");
+  for (const line of slowestLines(results.flatMap(({ timings }) => timings), loads)) console.log(line);
+  console.log(`\nreports: ${options.folder}`);
   for (const failure of total.failures) console.log(`failed: ${failure}`);
   for (const skip of total.skips) console.log(`skipped: ${skip}`);
   console.log(summaryLine(total));

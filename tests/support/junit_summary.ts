@@ -1,4 +1,5 @@
-// Counts the results in a JUnit file of `deno test`. Steps count as tests, as in deno's own summary.
+// Counts the results in a JUnit file of `deno test`, and shows what took longest. Steps count as tests, as in deno's
+// own summary.
 
 import { stripVTControlCharacters } from "node:util";
 
@@ -16,20 +17,72 @@ export interface Tally {
 /** No test ran. */
 export const EMPTY_TALLY: Tally = { passed: 0, failed: 0, skipped: 0, failures: [], skips: [] };
 
+/** The duration of one test, or of a step. */
+export interface Timing {
+  readonly file: string;
+  readonly name: string;
+  readonly seconds: number;
+}
+
 /** Reads a JUnit report of deno. */
 export function readJunit(xml: string): Tally {
   const failures: string[] = [];
   const skips: string[] = [];
   let passed = 0;
-  // Test names and messages are escaped in the report, so a literal "<testcase " is always an element.
-  for (const part of xml.split("<testcase ").slice(1)) {
-    const body = part.slice(0, part.indexOf("</testcase>"));
+  for (const body of testcases(xml)) {
     const name = `${attribute(body, "classname")}: ${attribute(body, "name")}`;
     if (body.includes("<failure") || body.includes("<error")) failures.push(`${name}${reasonOf(body)}`);
     else if (body.includes("<skipped")) skips.push(name);
     else passed++;
   }
   return { passed, failed: failures.length, skipped: skips.length, failures, skips };
+}
+
+/** The durations in a JUnit report of deno, in the order in which the tests ran. */
+export function readTimings(xml: string): Timing[] {
+  return testcases(xml).map((body) => ({
+    file: attribute(body, "classname").replace(/^\.\//, ""),
+    name: attribute(body, "name"),
+    seconds: Number(attribute(body, "time")),
+  }));
+}
+
+/** The slowest tests and files, as lines for people. @param loads seconds that a file took to load */
+export function slowestLines(timings: readonly Timing[], loads: Readonly<Record<string, number>>): string[] {
+  // The time of a test contains that of its steps, whose names begin with its name.
+  const names = new Set(timings.map(({ file, name }) => `${file}: ${name}`));
+  const isStep = ({ file, name }: Timing) => {
+    const parents = name.split(" > ").slice(0, -1);
+    return parents.some((_, at) => names.has(`${file}: ${parents.slice(0, at + 1).join(" > ")}`));
+  };
+  const files = new Map(Object.entries(loads));
+  for (const one of timings) {
+    if (!isStep(one)) files.set(one.file, (files.get(one.file) ?? 0) + one.seconds);
+  }
+  const tests = timings.map(({ file, name, seconds }) => [`${file}: ${name}`, seconds] as const);
+  return [
+    "slowest tests (seconds)",
+    ...slowest(tests, ([, seconds]) => seconds).map(([name, seconds]) => line(seconds, name)),
+    "slowest files (seconds, and those of them that load modules)",
+    ...slowest([...files], ([, seconds]) => seconds).map(([file, seconds]) =>
+      line(seconds, `${file}${loads[file] === undefined ? "" : ` (${loads[file].toFixed(1)})`}`)
+    ),
+  ];
+}
+
+const SHOWN = 20;
+
+function slowest<T>(all: readonly T[], secondsOf: (one: T) => number): T[] {
+  return all.toSorted((a, b) => secondsOf(b) - secondsOf(a)).slice(0, SHOWN);
+}
+
+function line(seconds: number, text: string): string {
+  return `${seconds.toFixed(1).padStart(7)}  ${text}`;
+}
+
+/** Test names and messages are escaped in the report, so a literal "<testcase " is always an element. */
+function testcases(xml: string): string[] {
+  return xml.split("<testcase ").slice(1).map((part) => part.slice(0, part.indexOf("</testcase>")));
 }
 
 /**

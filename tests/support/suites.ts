@@ -1,7 +1,8 @@
 // The suites of the whole test run, as rows, and the start of each.
 
-import { judge, readJunit, type Tally } from "./junit_summary.ts";
-import { type RunOptions, runProgram, streamProgram } from "./child.ts";
+import { judge, readJunit, readTimings, type Tally, type Timing } from "./junit_summary.ts";
+import { meterCpu, type RunOptions, runProgram, streamProgram } from "./child.ts";
+import { findTestFiles, type LoadTimes, readLoadTimes, writeGroups } from "./test_groups.ts";
 
 /** One `deno test` process. */
 export interface Suite {
@@ -77,39 +78,62 @@ export const SUITES = {
 
 export type SuiteName = keyof typeof SUITES;
 
-/** Runs one suite in its own process. Its output is shown at once; with `isBackground`, at its end. */
+/** The outcome of one suite. */
+export interface SuiteResult {
+  readonly tally: Tally;
+  readonly timings: readonly Timing[];
+  /** Seconds that each file took to load. The first one of a group loads what the others share. */
+  readonly loads: LoadTimes;
+  /** Of its process and of all programs that it started and that have ended. */
+  readonly cpuSeconds: number;
+}
+
+/**
+ * Runs one suite in its own process. Its output is shown at once; with `isBackground`, at its end. Its report stays in
+ * the folder.
+ */
 export async function runSuite(
-  suite: Suite,
-  options: { filter?: string; isBackground?: boolean } = {},
-): Promise<Tally> {
-  const scratch = await Deno.makeTempDir({ prefix: "countersign-junit-" });
-  const report = `${scratch}/report.xml`;
-  try {
-    const exitCode = await (options.isBackground === true ? runSilently : streamProgram)(Deno.execPath(), {
-      args: [
-        "test",
-        // `deno task ok` checks the types of everything.
-        "--no-check",
-        "--quiet",
-        "--no-prompt",
-        "--permit-no-files",
-        TEST_LOCK,
-        ...suite.permissions,
-        ...(suite.jobs > 1 ? ["--parallel"] : []),
-        ...(suite.ignore.length > 0 ? [`--ignore=${suite.ignore.join(",")}`] : []),
-        ...(options.filter === undefined ? [] : [`--filter=${options.filter}`]),
-        `--junit-path=${report}`,
-        ...suite.paths,
-      ],
-      env: { DENO_JOBS: String(suite.jobs) },
-      timeoutMs: suite.timeoutMs,
-    });
-    const tally = judge(await readReport(report), { suite: suite.title, exitCode });
+  name: SuiteName,
+  { folder, filter, isBackground = false }: { folder: string; filter?: string; isBackground?: boolean },
+): Promise<SuiteResult> {
+  const suite: Suite = SUITES[name];
+  const report = `${folder}/${name}.xml`;
+  const groups = await writeGroups({ folder, suite: name, files: findTestFiles(suite.paths, suite.ignore) });
+  const cpu = meterCpu();
+  const exitCode = await (isBackground ? runSilently : streamProgram)(Deno.execPath(), {
+    args: [
+      "test",
+      "--config=deno.json",
+      // `deno task ok` checks the types of everything.
+      "--no-check",
+      "--quiet",
+      "--no-prompt",
+      TEST_LOCK,
+      ...suite.permissions,
+      ...(suite.jobs > 1 ? ["--parallel"] : []),
+      ...(filter === undefined ? [] : [`--filter=${filter}`]),
+      `--junit-path=${report}`,
+      ...groups,
+    ],
+    env: { DENO_JOBS: String(suite.jobs) },
+    timeoutMs: suite.timeoutMs,
+    onStart: cpu.follow,
+  });
+  const cpuSeconds = cpu.stop();
+  const xml = await readIfPresent(report);
+  const tally = judge(xml === null ? null : readJunit(xml), { suite: suite.title, exitCode });
+  return {
     // deno reports tests that a filter excludes as skipped.
-    return options.filter === undefined ? tally : { ...tally, skipped: 0, skips: [] };
-  } finally {
-    await Deno.remove(scratch, { recursive: true });
-  }
+    tally: filter === undefined ? tally : { ...tally, skipped: 0, skips: [] },
+    timings: xml === null ? [] : readTimings(xml),
+    loads: await readLoadTimes(groups),
+    cpuSeconds,
+  };
+}
+
+/** A new folder for the reports of a run. It stays, so that a run can be compared with an earlier one. */
+export async function reportFolder(): Promise<string> {
+  return await Deno.makeTempDir({ prefix: "countersign-tests-" });
 }
 
 /** Prints the output of the program after it has ended, so that it does not mix with that of another suite. */
@@ -119,10 +143,10 @@ async function runSilently(program: string, options: RunOptions): Promise<number
   return code;
 }
 
-/** The report; empty when no file of the suite matched, `null` when deno wrote none. */
-async function readReport(path: string): Promise<Tally | null> {
+/** `null` when deno wrote no report. */
+async function readIfPresent(path: string): Promise<string | null> {
   try {
-    return readJunit(await Deno.readTextFile(path));
+    return await Deno.readTextFile(path);
   } catch (fault) {
     if (fault instanceof Deno.errors.NotFound) return null;
     throw fault;
