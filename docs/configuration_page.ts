@@ -1,24 +1,25 @@
 // Writes docs/configuration.md from the table of settings.
 
-import { ADMIN_ROWS, GENERAL_ROWS } from "../platform/config/settings.ts";
+import { ADMIN_SETTINGS, GENERAL_ROWS } from "../platform/config/settings.ts";
 import { meaningText } from "../platform/setting_problems.ts";
-import { CLIENT_ROWS, POLICY_ROWS } from "../platform/config/client_rows.ts";
-import type { SettingRow, SettingRows } from "../platform/config/value_types.ts";
+import { CLIENT_TABLE, POLICY_ROWS } from "../platform/config/client_rows.ts";
 import {
-  CREDENTIAL_ROWS,
-  LDAP_BACKEND_ROWS,
-  SCIM_BACKEND_ROWS,
-  STORE_BACKEND_ROWS,
-  TARGET_ROWS,
-} from "../platform/config/target_settings.ts";
+  defaultOf,
+  meansOf,
+  rowsByKey,
+  type SettingRow,
+  type SettingRows,
+  type SettingTable,
+} from "../platform/config/setting_values.ts";
+import { BACKEND_ROWS, CREDENTIAL_SETTINGS, TARGET_SETTINGS } from "../platform/config/target_settings.ts";
 
-type Value = SettingRow<unknown>["preset"];
+type Value = ReturnType<typeof defaultOf>;
 
 /** A table of the file as the page shows it. */
 interface Section {
   readonly header: string;
   /** Keys below the header. */
-  readonly rows: readonly (readonly [string, SettingRow<unknown>])[];
+  readonly rows: readonly (readonly [string, SettingRow])[];
 }
 
 const INTRODUCTION = `<!-- deno-fmt-ignore-file -->
@@ -76,12 +77,12 @@ function linesOf(rows: Section["rows"]): string {
   const inline = new Set<string>();
   for (const [key, row] of rows) {
     const [parent = "", child] = key.split(".");
-    if (child === undefined) lines += lineOf(key, tomlOf(row.example ?? row.preset), row.doc);
+    if (child === undefined) lines += lineOf(key, tomlOf(row.example ?? defaultOf(row)), row.doc);
     else if (!inline.has(parent)) {
       inline.add(parent);
       const entries = rows.filter(([other]) => other.startsWith(`${parent}.`))
-        .map(([other, { example, preset }]) =>
-          `${other.slice(parent.length + 1)} = ${tomlOf(example ?? preset)}`
+        .map(([other, one]) =>
+          `${other.slice(parent.length + 1)} = ${tomlOf(one.example ?? defaultOf(one))}`
         );
       lines += lineOf(parent, `{ ${entries.join(", ")} }`, 'for first_factor = "radius"');
     }
@@ -89,11 +90,11 @@ function linesOf(rows: Section["rows"]): string {
   return lines;
 }
 
-const entriesOf = (rows: SettingRows) => Object.entries(rows);
+const entriesOf = (table: SettingTable) => Object.entries(rowsByKey(table));
 
 function generalSections(): Section[] {
-  const sections = new Map<string, [string, SettingRow<unknown>][]>();
-  for (const [key, row] of entriesOf(GENERAL_ROWS)) {
+  const sections = new Map<string, [string, SettingRow][]>();
+  for (const [key, row] of Object.entries(GENERAL_ROWS)) {
     const cut = key.lastIndexOf(".");
     const rows = sections.get(key.slice(0, cut)) ?? [];
     rows.push([key.slice(cut + 1), row]);
@@ -102,19 +103,19 @@ function generalSections(): Section[] {
   return [...sections].map(([name, rows]) => ({ header: `[${name}]`, rows }));
 }
 
-const CLIENT: Section = { header: "[[radius.client]]", rows: entriesOf(CLIENT_ROWS) };
-const ADMIN: Section = { header: "[[console.admin]]", rows: entriesOf(ADMIN_ROWS) };
+const CLIENT: Section = { header: "[[radius.client]]", rows: entriesOf(CLIENT_TABLE) };
+const ADMIN: Section = { header: "[[console.admin]]", rows: entriesOf(ADMIN_SETTINGS) };
 const backend = (name: string, rows: SettingRows): Section => ({
   header: `[targets.corp.backends.${name}]`,
-  rows: entriesOf(rows),
+  rows: Object.entries(rows),
 });
-const TARGET: Section = { header: "[targets.corp]", rows: entriesOf(TARGET_ROWS) };
+const TARGET: Section = { header: "[targets.corp]", rows: entriesOf(TARGET_SETTINGS) };
 const BACKENDS: readonly Section[] = [
-  backend("local", STORE_BACKEND_ROWS),
-  backend("directory", LDAP_BACKEND_ROWS),
-  backend("saas", SCIM_BACKEND_ROWS),
+  backend("local", BACKEND_ROWS.store),
+  backend("directory", BACKEND_ROWS.ldap),
+  backend("saas", BACKEND_ROWS.scim),
 ];
-const CREDENTIAL: Section = { header: "[[scim.credential]]", rows: entriesOf(CREDENTIAL_ROWS) };
+const CREDENTIAL: Section = { header: "[[scim.credential]]", rows: entriesOf(CREDENTIAL_SETTINGS) };
 const sectionText = ({ header, rows }: Section) => `${header}\n${linesOf(rows)}`;
 
 const ATTRIBUTES =
@@ -149,8 +150,8 @@ const cell = (text: string) => text.replaceAll("|", "\\|");
 
 function tableOf({ header, rows }: Section): string {
   const lines = rows.map(([key, row]) => {
-    const preset = row.required ? "required" : `\`${tomlOf(row.preset)}\``;
-    return `| \`${key}\` | ${preset} | ${cell(row.doc)} | ${cell(meaningText(row.kind.means))} |\n`;
+    const preset = row.mustBeGiven ? "required" : `\`${tomlOf(defaultOf(row))}\``;
+    return `| \`${key}\` | ${preset} | ${cell(row.doc)} | ${cell(meaningText(meansOf(row)))} |\n`;
   });
   return `\n### \`${header}\`\n\n| key | default | meaning | must be |\n|---|---|---|---|\n${lines.join("")}`;
 }

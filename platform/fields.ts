@@ -22,11 +22,9 @@ interface Typed extends Common {
   readonly placeholder?: string;
 }
 
-/** `format` names a check of the server. */
-export interface OneText<F extends string = string> extends Typed {
+export interface OneText extends Typed {
   readonly type: "text";
   readonly default: string;
-  readonly format?: F;
 }
 
 /** Stored encrypted and never shown. In a change, absent keeps it and "" removes it. */
@@ -37,7 +35,7 @@ export interface OneSecret extends Typed {
 }
 
 /** Texts, one on each line of the form. */
-export interface TextList<F extends string = string> extends Common {
+export interface TextList extends Common {
   readonly type: "list";
   /** In characters, of one text. */
   readonly max: number;
@@ -45,7 +43,6 @@ export interface TextList<F extends string = string> extends Common {
   readonly minItems?: number;
   readonly isUnique?: true;
   readonly default: readonly string[];
-  readonly format?: F;
 }
 
 /** A whole number. */
@@ -89,13 +86,13 @@ export type Fields = Readonly<Record<string, AnyField>>;
 
 type Optional<F, K extends keyof F> = Omit<F, "type" | K> & Partial<Pick<F, K>>;
 
-export function text<const F extends string = never>(field: Optional<OneText<F>, "default">): OneText<F> {
+export function text(field: Optional<OneText, "default">): OneText {
   return { type: "text", default: "", ...field };
 }
 export function secret(field: Omit<OneSecret, "type">): OneSecret {
   return { type: "secret", ...field };
 }
-export function list<const F extends string = never>(field: Optional<TextList<F>, "default">): TextList<F> {
+export function list(field: Optional<TextList, "default">): TextList {
   return { type: "list", default: [], ...field };
 }
 export function number(field: Omit<OneNumber, "type">): OneNumber {

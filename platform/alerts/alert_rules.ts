@@ -3,6 +3,7 @@
 
 import { auditActionOf } from "../audit_actions.ts";
 import { canonicalName } from "../canonical_name.ts";
+import type { Config } from "../config/config.ts";
 import {
   ALERT_DAY_MS,
   ALERT_HOUR_MS,
@@ -24,17 +25,7 @@ export interface AlertChange {
 }
 
 /** When something is an alert, and how many messages are sent. */
-export interface AlertSettings {
-  readonly enabled: boolean;
-  /** Rejected sign-ins in ten minutes. */
-  readonly spikeCount: number;
-  /** Times the average of the last day. */
-  readonly spikeFactor: number;
-  /** How long a state is bad before it is an alert. */
-  readonly failingMs: number;
-  /** Messages of one limit to one receiver in an hour. */
-  readonly perHour: number;
-}
+export type AlertSettings = Config["alerts"];
 
 /** Something that can be bad for a time, as seen now. */
 export interface ObservedState {

@@ -2,11 +2,10 @@
 // show only whether it is set.
 
 import type { ConfigFault } from "./config.ts";
-import { meaning } from "../setting_problems.ts";
 import { GENERAL_ROWS } from "./settings.ts";
 import { POLICY_ROWS } from "./client_rows.ts";
 import type { SortedTable } from "./parse_toml.ts";
-import type { SettingControl, SettingRow } from "./value_types.ts";
+import { controlOf, defaultOf, type SettingControl, type SettingRow } from "./setting_values.ts";
 
 /** A value as in the settings file. A table contains reply attributes. */
 export type SettingValue =
@@ -63,23 +62,25 @@ export interface SettingView {
   readonly cause: ConfigFault | null;
 }
 
-const REPLY_DEFAULT: SettingRow<unknown> = {
-  kind: {
-    means: meaning("means_table"),
-    secret: false,
-    control: { kind: "attributes" },
-    parse: (raw) => ({ ok: true, value: raw }),
-  },
-  preset: [],
-  doc: "attributes of every Access-Accept",
-};
+/** A setting whose value is a table of reply attributes. */
+interface AttributesRow {
+  readonly type: "attributes";
+  readonly doc: string;
+  readonly editable?: undefined;
+  readonly security?: undefined;
+}
+type ListedRow = SettingRow | AttributesRow;
+
+/** The setting whose value is a table of attributes. */
+export const REPLY_DEFAULT_KEY = "radius.reply.default";
+const REPLY_DEFAULT: AttributesRow = { type: "attributes", doc: "attributes of every Access-Accept" };
 
 /** Every setting that is not in a repeated table, by key, in the order of the tables of the file. */
-export const ALL_SETTINGS: ReadonlyMap<string, SettingRow<unknown>> = new Map(
+export const ALL_SETTINGS: ReadonlyMap<string, ListedRow> = new Map<string, ListedRow>(
   [
-    ...Object.entries<SettingRow<unknown>>(GENERAL_ROWS),
+    ...Object.entries<ListedRow>(GENERAL_ROWS),
     ...Object.entries(POLICY_ROWS).map(([name, row]) => [`radius.${name}`, row] as const),
-    ["radius.reply.default", REPLY_DEFAULT] as const,
+    [REPLY_DEFAULT_KEY, REPLY_DEFAULT] as const,
   ].map(([key, row], at) => ({ key, row, at, table: tableOf(key) }))
     .toSorted((a, b) => firstAt(a.table) - firstAt(b.table) || a.at - b.at)
     .map(({ key, row }) => [key, row]),
@@ -115,12 +116,6 @@ const TOPIC_OF: readonly (readonly [start: string, topic: SettingTopic])[] = [
   ["http.", "console"],
 ];
 
-/** Settings that name a directory, or an LDAP connector of the directory for sign-ins. */
-const NAMES_OF: Readonly<Record<string, Pick<SettingControl, "names">>> = {
-  "radius.directory": { names: "directories" },
-  "radius.first_factor_backend": { names: "ldap_connectors" },
-};
-
 function topicOf(key: string): SettingTopic {
   return TOPIC_OF.find(([start]) => key.startsWith(start))?.[1] ?? "system";
 }
@@ -150,22 +145,23 @@ export function listSettings(
     isInFile: effective.values.has(key) || effective.maps.has(key),
   }),
 ): SettingView[] {
-  return [...ALL_SETTINGS].map(([key, { kind, preset, doc, editable }]): SettingView => {
+  return [...ALL_SETTINGS].map(([key, row]): SettingView => {
+    const isSecret = row.type === "secret";
     const raw = effective.values.get(key) ?? effective.maps.get(key);
     const { isInFile, isUsed, changed, problem, cause } = stateOf(key);
-    const shown = (value: unknown) => kind.secret ? null : value as SettingValue;
-    const fallback = kind.control.kind === "attributes" ? {} : derived[key] ?? preset;
+    const shown = (value: unknown) => isSecret ? null : value as SettingValue;
+    const fallback = row.type === "attributes" ? {} : derived[key] ?? defaultOf(row);
     return {
       key,
       topic: topicOf(key),
-      doc,
-      control: { ...kind.control, ...NAMES_OF[key] },
-      isSecret: kind.secret,
+      doc: row.doc,
+      control: row.type === "attributes" ? { kind: "attributes" } : controlOf(row),
+      isSecret,
       isSet: raw !== undefined && raw !== "",
       value: shown(raw ?? fallback),
       preset: shown(fallback),
       source: isInFile ? "file" : isUsed ? "console" : "default",
-      locked: editable === false ? "restart" : isInFile ? "file" : null,
+      locked: row.editable === false ? "restart" : isInFile ? "file" : null,
       changed,
       problem,
       cause,

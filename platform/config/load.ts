@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import type { Config, ConfigFault, ConfigSources, ConfigWarning } from "./config.ts";
 import type { SettingView } from "./list_settings.ts";
 import { ownUrl } from "../addresses.ts";
-import { buildConfig, type ParsedSettings } from "./build_config.ts";
+import { DAY_MS } from "../durations.ts";
 import {
   isTable,
   parseToml,
@@ -14,12 +14,13 @@ import {
   type TomlTable,
 } from "./parse_toml.ts";
 import { type ConfigView, FAULT_CHECKS } from "./validate.ts";
-import { parseRows, readFailure } from "./parse_settings.ts";
+import { parseTable, readFailure } from "./parse_settings.ts";
 import { freezeRedacted, readableSecretWarnings } from "./redact_settings.ts";
-import { listSettings } from "./list_settings.ts";
-import { ADMIN_ROWS, GENERAL_ROWS } from "./settings.ts";
-import { CLIENT_ROWS, POLICY_ROWS } from "./client_rows.ts";
-import type { SettingRows } from "./value_types.ts";
+import { listSettings, REPLY_DEFAULT_KEY } from "./list_settings.ts";
+import { ADMIN_SETTINGS, GENERAL_ROWS, SETTINGS } from "./settings.ts";
+import { CLIENT_TABLE, POLICY_ROWS, POLICY_TABLE, toClientPolicy, toClientSettings } from "./client_rows.ts";
+import type { SettingTable } from "./setting_values.ts";
+import { CREDENTIAL_SETTINGS } from "./target_settings.ts";
 import {
   checkStoreToken,
   entryPrefix,
@@ -31,7 +32,7 @@ import {
   readCertificates,
   readTls,
 } from "./parse_tables.ts";
-import { parseCredentials, parseTargets } from "./targets.ts";
+import { parseTargets } from "./targets.ts";
 import { TARGET_FAULT_CHECKS, TARGET_WARNING_CHECKS } from "./validate_targets.ts";
 import { WARNING_CHECKS } from "./warnings.ts";
 
@@ -92,37 +93,54 @@ function givenKeys({ values, lists }: SortedTable): Set<string> {
   return keys;
 }
 
-function readParts(
+/** The Config, without the checks between settings. */
+function readConfig(
   found: SortedTable,
   { path, sources, faults }: { path: string | null; sources: ConfigSources; faults: ConfigFault[] },
-): ParsedSettings {
+): Config {
   const reading = { sources, faults };
-  const general = parseRows(GENERAL_ROWS, reading, { found: found.values });
-  const list = <R extends SettingRows>(rows: R, name: string) =>
-    parseTableList(rows, name, found.lists.get(name) ?? [], reading);
+  const values = parseTable(SETTINGS, reading, { found: found.values });
+  const list = <T extends SettingTable>(table: T, name: string) =>
+    parseTableList(table, name, found.lists.get(name) ?? [], reading);
   const map = (name: string): TomlTable => found.maps.get(name) ?? {};
+  const tls = readTls(values, reading);
+  checkStoreToken(values, reading);
+  const { server, http: { tlsCert: _cert, tlsKey: _key, ...http }, radius, mail, geoip } = values;
+  const { auditDays, oidc, ...console } = values.console;
+  const ownAddress = ownUrl(http.listen, { tls: tls !== null }) ?? http.publicUrl;
+  const absolute = (file: string) => file === "" ? "" : resolve(sources.cwd, file);
   const at = { found: found.values, foundPrefix: "radius.", keyPrefix: "radius." };
-  const tls = readTls(general, reading);
-  checkStoreToken(general, reading);
-  const mailCa = general["mail.ca"];
-  const own = ownUrl(general["http.listen"], { tls: tls !== null }) ?? general["http.public_url"];
+  const { ca, from, replyTo, ...mailServer } = mail;
   return {
+    ...values,
     file: path,
-    cwd: sources.cwd,
-    general,
-    anyClient: parseRows(POLICY_ROWS, reading, at),
-    clients: list(CLIENT_ROWS, "radius.client"),
-    admins: list(ADMIN_ROWS, "console.admin"),
-    replyDefault: parseReplyDefault(map("radius.reply.default"), reading),
-    replyGroups: parseReplyGroups(map("radius.reply.group"), reading),
-    replyUsers: parseReplyUsers(map("radius.reply.user"), reading),
-    replyFromDirectory: parseReplySources(map("radius.reply.from_directory"), reading),
+    server: { ...server, dataDir: resolve(sources.cwd, server.dataDir) },
+    http: { ...http, publicUrl: found.values.has("http.public_url") ? http.publicUrl : ownAddress, tls },
+    radius: {
+      ...radius,
+      accounting: { ...radius.accounting, isGiven: found.values.has("radius.accounting_listen") },
+      anyClient: toClientPolicy(parseTable(POLICY_TABLE, reading, at)),
+      clients: list(CLIENT_TABLE, "radius.client").map(toClientSettings),
+      replyDefault: parseReplyDefault(map("radius.reply.default"), reading),
+      replyGroups: parseReplyGroups(map("radius.reply.group"), reading),
+      replyUsers: parseReplyUsers(map("radius.reply.user"), reading),
+      replyFromDirectory: parseReplySources(map("radius.reply.from_directory"), reading),
+    },
     targets: parseTargets(map("targets"), reading),
-    credentials: parseCredentials(found.lists.get("scim.credential") ?? [], reading),
-    tls,
-    mailCaPem: mailCa === "" ? "" : readCertificates("mail.ca", mailCa, reading),
-    publicUrl: found.values.has("http.public_url") ? general["http.public_url"] : own,
-    accountingListenIsGiven: found.values.has("radius.accounting_listen"),
+    scim: { credentials: list(CREDENTIAL_SETTINGS, "scim.credential") },
+    mail: {
+      ...mailServer,
+      caPem: ca === "" ? "" : readCertificates("mail.ca", ca, reading),
+      from: from || null,
+      replyTo: replyTo || null,
+    },
+    geoip: { database: absolute(geoip.database), asnDatabase: absolute(geoip.asnDatabase) },
+    console: {
+      ...console,
+      auditRetentionMs: auditDays * DAY_MS,
+      admins: list(ADMIN_SETTINGS, "console.admin"),
+      oidc: oidc.issuer === "" ? null : { ...oidc, name: oidc.name || new URL(oidc.issuer).hostname },
+    },
   };
 }
 
@@ -152,9 +170,6 @@ export interface StoredValues {
 }
 
 export const NO_STORED_VALUES: StoredValues = { values: new Map(), targets: new Map() };
-
-/** The setting whose value is a table of attributes. */
-export const REPLY_DEFAULT_KEY = "radius.reply.default";
 
 type SettingsFileOutcome =
   | { ok: true; settingsFile: SettingsFile; faults: readonly ConfigFault[] }
@@ -216,8 +231,7 @@ export function evaluateSettings(
 ): Evaluation {
   const faults: ConfigFault[] = [];
   const found = merge(ofFile, stored);
-  const parts = readParts(found, { path, sources, faults });
-  const view = { config: buildConfig(parts), parts, given: givenKeys(found) };
+  const view = { config: readConfig(found, { path, sources, faults }), given: givenKeys(found) };
   faults.push(...crossFaults(view, faults));
   const warnings = [...WARNING_CHECKS, ...TARGET_WARNING_CHECKS].flatMap((check) => [...check(view)]);
   return { config: view.config, faults, warnings: [...warnings, ...ofPath], found };

@@ -1,10 +1,18 @@
-// Parses raw values by the rows of the table of settings. Each row results in a value of its type, or in its default and a fault.
+// Reads raw values by the rows of the tables of settings.
 // `env:NAME` and `file:PATH` refer to values outside the settings file.
 
 import type { ConfigFault, ConfigSources } from "./config.ts";
 import { meaningText, type Problem, problemOf } from "../setting_problems.ts";
 import { isTable } from "./parse_toml.ts";
-import type { SettingRow, SettingRows, SettingValues } from "./value_types.ts";
+import {
+  defaultOf,
+  mapTable,
+  meansOf,
+  readSetting,
+  type SettingRow,
+  type SettingTable,
+  type TableValues,
+} from "./setting_values.ts";
 import { resolve } from "node:path";
 
 /** The sources of values, and the list that receives faults. */
@@ -27,63 +35,56 @@ const quoteEntry = (raw: unknown): string => typeof raw === "object" ? "…" : q
 
 const isUnset = (raw: unknown): boolean => raw === "" || (Array.isArray(raw) && raw.length === 0);
 
-/** The parsed default of a row. */
-export function presetOf<T>(row: SettingRow<T>): T {
-  const parsed = row.kind.parse(row.preset);
-  if (!parsed.ok) {
+/** The default of a setting, as a value of the program. */
+export function presetOf(row: SettingRow): unknown {
+  const value = readSetting(row, defaultOf(row));
+  if (value === undefined) {
     throw new Error(
-      `Cannot use the preset ${quoteValue(row.preset)}: it must be ${meaningText(row.kind.means)}`,
+      `Cannot use the default ${quoteValue(defaultOf(row))}: it must be ${meaningText(meansOf(row))}`,
     );
   }
-  return parsed.value;
+  return value;
 }
 
 /** The value, or why `raw` is not allowed. */
-function parseRow<T>(
-  row: SettingRow<T>,
-  raw: unknown,
-  isReference: boolean,
-): { value: T } | Problem {
-  const { means, secret } = row.kind;
-  if (row.required && isUnset(raw)) return problemOf("empty", { means });
-  const parsed = row.kind.parse(raw);
-  if (parsed.ok) return { value: parsed.value };
-  return isReference || secret
+function judge(
+  row: SettingRow,
+  { raw, isReference }: { raw: unknown; isReference: boolean },
+): { value: unknown } | Problem {
+  const means = meansOf(row);
+  if (row.mustBeGiven && isUnset(raw)) return problemOf("empty", { means });
+  const value = readSetting(row, raw);
+  if (value !== undefined) return { value };
+  return isReference || row.type === "secret"
     ? problemOf("value_not_allowed", { means })
     : problemOf("not_allowed", { value: quoteValue(raw), means });
 }
 
 /**
- * Parses every row; other keys of `found` are ignored.
+ * Reads every row of a table; other keys of `found` are ignored. A value that is not allowed is a fault, and the default takes its place.
  *
  * @param at `foundPrefix` precedes a row's key in `found`, `keyPrefix` in faults.
  */
-export function parseRows<R extends SettingRows>(
-  rows: R,
-  reading: ParseContext,
+export function parseTable<T extends SettingTable>(
+  table: T,
+  { faults, sources }: ParseContext,
   at: { found: ReadonlyMap<string, unknown>; foundPrefix?: string; keyPrefix?: string },
-): SettingValues<R> {
+): TableValues<T> {
   const { found, foundPrefix = "", keyPrefix = "" } = at;
-  const values: Record<string, unknown> = {};
-  const refuse = (key: string, problem: Problem) => reading.faults.push({ key, ...problem });
-  for (const [name, row] of Object.entries(rows)) {
-    const key = keyPrefix + name;
-    values[name] = presetOf(row);
-    const raw = found.get(foundPrefix + name);
+  return mapTable(table, (row, key) => {
+    const refuse = (problem: Problem) => {
+      faults.push({ key: keyPrefix + key, ...problem });
+      return presetOf(row);
+    };
+    const raw = found.get(foundPrefix + key);
     if (raw === undefined) {
-      if (row.required) refuse(key, problemOf("missing", { means: row.kind.means }));
-      continue;
+      return row.mustBeGiven ? refuse(problemOf("missing", { means: meansOf(row) })) : presetOf(row);
     }
-    const resolved = resolveReferences(raw, reading.sources);
-    if (!resolved.ok) {
-      refuse(key, { problem: resolved.problem });
-      continue;
-    }
-    const judged = parseRow(row, resolved.raw, resolved.isReference);
-    if ("value" in judged) values[name] = judged.value;
-    else refuse(key, judged);
-  }
-  return values as SettingValues<R>;
+    const resolved = resolveReferences(raw, sources);
+    if (!resolved.ok) return refuse({ problem: resolved.problem });
+    const judged = judge(row, resolved);
+    return "value" in judged ? judged.value : refuse(judged);
+  });
 }
 
 export type ResolvedValue =

@@ -8,19 +8,26 @@ import {
   type ReplyGroup,
   type ReplyValue,
 } from "./config.ts";
-import type { GeneralValues } from "./build_config.ts";
 import { isTable, joinKey, sortTable, type TomlTable } from "./parse_toml.ts";
 import { type Problem, problemOf } from "../setting_problems.ts";
 import {
   type ParseContext,
-  parseRows,
+  parseTable,
   quoteValue,
   readFailure,
   resolveReferences,
 } from "./parse_settings.ts";
 import { KV_TOKEN_VARIABLE } from "../open_kv.ts";
-import { isCertificatePem, isExtensionsJson } from "./directory_value_types.ts";
-import type { SettingRows, SettingValues } from "./value_types.ts";
+import {
+  isCertificatePem,
+  isExtensionsJson,
+  rowsByKey,
+  type SettingTable,
+  type TableValues,
+} from "./setting_values.ts";
+import type { SETTINGS } from "./settings.ts";
+
+type GeneralValues = TableValues<typeof SETTINGS>;
 
 /** The key of a table in a list, counted from 0: `radius.client[0].`. */
 export const entryPrefix = (list: string, at: number) => `${list}[${at}].`;
@@ -28,25 +35,25 @@ export const entryPrefix = (list: string, at: number) => `${list}[${at}].`;
 const MAX_ENTRIES = 10_000;
 
 /** Parses each table of a list by its rows. */
-export function parseTableList<R extends SettingRows>(
-  rows: R,
+export function parseTableList<T extends SettingTable>(
+  table: T,
   list: string,
   tables: readonly TomlTable[],
   reading: ParseContext,
-): SettingValues<R>[] {
+): TableValues<T>[] {
   if (tables.length > MAX_ENTRIES) {
     reading.faults.push({ key: list, ...problemOf("too_many", { count: tables.length, max: MAX_ENTRIES }) });
     return [];
   }
   const shape = {
-    keys: new Set(Object.keys(rows)),
+    keys: new Set(Object.keys(rowsByKey(table))),
     lists: new Set<string>(),
     maps: new Set<string>(),
   };
-  return tables.map((table, at) => {
+  return tables.map((given, at) => {
     const prefix = entryPrefix(list, at);
-    const { values } = sortTable(table, { shape, prefix, faults: reading.faults });
-    return parseRows(rows, reading, { found: values, keyPrefix: prefix });
+    const { values } = sortTable(given, { shape, prefix, faults: reading.faults });
+    return parseTable(table, reading, { found: values, keyPrefix: prefix });
   });
 }
 
@@ -228,8 +235,8 @@ function readPem({ key, holds, begins }: PemFile, path: string, { sources, fault
 }
 
 /** A KV Connect endpoint needs an access token, which the runtime reads from the environment. */
-export function checkStoreToken(general: GeneralValues, { sources, faults }: ParseContext): void {
-  if (general["store.kv"] === "" || (sources.env(KV_TOKEN_VARIABLE) ?? "") !== "") return;
+export function checkStoreToken({ store }: GeneralValues, { sources, faults }: ParseContext): void {
+  if (store.kv === "" || (sources.env(KV_TOKEN_VARIABLE) ?? "") !== "") return;
   faults.push({
     key: "store.kv",
     problem:
@@ -238,8 +245,8 @@ export function checkStoreToken(general: GeneralValues, { sources, faults }: Par
 }
 
 /** Certificate and key. One without the other is a fault. */
-export function readTls(general: GeneralValues, reading: ParseContext): Config["http"]["tls"] {
-  const { "http.tls_cert": cert, "http.tls_key": key } = general;
+export function readTls({ http }: GeneralValues, reading: ParseContext): Config["http"]["tls"] {
+  const { tlsCert: cert, tlsKey: key } = http;
   if (cert === "" && key === "") return null;
   if (cert === "" || key === "") {
     const [missing, given] = cert === "" ? [CERTIFICATE, PRIVATE_KEY] : [PRIVATE_KEY, CERTIFICATE];

@@ -1,18 +1,33 @@
 // Secrets in settings: they are never printed, and a file that other users can read gets a warning.
 
+import { CLIENT_TABLE } from "./client_rows.ts";
 import type { ConfigWarning } from "./config.ts";
+import type { SettingTable } from "./setting_values.ts";
+import { ADMIN_SETTINGS, SETTINGS } from "./settings.ts";
+import { CREDENTIAL_SETTINGS, LDAP_BACKEND_SETTINGS, SCIM_BACKEND_SETTINGS } from "./target_settings.ts";
 
-const SECRET_NAMES = new Set([
-  "secret",
-  "consumerKey",
-  "consumerSecret",
-  "clientSecret",
-  "authToken",
-  "password",
-  "keyPem",
-  "bindPassword",
-  "token",
-]);
+const TABLES: readonly SettingTable[] = [
+  SETTINGS,
+  CLIENT_TABLE,
+  ADMIN_SETTINGS,
+  LDAP_BACKEND_SETTINGS,
+  SCIM_BACKEND_SETTINGS,
+  CREDENTIAL_SETTINGS,
+];
+
+/** The names of secrets in a Config: those of the rows, and the key of the certificate. */
+const SECRET_NAMES: ReadonlySet<string> = new Set(["keyPem", ...TABLES.flatMap(secretNames)]);
+
+function secretNames(table: SettingTable): string[] {
+  return Object.entries(table).flatMap(([name, entry]) =>
+    typeof entry["doc"] !== "string"
+      ? secretNames(entry as SettingTable)
+      : entry["type"] === "secret"
+      ? [name.slice(name.lastIndexOf(".") + 1)]
+      : []
+  );
+}
+
 const INSPECTORS = [Symbol.for("Deno.customInspect"), Symbol.for("nodejs.util.inspect.custom")];
 
 /** A copy in which secrets are `***`; empty ones stay empty. */

@@ -7,7 +7,7 @@ import type { SettingValue, SettingView } from "./list_settings.ts";
 import { type Problem, problemOf } from "../setting_problems.ts";
 import { isTable, type TomlTable } from "./parse_toml.ts";
 import { isBackendSecret } from "./setting_records.ts";
-import { isCertificatePem, isExtensionsJson } from "./directory_value_types.ts";
+import { isCertificatePem, isExtensionsJson } from "./setting_values.ts";
 
 /** Values by key; `null` restores the default. */
 export type SettingChanges = Readonly<Record<string, SettingValue | null>>;

@@ -47,7 +47,7 @@ export interface SettingUndo {
 /** The keys of secrets in the tables of backends. */
 const BACKEND_SECRETS: ReadonlySet<string> = new Set(
   Object.values(BACKEND_ROWS).flatMap((rows) =>
-    Object.entries(rows).flatMap(([key, { kind }]) => kind.secret ? [key] : [])
+    Object.entries(rows).flatMap(([key, { type }]) => type === "secret" ? [key] : [])
   ),
 );
 
@@ -156,7 +156,7 @@ export class SettingRecords {
   /** The record of a change. `null`: the default. */
   toRecord(key: string, value: SettingValue | null, head: RecordHead): SettingRecord {
     if (value === null) return head;
-    if (ALL_SETTINGS.get(key)?.kind.secret !== true) return { ...head, value };
+    if (ALL_SETTINGS.get(key)?.type !== "secret") return { ...head, value };
     return { ...head, sealed: this.#vault.seal(settingKey(key), encoder.encode(String(value))) };
   }
 

@@ -15,9 +15,15 @@ import {
   targetReferenceFaults,
 } from "./setting_changes.ts";
 import { isBackendSecret, mapSecrets, type SettingRecords } from "./setting_records.ts";
-import { isPlainName, NAME_MEANS } from "./directory_value_types.ts";
-import { BACKEND_ROWS, TARGET_ROWS } from "./target_settings.ts";
-import type { SettingRows } from "./value_types.ts";
+import { BACKEND_ROWS, TARGET_SETTINGS } from "./target_settings.ts";
+import {
+  controlOf,
+  defaultOf,
+  isPlainName,
+  NAME_MEANS,
+  rowsByKey,
+  type SettingRows,
+} from "./setting_values.ts";
 import type { SaveOptions, SaveResult, SettingWriter } from "./setting_writer.ts";
 
 /** How long the data of a removed target stays, unless an administrator deletes it. */
@@ -101,7 +107,7 @@ export class TargetChanges {
   /** What a form of a target, and of a backend of each kind, needs. */
   forms() {
     return {
-      target: formRows(TARGET_ROWS),
+      target: formRows(rowsByKey(TARGET_SETTINGS)),
       backends: {
         store: formRows(BACKEND_ROWS.store),
         ldap: formRows(BACKEND_ROWS.ldap),
@@ -250,10 +256,10 @@ export class TargetChanges {
 }
 
 function formRows(rows: SettingRows) {
-  return Object.entries(rows).map(([key, { kind, doc, preset, required }]) => ({
-    ...{ key, doc, preset, control: kind.control },
-    isSecret: kind.secret,
-    isRequired: required === true,
+  return Object.entries(rows).map(([key, row]) => ({
+    ...{ key, doc: row.doc, preset: defaultOf(row), control: controlOf(row) },
+    isSecret: row.type === "secret",
+    isRequired: row.mustBeGiven === true,
   }));
 }
 

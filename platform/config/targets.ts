@@ -1,25 +1,24 @@
-// Reads the SCIM tables: targets with their mapping and backends, and credentials.
+// Reads targets, with their mapping and backends.
 
-import type { BackendSettings, ScimCredentialSettings, TargetSettings } from "./config.ts";
+import type { BackendSettings, TargetSettings } from "./config.ts";
 import { isTable, joinKey, sortTable, type TomlTable } from "./parse_toml.ts";
 import { type Meaning, meaning, type Problem, problemOf } from "../setting_problems.ts";
 import {
   type ParseContext,
-  parseRows,
+  parseTable,
   quoteValue,
   type ResolvedValue,
   resolveReferences,
 } from "./parse_settings.ts";
-import { parseTableList, readCertificates, readExtensions } from "./parse_tables.ts";
+import { readCertificates, readExtensions } from "./parse_tables.ts";
 import {
   BACKEND_ROWS,
-  CREDENTIAL_ROWS,
-  LDAP_BACKEND_ROWS,
-  SCIM_BACKEND_ROWS,
-  STORE_BACKEND_ROWS,
-  TARGET_ROWS,
+  LDAP_BACKEND_SETTINGS,
+  SCIM_BACKEND_SETTINGS,
+  STORE_BACKEND_SETTINGS,
+  TARGET_SETTINGS,
 } from "./target_settings.ts";
-import { isPlainName, isScimPath, NAME_MEANS } from "./directory_value_types.ts";
+import { isPlainName, isScimPath, NAME_MEANS, rowsByKey, type SettingTable } from "./setting_values.ts";
 
 const MAX_TARGETS = 100;
 const MAX_BACKENDS = 20;
@@ -29,7 +28,7 @@ const DEFAULT_TARGET = "default";
 const LOCAL: BackendSettings = { kind: "store", name: "local", mode: "sync" };
 
 const TARGET_SHAPE = {
-  keys: new Set(Object.keys(TARGET_ROWS)),
+  keys: new Set(Object.keys(rowsByKey(TARGET_SETTINGS))),
   lists: new Set<string>(),
   maps: new Set(["mapping.user", "mapping.group", "backends"]),
 };
@@ -73,10 +72,11 @@ function parseTarget(
     prefix: `${key}.`,
     faults: reading.faults,
   });
-  const rows = parseRows(TARGET_ROWS, reading, { found: values, keyPrefix: `${key}.` });
-  const extensions = rows.extensions === ""
-    ? ""
-    : readExtensions(`${key}.extensions`, rows.extensions, reading);
+  const { extensions: given, ...own } = parseTable(TARGET_SETTINGS, reading, {
+    found: values,
+    keyPrefix: `${key}.`,
+  });
+  const extensions = given === "" ? "" : readExtensions(`${key}.extensions`, given, reading);
   const mapping = (kind: "user" | "group") =>
     parseMapping(maps.get(`mapping.${kind}`) ?? {}, { path: `${key}.mapping.${kind}`, kind, reading });
   const backends: BackendSettings[] = [];
@@ -90,8 +90,7 @@ function parseTarget(
   }
   return {
     name,
-    pageSize: rows.page_size,
-    maxDropPercent: rows.max_drop_percent,
+    ...own,
     mapping: { user: mapping("user"), group: mapping("group") },
     backends: backends.length === 0 ? [LOCAL] : backends,
     ...(extensions === "" ? {} : { extensions }),
@@ -127,68 +126,54 @@ function kindProblem(given: unknown, resolved: ResolvedValue, means: Meaning): P
 
 function sortBackend(
   { key, table }: NamedTable,
-  { keys, maps = [], reading }: { keys: object; maps?: readonly string[]; reading: ParseContext },
+  { keys, maps = [], reading }: { keys: SettingTable; maps?: readonly string[]; reading: ParseContext },
 ) {
-  const shape = { keys: new Set(Object.keys(keys)), lists: new Set<string>(), maps: new Set(maps) };
+  const shape = {
+    keys: new Set(Object.keys(rowsByKey(keys))),
+    lists: new Set<string>(),
+    maps: new Set(maps),
+  };
   return sortTable(table, { shape, prefix: `${key}.`, faults: reading.faults });
 }
 
 function parseStoreBackend(named: NamedTable, reading: ParseContext): BackendSettings {
-  const { values } = sortBackend(named, { keys: STORE_BACKEND_ROWS, reading });
-  const { kind, mode } = parseRows(STORE_BACKEND_ROWS, reading, {
-    found: values,
-    keyPrefix: `${named.key}.`,
-  });
-  return { kind, name: named.name, mode };
+  const { values } = sortBackend(named, { keys: STORE_BACKEND_SETTINGS, reading });
+  return {
+    name: named.name,
+    ...parseTable(STORE_BACKEND_SETTINGS, reading, { found: values, keyPrefix: `${named.key}.` }),
+  };
 }
 
 function parseLdapBackend(named: NamedTable, reading: ParseContext): BackendSettings {
   const { key, name } = named;
-  const { values, maps } = sortBackend(named, { keys: LDAP_BACKEND_ROWS, maps: ["attributes"], reading });
-  const rows = parseRows(LDAP_BACKEND_ROWS, reading, { found: values, keyPrefix: `${key}.` });
+  const { values, maps } = sortBackend(named, { keys: LDAP_BACKEND_SETTINGS, maps: ["attributes"], reading });
+  const { caCert, access, readOnly, ...own } = parseTable(LDAP_BACKEND_SETTINGS, reading, {
+    found: values,
+    keyPrefix: `${key}.`,
+  });
   return {
-    kind: rows.kind,
     name,
-    mode: rows.mode,
-    url: rows.url,
-    startTls: rows.start_tls,
-    caPem: rows.ca_cert === "" ? "" : readCertificates(`${key}.ca_cert`, rows.ca_cert, reading),
-    bindDn: rows.bind_dn,
-    bindPassword: rows.bind_password,
-    usersDn: rows.users_dn,
-    groupsDn: rows.groups_dn,
-    schema: rows.schema,
+    ...own,
+    caPem: caCert === "" ? "" : readCertificates(`${key}.ca_cert`, caCert, reading),
     attributes: parseLdapAttributes(maps.get("attributes") ?? {}, { path: `${key}.attributes`, reading }),
-    connections: rows.connections,
-    timeoutMs: rows.timeout_ms,
-    ...(rows.read_only.length === 0 ? {} : { readOnly: rows.read_only }),
-    ...(rows.access === "write" ? {} : { access: rows.access }),
+    ...limitsOf({ access, readOnly }),
   };
 }
 
 function parseScimBackend(named: NamedTable, reading: ParseContext): BackendSettings {
-  const { values } = sortBackend(named, { keys: SCIM_BACKEND_ROWS, reading });
-  const rows = parseRows(SCIM_BACKEND_ROWS, reading, { found: values, keyPrefix: `${named.key}.` });
-  return {
-    kind: rows.kind,
-    name: named.name,
-    mode: rows.mode,
-    url: rows.url,
-    token: rows.token,
-    userName: rows.user_name,
-    password: rows.password,
-    connections: rows.connections,
-    timeoutMs: rows.timeout_ms,
-    ...(rows.read_only.length === 0 ? {} : { readOnly: rows.read_only }),
-    ...(rows.access === "write" ? {} : { access: rows.access }),
-  };
+  const { values } = sortBackend(named, { keys: SCIM_BACKEND_SETTINGS, reading });
+  const { access, readOnly, ...own } = parseTable(SCIM_BACKEND_SETTINGS, reading, {
+    found: values,
+    keyPrefix: `${named.key}.`,
+  });
+  return { name: named.name, ...own, ...limitsOf({ access, readOnly }) };
 }
 
-export function parseCredentials(
-  tables: readonly TomlTable[],
-  reading: ParseContext,
-): ScimCredentialSettings[] {
-  return parseTableList(CREDENTIAL_ROWS, "scim.credential", tables, reading);
+function limitsOf({ access, readOnly }: { access: "read" | "write"; readOnly: readonly string[] }) {
+  return {
+    ...(readOnly.length === 0 ? {} : { readOnly }),
+    ...(access === "write" ? {} : { access }),
+  };
 }
 
 const MAX_ENTRIES = 200;

@@ -5,12 +5,10 @@ import type { ClientPolicy, ClientSettings, Config, ConfigFault } from "./config
 import { isWildcard, socketAddressText } from "../addresses.ts";
 import { problemOf } from "../setting_problems.ts";
 import { entryPrefix } from "./parse_tables.ts";
-import type { ParsedSettings } from "./build_config.ts";
 
 /** The input of a check. `given` has the keys of the file. */
 export interface ConfigView {
   readonly config: Config;
-  readonly parts: ParsedSettings;
   readonly given: ReadonlySet<string>;
 }
 
@@ -124,17 +122,26 @@ function* firstFactorsHaveServers({ config: { radius } }: ConfigView): Iterable<
   }
 }
 
-function* servicesHaveKeys({ parts: { general } }: ConfigView): Iterable<ConfigFault> {
-  const needs = {
-    "second_factor.url": ["second_factor.consumer_key", "second_factor.consumer_secret"],
-    "telephony.url": ["telephony.account_id", "telephony.auth_token", "telephony.from"],
-  } as const;
-  for (const url of ["second_factor.url", "telephony.url"] as const) {
-    if (general[url] === "") continue;
-    for (const key of needs[url]) {
-      if (general[key] === "") yield { key, ...problemOf("needed_by", { other: url }) };
-    }
+/** The settings that another one needs, by key. */
+function* neededBy(other: string, values: Readonly<Record<string, string>>): Iterable<ConfigFault> {
+  for (const [key, value] of Object.entries(values)) {
+    if (value === "") yield { key, ...problemOf("needed_by", { other }) };
   }
+}
+
+function* servicesHaveKeys({ config: { secondFactor, telephony } }: ConfigView): Iterable<ConfigFault> {
+  if (secondFactor.url !== "") {
+    yield* neededBy("second_factor.url", {
+      "second_factor.consumer_key": secondFactor.consumerKey,
+      "second_factor.consumer_secret": secondFactor.consumerSecret,
+    });
+  }
+  if (telephony.url === "") return;
+  yield* neededBy("telephony.url", {
+    "telephony.account_id": telephony.accountId,
+    "telephony.auth_token": telephony.authToken,
+    "telephony.from": telephony.from,
+  });
 }
 
 function* routesFitTotal({ config: { telephony } }: ConfigView): Iterable<ConfigFault> {
@@ -147,14 +154,13 @@ function* routesFitTotal({ config: { telephony } }: ConfigView): Iterable<Config
   }
 }
 
-function* providerIsWhole({ parts: { general } }: ConfigView): Iterable<ConfigFault> {
-  const issuer = general["console.oidc.issuer"];
-  if (issuer === "") return;
-  for (const key of ["console.oidc.client_id", "console.oidc.client_secret"] as const) {
-    if (general[key] === "") {
-      yield { key, ...problemOf("needed_by", { other: "console.oidc.issuer" }) };
-    }
-  }
+function* providerIsWhole({ config: { console: { oidc } } }: ConfigView): Iterable<ConfigFault> {
+  if (oidc === null) return;
+  const { issuer, clientId, clientSecret, scopes } = oidc;
+  yield* neededBy("console.oidc.issuer", {
+    "console.oidc.client_id": clientId,
+    "console.oidc.client_secret": clientSecret,
+  });
   const { protocol, hostname } = new URL(issuer);
   if (protocol === "http:" && !["localhost", "127.0.0.1", "[::1]"].includes(hostname)) {
     yield {
@@ -162,21 +168,17 @@ function* providerIsWhole({ parts: { general } }: ConfigView): Iterable<ConfigFa
       ...problemOf("issuer_not_https", { value: JSON.stringify(issuer) }),
     };
   }
-  if (!general["console.oidc.scopes"].split(" ").includes("openid")) {
+  if (!scopes.split(" ").includes("openid")) {
     yield { key: "console.oidc.scopes", ...problemOf("scopes_without_openid") };
   }
 }
 
 /** A server without a sender sends nothing, and a user without a password cannot sign in. */
-function* mailIsWhole({ parts: { general } }: ConfigView): Iterable<ConfigFault> {
-  if (general["mail.host"] === "") return;
-  const pairs = [["mail.from", "mail.host"], ["mail.password", "mail.user"], [
-    "mail.user",
-    "mail.password",
-  ]] as const;
-  for (const [key, other] of pairs) {
-    if (general[key] === "" && general[other] !== "") yield { key, ...problemOf("needed_by", { other }) };
-  }
+function* mailIsWhole({ config: { mail } }: ConfigView): Iterable<ConfigFault> {
+  if (mail.host === "") return;
+  if (mail.from === null) yield* neededBy("mail.host", { "mail.from": "" });
+  if (mail.user !== "") yield* neededBy("mail.user", { "mail.password": mail.password });
+  if (mail.password !== "") yield* neededBy("mail.password", { "mail.user": mail.user });
 }
 
 export const FAULT_CHECKS: readonly ConfigCheck[] = [

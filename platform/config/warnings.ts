@@ -7,6 +7,7 @@ import type { ConfigCheck, ConfigView } from "./validate.ts";
 import { POLICY_ROWS } from "./client_rows.ts";
 import { problemOf } from "../setting_problems.ts";
 import { entryPrefix } from "./parse_tables.ts";
+import { snakeCase } from "./setting_values.ts";
 
 /** RFC 2865 §3 prefers at least 16 octets. */
 const MIN_SECRET_CHARACTERS = 16;
@@ -110,28 +111,25 @@ function* outbox({ config: { telephony, factors } }: ConfigView): Iterable<Confi
   }
 }
 
-function* services({ parts: { general }, given }: ConfigView): Iterable<ConfigWarning> {
-  const urls = ["second_factor.url", "telephony.url"] as const;
-  for (const key of urls) {
-    const url = URL.parse(general[key]);
-    if (url?.protocol === "http:" && !isLoopback(url.hostname)) {
-      yield { key, ...problemOf("service_not_https") };
+function* services({ config: { secondFactor, telephony }, given }: ConfigView): Iterable<ConfigWarning> {
+  const { url: _second, timeoutMs: _ms, ...ofSecond } = secondFactor;
+  const { accountId, authToken, from, twimlEchoUrl } = telephony;
+  const services = [
+    { key: "second_factor", url: secondFactor.url, others: ofSecond },
+    { key: "telephony", url: telephony.url, others: { accountId, authToken, from, twimlEchoUrl } },
+  ];
+  for (const { key, url } of services) {
+    const parsed = URL.parse(url);
+    if (parsed?.protocol === "http:" && !isLoopback(parsed.hostname)) {
+      yield { key: `${key}.url`, ...problemOf("service_not_https") };
     }
   }
-  const idle = {
-    "second_factor.url": ["second_factor.consumer_key", "second_factor.consumer_secret"],
-    "telephony.url": [
-      "telephony.account_id",
-      "telephony.auth_token",
-      "telephony.from",
-      "telephony.twiml_echo_url",
-    ],
-  } as const;
-  for (const url of urls) {
-    if (general[url] !== "") continue;
-    for (const key of idle[url]) {
-      if (given.has(key) && general[key] !== "") {
-        yield { key, ...problemOf("no_effect_while_empty", { other: url }) };
+  for (const { key: table, url, others } of services) {
+    if (url !== "") continue;
+    for (const [name, value] of Object.entries<string>(others)) {
+      const key = `${table}.${snakeCase(name)}`;
+      if (given.has(key) && value !== "") {
+        yield { key, ...problemOf("no_effect_while_empty", { other: `${table}.url` }) };
       }
     }
   }

@@ -1,7 +1,8 @@
 // The table of client settings: each row has its messages, and every list of settings uses the table.
 
 import { assertEquals } from "@std/assert";
-import { CLIENT_ROWS } from "../../platform/config/client_rows.ts";
+import { CLIENT_TABLE } from "../../platform/config/client_rows.ts";
+import { rowsByKey } from "../../platform/config/setting_values.ts";
 import { NEW_CLIENT } from "../../console/api/clients/client_types.ts";
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { CLIENT_FIELDS } from "../../console/web/pages/clients/client_form.ts";
@@ -39,7 +40,7 @@ Deno.test("findAuditedSetting() finds the setting of each name in the audit log"
 
 Deno.test("the settings file, the API and the form have exactly the settings of the table", () => {
   const keys = ROWS.flatMap(([, { key }]) => key ?? []);
-  assertEquals(Object.keys(CLIENT_ROWS), keys);
+  assertEquals(Object.keys(rowsByKey(CLIENT_TABLE)), keys);
   const ofConsole = ROWS.filter(([, { console }]) => console !== undefined).map(([name]) => name);
   assertEquals(CLIENT_FIELDS.toSorted(), ofConsole.toSorted());
   const ofApi = new Set(ofConsole.map((name) => name.split(".")[0]));

@@ -84,8 +84,8 @@ Deno.test("each catalogue has a label and a sentence for each setting, and for n
 });
 
 Deno.test("each catalogue has a label for each choice of a setting", () => {
-  const keys = [...ALL_SETTINGS].flatMap(([key, { kind: { control: { choices = [] } } }]) =>
-    choices.map((choice) => `settings.option_${key.replaceAll(".", "_")}_${choice}`)
+  const keys = [...ALL_SETTINGS].flatMap(([key, row]) =>
+    ("of" in row ? row.of : []).map((choice) => `settings.option_${key.replaceAll(".", "_")}_${choice}`)
   );
   for (const [language, catalogue] of Object.entries(CATALOGUES)) {
     const labels = Object.keys(catalogue).filter((key) => /^settings\.option_(?!default$)/.test(key));

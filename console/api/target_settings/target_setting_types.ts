@@ -1,6 +1,6 @@
 // Types of the API of directory settings.
 
-import type { SettingControl } from "../../../platform/config/value_types.ts";
+import type { SettingControl } from "../../../platform/config/setting_values.ts";
 import type { ConfigFault } from "../../../platform/config/config.ts";
 import type { TargetDiff, TargetView } from "../../../platform/config/target_changes.ts";
 import type { SettingChange } from "../../../platform/config/list_settings.ts";

@@ -9,6 +9,7 @@ const PLANTED = "planted-0123456789";
 const TOML = `[radius]\nsecret = "${PLANTED}"\n[[radius.client]]\nname = "vpn"\naddress = ["192.0.2.1"]\n` +
   `secret = "${PLANTED}"\nfirst_factor = "radius"\n` +
   `first_factor_server = { address = "192.0.2.20:1812", secret = "${PLANTED}" }\n` +
+  `disconnect_port = 3799\ndisconnect_secret = "${PLANTED}"\n` +
   `[second_factor]\nurl = "https://a"\nconsumer_key = "${PLANTED}"\nconsumer_secret = "${PLANTED}"\n` +
   `[telephony]\nurl = "https://b"\naccount_id = "AC1"\nauth_token = "${PLANTED}"\nfrom = "+1"\n` +
   `[http]\ntls_cert = "c"\ntls_key = "k"\n[[console.admin]]\nname = "ann"\npassword = "${PLANTED}"\n` +

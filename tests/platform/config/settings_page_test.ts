@@ -1,9 +1,14 @@
 // The documentation of settings is generated from the table, and its example is a valid file.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { ADMIN_ROWS, GENERAL_ROWS } from "../../../platform/config/settings.ts";
-import { CLIENT_ROWS } from "../../../platform/config/client_rows.ts";
-import { BACKEND_ROWS, CREDENTIAL_ROWS, TARGET_ROWS } from "../../../platform/config/target_settings.ts";
+import { ADMIN_SETTINGS, GENERAL_ROWS } from "../../../platform/config/settings.ts";
+import { CLIENT_TABLE } from "../../../platform/config/client_rows.ts";
+import {
+  BACKEND_ROWS,
+  CREDENTIAL_SETTINGS,
+  TARGET_SETTINGS,
+} from "../../../platform/config/target_settings.ts";
+import { rowsByKey } from "../../../platform/config/setting_values.ts";
 import { configurationPage, exampleToml } from "../../../docs/configuration_page.ts";
 import { suggestKey } from "../../../platform/config/parse_toml.ts";
 import { configOf } from "./samples.ts";
@@ -30,8 +35,8 @@ Deno.test("exampleToml() is a valid file", () => {
 
 Deno.test("configurationPage() names every key", () => {
   const page = configurationPage();
-  const tables = [CLIENT_ROWS, ADMIN_ROWS, TARGET_ROWS, CREDENTIAL_ROWS, ...Object.values(BACKEND_ROWS)];
-  for (const key of tables.flatMap((rows) => Object.keys(rows))) {
+  const tables = [CLIENT_TABLE, ADMIN_SETTINGS, TARGET_SETTINGS, CREDENTIAL_SETTINGS].map(rowsByKey);
+  for (const key of [...tables, ...Object.values(BACKEND_ROWS)].flatMap((rows) => Object.keys(rows))) {
     assertStringIncludes(page, key);
   }
   for (const key of Object.keys(GENERAL_ROWS)) {

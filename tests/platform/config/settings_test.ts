@@ -1,15 +1,13 @@
 // Every row of the table of settings: accepted and refused values.
 
 import { assert, assertEquals } from "@std/assert";
-import { ADMIN_ROWS, GENERAL_ROWS } from "../../../platform/config/settings.ts";
-import { CLIENT_ROWS, POLICY_ROWS } from "../../../platform/config/client_rows.ts";
-import type { SettingRows } from "../../../platform/config/value_types.ts";
+import { ADMIN_SETTINGS, GENERAL_ROWS } from "../../../platform/config/settings.ts";
+import { CLIENT_TABLE, POLICY_ROWS } from "../../../platform/config/client_rows.ts";
+import { rowsByKey, type SettingRows } from "../../../platform/config/setting_values.ts";
 import {
-  CREDENTIAL_ROWS,
-  LDAP_BACKEND_ROWS,
-  SCIM_BACKEND_ROWS,
-  STORE_BACKEND_ROWS,
-  TARGET_ROWS,
+  BACKEND_ROWS,
+  CREDENTIAL_SETTINGS,
+  TARGET_SETTINGS,
 } from "../../../platform/config/target_settings.ts";
 import { presetOf } from "../../../platform/config/parse_settings.ts";
 import { configOf, faultsOf } from "./samples.ts";
@@ -75,46 +73,46 @@ const GROUPS: readonly {
   },
   {
     name: "a key of a client",
-    rows: CLIENT_ROWS,
+    rows: rowsByKey(CLIENT_TABLE),
     samples: CLIENT_SAMPLES,
     keyOf: (key) => `radius.client[0].${key}`,
     tomlOf: (key, value) => entry("[[radius.client]]", { ...CLIENT_BASE, [key]: value }),
   },
   {
     name: "a key of an administrator",
-    rows: ADMIN_ROWS,
+    rows: rowsByKey(ADMIN_SETTINGS),
     samples: ADMIN_SAMPLES,
     keyOf: (key) => `console.admin[0].${key}`,
     tomlOf: (key, value) => entry("[[console.admin]]", { ...ADMIN_BASE, [key]: value }),
   },
   {
     name: "a key of a target",
-    rows: TARGET_ROWS,
+    rows: rowsByKey(TARGET_SETTINGS),
     samples: TARGET_SAMPLES,
     keyOf: (key) => `targets.corp.${key}`,
     tomlOf: (key, value) => entry("[targets.corp]", { [key]: value }),
   },
   {
     name: "a key of a store backend",
-    rows: STORE_BACKEND_ROWS,
+    rows: BACKEND_ROWS.store,
     samples: STORE_BACKEND_SAMPLES,
     ...backendGroup("store", { kind: '"store"' }),
   },
   {
     name: "a key of an LDAP backend",
-    rows: LDAP_BACKEND_ROWS,
+    rows: BACKEND_ROWS.ldap,
     samples: LDAP_BACKEND_SAMPLES,
     ...backendGroup("ldap", LDAP_BOUND),
   },
   {
     name: "a key of a SCIM backend",
-    rows: SCIM_BACKEND_ROWS,
+    rows: BACKEND_ROWS.scim,
     samples: SCIM_BACKEND_SAMPLES,
     ...backendGroup("scim", SCIM_BASE),
   },
   {
     name: "a key of a credential",
-    rows: CREDENTIAL_ROWS,
+    rows: rowsByKey(CREDENTIAL_SETTINGS),
     samples: CREDENTIAL_SAMPLES,
     keyOf: (key) => `scim.credential[0].${key}`,
     tomlOf: (key, value) => entry("[[scim.credential]]", { ...CREDENTIAL_BASE, [key]: value }),
@@ -133,7 +131,7 @@ for (const { name, rows, samples, keyOf, tomlOf } of GROUPS) {
   });
 }
 
-Deno.test("presetOf() finds every default among the values that its kind accepts", () => {
+Deno.test("presetOf() finds every default among the values that its row accepts", () => {
   for (const { rows } of GROUPS) for (const row of Object.values(rows)) presetOf(row);
 });
 
