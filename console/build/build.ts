@@ -2,11 +2,13 @@
 // changed. The manifest is written last and renamed into place, so two builds at once, or a start during a build, are safe.
 
 import * as esbuild from "esbuild";
-import type { Manifest } from "../assets.ts";
+import { ERROR_CODES, type ErrorRow } from "../api/error_codes.ts";
+import type { Manifest, PageFiles, PhoneAppFiles } from "../assets.ts";
+import type { WorkerBuild } from "../device/worker/worker_scope.ts";
 import { PAGE_ROUTES, type PageRoute } from "../web/app/routes.ts";
-import { catalogueFile, LANGUAGES } from "../web/i18n/catalogue.ts";
-import { writeMessages } from "./messages.ts";
-import { ICON_FOLDER, writePhoneApp } from "./phone_app.ts";
+import { type Catalogue, catalogueFile, type Language, LANGUAGES } from "../web/i18n/catalogue.ts";
+import de from "../web/i18n/de.json" with { type: "json" };
+import en from "../web/i18n/en.json" with { type: "json" };
 import {
   APPROVE_STYLE,
   baseName,
@@ -16,9 +18,14 @@ import {
   CONSOLE,
   filesOfPage,
   lazyFiles,
+  outputOf,
+  PAGE_ENTRIES,
+  type PageEntry,
+  reachableOutputs,
   styleFile,
+  WORKER_OPTIONS,
 } from "./bundle.ts";
-import { DIST, hashOf, removeOld, replaceFile, shortHash, writeAsset } from "./output.ts";
+import { DIST, endThreads, hashOf, removeOld, replaceFile, shortHash, writeAsset } from "./output.ts";
 import { SPRITE_ICON_PATHS, SPRITE_ICONS } from "../web/components/icons.tsx";
 import { ROW_ICON_PATHS } from "../web/components/inline_icon.tsx";
 
@@ -36,6 +43,7 @@ export async function build({ force = false } = {}): Promise<boolean> {
     await buildPages();
     return true;
   } finally {
+    endThreads();
     await esbuild.stop();
   }
 }
@@ -44,23 +52,28 @@ async function buildPages(): Promise<void> {
   const icon = await writeSvg("icon", await Deno.readTextFile(CONSOLE + ICON));
   const sprite = await writeSvg("sprite", await makeSprite());
   const defined = { SPRITE_URL: JSON.stringify(`/assets/${sprite}`) };
-  const web = await bundlePage("web", defined);
-  const device = await bundlePage("device", defined);
-  const me = await bundlePage("me", defined);
-  const approve = await bundleStyle("approve", APPROVE_STYLE);
-  const deviceMessages = (await writeMessages(device, { page: "device" })).all;
+  const bundles = await Promise.all([
+    bundlePage("web", defined),
+    bundlePage("device", defined),
+    bundlePage("me", defined),
+    bundleStyle("approve", APPROVE_STYLE),
+  ]);
+  const [web, device, me, approve] = bundles;
+  const lazy = lazyFiles(web, "web");
+  const pages = pageModules(Object.keys(lazy));
   const devicePage = filesOfPage(device, "device");
+  const [names, messages, { all: deviceMessages }, { all: meMessages }] = await Promise.all([
+    writeOutputs(bundles),
+    writeMessages(web, { page: "web", pages }),
+    writeMessages(device, { page: "device" }),
+    writeMessages(me, { page: "me" }),
+  ]);
   const phoneApp = await writePhoneApp({
     page: devicePage,
     messages: deviceMessages,
     pictures: [icon, sprite],
   });
-  const bundles = [web, device, me, approve];
-  const names = await writeOutputs(bundles);
   const files = await inputFiles([...bundles, phoneApp.bundle]);
-  const lazy = lazyFiles(web, "web");
-  const pages = pageModules(Object.keys(lazy));
-  const messages = await writeMessages(web, { page: "web", pages });
   const manifest: Manifest = {
     inputs: { hash: await hashFiles(files), files },
     pages: {
@@ -74,7 +87,7 @@ async function buildPages(): Promise<void> {
     messages: {
       web: messages.all,
       device: deviceMessages,
-      me: (await writeMessages(me, { page: "me" })).all,
+      me: meMessages,
     },
     phoneApp: phoneApp.files,
     pageMessages: messages.pages,
@@ -180,6 +193,190 @@ async function symbolOf(name: string): Promise<string> {
   if (start === 0 || end < start) throw new Error(`Cannot read the icon "${name}": it is no SVG`);
   const shapes = text.slice(start, end).replace(/\s*\n\s*/g, "");
   return `<symbol id="${name}" viewBox="0 0 24 24">${shapes}</symbol>`;
+}
+
+// The messages of each application and of each page of the console: those whose keys their scripts name. So a page loads
+// only its own texts, and no list of them needs care. A test forbids keys that this cannot find.
+
+/** The English messages of the error codes that have a translation. */
+const ENGLISH_ERRORS: Catalogue = Object.fromEntries(
+  Object.entries<ErrorRow>(ERROR_CODES).filter(([, { isDetailed }]) => !isDetailed)
+    .map(([code, { message }]) => [`errors.${code}`, message]),
+);
+/** The messages of each language. */
+export const CATALOGUES: Readonly<Record<Language, Catalogue>> = { en: { ...en, ...ENGLISH_ERRORS }, de };
+const ALL_KEYS = Object.keys(CATALOGUES.en);
+
+/** A key, or the start of a template of keys: `"users.edit"`, `` `users.status_${status}` ``. */
+const KEY = /["'`]([a-z]+\.\w*)(["'`]|\$\{)/g;
+
+/** The keys of the messages that a script can show. */
+export function keysIn(script: string): Set<string> {
+  const keys = new Set<string>();
+  for (const [, start = "", end] of script.matchAll(KEY)) {
+    const isTemplate = end === "${";
+    for (const key of ALL_KEYS) if (isTemplate ? key.startsWith(start) : key === start) keys.add(key);
+  }
+  return keys;
+}
+
+/** The names of the written messages, see {@link catalogueFile}. */
+interface MessageNames {
+  /** Of the application: of the console, those that every page needs. */
+  readonly all: string;
+  /** Of each page, without those of the application. A page without own messages is missing. */
+  readonly pages: Readonly<Record<string, string>>;
+}
+
+/** @param pages the module of each page that the application loads on demand, by the name of the page. */
+export async function writeMessages(
+  { outputFiles, metafile }: Bundle,
+  { page, pages = {} }: { page: PageEntry; pages?: Readonly<Record<string, string>> },
+): Promise<MessageNames> {
+  const scripts = new Map(outputFiles.map((file) => [baseName(file.path), file]));
+  const keysOf = (paths: ReadonlySet<string>) =>
+    [...paths].map((path) => keysIn(scripts.get(baseName(path))?.text ?? ""))
+      .reduce((all, keys) => all.union(keys), new Set<string>());
+  const start = outputOf(metafile, PAGE_ENTRIES[page].script);
+  const frame = reachableOutputs(metafile, { from: start, isOnDemand: false });
+  const modules = new Map(Object.entries(pages).map(([name, module]) => [name, outputOf(metafile, module)]));
+  // Dialogs of every page are part of the application, but its pages are not.
+  const shared = reachableOutputs(metafile, { from: start, without: new Set(modules.values()) });
+  const sharedKeys = keysOf(shared);
+  const own = [...modules].map(([name, module]) => ({
+    name,
+    keys: keysOf(reachableOutputs(metafile, { from: module, without: frame })).difference(sharedKeys),
+  })).filter(({ keys }) => keys.size > 0);
+  const [all, ...names] = await Promise.all([
+    writeCatalogues(page, sharedKeys),
+    ...own.map(async ({ name, keys }) => [name, await writeCatalogues(`${page}-${name}`, keys)] as const),
+  ]);
+  return { all, pages: Object.fromEntries(names) };
+}
+
+/** Writes messages in each language. Returns the start of the names of the files. */
+async function writeCatalogues(page: string, keys: ReadonlySet<string>): Promise<string> {
+  const texts = LANGUAGES.map((language) => ({ language, json: catalogueJson(language, keys) }));
+  const hash = await shortHash(new TextEncoder().encode(texts.map(({ json }) => json).join("\n")));
+  const name = `messages-${page.replaceAll("_", "-")}-${hash}`;
+  await Promise.all(
+    texts.map(({ language, json }) =>
+      writeAsset(catalogueFile(name, language), new TextEncoder().encode(json))
+    ),
+  );
+  return name;
+}
+
+function catalogueJson(language: Language, keys: ReadonlySet<string>): string {
+  return JSON.stringify(
+    Object.fromEntries(Object.entries(CATALOGUES[language]).filter(([key]) => keys.has(key))),
+  );
+}
+
+// What makes the phone page an installable web app: the icons, the web app manifest (W3C), and the service worker with the
+// list of files that it keeps for offline use.
+
+/** The folder of the icons, relative to `console/`. `tests/screenshots/app_icons.ts` draws them. */
+export const ICON_FOLDER = "device/icons/";
+const WORKER_SCRIPT = "device/worker/service_worker.ts";
+/** The colours of the page before its styles are loaded, and of the title bar. */
+const BACKGROUND = "#ffffff";
+const THEME = "#00687f";
+
+interface PhoneAppInputs {
+  readonly page: PageFiles;
+  /** The start of the names of the files with the messages of the page. */
+  readonly messages: string;
+  /** The product's icon, and the icons of the page. */
+  readonly pictures: readonly string[];
+}
+
+/** Writes all files of the app. */
+export async function writePhoneApp(
+  { page, messages, pictures }: PhoneAppInputs,
+): Promise<{ bundle: Bundle; files: PhoneAppFiles }> {
+  const icons = await writeIcons();
+  const manifest = await writeHashed("phone", "webmanifest", webManifest(icons));
+  const bundle = await bundleWorker();
+  const script = bundle.outputFiles[0]?.text ?? "";
+  const offline = [
+    ...page.scripts,
+    ...page.styles,
+    ...page.preloads,
+    ...LANGUAGES.map((language) => catalogueFile(messages, language)),
+    ...pictures,
+  ].map(assetPath);
+  const version = await shortHash(new TextEncoder().encode([script, ...offline].join("\n")));
+  const built: WorkerBuild = {
+    version,
+    files: [...offline, "/device/manifest.webmanifest"],
+    icon: assetPath(icons["icon-192"]),
+    badge: assetPath(icons["badge-96"]),
+    texts: textsOf(script),
+  };
+  const worker = await writeHashed("worker", "js", `const WORKER_BUILD=${JSON.stringify(built)};\n${script}`);
+  return {
+    bundle,
+    files: { manifest, worker, icons: Object.values(icons), touchIcon: icons["apple-touch-icon"] },
+  };
+}
+
+const ICON_NAMES = ["icon-192", "icon-512", "maskable-512", "apple-touch-icon", "badge-96"] as const;
+type Icons = Record<typeof ICON_NAMES[number], string>;
+
+async function writeIcons(): Promise<Icons> {
+  const written = await Promise.all(ICON_NAMES.map(async (name) => {
+    const content = await Deno.readFile(`${CONSOLE}${ICON_FOLDER}${name}.png`);
+    const file = `${name}-${await shortHash(content)}.png`;
+    await writeAsset(file, content);
+    return [name, file] as const;
+  }));
+  return Object.fromEntries(written) as Icons;
+}
+
+/** W3C Web Application Manifest. The scope is the folder of the page, so that the console is no part of the app. */
+function webManifest(icons: Icons): string {
+  const square = (name: keyof Icons, size: number, purpose = "any") => ({
+    ...{ src: assetPath(icons[name]), sizes: `${size}x${size}`, type: "image/png", purpose },
+  });
+  return JSON.stringify({
+    id: "/device/",
+    name: "Countersign",
+    short_name: "Countersign",
+    start_url: "/device/",
+    scope: "/device/",
+    display: "standalone",
+    background_color: BACKGROUND,
+    theme_color: THEME,
+    icons: [square("icon-192", 192), square("icon-512", 512), square("maskable-512", 512, "maskable")],
+  });
+}
+
+function bundleWorker(): Promise<Bundle> {
+  return esbuild.build({ ...WORKER_OPTIONS, entryPoints: [{ in: CONSOLE + WORKER_SCRIPT, out: "worker" }] });
+}
+
+/** The messages that the worker names, in all languages: it shows notifications without a page. */
+function textsOf(script: string): WorkerBuild["texts"] {
+  const keys = keysIn(script);
+  const textsIn = (language: Language) =>
+    Object.fromEntries(
+      Object.entries(CATALOGUES[language]).flatMap(([key, message]) =>
+        keys.has(key) && typeof message === "string" ? [[key, message]] : []
+      ),
+    );
+  return { en: textsIn("en"), de: textsIn("de") };
+}
+
+async function writeHashed(name: string, ending: string, text: string): Promise<string> {
+  const content = new TextEncoder().encode(text);
+  const file = `${name}-${await shortHash(content)}.${ending}`;
+  await writeAsset(file, content);
+  return file;
+}
+
+function assetPath(name: string): string {
+  return `/assets/${name}`;
 }
 
 if (import.meta.main) {

@@ -119,7 +119,7 @@ Deno.test("assetResponse() uses a compression that the browser accepts, with an 
     body,
     type: "text/javascript; charset=utf-8",
     etag: '"e1"',
-    packed: await compress(body),
+    packed: compress(body),
   };
   const ask = (headers: Record<string, string>) =>
     assetResponse(asset, new Request("http://x/", { headers }));

@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { ALL_SETTINGS } from "../../platform/config/list_settings.ts";
 import { ERROR_CODES, type ErrorRow } from "../../console/api/error_codes.ts";
-import { CATALOGUES as BUNDLED } from "../../console/build/messages.ts";
+import { CATALOGUES as BUNDLED } from "../../console/build/build.ts";
 import de from "../../console/web/i18n/de.json" with { type: "json" };
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 import {

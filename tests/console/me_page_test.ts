@@ -4,7 +4,7 @@ import { DENIAL_CAUSES } from "../../radius/conversation/login_record.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { ROW_REASONS } from "../../console/api/conversations/explain_login.ts";
 import type { AccountInfo, AccountSessionAnswer } from "../../console/api/account/account_types.ts";
-import { CATALOGUES } from "../../console/build/messages.ts";
+import { CATALOGUES } from "../../console/build/build.ts";
 import { LANGUAGES } from "../../console/web/i18n/catalogue.ts";
 import { createAccount } from "../../console/account/account.ts";
 import {

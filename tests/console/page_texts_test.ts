@@ -11,7 +11,7 @@ import {
   secondsText,
   spanText,
 } from "../../console/web/app/format.ts";
-import { CATALOGUES } from "../../console/build/messages.ts";
+import { CATALOGUES } from "../../console/build/build.ts";
 import { createClockModel } from "../../console/web/app/clock_model.ts";
 import { Router } from "../../console/web/app/router.ts";
 import { toReadableName } from "../../console/web/app/login_state_labels.ts";

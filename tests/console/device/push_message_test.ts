@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { NotificationTexts, parsePushMessage } from "../../../console/device/worker/push_message.ts";
-import { CATALOGUES } from "../../../console/build/messages.ts";
+import { CATALOGUES } from "../../../console/build/build.ts";
 import type { WorkerBuild } from "../../../console/device/worker/worker_scope.ts";
 
 const REQUEST = {

@@ -1,7 +1,7 @@
 // The service worker's notifications: visible and closed pages, the end of requests, Deny, clicks, and a new subscription.
 
 import { assertEquals } from "@std/assert";
-import { CATALOGUES } from "../../../console/build/messages.ts";
+import { CATALOGUES } from "../../../console/build/build.ts";
 import { WorkerNotifications } from "../../../console/device/worker/notifications.ts";
 import type { PageClient, PageMessage, WorkerBuild } from "../../../console/device/worker/worker_scope.ts";
 import { memoryPhoneStorage } from "../../fakes/phone_storage.ts";
