@@ -47,7 +47,7 @@ import { createMapping, toFrontEnd } from "./scim/schema/mapping.ts";
 import { createUnreadableLog } from "./platform/unreadable_log.ts";
 import { createServices, type ServiceDeps, type Services } from "./upstream/services.ts";
 
-export const VERSION = "0.1.0";
+export const VERSION = "0.2.0";
 
 export interface CompositionDeps extends Pick<ServiceDeps, "pushNetwork"> {
   /** Loaded. */

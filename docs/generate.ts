@@ -64,11 +64,6 @@ const PAGE = new URL("audit.md", import.meta.url);
 const BEGIN = "<!-- The table is written by `deno task docs` from platform/audit_actions.ts. -->\n";
 const END = "<!-- end of the table -->\n";
 
-interface ActionRow {
-  readonly about: AuditObjectKind;
-  readonly formerly?: readonly string[];
-}
-
 /** The page with the table as the actions are now. */
 export function auditPage(): string {
   const text = Deno.readTextFileSync(PAGE);
@@ -78,13 +73,12 @@ export function auditPage(): string {
 }
 
 function actionTable(): string {
-  const rows = Object.entries<ActionRow>(AUDIT_ACTIONS).map(([action, { about, formerly = [] }]) => [
+  const rows = Object.entries<{ about: AuditObjectKind }>(AUDIT_ACTIONS).map(([action, { about }]) => [
     labelOf(action),
     `\`${action}\``,
     about,
-    formerly.map((name) => `\`${name}\``).join(", "),
   ]);
-  return tableText(["event", "action", "target", "name in 0.1.0"], rows);
+  return tableText(["event", "action", "target"], rows);
 }
 
 function labelOf(action: string): string {

@@ -2,7 +2,7 @@
 // platform/audit_actions.ts explains how to add an action.
 
 import { canonicalName } from "./canonical_name.ts";
-import { type AuditAction, auditActionOf, type AuditDetailName, isAuditedChange } from "./audit_actions.ts";
+import { type AuditAction, type AuditDetailName, isAuditedChange } from "./audit_actions.ts";
 import type { KvMutation } from "./commit_batch.ts";
 
 /** The default of `console.audit_days`. */
@@ -133,18 +133,16 @@ function indexedName(name: string): string {
   return canonicalName(name).slice(0, MAX_NAME_CHARACTERS);
 }
 
-/** The objects of a record: `user:ada`. Earlier versions wrote `user: "ada"` instead of `object: "user:ada"`. */
+/** The objects of a record: `user:ada`, and its RADIUS client. */
 export function auditObjects(record: Readonly<Record<string, unknown>>): string[] {
   const objects = new Set<string>();
   addTexts(objects, record.object);
   addTexts(objects, record.objects);
-  for (const kind of OBJECT_KINDS) addTexts(objects, record[kind], `${kind}:`);
+  addTexts(objects, record.client, "client:");
   // Each write of the directory has a target. The target is the object only if the record has no other.
   if (objects.size === 0) addTexts(objects, record.target, "target:");
   return [...objects];
 }
-
-const OBJECT_KINDS = ["user", "group", "client"] as const;
 
 function addTexts(texts: Set<string>, value: unknown, before = ""): void {
   const found: readonly unknown[] = Array.isArray(value) ? value.slice(0, MAX_OBJECTS) : [value];
@@ -241,6 +239,6 @@ function indexNames(record: Readonly<Record<string, unknown>>): [AuditRole, stri
     ["actor", indexedName(actor)] satisfies [AuditRole, string],
   ];
   const found = names.filter((name): name is [AuditRole, string] => isWholeName(name[1] ?? ""));
-  const isChange = isAuditedChange(auditActionOf(String(record.action)), actor);
+  const isChange = isAuditedChange(String(record.action), actor);
   return isChange ? [...found, ["events", AUDITED_CHANGES]] : found;
 }

@@ -31,8 +31,6 @@ export type AuditObjectKind =
 interface ActionRow {
   /** The usual kind of the event's object. */
   readonly about: AuditObjectKind;
-  /** Names that earlier versions wrote for the same event. */
-  readonly formerly?: readonly string[];
 }
 
 /** An imperative names an action of a person or a program. A participle names an event of the gateway. */
@@ -76,7 +74,7 @@ export const AUDIT_ACTIONS = {
   "client.change": { about: "client" },
   "client.create": { about: "client" },
   "client.end_overlap": { about: "client" },
-  "client.forget": { about: "client", formerly: ["client.forgotten"] },
+  "client.forget": { about: "client" },
   "client.remove": { about: "client" },
   "client.rotate": { about: "client" },
   "connection.change": { about: "connection" },
@@ -113,7 +111,7 @@ export const AUDIT_ACTIONS = {
   "hardware_token.resynchronize": { about: "user" },
   "hardware_token.test": { about: "user" },
   "hardware_token.unassign": { about: "user" },
-  "invitation.make": { about: "user", formerly: ["invitation.made"] },
+  "invitation.make": { about: "user" },
   "log_export.change": { about: "log-export" },
   "log_export.create": { about: "log-export" },
   "log_export.pause": { about: "log-export" },
@@ -142,10 +140,10 @@ export const AUDIT_ACTIONS = {
   "packets.dropped": { about: "client" },
   "pairing.approve": { about: "user" },
   "pairing.deny": { about: "user" },
-  "pairing.add": { about: "user", formerly: ["pairing.added"] },
+  "pairing.add": { about: "user" },
   "pairing.passcode_seed": { about: "user" },
   "pairing.rename": { about: "user" },
-  "pairing.revoke": { about: "user", formerly: ["pairing.revoked"] },
+  "pairing.revoke": { about: "user" },
   "policy.change": { about: "policy" },
   "policy.create": { about: "policy" },
   "policy.order": { about: "policy" },
@@ -153,8 +151,8 @@ export const AUDIT_ACTIONS = {
   "preference.set": { about: "user" },
   "recovery_codes.make": { about: "user" },
   "recovery_codes.remove": { about: "user" },
-  "scim_credential.add": { about: "credential", formerly: ["scim_credential.added"] },
-  "scim_credential.revoke": { about: "credential", formerly: ["scim_credential.revoked"] },
+  "scim_credential.add": { about: "credential" },
+  "scim_credential.revoke": { about: "credential" },
   "session.end": { about: "administrator" },
   "session.end_all": { about: "administrator" },
   "session.replace": { about: "administrator" },
@@ -164,7 +162,7 @@ export const AUDIT_ACTIONS = {
   "target.change": { about: "target" },
   "target.create": { about: "target" },
   "target.delete_data": { about: "target" },
-  "target.export": { about: "target", formerly: ["target.exported"] },
+  "target.export": { about: "target" },
   "target.refresh": { about: "target" },
   "target.refresh_failed": { about: "target" },
   "target.refreshed": { about: "target" },
@@ -188,7 +186,7 @@ export const AUDIT_ACTIONS = {
   "user.retry": { about: "user" },
   "user.reset_limits": { about: "user" },
   "user.forget_devices": { about: "user" },
-  "user.unlock": { about: "user", formerly: ["user.unlocked"] },
+  "user.unlock": { about: "user" },
   "vpn_session.disconnect": { about: "user" },
   "vpn_session.disconnect_failed": { about: "user" },
   "vpn_session.disconnected": { about: "user" },
@@ -320,15 +318,3 @@ export const AUDIT_DETAILS = {
 } as const;
 
 export type AuditDetailName = keyof typeof AUDIT_DETAILS;
-
-/** The current name by each earlier one. */
-const RENAMED: ReadonlyMap<string, string> = new Map(
-  Object.entries<ActionRow>(AUDIT_ACTIONS).flatMap(([action, { formerly = [] }]) =>
-    formerly.map((old) => [old, action] as const)
-  ),
-);
-
-/** The current name of a recorded action. */
-export function auditActionOf(recorded: string): string {
-  return RENAMED.get(recorded) ?? recorded;
-}

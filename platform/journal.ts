@@ -96,9 +96,8 @@ export function tellNotRecorded({ listeners }: JournalValue, reason: unknown): v
   }
 }
 
-/** The lines of a value: octets, or texts in a value of an earlier version. Other values have none; the rest of a damaged one is skipped. */
-export function* readJournalValue(value: unknown): Generator<Uint8Array | string> {
-  if (typeof value === "string") yield* value.split("\n");
+/** The lines of a value. Values of another type have none; the rest of a damaged one is skipped. */
+export function* readJournalValue(value: unknown): Generator<Uint8Array> {
   if (!(value instanceof Uint8Array)) return;
   for (let at = 0; at + LENGTH_OCTETS <= value.length;) {
     const length = ((value[at] as number) << 8) | (value[at + 1] as number);

@@ -113,10 +113,6 @@ export class FieldReader {
     this.#end = end;
   }
 
-  get isAtEnd(): boolean {
-    return this.#at >= this.#end;
-  }
-
   small(): number {
     return this.#octets[this.#take(1)] as number;
   }

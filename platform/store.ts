@@ -45,8 +45,8 @@ export interface Store {
     selector: { start: Deno.KvKey; end: Deno.KvKey },
     options?: { limit?: number; reverse?: boolean },
   ): AsyncIterable<StoreEntry<T>>;
-  /** The lines of the journal, newest values first; those of earlier versions are texts. */
-  journal(): AsyncIterable<Uint8Array | string>;
+  /** The lines of the journal, newest values first. */
+  journal(): AsyncIterable<Uint8Array>;
   /** Writes a line of the journal, without other changes. Copies its octets. @throws RangeError if it is too long */
   append(line: JournalLine, listener: JournalListener): void;
   /** Resolves when the changes are durable. Rejects only if the store fails. */

@@ -114,7 +114,7 @@ export function createUserRecordFinder(
 }
 
 /** Whether an invitation, a link or a visit for the record `id` is still valid. */
-export function isUsableFor(id: string | undefined, record: UserRecord): boolean {
+export function isUsableFor(id: string, record: UserRecord): boolean {
   return id === record.id && (record.status === "active" || record.status === "unknown");
 }
 

@@ -1,7 +1,6 @@
 // Decides what is an alert: which records of the audit log, how many rejected sign-ins, and which states; which alerts open, continue and end, and when
 // a message is due. Pure: the watcher stores the result, and then uses it.
 
-import { auditActionOf } from "../audit_actions.ts";
 import { canonicalName } from "../canonical_name.ts";
 import type { Config } from "../config/config.ts";
 import {
@@ -328,7 +327,7 @@ const EVENTS: ReadonlyMap<string, EventRow> = new Map<string, EventRow>([
 
 /** The alert of a record; `null`: it is none. */
 export function alertEventOf(record: AuditRecord): AlertEvent | null {
-  const row = typeof record.action === "string" ? EVENTS.get(auditActionOf(record.action)) : undefined;
+  const row = typeof record.action === "string" ? EVENTS.get(record.action) : undefined;
   if (row === undefined || row.isWanted?.(record) === false) return null;
   const object = typeof record.object === "string" ? record.object : "";
   const user = object.startsWith(USER_PREFIX) ? shortened(object.slice(USER_PREFIX.length)) : "";

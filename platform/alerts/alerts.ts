@@ -1,6 +1,6 @@
 // The alerts of a gateway. With several nodes, one node watches and delivers (a lease); every node lists alerts and changes receivers.
 
-import { auditEntry, auditIdAt } from "../audit.ts";
+import { auditEntry } from "../audit.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { Log } from "../log.ts";
 import type { NodeMark } from "../log_export/record_reader.ts";
@@ -320,14 +320,10 @@ export class AlertService {
     this.#stopping = this.#delivery.stop();
   }
 
-  /** What the nodes say. A node of an earlier version has no marks, so its clock counts. */
+  /** What the nodes say. */
   #marks(): NodeMark[] {
     return this.#deps.cluster.list().map(
-      ({ node, isAlive, auditMark, firstAuditMark, writtenMs, startedMs }) => ({
-        ...{ node, isAlive },
-        mark: auditMark || auditIdAt(writtenMs),
-        firstMark: firstAuditMark || auditIdAt(startedMs),
-      }),
+      ({ node, isAlive, auditMark: mark, firstAuditMark: firstMark }) => ({ node, isAlive, mark, firstMark }),
     );
   }
 }

@@ -18,13 +18,13 @@ export interface NodeRecord {
   /** The node's clock when it wrote the record. */
   readonly writtenMs: number;
   readonly figures: NodeFigures;
-  /** Differs between nodes with different settings; absent in records of earlier versions. */
-  readonly settings?: string;
+  /** Differs between nodes with different settings. */
+  readonly settings: string;
   /** The public key of this run for digests between nodes, base64url; "" if there is none. */
   readonly publicKey: string;
-  /** Every audit record of the node up to this id is in the store; "" in records of earlier versions. */
+  /** Every audit record of the node up to this id is in the store. */
   readonly auditMark: string;
-  /** The audit records of this run of the node have larger ids; "" in records of earlier versions. */
+  /** The audit records of this run of the node have larger ids. */
   readonly firstAuditMark: string;
 }
 
@@ -184,6 +184,7 @@ export class Nodes {
       beat: numberOf(stored.beat),
       writtenMs,
       figures: readFigures(stored.figures),
+      settings: textOf(stored.settings, ""),
       publicKey: textOf(stored.publicKey, ""),
       auditMark: textOf(stored.auditMark, ""),
       firstAuditMark: textOf(stored.firstAuditMark, ""),

@@ -2,7 +2,6 @@
 // failure it begins again at the stored position. So each record is delivered at least once, within the bound of the backlog.
 
 import { auditEntry, auditIdAt, auditIdMs } from "../audit.ts";
-import { auditActionOf } from "../audit_actions.ts";
 import type { WriteLease } from "../cluster/lease.ts";
 import type { Log } from "../log.ts";
 import { type Clock, type Random, withTimeout } from "../runtime.ts";
@@ -299,7 +298,7 @@ class Backlog {
   /** The records of a page that the destination wants. It also gets the records about its own gaps. */
   wantedOf({ records }: RecordPage): StoredRecord[] {
     return records.filter(({ value }) => {
-      const action = auditActionOf(String(value.action));
+      const action = String(value.action);
       return this.#kinds.has(kindOf(action)) ||
         (action === SKIPPED && value.object === this.#object);
     });

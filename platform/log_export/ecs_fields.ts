@@ -3,7 +3,7 @@
 
 import { isIP } from "node:net";
 import { auditActor, auditIdNode, auditObjects, UNKNOWN_ACTOR } from "../audit.ts";
-import { AUDIT_ACTIONS, auditActionOf } from "../audit_actions.ts";
+import { AUDIT_ACTIONS } from "../audit_actions.ts";
 import type { RecordKind } from "./destination_choices.ts";
 import type { StoredRecord } from "./record_reader.ts";
 
@@ -170,7 +170,7 @@ export function toEcsRecord(
   { id, value }: StoredRecord,
   { login = null, observer }: { login?: ExportedLogin | null; observer: Observer },
 ): EcsRecord {
-  const action = auditActionOf(textOf(value.action) ?? "unknown");
+  const action = textOf(value.action) ?? "unknown";
   const facts: RecordFacts = {
     ...{ id, record: value, action, login, observer },
     kind: kindOf(action),

@@ -1,7 +1,7 @@
 // The log export: the deliveries to its destinations, and their state. With several nodes, one node delivers (a lease); every node can change and
 // show the destinations.
 
-import { auditEntry, auditIdAt } from "../audit.ts";
+import { auditEntry } from "../audit.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { type Fetch, openHttpClient } from "../fetch_with_deadline.ts";
 import type { Log } from "../log.ts";
@@ -268,14 +268,10 @@ export class LogExport {
     await Promise.all(running.map(({ delivery }) => delivery.stop({ keepsPosition: true })));
   }
 
-  /** What the nodes say. A node of an earlier version has no marks, so its clock counts. */
+  /** What the nodes say. */
   #marks(): NodeMark[] {
     return this.#deps.cluster.list().map(
-      ({ node, isAlive, auditMark, firstAuditMark, writtenMs, startedMs }) => ({
-        ...{ node, isAlive },
-        mark: auditMark || auditIdAt(writtenMs),
-        firstMark: firstAuditMark || auditIdAt(startedMs),
-      }),
+      ({ node, isAlive, auditMark: mark, firstAuditMark: firstMark }) => ({ node, isAlive, mark, firstMark }),
     );
   }
 

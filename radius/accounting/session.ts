@@ -58,7 +58,7 @@ export interface AccountingSession {
   readonly intervalMs: number;
   /** Request Authenticator of its Start in hexadecimal; empty if there was no Start. */
   readonly startAuthenticator: string;
-  /** The attributes that identify it in a Disconnect-Request, encoded, in hexadecimal; empty for a session of an earlier version. */
+  /** The attributes that identify it in a Disconnect-Request, encoded, in hexadecimal. */
   readonly identification: string;
 }
 
@@ -146,7 +146,7 @@ const ENDS: ReadonlySet<unknown> = new Set(
 
 function readParts(id: string, parts: unknown): AccountingSession | null {
   if (!Array.isArray(parts)) return null;
-  const [texts, numbers, ending, startAuthenticator, identification = ""] = parts;
+  const [texts, numbers, ending, startAuthenticator, identification] = parts;
   if (!isListOf<string>(texts, "string", 9) || !isListOf<number>(numbers, "number", 5)) return null;
   if (!Array.isArray(ending) || typeof startAuthenticator !== "string" || !isHex(identification)) return null;
   const [client, sessionHex, sessionId, user, shownUser, nas, source, framedAddress, callingStation] =

@@ -16,9 +16,8 @@ import type { Conversation, ConversationRecord, LastAnswer, SentPasscode } from 
 import type { ConversationMoment } from "../ports.ts";
 import { toLocalTimes } from "./local_times.ts";
 import type { PeerDigest } from "./peers.ts";
-import { decodeTextRecord } from "./text_record.ts";
 
-/** The first octet of a record. Records of earlier versions are JSON and begin with "[". */
+/** The first octet of a record. */
 const FORM = 2;
 /** Form, flags, three times, and round. The ordered id, the tuple and the user follow, so that a search finds them without decoding. */
 const HEADER_OCTETS = 2 + 3 * 6 + 2;
@@ -35,7 +34,6 @@ const MAX_ROUND = 0xffff;
 const SEARCHED = { orderedId: 0, tuple: 1, user: 2 } as const;
 
 const writer = new FieldWriter();
-const decoder = new TextDecoder();
 
 /** How a record is written: first as a line of the journal, later under its own key with compare-and-set. */
 export type RecordWrite =
@@ -48,8 +46,7 @@ export function conversationKey(orderedId: string): Deno.KvKey {
 }
 
 /**
- * Writes the record of a conversation. Add a new field at the end of {@link writeFields}, with a value in {@link readFields} for records that
- * lack it.
+ * Writes the record of a conversation.
  *
  * @returns a view that is valid until the next call
  */
@@ -160,8 +157,8 @@ function readFields(from: FieldReader): ConversationRecord {
     numbers: readList(from, () => from.text()),
     moments: readList(from, () => ({ atMs: from.timeMs(), step: from.text(), row: from.text() })),
     ...readNodes(from),
-    policy: from.isAtEnd ? "" : from.text(),
-    token: from.isAtEnd ? null : from.textOrNull(),
+    policy: from.text(),
+    token: from.textOrNull(),
     hasToken: (flags & HAS_TOKEN) !== 0,
     signed: (flags & SIGNED) !== 0,
     firstFactorRight: (flags & FIRST_FACTOR_RIGHT) !== 0,
@@ -230,24 +227,18 @@ function lengthAt(octets: Uint8Array, at: number): number {
  * Reads a record. A conversation that was in a passage when the server stopped continues at the next step. The effect of the passage was
  * claimed, so it is not made again.
  *
- * @param record the value of a key, or a line of the journal; a text or the octets of a text are a record of an earlier version
+ * @param record the value of a key, or a line of the journal
  * @returns `null` if it is not a record, because the store file is untrusted input
  */
 export function decodeRecord(
   record: unknown,
   { stored, answerDigest = null }: { stored: Conversation["stored"]; answerDigest?: string | null },
 ): Conversation | null {
-  const fields = decodeStored(record);
+  const fields = decodeFields(record);
   if (fields === null) return null;
   const interrupted = fields.outcome === null && !isStep(fields.at);
   const conversation: Conversation = { ...fields, stored, answerDigest, interrupted, overtaken: false };
   return resumeInterrupted(conversation) ? conversation : null;
-}
-
-function decodeStored(record: unknown): ConversationRecord | null {
-  if (typeof record === "string") return decodeTextRecord(record);
-  if (!(record instanceof Uint8Array)) return null;
-  return record[0] === FORM ? decodeFields(record) : decodeTextRecord(decoder.decode(record));
 }
 
 /**
@@ -259,7 +250,7 @@ export function localizeRecord(
   record: unknown,
   offsetOf: (node: string) => number,
 ): { octets: Uint8Array<ArrayBuffer>; orderedId: string } | null {
-  const fields = decodeStored(record);
+  const fields = decodeFields(record);
   if (fields === null) return null;
   return {
     octets: encodeConversation(toLocalTimes(fields, offsetOf(fields.node))),
@@ -267,9 +258,10 @@ export function localizeRecord(
   };
 }
 
-function decodeFields(octets: Uint8Array): ConversationRecord | null {
+function decodeFields(record: unknown): ConversationRecord | null {
+  if (!(record instanceof Uint8Array) || record[0] !== FORM) return null;
   try {
-    return readFields(new FieldReader(octets, 1));
+    return readFields(new FieldReader(record, 1));
   } catch (fault) {
     if (fault instanceof FieldsEndError) return null;
     throw fault;

@@ -32,7 +32,7 @@ const causes = new Map<string, DenialCause>(
   Object.keys(DENIAL_CAUSES).map((cause) => [cause, cause as DenialCause]),
 );
 
-/** Reads a stored denial, `[cause, by]`; `undefined` for anything else, such as a record of an older version. */
+/** Reads a stored denial, `[cause, by]`; `undefined` for anything else. */
 export function readDenial(stored: unknown): Denial | undefined {
   if (!Array.isArray(stored)) return undefined;
   const cause = causes.get(String(stored[0]));
@@ -58,11 +58,11 @@ export interface LoginRecord {
   readonly target?: string;
   /** The name of the phone that received the last push; absent without a name, or with another factor. */
   readonly phone?: string;
-  /** The serial number of the hardware token whose code was right; absent with another factor, and in older records. */
+  /** The serial number of the hardware token whose code was right; absent with another factor. */
   readonly token?: string;
-  /** Why the push was not approved; absent if the login ended for another reason, and in older records. */
+  /** Why the push was not approved; absent if the login ended for another reason. */
   readonly denial?: Denial;
-  /** The policy that applied, by name; absent if the settings applied, and in older records. */
+  /** The policy that applied, by name; absent if the settings applied. */
   readonly policy?: string;
   readonly moments: readonly { readonly atMs: number; readonly step: string; readonly row: string }[];
 }

@@ -1,6 +1,6 @@
 // Where a session can be ended: only at an address that the client entry owns now.
 
-import { nasAddressOf, plainIdentification } from "../protocol/session_identification.ts";
+import { nasAddressOf } from "../protocol/session_identification.ts";
 import type { AccountingSession } from "../accounting/session.ts";
 import type { Clients } from "../server/clients.ts";
 import type { DisconnectCall } from "./disconnect_client.ts";
@@ -21,15 +21,13 @@ type KnownClients = Pick<Clients, "all" | "findByAddress">;
  * @param options.attempts attempts without success so far
  */
 export function findDisconnectTarget(
-  { client: name, source, identification, shownUser, sessionHex }: AccountingSession,
+  { client: name, source, identification }: AccountingSession,
   { clients, attempts = 0 }: { clients: KnownClients; attempts?: number | undefined },
 ): DisconnectTarget {
   const client = clients.all.find((one) => one.name === name);
   if (client === undefined) return { ok: false, problem: "no_client" };
   if (client.disconnect === null) return { ok: false, problem: "no_port" };
-  const attributes = identification === ""
-    ? plainIdentification({ user: shownUser, sessionHex })
-    : Uint8Array.fromHex(identification);
+  const attributes = Uint8Array.fromHex(identification);
   const addresses = [...new Set([source, nasAddressOf(attributes)])];
   const usable = addresses.filter((address) => isOwned(clients, { name, address }));
   const owned = usable[attempts % usable.length];

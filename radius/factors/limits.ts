@@ -6,7 +6,7 @@ import { RecordVersions } from "../../platform/cluster/record_versions.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import { HourlyLimits, type HourlySendLimit, type LimitAlarm, type LimitFigures } from "./hourly_limits.ts";
-import { type Failures, Lockout, SweptMap } from "./lockout.ts";
+import { type Failures, Lockout, type StoredFailures, SweptMap } from "./lockout.ts";
 import { joinRenames, type PreparedRename } from "../../platform/write_batch.ts";
 
 /** Times in one record: a value of the store has at most 64 KiB. */
@@ -239,7 +239,7 @@ export class Limits {
     const [, kind, subject] = key;
     this.#versions.apply(key, versionstamp);
     if (this.#hourly.load(key, value) || typeof subject !== "string") return;
-    if (kind === "failures") this.#lockout.load(subject, value as Failures | null);
+    if (kind === "failures") this.#lockout.load(subject, value as StoredFailures | null);
     else if (kind === "push" || kind === "user_send" || kind === "number_send") {
       if (value === null) this.#times[kind].delete(subject);
       else if (isTimes(value)) this.#times[kind].set(subject, value);

@@ -22,7 +22,7 @@ export interface Failures {
 }
 
 /** Failures as stored. Deno KV may return an expired record, so the record has its own date. */
-interface StoredFailures extends Failures {
+export interface StoredFailures extends Failures {
   readonly lastMs: number;
 }
 
@@ -169,16 +169,15 @@ export class Lockout {
     };
   }
 
-  /** Takes over a stored record; `null`: it was deleted. A record of version 0.1.0 has no date. */
-  load(user: string, stored: Failures | null): void {
+  /** Takes over a stored record; `null`: it was deleted. */
+  load(user: string, stored: StoredFailures | null): void {
     if (stored === null) return void this.#users.delete(user);
     if (!isFailures(stored)) {
       // The user may be locked. A count from zero would give an attacker new tries, and overwrite the record.
       this.#users.set(user, UNREADABLE);
       throw new TypeError("it is no count of failures, so the user is locked on this node");
     }
-    const known = { lastMs: this.#deps.clock.nowMs(), ...stored };
-    if (!this.#isExpired(known, FAILURE_RETENTION_MS)) this.#users.set(user, known);
+    if (!this.#isExpired(stored, FAILURE_RETENTION_MS)) this.#users.set(user, stored);
   }
 
   #basedMutation(user: string, value: StoredFailures): KvMutation {
@@ -238,8 +237,8 @@ function reportOf({ reportedUntilMs }: Failures): Pick<Failures, "reportedUntilM
   return reportedUntilMs === undefined ? {} : { reportedUntilMs };
 }
 
-function isFailures({ inRow, total, locks, lockedUntilMs, hardLocked }: Failures): boolean {
-  return [inRow, total, locks, lockedUntilMs].every((one) => typeof one === "number") &&
+function isFailures({ inRow, total, locks, lockedUntilMs, lastMs, hardLocked }: StoredFailures): boolean {
+  return [inRow, total, locks, lockedUntilMs, lastMs].every((one) => typeof one === "number") &&
     typeof hardLocked === "boolean";
 }
 

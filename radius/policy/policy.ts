@@ -106,7 +106,7 @@ export interface Policy {
 export interface PolicyList {
   readonly version: number;
   readonly policies: readonly Policy[];
-  /** The administrator who made the last change, and when; absent in lists of earlier versions. */
+  /** The administrator who made the last change, and when; absent: no policy was ever stored. */
   readonly changed?: PolicyListChange | undefined;
 }
 

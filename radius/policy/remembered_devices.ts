@@ -44,8 +44,8 @@ interface DeviceRecord {
   readonly epoch: string;
   /** The name that the digest contains. Absent: that of the user. */
   readonly digestUser?: string;
-  /** The factor of the login; absent in devices of earlier versions, which do not replace a factor any more. */
-  readonly used?: RememberedFactor;
+  /** The factor of the login. */
+  readonly used: RememberedFactor;
 }
 
 interface EpochRecord {
@@ -62,10 +62,10 @@ const FIRST_EPOCH = "";
 const isPlace = (place: string) => place !== "" && !place.includes("\ufffd");
 
 function isAllowed(
-  used: RememberedFactor | undefined,
+  used: RememberedFactor,
   { enabled, deviceCodes }: Pick<PolicyRules, "enabled" | "deviceCodes">,
 ): boolean {
-  return used !== undefined && (used === "device_code" ? deviceCodes : enabled.has(used));
+  return used === "device_code" ? deviceCodes : enabled.has(used);
 }
 
 export class RememberedDevices {

@@ -2,7 +2,7 @@
 
 import { parseIpv4 } from "./attributes.ts";
 import { type AttributeName, typeOf } from "./dictionary.ts";
-import { HEADER_OCTETS, MAX_VALUE_OCTETS } from "./packet.ts";
+import { HEADER_OCTETS } from "./packet.ts";
 
 /**
  * The attributes of an Accounting-Request that identify its NAS and its session, as the NAS sent them (RFC 5176 §3). All attributes of a
@@ -101,20 +101,4 @@ export function nasAddressOf(identification: Uint8Array): string {
     if (type === typeOf("NAS-IP-Address") && attribute.length === 6) address = attribute.slice(2).join(".");
   });
   return parseIpv4(address) === null ? "" : address;
-}
-
-const utf8 = new TextEncoder();
-
-/** The identification of a session that an earlier version stored without its attributes. */
-export function plainIdentification(
-  { user, sessionHex }: { user: string; sessionHex: string },
-): Uint8Array<ArrayBuffer> {
-  const values: readonly [AttributeName, Uint8Array][] = [
-    ["User-Name", utf8.encode(user)],
-    ["Acct-Session-Id", Uint8Array.fromHex(sessionHex)],
-  ];
-  return firstOfEach(
-    values.filter(([, { length }]) => length <= MAX_VALUE_OCTETS)
-      .map(([name, value]) => Uint8Array.of(typeOf(name), value.length + 2, ...value)),
-  );
 }

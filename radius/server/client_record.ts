@@ -31,33 +31,11 @@ export interface ClientRecord extends ClientContent {
 /** Where the record of a client is stored. */
 export const clientKey = (name: string): Deno.KvKey => ["client", name];
 
-type StoredServer =
-  & Omit<FirstFactorServer, "secret" | "messageAuthenticator">
-  & Partial<Pick<FirstFactorServer, "messageAuthenticator">>;
-
-/** Records of earlier versions lack settings that were added later. */
-export type StoredClientRecord =
-  & Omit<ClientRecord, keyof ClientContent | "serverSealed" | "disconnectSealed">
-  & Partial<Omit<ClientRecord, "firstFactorServer">>
-  & Pick<ClientContent, "name">
-  & { readonly firstFactorServer?: StoredServer | null };
-
 const POLICY_CONTENT = CONTENT_SETTINGS.filter((name) => POLICY_SETTINGS.some((policy) => policy === name));
 
 /** The settings of a policy that a record contains. */
 export function policyContent(of: ClientPolicy | ClientContent): Record<string, unknown> {
   return settingsObject(POLICY_CONTENT, (name) => settingOf(of, name));
-}
-
-/** A stored record with every field. The settings supply fields that an earlier version did not store. */
-export function completeRecord(stored: StoredClientRecord, settings: ClientPolicy): ClientRecord {
-  const { firstFactorServer: server, ...rest } = stored;
-  const later = {
-    ...policyContent(settings),
-    ...{ firstFactorBackend: "", serverSealed: null, disconnectPort: 0, disconnectSealed: null },
-  };
-  const firstFactorServer = server ? { messageAuthenticator: "require", ...server } : null;
-  return { ...later, ...rest, firstFactorServer } as ClientRecord;
 }
 
 /** `previous`: the secret before a rotation; `server`: that of the first-factor server; `disconnect`: that of Disconnect-Requests. */

@@ -12,12 +12,10 @@ import {
   clientKey,
   type ClientRecord,
   ClientSecrets,
-  completeRecord,
   findUnsigned,
   type ShownClient,
   showRecord,
   showSettings,
-  type StoredClientRecord,
   type UnsignedClient,
 } from "./client_record.ts";
 import { clientSigning } from "./signing_clients.ts";
@@ -212,7 +210,7 @@ export class ClientRegistry {
   #remember({ key, value }: StoreEntry<unknown>): void {
     const { log } = this.#deps;
     const name = String(key[1]);
-    const record = value as StoredClientRecord | null;
+    const record = value as ClientRecord | null;
     this.#unreadable.delete(name);
     this.#records.delete(name);
     if (record === null) return;
@@ -221,7 +219,7 @@ export class ClientRegistry {
       throw new TypeError("it has no name, addresses and secret, so this client is not served");
     }
     if (this.#settingsOf(name) === undefined) {
-      this.#records.set(name, completeRecord(record, this.#anyClient));
+      this.#records.set(name, record);
     } else {
       log.warn("a client is defined in the console and in the settings file: the settings file is used", {
         client: name,
@@ -260,6 +258,6 @@ export class ClientRegistry {
   }
 }
 
-function isClientRecord({ name, address, sealed }: StoredClientRecord): boolean {
+function isClientRecord({ name, address, sealed }: ClientRecord): boolean {
   return typeof name === "string" && Array.isArray(address) && sealed instanceof Uint8Array;
 }

@@ -19,8 +19,6 @@ export interface Client {
   readonly learns: boolean;
   /** Whether the settings require Message-Authenticator; signing_clients.ts has what `auto` learned. */
   readonly requiresSignature: boolean;
-  /** The address of a client that has exactly one, otherwise `null`. */
-  readonly onlyAddress: string | null;
   readonly nasIdentifier: string;
   readonly nasIpAddress: Uint8Array | null;
   /** Where the client accepts Disconnect-Requests (RFC 5176); `null`: nowhere. */
@@ -152,7 +150,6 @@ function anyAddressClient(
     hasNetwork: true,
     learns: false,
     requiresSignature: policy.messageAuthenticator === "require",
-    onlyAddress: null,
     nasIdentifier: "",
     nasIpAddress: null,
     disconnect: null,
@@ -163,8 +160,6 @@ function anyAddressClient(
 }
 
 function createClient(setting: KnownClient, use: ClientUse): Client {
-  const [only] = setting.address;
-  const isAlone = setting.address.length === 1 && only !== undefined && isSingle(only);
   const client: Client = {
     name: setting.name,
     policy: setting,
@@ -173,7 +168,6 @@ function createClient(setting: KnownClient, use: ClientUse): Client {
     hasNetwork: !setting.address.every(isSingle),
     learns: setting.messageAuthenticator === "auto",
     requiresSignature: setting.messageAuthenticator === "require",
-    onlyAddress: isAlone ? only.split("/")[0] ?? null : null,
     nasIdentifier: setting.nasIdentifier,
     nasIpAddress: setting.nasIpAddress === "" ? null : parseIpv4(setting.nasIpAddress),
     disconnect: disconnectOf(setting),

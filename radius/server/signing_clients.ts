@@ -10,7 +10,7 @@ import type { Client } from "./clients.ts";
 
 /** The client and the source address of a request. */
 export interface SigningSource {
-  readonly client: Pick<Client, "name" | "onlyAddress">;
+  readonly client: Pick<Client, "name">;
   readonly source: string;
 }
 
@@ -22,8 +22,6 @@ const UNSIGNED_RECENT_MS = 7 * DAY_MS;
 const UNSIGNED_STALE_MS = DAY_MS / 2;
 
 const keyOf = (name: string, source: string): Deno.KvKey => ["learnt", name, source];
-/** Version 0.1.0 stored the name of a client with one address, without the address. */
-const nameKeyOf = (name: string): Deno.KvKey => ["learnt", name];
 
 interface SigningClientsDeps {
   readonly store: Store;
@@ -34,8 +32,6 @@ interface SigningClientsDeps {
 export class SigningClients {
   readonly #deps: SigningClientsDeps;
   readonly #addresses = new AddressTable<true>();
-  /** Clients with a record of version 0.1.0. */
-  readonly #namesAlone = new Set<string>();
   readonly #unsigned = new AddressTable<{ atMs: number; storedMs: number }>();
   /** Warnings that were written. */
   readonly #warned = new Set<string>();
@@ -48,21 +44,12 @@ export class SigningClients {
 
   /** Clients with a learnt address. */
   get names(): ReadonlySet<string> {
-    return new Set([...this.#addresses.names(), ...this.#namesAlone]);
+    return new Set(this.#addresses.names());
   }
 
   /** Whether requests of this address must be signed. */
   requires({ client, source }: SigningSource): boolean {
-    if (this.#addresses.get(client.name, source) !== undefined) return true;
-    if (!this.#namesAlone.has(client.name) || client.onlyAddress !== source) return false;
-    // Replaces the record of an earlier version by one with the address.
-    this.#namesAlone.delete(client.name);
-    this.#addresses.set(client.name, source, true);
-    this.#record(client.name, [
-      { type: "set", key: keyOf(client.name, source), value: true },
-      { type: "delete", key: nameKeyOf(client.name) },
-    ]);
-    return true;
+    return this.#addresses.get(client.name, source) !== undefined;
   }
 
   /** Call this for a signed Access-Request without EAP-Message. */
@@ -111,20 +98,13 @@ export class SigningClients {
 
   /** Removes all addresses of a client from the store. */
   forgetMutations(name: string): Mutation[] {
-    return [
-      { type: "delete", key: nameKeyOf(name) },
-      ...this.#addresses.sourcesOf(name).map((source) => ({
-        type: "delete" as const,
-        key: keyOf(name, source),
-      })),
-    ];
+    return this.#addresses.sourcesOf(name).map((source) => ({ type: "delete", key: keyOf(name, source) }));
   }
 
   /** `false` if the client has no learnt address. */
   async forget(name: string): Promise<boolean> {
     const mutations = this.forgetMutations(name);
-    const isKnown = this.#addresses.removeName(name) || this.#namesAlone.has(name);
-    this.#namesAlone.delete(name);
+    const isKnown = this.#addresses.removeName(name);
     await this.#deps.store.commit({ mutations });
     return isKnown;
   }
@@ -137,12 +117,9 @@ export class SigningClients {
 
   /** Takes over a stored address: at the start, or after a change of another node. */
   #applyLearnt({ key: [, name, source], value }: StoreEntry<unknown>): void {
-    if (typeof name !== "string") return;
-    if (typeof source === "string") {
-      if (value === null) this.#addresses.remove(name, source);
-      else this.#addresses.set(name, source, true);
-    } else if (value === null) this.#namesAlone.delete(name);
-    else this.#namesAlone.add(name);
+    if (typeof name !== "string" || typeof source !== "string") return;
+    if (value === null) this.#addresses.remove(name, source);
+    else this.#addresses.set(name, source, true);
   }
 
   #applyUnsigned({ key: [, name, source], value }: StoreEntry<unknown>): void {
@@ -191,15 +168,13 @@ export function clientSigning(
     ClientSettings,
     "name" | "address" | "messageAuthenticator"
   >,
-  signing: Pick<SigningClients, "addressesOf" | "names">,
+  signing: Pick<SigningClients, "addressesOf">,
 ): ClientSigning {
   if (mode === "require") return { required: "always", addresses: [], count: 0, acceptsUnsigned: false };
   if (mode === "off") return { required: "never", addresses: [], count: 0, acceptsUnsigned: true };
   const [only] = address;
   const isAlone = address.length === 1 && only !== undefined && !only.includes("/");
-  const known = signing.addressesOf(name);
-  // A record of an earlier version has no address. It means the only address of the client.
-  const addresses = known.length === 0 && isAlone && signing.names.has(name) ? [only] : known;
+  const addresses = signing.addressesOf(name);
   return {
     required: "learnt",
     addresses: addresses.slice(0, MAX_SHOWN_ADDRESSES),

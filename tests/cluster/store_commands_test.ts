@@ -6,7 +6,6 @@ import { DEFAULT_AUDIT_RETENTION_MS } from "../../platform/audit.ts";
 import { expiryOf } from "../../platform/backup/expiry.ts";
 import { isTransient, RESTORE_MARKER } from "../../platform/backup/transient.ts";
 import { openOperator, type Operator } from "../cli/operator.ts";
-import { writeStoreOf010 } from "../fakes/store_of_0_1_0.ts";
 import { createCaller } from "../scim/rows/caller.ts";
 import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";
 import { startCluster } from "../support/cluster.ts";
@@ -57,6 +56,14 @@ async function fill(store: Denokv | string, write: (kv: Deno.Kv) => Promise<void
   await write(kv);
 }
 
+/** Entries of several kinds, also with octets. */
+async function writeSome(kv: Deno.Kv): Promise<void> {
+  for (let at = 0; at < 60; at++) {
+    await kv.set(["user", "default", `u${at}`], { userName: `U${at}`, createdMs: at });
+    await kv.set(["conversation", `c${at}`], Uint8Array.of(2, at));
+  }
+}
+
 /** So many entries that a copy takes about a second. */
 async function writeMany(kv: Deno.Kv): Promise<void> {
   for (let from = 0; from < 10_000; from += 1000) {
@@ -101,7 +108,7 @@ testNeeding(
     await Deno.mkdir(operator.dataDir);
     await Deno.mkdir(other.dataDir);
     await fill(fileOf(operator), async (kv) => {
-      await writeStoreOf010(kv);
+      await writeSome(kv);
       await kv.set(EXPIRED, { accepted: 1 });
     });
     const all = await entriesIn(fileOf(operator));
@@ -149,7 +156,7 @@ testNeeding(
       ["move_store", empty.url, cluster.store.url],
     ]);
     await Deno.mkdir(operator.dataDir, { recursive: true });
-    await fill(fileOf(operator), writeStoreOf010);
+    await fill(fileOf(operator), writeSome);
     await using stranger = await openOn(cluster.store, { token: "a wrong token" });
     await empty.stop();
     await using distant = await openOn(empty);

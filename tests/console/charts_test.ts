@@ -242,7 +242,7 @@ Deno.test("ChartStore rebuilds from the history the counts that the last process
   await store.close();
 });
 
-Deno.test("ChartStore rebuilds the counts of version 0.1.0, which have no watermark, from the whole history", async () => {
+Deno.test("ChartStore rebuilds counts without a watermark from the whole history", async () => {
   const clock = createManualClock(1_800_000_000_000);
   const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
@@ -252,7 +252,7 @@ Deno.test("ChartStore rebuilds the counts of version 0.1.0, which have no waterm
     { length: 50 },
     (_, number) => finished(nowMs - number * 20 * hourMs, {}, number),
   );
-  // The counts of version 0.1.0 are too low.
+  // The process ended before it counted all logins, and before it wrote a watermark.
   const counted = JSON.stringify([tally("vpn-1", { accepted: 1 })]);
   mutations.push({
     type: "set",

@@ -189,7 +189,7 @@ function acceptUnsigned({ clients }: ConnectConsole, name: string): void {
   if (client !== undefined) client.use.unsignedMs = Date.now();
 }
 
-const SIGNED_FROM = { name: "vpn-1", onlyAddress: "198.51.100.9" };
+const SIGNED_FROM = { name: "vpn-1" };
 type Learning = Parameters<ConnectConsole["signing"]["learn"]>[0];
 
 /** The rules of the client vpn-1, the events, and the detail of its row. */

@@ -22,7 +22,7 @@ async function openWith({ learnt }: { learnt: string | null }): Promise<TestComp
 }
 
 const requires = ({ radius }: TestComposition, name: string) =>
-  radius.signingClients.requires({ client: { name, onlyAddress: ADDRESS }, source: ADDRESS });
+  radius.signingClients.requires({ client: { name }, source: ADDRESS });
 const forget = ({ ask }: TestComposition, name: string) => ask("DELETE", `/clients/${name}/signing`);
 
 /**

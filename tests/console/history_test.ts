@@ -105,13 +105,6 @@ Deno.test("GET /history and its export name the administrator who denied a login
   assertEquals([cells.get("reason"), cells.get("decided_by")], ["denied_by_administrator", "root-owner"]);
 });
 
-Deno.test("decodeLoginRecord() reads a record of 0.1.0, which has no cause", () => {
-  const list = JSON.parse(new TextDecoder().decode(encodeLoginRecord(login())));
-  const old = new TextEncoder().encode(JSON.stringify(list.slice(0, 12)));
-  assertEquals(decodeLoginRecord(old)?.denial, undefined);
-  assertEquals(decodeLoginRecord(old)?.user, "ada");
-});
-
 Deno.test("GET /history filters by outcome, user, client and time", async () => {
   await using site = await startConsole();
   await keep(site, [

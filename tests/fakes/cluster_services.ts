@@ -8,7 +8,7 @@ import { Pairings } from "../../radius/factors/pairings.ts";
 import { RecoveryCodeStore } from "../../radius/factors/recovery_codes.ts";
 import { type Account, type Caller, createCaller } from "../scim/rows/caller.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../support/cluster.ts";
-import { type Denokv, DENOKV_TOKEN, DENOKV_TOKEN_VARIABLE } from "../support/denokv.ts";
+import { DENOKV_TOKEN, DENOKV_TOKEN_VARIABLE } from "../support/denokv.ts";
 import type { RadiusClient } from "../support/radius_client.ts";
 import type { RequestParts } from "../support/radius_packets.ts";
 import { type FakeSecondFactor, startFakeSecondFactor } from "./second_factor_server.ts";
@@ -33,8 +33,6 @@ export interface ClusterServicesOptions {
   readonly pairings?: readonly (readonly [user: string, pairing: NewPairing])[];
   /** Users who get ten recovery codes. */
   readonly recoveryCodesOf?: readonly string[];
-  /** Called before anything else writes to the store. */
-  readonly fill?: (store: Denokv) => Promise<void>;
 }
 
 const WRITER: Account = { name: "provisioner", password: "the-writer's password" };
@@ -63,7 +61,6 @@ export async function startClusterWithServices(
       ...(options.clockOffsetsMs === undefined ? {} : { clockOffsetsMs: options.clockOffsetsMs }),
       toml: settingsOf({ secondFactor, telephony }) + (options.toml ?? ""),
       fill: async (location) => {
-        await options.fill?.(location.store);
         for (const [user, codes] of await writeFactors(location, options)) recoveryCodes.set(user, codes);
       },
     });

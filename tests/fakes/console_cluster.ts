@@ -18,6 +18,7 @@ export function knownNode(node: string, change: Partial<KnownNode> = {}): KnownN
     beat: 7,
     writtenMs: 0,
     publicKey: "",
+    settings: "",
     auditMark: "",
     firstAuditMark: "",
     figures: { waiting: 3, requestsPerS: 120, rssOctets: 140_000_000, lagMs: 12, leases: [] },

@@ -200,7 +200,15 @@ async function startNode(parts: NodeParts): Promise<ScimNode> {
   await shared.reader.start();
   const store = createStore(kv, { nowMs: () => clock.nowMs(), node: name, shared });
   const figures = { waiting: 0, requestsPerS: 0, rssOctets: 0 };
-  const described = { name, version: "1", startedMs: clock.nowMs(), radius: [], http: "", publicKey: "" };
+  const described = {
+    name,
+    version: "1",
+    startedMs: clock.nowMs(),
+    radius: [],
+    http: "",
+    publicKey: "",
+    settings: "",
+  };
   const cluster = new Cluster({
     store,
     shared,

@@ -8,13 +8,11 @@ import {
   createAuditIds,
   createAuditSlot,
   createAuditWriter,
-  DEFAULT_AUDIT_RETENTION_MS,
   UNKNOWN_ACTOR,
 } from "../../platform/audit.ts";
 import {
   AUDIT_ACTIONS,
   type AuditAction,
-  auditActionOf,
   auditGroupOf,
   isAdministratorChange,
 } from "../../platform/audit_actions.ts";
@@ -129,7 +127,7 @@ Deno.test("every audit action is in a group by the first word of its name", () =
   assertEquals(unknown, []);
 });
 
-Deno.test("createAuditWriter() ignores mutations that are no event, and indexes records of earlier versions", () => {
+Deno.test("createAuditWriter() ignores mutations that are no event", () => {
   const { complete: write } = createAuditWriter({ nowMs: () => START_MS, node: "1" });
   const others = [
     { type: "set", key: ["audit", "1"], value: "gone" },
@@ -137,13 +135,6 @@ Deno.test("createAuditWriter() ignores mutations that are no event, and indexes 
     { type: "delete", key: ["audit", "1"] },
   ] as const;
   assertEquals(write(others), others);
-  const [, index] = write([{ type: "set", key: ["audit", "2"], value: { user: "Ada" } }]);
-  assertEquals(index, {
-    type: "set",
-    key: ["audit_by", "object", "user:ada", "2"],
-    value: new Uint8Array(0),
-    expireInMs: DEFAULT_AUDIT_RETENTION_MS,
-  });
 });
 
 Deno.test("createAuditWriter() replaces a growing record by one with a new id and the first time", () => {
@@ -186,17 +177,6 @@ Deno.test("createStore() records events of one millisecond in the order of their
   await store.close();
 });
 
-Deno.test("auditActionOf() returns the present name of each earlier action", () => {
-  const formerly = Object.entries<{ about: string; formerly?: readonly string[] }>(AUDIT_ACTIONS)
-    .flatMap(([action, { formerly = [] }]) => formerly.map((old) => [old, action] as const));
-  assertEquals(new Set(formerly.map(([old]) => old)).size, formerly.length);
-  for (const [old, action] of formerly) {
-    assertEquals(auditActionOf(old), action);
-    assertEquals(old in AUDIT_ACTIONS, false);
-  }
-  assertEquals(auditActionOf("constructor"), "constructor");
-});
-
 const page = await Deno.readTextFile(new URL("../../docs/audit.md", import.meta.url));
 const messages: Readonly<Record<string, unknown>> = en;
 
@@ -205,18 +185,11 @@ Deno.test("docs/audit.md is the output of `deno task docs` for the table of acti
 });
 
 Deno.test("docs/audit.md has exactly one row for each action, with its label", () => {
-  const rows = [...page.matchAll(/^\| ([^|]+?) +\| `([a-z_.]+)` +\| ([a-z-]+) +\|(.*)\|$/gm)];
+  const rows = [...page.matchAll(/^\| ([^|]+?) +\| `([a-z_.]+)` +\| ([a-z-]+) +\|$/gm)];
   assertEquals(rows.map(([, , action]) => action), Object.keys(AUDIT_ACTIONS));
-  for (const [, label, action = "", about, formerly = ""] of rows) {
+  for (const [, label, action = "", about] of rows) {
     assertEquals(label, messages[`audit.event_${action.replaceAll(".", "_")}`], action);
-    const row: { about: string; formerly?: readonly string[] } =
-      AUDIT_ACTIONS[action as keyof typeof AUDIT_ACTIONS];
-    assertEquals(about, row.about, action);
-    assertEquals(
-      [...formerly.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
-      [...row.formerly ?? []],
-      action,
-    );
+    assertEquals(about, AUDIT_ACTIONS[action as keyof typeof AUDIT_ACTIONS].about, action);
   }
 });
 

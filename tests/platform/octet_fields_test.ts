@@ -26,7 +26,7 @@ Deno.test("FieldReader reads every sequence of fields that FieldWriter wrote", (
     for (const { kind, value } of fields) writer[kind](value);
     const reader = new FieldReader(writer.view());
     for (const { kind, value } of fields) assertEquals<unknown>(reader[kind](), value);
-    assert(reader.isAtEnd);
+    assertThrows(() => reader.small(), FieldsEndError);
   }));
 });
 

@@ -89,7 +89,7 @@ Deno.test("LastSignIns reads after a start what a process did not write before i
   one.signIns.start();
   await until(async () => (await marksIn(first.store)).length === 1);
   const names = ["early", "rejected", "other", "late"];
-  assertEquals([...(await one.signIns.of(names)).keys()], ["early"], "the history of an earlier version");
+  assertEquals([...(await one.signIns.of(names)).keys()], ["early"], "the history before the first mark");
   // Another node writes on, and this one ends without writing.
   clock.advance(10 * MINUTE_MS);
   const endedMs = clock.nowMs();

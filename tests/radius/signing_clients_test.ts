@@ -109,22 +109,6 @@ Deno.test("auto learns nothing from an address whose unsigned logins succeeded i
   assertEquals(await play(UNSIGNED, "192.0.2.1"), MISSING);
 });
 
-Deno.test("a record of 0.1.0 with the name of a client applies to its only address, and is stored for it", async () => {
-  await using gateway = await openWholeGateway(PLAIN_CLIENT, { learnt: ["plain"] });
-  const play = player(gateway);
-  assertEquals(gateway.radius.register.find("plain")?.signing, {
-    required: "learnt",
-    addresses: ["192.0.2.1"],
-    count: 1,
-    acceptsUnsigned: false,
-  });
-  assertEquals(await play(UNSIGNED, "192.0.2.1"), MISSING);
-  await until(async () => (await gateway.store.get(["learnt", "plain", "192.0.2.1"])).value === true);
-  assertEquals((await gateway.store.get(["learnt", "plain"])).value, null);
-  assertEquals(await gateway.radius.signingClients.forget("plain"), true);
-  assertEquals(await play(UNSIGNED, "192.0.2.1"), "challenges");
-});
-
 Deno.test("Status-Server, EAP and accounting do not teach auto that a client signs its logins", async () => {
   await using gateway = await openWholeGateway(PLAIN_CLIENT);
   const from = { hostname: "192.0.2.1", port: 1024 };

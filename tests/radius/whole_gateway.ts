@@ -55,13 +55,11 @@ const REJECT_WAIT_MS = 1200;
 const DEADLINE_MS = 30_000;
 
 /**
- * @param learnt names of clients that signed their requests before, as version 0.1.0 stored them.
  * @param unsigned clients and addresses whose unsigned logins succeeded lately.
  */
 export async function openWholeGateway(
   toml: string,
-  { learnt = [], unsigned = [], passwords }: {
-    learnt?: readonly string[];
+  { unsigned = [], passwords }: {
     unsigned?: readonly (readonly [name: string, source: string])[];
     passwords?: Passwords;
   } = {},
@@ -72,7 +70,6 @@ export async function openWholeGateway(
   const set = (key: readonly string[], value: unknown) => ({ type: "set" as const, key, value });
   await store.commit({
     mutations: [
-      ...learnt.map((name) => set(["learnt", name], true)),
       ...unsigned.map((from) => set(["unsigned_login", ...from], clock.nowMs())),
     ],
   });

@@ -69,7 +69,7 @@ Deno.test("pairing by invitation, and removal on the phone and by an administrat
 
   const { stdout } = await gateway.pair("ada", "--sms", "+14155550123");
   assertStringIncludes(stdout, "ada");
-  const [number] = await audit("object=user:ada&action=pairing.added");
+  const [number] = await audit("object=user:ada&action=pairing.add");
   assertEquals([number?.action, number?.actor, number?.details.factor, number?.details.number], [
     "pairing.add",
     "command",

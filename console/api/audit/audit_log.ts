@@ -13,7 +13,6 @@ import {
 } from "../../../platform/audit.ts";
 import {
   AUDIT_GROUP_NAMES,
-  auditActionOf,
   auditGroupOf,
   isAdministratorChange,
   isAuditedChange,
@@ -151,7 +150,7 @@ export async function* auditRecords(
 }
 
 function matcherOf(filter: AuditFilter): (value: AuditValue) => boolean {
-  const action = auditActionOf(filter.action);
+  const { action } = filter;
   const [actor, object, source, q] = [filter.actor, filter.object, filter.source, filter.q].map(
     canonicalName,
   );
@@ -165,10 +164,10 @@ function matcherOf(filter: AuditFilter): (value: AuditValue) => boolean {
   };
   const isEvent = eventMatcher(filter.events ?? "");
   return (value) =>
-    isEvent(currentAction(value), auditActor(value)) &&
-    (action === "" || currentAction(value) === action) && isObject(value) &&
+    isEvent(actionOf(value), auditActor(value)) &&
+    (action === "" || actionOf(value) === action) && isObject(value) &&
     hasPart(actor, auditActor(value)) && hasPart(source, text(value.source)) &&
-    (q === "" || labelled.has(currentAction(value)) || hasPart(q, ...textsOf(value)));
+    (q === "" || labelled.has(actionOf(value)) || hasPart(q, ...textsOf(value)));
 }
 
 /** Choices of events besides the groups. `changes`: no sign-ins, and nothing that a provisioning client wrote. */
@@ -191,20 +190,18 @@ function textsOf(value: AuditValue): string[] {
   ];
 }
 
-/** The current name of a recorded action. */
-export function currentAction({ action }: AuditValue): string {
-  return auditActionOf(text(action));
+/** The action of a record, as a text. */
+export function actionOf({ action }: AuditValue): string {
+  return text(action);
 }
 
-/** The details of a record under current names. Earlier versions wrote `kind` for the factor of a pairing. */
+/** The details of a record. */
 export function auditDetails(value: AuditValue, head: ReadonlySet<string>): Record<string, string> {
-  const isPairing = currentAction(value).startsWith("pairing.");
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, detail]) => {
       if (head.has(name) || detail === null || detail === undefined) return [];
       // The names of members are shown as a whole, too.
-      const shown = text(detail, MAX_CHANGE_CHARACTERS);
-      return [[isPairing && name === "kind" ? "factor" : name, shown] as const];
+      return [[name, text(detail, MAX_CHANGE_CHARACTERS)] as const];
     }),
   );
 }
@@ -215,7 +212,7 @@ function itemOf(id: string, value: AuditValue): AuditItem {
     atMs: typeof value.atMs === "number" ? value.atMs : 0,
     actor: auditActor(value).slice(0, MAX_CHARACTERS),
     source: text(value.source),
-    action: currentAction(value),
+    action: actionOf(value),
     objects: auditObjects(value),
     before: text(value.before, MAX_CHANGE_CHARACTERS),
     after: text(value.after, MAX_CHANGE_CHARACTERS),

@@ -3,7 +3,7 @@
 import type { AuditAction } from "../../../platform/audit_actions.ts";
 import { auditActor } from "../../../platform/audit.ts";
 import type { Store } from "../../../platform/store.ts";
-import { auditRecords, currentAction } from "./audit_log.ts";
+import { actionOf, auditRecords } from "./audit_log.ts";
 import { Refusal } from "../errors.ts";
 
 /** The events that give an object another version. */
@@ -62,7 +62,7 @@ async function findLastChange(
   let count = 0;
   for await (const { value } of auditRecords(store, { filter, before: null })) {
     count += 1;
-    const isChange = value !== null && actions.has(currentAction(value)) && typeof value.atMs === "number" &&
+    const isChange = value !== null && actions.has(actionOf(value)) && typeof value.atMs === "number" &&
       (target === undefined || value.target === undefined || value.target === target);
     if (isChange) {
       const actor = auditActor(value);

@@ -65,7 +65,7 @@ export interface AdminRecord {
   readonly disabled?: true;
   /** A digest of the provider's issuer and subject. */
   readonly subject?: string;
-  /** When the provider last gave a role; 0 after it gave none. Records of version 0.1.0 lack it, which counts as 0. */
+  /** When the provider last gave a role; 0 after it gave none. Only with a subject. */
   readonly confirmedMs?: number;
 }
 

@@ -33,7 +33,7 @@ export interface Notice {
   readonly place: string;
   /** 0: the user was not locked. */
   readonly lockedUntilMs: number;
-  /** VPN sessions of the user that were known, and that the gateway tries to end; absent in notices of earlier versions. */
+  /** VPN sessions of the user that were known, and that the gateway tries to end; only for `not_me`. */
   readonly sessions?: number;
   /** The administrator who asked the user; only for `not_caller`. */
   readonly operator?: string;

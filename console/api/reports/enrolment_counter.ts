@@ -94,10 +94,8 @@ export class EnrolmentCounter {
     return isOwn ? this.#changes !== this.#own.changes : this.#changedMs + MAX_CLOCK_OFFSET_MS >= startedMs;
   }
 
-  /** Results of earlier versions have no start. */
   async #stored(): Promise<EnrolmentReport | null> {
-    const { value } = await this.#deps.store.get<EnrolmentReport>(this.#key());
-    return typeof value?.startedMs === "number" ? value : null;
+    return (await this.#deps.store.get<EnrolmentReport>(this.#key())).value;
   }
 
   #key(): Deno.KvKey {

@@ -4,7 +4,7 @@
 import { auditObjects } from "../../../platform/audit.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Store } from "../../../platform/store.ts";
-import { auditRecords, type AuditValue, currentAction } from "../audit/audit_log.ts";
+import { actionOf, auditRecords, type AuditValue } from "../audit/audit_log.ts";
 import { type People, targetOf } from "../deps.ts";
 import { createHistoryReader, type HistoryItem } from "../history/history.ts";
 
@@ -60,7 +60,7 @@ async function latestSignIns(store: Store, user: string): Promise<UserSignIn[]> 
 
 /** Whether a record is of a finished login of the user. The index has shortened names. */
 function isSignInOf(value: AuditValue, user: string): boolean {
-  const [kind, outcome = ""] = currentAction(value).split(".");
+  const [kind, outcome = ""] = actionOf(value).split(".");
   if (kind !== "login" || !OUTCOMES.has(outcome)) return false;
   const asked = canonicalName(`user:${user}`);
   return auditObjects(value).some((object) => canonicalName(object) === asked);

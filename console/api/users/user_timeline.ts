@@ -3,13 +3,7 @@
 import { auditActor, auditObjects } from "../../../platform/audit.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Store } from "../../../platform/store.ts";
-import {
-  auditDetails,
-  auditRecords,
-  type AuditValue,
-  currentAction,
-  MAX_COMPARED,
-} from "../audit/audit_log.ts";
+import { actionOf, auditDetails, auditRecords, type AuditValue, MAX_COMPARED } from "../audit/audit_log.ts";
 import type { TimelineEntry, TimelinePage } from "./user_types.ts";
 
 const PAGE_SIZE = 40;
@@ -61,7 +55,7 @@ function entryOf(id: string, value: AuditValue): TimelineEntry {
     atMs: typeof value.atMs === "number" ? value.atMs : 0,
     actor: auditActor(value),
     source: textOf(value.source),
-    action: currentAction(value),
+    action: actionOf(value),
     before: changeText(value.before),
     after: changeText(value.after),
     details: auditDetails(value, HEAD),

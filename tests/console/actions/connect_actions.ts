@@ -120,7 +120,7 @@ export const CONNECT_ACTIONS: ApiActions = {
   },
   "DELETE /clients/:id/signing": {
     prepare({ site }) {
-      site.signing.learn({ client: { name: "vpn-1", onlyAddress: null }, source: "198.51.100.9" });
+      site.signing.learn({ client: { name: "vpn-1" }, source: "198.51.100.9" });
       return { path: "/clients/vpn-1/signing" };
     },
     action: "client.forget",

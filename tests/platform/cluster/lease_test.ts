@@ -21,7 +21,15 @@ async function join(kv: Deno.Kv, node: string, options: { startMs?: number } = {
   const log = createLog({ format: "json", level: "error", clock, write: () => Promise.resolve() });
   const { store } = opened;
   const describe = () => ({
-    ...{ name: node, version: "1", startedMs: clock.nowMs(), radius: [], http: "", publicKey: "" },
+    ...{
+      name: node,
+      version: "1",
+      startedMs: clock.nowMs(),
+      radius: [],
+      http: "",
+      publicKey: "",
+      settings: "",
+    },
     figures: { waiting: 0, requestsPerS: 0, rssOctets: 0, lagMs: 0, leases: [] },
   });
   const nodes = new Nodes({ store, clock, log, describe });

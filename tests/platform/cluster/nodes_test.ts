@@ -6,7 +6,7 @@ import { createLog } from "../../../platform/log.ts";
 import { BEAT_MS, type NodeRecord, Nodes } from "../../../platform/cluster/nodes.ts";
 
 const DESCRIPTION = {
-  ...{ name: "x", version: "1", startedMs: 0, radius: [], http: "", publicKey: "" },
+  ...{ name: "x", version: "1", startedMs: 0, radius: [], http: "", publicKey: "", settings: "digest" },
   figures: { waiting: 0, requestsPerS: 0, rssOctets: 0, lagMs: 0, leases: [] },
 };
 const AHEAD_MS = 30_000;
@@ -35,6 +35,14 @@ async function observe(kv: Deno.Kv) {
     },
   };
 }
+
+Deno.test("list() has the settings of the other nodes, so that equal nodes are not reported as different", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const { nodes, beats } = await observe(kv);
+  await beats(0);
+  const digest = DESCRIPTION.settings;
+  assertEquals(nodes.list().map(({ node, settings }) => [node, settings]), [["b", digest], ["a", digest]]);
+});
 
 Deno.test("clockOffsetMs() ignores a beat that is late, for example after an outage of the store", async () => {
   using kv = await Deno.openKv(":memory:");

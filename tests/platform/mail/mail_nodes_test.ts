@@ -20,7 +20,15 @@ async function joinMail(kv: Deno.Kv, node: string): Promise<MailNode> {
   const { store } = await openNode(kv, node);
   const log = createLog({ format: "json", level: "error", clock, write: () => Promise.resolve() });
   const describe = () => ({
-    ...{ name: node, version: "1", startedMs: clock.nowMs(), radius: [], http: "", publicKey: "" },
+    ...{
+      name: node,
+      version: "1",
+      startedMs: clock.nowMs(),
+      radius: [],
+      http: "",
+      publicKey: "",
+      settings: "",
+    },
     figures: { waiting: 0, requestsPerS: 0, rssOctets: 0, lagMs: 0, leases: [] },
   });
   const nodes = new Nodes({ store, clock, log, describe });

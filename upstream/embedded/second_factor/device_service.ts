@@ -204,7 +204,7 @@ export class PairingEvents {
 
   /** Resolves to whether the pairing may stay. */
   async paired(pairing: PairingRecord, origin: PhoneOrigin): Promise<boolean> {
-    const { id, userName, recordId = "", name, addedBy } = pairing;
+    const { id, userName, recordId, name, addedBy } = pairing;
     const reported = {
       pairingId: id,
       userName,

@@ -98,8 +98,8 @@ export interface InvitingPhone {
 export interface PairingRecord {
   readonly id: string;
   readonly userName: string;
-  /** The directory record for which the pairing was created; absent in records of version 0.1.0. */
-  readonly recordId?: string;
+  /** The directory record for which the pairing was created. */
+  readonly recordId: string;
   /** The phone on whose /me page the invitation was created. */
   readonly addedBy?: InvitingPhone;
   readonly phone: string;
@@ -161,8 +161,8 @@ export interface PhraseRecord {
 /** The key is the digest of the invitation. */
 export interface PairingInvitation {
   readonly userName: string;
-  /** The directory record of the user; absent in records of version 0.1.0, which are void. */
-  readonly recordId?: string;
+  /** The directory record of the user. */
+  readonly recordId: string;
   /** The phone on whose /me page it was created. */
   readonly addedBy?: InvitingPhone;
   /** The user made it on the account page. */
