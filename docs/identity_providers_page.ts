@@ -195,7 +195,7 @@ const ADVICE: Partial<Record<ScimRefusalCode, string>> = {
     "The provider matches by an attribute that does not exist here. Change the matching attribute to `userName` or `externalId`.",
   wrong_host: "Set `http.public_url` to the name in the base address.",
   unsupported: "A backend of the directory cannot do this, for example a rename.",
-  busy: "After an upgrade, indexes are built for a few minutes. The provider tries again.",
+  busy: "The server has too much work. The provider tries again.",
 };
 
 function troubleshooting(): string {

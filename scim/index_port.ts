@@ -47,8 +47,6 @@ export interface ListOptions {
 
 /** The counts are exact. Reading a page reads a few hundred keys more than the page has, whatever the size of the directory. */
 export interface ResourceIndexes {
-  /** `false`: the values of earlier versions are still being indexed, so a list would not be complete. */
-  isReady(listing: Pick<Listing, "by">): Promise<boolean>;
   count(kind: ResourceKind, listing: Listing): Promise<number>;
   list(kind: ResourceKind, listing: Listing, options: ListOptions): Promise<Listed[]>;
   /** Resources with so many values of an attribute that the index does not have all of them. `null`: none. */

@@ -159,7 +159,7 @@ export interface TargetDirectory {
   readonly trash: UserTrash;
   readonly indexes: ResourceIndexes;
   read(kind: ResourceKind, canonical: string): Promise<Stored | null>;
-  /** The resource with an id. @throws IdsIncomplete if the id is unknown while the ids of earlier versions are being stored */
+  /** The resource with an id. */
   readById(kind: ResourceKind, id: string): Promise<Stored | null>;
   /** As `readById`. A group has no members here, and its version does not count them, so the cost does not depend on their number. */
   readHeadById(kind: ResourceKind, id: string): Promise<Stored | null>;

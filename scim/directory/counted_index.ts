@@ -13,9 +13,6 @@ import { IndexDraft } from "./index_draft.ts";
 import {
   appendToLog,
   decodeLogEntry,
-  FORM_MARKER,
-  INDEX_FORM,
-  isReadableForm,
   LoggedEntries,
   splitIntoEntries,
   type StoredLogEntry,
@@ -52,7 +49,6 @@ export class CountedIndex {
   #unmerged = 0;
   #applied = 0;
   #sequence = 0;
-  #hasMarker = false;
 
   constructor(options: CountedIndexOptions) {
     this.options = options;
@@ -64,13 +60,11 @@ export class CountedIndex {
     return this.options.maxPending ?? MAX_PENDING;
   }
 
-  /** Loads the buckets and the log. @throws Error if a newer version wrote the index. */
+  /** Loads the buckets and the log. */
   async load(): Promise<void> {
     const { store, prefix, log, stores } = this.options;
     for await (const { key, value } of store.list<StoredBucket>(prefix)) {
-      const [first, ...rest] = key.slice(prefix.length);
-      if (typeof first === "number") this.#hasMarker = isReadableForm(first, prefix);
-      else this.#buckets.push(new IndexBucket([first, ...rest].join("\0"), stores, value ?? {}));
+      this.#buckets.push(new IndexBucket(key.slice(prefix.length).join("\0"), stores, value ?? {}));
     }
     if (this.#buckets[0]?.bound !== "") this.#buckets.unshift(new IndexBucket("", stores));
     this.#include(this.#buckets);
@@ -156,17 +150,14 @@ export class CountedIndex {
   /** The mutations that append changes to the log. They belong to the commit of the changes; call {@link apply} after it. */
   append(changes: readonly IndexChange[]): Mutation[] {
     if (changes.length === 0) return [];
-    const { log, prefix } = this.options;
-    const entries = appendToLog(changes, { log, sequence: this.#sequence });
+    const entries = appendToLog(changes, { log: this.options.log, sequence: this.#sequence });
     for (let n = 0; n < entries.length; n++) this.#logged.push(++this.#sequence);
-    if (this.#hasMarker) return entries;
-    return [...entries, { type: "set", key: [...prefix, INDEX_FORM], value: FORM_MARKER }];
+    return entries;
   }
 
   /** Updates memory after the commit of changes. @param after the number of the last entry before {@link append}. */
   apply(changes: readonly IndexChange[], after: number): void {
     if (changes.length === 0) return;
-    this.#hasMarker = true;
     const parts = this.#isShared ? splitIntoEntries(changes) : [changes];
     for (const [at, part] of parts.entries()) {
       const sequence = after + at + 1;
@@ -207,7 +198,6 @@ export class CountedIndex {
     const tail = former.flatMap((bucket) => bucket.tail).sort((a, b) => a.sequence - b.sequence);
     for (const change of tail) this.#apply(change, change.sequence);
     for (const bucket of added) this.#noteSize(bucket);
-    this.#hasMarker = true;
   }
 
   bucketKey({ bound }: IndexBucket): Deno.KvKey {

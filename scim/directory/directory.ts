@@ -19,7 +19,6 @@ import type { Mapping, ResourceKind, Stored } from "../schema/resource.ts";
 import { type BatchReadDeps, BatchReads } from "./batch_reads.ts";
 import { LargeGroupUpdate } from "./large_group_update.ts";
 import { DirectoryBatch } from "./directory_batch.ts";
-import { completeNewIds, IdTask } from "./id_task.ts";
 import { type Indexes, openNameIndexes, withWordIndexes } from "./indexes.ts";
 import type { IndexMergeOptions } from "./index_merge.ts";
 import { createDirectoryKeys, type DirectoryKeys } from "./keys.ts";
@@ -35,8 +34,6 @@ import { DirectorySearch, followMapping } from "./search.ts";
 import { SOLE_WRITER, type TargetLease } from "./target_lease.ts";
 import { RENAMES_NOTHING, RenameWriter } from "./rename_writer.ts";
 import { DirectoryTrash } from "./trash.ts";
-import { followValueProgress, type ValueProgress } from "./value_progress.ts";
-import { openValueTask, type ValueTask } from "./value_task.ts";
 import { WriteQueue, type WriteQueueDeps } from "./write_queue.ts";
 import {
   createUserRecordFinder,
@@ -71,8 +68,6 @@ export interface DirectoryDeps {
   readonly lease?: TargetLease;
   /** When the index logs are merged. Default: the limits of indexes.ts. */
   readonly merge?: Partial<IndexMergeOptions>;
-  /** How many records of earlier versions get their ids in one commit. Default: the limit of id_task.ts. */
-  readonly idsPerCommit?: number;
 }
 
 const MAX_TOMBSTONES = 1_000_000;
@@ -88,7 +83,6 @@ interface WritesAndSearch {
   /** With the mapping of now. */
   readonly search: () => DirectorySearch;
   readonly indexes: Indexes;
-  readonly values: ValueTask;
 }
 
 /**
@@ -104,7 +98,6 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   const keys = createDirectoryKeys(target);
   const place = { store, keys, nowMs: isShared ? () => clock.nowMs() : undefined };
   const memberSets = openMemberSets({ store, keys });
-  if (!isShared) await completeNewIds({ store, keys });
   const names = await openNameIndexes(place);
   const pendingRenames = await followRenames({ store, keys });
   const nesting = new GroupNesting({ store, keys, indexes: names });
@@ -113,9 +106,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   });
   const reader = new ResourceReader({ store, keys, indexes: names, memberSets, pendingRenames });
   const { notify, observe } = createObservers(log);
-  const valueProgress = followValueProgress({ store, keys });
-  let idTask: IdTask | null = null;
-  followRecords({ store, keys, view, nesting, notify, onHead: (...head) => idTask?.follow(...head) });
+  followRecords({ store, keys, view, nesting, notify });
 
   let lastNumber = 0;
   const nextNumber = (): number => lastNumber = Math.max(lastNumber + 1, clock.nowMs() * NUMBERS_PER_MS);
@@ -124,24 +115,19 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
 
   const openWritesAndSearch = async (): Promise<WritesAndSearch> => {
     const indexes = await withWordIndexes(names, { ...place, merge: deps.merge });
-    const common = { store, keys, clock, log, nextNumber, newSetId, valueProgress };
+    const common = { store, keys, clock, log, nextNumber, newSetId };
     const state = { isShared, indexes, memberSets, trash, view, nesting, notify, pendingRenames };
-    const { writes, renames, ...parts } = createWriteQueue(deps, { ...common, ...state });
+    const { writes, renames } = createWriteQueue(deps, { ...common, ...state });
     const search = followMapping(
       deps.mapping,
       (mapping) => new DirectorySearch({ store, keys, indexes, memberSets, reader, mapping }),
     );
-    const recordsPerCommit = deps.idsPerCommit;
-    const values = await openValueTask({ ...common, ...parts, indexes, recordsPerCommit });
     if (!isShared) await writes.recover();
-    idTask = new IdTask({ ...common, ...parts, lease, writes, values, recordsPerCommit });
-    return { writes, renames, search, indexes, values };
+    return { writes, renames, search, indexes };
   };
   const work = openWritesAndSearch();
   lease.require(work);
-  lease.onAcquired(async () => await resumeWrites(await work));
-  // The lease is not taken before the indexes are loaded.
-  work.then(() => idTask?.start(), () => undefined);
+  lease.onAcquired(async () => await (await work).writes.recover());
   reportFailure(deps, work);
   // A login must not see half of an interrupted update.
   if (!isShared && await hasRecoveryTasks(store, target)) await work;
@@ -153,12 +139,11 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
     indexes: createResourceIndexes({
       ...{ store, keys, reader, names: names.names },
       indexes: async () => (await work).indexes,
-      isReady: () => valueProgress.isComplete,
     }),
     read: (kind, canonical) => reader.read(kind, canonical),
     readById: (kind, id) => reader.readById(kind, id),
     readHeadById: (kind, id) => readHeadById({ store, keys, reader }, { kind, id }),
-    readIds: (kind, names) => readIds({ store, keys, reader }, { kind, names }),
+    readIds: (kind, names) => readIds({ reader }, { kind, names }),
     async readPassword(canonical) {
       return (await store.get<PasswordHash>(keys.password(canonical))).value;
     },
@@ -200,12 +185,6 @@ function openMemberSets(
   return memberSets;
 }
 
-/** Reads what other nodes did, and finishes what they left. */
-async function resumeWrites({ writes, values }: WritesAndSearch): Promise<void> {
-  await values.load();
-  await writes.recover();
-}
-
 /** The callers that wait for it receive the error, too. */
 function reportFailure({ log, target }: DirectoryDeps, work: Promise<unknown>): void {
   work.catch((fault: unknown) =>
@@ -217,7 +196,6 @@ function reportFailure({ log, target }: DirectoryDeps, work: Promise<unknown>): 
 }
 
 interface WriteQueueParts extends Pick<WriteQueueDeps, "keys" | "clock" | "log" | "indexes" | "trash"> {
-  readonly valueProgress: ValueProgress;
   readonly store: Store;
   readonly isShared: boolean;
   readonly memberSets: MemberSets;
@@ -232,7 +210,7 @@ interface WriteQueueParts extends Pick<WriteQueueDeps, "keys" | "clock" | "log" 
 function createWriteQueue(
   deps: DirectoryDeps,
   { isShared, view, notify, ...parts }: WriteQueueParts,
-): Pick<WritesAndSearch, "writes" | "renames"> & Pick<WriteQueueDeps, "newBatch" | "largeGroups"> {
+): Pick<WritesAndSearch, "writes" | "renames"> {
   const { store, nextNumber } = parts;
   const newPartsName = () => isShared ? `${nextNumber()}-${store.node}` : `${nextNumber()}`;
   const ids = new IdIssuer();
@@ -248,7 +226,7 @@ function createWriteQueue(
   const writes = new WriteQueue({ ...shared, maxTombstones: deps.maxTombstones ?? MAX_TOMBSTONES });
   const prepareRename = deps.prepareRename ?? RENAMES_NOTHING;
   const renames = new RenameWriter({ ...shared, writes, prepareRename });
-  return { writes, renames, newBatch, largeGroups };
+  return { writes, renames };
 }
 
 type Observer = Parameters<TargetDirectory["observe"]>[0];
@@ -274,13 +252,12 @@ function createObservers(log: Log): { notify: Observer } & Pick<TargetDirectory,
 }
 
 /** Updates the login view by the writes of other nodes, and reports them to the observers. */
-function followRecords({ store, keys, view, nesting, notify, onHead }: {
+function followRecords({ store, keys, view, nesting, notify }: {
   readonly store: Pick<Store, "follow">;
   readonly keys: DirectoryKeys;
   readonly view: LoginUserView;
   readonly nesting: GroupNesting;
   readonly notify: Observer;
-  readonly onHead: IdTask["follow"];
 }): void {
   for (const kind of ["user", "group"] as const) {
     store.follow(keys.records(kind), ({ key, value }) => {
@@ -288,7 +265,6 @@ function followRecords({ store, keys, view, nesting, notify, onHead }: {
       const head = value as ResourceRecord | null;
       if (kind === "user") view.follow(canonical, head);
       else nesting.groupsChanged();
-      onHead(kind, canonical, head);
       notify({ kind, name: head?.name ?? canonical, deleted: head === null, isRemote: true });
     });
   }

@@ -16,16 +16,14 @@ import {
   withChanges,
 } from "./member_sets.ts";
 import type { Indexes } from "./indexes.ts";
-import { encodeRecord, idOf, type ResourceRecord, textSizeOctets } from "./records.ts";
+import { encodeRecord, type ResourceRecord, textSizeOctets } from "./records.ts";
 import type { GroupNesting } from "./group_nesting.ts";
 import type { IdEntry, IdIssuer } from "./resource_ids.ts";
-import type { ValueProgress } from "./value_progress.ts";
 
 export interface DirectoryBatchDeps extends BatchReadDeps {
   readonly indexes: Indexes;
   readonly memberSets: MemberSets;
   readonly ids: Pick<IdIssuer, "retire">;
-  readonly valueProgress: Pick<ValueProgress, "covers">;
   /** Returns a larger number with each call. */
   readonly nextNumber: () => number;
   /** A name that no parts of a record have had. */
@@ -72,20 +70,18 @@ export class DirectoryBatch {
   ): Promise<void> {
     const { kind, canonical } = place;
     const before = await this.record(kind, canonical);
-    const { keys, valueProgress, newPartsName } = this.#deps;
-    const id = this.#idAfter(place, { before, next });
-    const identified = next === null || id === null ? null : { ...next, id };
-    const encoded = identified === null ? null : encodeRecord(identified, newPartsName);
+    const { keys, newPartsName } = this.#deps;
+    const encoded = next === null ? null : encodeRecord(next, newPartsName);
     this.#writeParts(place, { before, parts: encoded?.parts ?? [], name: encoded?.head.parts ?? "" });
     if (encoded === null) this.#changes.remove(keys.record(kind, canonical));
     else this.#changes.set(keys.record(kind, canonical), encoded.head, encoded.sizeOctets);
     if (before === null && next !== null) this.#changes.names[kind].add(canonical);
     if (before !== null && next === null) this.#changes.names[kind].remove(canonical);
     this.#changes.changeWords(place, { before, after: next });
-    if (valueProgress.covers(kind, canonical)) this.#changes.changeValues(place, { before, after: next });
-    this.#indexId(place, { before, next: identified });
+    this.#changes.changeValues(place, { before, after: next });
+    this.#indexId(place, { before, next });
     const { parts = "", partCount = 0 } = encoded?.head ?? {};
-    const whole = identified === null ? null : { ...identified, parts, partCount };
+    const whole = next === null ? null : { ...next, parts, partCount };
     this.#records.set(`${kind}\0${canonical}`, whole);
     if (kind === "user") this.#batch.whenCommitted(() => this.#deps.onUser(canonical, whole));
     else if (before?.setId !== whole?.setId) {
@@ -242,39 +238,23 @@ export class DirectoryBatch {
     this.#batch.rollBack();
   }
 
-  /** The id after a write. It never changes. */
-  #idAfter(
-    { kind }: { kind: ResourceKind },
-    { before, next }: { before: ResourceRecord | null; next: ResourceRecord | null },
-  ): string | null {
-    if (next === null) return null;
-    return next.id ?? idOf({ kind, target: this.#deps.keys.target }, before ?? next);
-  }
-
-  /** Keeps the index of ids equal to the record. A record of an earlier version has no entry. */
+  /** Keeps the index of ids equal to the record. */
   #indexId(
     { kind, canonical }: RecordName,
     { before, next }: { before: ResourceRecord | null; next: ResourceRecord | null },
   ): void {
     const { keys, ids } = this.#deps;
     if (before !== null && next === null) {
-      const id = idOf({ kind, target: keys.target }, before);
-      ids.retire(id);
-      this.remove(keys.resourceId(id));
+      ids.retire(before.id);
+      this.remove(keys.resourceId(before.id));
     }
-    if (next?.id === undefined || next.id === before?.id) return;
+    if (next === null || next.id === before?.id) return;
     const entry: IdEntry = { kind, canonical, createdMs: next.createdMs };
     this.set(keys.resourceId(next.id), entry, textOctets(canonical));
   }
 
   async #userId(canonical: string): Promise<string | null> {
-    const record = await this.record("user", canonical);
-    return record === null ? null : idOf({ kind: "user", target: this.#deps.keys.target }, record);
-  }
-
-  /** Adds the values of a record of an earlier version to the index. */
-  addValues(place: RecordName, record: ResourceRecord): void {
-    this.#changes.changeValues(place, { before: null, after: record });
+    return (await this.record("user", canonical))?.id ?? null;
   }
 
   #writeParts(

@@ -4,20 +4,6 @@
 import type { Mutation } from "../../platform/store.ts";
 import type { IndexChange } from "./index_bucket.ts";
 
-/** The form of the stored indexes: a number after their prefix. Version 0.1.0 has no log and no such key. */
-export const INDEX_FORM = 2;
-/** Version 0.1.0 iterates over `hashes`, so it stops with an error instead of missing the changes in the log. */
-export const FORM_MARKER = { hashes: INDEX_FORM };
-
-/** @throws Error if a newer version wrote the index. */
-export function isReadableForm(form: number, prefix: Deno.KvKey): true {
-  if (form <= INDEX_FORM) return true;
-  throw new Error(
-    `Cannot open the directory: a newer version wrote its index ${JSON.stringify(prefix)} (form ${form}, ` +
-      `this version reads up to form ${INDEX_FORM}). Install that version again, or restore a backup from before the upgrade.`,
-  );
-}
-
 /** The value of one entry of the log. A depth `d` is an added entry of that depth, and `-1 - d` a removed one. */
 export interface StoredLogEntry {
   readonly keys: readonly string[];

@@ -20,8 +20,6 @@ export function createDirectoryKeys(target: string) {
     resourceId: (id: string): Deno.KvKey => ["resource_id", target, id],
     /** The name that a renamed resource has now, under its earlier name. */
     renamed: (kind: ResourceKind, canonical: string): Deno.KvKey => renamedKey(target, { kind, canonical }),
-    /** The progress of the task that stores ids in records of earlier versions. */
-    idTask: ["resource_id_task", target] as Deno.KvKey,
     goneAll: ["gone", target] as Deno.KvKey,
     goneEnd: ["gone", target, LAST_CHARACTER] as Deno.KvKey,
     /** Tombstones in order of time. */
@@ -46,9 +44,6 @@ export function createDirectoryKeys(target: string) {
       kind: ResourceKind,
       place: string,
     ): Deno.KvKey => ["value", target, kind, ...place.split("\0")],
-    /** The progress of the task that stores the values of records of earlier versions. */
-    valueTask: ["value_task", target, "progress"] as Deno.KvKey,
-    valueTasks: ["value_task", target] as Deno.KvKey,
     /** The log of a counted index. A number follows. */
     indexLog: (index: string): Deno.KvKey => ["index_log", target, index],
     buckets: (index: string): Deno.KvKey => ["fence", target, index],

@@ -8,7 +8,7 @@ import type { DirectoryBatch, DirectoryBatchDeps } from "./directory_batch.ts";
 import { cleanUpGroup, type GroupUpdate, isNestedGroup, updateUserGroups } from "./write_plan.ts";
 import type { PendingRenames, RenameTask } from "./pending_renames.ts";
 import { finishRename, renameGroupOf } from "./rename_steps.ts";
-import { idOf, readRecord, toStored } from "./records.ts";
+import { readRecord, toStored } from "./records.ts";
 
 /** The value under ["chore", target, id]. */
 export type RecoveryTask =
@@ -124,7 +124,7 @@ export class LargeGroupUpdate {
       const batch = newBatch();
       const record = await batch.record("user", user);
       const users = new Map(
-        record === null ? [] : [[user, idOf({ kind: "user", target: keys.target }, record)]],
+        record === null ? [] : [[user, record.id]],
       );
       isMore = await batch.linkMembers(users, MAX_MEMBERSHIPS_PER_COMMIT);
       if (!isMore) batch.remove(keys.chore(`link ${user}`));
@@ -203,13 +203,9 @@ export class LargeGroupUpdate {
   }
 
   async #userIds(users: readonly string[]): Promise<(string | null)[]> {
-    const { newBatch, keys: { target } } = this.#deps;
-    const batch = newBatch();
+    const batch = this.#deps.newBatch();
     for (const user of users) batch.prefetch("user", user);
-    return await Promise.all(users.map(async (user) => {
-      const record = await batch.record("user", user);
-      return record === null ? null : idOf({ kind: "user", target }, record);
-    }));
+    return await Promise.all(users.map(async (user) => (await batch.record("user", user))?.id ?? null));
   }
 
   async #deleteSet(setId: string): Promise<void> {

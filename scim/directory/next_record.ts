@@ -3,7 +3,7 @@
 import type { Clock } from "../../platform/runtime.ts";
 import type { DirectoryWrite } from "../ports.ts";
 import type { DirectoryKeys } from "./keys.ts";
-import { idOf, type ResourceRecord } from "./records.ts";
+import type { ResourceRecord } from "./records.ts";
 import type { IdIssuer } from "./resource_ids.ts";
 
 export interface NextRecordDeps {
@@ -43,14 +43,12 @@ export function nextIdentity(
   { canonical, before, restored, createdMs }: {
     canonical: string;
     before: ResourceRecord | null;
-    restored: ResourceIdentity;
+    restored: Partial<ResourceIdentity>;
     createdMs: number;
   },
 ): ResourceIdentity {
   const earlier = before ?? restored;
-  const id = before === null
-    ? restored.id ?? ids.issue({ target, kind, canonical, createdMs })
-    : idOf({ kind, target }, before);
+  const id = earlier.id ?? ids.issue({ target, kind, canonical, createdMs });
   const externalId = next?.externalId === undefined ? earlier.externalId : next.externalId;
   const managedBy = next?.managedBy ?? earlier.managedBy;
   const isUnassigned = next?.activeUnassigned ?? (statesOnly && earlier.activeUnassigned === true);

@@ -8,7 +8,7 @@ import type { GroupNesting } from "./group_nesting.ts";
 import type { DirectoryKeys } from "./keys.ts";
 import { type MemberSets, NO_MEMBERS } from "./member_sets.ts";
 import type { PendingRenames } from "./pending_renames.ts";
-import { idOf, joinParts, phoneNumbersOf, readRecord, type ResourceRecord, toStored } from "./records.ts";
+import { joinParts, phoneNumbersOf, readRecord, type ResourceRecord, toStored } from "./records.ts";
 import type { Tombstone } from "./batch_reads.ts";
 import { findRecordById } from "./record_by_id.ts";
 
@@ -42,7 +42,7 @@ export class ResourceReader {
     return record === null ? null : await this.#complete(kind, { canonical, record });
   }
 
-  /** Reads the resource with an id. @throws IdsIncomplete if the id is unknown while the ids of earlier versions are being stored */
+  /** Reads the resource with an id. */
   async readById(kind: ResourceKind, id: string): Promise<Stored | null> {
     const found = await findRecordById({ ...this.#deps, reader: this }, { kind, id });
     return found === null ? null : await this.#complete(kind, found);
@@ -326,8 +326,7 @@ function unknownUser(name: string): LoginUser {
 }
 
 function loginUserOf(target: string, record: ResourceRecord, repliesOf: RepliesOf | undefined): LoginUser {
-  const { name, active, text, groups } = record;
-  const id = idOf({ kind: "user", target }, record);
+  const { name, active, text, groups, id } = record;
   const replies = repliesOf?.(toStored({ kind: "user", target }, record));
   const status = active ? "active" : "inactive";
   const user: LoginUser = { status, name, phoneNumbers: phoneNumbersOf(text), groups, id };

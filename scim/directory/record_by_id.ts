@@ -3,10 +3,9 @@
 import type { Store } from "../../platform/store.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { ResourceKind, Stored } from "../schema/resource.ts";
-import type { IdTaskRecord } from "./id_task.ts";
 import type { DirectoryKeys } from "./keys.ts";
-import { idOf, type ResourceRecord, toStored } from "./records.ts";
-import { type IdEntry, IdsIncomplete, isResourceId } from "./resource_ids.ts";
+import { type ResourceRecord, toStored } from "./records.ts";
+import { type IdEntry, isResourceId } from "./resource_ids.ts";
 
 export interface RecordByIdDeps {
   readonly store: Store;
@@ -17,7 +16,7 @@ export interface RecordByIdDeps {
 /** Renames that one read follows. */
 const MAX_RENAMES = 10;
 
-/** The record with an id, and its canonical name. @throws IdsIncomplete if the id is unknown while the ids of earlier versions are being stored */
+/** The record with an id, and its canonical name. */
 export async function findRecordById(
   deps: RecordByIdDeps,
   { kind, id }: { kind: ResourceKind; id: string },
@@ -27,19 +26,10 @@ export async function findRecordById(
   let former: string | null = null;
   for (let tries = 0; tries <= MAX_RENAMES; tries++) {
     const { value: entry } = await store.get<IdEntry>(keys.resourceId(id));
-    if (entry === null) {
-      if (former !== null) return null;
-      const { value: task } = await store.get<IdTaskRecord>(keys.idTask);
-      if (task?.isComplete === true) return null;
-      throw new IdsIncomplete(`Cannot find the ${kind} "${id}": the ids are still being stored`);
-    }
-    if (entry.kind !== kind) return null;
-    const { canonical, createdMs } = entry;
+    if (entry?.kind !== kind) return null;
+    const { canonical } = entry;
     const record = await reader.record(kind, canonical);
-    // A node of an earlier version drops the id of a record. The time of the creation shows that it is the same resource.
-    const isSame = record !== null &&
-      (record.id === undefined ? record.createdMs === createdMs : record.id === id);
-    if (isSame) return { canonical, record };
+    if (record?.id === id) return { canonical, record };
     // The resource may have got another name between the two reads. If not, it is gone.
     if (canonical === former) return null;
     former = canonical;
@@ -58,11 +48,10 @@ export async function readHeadById(
 
 /** The ids of resources, in the order of the names. `null`: no resource has the name. */
 export async function readIds(
-  { reader, keys: { target } }: RecordByIdDeps,
+  { reader }: Pick<RecordByIdDeps, "reader">,
   { kind, names }: { kind: ResourceKind; names: readonly string[] },
 ): Promise<(string | null)[]> {
-  return await Promise.all(names.map(async (name) => {
-    const record = await reader.record(kind, canonicalName(name));
-    return record === null ? null : idOf({ kind, target }, record);
-  }));
+  return await Promise.all(
+    names.map(async (name) => (await reader.record(kind, canonicalName(name)))?.id ?? null),
+  );
 }

@@ -2,7 +2,6 @@
 // resource is stored in parts.
 
 import type { Store } from "../../platform/store.ts";
-import { canonicalName } from "../../platform/canonical_name.ts";
 import type {
   BackendStates,
   Content,
@@ -16,7 +15,6 @@ import type {
 import type { DirectoryKeys } from "./keys.ts";
 import { type MemberSet, NO_MEMBERS } from "./member_sets.ts";
 import { nameHash } from "./name_hashes.ts";
-import { deriveId } from "./resource_ids.ts";
 import { groupWords, indexWords, userWords } from "../filter/search_terms.ts";
 
 /** The value under ["user" or "group", target, canonical]. */
@@ -36,8 +34,8 @@ export interface ResourceRecord {
   readonly revision: number;
   /** Counts the backend states that were recorded since that write. Absent: 0. */
   readonly recorded?: number;
-  /** Absent in a record of an earlier version: {@link idOf} derives it. */
-  readonly id?: string;
+  /** Unique, never changed, never reused (RFC 7643 §3.1). */
+  readonly id: string;
   /** The `externalId` of a client (RFC 7643 §3.1). Absent: none. */
   readonly externalId?: string;
   /** The connection of an identity provider that created or adopted the resource. Absent: none. */
@@ -146,14 +144,6 @@ export function isRevision(version: string, revision: number): boolean {
   return version.split(".", 1)[0] === revisionText(revision);
 }
 
-/** The id of a resource. A record of an earlier version has none, and its id is derived. */
-export function idOf(
-  { kind, target }: RecordPlace,
-  { id, name, createdMs }: Pick<ResourceRecord, "id" | "name" | "createdMs">,
-): string {
-  return id ?? deriveId({ target, kind, canonical: canonicalName(name), createdMs });
-}
-
 /** The table of a record. */
 export interface RecordPlace {
   readonly kind: ResourceKind;
@@ -171,7 +161,7 @@ export function toStored(
   let digest = members.digest;
   if (kind === "user") { for (const name of groups) digest = (digest + nameHash(name)) >>> 0; }
   return {
-    id: idOf(place, record),
+    id: record.id,
     ...(record.externalId === undefined ? {} : { externalId: record.externalId }),
     ...(record.managedBy === undefined ? {} : { managedBy: record.managedBy }),
     ...(record.activeUnassigned === undefined ? {} : { activeUnassigned: record.activeUnassigned }),
@@ -258,7 +248,7 @@ export function toRecord(
     modifiedMs,
     revision,
     ...(recorded === undefined ? {} : { recorded }),
-    ...(id === undefined ? {} : { id }),
+    id,
     ...(externalId === undefined ? {} : { externalId }),
     ...(managedBy === undefined ? {} : { managedBy }),
     ...(activeUnassigned === undefined ? {} : { activeUnassigned }),

@@ -19,7 +19,7 @@ import {
   withGroup,
 } from "./member_sets.ts";
 import { nextIdentity, nextTimes } from "./next_record.ts";
-import { differInNumbers, idOf, type ResourceRecord, toRecord, toStored } from "./records.ts";
+import { differInNumbers, type ResourceRecord, toRecord, toStored } from "./records.ts";
 import { finishRename, moveSomeMemberships, renameGroupOf, type RenameStepDeps } from "./rename_steps.ts";
 import { type RenameTask, renameTaskId } from "./pending_renames.ts";
 import {
@@ -142,7 +142,7 @@ export class RenameWriter {
     const after = this.#recordAfter(job, { groups, setId: "" });
     await batch.putRecord({ kind: "user", canonical: from }, null);
     await batch.putRecord({ kind: "user", canonical: to }, after);
-    const id = idOf({ kind: "user", target: keys.target }, after);
+    const { id } = after;
     const rest: (() => Promise<void>)[] = [];
     if (isLeaving) {
       const memberships = [...await batch.memberships(from)];

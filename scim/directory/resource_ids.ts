@@ -1,5 +1,4 @@
-// The ids of resources (RFC 7643 §3.1): unique, never changed, never reused. An id is derived from facts that no write changes, so a record of an
-// earlier version has the same id before and after it is stored.
+// The ids of resources (RFC 7643 §3.1): unique, never changed, never reused. An id is derived from the facts of the creation.
 
 import { createHash } from "node:crypto";
 import type { ResourceKind } from "../schema/resource.ts";
@@ -19,11 +18,6 @@ export interface IdEntry {
   readonly canonical: string;
   /** Tells the resource from a later one with the same name. */
   readonly createdMs: number;
-}
-
-/** The id is not in the index, and the index is not complete yet. The caller may try again later. */
-export class IdsIncomplete extends Error {
-  override readonly name = "IdsIncomplete";
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;

@@ -17,13 +17,11 @@ export interface ResourceIndexesDeps {
   readonly names: NameIndexes["names"];
   /** Resolves when all indexes are loaded. */
   readonly indexes: () => Promise<Indexes>;
-  /** Whether the value index has all resources. */
-  readonly isReady: () => boolean;
   readonly reader: Pick<ResourceReader, "read" | "complete">;
 }
 
 export function createResourceIndexes(deps: ResourceIndexesDeps): ResourceIndexes {
-  const { store, keys, names, indexes, isReady, reader } = deps;
+  const { store, keys, names, indexes, reader } = deps;
   const indexOf = async (kind: ResourceKind, { by }: Pick<Listing, "by">): Promise<IndexRanges> =>
     new IndexRanges(by === "name" ? names[kind] : (await indexes()).values[kind]);
   const wordRange = async (): Promise<PrefixRange> =>
@@ -44,10 +42,6 @@ export function createResourceIndexes(deps: ResourceIndexesDeps): ResourceIndexe
     });
   };
   return {
-    async isReady({ by }) {
-      if (by !== "name") await indexes();
-      return by === "name" || isReady();
-    },
     count: async (kind, listing) => await (await indexOf(kind, listing)).count(placesOf(listing)),
     async list(kind, listing, options) {
       if (listing.by === "name") return await listNames(kind, listing, options);

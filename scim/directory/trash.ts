@@ -11,7 +11,7 @@ import type { JsonObject } from "../schema/resource.ts";
 import type { Deletion, TrashedUser, TrashEntry, UserTrash } from "../trash_port.ts";
 import type { DirectoryBatch } from "./directory_batch.ts";
 import type { DirectoryKeys } from "./keys.ts";
-import { idOf, type ResourceRecord, textSizeOctets } from "./records.ts";
+import { type ResourceRecord, textSizeOctets } from "./records.ts";
 
 const RETENTION_MS = DELETED_USER_DAYS * 24 * 3600_000;
 const DEFAULT_MAX_ENTRIES = 10_000;
@@ -28,8 +28,8 @@ const MAX_DISPLAY_NAME_CHARACTERS = 200;
 
 /** The value under ["trash", target, id]. The content is in parts, so that a list of the trash reads little. */
 interface TrashRecord extends Omit<TrashEntry, "id"> {
-  /** The id, the external id and the connection of the user. Entries of earlier versions have none. */
-  readonly identity?: ResourceIdentity;
+  /** The id, the external id and the connection of the user. */
+  readonly identity: ResourceIdentity;
   readonly partCount: number;
 }
 
@@ -90,8 +90,8 @@ export class DirectoryTrash implements UserTrash {
     return record === null ? null : this.#removalOf(id, record);
   }
 
-  /** What a restore keeps of the user of an entry. Empty for an entry of an earlier version. */
-  async identity(id: string): Promise<ResourceIdentity> {
+  /** What a restore keeps of the user of an entry. Empty if there is no such entry. */
+  async identity(id: string): Promise<Partial<ResourceIdentity>> {
     return (await this.#record(id))?.identity ?? {};
   }
 
@@ -124,7 +124,7 @@ export class DirectoryTrash implements UserTrash {
       cause: deletion?.cause ?? "deleted",
       hasPassword: password !== null,
       identity: {
-        id: idOf({ kind: "user", target: keys.target }, before),
+        id: before.id,
         ...(before.externalId === undefined ? {} : { externalId: before.externalId }),
         ...(before.managedBy === undefined ? {} : { managedBy: before.managedBy }),
       },

@@ -22,10 +22,9 @@ import {
   withGroup,
 } from "./member_sets.ts";
 import type { DirectoryBatch } from "./directory_batch.ts";
-import { haveNames } from "./named_users.ts";
 import { type DirectoryTrash, rejoinGroups } from "./trash.ts";
 import { nextIdentity, type NextRecordDeps, nextTimes } from "./next_record.ts";
-import { differInNumbers, idOf, isRevision, type ResourceRecord, toRecord, toStored } from "./records.ts";
+import { differInNumbers, isRevision, type ResourceRecord, toRecord, toStored } from "./records.ts";
 
 export interface WritePlanDeps extends NextRecordDeps {
   readonly prepareOffboarding: PrepareOffboarding;
@@ -162,8 +161,7 @@ async function linkGroups(
   batch: DirectoryBatch,
   { canonical, record }: { canonical: string; record: ResourceRecord },
 ): Promise<boolean> {
-  const id = idOf({ kind: "user", target: keys.target }, record);
-  if (!await batch.linkMembers(new Map([[canonical, id]]), MAX_GROUPS_AT_ONCE)) return false;
+  if (!await batch.linkMembers(new Map([[canonical, record.id]]), MAX_GROUPS_AT_ONCE)) return false;
   batch.set(keys.chore(`link ${canonical}`), { kind: "link", user: canonical });
   return true;
 }
@@ -222,8 +220,9 @@ export async function readMembersUpdate(
   const canonical = canonicalName(change.group);
   const before = await batch.record("group", canonical);
   if (before === null) return null;
-  const id = idOf({ kind: "group", target: deps.keys.target }, before);
-  if ((change.id ?? id) !== id || !await haveNames(deps, batch, change.users ?? [])) return null;
+  if ((change.id ?? before.id) !== before.id || !await haveNames(batch, change.users ?? [])) {
+    return null;
+  }
   const membersBefore = await batch.members(before.setId);
   const asked = [
     ...toMemberSet(change.remove).canonicals.map((name) => ({ canonical: name, name: null })),
@@ -312,4 +311,18 @@ export async function updateUserGroups(
   const groups = record === null ? [] : withGroup(record.groups, group);
   if (record === null || groups === record.groups) return;
   await batch.putRecord({ kind: "user", canonical }, { ...record, groups });
+}
+
+/** Users of one change that are compared with their ids, so that the cost has a limit. */
+const MAX_COMPARED_USERS = 200;
+
+/** Whether the users still have the names that a caller read for their ids. */
+async function haveNames(
+  batch: DirectoryBatch,
+  users: NonNullable<MembersUpdate["users"]>,
+): Promise<boolean> {
+  for (const { id, name } of users.slice(0, MAX_COMPARED_USERS)) {
+    if ((await batch.record("user", canonicalName(name)))?.id !== id) return false;
+  }
+  return true;
 }

@@ -37,7 +37,7 @@ Deno.test("GET /audit returns records of all writers, newest first, filtered by 
   await using site = await startConsole();
   const cookie = await site.signIn("viewer");
   await keep(site, [
-    { actor: "radius", action: "a", user: "Ada", client: "vpn-1" },
+    { actor: "radius", action: "a", object: "user:Ada", client: "vpn-1" },
     { actor: "owner", action: "b", object: "user:ada", before: "x", after: "y" },
     { actor: "owner", action: "c", object: "client:vpn-1" },
   ]);
@@ -55,7 +55,7 @@ Deno.test("GET /audit filters by action and source, and finds an administrator b
   const cookie = await site.signIn("viewer");
   await keep(site, [
     { actor: "owner", action: "a", object: "user:ada", source: "192.0.2.7" },
-    { actor: "console:owner", action: "b", user: "ada", target: "default", source: "192.0.2.8" },
+    { actor: "console:owner", action: "b", object: "user:ada", target: "default", source: "192.0.2.8" },
     { actor: "console:owner", action: "c", target: "default" },
   ]);
   assertEquals(actions(await ask(site, "?actor=owner", cookie)), ["c", "b", "a"]);

@@ -108,7 +108,12 @@ Deno.test("users: the timeline has only that user's events, newest first, and pa
       mutations: [{
         type: "set",
         key: ["audit", atMs.toString(36).padStart(11, "0")],
-        value: { atMs, actor: "radius", user: number % 3 === 0 ? "grace" : "ADA", action: "login.accepted" },
+        value: {
+          atMs,
+          actor: "radius",
+          object: number % 3 === 0 ? "user:grace" : "user:ADA",
+          action: "login.accepted",
+        },
       }],
     });
   }

@@ -135,7 +135,7 @@ export async function openComposition(
 
 /** Whether each start writes such an entry: a task, or the keys of web push. */
 function isOfStart(first: string, second: string): boolean {
-  return /^(chart|resource_id_task|value_task)/.test(first) ||
+  return /^chart/.test(first) ||
     (first === "embedded" && second === "push_keys");
 }
 

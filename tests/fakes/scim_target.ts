@@ -90,7 +90,6 @@ function createFakeDirectory({ name, stores, calls, found }: FakeDirectoryParts)
   return {
     target: name,
     indexes: {
-      isReady: unused,
       count: unused,
       list: unused,
       manyValued: unused,

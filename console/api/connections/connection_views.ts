@@ -52,19 +52,13 @@ export async function matchRow(
   target: Pick<Target, "directory"> | null,
 ): Promise<ConnectionMatchRow> {
   const { kind, externalId, state, firstMs, lastMs, decidedBy, decidedMs } = proposal;
-  const found = await target?.directory.readHeadById(kind, resourceId).catch(whenIncomplete) ?? null;
+  const found = await target?.directory.readHeadById(kind, resourceId) ?? null;
   return {
     id: `${kind}:${resourceId}`,
     ...{ kind, resourceId, externalId, state, firstMs, lastMs, decidedBy, decidedMs },
-    name: found === null || found === "unknown" ? proposal.name : found.content.name,
+    name: found === null ? proposal.name : found.content.name,
     isGone: found === null,
   };
-}
-
-/** While the ids of earlier versions are being stored, a resource may have none yet. */
-function whenIncomplete(fault: unknown): "unknown" {
-  if (fault instanceof Error && fault.name === "IdsIncomplete") return "unknown";
-  throw fault;
 }
 
 /** Whether the identity provider reached this server. */

@@ -7,7 +7,7 @@ import { DAY_MS } from "../../../platform/durations.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Check, Mutation, Store, StoreEntry } from "../../../platform/store.ts";
 import type { Actor } from "../../ports.ts";
-import { type ConnectionSettings, DEFAULT_CONNECTION, REQUEST_LOG_DAYS } from "./connection_settings.ts";
+import { type ConnectionSettings, REQUEST_LOG_DAYS } from "./connection_settings.ts";
 import type { SecretRecord } from "./secret.ts";
 
 /** A connection as it is stored. */
@@ -235,7 +235,9 @@ export class ConnectionRecords {
 
   #apply({ key: [table, part], value, versionstamp }: StoreEntry<unknown>): void {
     const name = String(part);
-    if (table === "scim_connection") mirror(this.#connections, name, readConnection(value), versionstamp);
+    if (table === "scim_connection") {
+      mirror(this.#connections, name, value as ConnectionRecord | null, versionstamp);
+    }
     if (table !== "scim_secret") return;
     const secret = value as SecretRecord | null;
     const known = this.#secrets.get(name);
@@ -257,12 +259,6 @@ function mirror<T>(
   else if ((map.get(name)?.versionstamp ?? "") <= (versionstamp ?? "")) {
     map.set(name, { value, versionstamp });
   }
-}
-
-/** A record of an earlier version lacks the settings that are new since. */
-function readConnection(value: unknown): ConnectionRecord | null {
-  const record = value as ConnectionRecord | null;
-  return record === null ? null : { ...record, settings: { ...DEFAULT_CONNECTION, ...record.settings } };
 }
 
 /** Only these parts: a caller that passes more, such as a new secret, must not get it into the audit log. */

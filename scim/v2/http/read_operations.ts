@@ -130,7 +130,6 @@ const QUERY_REFUSALS = {
   invalidCursor: "invalid_cursor",
   expiredCursor: "expired_cursor",
   tooMany: "too_many",
-  not_ready: "busy",
 } as const satisfies Record<string, ScimRefusalCode>;
 
 async function query(
@@ -141,8 +140,5 @@ async function query(
   const found = await queryResources(target, schemas, { ...parameters, kind }, { ...cursors, baseUrl });
   if (found.ok) return found;
   const { problem, detail } = found;
-  throw new ScimRefusal(QUERY_REFUSALS[problem], {
-    detail,
-    headers: problem === "not_ready" ? { "retry-after": "5" } : {},
-  });
+  throw new ScimRefusal(QUERY_REFUSALS[problem], { detail });
 }

@@ -14,7 +14,6 @@ import {
 import { parsePrecondition } from "../../http/handlers.ts";
 import { refusalRow, SCIM_REFUSALS, ScimRefusal } from "../../http/refusals.ts";
 import { createResponse, errorResponse, faultResponse } from "../../http/responses.ts";
-import { IdsIncomplete } from "../../directory/resource_ids.ts";
 import { parseJsonObject } from "../../schema/json_limits.ts";
 import type { JsonObject } from "../../schema/resource.ts";
 import type { QueryCursorDeps } from "../query/query_cursor.ts";
@@ -248,12 +247,6 @@ function toResponse({ status, text, etag, location }: OperationResult): Response
 /** A fault as a refusal. An unexpected one is logged. */
 function toRefusal(fault: unknown, { log, random }: Pick<ScimV2AppDeps, "log" | "random">): ScimRefusal {
   if (fault instanceof ScimRefusal) return fault;
-  if (fault instanceof IdsIncomplete) {
-    return new ScimRefusal("busy", {
-      detail: "The ids of an earlier version are still being stored. Try again in a moment.",
-      headers: { "retry-after": "5" },
-    });
-  }
   const id = random.bytes(4).toHex();
   const error = fault instanceof Error ? fault : new Error(String(fault));
   log.error("a SCIM request failed", { id, error: error.message, stack: error.stack });

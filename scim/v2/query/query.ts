@@ -2,7 +2,6 @@
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { compareText } from "../../directory/keys.ts";
-import { IdsIncomplete } from "../../directory/resource_ids.ts";
 import { INDEXED_VALUES } from "../../directory/value_keys.ts";
 import { filterPaths, type ScimFilter } from "../../filter/filter_tree.ts";
 import { matchesFilterBy } from "../../filter/filter_match.ts";
@@ -49,7 +48,6 @@ export type QueryOutcome =
   }
   | ({ readonly ok: false } & QueryProblem);
 
-/** `not_ready`: the index is being built, so the client may try again later. */
 export interface QueryProblem {
   readonly problem:
     | "invalidFilter"
@@ -57,8 +55,7 @@ export interface QueryProblem {
     | "tooMany"
     | "invalidValue"
     | "invalidCursor"
-    | "expiredCursor"
-    | "not_ready";
+    | "expiredCursor";
   readonly detail: string;
 }
 
@@ -119,41 +116,30 @@ export async function queryResources(
     ...deps,
     ...{ directory, schemas, kind, filter: read?.filter ?? null, sort: sort?.sort ?? null },
   };
-  try {
-    const outcome = await orderOf(run);
-    if (!outcome.ok) return outcome;
-    const page = await readQueryPage(outcome.order, {
-      isDescending: sort !== null && sortOrder === "descending",
-      startIndex: cursor === null ? Math.max(1, startIndex) : 1,
-      count,
-      place: opened?.place ?? null,
-    });
-    const sealed = (place: CursorPlace | null) =>
-      cursor === null || place === null ? null : cursors.seal(place);
-    const { resources, next, previous } = await readFittingPage(directory.indexes, page, {
-      kind,
-      isBackwards: opened?.place.side === "before",
-      maxOctets: deps.maxPageOctets,
-    });
-    return {
-      ok: true,
-      total: page.total,
-      startIndex: page.startIndex,
-      resources,
-      nextCursor: sealed(next),
-      previousCursor: sealed(previous),
-    };
-  } catch (fault) {
-    if (fault instanceof IdsIncomplete) return NOT_READY;
-    throw fault;
-  }
+  const outcome = await orderOf(run);
+  if (!outcome.ok) return outcome;
+  const page = await readQueryPage(outcome.order, {
+    isDescending: sort !== null && sortOrder === "descending",
+    startIndex: cursor === null ? Math.max(1, startIndex) : 1,
+    count,
+    place: opened?.place ?? null,
+  });
+  const sealed = (place: CursorPlace | null) =>
+    cursor === null || place === null ? null : cursors.seal(place);
+  const { resources, next, previous } = await readFittingPage(directory.indexes, page, {
+    kind,
+    isBackwards: opened?.place.side === "before",
+    maxOctets: deps.maxPageOctets,
+  });
+  return {
+    ok: true,
+    total: page.total,
+    startIndex: page.startIndex,
+    resources,
+    nextCursor: sealed(next),
+    previousCursor: sealed(previous),
+  };
 }
-
-const NOT_READY = {
-  ok: false,
-  problem: "not_ready",
-  detail: "The directory is still being indexed after an upgrade. Try again in a minute.",
-} as const;
 
 /** The order of the resources that match. */
 async function orderOf(run: QueryRun): Promise<OrderOutcome> {
@@ -161,14 +147,12 @@ async function orderOf(run: QueryRun): Promise<OrderOutcome> {
   const { indexes } = directory;
   const plan = filter === null ? null : await planQuery(run, filter);
   const listing = filter === null ? wholeListing(sort) : plan === null ? null : listingOf(plan, sort);
-  const isReady = listing === null || await indexes.isReady(listing);
-  if (listing !== null && isReady) return { ok: true, order: orderOfIndex(indexes, kind, listing) };
+  if (listing !== null) return { ok: true, order: orderOfIndex(indexes, kind, listing) };
   if (plan?.kind === "names" && plan.isExact && isByName(sort)) {
     const listed = plan.names.map((canonical) => ({ key: canonical, canonical }));
     return { ok: true, order: orderOfList(inOrder(listed)) };
   }
-  const outcome = await compareAll(run, plan);
-  return isReady || outcome.ok ? outcome : NOT_READY;
+  return await compareAll(run, plan);
 }
 
 /** The index that has all resources in the order; `null`: none. */
@@ -199,12 +183,9 @@ async function compareAll(run: QueryRun, plan: QueryPlan | null): Promise<OrderO
   const { directory, kind, filter, sort, maxCompared } = run;
   const type = run.schemas.types[kind];
   const total = directory.count(kind);
-  const candidates = plan === null ? null : await countOfPlan(run, plan);
-  // While an index is not complete, a small directory is compared as a whole.
-  const isPlanned = candidates !== null && Number.isFinite(candidates);
-  const count = isPlanned ? Math.min(candidates, total) : total;
+  const count = plan === null ? total : Math.min(await countOfPlan(run, plan), total);
   if (count > maxCompared) {
-    return plan !== null && !isPlanned ? NOT_READY : {
+    return {
       ok: false,
       problem: "tooMany",
       detail: `The query would compare ${count} resources, and the limit is ${maxCompared}. ` +
@@ -215,7 +196,7 @@ async function compareAll(run: QueryRun, plan: QueryPlan | null): Promise<OrderO
   const views = new QueryViews({ ...run, types: run.schemas.types }, paths);
   const access = filterAccess(type);
   const listed: Listed[] = [];
-  const found = plan !== null && isPlanned ? readPlan(run, plan) : directory.all(kind);
+  const found = plan !== null ? readPlan(run, plan) : directory.all(kind);
   for await (const stored of found) {
     const view = await views.of(stored);
     if (filter !== null && !matchesFilterBy(access, filter, view)) continue;

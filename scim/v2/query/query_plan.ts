@@ -130,13 +130,10 @@ async function cheapest(
   return known.sort((a, b) => a.count - b.count)[0]?.plan ?? null;
 }
 
-/** How many keys a plan reads. Infinite while the index is not complete. */
+/** How many keys a plan reads. */
 export async function countOfPlan({ directory, kind }: QueryPlanDeps, plan: QueryPlan): Promise<number> {
   if (plan.kind === "names") return plan.names.length;
-  if (plan.kind === "listing") {
-    const { indexes } = directory;
-    return await indexes.isReady(plan.listing) ? await indexes.count(kind, plan.listing) : Infinity;
-  }
+  if (plan.kind === "listing") return await directory.indexes.count(kind, plan.listing);
   if (plan.kind === "word") return await directory.indexes.countWord(kind, plan.start);
   const counts = await Promise.all(plan.plans.map((one) => countOfPlan({ directory, kind }, one)));
   return counts.reduce((sum, count) => sum + count, 0);
@@ -164,7 +161,7 @@ async function withManyValued(
 ): Promise<QueryPlan | null> {
   if (plan?.kind !== "listing" || plan.listing.by === "name") return plan;
   const { by } = plan.listing;
-  if (INDEXED_VALUES[by].multi !== true || !await directory.indexes.isReady({ by })) return plan;
+  if (INDEXED_VALUES[by].multi !== true) return plan;
   const listing = await directory.indexes.manyValued(kind, by);
   if (listing === null) return plan;
   return { kind: "union", plans: [plan, { kind: "listing", listing, isExact: false }], isExact: false };

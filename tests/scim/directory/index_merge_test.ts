@@ -1,12 +1,9 @@
-// The index log and its merge: any limits, a crash at each commit, the stored form of version 0.1.0, and a newer form.
+// The index log and its merge: any limits, and a crash at each commit.
 
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { IndexMergeOptions } from "../../../scim/directory/index_merge.ts";
-import { nameHash } from "../../../scim/directory/name_hashes.ts";
-import { groupWords, indexWords, userWords } from "../../../scim/filter/search_terms.ts";
 import type { TargetDirectory } from "../../../scim/ports.ts";
 import { type Act, act, assertFinds, assertSame, note, perform } from "./acts.ts";
 import { createModel } from "./model.ts";
@@ -23,35 +20,6 @@ const merge = fc.record({
 
 async function keysBelow(store: Store, ...prefix: string[]): Promise<Deno.KvKey[]> {
   return (await Array.fromAsync(store.list(prefix))).map(({ key }) => key);
-}
-
-/** The stored indexes without the log: the form of version 0.1.0, computed from the resources. */
-async function storeOldForm(store: Store, directory: TargetDirectory): Promise<void> {
-  for (const root of ["word", "fence", "index_log", "value", "value_task"]) {
-    for (const key of await keysBelow(store, root)) {
-      await store.commit({ mutations: [{ type: "delete", key }] });
-    }
-  }
-  for (const kind of ["user", "group"] as const) {
-    const hashes: number[] = [];
-    const below = new Uint16Array(25);
-    for await (const { content, groups } of directory.all(kind)) {
-      const canonical = canonicalName(content.name);
-      const words = content.kind === "user" ? userWords({ ...content, groups }) : groupWords(content.name);
-      hashes.push(nameHash(canonical));
-      for (const [word, depth] of indexWords(words)) {
-        const key = ["word", "default", kind, word, canonical];
-        await store.commit({ mutations: [{ type: "set", key, value: depth }] });
-        for (let n = depth + 1; n < below.length; n++) below[n] = (below[n] ?? 0) + 1;
-      }
-    }
-    await store.commit({
-      mutations: [
-        { type: "set", key: ["fence", "default", kind, ""], value: { hashes: Uint32Array.from(hashes) } },
-        { type: "set", key: ["fence", "default", `${kind} words`, ""], value: { below } },
-      ],
-    });
-  }
 }
 
 Deno.test("createDirectory() equals a naive directory however the index logs are merged", async () => {
@@ -137,45 +105,6 @@ Deno.test("createDirectory() keeps a log that is far smaller than the index", as
   const merged = (await keysBelow(world.store, "word", "default", "user")).length;
   assert(merged > 2500, `${merged} of 3000 words are merged`);
   assert((await keysBelow(world.store, "index_log", "default", "user words")).length < 50);
-});
-
-Deno.test("createDirectory() reads the indexes of version 0.1.0 and continues them", async () => {
-  const acts = fc.sample(act, { numRuns: 60, seed: 3 });
-  await using world = await openWorld({ merge: EAGER });
-  const model = createModel();
-  for (const one of acts.slice(0, 30)) {
-    await perform(world.directory, one);
-    note(model, one);
-  }
-  await storeOldForm(world.store, world.directory);
-  const directory = await world.reopen();
-  await assertSame(directory, model);
-  await assertFinds(directory, model);
-  for (const one of acts.slice(30)) {
-    await perform(directory, one);
-    note(model, one);
-  }
-  const again = await world.reopen();
-  await assertSame(again, model);
-  await assertFinds(again, model);
-});
-
-Deno.test("createDirectory() stops version 0.1.0, which does not read the log", async () => {
-  await using world = await openWorld();
-  await putUser(world.directory, "anna");
-  for (const index of ["user", "user words"]) {
-    const { value } = await world.store.get<{ hashes: unknown }>(["fence", "default", index, 2]);
-    // Version 0.1.0 iterates over the hashes of each bucket when it opens an index.
-    const hashes: Iterable<number> = value?.hashes as Iterable<number>;
-    await assertRejects(() => Promise.resolve().then(() => [...hashes]), TypeError);
-  }
-});
-
-Deno.test("createDirectory() refuses an index of a newer version", async () => {
-  await using world = await openWorld();
-  const key = ["fence", "default", "user", 3];
-  await world.store.commit({ mutations: [{ type: "set", key, value: {} }] });
-  await assertRejects(() => world.reopen(), Error, "a newer version wrote its index");
 });
 
 Deno.test("search() finds a user while a merge moves the words", async () => {

@@ -8,7 +8,7 @@ import { deriveId, isResourceId } from "../../../scim/directory/resource_ids.ts"
 import type { Content, Stored } from "../../../scim/schema/resource.ts";
 import { act, perform } from "./acts.ts";
 import { drop, dying, links, NAME, numbered, openWorld, putGroup, putUser, storedIn } from "./world.ts";
-import { idIn, KINDS, LARGE, tableOf, untilComplete } from "./id_table.ts";
+import { idIn, KINDS, LARGE, tableOf } from "./id_table.ts";
 
 Deno.test("deriveId() has the form and the order of its time, and differs with each of its facts", () => {
   const source = {
@@ -71,7 +71,6 @@ Deno.test("write() keeps the id of a resource, whatever it changes", async () =>
 Deno.test("write() never gives the id of a deleted resource again, also not in the same millisecond", async () => {
   await using world = await openWorld({ clock: { nowMs: () => 5, after: () => () => undefined } });
   const { directory } = world;
-  await untilComplete(world.store);
   const ids = new Set<string>();
   for (let round = 0; round < 5; round++) {
     for (const kind of KINDS) {
@@ -173,7 +172,6 @@ Deno.test("a new user gets its id in all groups that name it, also if the proces
   for (let commits = 0;; commits++) {
     assert(commits < 20);
     await using world = await openWorld();
-    await untilComplete(world.store);
     for (const name of groups) await putGroup(world.directory, name, ["anna"]);
     const mortal = await world.reopen({ store: dying(world.store, commits) });
     const isDone = await putUser(mortal, "anna").then(() => true, () => false);

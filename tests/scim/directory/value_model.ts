@@ -6,7 +6,6 @@ import { compareText, LAST_CHARACTER } from "../../../scim/directory/keys.ts";
 import type { IndexedAttribute, Listing } from "../../../scim/index_port.ts";
 import type { TargetDirectory } from "../../../scim/ports.ts";
 import type { ResourceKind, Stored } from "../../../scim/schema/resource.ts";
-import { until } from "../../fakes/scim_nodes.ts";
 
 const ATTRIBUTES: Readonly<Record<ResourceKind, readonly IndexedAttribute[]>> = {
   user: ["externalId", "emails.value", "displayName", "active", "meta.created", "meta.lastModified"],
@@ -43,9 +42,8 @@ function valuesOf({ content, externalId, createdMs, modifiedMs }: Stored, by: In
   }
 }
 
-/** Waits until the index is complete, and compares each attribute in both orders. */
+/** Compares each attribute in both orders. */
 export async function assertIndexed(directory: TargetDirectory): Promise<void> {
-  await until("the index is complete", () => directory.indexes.isReady({ by: "active" }));
   for (const kind of ["user", "group"] as const) {
     const stored = await Array.fromAsync(directory.all(kind));
     for (const by of ATTRIBUTES[kind]) {

@@ -2,13 +2,11 @@
 
 import { assertEquals } from "@std/assert";
 import { createStore, type Mutation, type Store } from "../../../platform/store.ts";
-import { untilComplete } from "./id_table.ts";
 import { links, numbered, openWorld, putGroup, putUser } from "./world.ts";
 
 Deno.test("write() of a large group writes only the members that differ", async () => {
   const written: Mutation[] = [];
   await using world = await openWorld();
-  await untilComplete(world.store);
   const members = numbered("u", 5000);
   await putGroup(world.directory, "staff", members);
   const store: Store = {
@@ -37,7 +35,6 @@ Deno.test("write() of a new user writes one scattered value, one id in the order
   };
   await using world = await openWorld({ store });
   await putUser(world.directory, "first");
-  await untilComplete(store);
   written.length = 0;
   await putUser(world.directory, "anna.smith", { attributes: { emails: [{ value: "a@example.org" }] } });
   const keys = written.map((one) => one.type === "audit" ? "audit" : String(one.key[0]));

@@ -159,17 +159,6 @@ Deno.test("each change of a connection and of its secrets leaves an audit entry 
   assertEquals(JSON.stringify(audits).includes(text.slice(4)), false);
 });
 
-Deno.test("a connection of an earlier version has the defaults of newer settings", async () => {
-  const stage = await openConnectionStage();
-  await stage.create("okta");
-  const key = ["scim_connection", "okta"];
-  const { value } = await stage.store.get<{ settings: Record<string, unknown> }>(key);
-  const { removeAllMembers: _newer, ...settings } = value?.settings ?? {};
-  await stage.store.commit({ mutations: [{ type: "set", key, value: { ...value, settings } }] });
-  const again = await openConnectionStage({ store: stage.store });
-  assertEquals(again.connections.administration.find("okta")?.settings.removeAllMembers, true);
-});
-
 Deno.test("no record of the store has a secret in clear, however it was made", async () => {
   const stage = await openConnectionStage();
   const first = await stage.create("okta");

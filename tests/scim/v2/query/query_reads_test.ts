@@ -4,18 +4,8 @@ import { assert, assertEquals } from "@std/assert";
 import type { Store } from "../../../../platform/store.ts";
 import type { DirectoryWrite, TargetDirectory } from "../../../../scim/ports.ts";
 import { openScimNodes } from "../../../fakes/scim_nodes.ts";
-import { toEarlierVersion } from "../../directory/id_table.ts";
 import { assertIndexed } from "../../directory/value_model.ts";
-import {
-  drop,
-  dying,
-  NAME,
-  numbered,
-  openWorld,
-  putGroup,
-  putUser,
-  type World,
-} from "../../directory/world.ts";
+import { drop, NAME, numbered, openWorld, putGroup, putUser, type World } from "../../directory/world.ts";
 import { answered, ask, type Asked, find, problemIn } from "./query_world.ts";
 
 const USERS = 3000;
@@ -77,7 +67,8 @@ async function openCrowd(): Promise<
   await fillCrowd(world.directory);
   const store = counting(world.store);
   const directory = await world.reopen({ store });
-  assert(await directory.indexes.isReady({ by: "active" }));
+  // The indexes load after the start.
+  await directory.indexes.count("user", { by: "active", ranges: [], counted: "every" });
   return { world, directory, store };
 }
 
@@ -148,29 +139,6 @@ Deno.test("queryResources() reads only a page for a filter or an order on an ind
     "tooMany",
   );
   assertEquals(store.reads, 0);
-});
-
-Deno.test("queryResources() of an earlier version's store is not ready until its values are indexed", async () => {
-  await using world = await openWorld();
-  await fillCrowd(world.directory);
-  await toEarlierVersion(world.store);
-  const stuck = await world.reopen({ store: dying(world.store, 0) });
-  const limits = { maxCompared: 100 };
-  assertEquals(
-    problemIn(await ask(stuck, { kind: "user", filter: 'externalId eq "x7"' }, limits)),
-    "not_ready",
-  );
-  assertEquals(problemIn(await ask(stuck, { kind: "user", sortBy: "displayName" }, limits)), "not_ready");
-  assertEquals(await find(stuck, { kind: "user", filter: 'userName eq "u00007"' }), ["u00007"]);
-  assertEquals(answered(await ask(stuck, { kind: "user" })).total, USERS);
-  // A small directory is compared as a whole.
-  assertEquals(await find(stuck, { kind: "user", filter: 'externalId eq "x7"' }), ["u00007"]);
-  const directory = await world.reopen({ idsPerCommit: 50 });
-  await putUser(directory, "u00001", { attributes: { displayName: "changed" } });
-  await drop(directory, { kind: "user", name: "u02999" });
-  await putUser(directory, "zoe");
-  await assertIndexed(directory);
-  assertEquals(await find(directory, { kind: "user", filter: 'displayName eq "Changed"' }), ["u00001"]);
 });
 
 Deno.test("queryResources() on another node follows the writes of the first one", async () => {
