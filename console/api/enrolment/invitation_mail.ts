@@ -9,7 +9,7 @@ import { userMailAddress } from "../../../platform/mail/user_mail.ts";
 import type { UserRecord } from "../../../platform/user_record.ts";
 import type { EnrolmentMark } from "../../../radius/factors/enrolment_marks.ts";
 import type { Stored } from "../../../scim/schema/resource.ts";
-import type { PreparedServiceChange } from "../../../upstream/embedded/second_factor/interfaces.ts";
+import type { PreparedTableChange } from "../../../platform/table.ts";
 import { displayNameOf } from "../users/user_views.ts";
 import type { CampaignWait } from "./campaign_types.ts";
 import type { EnrolmentDeps } from "./enrolment_deps.ts";
@@ -28,7 +28,7 @@ export interface InvitationRequest {
 }
 
 export type InvitationOutcome =
-  | { readonly ok: true; readonly change: PreparedServiceChange }
+  | { readonly ok: true; readonly change: PreparedTableChange }
   | { readonly ok: false; readonly wait: CampaignWait }
   | { readonly ok: false; readonly reason: "no_address" | "mail_refused" };
 
@@ -74,7 +74,7 @@ export function prepareInvitationMail(deps: EnrolmentDeps, request: InvitationRe
 /** Commits a prepared change with others. Returns the versionstamp, or `null` if something changed meanwhile. */
 export async function commitChange(
   store: Pick<Store, "commit">,
-  change: PreparedServiceChange,
+  change: PreparedTableChange,
   { checks = [], mutations }: Transaction,
 ): Promise<string | null> {
   try {

@@ -2,8 +2,8 @@
 // service ends it, its record remains, so that pages can show why the phone receives nothing.
 
 import { toBase64Url } from "../../../platform/runtime.ts";
-import { type SecondFactorContext, SUBSCRIBED, SUBSCRIPTION_ENDED } from "../second_factor/context.ts";
-import type { PushSubscriptionRecord } from "../second_factor/records.ts";
+import type { SecondFactorContext } from "../second_factor/context.ts";
+import { type PushSubscriptionRecord, SUBSCRIBED, SUBSCRIPTION_ENDED } from "../second_factor/records.ts";
 import type { PushTarget } from "./push_endpoint.ts";
 import type { PushProblemCode } from "./push_exchange.ts";
 import type { PushResult } from "./push_sender.ts";
@@ -117,9 +117,7 @@ export class PushSubscriptions {
       const row = this.#table.get(phone);
       const record = next(row?.value);
       if (owner === undefined || owner.value.deadlineMs !== null || record === null) return false;
-      const change = row === undefined
-        ? this.#table.addIfAbsent(phone, record)
-        : this.#table.replace(row, record);
+      const change = row === undefined ? this.#table.add(phone, record) : this.#table.replace(row, record);
       if (!await tables.commit([change], { checks: [tables.phones.unchanged(owner)] })) continue;
       phoneEvents.emit(phone);
       return true;

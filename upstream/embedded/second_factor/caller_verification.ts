@@ -3,11 +3,11 @@
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { HOUR_MS } from "../../../platform/durations.ts";
-import { byVerified, type SecondFactorContext, VERIFYING } from "./context.ts";
+import type { SecondFactorContext } from "./context.ts";
 import type { CallerVerification, CallerVerifications } from "./interfaces.ts";
 import type { DevicePairings } from "./pairings.ts";
 import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
-import { type ApprovalRecord, isVerification } from "./records.ts";
+import { type ApprovalRecord, byVerified, isVerification, VERIFYING } from "./records.ts";
 import type { ApprovalRequests } from "./requests.ts";
 import { verificationView } from "./verification_result.ts";
 

@@ -1,6 +1,5 @@
 // The shared context of the embedded second-factor service: store, vault, clock, randomness, the tables, and events.
 
-import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { DeniedRequest } from "../../../radius/ports.ts";
 import type { Store } from "../../../platform/store.ts";
@@ -9,25 +8,24 @@ import type { Vault } from "../../../platform/vault.ts";
 import {
   type CommitAdditions,
   commitChanges,
-  EventEmitter,
   type ForeignChange,
-  MirroredTable,
+  Table,
   type TableChange,
-} from "../table.ts";
+} from "../../../platform/table.ts";
+import { EventEmitter } from "../event_emitter.ts";
 import { deniedPairing } from "./port_views.ts";
 import {
   type ApprovalRecord,
   CAPS,
-  isVerification,
-  LIFETIMES,
-  pairingExpiresMs,
-  type PairingInvitation,
+  INVITATIONS,
   type PairingRecord,
-  type PhoneDeviceRecord,
-  type PhoneRecord,
-  type PhraseRecord,
+  PAIRINGS,
+  PHONE_DEVICES,
+  PHONES,
+  PHRASES,
+  PUSH_SUBSCRIPTIONS,
   type PushSubscriptionRecord,
-  requestExpiresMs,
+  REQUESTS,
 } from "./records.ts";
 
 /** RFC 6238. It is a dependency, because this folder imports no code of the gateway. */
@@ -107,97 +105,43 @@ export function createContext(deps: SecondFactorDeps): SecondFactorContext {
   return { ...deps, ...events, tables: createTables(deps, events) };
 }
 
-/** Index keys of pending requests, of those among them that verify a caller, of phones without a pairing, and of open invitations. */
-export const WAITING = "waiting";
-export const VERIFYING = "verifying";
-export const UNPAIRED = "unpaired";
-export const OPEN = "open";
-/** Index keys of push subscriptions. */
-export const SUBSCRIBED = "subscribed";
-export const SUBSCRIPTION_ENDED = "ended";
-
 export type SecondFactorTables = ReturnType<typeof createTables>;
-
-const SWEEP_EVERY_MS = 60_000;
-type TableEvents = Pick<SecondFactorContext, "phoneEvents" | "foreignRequests" | "denials">;
 
 function createTables(
   { store, clock }: { store: Store; clock: Clock },
-  { phoneEvents, foreignRequests, denials }: TableEvents,
+  { phoneEvents, foreignRequests, denials }: Pick<
+    SecondFactorContext,
+    "phoneEvents" | "foreignRequests" | "denials"
+  >,
 ) {
-  const nowMs = () => clock.nowMs();
-  const deps = { store, nowMs };
+  const deps = { store, nowMs: () => clock.nowMs() };
   const tellPhone = ({ before, after }: ForeignChange<{ readonly phone: string }>): void => {
     const phone = (after ?? before)?.phone;
     if (phone !== undefined) phoneEvents.emit(phone);
   };
-  const tables = {
-    pairings: new MirroredTable<PairingRecord>(deps, {
-      name: "pairing",
-      expiresMs: pairingExpiresMs,
-      index: (record) => [byPhone(record.phone), byUser(canonicalName(record.userName))],
-      onForeignChange: (change) => {
-        tellPhone(change);
-        const { before, after } = change;
-        if (before?.state !== after?.state) announceDenial({ denials }, after && deniedPairing(after));
-      },
-    }),
-    requests: new MirroredTable<ApprovalRecord>(deps, {
-      name: "request",
-      expiresMs: requestExpiresMs,
-      index: (record) =>
-        record.decision !== null
-          ? isVerification(record) && record.decision === "approved"
-            ? [byVerified(canonicalName(record.userName))]
-            : []
-          : [WAITING, byPairing(record.pairingId), ...isVerification(record) ? [VERIFYING] : []],
-      onForeignChange: (change) => foreignRequests.forEach((notify) => notify(change)),
-    }),
-    phones: new MirroredTable<PhoneRecord>(deps, {
-      name: "phone",
-      expiresMs: (record) => record.deadlineMs,
-      index: (record) => record.deadlineMs === null ? [] : [UNPAIRED],
-    }),
-    phrases: new MirroredTable<PhraseRecord>(deps, {
-      name: "phrase",
-      expiresMs: (record) => record.deadlineMs,
-      index: (record) => [byPhone(record.phone)],
-      onForeignChange: tellPhone,
-    }),
-    invitations: new MirroredTable<PairingInvitation>(deps, {
-      name: "invitation",
-      expiresMs: (record) => record.deadlineMs,
-      index: (record) => record.usedMs === null ? [OPEN, byUser(canonicalName(record.userName))] : [],
-    }),
-    devices: new MirroredTable<PhoneDeviceRecord>(deps, {
-      name: "device",
-      expiresMs: (record) => record.seenMs + LIFETIMES.phoneDeviceMs,
-      index: () => [],
-    }),
-    subscriptions: new MirroredTable<PushSubscriptionRecord>(deps, {
-      name: "push_subscription",
-      expiresMs: () => null,
-      index: ({ sealed }) => [sealed === null ? SUBSCRIPTION_ENDED : SUBSCRIBED],
-    }),
+  const onForeignPairing = (change: ForeignChange<PairingRecord>): void => {
+    tellPhone(change);
+    const { before, after } = change;
+    if (before?.state !== after?.state) announceDenial({ denials }, after && deniedPairing(after));
   };
-  const all = Object.values(tables);
-  let sweptMs = nowMs();
-
+  const onForeignRequest = (change: ForeignChange<ApprovalRecord>): void =>
+    foreignRequests.forEach((notify) => notify(change));
+  const tables = {
+    pairings: new Table({ ...deps, onForeignChange: onForeignPairing }, PAIRINGS),
+    requests: new Table({ ...deps, onForeignChange: onForeignRequest }, REQUESTS),
+    phones: new Table(deps, PHONES),
+    phrases: new Table({ ...deps, onForeignChange: tellPhone }, PHRASES),
+    invitations: new Table(deps, INVITATIONS),
+    devices: new Table(deps, PHONE_DEVICES),
+    subscriptions: new Table(deps, PUSH_SUBSCRIPTIONS),
+  };
   return {
     ...tables,
-    /** Commits all changes together with `also`, or none; `false` if another writer committed first. */
-    commit(
-      changes: readonly TableChange[],
-      options?: CommitAdditions,
-    ): Promise<boolean> {
-      if (nowMs() - sweptMs >= SWEEP_EVERY_MS) {
-        sweptMs = nowMs();
-        for (const table of all) table.sweep(sweptMs);
-      }
-      return commitChanges(store, changes, options);
-    },
+    /** Commits all changes together with the additions, or none; `false` if another writer committed first. */
+    commit: (changes: readonly TableChange[], additions?: CommitAdditions): Promise<boolean> =>
+      commitChanges(store, changes, additions),
     async load(): Promise<void> {
-      for (const table of all) await table.load(nowMs());
+      for (const table of Object.values(tables)) await table.load();
     },
   };
 }
@@ -209,24 +153,4 @@ export function announceDenial(
 ): void {
   if (denied === undefined) return;
   for (const notify of denials) notify(denied);
-}
-
-/** Index key of the records of a phone. */
-export function byPhone(phone: string): string {
-  return `phone ${phone}`;
-}
-
-/** Index key of the verifications of a user that succeeded. */
-export function byVerified(canonical: string): string {
-  return `verified ${canonical}`;
-}
-
-/** Index key of the pairings of a user. @param canonical the canonical name */
-export function byUser(canonical: string): string {
-  return `user ${canonical}`;
-}
-
-/** Index key of the pending requests of a pairing. */
-export function byPairing(pairingId: string): string {
-  return `pairing ${pairingId}`;
 }

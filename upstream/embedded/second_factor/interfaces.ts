@@ -1,6 +1,7 @@
 // What the embedded second-factor service offers to the phone page and to the console. The gateway uses its port.
 
 import type { Check, Mutation } from "../../../platform/store.ts";
+import type { PreparedTableChange } from "../../../platform/table.ts";
 import type { InvitingPhone } from "./records.ts";
 
 /** A pending request in the console's list. */
@@ -214,17 +215,7 @@ export interface NewPhonePairing extends PhoneOrigin {
   readonly addedBy?: InvitingPhone;
 }
 
-/** Changes of this service that the caller commits together with its own. */
-export interface PreparedServiceChange {
-  readonly checks: readonly Check[];
-  readonly mutations: readonly Mutation[];
-  /** Call it after the commit, with its versionstamp. */
-  done(versionstamp: string): void;
-  /** Call it after the commit was refused. The change can then be prepared again. */
-  raced(): Promise<void>;
-}
-
-export interface PreparedInvitation extends PreparedServiceChange {
+export interface PreparedInvitation extends PreparedTableChange {
   /** The last part of the link. Only its digest is stored. */
   readonly invitation: string;
   /** Identifies the stored invitation, for `replaces`. */
@@ -233,7 +224,7 @@ export interface PreparedInvitation extends PreparedServiceChange {
 }
 
 /** The use of an invitation, for a user who enrols something other than a phone. */
-export interface PreparedInvitationUse extends PreparedServiceChange {
+export interface PreparedInvitationUse extends PreparedTableChange {
   readonly userName: string;
   readonly recordId: string;
   readonly addedBy: InvitingPhone | undefined;
@@ -254,7 +245,7 @@ export interface SecondFactorAdmin {
   /** Whether the invitation with this id can still be used. */
   isInvitationOpen(id: string): boolean;
   /** Prepares the end of an open invitation whose user enrolled in another way; `null` if it is not open. */
-  prepareInvitationEnd(id: string): PreparedServiceChange | null;
+  prepareInvitationEnd(id: string): PreparedTableChange | null;
   /** Prepares the use of a valid invitation without a phone. */
   prepareInvitationUse(invitation: string, source: string): Promise<PhoneResult<PreparedInvitationUse>>;
   /** Pending requests, oldest first; with `newest`, only the newest ones, because there may be very many. */

@@ -7,20 +7,24 @@ import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { UnversionedChange } from "../../../platform/write_batch.ts";
 import { sourceKey } from "../../../platform/addresses.ts";
 import { isUsableFor } from "../../../platform/user_record.ts";
-import type { MirroredRow, TableChange } from "../table.ts";
-import { byUser, OPEN, type SecondFactorContext } from "./context.ts";
+import {
+  type MirroredRow,
+  prepareChanges,
+  type PreparedTableChange,
+  type TableChange,
+} from "../../../platform/table.ts";
+import type { SecondFactorContext } from "./context.ts";
 import type {
   InvitationOptions,
   InviteView,
   PhoneResult,
   PreparedInvitation,
   PreparedInvitationUse,
-  PreparedServiceChange,
 } from "./interfaces.ts";
 import { createToken, phoneOfToken } from "./pairing_phrases.ts";
 import { type DevicePairings, refusePhone } from "./pairings.ts";
 import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
-import { CAPS, LIFETIMES, type PairingInvitation, type PairingRecord } from "./records.ts";
+import { byUser, CAPS, LIFETIMES, OPEN, type PairingInvitation, type PairingRecord } from "./records.ts";
 
 const INVITATION_OCTETS = 16;
 const MAX_CHARACTERS = 64;
@@ -65,7 +69,7 @@ export class PairingInvitations {
       const { id: recordId, check } = await findUserRecord(userName);
       const added = { ...(addedBy === undefined ? {} : { addedBy }), ...(isOwn ? { isOwn } : {}) };
       const record: PairingInvitation = { userName, recordId, deadlineMs, usedMs: null, ...added };
-      const change = tables.invitations.add(this.#digestOf(invitation), record);
+      const change = tables.invitations.put(this.#digestOf(invitation), record);
       const ending = this.#pairings.endingChanges(ends);
       const additions = { also: [...mutations, ...ending.also], checks: [check, ...checks], onCommitted };
       if (!await tables.commit([change, ...ending.changes], additions)) continue;
@@ -87,12 +91,12 @@ export class PairingInvitations {
     const deadlineMs = clock.nowMs() + lifetimeMs;
     const replaced = replaces === null ? undefined : tables.invitations.get(replaces);
     const changes = [
-      tables.invitations.add(id, { userName, recordId, deadlineMs, usedMs: null }),
+      tables.invitations.put(id, { userName, recordId, deadlineMs, usedMs: null }),
       ...(replaced === undefined || replaced.value.usedMs !== null
         ? []
         : [tables.invitations.remove(replaced)]),
     ];
-    return { invitation, id, deadlineMs, ...preparedChange(changes) };
+    return { invitation, id, deadlineMs, ...prepareChanges(changes) };
   }
 
   /** See {@link SecondFactorAdmin.isInvitationOpen}. */
@@ -103,12 +107,12 @@ export class PairingInvitations {
   }
 
   /** See {@link SecondFactorAdmin.prepareInvitationEnd}. */
-  prepareEnd(id: string): PreparedServiceChange | null {
+  prepareEnd(id: string): PreparedTableChange | null {
     const { tables, clock } = this.#context;
     const read = tables.invitations.get(id);
     return read === undefined || !this.isOpen(id)
       ? null
-      : preparedChange([tables.invitations.replace(read, { ...read.value, usedMs: clock.nowMs() })]);
+      : prepareChanges([tables.invitations.replace(read, { ...read.value, usedMs: clock.nowMs() })]);
   }
 
   /** Whether another person than the user made an invitation that is open. @param user canonical */
@@ -136,7 +140,7 @@ export class PairingInvitations {
     const record = read.value;
     const user = await findUserRecord(record.userName);
     if (!isUsableFor(record.recordId, user)) return refusePhone("account_changed");
-    const used = preparedChange([tables.invitations.replace(read, { ...record, usedMs: clock.nowMs() })]);
+    const used = prepareChanges([tables.invitations.replace(read, { ...record, usedMs: clock.nowMs() })]);
     return {
       ok: true,
       value: {
@@ -174,7 +178,7 @@ export class PairingInvitations {
       if (!isUsableFor(recordId, user)) return refusePhone("account_changed");
       const taken = this.#takePhone(token);
       const { phone } = taken;
-      if (this.#pairings.isFull(phone) || tables.phones.size() >= CAPS.phones) {
+      if (this.#pairings.isFull(phone) || tables.phones.size >= CAPS.phones) {
         return refusePhone("too_many_tries");
       }
       const pairing = this.#pairings.draft({
@@ -189,7 +193,7 @@ export class PairingInvitations {
       const committed = await tables.commit([
         tables.invitations.replace(read, { ...read.value, usedMs: clock.nowMs() }),
         taken.change,
-        tables.pairings.add(pairing.id, pairing),
+        tables.pairings.put(pairing.id, pairing),
       ], {
         checks: [user.check],
         also: others.map(({ mutation }) => mutation),
@@ -244,17 +248,6 @@ export class PairingInvitations {
       return { token, phone, change: phones.replace(known, { ...known.value, deadlineMs: null }) };
     }
     const fresh = createToken(this.#context);
-    return { ...fresh, change: phones.add(fresh.phone, { createdMs: nowMs, deadlineMs: null }) };
+    return { ...fresh, change: phones.put(fresh.phone, { createdMs: nowMs, deadlineMs: null }) };
   }
-}
-
-function preparedChange(changes: readonly TableChange[]): PreparedServiceChange {
-  return {
-    checks: changes.flatMap(({ check }) => check ?? []),
-    mutations: changes.map(({ mutation }) => mutation),
-    done: (versionstamp) => changes.forEach((change) => change.applied(versionstamp)),
-    async raced() {
-      for (const change of changes) await change.reread();
-    },
-  };
 }

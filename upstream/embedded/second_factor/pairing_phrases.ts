@@ -4,11 +4,11 @@
 import { MINUTE_MS } from "../../../platform/durations.ts";
 import { type Random, randomDigits, toBase64Url } from "../../../platform/runtime.ts";
 import { sourceKey } from "../../../platform/addresses.ts";
-import type { TableChange } from "../table.ts";
-import { byPhone, type SecondFactorContext, UNPAIRED } from "./context.ts";
+import type { TableChange } from "../../../platform/table.ts";
+import type { SecondFactorContext } from "./context.ts";
 import type { DevicePairings } from "./pairings.ts";
 import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
-import { CAPS, LIFETIMES, type PairingRecord, type PhoneRecord } from "./records.ts";
+import { byPhone, CAPS, LIFETIMES, type PairingRecord, type PhoneRecord, UNPAIRED } from "./records.ts";
 
 /** A phrase as the phone shows it. */
 export interface ShownPhrase {
@@ -89,11 +89,11 @@ export class PairingPhrases {
   async startPhone(source: string): Promise<{ token: string; phrase: ShownPhrase } | null> {
     const { phones } = this.#context.tables;
     if (!await this.#perSource.take(sourceKey(source))) return null;
-    if (phones.size() >= CAPS.phones || phones.count(UNPAIRED) >= CAPS.unpairedPhones) return null;
+    if (phones.size >= CAPS.phones || phones.count(UNPAIRED) >= CAPS.unpairedPhones) return null;
     const { token, phone } = createToken(this.#context);
     const { shown, change } = this.#create(phone);
     const record: PhoneRecord = { createdMs: this.#nowMs(), deadlineMs: this.#unpairedDeadlineMs() };
-    await this.#context.tables.commit([phones.add(phone, record), change]);
+    await this.#context.tables.commit([phones.put(phone, record), change]);
     return { token, phrase: shown };
   }
 
@@ -145,7 +145,7 @@ export class PairingPhrases {
     if (owner === undefined || this.#pairings.isFull(phone)) return null;
     const user = await findUserRecord(userName);
     const pairing = this.#pairings.draft({ phone, userName, recordId: user.id, enabled: false });
-    const changes = [tables.pairings.add(pairing.id, pairing), tables.phrases.remove(phrase)];
+    const changes = [tables.pairings.put(pairing.id, pairing), tables.phrases.remove(phrase)];
     if (!await tables.commit(changes, { checks: [user.check, tables.phones.unchanged(owner)] })) return null;
     phoneEvents.emit(phone);
     for (const notify of this.#context.phoneNews) notify({ kind: "pairing", pairing });
@@ -160,7 +160,7 @@ export class PairingPhrases {
     const sealedText = vault.seal(phraseKey(digest), new TextEncoder().encode(text));
     return {
       shown: { text, deadlineMs },
-      change: tables.phrases.add(digest, { digest, phone, sealedText, deadlineMs }),
+      change: tables.phrases.put(digest, { digest, phone, sealedText, deadlineMs }),
     };
   }
 

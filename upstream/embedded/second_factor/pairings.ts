@@ -5,8 +5,8 @@ import { auditEntry } from "../../../platform/audit.ts";
 import { timeOrderedUuid } from "../../../platform/runtime.ts";
 import type { Mutation } from "../../../platform/store.ts";
 import { isUsableFor } from "../../../platform/user_record.ts";
-import type { MirroredRow, MirroredTable, TableChange } from "../table.ts";
-import { announceDenial, byPhone, type SecondFactorContext } from "./context.ts";
+import type { MirroredRow, Table, TableChange } from "../../../platform/table.ts";
+import { announceDenial, type SecondFactorContext } from "./context.ts";
 import {
   createSealedSeed,
   createSeed,
@@ -17,7 +17,7 @@ import {
   type PasscodeSeed,
 } from "./device_passcode.ts";
 import type { PhoneOrigin, PhoneRefusal, PhoneResult } from "./interfaces.ts";
-import { CAPS, type InvitingPhone, pairingAt, type PairingRecord } from "./records.ts";
+import { byPhone, CAPS, type InvitingPhone, pairingAt, type PairingRecord } from "./records.ts";
 import { deniedPairing } from "./port_views.ts";
 import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
 import type { ApprovalRequests } from "./requests.ts";
@@ -226,7 +226,7 @@ export class DevicePairings {
   /** The token, the last use and the push subscription of a phone end together. */
   #phoneRemoval(phone: string): TableChange[] {
     const { phones, devices, subscriptions } = this.#context.tables;
-    const removalOf = <Row>(table: MirroredTable<Row>): TableChange[] => {
+    const removalOf = <Row>(table: Table<Row>): TableChange[] => {
       const row = table.get(phone);
       return row === undefined ? [] : [table.remove(row)];
     };

@@ -52,7 +52,7 @@ export class PhoneDevices {
     if (before !== undefined && nowMs - before.seenMs < HOUR_MS && !isLearnt) return;
     const record: PhoneDeviceRecord = { phone, kind: next, seenMs: nowMs };
     const change = read === undefined
-      ? tables.devices.addIfAbsent(phone, record)
+      ? tables.devices.add(phone, record)
       : tables.devices.replace(read, record);
     await tables.commit([change]).catch(() => undefined);
   }

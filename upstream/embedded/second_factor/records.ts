@@ -1,8 +1,10 @@
 // The records of the embedded second-factor service: pairings, requests, phones, phrases and invitations, with their
-// state at a given time. The deadlines are in the records, because the store sweeps late.
+// tables, and with their state at a given time. The deadlines are in the records, because the store sweeps late.
 
 import type { DeviceKind } from "../../../platform/device_label.ts";
+import { canonicalName } from "../../../platform/canonical_name.ts";
 import { HOUR_MS, MINUTE_MS } from "../../../platform/durations.ts";
+import type { TableKind } from "../../../platform/table.ts";
 import type { ApprovalRequest } from "../../../radius/ports.ts";
 
 /** Why a request was not granted. */
@@ -245,12 +247,81 @@ export function requestDenial({ decision, decidedBy }: ApprovalRecord): RequestD
   return { cause, ...(decidedBy === undefined ? {} : { by: decidedBy }) };
 }
 
-/** When the record of a pairing expires; `null` while the pairing is in use. */
-export function pairingExpiresMs(record: PairingRecord): number | null {
-  if (record.state === "enabled") return null;
-  return record.modifiedMs + LIFETIMES.endedPairingMs;
+/** Index keys of pending requests, of those among them that verify a caller, of phones without a pairing, and of open invitations. */
+export const WAITING = "waiting";
+export const VERIFYING = "verifying";
+export const UNPAIRED = "unpaired";
+export const OPEN = "open";
+/** Index keys of push subscriptions. */
+export const SUBSCRIBED = "subscribed";
+export const SUBSCRIPTION_ENDED = "ended";
+
+/** Index key of the records of a phone. */
+export function byPhone(phone: string): string {
+  return `phone ${phone}`;
 }
 
-export function requestExpiresMs(record: ApprovalRecord): number {
-  return record.deadlineMs + LIFETIMES.endedRequestMs;
+/** Index key of the verifications of a user that succeeded. */
+export function byVerified(canonical: string): string {
+  return `verified ${canonical}`;
+}
+
+/** Index key of the pairings of a user. @param canonical the canonical name */
+export function byUser(canonical: string): string {
+  return `user ${canonical}`;
+}
+
+/** Index key of the pending requests of a pairing. */
+export function byPairing(pairingId: string): string {
+  return `pairing ${pairingId}`;
+}
+
+export const PAIRINGS: TableKind<PairingRecord> = {
+  prefix: ["embedded", "pairing"],
+  expiresMs: ({ state, modifiedMs }) => state === "enabled" ? null : modifiedMs + LIFETIMES.endedPairingMs,
+  index: ({ phone, userName }) => [byPhone(phone), byUser(canonicalName(userName))],
+};
+
+export const REQUESTS: TableKind<ApprovalRecord> = {
+  prefix: ["embedded", "request"],
+  expiresMs: requestExpiresMs,
+  index(record) {
+    const { decision, pairingId, userName } = record;
+    if (decision === null) {
+      return [WAITING, byPairing(pairingId), ...isVerification(record) ? [VERIFYING] : []];
+    }
+    return isVerification(record) && decision === "approved" ? [byVerified(canonicalName(userName))] : [];
+  },
+};
+
+export const PHONES: TableKind<PhoneRecord> = {
+  prefix: ["embedded", "phone"],
+  expiresMs: ({ deadlineMs }) => deadlineMs,
+  index: ({ deadlineMs }) => deadlineMs === null ? [] : [UNPAIRED],
+};
+
+export const PHRASES: TableKind<PhraseRecord> = {
+  prefix: ["embedded", "phrase"],
+  expiresMs: ({ deadlineMs }) => deadlineMs,
+  index: ({ phone }) => [byPhone(phone)],
+};
+
+export const INVITATIONS: TableKind<PairingInvitation> = {
+  prefix: ["embedded", "invitation"],
+  expiresMs: ({ deadlineMs }) => deadlineMs,
+  index: ({ usedMs, userName }) => usedMs === null ? [OPEN, byUser(canonicalName(userName))] : [],
+};
+
+export const PHONE_DEVICES: TableKind<PhoneDeviceRecord> = {
+  prefix: ["embedded", "device"],
+  expiresMs: ({ seenMs }) => seenMs + LIFETIMES.phoneDeviceMs,
+};
+
+export const PUSH_SUBSCRIPTIONS: TableKind<PushSubscriptionRecord> = {
+  prefix: ["embedded", "push_subscription"],
+  index: ({ sealed }) => [sealed === null ? SUBSCRIPTION_ENDED : SUBSCRIBED],
+};
+
+export function requestExpiresMs({ deadlineMs }: ApprovalRecord): number {
+  return deadlineMs + LIFETIMES.endedRequestMs;
 }

@@ -6,27 +6,23 @@ import { KeyedMutex } from "../../../platform/semaphore.ts";
 import { type Random, timeOrderedUuid } from "../../../platform/runtime.ts";
 import type { ApprovalContext } from "../../../radius/ports.ts";
 import type { Mutation } from "../../../platform/store.ts";
-import { EventEmitter } from "../table.ts";
-import type { MirroredRow, TableChange } from "../table.ts";
-import {
-  announceDenial,
-  byPairing,
-  type PhoneNews,
-  type SecondFactorContext,
-  VERIFYING,
-  WAITING,
-} from "./context.ts";
+import { EventEmitter } from "../event_emitter.ts";
+import type { MirroredRow, TableChange } from "../../../platform/table.ts";
+import { announceDenial, type PhoneNews, type SecondFactorContext } from "./context.ts";
 import { matchPasscode } from "./device_passcode.ts";
 import { deniedRequest } from "./port_views.ts";
 import { RequestExpiry } from "./request_expiry.ts";
 import { verificationAudit } from "./verification_result.ts";
 import {
   type ApprovalRecord,
+  byPairing,
   CAPS,
   type DecisionName,
   isVerification,
   type PairingRecord,
   requestAt,
+  VERIFYING,
+  WAITING,
 } from "./records.ts";
 
 /** `won`: this decision counts. `late`: the request was decided or had expired. */
@@ -209,7 +205,7 @@ export class ApprovalRequests {
   }
 
   async #open(request: ApprovalRecord, also: readonly Mutation[] = []): Promise<ApprovalRecord | null> {
-    if (this.#table.size() >= CAPS.requests) return null;
+    if (this.#table.size >= CAPS.requests) return null;
     return await this.#mutex.run(request.pairingId, () => this.#add(request, also));
   }
 
@@ -262,7 +258,7 @@ export class ApprovalRequests {
       const pairing = pairings.get(request.pairingId);
       if (pairing?.value.state !== "enabled") return null;
       const superseded = this.#makeRoom(request.pairingId);
-      const changes = [this.#table.add(request.id, request), ...superseded.map(({ change }) => change)];
+      const changes = [this.#table.put(request.id, request), ...superseded.map(({ change }) => change)];
       const records = [...also, ...superseded.flatMap(({ ended }) => verificationAudit(ended))];
       // A pairing that ends meanwhile ends the requests that it knows.
       if (!await commit(changes, { also: records, checks: [pairings.unchanged(pairing)] })) continue;

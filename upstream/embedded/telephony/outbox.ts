@@ -7,7 +7,8 @@ import type { Outcome, TelephonyService } from "../../../radius/ports.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { Vault } from "../../../platform/vault.ts";
 import { failed } from "../../response_parsers.ts";
-import { commitChanges, EventEmitter, MirroredTable, type TableChange } from "../table.ts";
+import { commitChanges, Table, type TableChange, type TableKind } from "../../../platform/table.ts";
+import { EventEmitter } from "../event_emitter.ts";
 
 /** A message in the outbox, without its text. */
 export interface OutboxItem {
@@ -59,6 +60,11 @@ const MAX_REMOVED_AT_ONCE = 50;
 const DEFAULT_LIFETIME_MS = 300_000;
 const ALL = "all";
 const ATTEMPTS = 3;
+export const OUTBOX: TableKind<OutboxRecord> = {
+  prefix: ["embedded", "outbox"],
+  expiresMs: ({ deadlineMs }) => deadlineMs,
+  index: () => [ALL],
+};
 const SID_LETTERS = { text: "SM", call: "CA" } as const;
 
 interface TelephonyOutboxDeps {
@@ -77,19 +83,15 @@ export class TelephonyOutbox {
   readonly service: TelephonyService;
   readonly messages: OutboxMessages;
   readonly #deps: TelephonyOutboxDeps;
-  readonly #table: MirroredTable<OutboxRecord>;
+  readonly #table: Table<OutboxRecord>;
   readonly #mutex = new KeyedMutex();
   readonly #running = new RunningTasks();
   readonly #events = new EventEmitter({ maxPerTopic: 1000 });
 
   constructor(deps: TelephonyOutboxDeps) {
     this.#deps = deps;
-    this.#table = new MirroredTable({ store: deps.store, nowMs: () => deps.clock.nowMs() }, {
-      name: "outbox",
-      expiresMs: (record) => record.deadlineMs,
-      index: () => [ALL],
-      onForeignChange: () => this.#events.emit(ALL),
-    });
+    const onForeignChange = (): void => this.#events.emit(ALL);
+    this.#table = new Table({ store: deps.store, nowMs: () => deps.clock.nowMs(), onForeignChange }, OUTBOX);
     const { lifetimeMs = () => DEFAULT_LIFETIME_MS } = deps;
     this.service = {
       embedded: true,
@@ -112,7 +114,7 @@ export class TelephonyOutbox {
 
   /** Reads the store. Call it once, before anything else. */
   load(): Promise<void> {
-    return this.#table.load(this.#deps.clock.nowMs());
+    return this.#table.load();
   }
 
   /** Resolves when the messages that are being stored are stored. */
@@ -137,7 +139,6 @@ export class TelephonyOutbox {
   async #add({ kind, to, text, validityMs }: Message): Promise<string> {
     const { clock, random, vault } = this.#deps;
     const createdMs = clock.nowMs();
-    this.#table.sweep(createdMs);
     const id = timeOrderedUuid(createdMs, random).replaceAll("-", "");
     const sealedText = vault.seal(keyOf(id), new TextEncoder().encode(text));
     const record = { id, kind, to, sealedText, createdMs, deadlineMs: createdMs + validityMs };
@@ -148,7 +149,7 @@ export class TelephonyOutbox {
 
   async #store(record: OutboxRecord): Promise<void> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const changes = [this.#table.add(record.id, record), ...this.#makeRoom()];
+      const changes = [this.#table.put(record.id, record), ...this.#makeRoom()];
       if (await commitChanges(this.#deps.store, changes)) return;
     }
     throw new Error("Cannot store a message: the outbox changed repeatedly");
@@ -156,7 +157,7 @@ export class TelephonyOutbox {
 
   /** Removes the oldest messages if the outbox is full. */
   #makeRoom(): TableChange[] {
-    const excess = Math.min(Math.max(0, this.#table.size() - MAX_ITEMS + 1), MAX_REMOVED_AT_ONCE);
+    const excess = Math.min(Math.max(0, this.#table.size - MAX_ITEMS + 1), MAX_REMOVED_AT_ONCE);
     return this.#table.list(ALL, excess).map((row) => this.#table.remove(row));
   }
 
