@@ -1,12 +1,22 @@
-// The states of the account page: its dialogs, errors and empty lists have no problem, wide in light and narrow in dark
-// colors.
+// The states of the account page: no problem in either look, also with a token and a bypass code.
 
 import { assertEquals, assertNotEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { enterByLink, type MeConsole, pairThisBrowser, startMeConsole } from "../fakes/console_me.ts";
-import { assertHoldsInBothLooks, findAccessibilityProblems, scrollsSideways } from "./page_checks.ts";
-import { type ReachState, stateTests } from "./state_tests.ts";
-import { browserTest, currentDist } from "./browser.ts";
+import { openHelpDesk } from "../console/help_desk_site.ts";
+import { addToken } from "../radius/rows/tokens.ts";
+import {
+  assertHoldsInBothLooks,
+  findAccessibilityProblems,
+  findPageProblems,
+  type ReachState,
+  scrollsSideways,
+  stateTests,
+} from "./page_checks.ts";
+import { browserTest, currentDist, type LookName } from "./browser.ts";
+
+// The states of the account page: its dialogs, errors and empty lists have no problem, wide in light and narrow in dark
+// colors.
 
 const dist = await currentDist();
 async function enterFull(page: Page, site: MeConsole): Promise<void> {
@@ -218,5 +228,47 @@ function smallTargets(page: Page): Promise<string[]> {
     [...document.querySelectorAll("button, select, a.button, input:not([type=checkbox])")]
       .filter((one) => one.getBoundingClientRect().height < 44)
       .map((one) => one.textContent ?? "")
+  );
+}
+
+// The account page with a hardware token and a bypass code: readable at 320 px, and the code is revoked by the keyboard.
+
+const LOOKED_AT: readonly (readonly [LookName, string, RegExp])[] = [
+  ["wide", "en", /Revoke the code/],
+  ["narrow", "de", /Code widerrufen/],
+];
+
+for (const [look, language, revoke] of LOOKED_AT) {
+  browserTest(
+    `me: a token and a bypass code, ${look} in ${language}; the user revokes the code`,
+    async ({ page }) => {
+      await using site = await openHelpDesk({ dist: await currentDist() });
+      await using server = Deno.serve(
+        { port: 0, hostname: "127.0.0.1", onListen: () => undefined },
+        (request) => site.app(request, { remoteAddress: "192.0.2.9" }),
+      );
+      await addToken({ hardwareTokens: site.radius.hardwareTokens, store: site.store }, "ada");
+      await site.ask("POST", "/users/ada/bypass", { uses: 2, minutes: 60 });
+      const { url } = JSON.parse((await site.ask("POST", "/users/ada/me-link", {})).text);
+      await page.addInitScript((one) => localStorage.setItem("countersign-language", String(one)), language);
+      const origin = `http://127.0.0.1:${(server.addr as Deno.NetAddr).port}`;
+      await page.goto(`${origin}/me${new URL(url).hash}`);
+      await page.locator("main").getByRole("button").first().click();
+      const button = page.getByRole("button", { name: revoke });
+      await button.waitFor();
+      assertEquals(await findPageProblems(page), []);
+      await button.focus();
+      await page.keyboard.press("Enter");
+      const dialog = page.getByRole("dialog");
+      await dialog.waitFor();
+      assertEquals(await findPageProblems(page), []);
+      await dialog.getByRole("button", { name: revoke }).focus();
+      await page.keyboard.press("Enter");
+      await button.waitFor({ state: "detached" });
+      assertEquals(site.radius.bypassCodes.status("ada"), null);
+      const records = await site.audited("bypass.revoke");
+      assertEquals(records.map(({ actor }) => actor), ["user:ada"]);
+    },
+    { look },
   );
 }

@@ -1,15 +1,19 @@
-// The Alerts page in a browser: receivers are added, tested, paused, changed and removed; open alerts say what to do next.
+// Alerts, log export and nodes in a browser.
 
 import { assert, assertEquals, assertNotMatch } from "@std/assert";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import { FULL_RECEIVER } from "../fakes/console_alerts.ts";
 import { startFullConsole } from "../fakes/console_full.ts";
-import { chooseRowAction } from "./browser.ts";
+import { createFakeCluster, knownNode } from "../fakes/console_cluster.ts";
+import { conversation } from "../fakes/console_gateway.ts";
+import { browserTest, chooseRowAction, currentDist, enterAs } from "./browser.ts";
 import { consoleTests } from "./console_tests.ts";
 import { watchFocus } from "./focus_checks.ts";
 import { type KeyStep, runKeySteps } from "./keyboard_run.ts";
-import { staysOpen } from "./one_time_secret.ts";
+import { staysOpen } from "./page_actions.ts";
 import { assertHoldsInBothLooks } from "./page_checks.ts";
+
+// The Alerts page in a browser: receivers are added, tested, paused, changed and removed; open alerts say what to do next.
 
 const test = consoleTests(startConnectConsole, { role: "owner" });
 const fullTest = consoleTests(startFullConsole, { role: "viewer" });
@@ -152,4 +156,106 @@ fullTest("every text of the page is translated to German", async ({ page, open }
   );
   await page.keyboard.press("Escape");
   await assertHoldsInBothLooks(page, { within: "main" });
+});
+
+// The Log export page in a browser: a destination is created, tested, paused and removed.
+
+test("a webhook is created, its secret is shown once, and it is tested, paused and removed", async ({ site, page, open }) => {
+  await open("/log-export", "Log export");
+  await page.getByText("There are no destinations.").waitFor();
+  await page.getByRole("button", { name: "Add destination" }).first().click();
+  const dialog = page.getByRole("dialog", { name: "Add destination" });
+  await dialog.getByLabel("Name").fill("hook");
+  await dialog.getByLabel("Kind").selectOption({ label: "Webhook" });
+  await dialog.getByLabel("URL").fill("http://hooks.example.com/in");
+  await dialog.getByRole("button", { name: "Add destination" }).click();
+  await dialog.getByText("The address begins with http:").waitFor();
+  await dialog.getByLabel("URL").fill("https://hooks.example.com/in");
+  await dialog.getByRole("button", { name: "Add destination" }).click();
+  await staysOpen(page, "Signature secret of hook");
+  await page.getByLabel("I have saved it").check();
+  await page.getByRole("button", { name: "Done" }).click();
+  await page.getByText("Nothing sent yet").waitFor();
+  await chooseRowAction(page, { of: "hook", action: "Send a test record" });
+  await page.getByText("hook: Not reachable").waitFor();
+  await chooseRowAction(page, { of: "hook", action: "Pause" });
+  await page.getByText("Paused", { exact: true }).waitFor();
+  await assertHoldsInBothLooks(page, { within: "main" });
+  await chooseRowAction(page, { of: "hook", action: "Remove" });
+  await page.getByRole("dialog").getByRole("button", { name: "Remove", exact: true }).click();
+  await page.getByText("There are no destinations.").waitFor();
+  assertEquals(await site.logExport.list(), []);
+});
+
+test("syslog over TLS has the fields of its kind, and an edit keeps the rest", async ({ site, page, open }) => {
+  await open("/log-export", "Log export");
+  await page.getByRole("button", { name: "Add destination" }).first().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("siem");
+  await dialog.getByLabel("Host").fill("logs.example.com");
+  await dialog.getByRole("checkbox", { name: "Audit log" }).uncheck();
+  await dialog.getByRole("button", { name: "Add destination" }).click();
+  await page.getByText("logs.example.com:6514").waitFor();
+  await chooseRowAction(page, { of: "siem", action: "Edit" });
+  await dialog.getByLabel("Port").fill("10514");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await page.getByText("logs.example.com:10514").waitFor();
+  const [only] = await site.logExport.list();
+  assertEquals([only?.settings.records, only?.version], [["logins", "alerts"], 2]);
+});
+
+// The Nodes page follows the nodes, and the details of a sign-in name its node.
+
+const OFFSET_MS = -6200;
+
+browserTest(
+  "the Nodes page shows a node that stops, a clock that differs, and another version",
+  async ({ page }) => {
+    let nodes = [knownNode("0a1b2c3d", { isSelf: true }), knownNode("1a1b2c3d")];
+    await using site = await startConnectConsole({
+      dist: await currentDist(),
+      cluster: createFakeCluster(() => nodes),
+    });
+    await enterAs(page, { site, role: "viewer", path: "/health", heading: "System status" });
+    await page.getByRole("link", { name: "Nodes" }).click();
+    await page.getByRole("heading", { name: "Nodes", level: 1 }).waitFor();
+    await page.getByText("All 2 nodes answer.").waitFor();
+    const second = page.getByRole("row", { name: /gate-1a1b2c3d/ });
+    await second.getByText("Running").waitFor();
+    await second.getByText("Matches this node").waitFor();
+    nodes = [
+      nodes[0] ?? knownNode(""),
+      knownNode("1a1b2c3d", { version: "9.9.9", clockOffsetMs: OFFSET_MS }),
+    ];
+    await page.getByText("The nodes run different versions: 0.0.0, 9.9.9.").waitFor();
+    await page.getByText(/^The clock of gate-1a1b2c3d differs by 6\.2 s/).waitFor();
+    await second.getByText("6.2 s behind this node").waitFor();
+    nodes = [nodes[0] ?? knownNode(""), knownNode("1a1b2c3d", { isAlive: false })];
+    await page.getByText("1 node stopped answering.").waitFor();
+    await second.getByText("Stopped answering").waitFor();
+    await page.getByRole("link", { name: "Back to System status" }).click();
+    await page.getByRole("heading", { name: "System status", level: 1 }).waitFor();
+  },
+);
+
+browserTest("the details of a sign-in name its node, if there are several", async ({ page }) => {
+  const nodes = [knownNode("0a1b2c3d", { isSelf: true }), knownNode("1a1b2c3d")];
+  await using site = await startConnectConsole({
+    dist: await currentDist(),
+    cluster: createFakeCluster(() => nodes),
+  });
+  const view = conversation(1, { user: "ada" });
+  site.watch.put({ ...view, node: "1a1b2c3d" } as typeof view);
+  await enterAs(page, { site, role: "viewer", path: `/live?c=${view.id}`, heading: "Sign-in log" });
+  await page.getByText("gate-1a1b2c3d (1a1b2c3d)").waitFor();
+  // The list has room for the column without the inspector.
+  await page.keyboard.press("Escape");
+  await page.getByRole("columnheader", { name: "Node", exact: true }).waitFor();
+  await page.getByRole("cell", { name: "gate-1a1b2c3d", exact: true }).waitFor();
+  nodes.pop();
+  const fetched = page.waitForResponse((response) => response.url().includes("/live/logins/"));
+  await page.goto(`${site.origin}/live?c=${view.id}`);
+  await (await fetched).finished();
+  await page.getByRole("definition").first().waitFor();
+  if (await page.getByText("Node", { exact: true }).count() > 0) throw new Error("one node needs no name");
 });

@@ -1,16 +1,19 @@
-// Every form with text input, when the server fails or the session ends: the message is shown, no input is lost, and a
-// second click works.
+// Every form when the server fails or the session ends, unsaved input, and questions before actions that cannot be undone.
 
 import { assertEquals } from "@std/assert";
 import type { ElementHandle, Locator, Page } from "../packages/playwright.ts";
 import { PASSWORD } from "../fakes/console_app.ts";
 import { type FullConsole, startFullConsole } from "../fakes/console_full.ts";
-import { findAccessibilityProblems } from "./page_checks.ts";
+import { startPeopleConsole } from "../fakes/console_people.ts";
+import { findAccessibilityProblems, laidOut } from "./page_checks.ts";
 import type { Step } from "./pages/page_row.ts";
 import { rowOf } from "./pages/page_rows.ts";
 import { failApi, mendApi, openPage, seen, take } from "./pages/page_walk.ts";
-import { endSession } from "./session_end.ts";
+import { endSession } from "./page_actions.ts";
 import { consoleTests } from "./console_tests.ts";
+
+// Every form with text input, when the server fails or the session ends: the message is shown, no input is lost, and a
+// second click works.
 
 const test = consoleTests(startFullConsole, { role: "owner" });
 
@@ -228,3 +231,117 @@ test("forms: a server that fails from the start is reported, with a button to re
   await page.getByRole("button", { name: "Try again" }).click();
   await page.getByRole("button", { name: "Sign in" }).waitFor();
 });
+
+// Unsaved input: leaving a page or closing a dialog asks first, and early input is not reset.
+
+const question = (page: Page) => page.getByRole("dialog", { name: "Discard your changes?" });
+const answer = (page: Page, name: "Keep editing" | "Discard") =>
+  question(page).getByRole("button", { name, exact: true }).click();
+
+test("an edited profile: a tab, a link and Back ask first, and Discard continues", async ({ page, open }) => {
+  await open("/users", "Users");
+  await page.getByRole("link", { name: "ada", exact: true }).click();
+  await page.getByRole("link", { name: "Profile", exact: true }).click();
+  const title = page.getByLabel("Job title", { exact: true });
+  await title.fill("Countess");
+  for (
+    const leave of [
+      () => page.getByRole("navigation", { name: "ada" }).getByRole("link", { name: /^Groups/ }).click(),
+      () => page.getByRole("link", { name: "Sign-in log", exact: true }).click(),
+      () => page.evaluate(() => history.back()),
+    ]
+  ) {
+    await leave();
+    await question(page).waitFor();
+    assertEquals(await findAccessibilityProblems(page, { within: "dialog[open]" }), []);
+    await answer(page, "Keep editing");
+    await question(page).waitFor({ state: "detached" });
+    assertEquals([await title.inputValue(), new URL(page.url()).pathname], ["Countess", "/users/ada"]);
+  }
+  await page.getByRole("link", { name: "Sign-in log", exact: true }).click();
+  await answer(page, "Discard");
+  await page.getByRole("heading", { name: "Sign-in log", level: 1 }).waitFor();
+});
+
+test("the dialog for a new user: Escape and Cancel ask first, and without input they close it", async ({ page, open }) => {
+  await open("/users", "Users");
+  const dialog = page.getByRole("dialog", { name: "Create user" });
+  const openDialog = () => page.getByRole("button", { name: "Create user" }).click();
+  await openDialog();
+  await dialog.getByLabel("User name").waitFor();
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  await openDialog();
+  await dialog.getByLabel("User name").fill("grace");
+  await page.keyboard.press("Escape");
+  await answer(page, "Keep editing");
+  assertEquals(await dialog.getByLabel("User name").inputValue(), "grace");
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await answer(page, "Discard");
+  await dialog.waitFor({ state: "detached" });
+});
+
+const peopleTest = consoleTests(startPeopleConsole, { role: "user_manager" });
+
+peopleTest(
+  "early typing: the profile of a user keeps its input when its fields appear",
+  async ({ page, site, open }) => {
+    await site.put("ada", { title: "old" });
+    await page.addInitScript(() => {
+      const observer = new MutationObserver(() => {
+        const field = document.querySelector("#profile-department");
+        if (!(field instanceof HTMLInputElement)) return;
+        observer.disconnect();
+        field.value = "analysis";
+        field.dispatchEvent(new Event("input", { bubbles: true }));
+      });
+      observer.observe(document, { childList: true, subtree: true });
+    });
+    await open("/users/ada#profile", "ada");
+    const field = page.getByLabel("Department");
+    await field.waitFor();
+    // Preact runs effects at most 100 ms after the frame; a later drawing runs them as well.
+    await page.getByLabel("Title").fill("Countess");
+    await laidOut(page);
+    assertEquals([await field.inputValue(), await page.getByLabel("Title").inputValue()], [
+      "analysis",
+      "Countess",
+    ]);
+  },
+);
+
+// Actions on access that cannot be undone ask first: the focus is on the button that does nothing, and no call is made.
+
+/** The page, what the user does there, and the question. */
+const ROWS: readonly (readonly [page: string, steps: readonly Step[], question: string | RegExp])[] = [
+  ["deleted users", [["checkbox", "Select adaz"], ["button", "Restore"]], "Restore 1 user?"],
+  ["connection, existing users", [["button", "Accept bob"]], /^Let .+ manage 1 user or group\?$/],
+  ["connection, existing users", [["button", "Refuse bob"]], "Refuse 1 user or group?"],
+  ["access", [["button", "Change Grace"], ["button", "End sessions"]], "End sessions: Grace?"],
+  ["access", [["button", "Change Grace"], ["button", "Reset sign-in"]], "Reset sign-in: Grace?"],
+  [
+    "access",
+    [["button", "Change Invited"], ["button", "Withdraw invitation"]],
+    "Withdraw invitation: Invited?",
+  ],
+  ["user, factors", [["button", /^Revoke Text message/]], /^Revoke /],
+];
+
+for (const [name, steps, question] of ROWS) {
+  const { length } = steps;
+  test(`questions: ${name}, ${String(steps[length - 1]?.[1])}`, async ({ page, site }) => {
+    await openPage(page, { site, row: rowOf(name) });
+    const calls: string[] = [];
+    page.on("request", (request) => {
+      if (request.method() !== "GET") calls.push(`${request.method()} ${new URL(request.url()).pathname}`);
+    });
+    await take(page, steps);
+    const dialog = page.getByRole("dialog", { name: question });
+    await dialog.waitFor();
+    const focused = await page.evaluate(() => document.activeElement?.textContent ?? "");
+    assertEquals(["Cancel", "Keep"].includes(focused), true, focused);
+    await page.keyboard.press("Enter");
+    await dialog.waitFor({ state: "detached" });
+    assertEquals(calls.filter((call) => !call.endsWith("/session/stay")), []);
+  });
+}

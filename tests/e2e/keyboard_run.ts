@@ -3,7 +3,7 @@
 import { assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { findFocusProblems } from "./focus_checks.ts";
-import { listensFor } from "./key_rows.ts";
+import { listensFor } from "./page_actions.ts";
 
 type RoleOfElement = Parameters<Page["getByRole"]>[0];
 

@@ -7,7 +7,7 @@ import { consoleTests } from "./console_tests.ts";
 import { findAccessibilityProblems, scrollsSideways } from "./page_checks.ts";
 import { DIALOGS_ELSEWHERE, PAGE_ROWS, rowOf } from "./pages/page_rows.ts";
 import { chooseFile, failureOf, openPage, seen } from "./pages/page_walk.ts";
-import { findStopProblems } from "./pages/reach.ts";
+import { findStopProblems } from "./pages/page_matrix.ts";
 
 const WEB = new URL("../../console/web/", import.meta.url);
 

@@ -7,7 +7,7 @@ import type { Policy } from "../../radius/policy/policy.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
 import { consoleTests } from "./console_tests.ts";
 import { assertHolds } from "./page_checks.ts";
-import { runUserAction } from "./user_menu.ts";
+import { runUserAction } from "./page_actions.ts";
 
 const TOML = `[[radius.client]]
 name = "vpn"

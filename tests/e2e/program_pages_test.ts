@@ -1,17 +1,26 @@
-// Pages of the real program after real packets: similar names, unsigned clients, VPN sessions, and replies of a group.
+// Pages of the real program after real packets and requests of an identity provider.
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { decodeBase32, TOTP_STEP_MS, totpAt } from "../../radius/factors/totp.ts";
 import type { Page } from "../packages/playwright.ts";
 import { createCaller } from "../scim/rows/caller.ts";
 import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";
-import { enterAs, openTab } from "./browser.ts";
 import { runProgram } from "../support/child.ts";
-import { type ConsoleProgram, startConsoleProgram } from "./console_program.ts";
-import { consoleTests } from "./console_tests.ts";
-import { assertHolds, findAccessibilityProblems } from "./page_checks.ts";
 import { openRadiusClient } from "../support/radius_client.ts";
 import { CODES } from "../support/radius_packets.ts";
+import { createOktaClient } from "../fakes/okta_client.ts";
+import { browserTest, currentDist, enterAs, LOOKS, openTab } from "./browser.ts";
+import {
+  becomeOwner,
+  type ConsoleProgram,
+  pairPhone,
+  startConsoleProgram,
+  startFirstProgram,
+} from "./console_program.ts";
+import { consoleTests } from "./console_tests.ts";
+import { assertHolds, findAccessibilityProblems } from "./page_checks.ts";
+
+// Pages of the real program after real packets: similar names, unsigned clients, VPN sessions, and replies of a group.
 
 const test = consoleTests(startConsoleProgram, { role: "owner" });
 
@@ -227,5 +236,143 @@ test(
     const deleting = page.getByRole("dialog", { name: "Delete the group vpn?" });
     await deleting.getByText("1 member leaves the group. The user is not deleted.").waitFor();
     await deleting.getByText("Filter-Id = vpn-users").waitFor();
+  },
+);
+
+// From the console to a refused packet: an administrator connects Okta, Okta provisions a user, and deactivates the user.
+
+const TOML = `[[radius.client]]
+name = "vpn-1"
+address = ["127.0.0.1"]
+secret = "a secret of the provisioning test"
+`;
+const EVE = {
+  key: "00u1",
+  userName: "eve@example.com",
+  givenName: "Eve",
+  familyName: "Okta",
+  email: "eve@example.com",
+};
+
+/** Connects Okta in the console. Returns the address and the token of the guided setup. */
+async function connectOkta(page: Page): Promise<{ baseUrl: string; token: string }> {
+  await page.getByRole("button", { name: "Connect Okta" }).click();
+  await page.getByRole("dialog", { name: "Connect Okta" }).getByRole("button", {
+    name: "Connect",
+    exact: true,
+  })
+    .click();
+  const setup = page.getByRole("dialog", { name: "Set up okta" });
+  const valueOf = (name: string) => setup.getByRole("group", { name }).innerText();
+  const values = { baseUrl: await valueOf("Base address"), token: await valueOf("Bearer token") };
+  await setup.getByRole("button", { name: "Test", exact: true }).click();
+  await setup.getByText("Waiting for the first request.").waitFor();
+  return values;
+}
+
+browserTest(
+  "Okta is connected, its requests are shown, its user signs in, and is refused after the deactivation",
+  async ({ page }) => {
+    await using program = await startFirstProgram({ toml: TOML });
+    await becomeOwner(page, program);
+    await page.goto(`${program.origin}/connections`);
+    const { baseUrl, token } = await connectOkta(page);
+    assertMatch(baseUrl, /\/scim\/v2\/default$/);
+    const okta = createOktaClient({ baseUrl, authorization: () => `Bearer ${token}` });
+    await okta.testCredentials();
+    await page.getByText("The connection works.").waitFor();
+    await page.getByLabel("I have saved it").check();
+    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("heading", { name: "okta", level: 1 }).waitFor();
+    const id = await okta.assignUser(EVE);
+    const group = await okta.pushGroup("vpn", [id]);
+    await page.getByRole("row", { name: /eve@example\.com/ }).first().waitFor();
+    await using peer = program.radclient();
+    const { context } = await openTab(LOOKS.narrow);
+    await pairPhone(context, { program, user: EVE.userName });
+    const waiting = await peer.login({ name: EVE.userName, password: "pw" });
+    await waiting.shows("Authorize this login on your device");
+    await okta.deactivateUser(id);
+    await waiting.answer("");
+    assertEquals((await waiting.end()).verdict, "reject");
+    await page.getByRole("row", { name: /eve@example\.com/ }).nth(1).waitFor();
+    const refused = await peer.login({ name: EVE.userName, password: "pw" });
+    assertEquals((await refused.end()).verdict, "reject");
+    await okta.deleteGroup(group);
+    await context.close();
+    await page.goto(`${program.origin}/users/${encodeURIComponent(EVE.userName)}`);
+    await page.getByText("Deactivated").first().waitFor();
+    await page.getByRole("link", { name: "okta" }).first().waitFor();
+  },
+  { peers: ["radclient"] },
+);
+
+// Two administrators change one directory: the second one sees the other change, keeps the input, and decides.
+
+await currentDist();
+
+const dialogOf = (page: Page) => page.getByRole("dialog", { name: "Edit settings" });
+
+async function openSettings(page: Page, program: ConsoleProgram): Promise<void> {
+  await enterAs(page, { site: program, role: "owner", path: "/targets/default", heading: "default" });
+  await page.getByRole("button", { name: "Edit settings" }).click();
+  await dialogOf(page).waitFor();
+}
+
+async function fill(page: Page, values: Readonly<Record<string, string>>): Promise<void> {
+  for (const [label, value] of Object.entries(values)) await dialogOf(page).getByLabel(label).fill(value);
+}
+
+const save = (page: Page) => dialogOf(page).getByRole("button", { name: "Save settings" }).click();
+
+/** Changes the directory in another browser. */
+async function changeElsewhere(
+  program: ConsoleProgram,
+  values: Readonly<Record<string, string>>,
+): Promise<void> {
+  const { page, context } = await openTab();
+  await openSettings(page, program);
+  await fill(page, values);
+  await save(page);
+  await page.getByText("Settings saved.").waitFor();
+  await context.close();
+}
+
+browserTest(
+  "directories: a conflict keeps the input, shows the other change, and lets the administrator decide",
+  async ({ page }) => {
+    await using program = await startConsoleProgram({});
+    await openSettings(page, program);
+    await fill(page, { "Page size": "60" });
+    await changeElsewhere(program, { "Page size": "70", "Deletion limit in percent": "30" });
+    await save(page);
+    const conflict = page.getByRole("dialog", { name: "This directory has changed" });
+    await conflict.getByText(/You changed this in another tab on /).waitFor();
+    await conflict.getByRole("row", { name: "Page size 100 70 (yours: 60)" }).waitFor();
+    await conflict.getByRole("row", { name: "Deletion limit in percent 20 30" }).waitFor();
+    // axe cannot tell colours of a dialog above another dialog.
+    const problems = await findAccessibilityProblems(page);
+    assertEquals(problems.filter((line) => !line.startsWith("incomplete color-contrast")), []);
+
+    // Back to the form, with what was typed.
+    await page.keyboard.press("Escape");
+    await conflict.waitFor({ state: "detached" });
+    assertEquals(await dialogOf(page).getByLabel("Page size").inputValue(), "60");
+
+    await save(page);
+    await conflict.getByRole("button", { name: "Save mine on top" }).click();
+    await page.getByText("Settings saved.").waitFor();
+    const settings = page.getByRole("region", { name: "Settings" });
+    await settings.getByText("60", { exact: true }).waitFor();
+    await settings.getByText("30", { exact: true }).waitFor();
+
+    await page.getByRole("button", { name: "Edit settings" }).click();
+    await fill(page, { "Page size": "80" });
+    await changeElsewhere(program, { "Page size": "90" });
+    await save(page);
+    await conflict.getByRole("button", { name: "Use their version" }).click();
+    await page.getByText("Your changes were not saved.").waitFor();
+    await settings.getByText("90", { exact: true }).waitFor();
+    assertEquals(await page.getByRole("dialog").count(), 0);
   },
 );

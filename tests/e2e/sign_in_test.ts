@@ -1,20 +1,167 @@
-// Sign-in in a browser: authenticator apps, recovery codes, passkeys, and an OpenID Connect provider.
+// Sign-in to the console in a browser: set-up, passwords, apps, passkeys, a provider, and sessions that end.
 
-import { staysOpen } from "./one_time_secret.ts";
-import { assertEquals, assertMatch } from "@std/assert";
-import type { Page } from "../packages/playwright.ts";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { decodeBase32, totpAt } from "../../radius/factors/totp.ts";
 import { RECENT_FACTOR_MS } from "../../console/api/auth/permissions.ts";
+import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
+import { conversation } from "../fakes/console_gateway.ts";
+import type { Page } from "../packages/playwright.ts";
 import { auditRecordsOf } from "../fakes/audited.ts";
-import { createManualClock, startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { oidcSettings, startOidcProvider } from "../fakes/oidc_provider.ts";
-import { browserTest, currentDist, submitPassword } from "./browser.ts";
-import { openAccess, secretShown } from "./access_page.ts";
+import { browserTest, currentDist, enterAs, signIn, submitPassword } from "./browser.ts";
 import { consoleTests } from "./console_tests.ts";
+import {
+  endSession,
+  openAccess,
+  secretShown,
+  staysOpen,
+  users,
+  waitForUsers,
+  waiting,
+} from "./page_actions.ts";
 
-const test = consoleTests(startConsole, { role: "owner" });
+// The console in a browser: set-up, sign-in, the end of a session, a server that stops, and the theme.
+
+const test = consoleTests(startConsole, { role: "viewer" });
 
 const dist = await currentDist();
+
+test(
+  "the set-up link creates the first owner, disappears from the address bar, and works once",
+  { admins: [] },
+  async ({ page, context, site }) => {
+    await page.goto(site.origin);
+    await page.getByText("open the set-up link").waitFor();
+    const link = await site.admins.setupLink() ?? "";
+    await page.goto(link);
+    await page.getByLabel("Name").fill("Ada");
+    await page.waitForURL((url) => url.hash === "");
+    await page.getByLabel("Password").fill(PASSWORD);
+    await page.getByRole("button", { name: "Create owner" }).click();
+    await page.getByRole("button", { name: "Later" }).click();
+    await page.getByRole("heading", { name: "First steps" }).waitFor();
+    await page.getByRole("link", { name: "Open Live" }).click();
+    await page.getByRole("heading", { name: "Sign-in log" }).waitFor();
+    const other = await context.newPage();
+    await other.goto(link);
+    await other.getByLabel("Name").fill("Eve");
+    await other.getByLabel("Password").fill(PASSWORD);
+    const refused = other.waitForResponse(/\/console\/api\/setup$/);
+    await other.getByRole("button", { name: "Create owner" }).click();
+    assertEquals((await refused).ok(), false);
+    assertMatch(await other.getByRole("alert").innerText(), /no longer valid/);
+  },
+);
+
+test("sign-in shows a message for a wrong password, accepts the right one, and signs out", async ({ page, context, site }) => {
+  await page.goto(`${site.origin}/live`);
+  await page.getByLabel("Name").fill("viewer");
+  await page.getByLabel("Password").fill("wrong");
+  await page.keyboard.press("Enter");
+  assertEquals(await page.getByRole("alert").innerText(), "Wrong name or password.");
+  await signIn(page, "viewer");
+  const [cookie] = await context.cookies();
+  assertEquals([cookie?.httpOnly, cookie?.sameSite], [true, "Strict"]);
+  assertEquals(await page.evaluate(() => document.cookie + Object.keys(localStorage).join()), "");
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("button", { name: "Sign in" }).waitFor();
+  assertEquals(await context.cookies(), []);
+});
+
+test("a session that ends during work opens the sign-in dialog, and the action completes after the sign-in", async ({ page, site, open }) => {
+  site.secondFactorAdmin.wait(waiting("r1"));
+  await open("/live?approvals=open", "Sign-in log", { role: "operator" });
+  await page.getByRole("searchbox").fill("kept");
+  // The list of approvals is loaded before the session ends.
+  await page.getByRole("button", { name: "Deny the sign-in of ada" }).waitFor();
+  await endSession(page);
+  await page.getByRole("button", { name: "Deny the sign-in of ada" }).click();
+  const dialog = page.getByRole("dialog");
+  assertEquals(await dialog.getByLabel("Name").inputValue(), "operator");
+  assertEquals(site.secondFactorAdmin.decided, []);
+  await dialog.getByLabel("Password").fill(PASSWORD);
+  await dialog.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("No pending push requests").waitFor();
+  assertEquals(site.secondFactorAdmin.decided, [{ id: "r1", verb: "deny" }]);
+  assertEquals(await page.getByRole("searchbox").inputValue(), "kept");
+});
+
+test("a dialog that opens while the sign-in dialog closes stays open", async ({ page, site, open }) => {
+  site.secondFactorAdmin.wait(waiting("r1"));
+  await open("/live?approvals=open", "Sign-in log", { role: "operator" });
+  await page.getByRole("button", { name: "Deny the sign-in of ada" }).waitFor();
+  await endSession(page);
+  await page.getByRole("button", { name: "Deny the sign-in of ada" }).click();
+  const dialog = page.getByRole("dialog", { name: "Sign in again" });
+  await dialog.getByLabel("Password").fill(PASSWORD);
+  await page.evaluate(() => {
+    const next = document.createElement("dialog");
+    next.ariaLabel = "Next";
+    next.append("Next");
+    const watch = new MutationObserver(() => {
+      if (document.querySelector("dialog") !== null) return;
+      watch.disconnect();
+      document.body.append(next);
+      next.showModal();
+    });
+    watch.observe(document.body, { childList: true, subtree: true });
+  });
+  await dialog.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("dialog", { name: "Next" }).waitFor();
+  await page.getByText("No pending push requests").waitFor();
+});
+
+test(
+  "the end of a session is announced, and a new sign-in keeps the page",
+  { sessionMs: 100_000 },
+  async ({ page, open }) => {
+    await open("/live", "Sign-in log");
+    await page.getByRole("searchbox").fill("kept");
+    await page.getByText("Your session expires in less than two minutes.").waitFor();
+    // The absolute limit cannot be extended, so a new session is needed.
+    await page.getByRole("button", { name: "Stay signed in" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Password").fill(PASSWORD);
+    await dialog.getByRole("button", { name: "Sign in" }).click();
+    await dialog.waitFor({ state: "detached" });
+    assertEquals(await page.getByRole("searchbox").inputValue(), "kept");
+  },
+);
+
+browserTest("a lost server is reported, and the page recovers by itself", async ({ page }) => {
+  const first = await startConsole({ dist });
+  const port = Number(new URL(first.origin).port);
+  first.watch.put(conversation(1, { user: "before", startedMs: Date.now() }));
+  await enterAs(page, { site: first, role: "viewer" });
+  await waitForUsers(page, ["before"]);
+  await first[Symbol.asyncDispose]();
+  await page.getByText("The server is not responding.").waitFor();
+  assertEquals(await users(page), ["before"], "what is known stays on the page");
+  await using second = await startConsole({ dist, port });
+  second.watch.put(conversation(2, { user: "after", startedMs: Date.now() }));
+  // The new server has another store, so the session ended with the old one.
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Password").fill(PASSWORD);
+  await dialog.getByRole("button", { name: "Sign in" }).click();
+  await waitForUsers(page, ["after"]);
+  assertEquals(await page.getByText("The server is not responding.").count(), 0);
+});
+
+test("the theme follows the system until the user selects one, and the selection is stored", async ({ page, open }) => {
+  await open("/live", "Sign-in log");
+  const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+  const light = await background();
+  await page.getByRole("button", { name: "Dark" }).click();
+  const dark = await background();
+  assert(light !== dark);
+  await page.reload();
+  await page.getByRole("button", { name: "Light" }).waitFor();
+  assertEquals(await background(), dark);
+});
+
+// Sign-in in a browser: authenticator apps, recovery codes, passkeys, and an OpenID Connect provider.
+
+const ownerTest = consoleTests(startConsole, { role: "owner" });
 
 /** The code of an app that was set up with the key on the page. */
 async function codeShown(page: Page, nowMs: number): Promise<string> {
@@ -56,7 +203,7 @@ async function enterByName(page: Page, { site, path }: { site: TestConsole; path
   await page.getByRole("heading", { name: "Administrators", level: 1 }).waitFor();
 }
 
-test("an authenticator app is set up with its QR code, and then sign-in requires its code", {
+ownerTest("an authenticator app is set up with its QR code, and then sign-in requires its code", {
   manualClock: true,
 }, async ({ page, site, clock }) => {
   await openAccess(page, { site, hash: "#sign-in" });
@@ -96,7 +243,7 @@ test("an authenticator app is set up with its QR code, and then sign-in requires
   await page.getByText("9 recovery codes left").waitFor();
 });
 
-test("a passkey is added, signs in with one click, and is removed", async ({ page, site }) => {
+ownerTest("a passkey is added, signs in with one click, and is removed", async ({ page, site }) => {
   await giveAuthenticator(page);
   // The virtual authenticator would accept the first suggestion by itself; this test uses the button.
   await page.addInitScript(() =>
@@ -124,7 +271,7 @@ test("a passkey is added, signs in with one click, and is removed", async ({ pag
   ]);
 });
 
-test("a passkey signs in from the suggestions of the name field, and makes a factor fresh", {
+ownerTest("a passkey signs in from the suggestions of the name field, and makes a factor fresh", {
   manualClock: true,
 }, async ({ page, site, clock }) => {
   await giveAuthenticator(page);
@@ -143,7 +290,7 @@ test("a passkey signs in from the suggestions of the name field, and makes a fac
   await page.getByRole("button", { name: "Invite administrator" }).waitFor();
 });
 
-test(
+ownerTest(
   "an account of a link can be created with only a passkey, which signs in afterwards",
   { admins: [] },
   async ({ page, site }) => {
@@ -168,7 +315,7 @@ test(
   },
 );
 
-test("a passkey cannot be created at an IP address, and the page says why", async ({ page, site }) => {
+ownerTest("a passkey cannot be created at an IP address, and the page says why", async ({ page, site }) => {
   await page.goto(site.origin);
   await page.getByText("To use a passkey, open this console by its host name").waitFor();
   assertEquals(await page.getByRole("button", { name: "Use a passkey" }).count(), 0);
@@ -210,13 +357,13 @@ browserTest(
   },
 );
 
-test("sign-in is German in a German browser", async ({ page, site }) => {
+ownerTest("sign-in is German in a German browser", async ({ page, site }) => {
   await page.addInitScript(() => localStorage.setItem("countersign-language", "de"));
   await page.goto(site.origin);
   await page.getByRole("button", { name: "Anmelden" }).waitFor();
 });
 
-test(
+ownerTest(
   "sign-in shows when codes are accepted again after five wrong ones",
   { manualClock: true },
   async ({ page, site, clock }) => {

@@ -8,8 +8,7 @@ import { decodeBase32, TOTP_STEP_MS, totpAt } from "../../radius/factors/totp.ts
 import { startConsoleProgram } from "./console_program.ts";
 import { consoleTests } from "./console_tests.ts";
 import { assertHolds, assertHoldsInBothLooks } from "./page_checks.ts";
-import { answerQuestion } from "./question.ts";
-import { runUserAction } from "./user_menu.ts";
+import { answerQuestion, runUserAction } from "./page_actions.ts";
 
 const test = consoleTests(startPeopleConsole, { role: "owner" });
 

@@ -1,8 +1,11 @@
-// The rows of the pages about connected systems: clients, targets, credentials.
+// The rows of the pages about connected systems: clients, targets, credentials, identity providers, log export and alerts.
 
 import { FULL_CONNECTION, FULL_CREDENTIAL, hearStranger } from "../../fakes/console_full.ts";
 import { FULL_DESTINATION } from "../../fakes/console_log_export.ts";
+import { FULL_RECEIVER } from "../../fakes/console_alerts.ts";
 import { ALWAYS_SOMETHING, type PageRow } from "./page_row.ts";
+
+// The rows of the pages about connected systems: clients, targets, credentials.
 
 export const CONNECT_ROWS: Readonly<Record<string, PageRow>> = {
   "clients": {
@@ -269,5 +272,43 @@ export const CONNECT_ROWS: Readonly<Record<string, PageRow>> = {
     nothing: ALWAYS_SOMETHING,
     part: true,
     dialogs: [],
+  },
+};
+
+// The row of the page of alerts.
+
+const DIALOG = "pages/alerts/receiver_dialog.tsx";
+const TABLE = "pages/alerts/receiver_table.tsx";
+
+export const ALERT_ROWS: Readonly<Record<string, PageRow>> = {
+  "alerts": {
+    place: "alerts",
+    path: () => "/alerts",
+    heading: () => "Alerts",
+    shows: () => FULL_RECEIVER,
+    nothing: { says: "No alerts." },
+    dialogs: [
+      {
+        file: DIALOG,
+        name: "Add receiver",
+        steps: [["button", "Add receiver"], ["see", "Mail addresses"]],
+      },
+      {
+        file: DIALOG,
+        name: `Edit ${FULL_RECEIVER}`,
+        steps: [["button", `Actions for ${FULL_RECEIVER}`], ["menuitem", "Edit"]],
+      },
+      {
+        file: TABLE,
+        isSecret: true,
+        name: "Signature secret of chat",
+        steps: [["button", "Actions for chat"], ["menuitem", "New signature secret"]],
+      },
+      {
+        file: TABLE,
+        name: `Remove the receiver ${FULL_RECEIVER}?`,
+        steps: [["button", `Actions for ${FULL_RECEIVER}`], ["menuitem", "Remove"]],
+      },
+    ],
   },
 };

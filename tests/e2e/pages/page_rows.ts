@@ -1,13 +1,10 @@
 // Every page as a row, data only. Tests of all pages use it, and a place without a row fails them.
 
 import type { PageRow } from "./page_row.ts";
-import { ALERT_ROWS } from "./alert_rows.ts";
-import { CONNECT_ROWS } from "./connect_rows.ts";
-import { ENROLMENT_ROWS } from "./enrolment_rows.ts";
+import { ALERT_ROWS, CONNECT_ROWS } from "./connect_rows.ts";
+import { ENROLMENT_ROWS, PEOPLE_ROWS, TOKEN_ROWS } from "./people_rows.ts";
 import { GOVERN_ROWS } from "./govern_rows.ts";
 import { LIVE_ROWS } from "./live_rows.ts";
-import { PEOPLE_ROWS } from "./people_rows.ts";
-import { TOKEN_ROWS } from "./token_rows.ts";
 
 export const PAGE_ROWS: Readonly<Record<string, PageRow>> = {
   ...LIVE_ROWS,
@@ -25,8 +22,8 @@ export const DIALOGS_ELSEWHERE: Readonly<Record<string, string>> = {
   "components/form_dialog.tsx": "draws all that are forms",
   "app/palette.tsx": "on every page, in the page matrix",
   "pages/targets/directory_conflict.tsx":
-    "after the change of another administrator, in directory_conflict_test.ts",
-  "pages/live/disconnect_dialog.tsx": "with VPN sessions, in disconnect_test.ts",
+    "after the change of another administrator, in program_pages_test.ts",
+  "pages/live/disconnect_dialog.tsx": "with VPN sessions, in live_program_test.ts",
   "pages/users/verify_caller_dialog.tsx": "with a paired phone, in help_desk_test.ts",
   "pages/users/help_desk.tsx": "after a bypass code was issued, in help_desk_test.ts",
   "pages/sign_in/sign_in_page.tsx": "over every form, in forms_test.ts",

@@ -1,7 +1,10 @@
-// The rows of the pages about users, their import, groups and devices.
+// The rows of the pages about users, their import, groups, devices, tokens and enrolment.
 
 import { deletedName, FULL_CREW, FULL_OTHER, type FullNames } from "../../fakes/console_full.ts";
+import { FULL_FREE_TOKEN } from "../../fakes/full_tokens.ts";
 import { ALWAYS_SOMETHING, type PageRow, type Step } from "./page_row.ts";
+
+// The rows of the pages about users, their import, groups and devices.
 
 const user = (hash = "") => ({ user }: FullNames) => `/users/${encodeURIComponent(user)}${hash}`;
 /** The heading of a user is the display name. Its beginning is enough. */
@@ -285,6 +288,102 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
         name: /^Revoke 1 /,
         steps: [["checkbox", `Select Text message ${FULL_OTHER}`], ["button", "Revoke"]],
         smallSteps: [["checkbox", `Select Text message ${FULL_OTHER}`], ...BAR, ["menuitem", "Revoke"]],
+      },
+    ],
+  },
+};
+
+// The row of the page of hardware tokens.
+
+export const TOKEN_ROWS: Readonly<Record<string, PageRow>> = {
+  "tokens": {
+    place: "tokens",
+    path: () => "/tokens",
+    heading: () => "Hardware tokens",
+    shows: () => FULL_FREE_TOKEN,
+    nothing: { says: "No hardware tokens" },
+    dialogs: [
+      {
+        file: "pages/tokens/import_dialog.tsx",
+        name: "Import hardware tokens",
+        steps: [
+          ["button", "Import tokens"],
+          ["file", "Seed file", `T-7,${"31".repeat(20)}\nT-8,short\n${FULL_FREE_TOKEN},${"31".repeat(20)}\n`],
+          ["see", "the seed cannot be read in this encoding"],
+        ],
+      },
+      {
+        file: "pages/tokens/token_dialogs.tsx",
+        name: `Assign token ${FULL_FREE_TOKEN}`,
+        steps: [["button", `Actions for ${FULL_FREE_TOKEN}`], ["menuitem", "Assign"]],
+      },
+      {
+        file: "pages/tokens/token_dialogs.tsx",
+        name: `Resynchronize token ${FULL_FREE_TOKEN}`,
+        steps: [["button", `Actions for ${FULL_FREE_TOKEN}`], ["menuitem", "Resynchronize"]],
+      },
+      {
+        file: "pages/tokens/token_dialogs.tsx",
+        name: `Test a code of token ${FULL_FREE_TOKEN}`,
+        steps: [["button", `Actions for ${FULL_FREE_TOKEN}`], ["menuitem", "Test a code"]],
+      },
+      {
+        file: "pages/tokens/bulk_tokens.tsx",
+        name: "Disable 1 token?",
+        steps: [["checkbox", `Select ${FULL_FREE_TOKEN}`], ["button", "Disable"]],
+        smallSteps: [
+          ["checkbox", `Select ${FULL_FREE_TOKEN}`],
+          ["button", "Actions for the selection"],
+          ["menuitem", "Disable"],
+        ],
+      },
+      {
+        file: "pages/tokens/tokens_page.tsx",
+        name: `Remove token ${FULL_FREE_TOKEN}?`,
+        steps: [["button", `Actions for ${FULL_FREE_TOKEN}`], ["menuitem", "Remove"]],
+      },
+    ],
+  },
+};
+
+// The rows of the pages about the enrolment: the report, and the campaigns.
+
+const INVITE = "pages/enrolment/invite_dialog.tsx";
+const DEADLINE = "pages/enrolment/deadline_dialog.tsx";
+const INVITE_STEPS: readonly Step[] = [["button", "Invite…"], [
+  "see",
+  /users? gets? a mail|users? get a mail/,
+]];
+
+export const ENROLMENT_ROWS: Readonly<Record<string, PageRow>> = {
+  "enrolment": {
+    place: "enrolment",
+    path: () => "/enrolment",
+    heading: () => "Enrolment",
+    shows: () => FULL_OTHER,
+    nothing: { says: "No active users" },
+    dialogs: [
+      { file: INVITE, name: "Invite users", steps: INVITE_STEPS },
+      {
+        file: DEADLINE,
+        name: "Change the deadline",
+        steps: [["button", "Actions for iris"], ["menuitem", "Change deadline"]],
+      },
+    ],
+  },
+  "campaigns": {
+    place: "campaigns",
+    path: () => "/enrolment/campaigns",
+    heading: () => "Campaigns",
+    shows: () => "Group",
+    nothing: { says: "No campaigns yet" },
+    dialogs: [
+      { file: INVITE, name: "Invite users", steps: INVITE_STEPS },
+      { file: DEADLINE, name: "Change the deadline", steps: [["button", "Change deadline Group"]] },
+      {
+        file: "pages/enrolment/campaigns_page.tsx",
+        name: /^(?:Cancel|Stop the reminders of) Group\?$/,
+        steps: [["button", /^(?:Cancel campaign|Stop reminders) Group$/]],
       },
     ],
   },

@@ -1,15 +1,21 @@
-// Live while the server is unreachable, and refused and dropped packets of radclient with the real program.
+// Live with the real program and radclient, while the server is unreachable, and VPN sessions that an operator ends.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { startConsole } from "../fakes/console_app.ts";
 import { approval, conversation } from "../fakes/console_gateway.ts";
 import type { RadclientSetUp } from "../interop/peers/radclient.ts";
 import type { Page } from "../packages/playwright.ts";
-import { enterAs } from "./browser.ts";
 import { runProgram } from "../support/child.ts";
+import { totpCode } from "../support/totp.ts";
+import { openRadiusClient } from "../support/radius_client.ts";
+import { buildAccountingRequest } from "../support/radius_packets.ts";
+import { startDisconnectNas } from "../radius/rows/disconnect_nas.ts";
+import { enterAs } from "./browser.ts";
 import { type ConsoleProgram, startConsoleProgram } from "./console_program.ts";
 import { consoleTests } from "./console_tests.ts";
-import { totpCode } from "../support/totp.ts";
+import { assertHoldsInBothLooks, findAccessibilityProblems } from "./page_checks.ts";
+
+// Live while the server is unreachable, and refused and dropped packets of radclient with the real program.
 
 const test = consoleTests(startConsole, { role: "operator" });
 const programTest = consoleTests(startConsoleProgram, { role: "owner" });
@@ -271,3 +277,183 @@ async function pageComesBack(page: Page, gateway: ConsoleProgram, peer: Radclien
   assertMatch(login.message(), /Choose a second factor/);
   await page.getByRole("link", { name: "barbara" }).waitFor();
 }
+
+// Live with the real program and FreeRADIUS' radclient: the funnel counts the sign-in, the inspector decodes its packets, and the
+// copied request works in radclient as it is.
+
+const operatorTest = consoleTests(startConsoleProgram, { role: "operator" });
+
+/** What a VPN gateway sends, in the words of FreeRADIUS' dictionary. */
+const REQUEST = [
+  'User-Name = "carol"',
+  'User-Password = "pw"',
+  "NAS-IP-Address = 192.0.2.1",
+  "NAS-Port = 7",
+  "NAS-Port-Type = Virtual",
+  "Service-Type = Framed-User",
+  'Calling-Station-Id = "198.51.100.9"',
+  'Fortinet-Vdom-Name = "root"',
+  "Message-Authenticator = 0x00",
+];
+
+async function send(gateway: ConsoleProgram, input: string): Promise<string> {
+  const { stdout } = await runProgram("radclient", {
+    args: ["-x", "-t", "5", "-r", "1", `127.0.0.1:${gateway.radiusPort}`, "auth", SECRET],
+    stdin: `${input}\n`,
+    timeoutMs: 20_000,
+  });
+  return stdout;
+}
+
+operatorTest(
+  "a real request is counted, its packets are decoded by name, and its copy works in radclient",
+  { toml: CLIENT, peers: ["radclient"] },
+  async ({ page, context, site, open }) => {
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    await open("/live", "Sign-in log");
+    await send(site, REQUEST.join("\n"));
+    await page.getByRole("button", { name: "Factor 1" }).waitFor();
+    await page.getByRole("link", { name: "carol" }).click();
+    const inspector = page.getByRole("complementary", { name: "Selected sign-in" });
+    await inspector.getByRole("link", { name: "vpn-1" }).waitFor();
+    await inspector.getByRole("link", { name: "198.51.100.9" }).waitFor();
+    await inspector.getByRole("tab", { name: "Packets" }).click();
+    await inspector.getByText("Access-Request").click();
+    for (
+      const row of [
+        /^NAS-IP-Address 4 192\.0\.2\.1$/,
+        /^NAS-Port-Type 61 5 \(Virtual\)$/,
+        /^Service-Type 6 2 \(Framed\)$/,
+        /^Fortinet-Vdom-Name 26 root$/,
+        /^User-Password 2 redacted$/,
+      ]
+    ) await inspector.getByRole("row", { name: row }).waitFor();
+    await inspector.getByRole("button", { name: "Copy as radclient" }).click();
+    await inspector.getByText("Copied").waitFor();
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    assert(copied.startsWith(`# radclient -x <address>:${site.radiusPort} auth `), copied);
+    const answer = await send(site, copied.replace("<password>", "pw").replace("carol", "copied"));
+    assertMatch(answer, /Received Access-Challenge/);
+    await page.getByRole("link", { name: "copied" }).waitFor();
+    assertEquals(await page.getByRole("button", { name: "Factor 2" }).count(), 1);
+  },
+);
+
+// VPN sessions that an operator ends, and those of a user who says "This was not me", in the console of the real program.
+
+const NAS_SECRET = "a secret of the disconnect test";
+const OWN_SECRET = "a secret of Disconnect-Requests";
+const utf8 = new TextEncoder();
+
+/** The program cannot know the port before the NAS listens. */
+const nas = startDisconnectNas(OWN_SECRET);
+const SETTINGS = `[[radius.client]]
+name = "vpn-1"
+address = ["127.0.0.1"]
+secret = "${NAS_SECRET}"
+disconnect_port = ${nas.port}
+disconnect_secret = "${OWN_SECRET}"
+`;
+const sessionTest = consoleTests(startConsoleProgram, { role: "owner", toml: SETTINGS });
+
+async function account(gateway: ConsoleProgram, user: string, session: string): Promise<void> {
+  using client = openRadiusClient({ port: gateway.radiusPort, secret: NAS_SECRET });
+  await client.exchange(buildAccountingRequest(NAS_SECRET, {
+    userName: user,
+    more: [
+      { type: 40, value: Uint8Array.of(0, 0, 0, 1) },
+      { type: 44, value: utf8.encode(session) },
+      { type: 32, value: utf8.encode("edge-1") },
+      { type: 8, value: Uint8Array.of(10, 8, 0, 2) },
+    ],
+  }));
+}
+
+/** Calls the server like a page of its own. */
+async function call<T>(
+  { origin }: ConsoleProgram,
+  path: string,
+  { json, cookie = "" }: { json: unknown; cookie?: string },
+): Promise<{ body: T; cookie: string }> {
+  const response = await fetch(origin + path, {
+    method: "POST",
+    headers: { "content-type": "application/json", origin, cookie },
+    body: JSON.stringify(json),
+  });
+  const text = await response.text();
+  assertEquals(response.status, 200, `${path}: ${text}`);
+  return { body: JSON.parse(text), cookie: (response.headers.get("set-cookie") ?? "").split(";")[0] ?? "" };
+}
+
+/** The user reports a login on the account page. */
+async function reportNotMe(site: ConsoleProgram, user: string): Promise<void> {
+  const owner = await site.signIn("owner");
+  const { body: { url } } = await call<{ url: string }>(site, `/console/api/users/${user}/me-link`, {
+    json: {},
+    cookie: owner,
+  });
+  const link = new URL(url).hash.slice(1);
+  const { cookie } = await call(site, "/me/api/session", { json: { link } });
+  await call(site, "/me/api/not-me", { json: { conversationId: null }, cookie });
+}
+
+sessionTest(
+  "disconnect: an operator ends one session of a user, and then all, and sees each result",
+  async ({ page, site, open }) => {
+    nas.conduct.clear();
+    nas.conduct.set("ada", "ack");
+    for (const session of ["s-1", "s-2"]) await account(site, "ada", session);
+    await open("/users/ada#sessions", "ada");
+    const panel = page.getByRole("region", { name: "VPN sessions" });
+    await panel.getByRole("button", { name: "Disconnect ada s-2" }).click();
+    const dialog = page.getByRole("dialog", { name: "Disconnect the VPN session of ada?" });
+    await dialog.getByText("Client vpn-1, NAS edge-1, session s-2, address 10.8.0.2.").waitFor();
+    assertEquals(await findAccessibilityProblems(page), []);
+    await dialog.getByRole("button", { name: "Disconnect", exact: true }).click();
+    await panel.getByText("The client confirmed the disconnect.").waitFor();
+    nas.conduct.set("ada", 504);
+    await panel.getByRole("button", { name: "Disconnect all" }).click();
+    await page.getByRole("dialog", { name: "Disconnect 2 VPN sessions of ada?" })
+      .getByRole("button", { name: "Disconnect all" }).click();
+    const refused = panel.getByText("The client refused the disconnect: 504 Session Context Not Removable.");
+    await refused.first().waitFor();
+    await page.waitForFunction(() =>
+      document.body.innerText.split("The client refused the disconnect").length === 3
+    );
+    await assertHoldsInBothLooks(page);
+    assertEquals(nas.asked.every(({ isSigned }) => isSigned), true);
+  },
+);
+
+sessionTest(
+  "disconnect: the Overview asks an administrator to end a reported session that the gateway could not end",
+  async ({ page, site, open }) => {
+    nas.conduct.set("bea", 503);
+    await account(site, "bea", "s-3");
+    await reportNotMe(site, "bea");
+    await open("/overview", "Overview");
+    const item = page.getByRole("listitem").filter({ hasText: "Disconnect bea at vpn-1 by hand" });
+    assertMatch(await item.innerText(), /NAS edge-1, session s-3, address 10\.8\.0\.2\./);
+    await item.getByRole("link").click();
+    await page.getByRole("heading", { name: "bea", level: 1 }).waitFor();
+    await page.getByRole("region", { name: "VPN sessions" })
+      .getByText(
+        "The client refused the disconnect: 503 Session Context Not Found. Disconnect it at the client by hand: " +
+          "NAS edge-1, session s-3.",
+      )
+      .waitFor();
+  },
+);
+
+sessionTest(
+  "disconnect: without a known session, the notice of the report says that an administrator must end it",
+  async ({ page, site, open }) => {
+    await reportNotMe(site, "ada");
+    await open("/users/ada", "ada");
+    const notice = page.getByRole("alert").filter({ hasText: "ada reported: this was not me." });
+    assertMatch(
+      await notice.innerText(),
+      /No VPN session of this user is known\. If the sign-in was accepted, end/,
+    );
+  },
+);

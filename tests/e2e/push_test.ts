@@ -1,13 +1,27 @@
-// The installed phone page: notifications while requests end and while the push service has problems, no second alert beside an
-// open page, passcodes without the network, updates, and what unpairing leaves.
+// The installed phone page: notifications, passcodes without the network, updates, and logins by push from end to end.
 
 import { assertEquals, assertMatch } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { eventually } from "../upstream/manual_clock.ts";
-import { currentDist } from "./browser.ts";
+import type { RadclientLogin } from "../interop/peers/radclient.ts";
+import { type FakePushService, startPushService } from "../fakes/push_service.ts";
+import { APP_ICONS, drawAppIcons } from "../screenshots/app_icons.ts";
+import { browserTest, currentDist } from "./browser.ts";
 import { assertHolds } from "./page_checks.ts";
-import { offlineCopies, pushTest, storedKeys, worksOffline } from "./push_browser.ts";
-import { type PushSite, withPushSite } from "./push_site.ts";
+import {
+  offlineCopies,
+  openPushPhone,
+  type PushPhone,
+  type PushSite,
+  pushTest,
+  storedKeys,
+  withPushSite,
+  worksOffline,
+} from "./push_browser.ts";
+import { pairPhone, startFirstProgram } from "./console_program.ts";
+
+// The installed phone page: notifications while requests end and while the push service has problems, no second alert beside an
+// open page, passcodes without the network, updates, and what unpairing leaves.
 
 const TITLE = "Is this you signing in?";
 const site = (use: (site: PushSite) => Promise<void>) => () => withPushSite(use);
@@ -238,3 +252,129 @@ pushTest(
     }
   }),
 );
+
+// Logins with push messages from end to end: radclient, the real program, a push service that checks and decrypts, and the
+// service worker of a closed phone page in Chromium.
+
+const SETTINGS = `[[radius.client]]
+name = "vpn-1"
+address = ["127.0.0.1"]
+secret = "a secret of the push test"
+`;
+const REDIRECT = new URL("../fakes/redirect_push.ts", import.meta.url).pathname;
+
+/** Starts the program with a push service, and a phone whose page is closed. */
+async function startClosedPhone(use: (site: ClosedPhone) => Promise<void>): Promise<void> {
+  await using service = startPushService();
+  await using program = await startFirstProgram({
+    toml: SETTINGS,
+    preload: REDIRECT,
+    env: { TEST_PUSH_SERVICE: service.address },
+  });
+  await using phone = await openPushPhone({ origin: program.origin, service });
+  const page = await pairPhone(phone.context, { program, user: "ada" });
+  await page.getByRole("button", { name: "Turn on notifications" }).click();
+  await page.getByText("This phone shows a notification for each request").waitFor();
+  await worksOffline(page);
+  await phone.closePage(page);
+  service.onDelivery(({ text }) => void phone.deliver(text));
+  await using peer = program.radclient();
+  await use({
+    service,
+    phone,
+    origin: program.origin,
+    login: () => peer.login({ name: "ada", password: "pw" }),
+  });
+  assertEquals(service.refused, []);
+  assertEquals(phone.complaints, []);
+}
+
+interface ClosedPhone {
+  readonly service: FakePushService;
+  readonly phone: PushPhone;
+  readonly origin: string;
+  readonly login: () => Promise<RadclientLogin>;
+}
+
+pushTest(
+  "logins by radclient ask a phone whose page is closed",
+  (context) =>
+    startClosedPhone(async ({ phone, origin, login }) => {
+      await context.step("a request notifies it and is approved with the number: Access-Accept", async () => {
+        const waiting = await login();
+        const [notification] = await phone.shows(1);
+        assertEquals([notification?.title, notification?.actions], ["Is this you signing in?", ["Deny"]]);
+        assertMatch(notification?.body ?? "", /^ada · .+\nvpn-1/);
+        await waiting.shows("Authorize this login on your device with the number");
+        const number = /with the number (\d\d)/.exec(waiting.message())?.[1] ?? "";
+        const page = await phone.context.newPage();
+        await page.goto(origin + await phone.choose());
+        await page.locator("input:focus").waitFor();
+        await page.keyboard.type(number);
+        await page.keyboard.press("Enter");
+        await page.getByText("Approved. Return to your sign-in.").waitFor();
+        await phone.shows(0);
+        await waiting.answer("");
+        assertEquals((await waiting.end()).verdict, "accept");
+        await page.close();
+      });
+      await context.step("Deny in the notification rejects the login", async () => {
+        const denied = await login();
+        await phone.shows(1);
+        assertEquals(await phone.choose("deny"), "", "no page is opened");
+        const [question] = await phone.shows(1);
+        assertEquals([question?.title, question?.actions], ["Did you start this sign-in?", [
+          "This was not me",
+        ]]);
+        assertMatch(await phone.choose(), /#denied=/);
+        await phone.shows(0);
+        await denied.answer("");
+        assertEquals((await denied.end()).verdict, "reject");
+      });
+      await context.step("a passcode of the page without the network is accepted", async () => {
+        await phone.context.setOffline(true);
+        const page = await phone.context.newPage();
+        await page.goto(`${origin}/device/`);
+        await page.getByRole("button", { name: "Show passcode for ada" }).click();
+        const code = (await page.locator(".digits").innerText()).replace(/\D/g, "");
+        const byCode = await login();
+        await byCode.answer(code);
+        assertEquals((await byCode.end()).verdict, "accept");
+      });
+    }),
+);
+
+// The icons of the installed phone page are drawings of the product's icon: `tests/screenshots/app_icons.ts` writes them.
+
+/** The part of pixels that may differ: another version of Chromium draws edges slightly differently. */
+const MAX_DIFFERENT = 0.01;
+const FOLDER = new URL("../../console/device/icons/", import.meta.url);
+
+browserTest("each icon has its size and shows the product's icon", async ({ page }) => {
+  const drawn = await drawAppIcons();
+  for (const [name, png] of drawn) {
+    const stored = await Deno.readFile(new URL(name, FOLDER));
+    const result = await page.evaluate(compare, [stored.toBase64(), png.toBase64()]);
+    const { size } = APP_ICONS[name];
+    assertEquals([result.width, result.height, result.different <= MAX_DIFFERENT], [size, size, true], name);
+  }
+});
+
+/** Runs in the page: the size of the first picture, and the part of the pixels in which the second differs. */
+async function compare(
+  [first = "", second = ""]: readonly string[],
+): Promise<{ width: number; height: number; different: number }> {
+  const read = async (base64: string) => {
+    const octets = Uint8Array.from(atob(base64), (one) => one.charCodeAt(0));
+    const picture = await createImageBitmap(new Blob([octets], { type: "image/png" }));
+    const canvas = new OffscreenCanvas(picture.width, picture.height);
+    const context = canvas.getContext("2d");
+    context?.drawImage(picture, 0, 0);
+    const { data = new Uint8ClampedArray() } = context?.getImageData(0, 0, picture.width, picture.height) ??
+      {};
+    return { data, width: picture.width, height: picture.height };
+  };
+  const [a, b] = [await read(first), await read(second)];
+  const far = a.data.filter((value, at) => Math.abs(value - (b.data[at] ?? 0)) > 16).length;
+  return { width: a.width, height: a.height, different: far / a.data.length };
+}

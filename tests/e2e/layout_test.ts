@@ -1,12 +1,18 @@
-// The layout of the Live page, measured in a browser: the height of the list, the inspector, the drawer, and that nothing moves.
+// Layouts, measured in a browser: the Live page, logs at every width, and that nothing moves while a page loads.
 
 import { assert, assertEquals } from "@std/assert";
 import { startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { conversation, ended } from "../fakes/console_gateway.ts";
 import type { Page } from "../packages/playwright.ts";
+import { enrolUsers, type PastLogin, startReportsConsole } from "../fakes/console_reports.ts";
+import { startWorkingDay } from "../screenshots/working_day.ts";
+import { DENIED_LOGIN } from "../screenshots/working_day_rows.ts";
 import { consoleTests } from "./console_tests.ts";
-import { findAccessibilityProblems, scrollsSideways } from "./page_checks.ts";
-import { waiting } from "./live_list.ts";
+import { findAccessibilityProblems, laidOut, scrollsSideways } from "./page_checks.ts";
+import { waiting } from "./page_actions.ts";
+import { browserTest, currentDist, enterAs, LOOKS, openTab } from "./browser.ts";
+
+// The layout of the Live page, measured in a browser: the height of the list, the inspector, the drawer, and that nothing moves.
 
 const test = consoleTests(startConsole, { role: "operator" });
 
@@ -237,3 +243,164 @@ test("user, client, directory and addresses of the inspector are links; Escape c
   await inspector.waitFor({ state: "detached" });
   assertEquals(await page.evaluate(() => document.activeElement?.textContent), "a b");
 });
+
+// Nothing moves while a page loads its parts, whichever answer comes last, in a browser.
+
+const API = "/console/api/";
+const MINUTE_MS = 60_000;
+
+const logins = Array.from({ length: 120 }, (_, at): PastLogin => ({
+  endedMs: Date.now() - (at * 11 + 1) * MINUTE_MS,
+  client: at % 3 === 0 ? "wifi" : "vpn-1",
+  ...(at % 5 === 0 ? { outcome: "rejected", row: "code_wrong", user: "grace" } : {}),
+}));
+const reportsTest = consoleTests(startReportsConsole, { role: "viewer" });
+
+/** The calls that each page makes for its parts. */
+const PAGES = {
+  "/overview": ["overview", "overview/factorless", "charts", "health", "history"],
+  "/charts": ["charts", "reports/breakdown", "reports/enrolment"],
+} as const;
+
+/** Adds up the shifts of everything that is shown. */
+function countShifts(): void {
+  const shifts: string[] = [];
+  Object.assign(globalThis, { shifts });
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      const { sources } = entry as unknown as { sources: { node: Element | null }[] };
+      shifts.push(sources.map(({ node }) => node?.className ?? "").join());
+    }
+  }).observe({ type: "layout-shift", buffered: true });
+}
+
+/** Opens the page. The answer to the call `last` comes after those of the others are shown. */
+async function openWithLast(page: Page, { path, last }: { path: keyof typeof PAGES; last: string }) {
+  const others = new Set<string>(PAGES[path].filter((name) => name !== last));
+  const { promise, resolve } = Promise.withResolvers<void>();
+  page.on("requestfinished", (request) => {
+    others.delete(new URL(request.url()).pathname.slice(API.length));
+    if (others.size === 0) resolve();
+  });
+  await page.route(`**${API}${last}**`, async (route) => {
+    if (new URL(route.request().url()).pathname === API + last) {
+      await promise;
+      await laidOut(page);
+    }
+    await route.continue();
+  });
+  await page.goto(new URL(path, page.url()).href);
+  await promise;
+  await page.waitForFunction(() => document.querySelector(".page .skeleton") === null);
+  await laidOut(page);
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+}
+
+for (const look of ["wide", "narrow"] as const) {
+  for (const path of ["/overview", "/charts"] as const) {
+    reportsTest(`nothing moves on ${path} at ${LOOKS[look].viewport.width} px, whichever answer comes last`, {
+      ...{ look, logins },
+    }, async ({ page, site, open }) => {
+      await enrolUsers(site);
+      await open("/users", "Users");
+      await page.addInitScript(countShifts);
+      for (const last of PAGES[path]) {
+        await openWithLast(page, { path, last });
+        const shifts = await page.evaluate(() => (globalThis as unknown as { shifts: string[] }).shifts);
+        assertEquals([last, ...shifts], [last]);
+      }
+    });
+  }
+}
+
+// The layout of Live, History and Audit at every width with every state: filters set, the inspector open, long counts, both languages.
+
+const WIDTHS = [390, 800, 1024, 1280, 1440];
+const STATES = [
+  "/live",
+  `/live?c=${DENIED_LOGIN}`,
+  `/live?state=accepted&c=${DENIED_LOGIN}`,
+  `/live?q=a&state=waiting&client=vpn-1&target=default&c=${DENIED_LOGIN}`,
+  "/history?outcome=rejected&reason=passcode_wrong&range=week&client=citrix",
+  "/history?from=2026-01-01T00:00:00.000Z&to=2027-01-01T00:00:00.000Z",
+  "/audit?events=administrator_changes&range=today",
+];
+
+/** What is broken in the page, as lines. */
+function findBroken(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const shown = (selector: string) =>
+      [...document.querySelectorAll<HTMLElement>(selector)].filter((one) => one.checkVisibility());
+    const lines: string[] = [];
+    for (const chip of shown(".filter-chip, .chip")) {
+      const { height } = chip.getBoundingClientRect();
+      if (height > 34 || chip.scrollWidth > chip.clientWidth + 1) {
+        lines.push(`broken chip: ${chip.innerText}`);
+      }
+    }
+    // Neighbours of the funnel, and fields of a bar, that lie over each other.
+    for (
+      const list of [
+        shown(".funnel-bar .stage, .funnel-since"),
+        shown(".filters > *"),
+        shown(".list-bar .input"),
+      ]
+    ) {
+      const boxes = list.map((one) => ({ text: one.innerText, box: one.getBoundingClientRect() }));
+      for (const [at, one] of boxes.entries()) {
+        for (const other of boxes.slice(at + 1)) {
+          if (one.box.width < 2 || other.box.width < 2) continue;
+          const isBeside = one.box.right <= other.box.left + 0.5 || other.box.right <= one.box.left + 0.5;
+          const isBelow = one.box.bottom <= other.box.top + 0.5 || other.box.bottom <= one.box.top + 0.5;
+          if (!isBeside && !isBelow) lines.push(`overlap: ${one.text} and ${other.text}`);
+        }
+      }
+    }
+    for (const stage of shown(".funnel-bar .stage")) {
+      const item = stage.closest("li");
+      if (item !== null && stage.getBoundingClientRect().right > item.getBoundingClientRect().right + 0.5) {
+        lines.push(`glued: ${stage.innerText}`);
+      }
+    }
+    for (const field of shown(".filters .input, .list-bar select.input")) {
+      if (field instanceof HTMLInputElement && field.placeholder !== "" && field.value === "") {
+        const text = document.createElement("canvas").getContext("2d");
+        if (text === null) continue;
+        text.font = getComputedStyle(field).font;
+        const { paddingLeft, paddingRight } = getComputedStyle(field);
+        const roomPx = field.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight);
+        if (text.measureText(field.placeholder).width > roomPx) lines.push(`cut: ${field.placeholder}`);
+      }
+    }
+    return lines;
+  });
+}
+
+for (const locale of ["en-GB", "de-DE"]) {
+  browserTest(`logs: no state breaks the layout at any width, ${locale}`, async () => {
+    await using site = await startWorkingDay({ dist: await currentDist() });
+    const { page, context } = await openTab({ viewport: { width: 1440, height: 900 }, locale });
+    const problems: string[] = [];
+    for (const path of STATES) {
+      await page.setViewportSize({ width: 1440, height: 900 });
+      await enterAs(page, { site, role: "operator", path, heading: /./ });
+      await page.locator("main .row, main tbody tr, main .empty").first().waitFor();
+      // Counts of a busy day.
+      await page.evaluate(() => {
+        for (const count of document.querySelectorAll(".stage b")) count.textContent = "1\u202f216";
+      });
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: 900 });
+        await laidOut(page);
+        await laidOut(page);
+        const broken = [
+          ...await findBroken(page),
+          ...await scrollsSideways(page) ? ["scrolls sideways"] : [],
+        ];
+        problems.push(...broken.map((one) => `${path} at ${width}: ${one}`));
+      }
+    }
+    await context.close();
+    assertEquals(problems, []);
+  });
+}
