@@ -1,6 +1,6 @@
 // `deno task enrol`: invites users by mail, shows campaigns, and writes the enrolment report.
 
-import type { CampaignPreview, CampaignView } from "../console/api/enrolment/campaign_types.ts";
+import type { CampaignPreview, CampaignView } from "../console/api/enrolment/campaigns.ts";
 import { createMapping } from "../scim/schema/mapping.ts";
 import { FileError, openRowFile } from "../scim/transfer/row_reader.ts";
 import { identifyRow } from "../scim/transfer/validate_rows.ts";

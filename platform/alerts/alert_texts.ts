@@ -3,8 +3,7 @@
 import { blankControlCharacters } from "../control_characters.ts";
 import type { WebhookMessage } from "../log_export/webhook_sender.ts";
 import type { NewMail } from "../mail/mail.ts";
-import type { MailLanguage } from "../mail/mail_templates.ts";
-import { mailTime } from "../mail/mail_time.ts";
+import { type MailLanguage, mailTime } from "../mail/mail_templates.ts";
 import type { RenderedMessage } from "./alert_delivery.ts";
 import type { AlertKind, AlertSeverity, AlertValues } from "./alert_kinds.ts";
 import type { KnownAlert } from "./alert_record.ts";

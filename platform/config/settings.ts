@@ -3,8 +3,7 @@
 
 import { DEFAULT_AUDIT_DAYS } from "../audit.ts";
 import { choice, choices, flag, number, secret, text } from "../fields.ts";
-import { DEFAULT_HELP_TEXT } from "../mail/help_text.ts";
-import { MAIL_LANGUAGES } from "../mail/mail_templates.ts";
+import { DEFAULT_HELP_TEXT, MAIL_LANGUAGES } from "../mail/mail_templates.ts";
 import {
   listAs,
   MAX_SECRET_CHARACTERS,

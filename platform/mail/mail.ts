@@ -1,8 +1,14 @@
-// Mail to users and administrators: the interface of the queue. docs/mail.md describes the delivery.
+// Mail to users and administrators: the interface of the queue, and the checks of a new mail. docs/mail.md describes the delivery.
 
 import type { Mutation } from "../store.ts";
-import type { MailProblem } from "./mail_problems.ts";
-import type { MailLanguage, MailTemplateName } from "./mail_templates.ts";
+import { parseMailAddress } from "./mail_address.ts";
+import type { MailProblem } from "./mail_records.ts";
+import {
+  type MailLanguage,
+  type MailTemplateName,
+  mailTemplateRow,
+  MAX_VALUES_CHARACTERS,
+} from "./mail_templates.ts";
 
 /** A mail to be queued. */
 export interface NewMail {
@@ -59,7 +65,7 @@ export interface MailQueue {
  * Why a mail was not queued. `mail_off`: no server is configured. `bad_mail_address`: the address is not valid. `mail_queue_full`: too many mails
  * wait or failed. `bad_mail_values`: a required placeholder is absent, or a value is too long.
  */
-export type MailRefusalReason = "mail_off" | "bad_mail_address" | "mail_queue_full" | "bad_mail_values";
+type MailRefusalReason = "mail_off" | "bad_mail_address" | "mail_queue_full" | "bad_mail_values";
 
 export class MailRefusal extends Error {
   readonly reason: MailRefusalReason;
@@ -68,4 +74,30 @@ export class MailRefusal extends Error {
     super(`Cannot queue a mail: ${detail}`);
     this.reason = reason;
   }
+}
+
+/** The address of the recipient. @throws MailRefusal */
+export function checkedAddress({ to }: Pick<NewMail, "to">): string {
+  const address = parseMailAddress(to);
+  if (address === null) {
+    throw new MailRefusal("bad_mail_address", "the address of the recipient is not valid");
+  }
+  return address;
+}
+
+/** The values of the placeholders of the template. @throws MailRefusal */
+export function checkedValues({ template, values }: NewMail): Readonly<Record<string, string>> {
+  const { placeholders, required } = mailTemplateRow(template);
+  const used: Record<string, string> = {};
+  let characters = 0;
+  for (const name of placeholders) {
+    const value = Object.hasOwn(values, name) ? values[name] ?? "" : "";
+    characters += value.length;
+    if (value !== "") used[name] = value;
+    else if (required.includes(name)) {
+      throw new MailRefusal("bad_mail_values", `the value of ${name} is missing`);
+    }
+  }
+  if (characters > MAX_VALUES_CHARACTERS) throw new MailRefusal("bad_mail_values", "the values are too long");
+  return used;
 }

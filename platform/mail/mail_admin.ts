@@ -6,8 +6,6 @@ import type { Clock } from "../runtime.ts";
 import type { Mutation, Store, StoreEntry } from "../store.ts";
 import type { Vault } from "../vault.ts";
 import { NO_CHANGE, type PreparedRename, type PrepareRename, type Rename } from "../write_batch.ts";
-import type { MailIndex } from "./mail_index.ts";
-import type { MailProblem } from "./mail_problems.ts";
 import {
   aboutKey,
   contentKey,
@@ -18,8 +16,10 @@ import {
   headMutation,
   type MailContent,
   type MailHead,
+  type MailIndex,
   type MailName,
   mailNameOf,
+  type MailProblem,
   MAX_WAITING_MS,
   openContent,
   readHead,

@@ -2,35 +2,38 @@
 // follows the answer of the server. If this commit is lost, for example because the process was killed, the mail is sent again with the same Message-ID.
 
 import { auditEntry } from "../audit.ts";
+import { type Backoff, backoffMs } from "../backoff.ts";
 import { LeaseUnavailable, type NodeLease, type WriteLease } from "../cluster/lease.ts";
-import type { Log } from "../log.ts";
-import { type Clock, pauseFor, withTimeout } from "../runtime.ts";
-import { WorkLoop } from "../work_loop.ts";
 import type { CommitOutcome } from "../commit_queue.ts";
+import { MINUTE_MS } from "../durations.ts";
+import type { Log } from "../log.ts";
+import { type Clock, pauseFor, type Random, withTimeout } from "../runtime.ts";
 import type { Mutation, Store, StoreEntry } from "../store.ts";
 import type { Vault } from "../vault.ts";
-import type { MailIndex, WaitingMail } from "./mail_index.ts";
-import { type MailPace, retryAfterMs } from "./mail_pace.ts";
-import type { MailStatusRecord } from "./mail_status.ts";
-import { MAIL_PROBLEMS, type MailProblem, type MailProblemCode } from "./mail_problems.ts";
+import { WorkLoop } from "../work_loop.ts";
 import {
   contentKey,
   failedMutation,
   headKey,
   headMutation,
+  MAIL_PROBLEMS,
   type MailContent,
   type MailHead,
+  type MailIndex,
   type MailName,
   mailNameText,
+  type MailProblem,
+  type MailProblemCode,
   openContent,
   readHead,
+  type WaitingMail,
 } from "./mail_records.ts";
-import type { FilledMail } from "./mail_text.ts";
+import type { FilledMail } from "./mail_templates.ts";
 import { type MailTransport, MAX_MAIL_CONNECTIONS, type SmtpOutcome } from "./smtp_transport.ts";
 
-export type MailLease = WriteLease & Pick<NodeLease, "claim">;
+type MailLease = WriteLease & Pick<NodeLease, "claim">;
 
-export interface MailSenderDeps {
+interface MailSenderDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;
@@ -254,4 +257,168 @@ interface StoredMail {
   readonly name: MailName;
   readonly head: MailHead;
   readonly stored: StoreEntry<unknown>;
+}
+
+/** Attempts that a late timer missed are made up for within this time. */
+const MAX_LAG_MS = 1000;
+
+const PAUSES: Backoff = { firstMs: 5000, longestMs: 5 * MINUTE_MS, factors: [0.75, 1] };
+/** A wrong password is not tried often: the server could lock the account. */
+const CONFIGURATION_PAUSES: Backoff = { ...PAUSES, firstMs: MINUTE_MS, longestMs: 15 * MINUTE_MS };
+/** Problems that last until an administrator changes something. */
+const CONFIGURATION_PROBLEMS: ReadonlySet<MailProblemCode> = new Set([
+  "sign_in",
+  "sender_refused",
+  "tls",
+  "no_starttls",
+  "refuses_all",
+]);
+/** Greylisting accepts a second attempt after a few minutes. */
+const RETRY_MS = [1, 2, 5, 10, 15, 30, 60].map((minutes) => minutes * MINUTE_MS);
+
+/** When a mail is tried again that its recipient's server refused for now. @param attempts those that failed, this one included */
+function retryAfterMs(attempts: number): number {
+  return RETRY_MS[Math.min(attempts, RETRY_MS.length) - 1] ?? MINUTE_MS;
+}
+
+/** How fast mails are sent: the limit per minute, and pauses after problems of the server. A new sender starts without a pause. */
+export class MailPace {
+  readonly #clock: Pick<Clock, "nowMs">;
+  readonly #random: Random;
+  readonly #perMinute: () => number;
+  #nextSlotMs = 0;
+  #failures = 0;
+  #pausedUntilMs = 0;
+
+  constructor(
+    { clock, random, perMinute }: { clock: Pick<Clock, "nowMs">; random: Random; perMinute: () => number },
+  ) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#perMinute = perMinute;
+  }
+
+  /** From when the next mail may be sent. */
+  get nextMs(): number {
+    return Math.max(this.#nextSlotMs, this.#pausedUntilMs);
+  }
+
+  /** The end of the pause; `null` without one. */
+  get pausedUntilMs(): number | null {
+    return this.#pausedUntilMs > this.#clock.nowMs() ? this.#pausedUntilMs : null;
+  }
+
+  /** Whether the last attempt failed because of the server. One mail at a time is tried then. */
+  get isFailing(): boolean {
+    return this.#failures > 0;
+  }
+
+  /** A mail is sent now. */
+  take(): void {
+    const slotMs = Math.max(this.#nextSlotMs, this.#clock.nowMs() - MAX_LAG_MS);
+    this.#nextSlotMs = slotMs + MINUTE_MS / this.#perMinute();
+  }
+
+  /** The server answered as it should. */
+  succeeded(): void {
+    this.#failures = 0;
+    this.#pausedUntilMs = 0;
+  }
+
+  /** The server failed. Failures of mails that were sent at the same time count once. */
+  failed(code: MailProblemCode): void {
+    if (this.pausedUntilMs !== null) return;
+    const pauses = CONFIGURATION_PROBLEMS.has(code) ? CONFIGURATION_PAUSES : PAUSES;
+    this.#pausedUntilMs = this.#clock.nowMs() + backoffMs(pauses, ++this.#failures, this.#random);
+  }
+
+  /** The settings changed, or an administrator wants an attempt now. */
+  reset(): void {
+    this.#pausedUntilMs = 0;
+  }
+}
+
+/** The value under ["mail_status"]. */
+interface StatusRecord {
+  readonly lastSentMs: number | null;
+  readonly lastProblem: MailProblem | null;
+  readonly pausedUntilMs: number | null;
+}
+
+interface MailStatusDeps {
+  readonly store: Pick<Store, "follow" | "get" | "commit">;
+  readonly clock: Pick<Clock, "nowMs">;
+  readonly log: Log;
+}
+
+const KEY: Deno.KvKey = ["mail_status"];
+/** Deliveries without a problem are stored this often. */
+const STORE_EVERY_MS = 60_000;
+
+/** The last delivery and the last problem. The node that sends stores them, so that every node shows them, also after a restart. */
+export class MailStatusRecord {
+  readonly #deps: MailStatusDeps;
+  #record: StatusRecord = { lastSentMs: null, lastProblem: null, pausedUntilMs: null };
+  #storedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: MailStatusDeps) {
+    this.#deps = deps;
+    deps.store.follow(KEY, ({ value }) => this.#read(value));
+  }
+
+  async load(): Promise<void> {
+    this.#read((await this.#deps.store.get<unknown>(KEY)).value);
+  }
+
+  get lastSentMs(): number | null {
+    return this.#record.lastSentMs;
+  }
+
+  /** The last problem that concerns all mails; `null` after a mail was accepted. */
+  get lastProblem(): MailProblem | null {
+    return this.#record.lastProblem;
+  }
+
+  /** The end of the pause of the node that sends; `null` without one. */
+  get pausedUntilMs(): number | null {
+    const { pausedUntilMs } = this.#record;
+    return pausedUntilMs !== null && pausedUntilMs > this.#deps.clock.nowMs() ? pausedUntilMs : null;
+  }
+
+  /** A mail was accepted. */
+  sent(): void {
+    const hadProblem = this.lastProblem !== null;
+    const nowMs = this.#deps.clock.nowMs();
+    this.#record = { lastSentMs: nowMs, lastProblem: null, pausedUntilMs: null };
+    if (hadProblem || nowMs - this.#storedMs >= STORE_EVERY_MS) this.#write();
+  }
+
+  failed(lastProblem: MailProblem, pausedUntilMs: number | null): void {
+    this.#record = { ...this.#record, lastProblem, pausedUntilMs };
+    this.#write();
+  }
+
+  /** The settings changed, or a test succeeded. */
+  clear(): void {
+    if (this.lastProblem === null) return;
+    this.#record = { ...this.#record, lastProblem: null, pausedUntilMs: null };
+    this.#write();
+  }
+
+  #write(): void {
+    const { store, clock, log } = this.#deps;
+    this.#storedMs = clock.nowMs();
+    store.commit({ mutations: [{ type: "set", key: KEY, value: this.#record }] }).catch((fault: unknown) =>
+      log.warn("the state of mail was not stored", {
+        fault: fault instanceof Error ? fault.message : "unknown",
+      })
+    );
+  }
+
+  #read(value: unknown): void {
+    if (typeof value !== "object" || value === null) return;
+    const { lastSentMs, lastProblem, pausedUntilMs } = value as StatusRecord;
+    const isKnown = lastProblem === null || Object.hasOwn(MAIL_PROBLEMS, lastProblem?.code);
+    this.#record = { lastSentMs, pausedUntilMs, lastProblem: isKnown ? lastProblem : null };
+  }
 }

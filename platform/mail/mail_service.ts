@@ -1,4 +1,4 @@
-// The mail queue of a process: queues mails, sends them, and shows them to administrators. Opened by compose.ts.
+// The mail queue of a process: queues mails, sends them, shows them to administrators, and tests settings. Opened by compose.ts.
 
 import type { Cluster } from "../cluster/cluster.ts";
 import type { Config } from "../config/config.ts";
@@ -7,12 +7,17 @@ import type { Clock, Random } from "../runtime.ts";
 import type { Mutation, Store } from "../store.ts";
 import type { FindUserRecord } from "../user_record.ts";
 import type { Vault } from "../vault.ts";
-import { type MailQueue, MailRefusal, type MailStatus, type NewMail, type PreparedMail } from "./mail.ts";
+import {
+  checkedAddress,
+  checkedValues,
+  type MailQueue,
+  MailRefusal,
+  type MailStatus,
+  type NewMail,
+  type PreparedMail,
+} from "./mail.ts";
 import { mailDomain } from "./mail_address.ts";
-import { checkedAddress, checkedValues } from "./mail_checks.ts";
 import { MailAdmin } from "./mail_admin.ts";
-import { MailIndex } from "./mail_index.ts";
-import { MailPace } from "./mail_pace.ts";
 import {
   contentMutation,
   FAILED_PREFIX,
@@ -20,6 +25,7 @@ import {
   headMutation,
   type MailContent,
   type MailHead,
+  MailIndex,
   type MailName,
   mailNameOf,
   mailNameText,
@@ -29,17 +35,14 @@ import {
   removalMutations,
   WAITING_PREFIX,
 } from "./mail_records.ts";
-import { MailStatusRecord } from "./mail_status.ts";
-import { MailSender } from "./mail_sender.ts";
-import type { MailText } from "./mail_templates.ts";
-import { type FilledMail, fillMail } from "./mail_text.ts";
+import { MailPace, MailSender, MailStatusRecord } from "./mail_sender.ts";
+import { type FilledMail, fillMail, type MailLanguage, type MailText, mailTime } from "./mail_templates.ts";
 import {
   createSmtpTransport,
   type MailTransport,
   type SmtpOutcome,
   type SmtpTransportOptions,
 } from "./smtp_transport.ts";
-import { type TestMail, tryMail } from "./mail_trial.ts";
 import { MailTemplateStore } from "./template_store.ts";
 
 export interface MailServiceDeps {
@@ -292,5 +295,56 @@ export class MailService implements MailQueue {
       if (readHead(value) === null) this.index.removeFailed(mailNameOf(key));
       else this.index.addFailed(mailNameOf(key));
     });
+  }
+}
+
+interface MailTrialDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly openTransport?: ((options: SmtpTransportOptions) => MailTransport) | undefined;
+  readonly fill: (
+    template: { readonly template: "test"; readonly language: MailLanguage },
+    values: Readonly<Record<string, string>>,
+  ) => FilledMail;
+}
+
+/** A test message. */
+interface TestMail {
+  readonly to: string;
+  readonly administrator: string;
+  readonly language: MailLanguage;
+}
+
+/** An administrator waits for the result. */
+const MAX_TRIAL_MS = 20_000;
+
+/**
+ * Tests settings. Without `message`, only the connection and the sign-in.
+ *
+ * @throws MailRefusal if no server is configured, or the address is not valid
+ */
+async function tryMail(
+  { clock, random, fill, openTransport = createSmtpTransport }: MailTrialDeps,
+  { mail }: Pick<Config, "mail">,
+  message: TestMail | null,
+): Promise<SmtpOutcome> {
+  const { host, from, timeoutMs } = mail;
+  if (host === "" || from === null) throw new MailRefusal("mail_off", "no mail server is configured");
+  const to = message === null ? null : checkedAddress(message);
+  const settings = { ...mail, from, timeoutMs: Math.min(timeoutMs, MAX_TRIAL_MS) };
+  const transport = openTransport({ settings, clock });
+  try {
+    if (message === null || to === null) return await transport.verify();
+    const { language, administrator } = message;
+    const values = { administrator, time: mailTime(clock.nowMs(), language) };
+    const messageId = `${random.bytes(16).toHex()}@${mailDomain(from.address)}`;
+    return await transport.send({
+      ...fill({ template: "test", language }, values),
+      to,
+      messageId,
+      secrets: [],
+    });
+  } finally {
+    transport.close();
   }
 }

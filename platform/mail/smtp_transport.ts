@@ -7,8 +7,8 @@ import type { MailSettings } from "../config/config.ts";
 import type { Clock } from "../runtime.ts";
 import type { Mailbox } from "./mail_address.ts";
 import { mailDomain } from "./mail_address.ts";
-import type { MailProblemCode } from "./mail_problems.ts";
-import type { FilledMail } from "./mail_text.ts";
+import type { MailProblemCode } from "./mail_records.ts";
+import type { FilledMail } from "./mail_templates.ts";
 
 /** A complete message to one recipient. */
 export interface SmtpMessage extends FilledMail {

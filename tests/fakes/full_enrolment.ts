@@ -1,6 +1,6 @@
 // The campaigns of a full console: one that ended, with an invited user, and one that still runs.
 
-import type { CampaignView } from "../../console/api/enrolment/campaign_types.ts";
+import type { CampaignView } from "../../console/api/enrolment/campaigns.ts";
 import { eventually } from "../upstream/manual_clock.ts";
 
 const API = "/console/api/enrolment";

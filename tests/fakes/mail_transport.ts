@@ -1,7 +1,7 @@
 // A transport of the tests, which keeps what it is given and answers as the test says.
 
 import type { MailTransport, SmtpMessage, SmtpOutcome } from "../../platform/mail/smtp_transport.ts";
-import type { MailProblemCode } from "../../platform/mail/mail_problems.ts";
+import type { MailProblemCode } from "../../platform/mail/mail_records.ts";
 
 export interface FakeTransport extends MailTransport {
   /** The messages that were handed over, whatever the answer was. */

@@ -2,7 +2,7 @@
 // login. Every route that writes users or groups asks it (access_check.ts).
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import { userMailAddress } from "../../../platform/mail/user_mail.ts";
+import { userMailAddress } from "../../../platform/mail/mail_address.ts";
 import { reducePhoneNumber } from "../../../platform/phone_number.ts";
 import type { Content, GroupContent, UserContent } from "../../../scim/schema/resource.ts";
 

@@ -11,8 +11,7 @@ import {
   unconfirmedFactors,
 } from "../../../radius/factors/pairing.ts";
 import type { Factor } from "../../../radius/flow/context.ts";
-import type { MailLanguage } from "../../../platform/mail/mail_templates.ts";
-import { mailTime } from "../../../platform/mail/mail_time.ts";
+import { type MailLanguage, mailTime } from "../../../platform/mail/mail_templates.ts";
 import type { UserNotice } from "../../../platform/user_record.ts";
 import { maskPhoneNumber } from "../../../platform/phone_number.ts";
 import { tokenFactorId } from "../../../radius/tokens/token.ts";

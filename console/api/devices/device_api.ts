@@ -24,8 +24,7 @@ import type {
 } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import { browserLabel, EMPTY, type HttpEnv, jsonBody, sameOrigin } from "../hono_env.ts";
 import { eventChunk, type EventSink, type EventStreams } from "../conversations/event_stream.ts";
-import type { InvitedApp } from "../enrolment/invited_app.ts";
-import { createInvitedAppRoutes } from "../enrolment/invited_app_routes.ts";
+import { createInvitedAppRoutes, type InvitedApp } from "../enrolment/invited_app.ts";
 import { Refusal } from "../errors.ts";
 import type { NotMeResult } from "../account/account_types.ts";
 import { deletePhoneToken, phoneToken, requirePhoneToken, setPhoneToken } from "./phone_cookie.ts";

@@ -12,14 +12,17 @@ import { callerOf, EMPTY, type HttpEnv, jsonBody, queryValues, textUpTo, wholeNu
 import { USER_FILTERS } from "../users/user_list.ts";
 import {
   type CampaignChoice,
+  type CampaignOptions,
+  type CampaignPreview,
+  type CampaignResult,
   candidateOf,
   chosenNames,
   readCandidate,
+  type SkipReason,
   sourceOf,
+  type StoredCampaign,
   whyNotInvited,
-} from "./candidates.ts";
-import type { StoredCampaign } from "./campaign_store.ts";
-import type { CampaignOptions, CampaignPreview, CampaignResult, SkipReason } from "./campaign_types.ts";
+} from "./campaigns.ts";
 import type { EnrolmentService } from "./enrolment_service.ts";
 
 const name = v.pipe(v.string(), v.minLength(1), v.maxLength(1024));

@@ -6,12 +6,18 @@ import { DAY_MS } from "../../../platform/durations.ts";
 import type { Mutation, Transaction } from "../../../platform/store.ts";
 import type { WriteLease } from "../../../platform/cluster/lease.ts";
 import { targetOf } from "../deps.ts";
-import { candidateOf, readCandidate, whyNotInvited } from "./candidates.ts";
-import type { CampaignRecord, CampaignStore, StoredCampaign } from "./campaign_store.ts";
-import type { CampaignWait, SkipReason } from "./campaign_types.ts";
-import type { EnrolmentDeps } from "./enrolment_deps.ts";
-import { commitChange, prepareInvitationMail } from "./invitation_mail.ts";
-import type { RateBucket } from "./rate_bucket.ts";
+import {
+  type CampaignRecord,
+  type CampaignStore,
+  type CampaignWait,
+  candidateOf,
+  type EnrolmentDeps,
+  readCandidate,
+  type SkipReason,
+  type StoredCampaign,
+  whyNotInvited,
+} from "./campaigns.ts";
+import { commitChange, prepareInvitationMail, type RateBucket } from "./enrolment_sender.ts";
 
 export interface CampaignRunDeps extends EnrolmentDeps {
   readonly campaigns: CampaignStore;

@@ -12,7 +12,7 @@ import type {
   CampaignWait,
   SkipCounts,
   SkipReason,
-} from "./campaign_types.ts";
+} from "./campaigns.ts";
 
 /** The value under ["enrolment_campaign", id]. */
 export interface CampaignRecord {

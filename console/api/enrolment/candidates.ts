@@ -1,16 +1,20 @@
 // Who is invited and who is not: a pure decision about a user, and the users of a source.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import { userMailAddress } from "../../../platform/mail/user_mail.ts";
+import { userMailAddress } from "../../../platform/mail/mail_address.ts";
 import type { Target } from "../../../scim/ports.ts";
 import type { Stored } from "../../../scim/schema/resource.ts";
 import type { People } from "../deps.ts";
 import { DetailedRefusal, Refusal } from "../errors.ts";
 import { matchingUsers, type UserListFilters } from "../users/user_list.ts";
 import { directoryNumbers } from "../users/user_views.ts";
-import type { EnrolmentDeps } from "./enrolment_deps.ts";
-import { MAX_CAMPAIGN_USERS } from "./campaign_store.ts";
-import type { CampaignOptions, CampaignSource, SkipReason } from "./campaign_types.ts";
+import {
+  type CampaignOptions,
+  type CampaignSource,
+  type EnrolmentDeps,
+  MAX_CAMPAIGN_USERS,
+  type SkipReason,
+} from "./campaigns.ts";
 
 /** What the decision about a user depends on. */
 export interface Candidate {

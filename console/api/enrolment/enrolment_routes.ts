@@ -17,7 +17,7 @@ import {
 import { ENROLLED_FACTORS } from "../reports/enrolment.ts";
 import { createCampaignRoutes } from "./campaign_routes.ts";
 import { changeDeadlines } from "./deadlines.ts";
-import { ENROLMENT_ORDERS, ENROLMENT_STATUSES, type EnrolmentRow } from "./enrolment_rows.ts";
+import { ENROLMENT_ORDERS, ENROLMENT_STATUSES, type EnrolmentRow } from "./enrolment_report.ts";
 import type { EnrolmentService } from "./enrolment_service.ts";
 
 export interface EnrolmentRouteDeps {

@@ -3,11 +3,8 @@
 
 import { LeaseUnavailable, NO_LEASE, type WriteLease } from "../../../platform/cluster/lease.ts";
 import { WorkLoop } from "../../../platform/work_loop.ts";
-import { runCampaignSlice } from "./campaign_run.ts";
-import { CampaignStore, type StoredCampaign } from "./campaign_store.ts";
-import type { EnrolmentDeps } from "./enrolment_deps.ts";
-import { RateBucket } from "./rate_bucket.ts";
-import { endUnneededLinks, sendReminders } from "./reminders.ts";
+import { endUnneededLinks, RateBucket, runCampaignSlice, sendReminders } from "./enrolment_sender.ts";
+import { CampaignStore, type EnrolmentDeps, type StoredCampaign } from "./campaigns.ts";
 
 /** Without a notice, the runner looks for work this often. */
 const IDLE_MS = 60_000;

@@ -7,12 +7,15 @@ import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { Services } from "../../../upstream/services.ts";
 import type { People } from "../deps.ts";
-import { hasEnrolled } from "./candidates.ts";
-import { CampaignStore, type StoredCampaign } from "./campaign_store.ts";
-import type { CampaignView } from "./campaign_types.ts";
-import type { EnrolmentDeps } from "./enrolment_deps.ts";
+import {
+  CampaignStore,
+  type CampaignView,
+  type EnrolmentDeps,
+  hasEnrolled,
+  type StoredCampaign,
+} from "./campaigns.ts";
 import { EnrolmentRunner } from "./enrolment_runner.ts";
-import { EnrolmentTable } from "./enrolment_table.ts";
+import { EnrolmentTable } from "./enrolment_report.ts";
 
 export interface EnrolmentDefaults
   extends Pick<EnrolmentSettings, "perMinute" | "deadlineDays" | "reminderDays"> {

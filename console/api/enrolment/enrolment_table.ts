@@ -18,7 +18,7 @@ import {
   type EnrolmentStatus,
   type EnrolmentUser,
   sortEnrolmentRows,
-} from "./enrolment_rows.ts";
+} from "./enrolment_report.ts";
 
 export interface EnrolmentTableDeps {
   readonly people: People;

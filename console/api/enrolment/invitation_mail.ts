@@ -1,18 +1,15 @@
 // One invitation or reminder as changes of one commit: the link, the mail and the mark of the user.
 
 import type { Mutation, Store, Transaction } from "../../../platform/store.ts";
-import type { MailLanguage } from "../../../platform/mail/mail_templates.ts";
-import { mailTime } from "../../../platform/mail/mail_time.ts";
+import { helpTextIn, type MailLanguage, mailTime } from "../../../platform/mail/mail_templates.ts";
 import { MailRefusal } from "../../../platform/mail/mail.ts";
-import { helpTextIn } from "../../../platform/mail/help_text.ts";
-import { userMailAddress } from "../../../platform/mail/user_mail.ts";
+import { userMailAddress } from "../../../platform/mail/mail_address.ts";
 import type { UserRecord } from "../../../platform/user_record.ts";
 import type { EnrolmentMark } from "../../../radius/factors/enrolment_marks.ts";
 import type { Stored } from "../../../scim/schema/resource.ts";
 import type { PreparedTableChange } from "../../../platform/table.ts";
 import { displayNameOf } from "../users/user_views.ts";
-import type { CampaignWait } from "./campaign_types.ts";
-import type { EnrolmentDeps } from "./enrolment_deps.ts";
+import type { CampaignWait, EnrolmentDeps } from "./campaigns.ts";
 
 /** The key of the mails about one user's enrolment: a reminder replaces an invitation that still waits. */
 export const ENROLMENT_MAIL_KEY = "enrolment";

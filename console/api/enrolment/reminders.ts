@@ -5,10 +5,14 @@ import { auditEntry } from "../../../platform/audit.ts";
 import { DAY_MS } from "../../../platform/durations.ts";
 import type { EnrolmentMark } from "../../../radius/factors/enrolment_marks.ts";
 import { type People, targetOf } from "../deps.ts";
-import type { CampaignRunDeps } from "./campaign_run.ts";
-import { candidateOf, hasEnrolled } from "./candidates.ts";
-import { commitChange, ENROLMENT_MAIL_KEY, prepareInvitationMail } from "./invitation_mail.ts";
-import type { RateBucket } from "./rate_bucket.ts";
+import {
+  type CampaignRunDeps,
+  commitChange,
+  ENROLMENT_MAIL_KEY,
+  prepareInvitationMail,
+  type RateBucket,
+} from "./enrolment_sender.ts";
+import { candidateOf, hasEnrolled } from "./campaigns.ts";
 
 /** Reminders of one slice. */
 const SLICE_USERS = 500;

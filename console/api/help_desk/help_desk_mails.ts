@@ -1,9 +1,8 @@
 // Mails of the help desk to a user: a bypass code was issued, and the link for a new phone. A mail never contains the code. The user is helped
 // also if no mail can be sent.
 
-import type { MailLanguage } from "../../../platform/mail/mail_templates.ts";
-import { mailTime } from "../../../platform/mail/mail_time.ts";
-import type { UserMailAddress } from "../../../platform/mail/user_mail.ts";
+import { type MailLanguage, mailTime } from "../../../platform/mail/mail_templates.ts";
+import type { UserMailAddress } from "../../../platform/mail/mail_address.ts";
 import type { Content } from "../../../scim/schema/resource.ts";
 import { Refusal } from "../errors.ts";
 import {

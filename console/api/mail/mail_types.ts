@@ -2,9 +2,12 @@
 
 import type { MailStatus } from "../../../platform/mail/mail.ts";
 import type { MailRow } from "../../../platform/mail/mail_admin.ts";
-import type { MailProblemCode } from "../../../platform/mail/mail_problems.ts";
-import type { MailLanguage, MailTemplateName } from "../../../platform/mail/mail_templates.ts";
-import type { TemplateProblem } from "../../../platform/mail/mail_text.ts";
+import type { MailProblemCode } from "../../../platform/mail/mail_records.ts";
+import type {
+  MailLanguage,
+  MailTemplateName,
+  TemplateProblem,
+} from "../../../platform/mail/mail_templates.ts";
 
 export type { MailLanguage, MailRow, MailStatus, MailTemplateName, TemplateProblem };
 

@@ -1,9 +1,12 @@
 // Mails to a user about the user's own account, for the commit of their reason.
 
-import { helpTextIn } from "../../../platform/mail/help_text.ts";
+import {
+  helpTextIn,
+  type MailLanguage,
+  type MailTemplateName,
+} from "../../../platform/mail/mail_templates.ts";
 import { type MailQueue, MailRefusal, type NewMail } from "../../../platform/mail/mail.ts";
-import type { MailLanguage, MailTemplateName } from "../../../platform/mail/mail_templates.ts";
-import { type UserMailAddress, userMailAddress } from "../../../platform/mail/user_mail.ts";
+import { type UserMailAddress, userMailAddress } from "../../../platform/mail/mail_address.ts";
 import type { Mutation } from "../../../platform/store.ts";
 import type { Content } from "../../../scim/schema/resource.ts";
 import { displayNameOf } from "../users/user_views.ts";

@@ -1,6 +1,6 @@
 // API actions on campaigns and on deadlines.
 
-import type { CampaignView } from "../../../console/api/enrolment/campaign_types.ts";
+import type { CampaignView } from "../../../console/api/enrolment/campaigns.ts";
 import { eventually } from "../../upstream/manual_clock.ts";
 import { addressOf } from "../enrolment/enrolment_scene.ts";
 import type { ApiActions, Stage } from "./api_action.ts";

@@ -1,7 +1,7 @@
 // Campaigns: each user gets one mail, whatever happens between two commits.
 
 import { assert, assertEquals } from "@std/assert";
-import type { CampaignOptions } from "../../../console/api/enrolment/campaign_types.ts";
+import type { CampaignOptions } from "../../../console/api/enrolment/campaigns.ts";
 import type { Store } from "../../../platform/store.ts";
 import {
   addressOf,

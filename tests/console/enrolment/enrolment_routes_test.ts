@@ -5,8 +5,8 @@ import type {
   CampaignPreview,
   CampaignResults,
   CampaignView,
-} from "../../../console/api/enrolment/campaign_types.ts";
-import type { EnrolmentPage } from "../../../console/api/enrolment/enrolment_table.ts";
+} from "../../../console/api/enrolment/campaigns.ts";
+import type { EnrolmentPage } from "../../../console/api/enrolment/enrolment_report.ts";
 import { apiCaller } from "../../fakes/console_caller.ts";
 import { type PeopleConsole, startPeopleConsole } from "../../fakes/console_people.ts";
 import { eventually } from "../../upstream/manual_clock.ts";

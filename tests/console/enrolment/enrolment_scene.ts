@@ -1,7 +1,6 @@
 // A directory with users, the real second-factor service, a fake mail queue, and the enrolment on a clock of the test.
 
-import type { CampaignOptions } from "../../../console/api/enrolment/campaign_types.ts";
-import type { EnrolmentDeps } from "../../../console/api/enrolment/enrolment_deps.ts";
+import type { CampaignOptions, EnrolmentDeps } from "../../../console/api/enrolment/campaigns.ts";
 import { EnrolmentService } from "../../../console/api/enrolment/enrolment_service.ts";
 import type { EnrolmentSettings } from "../../../platform/config/config.ts";
 import { createLog } from "../../../platform/log.ts";

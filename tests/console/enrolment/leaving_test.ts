@@ -1,7 +1,7 @@
 // What becomes of the invitations, mails and deadlines of users who leave or are renamed, on two nodes that share a store.
 
 import { assertEquals } from "@std/assert";
-import type { CampaignView } from "../../../console/api/enrolment/campaign_types.ts";
+import type { CampaignView } from "../../../console/api/enrolment/campaigns.ts";
 import type { EnrolmentMark } from "../../../radius/factors/enrolment_marks.ts";
 import { SCIM_ACTOR } from "../../fakes/directory_calls.ts";
 import { openComposition, type TestComposition } from "../../fakes/composition.ts";

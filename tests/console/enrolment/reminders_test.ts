@@ -1,9 +1,8 @@
 // Reminders: on the days of the settings, each once, only to users without a factor.
 
 import { assertEquals } from "@std/assert";
-import { nextReminderMs } from "../../../console/api/enrolment/reminders.ts";
-import { RateBucket } from "../../../console/api/enrolment/rate_bucket.ts";
-import { DEFAULT_HELP_TEXT } from "../../../platform/mail/help_text.ts";
+import { nextReminderMs, RateBucket } from "../../../console/api/enrolment/enrolment_sender.ts";
+import { DEFAULT_HELP_TEXT } from "../../../platform/mail/mail_templates.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
 import { SCIM_ACTOR } from "../../fakes/directory_calls.ts";
 import { addressOf, DAY_MS, type EnrolmentNode, openEnrolmentScene } from "./enrolment_scene.ts";

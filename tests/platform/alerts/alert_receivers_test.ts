@@ -5,7 +5,7 @@ import { ALERT_KINDS, RECEIVER_DEFAULTS } from "../../../platform/alerts/alert_k
 import type { KnownAlert } from "../../../platform/alerts/alert_record.ts";
 import { renderMails, renderWebhook, safeName } from "../../../platform/alerts/alert_texts.ts";
 import { signWebhook } from "../../../platform/log_export/webhook_sender.ts";
-import { MAX_VALUES_CHARACTERS } from "../../../platform/mail/mail_text.ts";
+import { MAX_VALUES_CHARACTERS } from "../../../platform/mail/mail_templates.ts";
 import { UNREADABLE_ROW } from "../../../platform/sealed_rows.ts";
 import { createStore } from "../../../platform/store.ts";
 import { createManualClock, eventually } from "../../upstream/manual_clock.ts";

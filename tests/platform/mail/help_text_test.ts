@@ -1,7 +1,7 @@
 // The help text of mails: the default is translated, a text of the operator is not.
 
 import { assertEquals } from "@std/assert";
-import { DEFAULT_HELP_TEXT, helpTextIn } from "../../../platform/mail/help_text.ts";
+import { DEFAULT_HELP_TEXT, helpTextIn } from "../../../platform/mail/mail_templates.ts";
 
 // [language of the mail, setting, text in the mail]
 const ROWS = [

@@ -1,8 +1,7 @@
 // The next mail of the queue: the same as by sorting all mails, whatever happened before; and a start that is refused.
 
 import { assertEquals } from "@std/assert";
-import type { MailHead, MailName } from "../../../platform/mail/mail_records.ts";
-import { MailIndex } from "../../../platform/mail/mail_index.ts";
+import { type MailHead, MailIndex, type MailName } from "../../../platform/mail/mail_records.ts";
 import { NO_LEASE } from "../../../platform/cluster/lease.ts";
 import { createFakeTransport } from "../../fakes/mail_transport.ts";
 import { createManualClock, eventually } from "../../upstream/manual_clock.ts";

@@ -2,13 +2,15 @@
 
 import { assert, assertEquals } from "@std/assert";
 import {
+  fillMail,
   MAIL_LANGUAGES,
   MAIL_TEMPLATES,
   type MailTemplateName,
   mailTemplateRow,
+  mailTime,
+  placeholdersOf,
+  templateProblems,
 } from "../../../platform/mail/mail_templates.ts";
-import { fillMail, placeholdersOf, templateProblems } from "../../../platform/mail/mail_text.ts";
-import { mailTime } from "../../../platform/mail/mail_time.ts";
 
 const NAMES = Object.keys(MAIL_TEMPLATES) as MailTemplateName[];
 

@@ -1,7 +1,7 @@
 // The SMTP transport against a server that answers as real servers do: TLS, sign-in, and each kind of refusal.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import type { MailProblemCode } from "../../../platform/mail/mail_problems.ts";
+import type { MailProblemCode } from "../../../platform/mail/mail_records.ts";
 import { createSmtpTransport, type SmtpSettings } from "../../../platform/mail/smtp_transport.ts";
 import { systemClock } from "../../../platform/runtime.ts";
 import { type SmtpAnswer, type SmtpServerOptions, startSmtpServer } from "../../fakes/smtp_server.ts";

@@ -1,7 +1,7 @@
 // The address and the language of a user.
 
 import { assertEquals } from "@std/assert";
-import { userMailAddress } from "../../../platform/mail/user_mail.ts";
+import { userMailAddress } from "../../../platform/mail/mail_address.ts";
 
 const ROWS: Readonly<
   Record<string, readonly [attributes: object, result: ReturnType<typeof userMailAddress>]>

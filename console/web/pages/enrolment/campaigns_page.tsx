@@ -1,7 +1,7 @@
 // Campaigns: their progress, who was not invited and why, and how many users enrolled.
 
 import { useSignal } from "@preact/signals";
-import type { CampaignView } from "../../../api/enrolment/campaign_types.ts";
+import type { CampaignView } from "../../../api/enrolment/campaigns.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import { countText } from "../../app/format.ts";
 import { readyValue, useInterval, useResource } from "../../app/resource.ts";

@@ -1,7 +1,7 @@
 // The calls of the enrolment pages.
 
-import type { CampaignPreview, CampaignView, SkipReason } from "../../../api/enrolment/campaign_types.ts";
-import type { EnrolmentPage } from "../../../api/enrolment/enrolment_table.ts";
+import type { CampaignPreview, CampaignView, SkipReason } from "../../../api/enrolment/campaigns.ts";
+import type { EnrolmentPage } from "../../../api/enrolment/enrolment_report.ts";
 import { escapeParams, take } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
 import type { FilterQuery } from "../../app/filters.ts";

@@ -1,6 +1,6 @@
 // The columns of the enrolment report, and the menu of a row.
 
-import type { EnrolmentRow, EnrolmentStatus } from "../../../api/enrolment/enrolment_rows.ts";
+import type { EnrolmentRow, EnrolmentStatus } from "../../../api/enrolment/enrolment_report.ts";
 import type { Models } from "../../app/app_context.ts";
 import { userHref } from "../../app/routes.ts";
 import type { TableColumn } from "../../components/data_table.tsx";

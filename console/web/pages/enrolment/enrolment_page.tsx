@@ -1,7 +1,7 @@
 // The report of the enrolment: which factors each user has, invitations, reminders, the last use and the deadline.
 
 import { useSignal } from "@preact/signals";
-import type { EnrolmentPage as Answer } from "../../../api/enrolment/enrolment_table.ts";
+import type { EnrolmentPage as Answer } from "../../../api/enrolment/enrolment_report.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import { type ListFilter, useFilteredList } from "../../app/filters.ts";
 import { countText, timeText } from "../../app/format.ts";

@@ -2,7 +2,7 @@
 
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { CampaignPreview } from "../../../api/enrolment/campaign_types.ts";
+import type { CampaignPreview } from "../../../api/enrolment/campaigns.ts";
 import { failureText } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
 import { Alert, Skeleton } from "../../components/alert.tsx";
