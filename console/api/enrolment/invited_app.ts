@@ -1,6 +1,8 @@
 // An authenticator app instead of a phone: the holder of an invitation enrols one on the invitation's page. The invitation is used in the commit
 // that adds the app, so it enrols one factor, once.
 
+import { type Context, Hono } from "hono";
+import * as v from "valibot";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Mutation } from "../../../platform/store.ts";
 import { pairingDetails } from "../../../radius/factors/pairing.ts";
@@ -8,6 +10,7 @@ import type { PreparedInvitationUse } from "../../../upstream/embedded/second_fa
 import { createSignInRateLimit } from "../auth/sign_in_rate_limit.ts";
 import { requireUsers } from "../deps.ts";
 import { Refusal } from "../errors.ts";
+import { browserLabel, type HttpEnv, jsonBody } from "../hono_env.ts";
 import {
   addedByDetail,
   beginTotpEnrolment,
@@ -19,7 +22,7 @@ import {
   type TotpEnrolment,
 } from "../users/factor_changes.ts";
 
-export interface InvitedAppDeps extends Omit<FactorDeps, "people"> {
+interface InvitedAppDeps extends Omit<FactorDeps, "people"> {
   readonly people?: FactorDeps["people"] | undefined;
 }
 
@@ -153,4 +156,25 @@ async function addApp(
   pairings.adopt(prepared.pairing);
   made?.adopt(done.versionstamp);
   return made?.codes ?? null;
+}
+
+const invitation = v.pipe(v.string(), v.minLength(1), v.maxLength(256));
+const BEGIN = v.strictObject({ invitation });
+const PROOF = v.strictObject({
+  invitation,
+  code: v.pipe(v.string(), v.minLength(1), v.maxLength(16)),
+  recoveryCodes: v.boolean(),
+});
+
+export function createInvitedAppRoutes(app: InvitedApp) {
+  const originOf = (c: Context<HttpEnv>) => ({ source: c.env.remoteAddress, browser: browserLabel(c) });
+  return new Hono<HttpEnv>()
+    .post("/", jsonBody(BEGIN), async (c) => {
+      const { secret, uri, qr } = await app.begin(c.req.valid("json").invitation, originOf(c));
+      return c.json({ secret, uri, qr });
+    })
+    .post("/confirm", jsonBody(PROOF), async (c) => {
+      const { invitation, code, recoveryCodes: wantsCodes } = c.req.valid("json");
+      return c.json(await app.confirm(invitation, { code, wantsCodes, ...originOf(c) }));
+    });
 }
