@@ -9,8 +9,9 @@ import { permissionHint } from "../../app/session_model.ts";
 import { Alert } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import type { TableColumn } from "../../components/data_table.tsx";
-import { ConfirmDialog, FormDialog } from "../../components/form_dialog.tsx";
+import { FormDialog } from "../../components/form_dialog.tsx";
 import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
+import { useRows } from "../../components/row_actions.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { createApiToken, fetchTokens, revokeToken } from "./access_calls.ts";
@@ -25,20 +26,29 @@ export function TokenList({ models }: { models: Models }) {
 function OwnersTokens({ models }: { models: Models }) {
   const resource = useResource(models, { fetch: () => fetchTokens(models), inputs: [] });
   const making = useSignal(false);
-  const revoking = useSignal<TokenRow | null>(null);
-  const token = revoking.value;
+  const rows = useRows(models, resource);
   return (
     <>
       <AccessTable
         models={models}
         initialSort="name"
         nameOf={({ name }) => name}
-        actionsOf={(row) => [{
-          label: t("common.revoke"),
-          icon: "trash-2",
-          isBad: true,
-          run: () => revoking.value = row,
-        }]}
+        actionsOf={({ id, name }) => [
+          rows.action({
+            label: t("common.revoke"),
+            icon: "trash-2",
+            isBad: true,
+            ask: {
+              title: t("common.token_revoke_title", { name }),
+              submitLabel: t("access.token_revoke_verb"),
+              text: t("common.token_revoke_what"),
+            },
+            async run() {
+              await revokeToken(models, id);
+              return t("common.token_revoked", { name });
+            },
+          }),
+        ]}
         label={t("access.tokens")}
         resource={resource}
         columns={columnsOf(models)}
@@ -55,20 +65,6 @@ function OwnersTokens({ models }: { models: Models }) {
           onDone={() => void resource.reload()}
           onClose={() => making.value = false}
         />
-      )}
-      {token !== null && (
-        <ConfirmDialog
-          title={t("common.token_revoke_title", { name: token.name })}
-          submitLabel={t("access.token_revoke_verb")}
-          onClose={() => revoking.value = null}
-          onConfirm={async () => {
-            await revokeToken(models, token.id);
-            models.toasts.show(t("common.token_revoked", { name: token.name }), { tone: "ok" });
-            void resource.reload();
-          }}
-        >
-          <p>{t("common.token_revoke_what")}</p>
-        </ConfirmDialog>
       )}
     </>
   );

@@ -1,6 +1,5 @@
 // The page of an identity provider: its requests, existing users that it wants to manage, settings, secrets, and the setup steps.
 
-import { useSignal } from "@preact/signals";
 import type { PageProps } from "../../app/app_context.ts";
 import { useAction } from "../../app/action.ts";
 import { useInterval, useResource } from "../../app/resource.ts";
@@ -8,7 +7,6 @@ import { permissionHint } from "../../app/session_model.ts";
 import { Alert, Fetched } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import { ReadOnlyField } from "../../components/field.tsx";
-import { ConfirmDialog } from "../../components/form_dialog.tsx";
 import { lazy } from "../../components/lazy.tsx";
 import { AuditLink, currentTab, PageBar, Panel, type Tab, Tabs } from "../../components/page_layout.tsx";
 import { Chip } from "../../components/status.tsx";
@@ -161,29 +159,30 @@ function Facts({ models, item }: ConnectionPart) {
 }
 
 function RemoveButton({ models, item }: ConnectionPart) {
-  const isOpen = useSignal(false);
   const { name } = item.settings;
-  return (
-    <div class="people-actions">
-      <Button kind="bad" reason={permissionHint(models, "owner")} onClick={() => isOpen.value = true}>
-        {t("connections.remove")}
-      </Button>
-      {isOpen.value && (
-        <ConfirmDialog
-          title={t("connections.remove_title", { name })}
-          submitLabel={t("connections.remove")}
-          onClose={() => isOpen.value = false}
-          onConfirm={async () => {
-            await removeConnection(models, name);
-            models.toasts.show(t("connections.removed", { name }), { tone: "ok" });
-            models.router.go("/connections");
-          }}
-        >
+  const ask = () =>
+    models.question.value = {
+      title: t("connections.remove_title", { name }),
+      submitLabel: t("connections.remove"),
+      text: (
+        <>
           <p>{t("connections.remove_why")}</p>
           <p>{t("connections.remove_users")}</p>
           <p>{t("connections.remove_name", { name })}</p>
-        </ConfirmDialog>
-      )}
+        </>
+      ),
+      isBad: true,
+      async run() {
+        await removeConnection(models, name);
+        models.toasts.show(t("connections.removed", { name }), { tone: "ok" });
+        models.router.go("/connections");
+      },
+    };
+  return (
+    <div class="people-actions">
+      <Button kind="bad" reason={permissionHint(models, "owner")} onClick={ask}>
+        {t("connections.remove")}
+      </Button>
     </div>
   );
 }

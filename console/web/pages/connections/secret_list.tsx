@@ -8,29 +8,28 @@ import { permissionHint } from "../../app/session_model.ts";
 import { EmptyState } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import { DataTable, type TableColumn } from "../../components/data_table.tsx";
-import { ConfirmDialog, FormDialog } from "../../components/form_dialog.tsx";
+import { FormDialog } from "../../components/form_dialog.tsx";
 import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
+import { useRows } from "../../components/row_actions.tsx";
 import { StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { daysText } from "./connect_dialog.tsx";
 import { addSecret, type ConnectionPart, revokeSecret, secretState } from "./connection_calls.ts";
 
-type Open =
-  | { readonly kind: "add" }
-  | { readonly kind: "rotate" | "revoke"; readonly secret: ConnectionSecretRow }
-  | null;
+/** The dialog: for another secret, or one that replaces a secret. */
+type Open = "add" | ConnectionSecretRow | null;
 
 export function SecretList(part: ConnectionPart) {
-  const { models, item } = part;
+  const { models, item, page } = part;
+  const { name } = item.settings;
   const open = useSignal<Open>(null);
   const reason = permissionHint(models, "owner");
-  const close = () => open.value = null;
-  const shown = open.value;
+  const rows = useRows(models, page);
   return (
     <section class="access-part" aria-label={t("connections.secrets")}>
       <div class="access-actions">
-        <Button kind="primary" icon="plus" reason={reason} onClick={() => open.value = { kind: "add" }}>
+        <Button kind="primary" icon="plus" reason={reason} onClick={() => open.value = "add"}>
           {t("connections.secret_add")}
         </Button>
       </div>
@@ -49,23 +48,33 @@ export function SecretList(part: ConnectionPart) {
                   label: t("connections.rotate"),
                   icon: "refresh-cw",
                   reason,
-                  run: () => open.value = { kind: "rotate", secret },
+                  run: () => open.value = secret,
                 },
-                {
+                rows.action({
                   label: t("common.revoke"),
                   icon: "trash-2",
                   isBad: true,
-                  reason,
-                  run: () => open.value = { kind: "revoke", secret },
-                },
+                  needs: "owner",
+                  ask: {
+                    title: t("connections.revoke_title", { name }),
+                    text: <RevokeText models={models} secret={secret} />,
+                  },
+                  async run() {
+                    await revokeSecret(models, { name, id: secret.id });
+                    return t("connections.revoked");
+                  },
+                }),
               ]}
             />
           )}
       </div>
-      {shown !== null && shown.kind !== "revoke" && (
-        <SecretDialogForm {...part} replaced={"secret" in shown ? shown.secret : null} onClose={close} />
+      {open.value !== null && (
+        <SecretDialogForm
+          {...part}
+          replaced={open.value === "add" ? null : open.value}
+          onClose={() => open.value = null}
+        />
       )}
-      {shown?.kind === "revoke" && <RevokeDialog {...part} secret={shown.secret} onClose={close} />}
     </section>
   );
 }
@@ -189,29 +198,14 @@ function SecretDialogForm({ models, item, page, replaced, onClose }: SecretFormP
   );
 }
 
-function RevokeDialog(
-  { models, item, page, secret, onClose }: ConnectionPart & {
-    secret: ConnectionSecretRow;
-    onClose: () => void;
-  },
-) {
-  const { name } = item.settings;
+function RevokeText({ models, secret: { usedMs } }: { models: Models; secret: ConnectionSecretRow }) {
   return (
-    <ConfirmDialog
-      title={t("connections.revoke_title", { name })}
-      submitLabel={t("common.revoke")}
-      onClose={onClose}
-      onConfirm={async () => {
-        await revokeSecret(models, { name, id: secret.id });
-        models.toasts.show(t("connections.revoked"), { tone: "ok" });
-        void page.reload();
-      }}
-    >
+    <>
       <p>{t("connections.revoke_why")}</p>
       <p class="quiet">
         {t("common.last_used")}:{" "}
-        {secret.usedMs === null ? t("common.never") : <Time models={models} atMs={secret.usedMs} />}
+        {usedMs === null ? t("common.never") : <Time models={models} atMs={usedMs} />}
       </p>
-    </ConfirmDialog>
+    </>
   );
 }

@@ -9,11 +9,11 @@ import { Alert } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import type { TableColumn } from "../../components/data_table.tsx";
 import { Checkbox } from "../../components/field.tsx";
-import { ConfirmDialog, FormDialog } from "../../components/form_dialog.tsx";
+import { FormDialog } from "../../components/form_dialog.tsx";
 import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
 import { ListPage } from "../../components/list_page.tsx";
-import type { MenuItem } from "../../components/menu.tsx";
-import { auditHref, PageBar } from "../../components/page_layout.tsx";
+import { PageBar } from "../../components/page_layout.tsx";
+import { useRows } from "../../components/row_actions.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 
@@ -39,8 +39,7 @@ export default function CredentialsPage({ models }: PageProps) {
 function Owners({ models }: { models: Models }) {
   const list = useResource(models, { fetch: () => fetchCredentials(models), inputs: [] });
   const adding = useSignal(false);
-  const revoking = useSignal<string | null>(null);
-  const name = revoking.value;
+  const rows = useRows(models, list);
   const answer = readyValue(list.state.value);
   return (
     <ListPage
@@ -62,7 +61,20 @@ function Owners({ models }: { models: Models }) {
       }
       rows={({ items }) => items}
       columns={columnsOf(models)}
-      actionsOf={actionsOf((row) => revoking.value = row.name)}
+      actionsOf={({ name, targets, from }) => [
+        rows.audit(`credential:${targets[0] ?? ""}/${name}`),
+        rows.action({
+          label: t("common.revoke"),
+          icon: "trash-2",
+          isBad: true,
+          reason: from === "settings" ? t("common.in_settings_file") : undefined,
+          ask: { title: t("common.token_revoke_title", { name }), text: t("common.token_revoke_what") },
+          async run() {
+            await revokeCredential(models, name);
+            return t("common.token_revoked", { name });
+          },
+        }),
+      ]}
       keyOf={(row) => row.name}
     >
       {adding.value && answer !== null && (
@@ -72,20 +84,6 @@ function Owners({ models }: { models: Models }) {
           onDone={() => void list.reload()}
           onClose={() => adding.value = false}
         />
-      )}
-      {name !== null && (
-        <ConfirmDialog
-          title={t("common.token_revoke_title", { name })}
-          submitLabel={t("common.revoke")}
-          onClose={() => revoking.value = null}
-          onConfirm={async () => {
-            await revokeCredential(models, name);
-            models.toasts.show(t("common.token_revoked", { name }), { tone: "ok" });
-            void list.reload();
-          }}
-        >
-          <p>{t("common.token_revoke_what")}</p>
-        </ConfirmDialog>
       )}
     </ListPage>
   );
@@ -120,23 +118,6 @@ function columnsOf(models: Models): readonly TableColumn<Row>[] {
       sort: ({ createdMs }) => createdMs,
       cell: ({ createdMs }) =>
         createdMs === null ? t("common.from_settings") : <Time models={models} atMs={createdMs} />,
-    },
-  ];
-}
-
-function actionsOf(revoke: (row: Row) => void): (row: Row) => readonly MenuItem[] {
-  return (row) => [
-    {
-      label: t("shell.audit"),
-      icon: "scroll-text",
-      href: auditHref(`credential:${row.targets[0] ?? ""}/${row.name}`),
-    },
-    {
-      label: t("common.revoke"),
-      icon: "trash-2",
-      isBad: true,
-      reason: row.from === "settings" ? t("common.in_settings_file") : undefined,
-      run: () => revoke(row),
     },
   ];
 }

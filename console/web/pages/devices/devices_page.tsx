@@ -1,21 +1,18 @@
 // The list of all phones, phone numbers and authenticator apps, with their last use, and revocation.
 
-import { useSignal } from "@preact/signals";
 import type { DevicePage, DeviceRow } from "../../../api/groups/group_types.ts";
-import { escapeParams, failureText, take } from "../../app/api_client.ts";
+import { escapeParams, take } from "../../app/api_client.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import { type FilterQuery, type ListFilter, useFilteredList } from "../../app/filters.ts";
 import { userHref } from "../../app/routes.ts";
 import { readyValue } from "../../app/resource.ts";
 import { useListSelection } from "../../app/selection.ts";
-import { permissionHint } from "../../app/session_model.ts";
 import type { TableColumn } from "../../components/data_table.tsx";
-import { ConfirmDialog } from "../../components/form_dialog.tsx";
 import { CellFilter } from "../../components/filter_chips.tsx";
 import { ListPage } from "../../components/list_page.tsx";
 import type { MenuItem } from "../../components/menu.tsx";
-import { auditHref } from "../../components/page_layout.tsx";
 import { PhonePush, PhoneSeen } from "../../components/phone_note.tsx";
+import { type RowActions, useRows } from "../../components/row_actions.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { BulkRevoke } from "./bulk_revoke.tsx";
@@ -38,13 +35,7 @@ export default function DevicesPage({ models }: PageProps) {
     fetch: (query) => fetchDevices(models, query),
     isSorted: true,
   });
-  const revoking = useSignal<DeviceRow | null>(null);
-  const reason = permissionHint(models, "user_manager");
-  const test = {
-    reason: permissionHint(models, "operator"),
-    run: (row: DeviceRow) => void testDevice(models, row).finally(() => list.reload()),
-  };
-  const row = revoking.value;
+  const actions = useRows(models, list);
   const selection = useListSelection(models, query);
   return (
     <ListPage
@@ -58,7 +49,7 @@ export default function DevicesPage({ models }: PageProps) {
       resource={list}
       rows={({ rows }) => rows}
       columns={columnsOf(models)}
-      actionsOf={actionsOf({ reason, test, revoke: (chosen) => revoking.value = chosen })}
+      actionsOf={actionsOf(models, actions)}
       nameOf={rowName}
       keyOf={({ id }) => id}
       hrefOf={({ user }) => `${userHref(user)}#devices`}
@@ -70,25 +61,6 @@ export default function DevicesPage({ models }: PageProps) {
         rows={readyValue(list.state.value)?.rows ?? []}
         onRevoked={() => void list.reload()}
       />
-      {row !== null && (
-        <ConfirmDialog
-          title={t("devices.revoke_title", { factor: factorLabel(row.kind), name: row.user })}
-          submitLabel={t("common.revoke")}
-          onClose={() => revoking.value = null}
-          onConfirm={async () => {
-            const words = { factor: factorLabel(row.kind), name: row.user };
-            await revokeDevice(models, row.id);
-            models.toasts.show(t("devices.revoked", words), { tone: "ok" });
-            void list.reload();
-          }}
-        >
-          <p>{t(`devices.revoke_${row.kind}`, { name: row.user })}</p>
-          <p>{t("devices.revoke_what")}</p>
-          <p class="quiet">
-            {t("common.last_used")}: <LastUse models={models} row={row} />
-          </p>
-        </ConfirmDialog>
-      )}
     </ListPage>
   );
 }
@@ -197,31 +169,48 @@ function columnsOf(models: Models): TableColumn<DeviceRow>[] {
   ];
 }
 
-interface RowActions {
-  readonly reason: string | undefined;
-  readonly test: { readonly reason: string | undefined; readonly run: (row: DeviceRow) => void };
-  readonly revoke: (row: DeviceRow) => void;
-}
-
-function actionsOf({ reason, test, revoke }: RowActions): (row: DeviceRow) => readonly MenuItem[] {
-  return (row) => [
-    { label: t("common.open_user"), icon: "user", href: `${userHref(row.user)}#devices` },
-    {
-      label: t("common.show_sign_ins"),
-      icon: "activity",
-      href: `/history?user=${encodeURIComponent(row.user)}`,
-    },
-    { label: t("shell.audit"), icon: "scroll-text", href: auditHref(`user:${row.user}`) },
-    ...(row.device === null ? [] : [
+function actionsOf(models: Models, rows: RowActions): (row: DeviceRow) => readonly MenuItem[] {
+  return (row) => {
+    const words = { factor: factorLabel(row.kind), name: row.user };
+    return [
+      { label: t("common.open_user"), icon: "user", href: `${userHref(row.user)}#devices` },
       {
+        label: t("common.show_sign_ins"),
+        icon: "activity",
+        href: `/history?user=${encodeURIComponent(row.user)}`,
+      },
+      rows.audit(`user:${row.user}`),
+      ...(row.device === null ? [] : [rows.action({
         label: t("devices.test_push"),
         icon: "smartphone",
-        reason: test.reason ?? (row.device.push === "off" ? t("devices.test_push_none") : undefined),
-        run: () => test.run(row),
-      } as const,
-    ]),
-    { label: t("common.revoke"), icon: "trash-2", isBad: true, reason, run: () => revoke(row) },
-  ];
+        needs: "operator",
+        reason: row.device.push === "off" ? t("devices.test_push_none") : undefined,
+        run: () => testDevice(models, row),
+      })]),
+      rows.action({
+        label: t("common.revoke"),
+        icon: "trash-2",
+        isBad: true,
+        needs: "user_manager",
+        ask: {
+          title: t("devices.revoke_title", words),
+          text: (
+            <>
+              <p>{t(`devices.revoke_${row.kind}`, { name: row.user })}</p>
+              <p>{t("devices.revoke_what")}</p>
+              <p class="quiet">
+                {t("common.last_used")}: <LastUse models={models} row={row} />
+              </p>
+            </>
+          ),
+        },
+        async run() {
+          await revokeDevice(models, row.id);
+          return t("devices.revoked", words);
+        },
+      }),
+    ];
+  };
 }
 
 function rowName(row: DeviceRow): string {
@@ -231,18 +220,14 @@ function rowName(row: DeviceRow): string {
 }
 
 /** Sends a test notification to a phone, and shows the result. */
-async function testDevice({ api, session, toasts }: Models, row: DeviceRow): Promise<void> {
+async function testDevice({ api, session, toasts }: Models, row: DeviceRow): Promise<string | void> {
   const name = rowName(row);
   const param = escapeParams({ id: row.id });
-  try {
-    const { delivered, problem } = await session.whileSignedIn(() =>
-      take(api.devices[":id"]["test-push"].$post({ param, json: {} }))
-    );
-    if (delivered) toasts.show(t("devices.test_push_sent", { name }), { tone: "ok" });
-    else toasts.show(t("devices.test_push_failed", { name, problem: problem ?? "" }), { tone: "bad" });
-  } catch (fault) {
-    toasts.show(failureText(fault), { tone: "bad" });
-  }
+  const { delivered, problem } = await session.whileSignedIn(() =>
+    take(api.devices[":id"]["test-push"].$post({ param, json: {} }))
+  );
+  if (delivered) return t("devices.test_push_sent", { name });
+  toasts.show(t("devices.test_push_failed", { name, problem: problem ?? "" }), { tone: "bad" });
 }
 
 /** The server validates the query. */

@@ -8,9 +8,10 @@ import { readyValue, useInterval, useResource } from "../../app/resource.ts";
 import { permissionHint } from "../../app/session_model.ts";
 import { Alert, EmptyState, Fetched } from "../../components/alert.tsx";
 import { Button, ExportButton } from "../../components/button.tsx";
-import { ConfirmDialog } from "../../components/form_dialog.tsx";
 import { lazy } from "../../components/lazy.tsx";
+import type { MenuItem } from "../../components/menu.tsx";
 import { PageBar } from "../../components/page_layout.tsx";
+import { type RowActions, useRows } from "../../components/row_actions.tsx";
 import { Chip } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import type { MessageKey } from "../../i18n/catalogue.ts";
@@ -27,19 +28,20 @@ const LOOKS = {
   cancelled: { tone: "idle", shape: "info" },
 } as const;
 
-type OpenDialog = { readonly kind: "invite" } | {
-  readonly kind: "cancel" | "deadline";
-  readonly campaign: CampaignView;
-};
+/** The dialog: for a new campaign, or the deadline of one. */
+type OpenDialog = "invite" | CampaignView | null;
 
 export default function CampaignsPage({ models }: PageProps) {
   const list = useResource(models, { fetch: () => fetchCampaigns(models), inputs: [] });
-  const open = useSignal<OpenDialog | null>(null);
+  const open = useSignal<OpenDialog>(null);
   const reason = permissionHint(models, "user_manager");
   const campaigns = readyValue(list.state.value)?.campaigns ?? [];
   const isRunning = campaigns.some(({ state }) => state === "running");
   useInterval(POLL_INTERVAL_MS, () => isRunning ? list.reload() : Promise.resolve());
-  const invite = () => open.value = { kind: "invite" };
+  const rows = useRows(models, list);
+  const invite = () => open.value = "invite";
+  const close = () => open.value = null;
+  const reload = () => void list.reload();
   return (
     <main class="page" id="page">
       <PageBar title={t("shell.campaigns")} back={{ href: "/enrolment", label: t("shell.enrolment") }}>
@@ -61,18 +63,24 @@ export default function CampaignsPage({ models }: PageProps) {
                   <CampaignPanel
                     key={campaign.id}
                     {...{ models, campaign, reason }}
-                    onOpen={(kind) => open.value = { kind, campaign }}
+                    cancel={cancelAction(models, rows, campaign)}
+                    onDeadline={() => open.value = campaign}
                   />
                 ))}
               </ul>
             )}
       </Fetched>
-      <Dialogs
-        models={models}
-        open={open.value}
-        onClose={() => open.value = null}
-        onDone={() => void list.reload()}
-      />
+      {open.value === "invite" && (
+        <InviteDialog models={models} choice={null} onClose={close} onStarted={reload} />
+      )}
+      {open.value !== null && open.value !== "invite" && (
+        <DeadlineDialog
+          models={models}
+          choice={{ campaign: open.value.id }}
+          onClose={close}
+          onChanged={reload}
+        />
+      )}
     </main>
   );
 }
@@ -81,10 +89,11 @@ interface CampaignPanelProps {
   readonly models: Models;
   readonly campaign: CampaignView;
   readonly reason: string | undefined;
-  readonly onOpen: (kind: "cancel" | "deadline") => void;
+  readonly cancel: MenuItem;
+  readonly onDeadline: () => void;
 }
 
-function CampaignPanel({ models, campaign, reason, onOpen }: CampaignPanelProps) {
+function CampaignPanel({ models, campaign, reason, cancel, onDeadline }: CampaignPanelProps) {
   const { id, name, state, wait, createdMs, by, total, done, invited, skipped } = campaign;
   return (
     <li class="panel people-panel">
@@ -138,18 +147,12 @@ function CampaignPanel({ models, campaign, reason, onOpen }: CampaignPanelProps)
           file="campaign.csv"
           texts={{ label: "enrolment.export_results", failed: "common.export_failed" }}
         />
-        <Button small reason={reason} of={name} onClick={() => onOpen("deadline")}>
+        <Button small reason={reason} of={name} onClick={onDeadline}>
           {t("enrolment.change_deadline")}
         </Button>
         {(state === "running" || (state === "done" && campaign.options.reminders)) && (
-          <Button
-            small
-            kind="bad"
-            reason={reason}
-            of={name}
-            onClick={() => onOpen("cancel")}
-          >
-            {t(state === "running" ? "enrolment.cancel" : "enrolment.stop_reminders")}
+          <Button small kind="bad" reason={cancel.reason} of={name} onClick={cancel.run}>
+            {cancel.label}
           </Button>
         )}
       </div>
@@ -181,41 +184,17 @@ function sourceText({ source, total }: CampaignView): string {
   }
 }
 
-interface DialogsProps {
-  readonly models: Models;
-  readonly open: OpenDialog | null;
-  readonly onClose: () => void;
-  readonly onDone: () => void;
-}
-
-function Dialogs({ models, open, onClose, onDone }: DialogsProps) {
-  if (open === null) return null;
-  if (open.kind === "invite") {
-    return <InviteDialog models={models} choice={null} onClose={onClose} onStarted={onDone} />;
-  }
-  const { campaign } = open;
-  if (open.kind === "deadline") {
-    return (
-      <DeadlineDialog
-        models={models}
-        choice={{ campaign: campaign.id }}
-        onClose={onClose}
-        onChanged={onDone}
-      />
-    );
-  }
-  const isRunning = campaign.state === "running";
-  return (
-    <ConfirmDialog
-      title={t(isRunning ? "enrolment.cancel_title" : "enrolment.stop_title", { name: campaign.name })}
-      submitLabel={t(isRunning ? "enrolment.cancel" : "enrolment.stop_reminders")}
-      onClose={onClose}
-      onConfirm={async () => {
-        await cancelCampaign(models, campaign.id);
-        onDone();
-      }}
-    >
-      <p>{t("enrolment.cancel_what")}</p>
-    </ConfirmDialog>
-  );
+/** Ends a running campaign, or its reminders. */
+function cancelAction(models: Models, rows: RowActions, { id, name, state }: CampaignView): MenuItem {
+  const isRunning = state === "running";
+  return rows.action({
+    label: t(isRunning ? "enrolment.cancel" : "enrolment.stop_reminders"),
+    needs: "user_manager",
+    isBad: true,
+    ask: {
+      title: t(isRunning ? "enrolment.cancel_title" : "enrolment.stop_title", { name }),
+      text: t("enrolment.cancel_what"),
+    },
+    run: async () => void await cancelCampaign(models, id),
+  });
 }

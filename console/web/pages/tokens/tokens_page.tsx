@@ -10,12 +10,11 @@ import { useListSelection } from "../../app/selection.ts";
 import { permissionHint } from "../../app/session_model.ts";
 import { Button } from "../../components/button.tsx";
 import type { TableColumn } from "../../components/data_table.tsx";
-import { ConfirmDialog } from "../../components/form_dialog.tsx";
 import { lazy } from "../../components/lazy.tsx";
 import { CellFilter } from "../../components/filter_chips.tsx";
 import { ListPage } from "../../components/list_page.tsx";
 import type { MenuItem } from "../../components/menu.tsx";
-import { auditHref } from "../../components/page_layout.tsx";
+import { type RowActions, useRows } from "../../components/row_actions.tsx";
 import { StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
@@ -40,7 +39,7 @@ const TEXTS = {
 } as const;
 
 type Opened = {
-  readonly does: "assign" | "unassign" | "resync" | "test" | "remove";
+  readonly does: "assign" | "resync" | "test";
   readonly token: HardwareTokenView;
 };
 
@@ -55,6 +54,7 @@ export default function TokensPage({ models }: PageProps) {
   const opened = useSignal<Opened | null>(null);
   const reason = permissionHint(models, "user_manager");
   const reload = () => void list.reload();
+  const rows = useRows(models, list);
   const selection = useListSelection(models, query);
   const importButton = (
     <Button
@@ -66,11 +66,6 @@ export default function TokensPage({ models }: PageProps) {
       {t("tokens.import")}
     </Button>
   );
-  const enable = async ({ id, serial }: HardwareTokenView, enabled: boolean) => {
-    await createTokenCalls(models, id).enable(enabled);
-    models.toasts.show(t(enabled ? "tokens.enabled" : "tokens.disabled", { serial }), { tone: "ok" });
-    reload();
-  };
   return (
     <ListPage
       models={models}
@@ -84,7 +79,7 @@ export default function TokensPage({ models }: PageProps) {
       emptyAction={importButton}
       rows={({ rows }) => rows}
       columns={columnsOf(models)}
-      actionsOf={actionsOf({ reason, open: (next) => opened.value = next, enable })}
+      actionsOf={actionsOf(models, { rows, open: (next) => opened.value = next })}
       nameOf={({ serial }) => serial}
       keyOf={({ id }) => id}
       selection={selection}
@@ -123,28 +118,9 @@ function OpenedDialog({ models, opened: { does, token }, onClose, onDone }: {
   onClose: () => void;
   onDone: (message: string) => void;
 }) {
-  const { id, serial, user } = token;
   const part = { models, token, onClose, onDone };
   if (does === "assign") return <AssignDialog {...part} />;
-  if (does === "resync") return <ResynchronizeDialog {...part} />;
-  if (does === "test") return <TestCodeDialog {...part} />;
-  const calls = createTokenCalls(models, id);
-  const words = { serial, name: user ?? "" };
-  return (
-    <ConfirmDialog
-      title={t(`tokens.${does}_title`, words)}
-      submitLabel={t(`tokens.do_${does}`)}
-      onClose={onClose}
-      onConfirm={async () => {
-        if (does === "remove") await calls.remove();
-        else await calls.unassign();
-        onDone(t(does === "remove" ? "tokens.removed" : "tokens.unassigned", words));
-      }}
-    >
-      <p>{t(`tokens.${does}_what`, words)}</p>
-      {user !== null && does === "remove" && <p>{t("common.cannot_sign_in_with_it", words)}</p>}
-    </ConfirmDialog>
-  );
+  return does === "resync" ? <ResynchronizeDialog {...part} /> : <TestCodeDialog {...part} />;
 }
 
 function filterRows(): ListFilter[] {
@@ -242,39 +218,58 @@ function columnsOf(models: Models): TableColumn<HardwareTokenView>[] {
   ];
 }
 
-interface RowActions {
-  readonly reason: string | undefined;
-  readonly open: (opened: Opened) => void;
-  readonly enable: (token: HardwareTokenView, enabled: boolean) => Promise<void>;
-}
-
-function actionsOf({ reason, open, enable }: RowActions): (token: HardwareTokenView) => readonly MenuItem[] {
+function actionsOf(
+  models: Models,
+  { rows, open }: { readonly rows: RowActions; readonly open: (opened: Opened) => void },
+): (token: HardwareTokenView) => readonly MenuItem[] {
   return (token) => {
-    const item = (does: Opened["does"], icon: MenuItem["icon"], isBad = false): MenuItem => ({
+    const { id, serial, user } = token;
+    const calls = createTokenCalls(models, id);
+    const words = { serial, name: user ?? "" };
+    const item = (does: Opened["does"], icon: MenuItem["icon"]): MenuItem => ({
       label: t(`tokens.do_${does}`),
-      ...{ icon, reason, isBad },
+      ...{ icon, reason: permissionHint(models, "user_manager") },
       run: () => open({ does, token }),
     });
+    /** An action that asks first. */
+    const asked = (does: "unassign" | "remove", icon: MenuItem["icon"]): MenuItem =>
+      rows.action({
+        label: t(`tokens.do_${does}`),
+        ...{ icon, isBad: does === "remove", needs: "user_manager" },
+        ask: {
+          isBad: true,
+          title: t(`tokens.${does}_title`, words),
+          text: (
+            <>
+              <p>{t(`tokens.${does}_what`, words)}</p>
+              {user !== null && does === "remove" && <p>{t("common.cannot_sign_in_with_it", words)}</p>}
+            </>
+          ),
+        },
+        async run() {
+          await calls[does]();
+          return t(does === "remove" ? "tokens.removed" : "tokens.unassigned", words);
+        },
+      });
     const isDisabled = token.state === "disabled";
     return [
-      ...token.user === null ? [item("assign", "user-plus")] : [
-        { label: t("common.open_user"), icon: "user" as const, href: `${userHref(token.user)}#devices` },
-        item("unassign", "minus"),
+      ...user === null ? [item("assign", "user-plus")] : [
+        { label: t("common.open_user"), icon: "user" as const, href: `${userHref(user)}#devices` },
+        asked("unassign", "minus"),
       ],
       item("resync", "refresh-cw"),
       item("test", "play"),
-      {
+      rows.action({
         label: t(isDisabled ? "common.enable" : "common.disable"),
         icon: "shield",
-        reason,
-        run: () => void enable(token, isDisabled),
-      },
-      {
-        label: t("shell.audit"),
-        icon: "scroll-text",
-        href: auditHref(token.user === null ? `hardware-token:${token.serial}` : `user:${token.user}`),
-      },
-      item("remove", "trash-2", true),
+        needs: "user_manager",
+        async run() {
+          await calls.enable(isDisabled);
+          return t(isDisabled ? "tokens.enabled" : "tokens.disabled", { serial });
+        },
+      }),
+      rows.audit(user === null ? `hardware-token:${serial}` : `user:${user}`),
+      asked("remove", "trash-2"),
     ];
   };
 }

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { HardwareTokenView } from "../../../api/tokens/token_types.ts";
 import type { Models } from "../../app/app_context.ts";
 import { Button } from "../../components/button.tsx";
-import { ConfirmDialog, FormDialog } from "../../components/form_dialog.tsx";
+import { FormDialog } from "../../components/form_dialog.tsx";
 import { lazy } from "../../components/lazy.tsx";
 import { SearchPicker } from "../../components/search_picker.tsx";
 import { Time } from "../../components/time.tsx";
@@ -20,12 +20,11 @@ interface UserTokensProps extends FactorPart {
   readonly reason: string | undefined;
 }
 
-type Opened =
-  | { readonly does: "assign"; readonly token: null }
-  | { readonly does: "resync" | "unassign"; readonly token: HardwareTokenView };
+/** The dialog: to assign a token, or to resynchronize one. */
+type Opened = "assign" | HardwareTokenView | null;
 
 export function UserTokens({ models, user: { name }, calls, page, login, reason }: UserTokensProps) {
-  const opened = useSignal<Opened | null>(null);
+  const opened = useSignal<Opened>(null);
   const { tokens = [] } = login;
   const onClose = () => opened.value = null;
   const onDone = (message: string) => {
@@ -33,7 +32,19 @@ export function UserTokens({ models, user: { name }, calls, page, login, reason 
     void calls.read().then(page.put, () => undefined);
   };
   const part = { models, user: name, onClose, onDone };
-  const { does, token } = opened.value ?? { does: null, token: null };
+  const unassign = ({ id, serial }: HardwareTokenView) => {
+    const words = { serial, name };
+    models.question.value = {
+      title: t("tokens.unassign_title", words),
+      submitLabel: t("tokens.do_unassign"),
+      text: t("tokens.unassign_what", words),
+      isBad: true,
+      async run() {
+        await createTokenCalls(models, id).unassign();
+        onDone(t("tokens.unassigned", words));
+      },
+    };
+  };
   return (
     <>
       {tokens.length > 0 && (
@@ -43,7 +54,8 @@ export function UserTokens({ models, user: { name }, calls, page, login, reason 
               key={one.id}
               {...{ models, reason }}
               token={one}
-              onOpen={(next) => opened.value = next}
+              onResync={() => opened.value = one}
+              onUnassign={() => unassign(one)}
             />
           ))}
         </ul>
@@ -52,23 +64,24 @@ export function UserTokens({ models, user: { name }, calls, page, login, reason 
         <Button
           icon="calculator"
           reason={reason}
-          onClick={() => opened.value = { does: "assign", token: null }}
+          onClick={() => opened.value = "assign"}
         >
           {t("tokens.assign_one")}
         </Button>
       </div>
-      {does === "assign" && <AssignTokenDialog {...part} />}
-      {does === "resync" && token !== null && <ResynchronizeDialog {...part} token={token} />}
-      {does === "unassign" && token !== null && <UnassignDialog {...part} token={token} />}
+      {opened.value === "assign"
+        ? <AssignTokenDialog {...part} />
+        : opened.value !== null && <ResynchronizeDialog {...part} token={opened.value} />}
     </>
   );
 }
 
-function TokenRow({ models, token, reason, onOpen }: {
+function TokenRow({ models, token, reason, onResync, onUnassign }: {
   models: Models;
   token: HardwareTokenView;
   reason: string | undefined;
-  onOpen: (opened: Opened) => void;
+  onResync: () => void;
+  onUnassign: () => void;
 }) {
   const { serial, usedMs, state } = token;
   return (
@@ -81,7 +94,7 @@ function TokenRow({ models, token, reason, onOpen }: {
         {usedMs === null ? t("common.never") : <Time models={models} atMs={usedMs} />}
       </span>
       {state !== "assigned" && <span class="small">{tokenStateText(state)}</span>}
-      <Button small reason={reason} of={serial} onClick={() => onOpen({ does: "resync", token })}>
+      <Button small reason={reason} of={serial} onClick={onResync}>
         {t("tokens.do_resync")}
       </Button>
       <Button
@@ -89,34 +102,11 @@ function TokenRow({ models, token, reason, onOpen }: {
         kind="bad"
         reason={reason}
         of={serial}
-        onClick={() => onOpen({ does: "unassign", token })}
+        onClick={onUnassign}
       >
         {t("tokens.do_unassign")}
       </Button>
     </li>
-  );
-}
-
-function UnassignDialog({ models, user, token: { id, serial }, onClose, onDone }: {
-  models: Models;
-  user: string;
-  token: HardwareTokenView;
-  onClose: () => void;
-  onDone: (message: string) => void;
-}) {
-  const words = { serial, name: user };
-  return (
-    <ConfirmDialog
-      title={t("tokens.unassign_title", words)}
-      submitLabel={t("tokens.do_unassign")}
-      onClose={onClose}
-      onConfirm={async () => {
-        await createTokenCalls(models, id).unassign();
-        onDone(t("tokens.unassigned", words));
-      }}
-    >
-      <p>{t("tokens.unassign_what", words)}</p>
-    </ConfirmDialog>
   );
 }
 
