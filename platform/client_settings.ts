@@ -1,35 +1,11 @@
 // The settings of a RADIUS client: one row for each. The settings file, the API, the stored record, the console's form, the review
 // before saving, the audit log and the docs are derived from these rows. The browser reads this table too.
 //
-// To add a setting: add a row here, its sentence to config/client_setting_docs.ts and its messages to console/web/i18n/{en,de}.json,
+// To add a setting: add a row here, its sentence to config/client_rows.ts and its messages to console/web/i18n/{en,de}.json,
 // then use the value where requests are handled.
 
-import type { SocketAddress } from "./addresses.ts";
-
-/** The value of each type in the program. */
-export interface SettingTypes {
-  readonly boolean: boolean;
-  /** One of `choices`. */
-  readonly choice: string;
-  readonly text: string;
-  readonly secret: string;
-  readonly ip: string;
-  /** IP addresses and ranges, canonical. */
-  readonly ranges: readonly string[];
-  /** A server that the gateway calls; port 0 is not allowed. */
-  readonly peer: SocketAddress;
-  /** The settings file gives milliseconds, or seconds; the program has milliseconds. */
-  readonly milliseconds: number;
-  readonly seconds: number;
-  /** A UDP port; 0: off. */
-  readonly port: number;
-  /** One character between a password and a code. */
-  readonly separator: string;
-  readonly domains: readonly string[];
-  readonly realms: readonly string[];
-  /** Names of users. */
-  readonly users: readonly string[];
-}
+import type { FormatName, SettingValueOf } from "./config/setting_values.ts";
+import { type AnyField, appliesTo, choice, flag, list, number, secret, text } from "./fields.ts";
 
 /** What the console has of a setting. Its messages are `clients.field_<name>`, `…_question`, `…_hint`, and `…_<choice>`. */
 interface ConsoleRow {
@@ -46,130 +22,86 @@ interface ConsoleRow {
   readonly auditName?: string;
 }
 
-export interface ClientSettingRow {
+export type ClientSettingRow = AnyField & {
+  /** Checks the value of a text or a list. */
+  readonly format?: FormatName;
   /** The key in `[[radius.client]]`. Without it, only the console has the setting. */
   readonly key?: string;
   /** `[radius]` has the key too, for any client address. */
   readonly isPolicy?: true;
-  readonly type: keyof SettingTypes;
-  readonly choices?: readonly string[];
-  readonly min?: number;
-  readonly max?: number;
-  /** In the form of the settings file. */
-  readonly default: string | number | boolean | readonly string[];
   /** The settings file must have the key. */
-  readonly isRequired?: true;
+  readonly mustBeGiven?: true;
   /** In the example of docs/configuration.md, instead of the default. */
   readonly example?: string | readonly string[];
-  /** The setting has no effect unless another one has this value, or has another value than `isNot`. */
-  readonly usedWhen?:
-    | { readonly setting: "firstFactor" | "appendMode"; readonly is: string | boolean }
-    | { readonly setting: "disconnectPort"; readonly isNot: number };
+  readonly names?: "ldap_connectors";
   /** Without it, only the settings file has the setting. */
   readonly console?: ConsoleRow;
-}
+};
 
-const OF_SERVER = { setting: "firstFactor", is: "radius" } as const;
+const MAX_SECRET_CHARACTERS = 1024;
+const OF_SERVER = { firstFactor: ["radius"] };
+const IF_APPENDED = { appendMode: ["true"] };
 
 /** In the order of the settings file. The settings of the first-factor server are nested: `firstFactorServer.address`. */
 export const CLIENT_SETTINGS = {
-  name: {
-    key: "name",
-    type: "text",
-    max: 64,
-    default: "",
-    isRequired: true,
-    example: "vpn",
-  },
+  name: { ...text({ max: 64 }), key: "name", example: "vpn", mustBeGiven: true },
   address: {
+    ...list({ max: 64, maxItems: 1000 }),
+    format: "ranges",
     key: "address",
-    type: "ranges",
-    default: [],
-    isRequired: true,
     example: ["10.1.0.0/16", "192.0.2.7"],
     console: {},
+    mustBeGiven: true,
   },
   secret: {
+    ...secret({ max: MAX_SECRET_CHARACTERS }),
     key: "secret",
-    type: "secret",
-    default: "",
-    isRequired: true,
     example: "env:VPN_SECRET",
+    mustBeGiven: true,
   },
-  nasIdentifier: {
-    key: "nas_identifier",
-    type: "text",
-    max: 253,
-    default: "",
-    console: { max: 128 },
-  },
-  nasIpAddress: { key: "nas_ip_address", type: "ip", default: "" },
-  disabled: {
-    type: "boolean",
-    default: false,
-    console: { isForEdit: true },
-  },
+  nasIdentifier: { ...text({ max: 253 }), key: "nas_identifier", console: { max: 128 } },
+  nasIpAddress: { ...text({ max: 64 }), format: "ip", key: "nas_ip_address" },
+  disabled: { ...flag(), console: { isForEdit: true } },
   messageAuthenticator: {
+    ...choice(["require", "auto", "off"], { default: "auto" }),
     key: "message_authenticator",
     isPolicy: true,
-    type: "choice",
-    choices: ["require", "auto", "off"],
-    default: "auto",
     console: { choices: ["auto", "require", "off"] },
   },
-  limitProxyState: {
-    key: "limit_proxy_state",
-    isPolicy: true,
-    type: "boolean",
-    default: false,
-  },
+  limitProxyState: { ...flag(), key: "limit_proxy_state", isPolicy: true },
   firstFactor: {
+    ...choice(["none", "directory", "ldap", "radius"], { default: "none" }),
     key: "first_factor",
     isPolicy: true,
-    type: "choice",
-    choices: ["none", "directory", "ldap", "radius"],
-    default: "none",
-    console: {
-      choices: ["settings", "none", "directory", "ldap", "radius"],
-      initial: "settings",
-    },
+    console: { choices: ["settings", "none", "directory", "ldap", "radius"], initial: "settings" },
   },
   firstFactorBackend: {
+    ...text({ max: 64, when: { firstFactor: ["ldap"] } }),
     key: "first_factor_backend",
     isPolicy: true,
-    type: "text",
-    max: 64,
-    default: "",
     example: "",
-    usedWhen: { setting: "firstFactor", is: "ldap" },
     console: { max: 256 },
+    names: "ldap_connectors",
   },
   "firstFactorServer.address": {
+    ...text({ max: 260, when: OF_SERVER }),
+    format: "peer",
     key: "first_factor_server.address",
     isPolicy: true,
-    type: "peer",
-    default: "",
     example: "192.0.2.20:1812",
-    usedWhen: OF_SERVER,
     console: { auditName: "firstFactorServer" },
   },
   "firstFactorServer.secret": {
+    ...secret({ max: MAX_SECRET_CHARACTERS, when: OF_SERVER }),
     key: "first_factor_server.secret",
     isPolicy: true,
-    type: "secret",
-    default: "",
     example: "env:UPSTREAM_SECRET",
-    usedWhen: OF_SERVER,
-    console: { auditName: "firstFactorServerSecret" },
+    console: { max: 128, auditName: "firstFactorServerSecret" },
   },
   "firstFactorServer.timeoutMs": {
+    ...number({ min: 100, max: 30_000, default: 3000, unit: "ms", when: OF_SERVER }),
     key: "first_factor_server.timeout_ms",
     isPolicy: true,
-    type: "milliseconds",
-    min: 100,
-    max: 30_000,
-    default: 3000,
-    usedWhen: OF_SERVER,
     console: {
       max: 10_000,
       choices: [1000, 2000, 3000, 5000, 10_000],
@@ -177,102 +109,171 @@ export const CLIENT_SETTINGS = {
     },
   },
   "firstFactorServer.messageAuthenticator": {
+    ...choice(["require", "auto"], { default: "require", when: OF_SERVER }),
     key: "first_factor_server.message_authenticator",
     isPolicy: true,
-    type: "choice",
-    choices: ["require", "auto"],
-    default: "require",
-    usedWhen: OF_SERVER,
-    console: {
-      isOptional: true,
-      auditName: "firstFactorServerMessageAuthenticator",
-    },
+    console: { isOptional: true, auditName: "firstFactorServerMessageAuthenticator" },
   },
   device: {
+    ...choice(["challenge", "hold", "hold_then_challenge"], { default: "challenge" }),
     key: "device",
     isPolicy: true,
-    type: "choice",
-    choices: ["challenge", "hold", "hold_then_challenge"],
-    default: "challenge",
     console: {},
   },
-  holdMs: {
-    key: "hold_s",
-    isPolicy: true,
-    type: "seconds",
-    min: 1,
-    max: 300,
-    default: 25,
-  },
-  appendMode: {
-    key: "append_mode",
-    isPolicy: true,
-    type: "boolean",
-    default: false,
-    console: {},
-  },
+  holdMs: { ...number({ min: 1, max: 300, default: 25, unit: "s" }), key: "hold_s", isPolicy: true },
+  appendMode: { ...flag(), key: "append_mode", isPolicy: true, console: {} },
   appendSeparator: {
+    ...text({ max: 20, default: ",", when: IF_APPENDED }),
+    format: "separator",
     key: "append_separator",
     isPolicy: true,
-    type: "separator",
-    default: ",",
-    usedWhen: { setting: "appendMode", is: true },
     console: { isOptional: true },
   },
   codePosition: {
+    ...choice(["separated", "behind", "front"], { default: "separated", when: IF_APPENDED }),
     key: "code_position",
     isPolicy: true,
-    type: "choice",
-    choices: ["separated", "behind", "front"],
-    default: "separated",
-    usedWhen: { setting: "appendMode", is: true },
     console: { isOptional: true },
   },
   unknownUsers: {
+    ...choice(["auto", "allow", "reject"], { default: "auto" }),
     key: "unknown_users",
     isPolicy: true,
-    type: "choice",
-    choices: ["auto", "allow", "reject"],
-    default: "auto",
     console: {},
   },
   stripDomains: {
+    ...list({ max: 500, maxItems: 100 }),
+    format: "domains",
     key: "strip_domains",
     isPolicy: true,
-    type: "domains",
-    default: [],
     example: [],
     console: { isOptional: true },
   },
   stripRealms: {
+    ...list({ max: 500, maxItems: 100 }),
+    format: "realms",
     key: "strip_realms",
     isPolicy: true,
-    type: "realms",
-    default: [],
     example: [],
     console: { isOptional: true },
   },
   healthCheckUsers: {
+    ...list({ max: 500, maxItems: 100 }),
+    format: "users",
     key: "health_check_users",
     isPolicy: true,
-    type: "users",
-    default: [],
     example: [],
     console: { isOptional: true },
   },
   disconnectPort: {
+    ...number({ min: 0, max: 65_535, default: 0 }),
     key: "disconnect_port",
-    type: "port",
-    min: 0,
-    max: 65_535,
-    default: 0,
     console: { isOptional: true },
   },
   disconnectSecret: {
+    ...secret({ max: MAX_SECRET_CHARACTERS, when: { disconnectPort: { not: ["0", ""] } } }),
     key: "disconnect_secret",
-    type: "secret",
-    default: "",
-    usedWhen: { setting: "disconnectPort", isNot: 0 },
-    console: { isOptional: true },
+    console: { max: 128, isOptional: true },
   },
 } as const satisfies Readonly<Record<string, ClientSettingRow>>;
+
+type Table = typeof CLIENT_SETTINGS;
+
+export type ClientSetting = keyof Table;
+
+/** Settings whose row matches `Part`. */
+type SettingWith<Part> = { [K in ClientSetting]: Table[K] extends Part ? K : never }[ClientSetting];
+
+/** Settings that `[radius]` also has, for any client address. */
+export type PolicySetting = SettingWith<{ isPolicy: true }>;
+/** Settings that the console can change. */
+export type ConsoleSetting = SettingWith<{ console: object }>;
+
+/** Settings that are neither stored in the content of a client nor returned. */
+export type SecretSetting = SettingWith<{ type: "secret" }>;
+
+/** Settings that callers of the console's API may leave out. */
+export type OptionalSetting = SettingWith<{ console: { isOptional: true } }>;
+
+/** A server that is not given is absent. */
+type TypedValue<K extends ClientSetting> = Exclude<SettingValueOf<Table[K]>, "">;
+
+/** The value of a setting in the console, where some settings have one more choice. */
+export type ConsoleValue<K extends ConsoleSetting> = Table[K] extends
+  { type: "choice"; console: { choices: readonly (infer Choice)[] } } ? Choice : TypedValue<K>;
+
+/** The settings of the server that checks passwords, with `firstFactor: "radius"`. */
+export type ServerSetting = ClientSetting & `firstFactorServer.${string}`;
+export type ServerPart<K> = K extends `firstFactorServer.${infer Part}` ? Part : never;
+export type FirstFactorServer = { readonly [K in ServerSetting as ServerPart<K>]: TypedValue<K> };
+
+/** How requests of a client are treated. */
+export type ClientPolicy =
+  & { readonly [K in Exclude<PolicySetting, ServerSetting>]: TypedValue<K> }
+  & { readonly firstFactorServer: FirstFactorServer | null };
+
+/** A client of the settings file. */
+export type ClientSettings =
+  & { readonly [K in Exclude<SettingWith<{ key: string }>, ServerSetting>]: TypedValue<K> }
+  & { readonly firstFactorServer: FirstFactorServer | null };
+
+/** A client of the console, without its secrets. `firstFactor: "settings"` means the first factor of [radius]. */
+export type ClientContent =
+  & { readonly name: string }
+  & { readonly [K in Exclude<ConsoleSetting, ServerSetting | SecretSetting>]: ConsoleValue<K> }
+  & { readonly firstFactorServer: Omit<FirstFactorServer, "secret"> | null };
+
+const NAMES = Object.keys(CLIENT_SETTINGS) as ClientSetting[];
+
+/** The settings of [radius]. */
+export const POLICY_SETTINGS = NAMES.filter((name): name is PolicySetting =>
+  clientSetting(name).isPolicy === true
+);
+/** The settings of the console, with the secret of the first-factor server. */
+export const CONSOLE_SETTINGS = NAMES.filter((name): name is ConsoleSetting =>
+  clientSetting(name).console !== undefined
+);
+/** The settings that a stored record and the API's answers have. */
+export const CONTENT_SETTINGS = CONSOLE_SETTINGS.filter((name) => clientSetting(name).type !== "secret");
+
+/** The row of a setting, for code that handles all settings. */
+export function clientSetting(name: ClientSetting): ClientSettingRow {
+  return CLIENT_SETTINGS[name];
+}
+
+/** The value of a setting; `undefined` where there is no first-factor server. */
+export function settingOf(values: object, name: ClientSetting): unknown {
+  return name.split(".").reduce(
+    (value: unknown, part) => (value as Readonly<Record<string, unknown>> | null)?.[part],
+    values,
+  );
+}
+
+/** The setting with this name in the audit log, or `null`. */
+export function findAuditedSetting(auditName: string): ConsoleSetting | null {
+  return CONSOLE_SETTINGS.find((name) => (clientSetting(name).console?.auditName ?? name) === auditName) ??
+    null;
+}
+
+/** An object with some settings. The first-factor server is `null` if `valueOf` returns `undefined` for its settings. */
+export function settingsObject<K extends ClientSetting>(
+  names: readonly K[],
+  valueOf: (name: K) => unknown,
+): Record<string, unknown> {
+  const object: Record<string, unknown> = {};
+  for (const name of names) {
+    const [parent = name, part] = name.split(".");
+    const value = valueOf(name);
+    if (part === undefined) object[parent] = value;
+    else if (value === undefined) object[parent] ??= null;
+    else object[parent] = { ...object[parent] as object | null, [part]: value };
+  }
+  return object;
+}
+
+/** Whether the setting has an effect, given the values of the others. A form has the text of a number. */
+export function isSettingUsed(name: ClientSetting, valueOf: (name: ClientSetting) => unknown): boolean {
+  const { when = {} } = clientSetting(name);
+  const values = Object.keys(when).map((other) => [other, valueOf(other as ClientSetting)]);
+  return appliesTo(when, Object.fromEntries(values));
+}

@@ -1,6 +1,6 @@
 // Wires the RADIUS gateway.
 
-import type { FirstFactorServer } from "../platform/client_values.ts";
+import type { FirstFactorServer } from "../platform/client_settings.ts";
 import type { Config } from "../platform/config/config.ts";
 import type { Log } from "../platform/log.ts";
 import type { Clock, Random } from "../platform/runtime.ts";

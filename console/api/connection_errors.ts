@@ -8,20 +8,6 @@ export interface ErrorRow {
 }
 
 export const CONNECTION_ERRORS = {
-  bad_address: { status: 400, message: "Not an IP address or a range such as 192.0.2.0/24." },
-  bad_affix: {
-    status: 400,
-    message:
-      "Not a domain or a realm. Enter it without backslash, @ and spaces, such as CORP or corp.example.",
-  },
-  bad_listed_user: {
-    status: 400,
-    message: "Not a user name for this list. Enter it without spaces and commas, such as probe.",
-  },
-  bad_separator: {
-    status: 400,
-    message: "A separator is one punctuation mark. A hyphen, a letter, a digit or a space is not allowed.",
-  },
   unknown_client: { status: 404, message: "No RADIUS client has this name." },
   client_taken: { status: 409, message: "A RADIUS client with this name already exists." },
   settings_client: { status: 409, message: "This client is defined in the settings file. Change it there." },
@@ -30,10 +16,6 @@ export const CONNECTION_ERRORS = {
     message: "The reply attributes of this group are defined in the settings file. Change them there.",
   },
   too_many_replies: { status: 409, message: "There are already 2,000 groups with reply attributes." },
-  bad_server: {
-    status: 400,
-    message: "Enter the server as host:port, such as 192.0.2.20:1812 or [2001:db8::1]:1812.",
-  },
   no_server_secret: { status: 400, message: "Enter the shared secret of the first-factor server." },
   unknown_policy: { status: 404, message: "This policy no longer exists." },
   policies_too_large: {

@@ -10,7 +10,7 @@ import type {
   TargetSettings,
 } from "../../platform/config/config.ts";
 import type { ClientRegistry } from "../../radius/server/client_registry.ts";
-import type { FirstFactorServer } from "../../platform/client_values.ts";
+import type { FirstFactorServer } from "../../platform/client_settings.ts";
 import type { ClientDiscovery } from "../../radius/server/client_discovery.ts";
 import type { SigningClients } from "../../radius/server/signing_clients.ts";
 import type { FirstFactorVerdict, SecondFactorService } from "../../radius/ports.ts";

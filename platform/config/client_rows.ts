@@ -1,55 +1,79 @@
 // The keys of [[radius.client]], and of the policy in [radius] for any client address, from the rows of platform/client_settings.ts.
 
-import { type AnyField, choice, flag, list, number, secret, text } from "../fields.ts";
-import { CLIENT_SETTINGS, type ClientSettingRow } from "../client_settings.ts";
-import { type ClientPolicy, type ClientSettings, POLICY_SETTINGS, settingsObject } from "../client_values.ts";
-import { CLIENT_SETTING_DOCS, type FileSetting } from "./client_setting_docs.ts";
-import { MAX_SECRET_CHARACTERS, rowsByKey, type SettingRow, type SettingTable } from "./setting_values.ts";
+import {
+  CLIENT_SETTINGS,
+  type ClientPolicy,
+  type ClientSettingRow,
+  type ClientSettings,
+  POLICY_SETTINGS,
+  settingsObject,
+} from "../client_settings.ts";
+import { rowsByKey, type SettingTable } from "./setting_values.ts";
 
-/** The settings that the file can have, in its order. */
-const FILE_SETTINGS = Object.entries<ClientSettingRow>(CLIENT_SETTINGS).flatMap(([name, row]) =>
-  row.key === undefined ? [] : [{ name: name as FileSetting, key: row.key, row }]
-);
+type FileSetting = {
+  [K in keyof typeof CLIENT_SETTINGS]: typeof CLIENT_SETTINGS[K] extends { key: string } ? K : never;
+}[keyof typeof CLIENT_SETTINGS];
 
-function tableOf(settings: typeof FILE_SETTINGS): SettingTable {
+/** The sentences of the docs and of the Settings page. The rows do not have them, because the browser loads those. */
+const DOCS: Readonly<Record<FileSetting, string>> = {
+  name: "what logs and console call it; unique",
+  address: "IP addresses and CIDR ranges; the most specific match wins",
+  secret: "the shared secret; 16 characters or more",
+  nasIdentifier: "picks this client among several behind one address",
+  nasIpAddress: "likewise, by NAS-IP-Address",
+  messageAuthenticator:
+    "require | auto | off; auto: checked when present, and required per source address from the first " +
+    "signed Access-Request onwards. Under [radius], auto only checks what is present",
+  limitProxyState: "drop Proxy-State without Message-Authenticator",
+  firstFactor: "none | directory | ldap | radius: who checks the password before the second factor",
+  firstFactorBackend:
+    'for first_factor = "ldap": the name of an ldap backend of the target that radius.directory names',
+  "firstFactorServer.address": 'the server that first_factor = "radius" asks: an IP address and a port',
+  "firstFactorServer.secret": "the secret shared with that server",
+  "firstFactorServer.timeoutMs": "how long its answer is awaited",
+  "firstFactorServer.messageAuthenticator":
+    "require | auto; require: an answer of that server without Message-Authenticator is ignored. auto: " +
+    "required from the first signed answer onwards, until the next restart",
+  device: "challenge | hold | hold_then_challenge: how a device approval is awaited",
+  holdMs: "longest wait inside one Access-Request",
+  appendMode:
+    'accept "password,123456" and "password,push|phone|sms|call|auto", with a number for one of several phones ' +
+    'or numbers as in "password,push2"; if no first factor is checked, also a code or a word alone',
+  appendSeparator: "for append_mode: the character between the password and what is appended",
+  codePosition:
+    'separated | behind | front, for append_mode; behind: also "password123456", a code directly behind the ' +
+    'password; front: also "123456password"',
+  unknownUsers:
+    "auto | allow | reject: for a User-Name that is not in the directory; auto: reject if a first factor is " +
+    "checked, otherwise allow",
+  stripDomains:
+    'domains that are removed from the front of User-Name, as in ["CORP"]: CORP\\alice is treated as alice',
+  stripRealms:
+    'realms that are removed from the end of User-Name, as in ["corp.example"]: alice@corp.example is ' +
+    "treated as alice",
+  healthCheckUsers:
+    'names with which a device tests whether the gateway answers, as in ["probe"]: each gets an Access-Reject at ' +
+    "once, without log line, limit, history, event and delay",
+  disconnectPort:
+    "the UDP port on which the client accepts a Disconnect-Request (RFC 5176), often 3799; 0: the gateway " +
+    "ends no session there",
+  disconnectSecret: "the secret of Disconnect-Requests; empty: the shared secret of the client",
+};
+
+/** In the order of the settings file. */
+const FILE_SETTINGS = Object.keys(CLIENT_SETTINGS).filter((name): name is FileSetting => name in DOCS);
+
+function tableOf(names: readonly FileSetting[]): SettingTable {
   return Object.fromEntries(
-    settings.map(({ name, key, row }) => [name, rowOf({ ...row, key }, CLIENT_SETTING_DOCS[name])]),
+    names.map((name) => {
+      const { console: _console, isPolicy: _isPolicy, ...row }: ClientSettingRow = CLIENT_SETTINGS[name];
+      return [name, { ...row, doc: DOCS[name] }];
+    }),
   );
 }
 
-function rowOf({ key, example, isRequired, ...row }: ClientSettingRow, doc: string): SettingRow {
-  const format = FORMATS[row.type];
-  return {
-    ...fieldOf(row),
-    ...{ key, doc },
-    ...(format === undefined ? {} : { format }),
-    ...(example === undefined ? {} : { example }),
-    ...(isRequired ? { mustBeGiven: true } : {}),
-    ...(key === "first_factor_backend" ? { names: "ldap_connectors" } : {}),
-  } as SettingRow;
-}
-
-const FORMATS: Readonly<Record<string, string>> = Object.fromEntries(
-  ["domains", "ip", "peer", "ranges", "realms", "separator", "users"].map((type) => [type, type]),
-);
-
-function fieldOf(row: ClientSettingRow): AnyField {
-  const { type, min = 0, max = 65_536 } = row;
-  const preset = row.default as never;
-  if (type === "boolean") return flag({ default: preset });
-  if (type === "choice") return choice(row.choices ?? [], { default: preset });
-  if (type === "secret") return secret({ max: MAX_SECRET_CHARACTERS });
-  if (type === "ranges" || type === "domains" || type === "realms" || type === "users") {
-    return list({ max, maxItems: type === "ranges" ? 1000 : 100, default: preset });
-  }
-  if (type === "milliseconds" || type === "seconds") {
-    return number({ min, max, default: preset, unit: type === "seconds" ? "s" : "ms" });
-  }
-  return type === "port" ? number({ min, max, default: preset }) : text({ max, default: preset });
-}
-
 /** How requests of a client are treated: keys of [[radius.client]], and of [radius] for any client address. */
-export const POLICY_TABLE = tableOf(FILE_SETTINGS.filter(({ row }) => row.isPolicy));
+export const POLICY_TABLE = tableOf(POLICY_SETTINGS);
 export const POLICY_ROWS = rowsByKey(POLICY_TABLE);
 /** Each [[radius.client]]. */
 export const CLIENT_TABLE = tableOf(FILE_SETTINGS);
@@ -63,20 +87,17 @@ export function toClientPolicy(values: Readonly<Record<string, unknown>>): Clien
 
 /** The client of parsed values. */
 export function toClientSettings(values: Readonly<Record<string, unknown>>): ClientSettings {
-  const names = FILE_SETTINGS.map(({ name }) => name);
-  return withOneFirstFactor(settingsObject(names, (name) => values[name]) as unknown as ClientSettings);
-}
-
-function withOneFirstFactor<T extends ClientPolicy>(of: T): T {
-  const hasServer = of.firstFactor === "radius" && isAddress(of.firstFactorServer?.address);
-  return {
-    ...of,
-    firstFactorBackend: of.firstFactor === "ldap" ? of.firstFactorBackend : "",
-    firstFactorServer: hasServer ? of.firstFactorServer : null,
-  };
+  return withOneFirstFactor(
+    settingsObject(FILE_SETTINGS, (name) => values[name]) as unknown as ClientSettings,
+  );
 }
 
 /** The parsed value of a missing address is "". */
-function isAddress(parsed: unknown): boolean {
-  return parsed !== "" && parsed !== undefined;
+function withOneFirstFactor<T extends ClientPolicy>(of: T): T {
+  const address: unknown = of.firstFactorServer?.address ?? "";
+  return {
+    ...of,
+    firstFactorBackend: of.firstFactor === "ldap" ? of.firstFactorBackend : "",
+    firstFactorServer: of.firstFactor === "radius" && address !== "" ? of.firstFactorServer : null,
+  };
 }

@@ -1,7 +1,7 @@
 // The types of the settings that the program uses: one Config, with units in its names. Its members come from the tables of settings.
 
 import type { SocketAddress } from "../addresses.ts";
-import type { ClientPolicy, ClientSettings } from "../client_values.ts";
+import type { ClientPolicy, ClientSettings } from "../client_settings.ts";
 import type { Mailbox } from "../mail/mail_address.ts";
 import type { Problem } from "../setting_problems.ts";
 import type { TableValues } from "./setting_values.ts";

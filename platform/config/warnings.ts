@@ -1,7 +1,13 @@
 // Warnings: settings that are valid but need attention.
 
 import type { ClientPolicy, ConfigWarning } from "./config.ts";
-import { clientSetting, POLICY_SETTINGS, settingOf } from "../client_values.ts";
+import {
+  type ClientSetting,
+  clientSetting,
+  isSettingUsed,
+  POLICY_SETTINGS,
+  settingOf,
+} from "../client_settings.ts";
 import { isLoopback, isWildcard } from "../addresses.ts";
 import type { ConfigCheck, ConfigView } from "./validate.ts";
 import { POLICY_ROWS } from "./client_rows.ts";
@@ -51,13 +57,14 @@ function* unusedSettings(
 ): Iterable<ConfigWarning> {
   const warned = new Set<string>();
   for (const name of POLICY_SETTINGS) {
-    const { key = name, usedWhen } = clientSetting(name);
-    if (usedWhen === undefined || !("is" in usedWhen) || !given.has(prefix + key)) continue;
+    const { key = name, when = {} } = clientSetting(name);
+    const [by] = Object.keys(when) as ClientSetting[];
     const [table = key] = key.split(".");
-    const value = settingOf(policy, usedWhen.setting);
-    if (value === usedWhen.is || warned.has(table)) continue;
+    if (by === undefined || !given.has(prefix + key) || warned.has(table)) continue;
+    if (isSettingUsed(name, (of) => settingOf(policy, of))) continue;
     warned.add(table);
-    const other = clientSetting(usedWhen.setting).key;
+    const value = settingOf(policy, by);
+    const other = clientSetting(by).key;
     const values = { other: `${other}`, value: JSON.stringify(value) };
     yield { key: prefix + table, ...problemOf("no_effect_while_is", values) };
   }

@@ -1,6 +1,6 @@
 // The first factor at another RADIUS server: PAP, forwarded with the shared secret of that server (RFC 2865 §2.3).
 
-import type { FirstFactorServer } from "../../platform/client_values.ts";
+import type { FirstFactorServer } from "../../platform/client_settings.ts";
 import type { Log } from "../../platform/log.ts";
 import { type CancelTimer, type Clock, pauseFor, type Random } from "../../platform/runtime.ts";
 import type { FirstFactorVerdict, FirstFactorVerifier, PasswordAttempt } from "../ports.ts";

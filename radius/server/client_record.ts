@@ -8,7 +8,7 @@ import {
   POLICY_SETTINGS,
   settingOf,
   settingsObject,
-} from "../../platform/client_values.ts";
+} from "../../platform/client_settings.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { Clients, ClientUse, KnownClient } from "./clients.ts";
 import type { ClientSettings } from "../../platform/config/config.ts";

@@ -6,7 +6,7 @@ import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
-import type { ClientContent, FirstFactorServer } from "../../platform/client_values.ts";
+import type { ClientContent, FirstFactorServer } from "../../platform/client_settings.ts";
 import {
   type ClientActivity,
   clientKey,

@@ -83,7 +83,6 @@ export const ROOMS: readonly RoomRow[] = [
       "platform/log_export/destination_choices.ts",
       "platform/alerts/alert_kinds.ts",
       "platform/client_settings.ts",
-      "platform/client_values.ts",
       "platform/addresses.ts",
       "platform/file_text.ts",
     ],

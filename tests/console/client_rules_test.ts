@@ -31,18 +31,18 @@ const NO_SEPARATOR =
 const REFUSED: Readonly<
   Record<string, readonly [change: Record<string, unknown>, code: string, message: string]>
 > = {
-  "a domain with its backslash": [{ stripDomains: ["CORP\\"] }, "bad_affix", `"CORP\\\\": ${NO_AFFIX}`],
-  "an empty domain": [{ stripDomains: ["CORP", ""] }, "bad_affix", `"": ${NO_AFFIX}`],
-  "a realm with its @": [{ stripRealms: ["@corp.example"] }, "bad_affix", `"@corp.example": ${NO_AFFIX}`],
-  "a realm with a blank": [{ stripRealms: ["corp example"] }, "bad_affix", `"corp example": ${NO_AFFIX}`],
+  "a domain with its backslash": [{ stripDomains: ["CORP\\"] }, "bad_field", `"CORP\\\\": ${NO_AFFIX}`],
+  "an empty domain": [{ stripDomains: ["CORP", ""] }, "bad_field", `"": ${NO_AFFIX}`],
+  "a realm with its @": [{ stripRealms: ["@corp.example"] }, "bad_field", `"@corp.example": ${NO_AFFIX}`],
+  "a realm with a blank": [{ stripRealms: ["corp example"] }, "bad_field", `"corp example": ${NO_AFFIX}`],
   "a realm with an invisible character": [
     { stripRealms: ["corp\u200b"] },
-    "bad_affix",
+    "bad_field",
     `"corp\u200b": ${NO_AFFIX}`,
   ],
   "a realm of over 253 characters": [
     { stripRealms: ["x".repeat(254)] },
-    "bad_affix",
+    "bad_field",
     `"${"x".repeat(100)}": ${NO_AFFIX}`,
   ],
   "over 100 realms": [
@@ -51,10 +51,10 @@ const REFUSED: Readonly<
     MALFORMED,
   ],
   "a realm that is no text": [{ stripRealms: [7] }, "malformed", MALFORMED],
-  "a health check with a blank": [{ healthCheckUsers: ["a b"] }, "bad_listed_user", `"a b": ${NO_USER}`],
+  "a health check with a blank": [{ healthCheckUsers: ["a b"] }, "bad_field", `"a b": ${NO_USER}`],
   "an unknown code_position": [{ codePosition: "inside" }, "malformed", MALFORMED],
-  "a dash as the separator": [{ appendSeparator: "-" }, "bad_separator", NO_SEPARATOR],
-  "two characters as the separator": [{ appendSeparator: ",," }, "bad_separator", NO_SEPARATOR],
+  "a dash as the separator": [{ appendSeparator: "-" }, "bad_field", `"-": ${NO_SEPARATOR}`],
+  "two characters as the separator": [{ appendSeparator: ",," }, "bad_field", `",,": ${NO_SEPARATOR}`],
   "an unknown message_authenticator": [{ messageAuthenticator: "sometimes" }, "malformed", MALFORMED],
   "an unknown unknown_users": [{ unknownUsers: "ask" }, "malformed", MALFORMED],
   "unsigned answers of the first-factor server": [
@@ -64,8 +64,10 @@ const REFUSED: Readonly<
   ],
 };
 
-async function refusalOf(response: Response): Promise<[status: number, code: string, message: string]> {
-  const { error }: { error: { code: string; message: string } } = await response.json();
+/** `names`: the field of a `bad_field`. */
+async function refusalOf(response: Response, names?: string): Promise<[number, string, string]> {
+  const { error }: { error: { code: string; message: string; field?: string } } = await response.json();
+  if (error.code === "bad_field") assertEquals(error.field, names);
   return [response.status, error.code, error.message];
 }
 
@@ -85,10 +87,10 @@ for (const [what, [change, code, message]] of Object.entries(REFUSED)) {
     const records = (await site.audits()).length;
     const created = { ...RULES, ...change, name: "vpn-2" };
     const post = await site.call(CLIENTS, { method: "POST", cookie, json: created });
-    assertEquals(await refusalOf(post), [400, code, message]);
+    assertEquals(await refusalOf(post, ...Object.keys(change)), [400, code, message]);
     const changed = { ...RULES, ...change, version: 1 };
     const put = await site.call(`${CLIENTS}/vpn-1`, { method: "PUT", cookie, json: changed });
-    assertEquals(await refusalOf(put), [400, code, message]);
+    assertEquals(await refusalOf(put, ...Object.keys(change)), [400, code, message]);
     const { client } = await ask<OneClient>(`${CLIENTS}/vpn-1`);
     assertEquals([client.version, client.stripDomains, client.stripRealms], [1, [], []]);
     assertEquals((await site.audits()).length, records);

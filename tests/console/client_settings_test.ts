@@ -6,19 +6,22 @@ import { rowsByKey } from "../../platform/config/setting_values.ts";
 import { NEW_CLIENT } from "../../console/api/clients/client_types.ts";
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { CLIENT_FIELDS } from "../../console/web/pages/clients/client_form.ts";
-import { CLIENT_SETTINGS, type ClientSettingRow } from "../../platform/client_settings.ts";
-import { findAuditedSetting } from "../../platform/client_values.ts";
+import {
+  CLIENT_SETTINGS,
+  type ClientSettingRow,
+  findAuditedSetting,
+} from "../../platform/client_settings.ts";
 
 const ROWS = Object.entries<ClientSettingRow>(CLIENT_SETTINGS);
 
 /** The messages of a setting: the required and the optional ones. */
-function messagesOf([name, { type, choices = [], console }]: typeof ROWS[number]) {
+function messagesOf([name, { console, ...row }]: typeof ROWS[number]) {
   if (console === undefined) return { needed: [], possible: [] };
   const key = `clients.field_${name.replace(".", "_")}`;
-  const offered = type === "choice" ? console.choices ?? choices : [];
+  const offered = row.type === "choice" ? console.choices ?? row.of : [];
   return {
     needed: [key, ...offered.map((choice) => `${key}_${choice}`)],
-    possible: [`${key}_question`, `${key}_hint`, ...(type === "secret" ? [`${key}_kept`] : [])],
+    possible: [`${key}_question`, `${key}_hint`, ...(row.type === "secret" ? [`${key}_kept`] : [])],
   };
 }
 

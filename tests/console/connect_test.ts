@@ -32,7 +32,7 @@ Deno.test("POST /clients without a secret generates one, which works and is show
 
 for (
   const [what, change, code] of [
-    ["a host name instead of an address", { address: ["vpn.example.org"] }, "bad_address"],
+    ["a host name instead of an address", { address: ["vpn.example.org"] }, "bad_field"],
     ["no address", { address: [] }, "malformed"],
     ["a short secret", { secret: "short" }, "malformed"],
     ["an invalid name", { name: '"><img src=x onerror=alert(1)>' }, "malformed"],
@@ -43,11 +43,11 @@ for (
       { firstFactor: "ldap", firstFactorBackend: "nowhere" },
       "unknown_backend",
     ],
-    ["another server without an address", { firstFactor: "radius" }, "bad_server"],
+    ["another server without an address", { firstFactor: "radius" }, "bad_field"],
     [
       "another server that is no address",
       { firstFactor: "radius", firstFactorServer: { address: "x", timeoutMs: 3000, secret: "y" } },
-      "bad_server",
+      "bad_field",
     ],
     [
       "another server without its secret",
@@ -123,7 +123,7 @@ Deno.test("POST /clients/first-factor tests a new server, a stored one and a bac
   assertEquals(await test({ ...SERVER, secret: "wrong" }), false);
   assertEquals(await test({ client: "vpn-1" }), true);
   assertEquals(await test({ client: "vpn-2" }), "no_server_secret");
-  assertEquals(await test({ ...SERVER, address: "localhost", secret: "x" }), "bad_server");
+  assertEquals(await test({ ...SERVER, address: "localhost", secret: "x" }), "bad_field");
   assertEquals(await test({ backend: "ldap" }), true);
   assertEquals(await test({ backend: "nowhere" }), "unknown_backend");
   assertEquals(await test({ backend: "ldap" }, "user_manager"), "role");

@@ -16,9 +16,25 @@ import { OutcomeFields } from "../../console/web/pages/policies/outcome_fields.t
 import { EvaluationPanel } from "../../console/web/pages/policies/policy_evaluation.tsx";
 import { contentOf, draftOf } from "../../console/web/pages/policies/policy_form.ts";
 import { EnrolmentPanel } from "../../console/web/pages/reports/enrolment_panel.tsx";
+import { FormFault, FormFields } from "../../console/web/components/form_fields.tsx";
+import { ApiFailure } from "../../console/web/app/api_client.ts";
 import { openFakePage, rendered } from "../fakes/dom.ts";
 
 activateCatalogue("en", en);
+
+Deno.test("FormFields() marks the field that the API does not accept, and no other", async () => {
+  await using page = openFakePage();
+  const draft = signal({ host: "a", port: "b" });
+  const rows = [{ name: "host", label: "common.name" }, { name: "port", label: "common.name" }] as const;
+  const fault = new ApiFailure("bad_field", { message: "Not a port.", field: "port" });
+  const fields = h(FormFields<{ host: string; port: string }>, { prefix: "f", draft, rows });
+  await page.show(h(FormFault.Provider, { value: fault }, fields));
+  const inputs = page.root.all("input").map(({ attributes }) =>
+    ["id", "aria-invalid", "aria-describedby"].map((name) => attributes.get(name))
+  );
+  assertEquals(inputs, [["f-host", undefined, undefined], ["f-port", "true", "f-port-problem"]]);
+  assertStringIncludes(page.root.textContent, "Not a port.");
+});
 
 Deno.test("EnrolmentPanel() shows no share of the active users at the active users", async () => {
   await using page = openFakePage();

@@ -1,7 +1,7 @@
 // Clients that are added, changed and removed while the gateway runs, overlapping secrets, and client discovery.
 
 import { assert, assertEquals } from "@std/assert";
-import type { ClientContent } from "../../platform/client_values.ts";
+import type { ClientContent } from "../../platform/client_settings.ts";
 import type { Mutation } from "../../platform/store.ts";
 import { buildRequest, type RequestParts } from "../support/radius_packets.ts";
 import { openWholeGateway, type Source, until, type WholeGateway } from "./whole_gateway.ts";

@@ -12,7 +12,7 @@ import {
   type ServerPart,
   type ServerSetting,
   settingsObject,
-} from "../../../platform/client_values.ts";
+} from "../../../platform/client_settings.ts";
 import { HOUR_MS } from "../../../platform/durations.ts";
 import type { DiscoveredSender } from "../../../radius/server/client_discovery.ts";
 import type { ShownClient } from "../../../radius/server/client_record.ts";
@@ -37,31 +37,30 @@ type EntryOf<K extends ConsoleSetting> = K extends OptionalSetting & SecretSetti
   : K extends OptionalSetting ? v.OptionalSchema<SchemaOf<K>, v.InferOutput<SchemaOf<K>>>
   : SchemaOf<K>;
 
-/** By type. Limits of the row that depend on the setting are `min` and `max`. */
+/** By format, or by type. */
 const SCHEMAS: Readonly<Record<string, (limits: { min: number; max: number }) => v.GenericSchema>> = {
-  boolean: () => v.boolean(),
-  domains: () => NAMES,
-  milliseconds: ({ min, max }) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max)),
+  flag: () => v.boolean(),
+  list: () => NAMES,
+  number: ({ min, max }) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max)),
   peer: () => trimmed(260),
-  port: ({ min, max }) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max)),
   ranges: () => v.pipe(v.array(trimmed(64)), v.minLength(1), v.maxLength(64)),
-  realms: () => NAMES,
   /** The secret of another organisation's server can be short. */
-  secret: () => v.pipe(v.string(), v.minLength(1), v.maxLength(128), v.regex(/^[\x21-\x7e]*$/)),
+  secret: ({ max }) => v.pipe(v.string(), v.minLength(1), v.maxLength(max), v.regex(/^[\x21-\x7e]*$/)),
   separator: () => v.pipe(v.string(), v.maxLength(20)),
   text: ({ max }) => v.pipe(v.string(), v.trim(), v.maxLength(max), v.regex(/^\P{C}*$/u)),
-  users: () => NAMES,
 };
 
 function entryOf(name: ConsoleSetting): v.GenericSchema {
   const row = clientSetting(name);
-  const { type, min = 0, console: { max = row.max ?? Infinity, choices = row.choices, isOptional } = {} } =
-    row;
-  const schema = type === "choice" ? v.picklist(choices ?? []) : SCHEMAS[type]?.({ min, max });
+  const { choices, max, isOptional } = row.console ?? {};
+  const limits = "max" in row ? { min: 0, ...row, max: max ?? row.max } : { min: 0, max: 0 };
+  const schema = row.type === "choice"
+    ? v.picklist((choices ?? row.of).map(String))
+    : (SCHEMAS[row.format ?? ""] ?? SCHEMAS[row.type])?.(limits);
   if (schema === undefined) throw new Error(`Cannot use "${name}" in the API: its type has no schema`);
+  if (isOptional !== true) return schema;
   // Without a secret, the stored one stays.
-  if (isOptional && type === "secret") return v.optional(schema);
-  return isOptional ? v.optional(schema, row.default) : schema;
+  return row.type === "secret" ? v.optional(schema) : v.optional(schema, row.default);
 }
 
 const ENTRIES = settingsObject(CONSOLE_SETTINGS, entryOf) as unknown as

@@ -12,7 +12,7 @@ import {
   isSettingUsed,
   type SecretSetting,
   settingOf,
-} from "../../../platform/client_values.ts";
+} from "../../../platform/client_settings.ts";
 import {
   isAppendSeparator,
   isDomainOrRealm,
@@ -20,8 +20,7 @@ import {
 } from "../../../radius/protocol/login_input.ts";
 import type { FIRST_FACTOR_TEST, FirstFactorAnswer, NEW_CLIENT } from "./client_types.ts";
 import type { Connect } from "../deps.ts";
-import { ERROR_CODES } from "../error_codes.ts";
-import { DetailedRefusal, Refusal } from "../errors.ts";
+import { badField, Refusal } from "../errors.ts";
 
 type Given = Omit<v.InferOutput<typeof NEW_CLIENT>, "secret">;
 
@@ -31,7 +30,7 @@ export function ldapBackends({ config }: Pick<Connect, "config">): readonly stri
   return directory?.backends.filter(({ kind }) => kind === "ldap").map(({ name }) => name) ?? [];
 }
 
-/** @throws Refusal `bad_address`, `bad_affix`, `bad_listed_user`, `bad_separator`, `bad_server`, `no_server_secret`, `unknown_backend`. */
+/** @throws Refusal `bad_field`, `no_server_secret`, `unknown_backend`. */
 export function toClientContent(
   connect: Connect,
   given: Given,
@@ -68,7 +67,7 @@ function toContent(
     const content = { ...given, address, firstFactorBackend, firstFactorServer: null };
     return { content, serverSecret: undefined };
   }
-  if (server === null) throw new Refusal("bad_server");
+  if (server === null) refuseValue("firstFactorServer.address", "");
   const firstFactorServer = {
     address: serverAddressOf(connect, server.address),
     timeoutMs: server.timeoutMs,
@@ -81,50 +80,47 @@ function toContent(
 }
 
 function rangesOf({ canonicalRange }: Connect, given: readonly string[]): string[] {
-  const ranges = given.map((text) => {
-    const range = canonicalRange(text);
-    if (range === null) {
-      throw new DetailedRefusal("bad_address", { message: `"${text}": ${ERROR_CODES.bad_address.message}` });
-    }
-    return range;
-  });
+  const ranges = given.map((text) => canonicalRange(text) ?? refuseValue("address", text));
   return [...new Set(ranges)];
 }
 
-function refuseBadNameParts(given: object): void {
-  for (const name of CONTENT_SETTINGS) {
-    const { type } = clientSetting(name);
-    const value = settingOf(given, name);
-    if (type === "separator" && !isAppendSeparator(value as string)) throw new Refusal("bad_separator");
-    const list = LISTS[type];
-    if (list !== undefined) refuseBadEntry(value as readonly string[], list);
-  }
+/** @throws Refusal `bad_field`, whose English message has the value and an example. */
+function refuseValue(name: ConsoleSetting, text: string): never {
+  const { format = "" } = clientSetting(name);
+  throw badField(name, `${JSON.stringify(text.slice(0, 100))}: ${RULES[format]}`);
 }
 
-const AFFIXES = { code: "bad_affix", fits: isDomainOrRealm } as const;
-/** By the type of a setting. */
-const LISTS: Readonly<Record<string, NameList>> = {
-  domains: AFFIXES,
-  realms: AFFIXES,
-  users: { code: "bad_listed_user", fits: isListedUserName },
+const AFFIX =
+  "Not a domain or a realm. Enter it without backslash, @ and spaces, such as CORP or corp.example.";
+/** What the formats accept. */
+const RULES: Readonly<Record<string, string>> = {
+  domains: AFFIX,
+  peer: "Enter the server as host:port, such as 192.0.2.20:1812 or [2001:db8::1]:1812.",
+  ranges: "Not an IP address or a range such as 192.0.2.0/24.",
+  realms: AFFIX,
+  separator: "A separator is one punctuation mark. A hyphen, a letter, a digit or a space is not allowed.",
+  users: "Not a user name for this list. Enter it without spaces and commas, such as probe.",
+};
+const FITS: Readonly<Record<string, (text: string) => boolean>> = {
+  domains: isDomainOrRealm,
+  realms: isDomainOrRealm,
+  separator: isAppendSeparator,
+  users: isListedUserName,
 };
 
-interface NameList {
-  readonly code: "bad_affix" | "bad_listed_user";
-  readonly fits: (text: string) => boolean;
-}
-
-function refuseBadEntry(texts: readonly string[], { code, fits }: NameList): void {
-  const wrong = texts.find((text) => !fits(text));
-  if (wrong === undefined) return;
-  const shown = JSON.stringify(wrong.slice(0, 100));
-  throw new DetailedRefusal(code, { message: `${shown}: ${ERROR_CODES[code].message}` });
+function refuseBadNameParts(given: object): void {
+  for (const name of CONTENT_SETTINGS) {
+    const fits = FITS[clientSetting(name).format ?? ""];
+    if (fits === undefined) continue;
+    const value = settingOf(given, name) as string | readonly string[];
+    const wrong = (typeof value === "string" ? [value] : value).find((text) => !fits(text));
+    if (wrong !== undefined) refuseValue(name, wrong);
+  }
 }
 
 function serverAddressOf({ serverAddress }: Connect, text: string) {
   const address = serverAddress(text);
-  if (address === null || address.port === 0) throw new Refusal("bad_server");
-  return address;
+  return address === null || address.port === 0 ? refuseValue("firstFactorServer.address", text) : address;
 }
 
 /** Tests a first factor. A stored secret is sent only to its server. */
@@ -158,17 +154,19 @@ export function clientAuditValues(
   };
   const values: Record<string, unknown> = {};
   for (const name of CONSOLE_SETTINGS) {
-    const { type, console: { auditName = name } = {} } = clientSetting(name);
-    const value = type === "secret"
+    const { console: { auditName = name } = {}, ...row } = clientSetting(name);
+    const value = row.type === "secret"
       ? (isNew[name as SecretSetting & ConsoleSetting] ? CHANGED : undefined)
       : settingOf(content, name);
     if (value === undefined || !isSettingUsed(name, (of) => settingOf(content, of))) continue;
-    values[auditName] = auditValue(type, value);
+    values[auditName] = auditValue(row, value);
   }
   return values;
 }
 
-function auditValue(type: string, value: unknown): unknown {
-  if (type === "milliseconds") return `${Number(value) / 1000} s`;
-  return type === "peer" ? socketAddressText(value as SocketAddress) : value;
+function auditValue(row: object, value: unknown): unknown {
+  if ("unit" in row) return `${Number(value) / 1000} s`;
+  return typeof value === "object" && !Array.isArray(value)
+    ? socketAddressText(value as SocketAddress)
+    : value;
 }

@@ -12,6 +12,7 @@ import { Dialog, DiscardDialog } from "./dialog.tsx";
 import { Alert, ErrorAlert } from "./alert.tsx";
 import { BackendResults } from "./backend_results.tsx";
 import { Checkbox, TextField } from "./field.tsx";
+import { FormFault } from "./form_fields.tsx";
 
 interface FormDialogProps {
   readonly title: string;
@@ -109,7 +110,7 @@ export function FormDialog(props: FormDialogProps) {
             {receipt !== null && <BackendResults entries={receipt.entries} />}
           </ErrorAlert>
         )}
-        {children}
+        <FormFault.Provider value={fault.value}>{children}</FormFault.Provider>
       </form>
       {isLeaving.value && <DiscardDialog onKeep={() => isLeaving.value = false} onDiscard={leave} />}
     </Dialog>

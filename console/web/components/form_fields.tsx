@@ -1,7 +1,9 @@
 // The fields of a form as rows of data: label, control, and name in the draft.
 
 import type { Signal } from "@preact/signals";
-import type { InputHTMLAttributes, TextareaHTMLAttributes } from "preact";
+import { createContext, type InputHTMLAttributes, type TextareaHTMLAttributes } from "preact";
+import { useContext } from "preact/hooks";
+import { ApiFailure, errorText } from "../app/api_client.ts";
 import { t } from "../i18n/translate.ts";
 import type { MessageKey } from "../i18n/catalogue.ts";
 import { Checkbox, Field, SelectField, TextAreaField } from "./field.tsx";
@@ -45,6 +47,13 @@ interface Row<K, V> {
 
 export type FieldRow<D> = { [K in keyof D & string]: Row<K, D[K]> }[keyof D & string];
 
+/** The failure of the request of a form. It marks the field that the API does not accept. */
+export const FormFault = createContext<unknown>(null);
+
+function problemOf(fault: unknown, field: string): string | null {
+  return fault instanceof ApiFailure && fault.field === field ? errorText(fault) : null;
+}
+
 interface FormFieldsProps<D> {
   /** The prefix of the element ids. */
   readonly prefix: string;
@@ -53,13 +62,14 @@ interface FormFieldsProps<D> {
 }
 
 export function FormFields<D extends object>({ prefix, draft, rows }: FormFieldsProps<D>) {
+  const fault = useContext(FormFault);
   return (
     <>
       {rows.map((row) => (
         <OneField
           key={row.name}
           id={`${prefix}-${row.name}`}
-          row={row as unknown as Row<string, unknown>}
+          row={{ problem: problemOf(fault, row.name), ...row } as unknown as Row<string, unknown>}
           value={draft.value[row.name]}
           onChange={(value) => draft.value = { ...draft.value, [row.name]: value }}
         />

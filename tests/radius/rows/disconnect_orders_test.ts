@@ -1,7 +1,7 @@
 // Orders to end accounting sessions: restarts, several nodes, concurrent orders, late sessions, and the audit log.
 
 import { assertEquals } from "@std/assert";
-import type { ClientContent } from "../../../platform/client_values.ts";
+import type { ClientContent } from "../../../platform/client_settings.ts";
 import { startDisconnectNas } from "./disconnect_nas.ts";
 import {
   account,

@@ -1,6 +1,6 @@
 // Labels of changed settings, for the audit log. The history of a user needs none.
 
-import { findAuditedSetting } from "../../../../platform/client_values.ts";
+import { findAuditedSetting } from "../../../../platform/client_settings.ts";
 import { settingLabel } from "../clients/client_form.ts";
 import { optionLabel, settingName } from "../settings/setting_labels.ts";
 import type { ChangeLabels } from "./change_text.tsx";

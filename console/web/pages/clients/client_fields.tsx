@@ -1,7 +1,7 @@
 // The form fields of a RADIUS client, new or existing.
 
 import { type Signal, useSignal } from "@preact/signals";
-import type { ConsoleSetting } from "../../../../platform/client_values.ts";
+import type { ConsoleSetting } from "../../../../platform/client_settings.ts";
 import type { ClientRow, FirstFactorKind } from "../../../api/clients/client_types.ts";
 import { failureText } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";

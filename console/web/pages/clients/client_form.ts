@@ -1,4 +1,4 @@
-// The form of a RADIUS client, by the rows of platform/client_values.ts: drafts, requests, differences, the merge of two
+// The form of a RADIUS client, by the rows of platform/client_settings.ts: drafts, requests, differences, the merge of two
 // concurrent changes, and the calls. A call that changes a client waits for a sign-in or a recent factor.
 
 import {
@@ -9,7 +9,7 @@ import {
   isSettingUsed,
   settingOf,
   settingsObject,
-} from "../../../../platform/client_values.ts";
+} from "../../../../platform/client_settings.ts";
 import { type SocketAddress, socketAddressText } from "../../../../platform/addresses.ts";
 import type { ClientRow, FirstFactorKind } from "../../../api/clients/client_types.ts";
 import type { FieldRow } from "../../components/form_fields.tsx";
@@ -35,8 +35,8 @@ export const CLIENT_FIELDS: readonly ConsoleSetting[] = [
 ];
 
 export const NEW_CLIENT_DRAFT: ClientDraft = draftWith((name) => {
-  const { default: preset, console } = clientSetting(name);
-  return console?.initial ?? preset;
+  const row = clientSetting(name);
+  return row.console?.initial ?? (row.type === "secret" ? "" : row.default);
 });
 
 export function toClientDraft(client: ClientRow): ClientDraft {
@@ -52,19 +52,18 @@ function draftWith(valueOf: (name: ConsoleSetting) => unknown): ClientDraft {
 }
 
 function fieldValue(name: ConsoleSetting, value: unknown): unknown {
-  if (Array.isArray(value)) return value.join(clientSetting(name).type === "ranges" ? "\n" : " ");
+  if (Array.isArray(value)) return value.join(clientSetting(name).format === "ranges" ? "\n" : " ");
   return typeof value === "object" ? socketAddressText(value as SocketAddress) : value;
 }
 
-const LIST_TYPES: readonly string[] = ["ranges", "domains", "realms", "users"];
 const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter((one) => one !== "");
 
 /** The request body, without the settings of another first factor. */
 export function toClientRequest(draft: ClientDraft): ClientForm {
   return settingsObject(CONSOLE_SETTINGS, (name) => {
-    const { usedWhen, default: preset } = clientSetting(name);
-    if (usedWhen?.setting !== "firstFactor" || isFieldUsed(draft, name)) return requestValue(draft, name);
-    return name.includes(".") ? undefined : preset;
+    const isOfFirstFactor = clientSetting(name).when?.["firstFactor"] !== undefined;
+    if (!isOfFirstFactor || isFieldUsed(draft, name)) return requestValue(draft, name);
+    return name.includes(".") ? undefined : NEW_CLIENT_DRAFT[name];
   }) as unknown as ClientForm;
 }
 
@@ -73,12 +72,12 @@ export const isFieldUsed = (draft: ClientDraft, name: ConsoleSetting) =>
   isSettingUsed(name, (other) => settingOf(draft, other));
 
 function requestValue(draft: ClientDraft, name: ConsoleSetting): unknown {
-  const { type, default: preset } = clientSetting(name);
+  const { type, format } = clientSetting(name);
   const value = draft[name];
-  if (LIST_TYPES.includes(type)) return wordsOf(String(value));
-  if (type === "peer") return String(value).trim();
-  if (type === "port") return Number(String(value).trim());
-  if (type === "separator") return String(value).trim() || preset;
+  if (type === "list") return wordsOf(String(value));
+  if (type === "number") return Number(String(value).trim());
+  if (format === "peer") return String(value).trim();
+  if (format === "separator") return String(value).trim() || NEW_CLIENT_DRAFT[name];
   return type === "secret" && value === "" ? undefined : value;
 }
 
@@ -142,24 +141,25 @@ function choiceText(
 }
 
 function valueText(name: ConsoleSetting, value: unknown): string {
-  const { type } = clientSetting(name);
+  const row = clientSetting(name);
   if (Array.isArray(value)) return value.join(", ");
-  if (type === "boolean") return t(value === true ? "common.yes" : "common.no");
-  if (type === "milliseconds") return t("clients.seconds", { count: Number(value) / 1000 });
-  return type === "choice" ? t(messageKey(name, `_${value}`)) : String(value);
+  if (row.type === "flag") return t(value === true ? "common.yes" : "common.no");
+  if ("unit" in row) return t("clients.seconds", { count: Number(value) / 1000 });
+  return row.type === "choice" ? t(messageKey(name, `_${value}`)) : String(value);
 }
 
 /** Whether the value is shown as it is, without a label. */
 export function isVerbatim(name: ConsoleSetting): boolean {
-  return !["boolean", "choice", "milliseconds"].includes(clientSetting(name).type);
+  const row = clientSetting(name);
+  return row.type !== "flag" && row.type !== "choice" && !("unit" in row);
 }
 
 /** The field of a setting in the form. */
 export function clientField(name: ConsoleSetting, context?: ChoiceContext): FieldRow<ClientDraft> {
-  const { choices, console } = clientSetting(name);
+  const row = clientSetting(name);
   const question = messageKey(name, "_question");
   const hint = messageKey(name, "_hint");
-  const offered = console?.choices ?? choices;
+  const offered = row.console?.choices ?? (row.type === "choice" ? row.of : undefined);
   const labelOf = (value: unknown) =>
     context === undefined ? valueText(name, value) : choiceText(context, { name, value });
   return {
@@ -168,21 +168,22 @@ export function clientField(name: ConsoleSetting, context?: ChoiceContext): Fiel
     label: findMessage(question) === null ? messageKey(name) : question,
     ...(findMessage(hint) === null ? {} : { hint }),
     ...(offered ? { choices: offered, choiceLabel: labelOf } : {}),
-    ...(clientSetting(name).type === "ranges" ? { lines: 2 } : {}),
+    ...(row.format === "ranges" ? { lines: 2 } : {}),
     input: inputOf(name),
   } as FieldRow<ClientDraft>;
 }
 
 function inputOf(name: ConsoleSetting): FieldRow<ClientDraft>["input"] {
-  const { type, max, example, console } = clientSetting(name);
-  if (type === "ranges") return { required: true };
-  if (type === "peer") {
-    return { required: true, maxLength: 260, placeholder: t("common.example", { value: String(example) }) };
+  const row = clientSetting(name);
+  const maxLength = row.console?.max ?? ("max" in row ? row.max : 0);
+  if (row.format === "ranges") return { required: true };
+  if (row.format === "peer") {
+    return { required: true, maxLength, placeholder: t("common.example", { value: String(row.example) }) };
   }
-  if (type === "secret") return { type: "password", maxLength: 128 };
-  if (type === "port") return { type: "number", min: 0, max: 65_535 };
-  if (type === "separator") return { maxLength: 1 };
-  return type === "text" ? { maxLength: console?.max ?? max ?? 256 } : {};
+  if (row.format === "separator") return { maxLength: 1 };
+  if (row.type === "secret") return { type: "password", maxLength };
+  if (row.type === "number" && row.unit === undefined) return { type: "number", min: row.min, max: row.max };
+  return row.type === "text" ? { maxLength } : {};
 }
 
 type ApiSession = Pick<Models, "api" | "session">;

@@ -4,6 +4,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { FirstFactorKind, OneClient } from "../../../api/clients/client_types.ts";
 import { useAction } from "../../app/action.ts";
+import { ApiFailure } from "../../app/api_client.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import { fullTimeText } from "../../app/format.ts";
 import { useResource } from "../../app/resource.ts";
@@ -13,7 +14,7 @@ import { Button } from "../../components/button.tsx";
 import type { DiffRow } from "../../components/diff_table.tsx";
 import { ReviewDialog, ReviewedForm } from "../../components/review_dialog.tsx";
 import { ReadOnlyField } from "../../components/field.tsx";
-import { FormFields } from "../../components/form_fields.tsx";
+import { FormFault, FormFields } from "../../components/form_fields.tsx";
 import { AuditLink, PageBar, Panel } from "../../components/page_layout.tsx";
 import { lazy } from "../../components/lazy.tsx";
 import { Time } from "../../components/time.tsx";
@@ -236,6 +237,7 @@ export function EditClient({ models, one, page }: ClientPart) {
   const began = useSignal(one);
   const draft = useSignal<ClientDraft>(toClientDraft(one.client));
   const reviewing = useSignal(false);
+  const refused = useSignal<ApiFailure | null>(null);
   const base = toClientDraft(began.value.client);
   const isUnchanged = (from: ClientDraft, to: ClientDraft) =>
     changedSettings(from, to).length === 0 && to["firstFactorServer.secret"] === "";
@@ -250,17 +252,22 @@ export function EditClient({ models, one, page }: ClientPart) {
       <ReviewedForm
         router={models.router}
         isSame={isUnchanged(base, draft.value)}
-        onReview={() => reviewing.value = true}
+        onReview={() => {
+          refused.value = null;
+          reviewing.value = true;
+        }}
         onDiscard={() => draft.value = base}
       >
-        <ClientFields
-          models={models}
-          draft={draft}
-          ldap={one.ldap}
-          globalFirstFactor={one.globalFirstFactor}
-          saved={began.value.client}
-        />
-        <FormFields prefix="client" draft={draft} rows={EDIT_FIELDS.map((name) => clientField(name))} />
+        <FormFault.Provider value={refused.value}>
+          <ClientFields
+            models={models}
+            draft={draft}
+            ldap={one.ldap}
+            globalFirstFactor={one.globalFirstFactor}
+            saved={began.value.client}
+          />
+          <FormFields prefix="client" draft={draft} rows={EDIT_FIELDS.map((name) => clientField(name))} />
+        </FormFault.Provider>
       </ReviewedForm>
       {reviewing.value && (
         <ClientReview
@@ -268,6 +275,7 @@ export function EditClient({ models, one, page }: ClientPart) {
           began={began}
           draft={draft}
           onSaved={(now) => page.set(now)}
+          onRefused={(fault) => refused.value = fault}
           onClose={() => reviewing.value = false}
         />
       )}
@@ -281,10 +289,12 @@ interface ReviewProps {
   readonly began: Signal<OneClient>;
   readonly draft: Signal<ClientDraft>;
   readonly onSaved: (now: OneClient) => void;
+  /** A field is not accepted. The form marks it. */
+  readonly onRefused: (fault: ApiFailure) => void;
   readonly onClose: () => void;
 }
 
-export function ClientReview({ models, began, draft, onSaved, onClose }: ReviewProps) {
+export function ClientReview({ models, began, draft, onSaved, onRefused, onClose }: ReviewProps) {
   const { client } = began.value;
   const { name } = client;
   const mine = draft.value;
@@ -298,7 +308,13 @@ export function ClientReview({ models, began, draft, onSaved, onClose }: ReviewP
       name={name}
       rows={diffRows(base, mine, began.value.globalFirstFactor)}
       onSave={async () => {
-        const now = await changeClient(models, name, { ...toClientRequest(mine), version: client.version });
+        const json = { ...toClientRequest(mine), version: client.version };
+        const now = await changeClient(models, name, json).catch((fault: unknown) => {
+          if (!(fault instanceof ApiFailure) || fault.field === null) throw fault;
+          onRefused(fault);
+          return null;
+        });
+        if (now === null) return;
         models.toasts.show(t("clients.changed", { name }), { tone: "ok" });
         begin(now, toClientDraft(now.client));
         onSaved(now);
