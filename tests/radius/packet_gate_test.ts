@@ -170,13 +170,13 @@ limit_proxy_state = ${limited === "yes"}
 
 Deno.test("the gate handles Message-Authenticator and Proxy-State as in the table, in all 48 cases", async () => {
   assertEquals(new Set(TABLE.map((row) => row.slice(0, 5).join())).size, 48);
-  const learnt = TABLE.flatMap(([kind, required], at) =>
-    kind === "auto" && required === "yes" ? [`row-${at}`] : []
+  const signed = TABLE.flatMap(([kind, required], at) =>
+    kind === "auto" && required === "yes" ? [[`row-${at}`, `10.0.${at}.1`] as const] : []
   );
   const unsigned = TABLE.flatMap(([kind], at) =>
     kind === "static" ? [[`row-${at}`, `10.0.${at}.1`] as const] : []
   );
-  await using gateway = await openWholeGateway(tableSettings(), { learnt, unsigned });
+  await using gateway = await openWholeGateway(tableSettings(), { signed, unsigned });
   const outcomeOf = async (script: string, at: number, identifier: number): Promise<string> => {
     const risen = await gateway.counted(async () => {
       const from = { hostname: `10.0.${at}.1`, port: 1024 };

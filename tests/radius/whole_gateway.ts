@@ -55,11 +55,13 @@ const REJECT_WAIT_MS = 1200;
 const DEADLINE_MS = 30_000;
 
 /**
+ * @param signed clients and addresses that signed their requests before.
  * @param unsigned clients and addresses whose unsigned logins succeeded lately.
  */
 export async function openWholeGateway(
   toml: string,
-  { unsigned = [], passwords }: {
+  { signed = [], unsigned = [], passwords }: {
+    signed?: readonly (readonly [name: string, source: string])[];
     unsigned?: readonly (readonly [name: string, source: string])[];
     passwords?: Passwords;
   } = {},
@@ -70,6 +72,7 @@ export async function openWholeGateway(
   const set = (key: readonly string[], value: unknown) => ({ type: "set" as const, key, value });
   await store.commit({
     mutations: [
+      ...signed.map((from) => set(["learnt", ...from], true)),
       ...unsigned.map((from) => set(["unsigned_login", ...from], clock.nowMs())),
     ],
   });
