@@ -1,11 +1,12 @@
-// What administrators set up by name, such as receivers of alerts: settings, sealed secrets, and an audit record in each commit. Every node mirrors
-// and changes the rows. A change is merged into the row that the store has at the commit, never into the mirror.
+// What administrators set up by name, such as receivers of alerts: a table of settings and sealed secrets, with an audit record in each commit. A
+// change is merged into the row that the store has at the commit, never into the mirror.
 
 import { auditEntry } from "./audit.ts";
 import type { AuditAction } from "./audit_actions.ts";
 import { createWebhookSecret } from "./log_export/webhook_sender.ts";
 import type { Clock, Random } from "./runtime.ts";
-import type { Mutation, Store, StoreEntry } from "./store.ts";
+import type { Mutation, Store } from "./store.ts";
+import { commitChanges, Table, type TableChange } from "./table.ts";
 import type { Vault } from "./vault.ts";
 
 export interface SealedRecord<Settings> {
@@ -84,33 +85,36 @@ const ATTEMPTS = 5;
 export class SealedRows<Settings extends { kind: string }, Secrets extends { webhookSecret: string }> {
   readonly #deps: SealedRowsDeps;
   readonly #kind: SealedKind<Settings, Secrets>;
-  readonly #records = new Map<string, SealedRecord<Settings>>();
-  /** The versions of all rows that the store has, also of those that cannot be read. */
-  readonly #versions = new Map<string, string>();
+  readonly #table: Table<SealedRecord<Settings>>;
+  #all: ReadonlyMap<string, SealedRecord<Settings>> = new Map();
 
   constructor(deps: SealedRowsDeps, kind: SealedKind<Settings, Secrets>) {
     this.#deps = deps;
     this.#kind = kind;
-    deps.store.follow(kind.prefix, (entry) => this.#take(entry));
+    this.#table = new Table({
+      ...{ store: deps.store, nowMs: () => deps.clock.nowMs() },
+      onForeignChange: () => this.#changed(),
+    }, { prefix: kind.prefix, read: (value) => this.#read(value) });
   }
 
   async load(): Promise<void> {
-    await this.#deps.store.load(this.#kind.prefix, (entry) => this.#take(entry));
+    await this.#table.load();
+    this.#changed();
   }
 
   /** All rows that can be used, by name. One that becomes unreadable stays as it was. */
   get all(): ReadonlyMap<string, SealedRecord<Settings>> {
-    return this.#records;
+    return this.#all;
   }
 
   /** All names that are stored, also of rows that cannot be read. */
   get names(): readonly string[] {
-    return [...this.#versions.keys()].toSorted();
+    return [...new Set([...this.#all.keys(), ...this.#table.unreadable])].toSorted();
   }
 
   /** Whether the store has a row with the name. */
   has(name: string): boolean {
-    return this.#versions.has(name);
+    return this.#all.has(name) || this.#table.unreadable.includes(name);
   }
 
   /** `null`: they cannot be read. */
@@ -131,12 +135,12 @@ export class SealedRows<Settings extends { kind: string }, Secrets extends { web
   ): Promise<CreatedRow> {
     const { clock, random } = this.#deps;
     const { maxRows, noSecrets, shown, actions } = this.#kind;
-    if (this.#versions.size >= maxRows) return { ok: false, reason: "too_many" };
+    if (this.names.length >= maxRows) return { ok: false, reason: "too_many" };
     const webhookSecret = settings.kind === "webhook" ? createWebhookSecret(random) : "";
     const secrets = { ...noSecrets, ...given, webhookSecret };
     const record = { settings, sealed: this.#seal(name, secrets), createdMs: clock.nowMs(), version: 1 };
     const audit = this.audit(name, by, { action: actions.create, after: shown(settings, secrets) });
-    return await this.#commit(name, { record, versionstamp: null, also: [audit, ...also] })
+    return await this.#commit(this.#table.add(name, record), [audit, ...also])
       ? { ok: true, webhookSecret }
       : { ok: false, reason: "taken" };
   }
@@ -149,11 +153,13 @@ export class SealedRows<Settings extends { kind: string }, Secrets extends { web
   ): Promise<SealedOutcome> {
     const { shown } = this.#kind;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const { value, versionstamp } = await this.#deps.store.get<unknown>(this.#keyOf(name));
-      if (versionstamp === null) return "changed";
-      const stored = this.#read(value);
-      const old = stored && this.secretsOf(name, stored);
-      if (stored === null || old === null) return "unreadable";
+      await this.#table.reread(name);
+      if (this.#table.unreadable.includes(name)) return "unreadable";
+      const row = this.#table.get(name);
+      if (row === undefined) return "changed";
+      const { value: stored } = row;
+      const old = this.secretsOf(name, stored);
+      if (old === null) return "unreadable";
       if (version !== undefined && stored.version !== version) return "changed";
       const merged = merge({ settings: stored.settings, secrets: old });
       if (merged === null) return "done";
@@ -163,7 +169,7 @@ export class SealedRows<Settings extends { kind: string }, Secrets extends { web
       const record = { ...stored, settings, sealed, version: stored.version + 1 };
       const changed = differences(shown(stored.settings, old), shown(settings, secrets));
       const also = [this.audit(name, by, { action, ...changed })];
-      if (await this.#commit(name, { record, versionstamp, also })) return "done";
+      if (await this.#commit(this.#table.replace(row, record), also)) return "done";
     }
     return "changed";
   }
@@ -185,14 +191,19 @@ export class SealedRows<Settings extends { kind: string }, Secrets extends { web
 
   /** Removes a row with its dependents, also one that cannot be read. @returns false if it changed meanwhile, or there is none */
   async remove(name: string, by: RowActor): Promise<boolean> {
-    const { value, versionstamp } = await this.#deps.store.get<unknown>(this.#keyOf(name));
-    if (versionstamp === null) return false;
+    await this.#table.reread(name);
+    const unreadable = this.#table.removeUnreadable(name);
+    const row = this.#table.get(name);
+    const removal = unreadable ?? (row && this.#table.remove(row));
+    if (removal === undefined) return false;
     const { shown, actions, dependents } = this.#kind;
-    const stored = this.#read(value);
-    const before = stored === null ? {} : { before: shown(stored.settings, this.secretsOf(name, stored)) };
+    const stored = unreadable === undefined ? row?.value : undefined;
+    const before = stored === undefined
+      ? {}
+      : { before: shown(stored.settings, this.secretsOf(name, stored)) };
     const removed = dependents(name).map((key) => ({ type: "delete", key }) as const);
     const audit = this.audit(name, by, { action: actions.remove, ...before });
-    return await this.#commit(name, { record: null, versionstamp, also: [...removed, audit] });
+    return await this.#commit(removal, [...removed, audit]);
   }
 
   audit(
@@ -203,65 +214,26 @@ export class SealedRows<Settings extends { kind: string }, Secrets extends { web
     return auditEntry({ ...entry, actor, source, object: `${this.#kind.object}:${name}` });
   }
 
-  /** A stored value; `null`: it is not one of this version, or damaged. */
-  #read(value: unknown): SealedRecord<Settings> | null {
+  /** @throws if the stored value is not one of this version, or damaged */
+  #read(value: unknown): SealedRecord<Settings> {
     const record = value as Partial<SealedRecord<Settings>> | null;
     const { settings, sealed, createdMs, version } = record ?? {};
-    if (typeof settings !== "object" || settings === null || !(sealed instanceof Uint8Array)) return null;
-    if (typeof createdMs !== "number" || typeof version !== "number") return null;
-    try {
-      return { settings: this.#kind.read(settings), sealed, createdMs, version };
-    } catch (_damaged) {
-      return null;
+    const isRecord = typeof settings === "object" && settings !== null && sealed instanceof Uint8Array;
+    if (!isRecord || typeof createdMs !== "number" || typeof version !== "number") {
+      throw new TypeError(`Cannot read a row of the type ${this.#kind.object}`);
     }
+    return { settings: this.#kind.read(settings), sealed, createdMs, version };
   }
 
-  #take({ key, value, versionstamp }: StoreEntry<unknown>): void {
-    const name = String(key[1]);
-    if (versionstamp === null) return this.#apply(name, { record: null, version: null });
-    // Two commits may report in any order. The version tells which one is later.
-    if ((this.#versions.get(name) ?? "") >= versionstamp) return;
-    const record = this.#read(value);
-    if (record !== null) return this.#apply(name, { record, version: versionstamp });
-    this.#versions.set(name, versionstamp);
-    throw new TypeError(`Cannot read ${this.#kind.object} "${name}"`);
-  }
-
-  #apply(
-    name: string,
-    { record, version }: {
-      readonly record: SealedRecord<Settings> | null;
-      readonly version: string | null;
-    },
-  ): void {
-    if (record === null || version === null) {
-      this.#records.delete(name);
-      this.#versions.delete(name);
-    } else if ((this.#versions.get(name) ?? "") <= version) {
-      this.#records.set(name, record);
-      this.#versions.set(name, version);
-    }
+  #changed(): void {
+    this.#all = new Map(this.#table.all().map(({ id, value }) => [id, value]));
     this.#deps.onChange?.();
   }
 
-  async #commit(
-    name: string,
-    { record, versionstamp, also }: {
-      readonly record: SealedRecord<Settings> | null;
-      readonly versionstamp: string | null;
-      readonly also: readonly Mutation[];
-    },
-  ): Promise<boolean> {
-    const key = this.#keyOf(name);
-    const write = record === null
-      ? { type: "delete", key } as const
-      : { type: "set", key, value: record } as const;
-    const outcome = await this.#deps.store.commit({
-      checks: [{ key, versionstamp }],
-      mutations: [write, ...also],
-    });
-    if (outcome.ok) this.#apply(name, { record, version: outcome.versionstamp });
-    return outcome.ok;
+  async #commit(change: TableChange, also: readonly Mutation[]): Promise<boolean> {
+    const isDone = await commitChanges(this.#deps.store, [change], { also });
+    if (isDone) this.#changed();
+    return isDone;
   }
 
   #keyOf(name: string): Deno.KvKey {
