@@ -91,10 +91,9 @@ export class SealedRows<Settings extends { kind: string }, Secrets extends { web
   constructor(deps: SealedRowsDeps, kind: SealedKind<Settings, Secrets>) {
     this.#deps = deps;
     this.#kind = kind;
-    this.#table = new Table({
-      ...{ store: deps.store, nowMs: () => deps.clock.nowMs() },
-      onForeignChange: () => this.#changed(),
-    }, { prefix: kind.prefix, read: (value) => this.#read(value) });
+    const onForeignChange = () => this.#changed();
+    const read = (value: unknown) => this.#read(value);
+    this.#table = new Table({ store: deps.store, onForeignChange }, { prefix: kind.prefix, read });
   }
 
   async load(): Promise<void> {

@@ -47,10 +47,11 @@ export interface ForeignChange<Row> {
 
 export interface TableDeps<Row> {
   readonly store: Store;
-  readonly nowMs: () => number;
+  /** For rows that expire. */
+  readonly nowMs?: () => number;
   /**
-   * Called after another node added, changed or removed a row. A lost race of this node can report a change of this node too, so it
-   * must be idempotent.
+   * Called after another node added, changed or removed a row, or made it unreadable. A lost race of this node can report a change of this
+   * node too, so it must be idempotent.
    */
   readonly onForeignChange?: ((change: ForeignChange<Row>) => void) | undefined;
 }
@@ -79,7 +80,7 @@ export class Table<Row> {
   constructor(deps: TableDeps<Row>, kind: TableKind<Row>) {
     this.#deps = deps;
     this.#kind = kind;
-    this.#sweptMs = deps.nowMs();
+    this.#sweptMs = this.#nowMs();
     deps.store.follow(kind.prefix, (entry) => this.#follow(entry));
   }
 
@@ -90,7 +91,7 @@ export class Table<Row> {
       if (!removed.has(this.#idIn(entry.key))) this.#take(entry);
     });
     this.#removed = null;
-    this.#sweep(this.#deps.nowMs());
+    this.#sweep(this.#nowMs());
   }
 
   get(id: string): MirroredRow<Row> | undefined {
@@ -186,7 +187,7 @@ export class Table<Row> {
   }
 
   #changeOf(id: string, row: Row | null, check: Check | null): TableChange {
-    const nowMs = this.#deps.nowMs();
+    const nowMs = this.#nowMs();
     if (nowMs - this.#sweptMs >= SWEEP_EVERY_MS) this.#sweep(nowMs);
     return {
       mutation: row === null ? { type: "delete", key: this.#keyOf(id) } : this.#setting(id, row, nowMs),
@@ -208,12 +209,13 @@ export class Table<Row> {
   #follow(entry: Deno.KvEntryMaybe<unknown>): void {
     const id = this.#idIn(entry.key);
     const before = this.#rows.get(id);
+    const unreadable = this.#unreadable.get(id);
     try {
       if (entry.versionstamp === null) this.#forget(id);
       else this.#take(entry);
     } finally {
       const after = this.#rows.get(id);
-      if (after !== before) {
+      if (after !== before || this.#unreadable.get(id) !== unreadable) {
         this.#deps.onForeignChange?.({ before: before?.value, after: after?.value });
       }
     }
@@ -285,6 +287,10 @@ export class Table<Row> {
 
   #keyOf(id: string): Deno.KvKey {
     return [...this.#kind.prefix, ...id.split(SEPARATOR)];
+  }
+
+  #nowMs(): number {
+    return this.#deps.nowMs?.() ?? 0;
   }
 
   #idIn(key: Deno.KvKey): string {

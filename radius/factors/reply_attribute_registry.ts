@@ -8,8 +8,15 @@ import type {
   ReplyGroup,
   ReplyValue,
 } from "../../platform/config/config.ts";
-import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
-import type { PreparedChange, PreparedRename, Rename } from "../../platform/write_batch.ts";
+import type { Mutation, Store } from "../../platform/store.ts";
+import {
+  commitChanges,
+  prepareChanges,
+  Table,
+  type TableChange,
+  type TableKind,
+} from "../../platform/table.ts";
+import type { PreparedRename, Rename } from "../../platform/write_batch.ts";
 import { attributeSetOctets, attributeSetProblem } from "../protocol/attributes.ts";
 import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../protocol/packet.ts";
 import { type AcceptAttributes, replyKey } from "./reply_attributes.ts";
@@ -47,7 +54,17 @@ export type ReplyChangeResult =
   | { readonly ok: false; readonly reason: "bad"; readonly detail: string };
 
 const MAX_GROUPS = 2000;
-export const replyGroupKey = (canonical: string): Deno.KvKey => ["reply_group", canonical];
+/** The id is the canonical name. */
+const REPLY_GROUPS: TableKind<ReplyRecord> = {
+  prefix: ["reply_group"],
+  read(value) {
+    const record = value as ReplyRecord;
+    if (typeof record.group !== "string" || typeof record.attributes !== "object") {
+      throw new TypeError("it has no attributes");
+    }
+    return record;
+  },
+};
 
 export interface ReplyAttributeRegistryDeps {
   readonly store: Store;
@@ -58,37 +75,25 @@ export interface ReplyAttributeRegistryDeps {
 export class ReplyAttributeRegistry {
   readonly #deps: ReplyAttributeRegistryDeps;
   readonly #ofSettings: ReadonlyMap<string, ReplyGroup>;
-  readonly #records = new Map<string, ReplyRecord>();
+  readonly #table: Table<ReplyRecord>;
 
   constructor(deps: ReplyAttributeRegistryDeps) {
     this.#deps = deps;
     this.#ofSettings = new Map(
       deps.settings.replyGroups.map((one) => [canonicalName(one.group), one]),
     );
-    deps.store.follow(["reply_group"], (entry) => {
-      this.#remember(entry);
-      this.#apply();
-    });
+    const onForeignChange = () => this.#apply();
+    this.#table = new Table({ store: deps.store, onForeignChange }, REPLY_GROUPS);
   }
 
   async load(): Promise<void> {
-    await this.#deps.store.load(["reply_group"], (entry) => this.#remember(entry));
-    if (this.#records.size > 0) this.#apply();
-  }
-
-  /** Takes over a stored record. */
-  #remember({ key: [, canonical], value }: StoreEntry<unknown>): void {
-    if (value === null) return void this.#records.delete(String(canonical));
-    const record = value as ReplyRecord;
-    if (typeof record.group !== "string" || typeof record.attributes !== "object") {
-      throw new TypeError("it has no attributes");
-    }
-    this.#records.set(String(canonical), record);
+    await this.#table.load();
+    if (this.#table.size > 0) this.#apply();
   }
 
   /** Whether any group has attributes. */
   get namesGroups(): boolean {
-    return this.#ofSettings.size > 0 || this.#records.size > 0;
+    return this.#ofSettings.size > 0 || this.#table.size > 0;
   }
 
   /** @param group in any spelling */
@@ -99,7 +104,7 @@ export class ReplyAttributeRegistry {
       const { attributes, groups = "first" } = fixed;
       return { from: "settings", attributes, groups, version: 0 };
     }
-    const { attributes = {}, groups = "first", version = 0 } = this.#records.get(canonical) ?? {};
+    const { attributes = {}, groups = "first", version = 0 } = this.#table.get(canonical)?.value ?? {};
     return { from: Object.keys(attributes).length === 0 ? null : "console", attributes, groups, version };
   }
 
@@ -123,66 +128,52 @@ export class ReplyAttributeRegistry {
     const { store } = this.#deps;
     const canonical = canonicalName(group);
     if (this.#ofSettings.has(canonical)) return { ok: false, reason: "in_settings" };
-    const before = this.#records.get(canonical);
-    if ((before?.version ?? 0) !== version) return { ok: false, reason: "changed" };
-    if (before === undefined && this.#records.size >= MAX_GROUPS) return { ok: false, reason: "full" };
+    const before = this.#table.get(canonical);
+    if ((before?.value.version ?? 0) !== version) return { ok: false, reason: "changed" };
+    if (before === undefined && this.#table.size >= MAX_GROUPS) return { ok: false, reason: "full" };
     const detail = this.#problemOf(canonical, attributes);
     if (detail !== null) return { ok: false, reason: "bad", detail };
-    const entry = await store.get<ReplyRecord>(replyGroupKey(canonical));
-    if ((entry.value?.version ?? 0) !== version) return { ok: false, reason: "changed" };
     const record: ReplyRecord = { group, attributes, groups, version: version + 1 };
-    const { ok } = await store.commit({
-      checks: [{ key: entry.key, versionstamp: entry.versionstamp }],
-      mutations: [{ type: "set", key: replyGroupKey(canonical), value: record }, audit],
-    });
-    if (!ok) return { ok: false, reason: "changed" };
-    this.#records.set(canonical, record);
+    const change = before === undefined
+      ? this.#table.add(canonical, record)
+      : this.#table.replace(before, record);
+    if (!await commitChanges(store, [change], { also: [audit] })) return { ok: false, reason: "changed" };
     this.#apply();
     return { ok: true, replies: this.find(group) };
   }
 
   /** Removes the attributes of a group that is created or deleted, so that a new group does not inherit those of an earlier one with its name. */
-  prepareForget(canonical: string): PreparedChange {
-    return {
-      // Also without a record in memory, because its commit may be in progress.
-      mutations: [{ type: "delete", key: replyGroupKey(canonical) }],
-      done: () => {
-        if (this.#records.delete(canonical)) this.#apply();
-      },
-      undo: () => undefined,
-    };
+  prepareForget(canonical: string): PreparedRename {
+    // Also without a record in memory, because its commit may be in progress.
+    return this.#prepare([this.#table.erase(canonical)]);
   }
 
   /** Prepares the move of the attributes of a group. Those of the settings stay: they name the group. */
   prepareRename({ from, to, name }: Rename): PreparedRename {
-    const record = this.#records.get(from);
-    const moved = record === undefined ? undefined : { ...record, group: name };
+    return this.#prepare(this.#table.move(from, to, (record) => ({ ...record, group: name })));
+  }
+
+  #prepare(changes: readonly TableChange[]): PreparedRename {
+    const { done, ...prepared } = prepareChanges(changes);
     return {
-      mutations: [
-        { type: "delete", key: replyGroupKey(from) },
-        moved === undefined
-          ? { type: "delete", key: replyGroupKey(to) }
-          : { type: "set", key: replyGroupKey(to), value: moved },
-      ],
-      done: () => {
-        const isChanged = this.#records.delete(from) || this.#records.delete(to);
-        if (moved !== undefined) this.#records.set(to, moved);
-        if (isChanged) this.#apply();
+      ...prepared,
+      done: (versionstamp) => {
+        done(versionstamp);
+        this.#apply();
       },
-      undo: () => undefined,
     };
   }
 
   /** The groups of the settings come first, in their order; then those of the console, by name. */
   #apply(): void {
-    const own = [...this.#records].filter(([canonical]) => !this.#ofSettings.has(canonical))
-      .sort(([a], [b]) => a < b ? -1 : 1).map(([, { version: _version, ...replies }]) => replies);
+    const own = this.#table.all().filter(({ id }) => !this.#ofSettings.has(id)).toArray()
+      .sort((a, b) => a.id < b.id ? -1 : 1).map(({ value: { version: _version, ...replies } }) => replies);
     this.#deps.accept.replace([...this.#deps.settings.replyGroups, ...own]);
   }
 
   /** The octets of these attributes with those of all groups except one, because a user can be in every group. */
   octetsWith(attributes: ReplyAttributes, except = ""): number {
-    const others = [...this.#records].flatMap(([key, record]) => key === except ? [] : [record.attributes]);
+    const others = this.#table.all().flatMap(({ id, value }) => id === except ? [] : [value.attributes]);
     const ofSettings = this.#ofSettings.values().map((one) => one.attributes);
     return [this.#deps.settings.replyDefault, ...ofSettings, ...others, attributes]
       .reduce((sum, one) => sum + attributeSetOctets(one), 0);

@@ -3,7 +3,8 @@
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Config, ReplyAttributes } from "../../platform/config/config.ts";
-import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
+import type { Mutation, Store } from "../../platform/store.ts";
+import { commitChanges, Table, type TableKind } from "../../platform/table.ts";
 import { attributeSetOctets, attributeSetProblem } from "../protocol/attributes.ts";
 import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../protocol/packet.ts";
 import type { ReplyChangeResult } from "./reply_attribute_registry.ts";
@@ -22,11 +23,21 @@ interface ReplyOwner {
 }
 
 const MAX_USERS = 20_000;
+const REPLY_USERS: TableKind<UserReplyRecord> = {
+  prefix: ["reply_user"],
+  read(value) {
+    const { attributes, version } = value as Partial<UserReplyRecord>;
+    if (typeof attributes !== "object" || typeof version !== "number") {
+      throw new TypeError("it has no attributes");
+    }
+    return { attributes, version };
+  },
+};
 
 export class UserReplyRegistry implements UserReplies {
   readonly #store: Store;
   readonly #ofSettings: ReadonlyMap<string, ReplyAttributes>;
-  readonly #records = new Map<string, UserReplyRecord & { readonly versionstamp: string }>();
+  readonly #table: Table<UserReplyRecord>;
 
   constructor(
     { store, settings, accept }: {
@@ -39,20 +50,20 @@ export class UserReplyRegistry implements UserReplies {
     this.#ofSettings = new Map(
       settings.replyUsers.map(({ user, attributes }) => [canonicalName(user), attributes]),
     );
-    store.follow(["reply_user"], (entry) => this.#remember(entry));
+    this.#table = new Table({ store }, REPLY_USERS);
     accept.replaceUsers(this);
   }
 
-  async load(): Promise<void> {
-    await this.#store.load(["reply_user"], (entry) => this.#remember(entry));
+  load(): Promise<void> {
+    return this.#table.load();
   }
 
   get size(): number {
-    return this.#records.size + this.#ofSettings.size;
+    return this.#table.size + this.#ofSettings.size;
   }
 
   of(user: string, id: string | undefined): ReplyAttributes | undefined {
-    return this.#ofSettings.get(user) ?? this.#records.get(id ?? "")?.attributes;
+    return this.#ofSettings.get(user) ?? this.#table.get(id ?? "")?.value.attributes;
   }
 
   /** Whether the settings name a user. @param user canonical */
@@ -67,7 +78,7 @@ export class UserReplyRegistry implements UserReplies {
   } {
     const fixed = this.#ofSettings.get(canonicalName(name));
     if (fixed !== undefined) return { from: "settings", attributes: fixed, version: 0 };
-    const { attributes = {}, version = 0 } = this.#records.get(id) ?? {};
+    const { attributes = {}, version = 0 } = this.#table.get(id)?.value ?? {};
     return { from: Object.keys(attributes).length === 0 ? null : "console", attributes, version };
   }
 
@@ -80,29 +91,15 @@ export class UserReplyRegistry implements UserReplies {
     if (this.#ofSettings.has(canonicalName(owner.name))) return { ok: false, reason: "in_settings" };
     const detail = problemOf(attributes);
     if (detail !== null) return { ok: false, reason: "bad", detail };
-    const key = ["reply_user", owner.id];
-    const { value, versionstamp } = await this.#store.get<UserReplyRecord>(key);
-    if ((value?.version ?? 0) !== version) return { ok: false, reason: "changed" };
-    if (value === null && this.#records.size >= MAX_USERS) return { ok: false, reason: "full" };
+    const before = this.#table.get(owner.id);
+    if ((before?.value.version ?? 0) !== version) return { ok: false, reason: "changed" };
+    if (before === undefined && this.#table.size >= MAX_USERS) return { ok: false, reason: "full" };
     const record: UserReplyRecord = { attributes, version: version + 1 };
-    const outcome = await this.#store.commit({
-      checks: [{ key, versionstamp }],
-      mutations: [{ type: "set", key, value: record }, audit],
-    });
-    if (!outcome.ok) return { ok: false, reason: "changed" };
-    this.#remember({ key, value: record, versionstamp: outcome.versionstamp });
-    return { ok: true };
-  }
-
-  #remember({ key: [, part], value, versionstamp }: StoreEntry<unknown>): void {
-    const id = String(part);
-    if (versionstamp === null) return void this.#records.delete(id);
-    if ((this.#records.get(id)?.versionstamp ?? "") > versionstamp) return;
-    const record = value as Partial<UserReplyRecord> | null;
-    if (typeof record?.attributes !== "object" || typeof record.version !== "number") {
-      throw new TypeError("it has no attributes");
-    }
-    this.#records.set(id, { attributes: record.attributes, version: record.version, versionstamp });
+    const change = before === undefined
+      ? this.#table.add(owner.id, record)
+      : this.#table.replace(before, record);
+    const isDone = await commitChanges(this.#store, [change], { also: [audit] });
+    return isDone ? { ok: true } : { ok: false, reason: "changed" };
   }
 }
 
