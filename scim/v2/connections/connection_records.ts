@@ -5,7 +5,15 @@ import { auditEntry, type AuditValues } from "../../../platform/audit.ts";
 import type { AuditAction } from "../../../platform/audit_actions.ts";
 import { DAY_MS } from "../../../platform/durations.ts";
 import type { Clock } from "../../../platform/runtime.ts";
-import type { Check, Mutation, Store, StoreEntry } from "../../../platform/store.ts";
+import type { Mutation, Store } from "../../../platform/store.ts";
+import {
+  type CommitAdditions,
+  commitChanges,
+  type MirroredRow,
+  Table,
+  type TableChange,
+  type TableKind,
+} from "../../../platform/table.ts";
 import type { Actor } from "../../ports.ts";
 import { type ConnectionSettings, REQUEST_LOG_DAYS } from "./connection_settings.ts";
 import type { SecretRecord } from "./secret.ts";
@@ -31,37 +39,35 @@ export interface AuditedChange {
   readonly after?: AuditValues;
 }
 
-interface Mirrored<T> {
-  readonly value: T;
-  readonly versionstamp: string | null;
-}
-
 /** An expired secret is listed for so long. */
 const EXPIRED_LISTED_MS = 30 * DAY_MS;
-const connectionKey = (name: string): Deno.KvKey => ["scim_connection", name];
+const CONNECTIONS: TableKind<ConnectionRecord> = { prefix: ["scim_connection"] };
+/** The id is the SHA-256 of the secret. */
+const SECRETS: TableKind<SecretRecord> = {
+  prefix: ["scim_secret"],
+  expiresMs: ({ expiresMs }) => expiresMs === null ? null : expiresMs + EXPIRED_LISTED_MS,
+  index: ({ id }) => [id],
+};
 const removedKey = (name: string): Deno.KvKey => ["scim_connection_removed", name];
-const secretKey = (hash: string): Deno.KvKey => ["scim_secret", hash];
 
 export class ConnectionRecords {
   readonly #store: Store;
   readonly #clock: Pick<Clock, "nowMs">;
-  readonly #connections = new Map<string, Mirrored<ConnectionRecord>>();
-  readonly #secrets = new Map<string, Mirrored<SecretRecord>>();
-  readonly #hashes = new Map<string, string>();
+  readonly #connections: Table<ConnectionRecord>;
+  readonly #secrets: Table<SecretRecord>;
 
   private constructor({ store, clock }: { store: Store; clock: Pick<Clock, "nowMs"> }) {
     this.#store = store;
     this.#clock = clock;
+    this.#connections = new Table({ store }, CONNECTIONS);
+    this.#secrets = new Table({ store, nowMs: () => clock.nowMs() }, SECRETS);
   }
 
   /** Reads all records, and follows the changes of other nodes. */
   static async open(deps: { store: Store; clock: Pick<Clock, "nowMs"> }): Promise<ConnectionRecords> {
     const records = new ConnectionRecords(deps);
-    for (const prefix of [["scim_connection"], ["scim_secret"]]) {
-      const apply = (entry: StoreEntry<unknown>) => records.#apply(entry);
-      deps.store.follow(prefix, apply);
-      await deps.store.load(prefix, apply);
-    }
+    await records.#connections.load();
+    await records.#secrets.load();
     return records;
   }
 
@@ -71,7 +77,7 @@ export class ConnectionRecords {
 
   /** In order of name. */
   list(): ConnectionRecord[] {
-    return [...this.#connections.values()].map(({ value }) => value)
+    return this.#connections.all().map(({ value }) => value).toArray()
       .sort((a, b) => a.settings.name < b.settings.name ? -1 : 1);
   }
 
@@ -82,13 +88,13 @@ export class ConnectionRecords {
   }
 
   secretById(id: string): SecretRecord | null {
-    return this.secretByHash(this.#hashes.get(id) ?? "");
+    return this.secretByHash(this.#hashOf(id));
   }
 
   /** The secrets of a connection, newest first. */
   secretsOf(name: string): SecretRecord[] {
     const id = this.find(name)?.id;
-    return [...this.#secrets.values()].map(({ value }) => value)
+    return this.#secrets.all().map(({ value }) => value).toArray()
       .filter(({ connection, connectionId }) => connection === name && connectionId === id)
       .sort((a, b) => b.createdMs - a.createdMs || (a.id < b.id ? -1 : 1));
   }
@@ -111,39 +117,30 @@ export class ConnectionRecords {
     const { name } = record.settings;
     const removed = await this.#store.get<{ untilMs: number }>(removedKey(name));
     if ((removed.value?.untilMs ?? 0) > this.#clock.nowMs()) return false;
-    const mutations: Mutation[] = [{ type: "set", key: connectionKey(name), value: record }];
-    if (secret !== null) mutations.push(this.#secretMutation(secret.hash, secret.record));
-    return await this.#commit(name, {
-      checks: [{ key: connectionKey(name), versionstamp: null }, removed],
-      mutations,
-      change,
-    });
+    const added = secret === null ? [] : [this.#secrets.put(secret.hash, secret.record)];
+    const changes = [this.#connections.add(name, record), ...added];
+    return await this.#commit(changes, { also: [auditOf(name, change)], checks: [removed] });
   }
 
   /** @returns false if the record was changed since `before` was read. */
   async change(before: ConnectionRecord, after: ConnectionRecord, change: AuditedChange): Promise<boolean> {
-    const { name } = before.settings;
-    return await this.#commit(name, {
-      checks: this.#checkOf(before),
-      mutations: [{ type: "set", key: connectionKey(name), value: after }],
-      change,
-    });
+    const row = this.#rowOf(before);
+    return row !== null &&
+      await this.#commit([this.#connections.replace(row, after)], { also: [auditOf(row.id, change)] });
   }
 
   /** Removes a connection with its secrets. @returns false if the record was changed since it was read. */
   async remove(record: ConnectionRecord, change: AuditedChange): Promise<boolean> {
-    const { name } = record.settings;
+    const row = this.#rowOf(record);
+    if (row === null) return false;
     const lifeMs = REQUEST_LOG_DAYS * DAY_MS;
     const untilMs = this.#clock.nowMs() + lifeMs;
-    const hashes = this.secretsOf(name).flatMap(({ id }) => this.#hashes.get(id) ?? []);
-    return await this.#commit(name, {
-      checks: this.#checkOf(record),
-      mutations: [
-        { type: "delete", key: connectionKey(name) },
-        { type: "set", key: removedKey(name), value: { untilMs }, expireInMs: lifeMs },
-        ...hashes.map((hash) => ({ type: "delete", key: secretKey(hash) } as const)),
+    const secrets = this.secretsOf(row.id).map(({ id }) => this.#secrets.erase(this.#hashOf(id)));
+    return await this.#commit([this.#connections.remove(row), ...secrets], {
+      also: [
+        { type: "set", key: removedKey(row.id), value: { untilMs }, expireInMs: lifeMs },
+        auditOf(row.id, change),
       ],
-      change,
     });
   }
 
@@ -160,104 +157,48 @@ export class ConnectionRecords {
       replaced: { secret: SecretRecord; endMs: number } | null;
     },
   ): Promise<boolean> {
-    const checks: Check[] = [...this.#checkOf(connection), { key: secretKey(hash), versionstamp: null }];
-    const mutations: Mutation[] = [this.#secretMutation(hash, record)];
+    const row = this.#rowOf(connection);
+    if (row === null) return false;
+    const changes = [this.#secrets.add(hash, record)];
     if (replaced !== null) {
-      const oldHash = this.#hashes.get(replaced.secret.id) ?? "";
-      const old = this.#secrets.get(oldHash);
+      const old = this.#secrets.get(this.#hashOf(replaced.secret.id));
       if (old === undefined) return false;
-      checks.push({ key: secretKey(oldHash), versionstamp: old.versionstamp });
-      mutations.push(
-        replaced.endMs <= this.#clock.nowMs()
-          ? { type: "delete", key: secretKey(oldHash) }
-          : this.#secretMutation(oldHash, { ...old.value, expiresMs: replaced.endMs }),
+      const isOver = replaced.endMs <= this.#clock.nowMs();
+      changes.push(
+        isOver
+          ? this.#secrets.remove(old)
+          : this.#secrets.replace(old, { ...old.value, expiresMs: replaced.endMs }),
       );
     }
-    return await this.#commit(connection.settings.name, { checks, mutations, change });
+    const checks = [this.#connections.unchanged(row)];
+    return await this.#commit(changes, { also: [auditOf(row.id, change)], checks });
   }
 
   /** Revokes a secret. The next request with it is refused. */
   async revokeSecret({ id, connection }: SecretRecord, change: AuditedChange): Promise<void> {
-    const hash = this.#hashes.get(id);
-    if (hash === undefined) return;
+    const hash = this.#hashOf(id);
     // Without a check, because the use of the secret changes its record.
-    const mutations: Mutation[] = [{ type: "delete", key: secretKey(hash) }];
-    await this.#commit(connection, { checks: [], mutations, change });
+    if (hash !== "") await this.#commit([this.#secrets.erase(hash)], { also: [auditOf(connection, change)] });
   }
 
   /** Stores the last use of a secret. Does nothing if the secret was revoked meanwhile. */
   async touch({ id }: SecretRecord, use: Pick<SecretRecord, "usedMs" | "usedFrom">): Promise<void> {
-    const hash = this.#hashes.get(id) ?? "";
-    const known = this.#secrets.get(hash);
-    if (known === undefined) return;
-    await this.#commit(known.value.connection, {
-      checks: [{ key: secretKey(hash), versionstamp: known.versionstamp }],
-      mutations: [this.#secretMutation(hash, { ...known.value, ...use })],
-    });
+    const row = this.#secrets.get(this.#hashOf(id));
+    if (row !== undefined) await this.#commit([this.#secrets.replace(row, { ...row.value, ...use })]);
   }
 
-  #checkOf({ settings: { name } }: ConnectionRecord): Check[] {
-    const key = connectionKey(name);
-    return [{ key, versionstamp: this.#connections.get(name)?.versionstamp ?? null }];
+  #hashOf(id: string): string {
+    return this.#secrets.list(id)[0]?.id ?? "";
   }
 
-  #secretMutation(hash: string, record: SecretRecord): Mutation {
-    const mutation = { type: "set", key: secretKey(hash), value: record } as const;
-    if (record.expiresMs === null) return mutation;
-    const leftMs = record.expiresMs - this.#clock.nowMs();
-    return { ...mutation, expireInMs: Math.max(1, leftMs + EXPIRED_LISTED_MS) };
+  /** The row that a caller read; `null`: it changed since. */
+  #rowOf(record: ConnectionRecord): MirroredRow<ConnectionRecord> | null {
+    const row = this.#connections.get(record.settings.name);
+    return row?.value === record ? row : null;
   }
 
-  /** Commits, and takes the new records over. After a lost race, memory has the records of the winner. */
-  async #commit(
-    name: string,
-    { checks, mutations, change }: {
-      checks: readonly Check[];
-      mutations: readonly Mutation[];
-      change?: AuditedChange;
-    },
-  ): Promise<boolean> {
-    const done = await this.#store.commit({
-      checks,
-      mutations: [...mutations, ...change === undefined ? [] : [auditOf(name, change)]],
-    });
-    if (!done.ok) {
-      await this.#store.reread(checks.map(({ key }) => key));
-      return false;
-    }
-    for (const one of mutations) {
-      if (one.type === "audit") continue;
-      const value = one.type === "set" ? one.value : null;
-      this.#apply({ key: one.key, value, versionstamp: value === null ? null : done.versionstamp });
-    }
-    return true;
-  }
-
-  #apply({ key: [table, part], value, versionstamp }: StoreEntry<unknown>): void {
-    const name = String(part);
-    if (table === "scim_connection") {
-      mirror(this.#connections, name, value as ConnectionRecord | null, versionstamp);
-    }
-    if (table !== "scim_secret") return;
-    const secret = value as SecretRecord | null;
-    const known = this.#secrets.get(name);
-    if (known !== undefined) this.#hashes.delete(known.value.id);
-    mirror(this.#secrets, name, secret, versionstamp);
-    const current = this.#secrets.get(name);
-    if (current !== undefined) this.#hashes.set(current.value.id, name);
-  }
-}
-
-/** Two changes may arrive in any order. The version tells which one is later. */
-function mirror<T>(
-  map: Map<string, Mirrored<T>>,
-  name: string,
-  value: T | null,
-  versionstamp: string | null,
-): void {
-  if (value === null) map.delete(name);
-  else if ((map.get(name)?.versionstamp ?? "") <= (versionstamp ?? "")) {
-    map.set(name, { value, versionstamp });
+  #commit(changes: readonly TableChange[], additions?: CommitAdditions): Promise<boolean> {
+    return commitChanges(this.#store, changes, additions);
   }
 }
 
