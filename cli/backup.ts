@@ -1,7 +1,7 @@
 // `deno task backup`: writes the whole store into one file, with or without a running server.
 
 import { VERSION } from "../compose.ts";
-import { answerBackups, BACKUP_PATH } from "../platform/backup/backup_answer.ts";
+import { answerBackups, BACKUP_PATH, CommitObserver } from "../platform/backup/server_backup.ts";
 import { type BackupFile, createBackupFile, readUnfinished } from "../platform/backup/backup_file.ts";
 import {
   BACKUP_FORMAT,
@@ -10,11 +10,9 @@ import {
   BackupWriter,
   readBackup,
 } from "../platform/backup/backup_format.ts";
-import { CommitObserver } from "../platform/backup/commit_capture.ts";
 import { readLifetimes } from "../platform/config/stored_settings.ts";
-import { BackupFault } from "../platform/backup/octets.ts";
-import { markVersion, readChanges } from "../platform/backup/second_reading.ts";
-import { readStore } from "../platform/backup/read_store.ts";
+import { BackupFault } from "../platform/backup/records.ts";
+import { markVersion, readChanges, readStore } from "../platform/backup/read_store.ts";
 import type { Config } from "../platform/config/config.ts";
 import type { SettingsFile } from "../platform/config/load.ts";
 import { lockDataDir } from "../platform/data_dir.ts";

@@ -2,9 +2,8 @@
 
 import { dirname, resolve } from "node:path";
 import { readLifetimes } from "../platform/config/stored_settings.ts";
-import { BackupFault } from "../platform/backup/octets.ts";
+import { BackupFault, tableOf } from "../platform/backup/records.ts";
 import { countTables, readStore, type TableCounts } from "../platform/backup/read_store.ts";
-import { tableOf } from "../platform/backup/records.ts";
 import type { RestoreTarget } from "../platform/backup/restore_target.ts";
 import type { Config } from "../platform/config/config.ts";
 import type { SettingsFile } from "../platform/config/load.ts";

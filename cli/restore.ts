@@ -3,10 +3,9 @@
 import { VERSION } from "../compose.ts";
 import { type CheckedBackup, readBackupFile } from "../platform/backup/backup_file.ts";
 import type { BackupHeader } from "../platform/backup/backup_format.ts";
-import { BackupFault } from "../platform/backup/octets.ts";
+import { BackupFault } from "../platform/backup/records.ts";
 import type { Config } from "../platform/config/config.ts";
-import { findMasterKey, lockDataDir } from "../platform/data_dir.ts";
-import { MASTER_KEY_CHECK } from "../platform/first_records.ts";
+import { findMasterKey, lockDataDir, MASTER_KEY_CHECK } from "../platform/data_dir.ts";
 import { createSystemRandom } from "../platform/runtime.ts";
 import { createVault } from "../platform/vault.ts";
 import { type CommandOutcome, printable } from "./format_result.ts";

@@ -13,7 +13,7 @@ import {
 } from "./admin_connection.ts";
 import { printFaults, VALUE_CHECKS } from "./check_config.ts";
 import { type CommandOutcome, firstOf, printable, quoted } from "./format_result.ts";
-import { BackupFault } from "../platform/backup/octets.ts";
+import { BackupFault } from "../platform/backup/records.ts";
 import { StoreFault } from "../platform/open_kv.ts";
 import { CommandInterrupted, isHelpRequested } from "./terminal.ts";
 

@@ -1,9 +1,8 @@
 // What backup, restore and move-store share: checks of a store, and the summary.
 
 import { countTables, type TableCounts } from "../platform/backup/read_store.ts";
-import { BackupFault } from "../platform/backup/octets.ts";
+import { BackupFault, NODE_PREFIX, RESTORE_MARKER } from "../platform/backup/records.ts";
 import { openRestoreTarget, type RestoreTarget } from "../platform/backup/restore_target.ts";
-import { NODE_PREFIX, RESTORE_MARKER } from "../platform/backup/transient.ts";
 import { faultMessage } from "../platform/log_line.ts";
 import { hasContent, isKvUrl, openKv, StoreFault } from "../platform/open_kv.ts";
 import { type CancelTimer, type Clock, pauseFor, systemClock } from "../platform/runtime.ts";

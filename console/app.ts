@@ -4,7 +4,7 @@
 import { type Handler, Hono, type MiddlewareHandler } from "hono";
 import type { Log } from "../platform/log.ts";
 import type { GeoIp } from "../platform/geoip/geoip.ts";
-import type { SessionAdministration } from "../radius/dynamic_authorization/open_disconnects.ts";
+import type { SessionAdministration } from "../radius/dynamic_authorization/disconnects.ts";
 import type { Cluster } from "../platform/cluster/cluster.ts";
 import type { GatewayMonitor } from "../radius/ports.ts";
 import type { LogExport } from "../platform/log_export/log_export.ts";

@@ -1,14 +1,13 @@
 // The data directory: locked by one process, private to its user, with the master key, generated secrets and, unless store.kv names a
 // KV Connect endpoint, the store.
 
+import { isTransient, RESTORE_MARKER } from "./backup/records.ts";
+import { CommitObserver } from "./backup/server_backup.ts";
+import { removeStaleHeads } from "./cluster/change_log.ts";
 import { SharedLog } from "./cluster/shared_log.ts";
-import { removeStaleHeads } from "./cluster/stale_heads.ts";
 import { faultMessage } from "./log_line.ts";
 import { hasContent, type KvOpener, openKv, StoreFault } from "./open_kv.ts";
 import { type Clock, type Random, systemClock, toBase64Url } from "./runtime.ts";
-import { CommitObserver } from "./backup/commit_capture.ts";
-import { RESTORE_MARKER } from "./backup/transient.ts";
-import { hasEntries, isKeyOfStore, newestAuditId, readOrCreate } from "./first_records.ts";
 import { createStore, type Store } from "./store.ts";
 import { createVault, type Vault } from "./vault.ts";
 
@@ -35,7 +34,7 @@ export interface DataDir {
 
 const KEY_OCTETS = 32;
 
-export interface DataDirOptions {
+interface DataDirOptions {
   readonly random: Random;
   /** 64 hexadecimal digits from the environment; "" to use the file `master.key`. */
   readonly masterKeyHex: string;
@@ -288,4 +287,47 @@ export async function loadSharedSecret(
   const sealed = create();
   await store.commit({ mutations: [{ type: "set", key: recordKey, value: sealed }] });
   return { secret: new TextDecoder().decode(vault.open(recordKey, sealed) ?? undefined), isNew: true };
+}
+
+// Records that the first start creates, or that every start reads before anything else.
+
+/** A record that the first start seals with the master key. */
+export const MASTER_KEY_CHECK: Deno.KvKey = ["vault", "check"];
+const CHECK_OCTETS = 32;
+
+/** Whether a store has content. Records of running nodes are none. */
+async function hasEntries(kv: Deno.Kv): Promise<boolean> {
+  for await (const { key } of kv.list({ prefix: [] }, { batchSize: 100 })) if (!isTransient(key)) return true;
+  return false;
+}
+
+/** New audit ids follow the newest record, even if the clock was set back between two starts. */
+async function newestAuditId(kv: Deno.Kv): Promise<string> {
+  for await (const { key } of kv.list({ prefix: ["audit"] }, { reverse: true, limit: 1 })) {
+    return String(key[1]);
+  }
+  return "";
+}
+
+/** Checks the master key against the record that the first start of the first node sealed. */
+async function isKeyOfStore(store: Store, vault: Vault): Promise<boolean> {
+  const key = MASTER_KEY_CHECK;
+  const sealed = await readOrCreate(store, key, () => vault.seal(key, new Uint8Array(CHECK_OCTETS)));
+  return vault.open(key, sealed.value) !== null;
+}
+
+/** Creates a record once, also if several nodes start at the same moment: all of them return the one that was stored. */
+async function readOrCreate(
+  store: Store,
+  key: Deno.KvKey,
+  create: () => Uint8Array,
+): Promise<{ value: Uint8Array; isNew: boolean }> {
+  const { value: stored } = await store.get<Uint8Array>(key);
+  if (stored !== null) return { value: stored, isNew: false };
+  const value = create();
+  const { ok } = await store.commit({
+    checks: [{ key, versionstamp: null }],
+    mutations: [{ type: "set", key, value }],
+  });
+  return ok ? { value, isNew: true } : await readOrCreate(store, key, create);
 }

@@ -8,12 +8,12 @@ import type { Store } from "../platform/store.ts";
 import type { Vault } from "../platform/vault.ts";
 import type { PreparedChange, PrepareRename } from "../platform/write_batch.ts";
 import { createAccountingHandler } from "./accounting/accounting_handler.ts";
-import type { Disconnects } from "./dynamic_authorization/disconnects.ts";
 import {
   administerSessions,
+  type Disconnects,
   openDisconnects,
   type SessionAdministration,
-} from "./dynamic_authorization/open_disconnects.ts";
+} from "./dynamic_authorization/disconnects.ts";
 import { createEventBus } from "./conversation/event_bus.ts";
 import { sweepEachSecond } from "./conversation/expiry_sweep.ts";
 import { createLoginDryRun, type LoginDryRun } from "./conversation/login_dry_run.ts";

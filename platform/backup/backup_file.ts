@@ -2,8 +2,7 @@
 
 import { faultMessage } from "../log_line.ts";
 import { type BackupHeader, type BackupTotals, type OctetSink, readBackup } from "./backup_format.ts";
-import { BackupFault } from "./octets.ts";
-import { type BackupRecord, readRecords } from "./records.ts";
+import { BackupFault, type BackupRecord, readRecords } from "./records.ts";
 
 export interface BackupFile {
   readonly write: OctetSink;

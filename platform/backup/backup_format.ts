@@ -4,8 +4,7 @@
 
 import { createHash } from "node:crypto";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
-import { BackupFault, OctetWriter } from "./octets.ts";
-import { type BackupRecord, tableOf, writeRecord } from "./records.ts";
+import { BackupFault, type BackupRecord, OctetWriter, tableOf, writeRecord } from "./records.ts";
 
 /** The version of the format. A change that earlier versions cannot read increases it. */
 export const BACKUP_FORMAT = 1;

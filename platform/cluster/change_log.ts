@@ -4,7 +4,7 @@
 import { StoreUnavailable } from "../store_fault.ts";
 
 /** Changed keys, in the order of the commits of one lane. */
-export type LoggedKeys = readonly Deno.KvKey[];
+type LoggedKeys = readonly Deno.KvKey[];
 
 /** The value under ["change_head", lane]. */
 export interface LogHead {
@@ -24,7 +24,7 @@ export function changeKey(lane: string, seq: number): Deno.KvKey {
 }
 
 /** A node that is behind by more than this time must start again. */
-export const CHANGE_RETENTION_MS = 600_000;
+const CHANGE_RETENTION_MS = 600_000;
 /** The keys of one entry. A value has at most 64 KiB, and a logged key has rarely more than 150 octets. */
 const MAX_ENTRY_KEYS = 250;
 const MAX_ENTRY_OCTETS = 40_000;
@@ -163,4 +163,26 @@ export function keyText(key: Deno.KvKey): string {
     text += "\0";
   }
   return text;
+}
+
+// Removes the heads of change logs whose node ended long ago. Each run of a process leaves its heads behind.
+
+/** Every running node has read the entries of a log that is older. */
+const MAX_AGE_MS = 24 * 3600_000;
+
+/** Call it at the start of a node. A head that changes meanwhile stays. */
+export async function removeStaleHeads(kv: Deno.Kv, { nowMs }: { nowMs: number }): Promise<void> {
+  const running = new Set<string>();
+  for await (const { key } of kv.list({ prefix: ["node"] }, { batchSize: 500 })) running.add(String(key[1]));
+  const heads = await Array.fromAsync(kv.list<LogHead>({ prefix: HEAD_PREFIX }, { batchSize: 500 }));
+  // One log of a quiet node may be old. Each beat moves the other one.
+  for (const { key, value } of heads) if (value.writtenMs > nowMs - MAX_AGE_MS) running.add(nodeOf(key));
+  for (const { key, versionstamp } of heads) {
+    if (running.has(nodeOf(key))) continue;
+    await kv.atomic().check({ key, versionstamp }).delete(key).commit();
+  }
+}
+
+function nodeOf([, lane]: Deno.KvKey): string {
+  return String(lane).split(".")[0] ?? "";
 }

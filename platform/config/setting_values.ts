@@ -5,12 +5,12 @@ import {
   canonicalIp,
   canonicalRange,
   canonicalUrl,
+  isHostPattern,
   parseSocketAddress,
   type SocketAddress,
   socketAddressText,
 } from "../addresses.ts";
 import { type AnyField, isWithinBounds, type OneText, type TextList, type ValueOf } from "../fields.ts";
-import { isHostPattern } from "../host_patterns.ts";
 import { type Mailbox, parseMailbox } from "../mail/mail_address.ts";
 import { type Meaning, meaning, type ProblemValues } from "../setting_problems.ts";
 import { isAppendSeparator, isDomainOrRealm, isListedUserName } from "../../radius/protocol/login_input.ts";

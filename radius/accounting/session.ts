@@ -2,7 +2,7 @@
 // its stored form.
 
 import { SESSION_LIMITS, type SessionChange, terminateCauseName } from "../protocol/accounting.ts";
-import type { DisconnectProblem, DisconnectView } from "../dynamic_authorization/disconnect_record.ts";
+import type { DisconnectProblem, DisconnectView } from "../dynamic_authorization/disconnect_records.ts";
 
 /** The content of an Accounting-Request. Absent or malformed attributes are `null`, `0` or empty. */
 export interface AccountingReport {

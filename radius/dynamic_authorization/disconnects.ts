@@ -1,17 +1,19 @@
 // Ends accounting sessions at their NAS (RFC 5176). An order is stored with its reason, so it survives a restart. The node that stored it
 // sends the requests; another node takes it over if that node stops.
 
-import type { Log } from "../../platform/log.ts";
-import type { CancelTimer, Clock } from "../../platform/runtime.ts";
-import type { Mutation, Store } from "../../platform/store.ts";
 import { auditEntry } from "../../platform/audit.ts";
-import { errorCauseText } from "../protocol/error_causes.ts";
-import type { AccountingSession } from "../accounting/session.ts";
-import type { SessionTable } from "../accounting/session_table.ts";
+import type { Log } from "../../platform/log.ts";
+import type { CancelTimer, Clock, Random } from "../../platform/runtime.ts";
+import type { Mutation, Store } from "../../platform/store.ts";
+import type { AccountingSession, SessionExtras, SessionView } from "../accounting/session.ts";
+import type { AccountingSessionList, SessionTable } from "../accounting/session_table.ts";
 import type { PeerNodes } from "../conversation/peers.ts";
+import type { Limits } from "../factors/limits.ts";
+import { errorCauseText } from "../protocol/error_causes.ts";
+import { nasAddressOf } from "../protocol/session_identification.ts";
 import type { Clients } from "../server/clients.ts";
 import type { Counters } from "../server/counters.ts";
-import type { DisconnectClient } from "./disconnect_client.ts";
+import { type DisconnectCall, DisconnectClient, type DisconnectClientDeps } from "./disconnect_client.ts";
 import {
   afterAttempt,
   disconnectKey,
@@ -20,13 +22,13 @@ import {
   type DisconnectRecord,
   type DisconnectResult,
   type DisconnectView,
+  OrderMemory,
   resultOf,
   viewDisconnect,
-} from "./disconnect_record.ts";
-import { OrderMemory, writeOrder } from "./order_memory.ts";
-import { findDisconnectTarget } from "./disconnect_target.ts";
+  writeOrder,
+} from "./disconnect_records.ts";
 
-export interface DisconnectsDeps {
+interface DisconnectsDeps {
   readonly store: Pick<Store, "get" | "commit" | "follow" | "load" | "node">;
   readonly clock: Clock;
   readonly log: Log;
@@ -40,7 +42,7 @@ export interface DisconnectsDeps {
 }
 
 /** Orders that wait for their commit. The caller that commits the mutations calls `done`. */
-export interface PreparedDisconnects {
+interface PreparedDisconnects {
   readonly mutations: readonly Mutation[];
   /** Call it when the commit is durable. Does not throw or wait. */
   done(): void;
@@ -295,3 +297,107 @@ export class Disconnects {
 }
 
 const orderOf = (user: string): Order => ({ reason: "not_me", actor: `user:${user}` });
+
+// Where a session can be ended: only at an address that the client entry owns now.
+
+type DisconnectTarget =
+  | { readonly ok: true; readonly call: DisconnectCall }
+  | { readonly ok: false; readonly problem: DisconnectProblem };
+
+type KnownClients = Pick<Clients, "all" | "findByAddress">;
+
+/**
+ * The address that sent the accounting of the session comes first, because the shared secret proved it. NAS-IP-Address comes second, because
+ * any holder of the secret can write it. Both must be addresses of the client entry, so that no session report sends a request, signed with
+ * the secret of one client, to another host. Further attempts alternate, because a NAS can listen on another address than the one from which
+ * it sends accounting, and a host in the range of the client could have repeated an old report.
+ *
+ * @param options.attempts attempts without success so far
+ */
+export function findDisconnectTarget(
+  { client: name, source, identification }: AccountingSession,
+  { clients, attempts = 0 }: { clients: KnownClients; attempts?: number | undefined },
+): DisconnectTarget {
+  const client = clients.all.find((one) => one.name === name);
+  if (client === undefined) return { ok: false, problem: "no_client" };
+  if (client.disconnect === null) return { ok: false, problem: "no_port" };
+  const attributes = Uint8Array.fromHex(identification);
+  const addresses = [...new Set([source, nasAddressOf(attributes)])];
+  const usable = addresses.filter((address) => isOwned(clients, { name, address }));
+  const owned = usable[attempts % usable.length];
+  if (owned === undefined) return { ok: false, problem: "no_address" };
+  return { ok: true, call: { client: name, hostname: owned, ...client.disconnect, attributes } };
+}
+
+function isOwned(clients: KnownClients, { name, address }: { name: string; address: string }): boolean {
+  if (address === "") return false;
+  return clients.findByAddress(address)?.some((one) => one.name === name && !one.anyAddress) ?? false;
+}
+
+// Builds the part of the gateway that ends sessions, and shows its orders on the sessions.
+
+interface OpenDisconnectsDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly counters: Counters;
+  readonly sessions: SessionTable;
+  readonly clients: Clients;
+  readonly peers: PeerNodes;
+  readonly limits: Pick<Limits, "isLocked">;
+  readonly openSocket: DisconnectClientDeps["open"];
+}
+
+/** Accounting sessions and the orders to end them, for the console. */
+export interface SessionAdministration
+  extends AccountingSessionList, Pick<SessionTable, "find" | "connectedOf"> {
+  /** Prepares orders to end sessions. The caller commits the mutations. */
+  prepareDisconnects: Disconnects["prepare"];
+  /** Sessions that users reported and that the gateway could not end, without stale ones; at most `limit`. */
+  manualSessions(limit: number): readonly SessionView[];
+}
+
+export function administerSessions(
+  sessions: SessionTable,
+  disconnects: Pick<Disconnects, "manualSessions" | "prepare">,
+): SessionAdministration {
+  return {
+    connected: (options) => sessions.connected(options),
+    ofUser: (canonicalName, limit) => sessions.ofUser(canonicalName, limit),
+    get connectedCount() {
+      return sessions.connectedCount;
+    },
+    find: (id) => sessions.find(id),
+    connectedOf: (canonicalName, limit) => sessions.connectedOf(canonicalName, limit),
+    manualSessions: (limit) =>
+      disconnects.manualSessions(limit, (session) => !sessions.view(session).isStale).map((session) =>
+        sessions.view(session)
+      ),
+    prepareDisconnects: (chosen, order) => disconnects.prepare(chosen, order),
+  };
+}
+
+/** Loads the stored orders and carries them out. */
+export async function openDisconnects(
+  { openSocket, limits, ...deps }: OpenDisconnectsDeps,
+): Promise<Disconnects> {
+  const disconnects = new Disconnects({
+    ...deps,
+    isLocked: (user) => limits.isLocked(user),
+    client: new DisconnectClient({ ...deps, open: openSocket }),
+  });
+  await disconnects.load();
+  deps.sessions.extendViews((session) => extrasOf(session, disconnects));
+  disconnects.start();
+  return disconnects;
+}
+
+function extrasOf(session: AccountingSession, disconnects: Disconnects): SessionExtras {
+  const disconnect = disconnects.of(session);
+  const disconnectProblem = session.endedMs === null ? disconnects.problemOf(session) : null;
+  return {
+    ...(disconnect === null ? {} : { disconnect }),
+    ...(disconnectProblem === null ? {} : { disconnectProblem }),
+  };
+}

@@ -79,7 +79,6 @@ export const ROOMS: readonly RoomRow[] = [
       CONNECTION_SETTINGS,
       "platform/audit_actions.ts",
       "platform/client_guides.ts",
-      "platform/client_disconnect_guides.ts",
       "platform/log_export/destination_choices.ts",
       "platform/alerts/alert_kinds.ts",
       "platform/client_settings.ts",

@@ -1,9 +1,8 @@
 // A backup contains no secret in clear text: neither as it was entered, nor in base64, hex or base32, compressed or not.
 
 import { assert, assertEquals } from "@std/assert";
-import { OctetWriter } from "../../platform/backup/octets.ts";
+import { OctetWriter, writeRecord } from "../../platform/backup/records.ts";
 import { readBackupFile } from "../../platform/backup/backup_file.ts";
-import { writeRecord } from "../../platform/backup/records.ts";
 import { askOperator } from "../fakes/composition.ts";
 import { CLIENT } from "../fakes/connect_calls.ts";
 import { openOperator, openStandIn } from "./operator.ts";

@@ -2,7 +2,7 @@
 
 import { compose, type Composition, VERSION } from "../../compose.ts";
 import { NO_DIST } from "../../console/assets.ts";
-import { answerBackups } from "../../platform/backup/backup_answer.ts";
+import { answerBackups } from "../../platform/backup/server_backup.ts";
 import { lifetimesOf } from "../../platform/backup/expiry.ts";
 import { listenControl } from "../../platform/control_listener.ts";
 import { openDataDir } from "../../platform/data_dir.ts";

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { openKvConnect } from "../../platform/kv_connect/client.ts";
-import { KvConnection } from "../../platform/kv_deadline.ts";
+import { KvConnection } from "../../platform/open_kv.ts";
 import { systemClock } from "../../platform/runtime.ts";
 import { StoreUnavailable } from "../../platform/store_fault.ts";
 import { watchingKv } from "../../platform/watching_kv.ts";

@@ -4,7 +4,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { DEFAULT_AUDIT_RETENTION_MS } from "../../platform/audit.ts";
 import { expiryOf } from "../../platform/backup/expiry.ts";
-import { isTransient, RESTORE_MARKER } from "../../platform/backup/transient.ts";
+import { isTransient, RESTORE_MARKER } from "../../platform/backup/records.ts";
 import { openOperator, type Operator } from "../cli/operator.ts";
 import { createCaller } from "../scim/rows/caller.ts";
 import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";

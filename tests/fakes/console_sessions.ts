@@ -2,7 +2,7 @@
 
 import type { AccountingReport } from "../../radius/accounting/session.ts";
 import { SessionTable } from "../../radius/accounting/session_table.ts";
-import { administerSessions } from "../../radius/dynamic_authorization/open_disconnects.ts";
+import { administerSessions } from "../../radius/dynamic_authorization/disconnects.ts";
 import { createManualClock } from "../upstream/manual_clock.ts";
 
 /** Reports change the table, a second apart. The ids of sessions are "0001", "0002" and so on. */

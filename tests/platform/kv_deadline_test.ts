@@ -1,7 +1,7 @@
 // KvConnection: calls that end in time, on a store that a test silences.
 
 import { assertEquals, assertRejects } from "@std/assert";
-import { KV_DEADLINES, KvConnection } from "../../platform/kv_deadline.ts";
+import { KV_DEADLINES, KvConnection } from "../../platform/open_kv.ts";
 import { StoreUnavailable } from "../../platform/store_fault.ts";
 import { createManualClock, eventually, settle } from "../upstream/manual_clock.ts";
 

@@ -1,8 +1,7 @@
 // Addresses of the public Internet, and patterns of host names.
 
 import { assertEquals } from "@std/assert";
-import { isHostPattern, matchesHost } from "../../platform/host_patterns.ts";
-import { isPublicAddress } from "../../platform/public_addresses.ts";
+import { isHostPattern, isPublicAddress, matchesHost } from "../../platform/addresses.ts";
 
 const PUBLIC = ["8.8.8.8", "142.250.74.10", "172.15.0.1", "172.32.0.1", "100.63.0.1", "2a00:1450:4001::200a"];
 const MORE_PUBLIC = ["192.88.98.1", "64:ff9b::8.8.8.8", "::ffff:8.8.8.8", "2606:4700::1111"];

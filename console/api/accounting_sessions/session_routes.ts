@@ -6,7 +6,7 @@ import { auditEntry } from "../../../platform/audit.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { AccountingSession, SessionView } from "../../../radius/accounting/session.ts";
-import type { SessionAdministration } from "../../../radius/dynamic_authorization/open_disconnects.ts";
+import type { SessionAdministration } from "../../../radius/dynamic_authorization/disconnects.ts";
 import { callerOf, EMPTY, type HttpEnv, jsonBody, queryValues } from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
 import { Refusal } from "../errors.ts";

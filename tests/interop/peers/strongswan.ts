@@ -3,7 +3,7 @@
 
 import { makeAuthority } from "../../support/certificates.ts";
 import { runProgram } from "../../support/child.ts";
-import { DISCONNECT_GUIDES } from "../../../platform/client_disconnect_guides.ts";
+import { DISCONNECT_GUIDES } from "../../../platform/client_guides.ts";
 import { guideText } from "./guided.ts";
 import type { Door, PeerRow, PeerSetUp } from "./login.ts";
 import { setUpPeer } from "./peer_run.ts";

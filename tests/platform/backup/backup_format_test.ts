@@ -7,8 +7,7 @@ import {
   BackupWriter,
   readBackup,
 } from "../../../platform/backup/backup_format.ts";
-import { BackupFault } from "../../../platform/backup/octets.ts";
-import { type BackupRecord, readRecords } from "../../../platform/backup/records.ts";
+import { BackupFault, type BackupRecord, readRecords } from "../../../platform/backup/records.ts";
 
 const RECORDS: readonly BackupRecord[] = [
   { kind: "set", key: ["user", "default", "ada"], value: { name: "ada" }, expiresAtMs: null },

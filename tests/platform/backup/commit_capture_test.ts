@@ -1,11 +1,9 @@
 // A backup of a store that changes meanwhile is the store at one moment.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { answerBackups, BACKUP_PATH } from "../../../platform/backup/backup_answer.ts";
+import { answerBackups, BACKUP_PATH, CommitObserver } from "../../../platform/backup/server_backup.ts";
 import { readBackup } from "../../../platform/backup/backup_format.ts";
-import { CommitObserver } from "../../../platform/backup/commit_capture.ts";
-import { BackupFault } from "../../../platform/backup/octets.ts";
-import { type BackupRecord, readRecords } from "../../../platform/backup/records.ts";
+import { BackupFault, type BackupRecord, readRecords } from "../../../platform/backup/records.ts";
 import { createLog } from "../../../platform/log.ts";
 import { systemClock } from "../../../platform/runtime.ts";
 

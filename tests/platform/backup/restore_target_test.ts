@@ -2,9 +2,8 @@
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { readStore } from "../../../platform/backup/read_store.ts";
-import { openRestoreTarget } from "../../../platform/backup/restore_target.ts";
-import { RESTORE_MARKER } from "../../../platform/backup/transient.ts";
-import { StoreWriter } from "../../../platform/backup/store_writer.ts";
+import { openRestoreTarget, StoreWriter } from "../../../platform/backup/restore_target.ts";
+import { RESTORE_MARKER } from "../../../platform/backup/records.ts";
 import { DataDirFault, openDataDir } from "../../../platform/data_dir.ts";
 import { openKv } from "../../../platform/open_kv.ts";
 import { createSystemRandom } from "../../../platform/runtime.ts";

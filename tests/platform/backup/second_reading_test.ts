@@ -1,9 +1,7 @@
 // A backup of a store to which other processes write: the second reading finds every change, and says which can be incomplete.
 
 import { assertEquals } from "@std/assert";
-import { compareKeys } from "../../../platform/backup/key_order.ts";
-import { readStore } from "../../../platform/backup/read_store.ts";
-import { markVersion, readChanges } from "../../../platform/backup/second_reading.ts";
+import { compareKeys, markVersion, readChanges, readStore } from "../../../platform/backup/read_store.ts";
 import fc from "../../packages/fast_check.ts";
 
 const READING = { nowMs: () => Date.now(), settings: { auditRetentionMs: 1, conversationTtlMs: 1 } };

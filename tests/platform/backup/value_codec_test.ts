@@ -2,8 +2,15 @@
 // with a BackupFault.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { BackupFault, OctetReader, OctetWriter } from "../../../platform/backup/octets.ts";
-import { readKey, readValue, writeKey, writeValue } from "../../../platform/backup/value_codec.ts";
+import {
+  BackupFault,
+  OctetReader,
+  OctetWriter,
+  readKey,
+  readValue,
+  writeKey,
+  writeValue,
+} from "../../../platform/backup/records.ts";
 import fc from "../../packages/fast_check.ts";
 import { STORED_VALUES } from "./stored_values.ts";
 

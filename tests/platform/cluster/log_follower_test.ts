@@ -1,7 +1,7 @@
 // LogFollower: reads changes at once if the store can be watched, asks for them if it cannot, and does nothing under load.
 
 import { assertEquals } from "@std/assert";
-import { LogFollower } from "../../../platform/cluster/log_follower.ts";
+import { LogFollower } from "../../../platform/cluster/cluster.ts";
 import { createLog } from "../../../platform/log.ts";
 import type { WatchingKv } from "../../../platform/watching_kv.ts";
 import { createManualClock, settle } from "../../upstream/manual_clock.ts";

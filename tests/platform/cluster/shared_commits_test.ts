@@ -2,7 +2,7 @@
 
 import { assertEquals, assertRejects } from "@std/assert";
 import { losingKv, type LostCommit, openNode, type SharedNode } from "../../fakes/shared_store.ts";
-import { OwnWrites } from "../../../platform/cluster/entry_reader.ts";
+import { OwnWrites } from "../../../platform/cluster/shared_log.ts";
 import { RecordVersions } from "../../../platform/cluster/record_versions.ts";
 import type { Store } from "../../../platform/store.ts";
 import { StoreUnavailable } from "../../../platform/store_fault.ts";

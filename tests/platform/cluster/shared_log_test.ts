@@ -3,7 +3,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { openNode } from "../../fakes/shared_store.ts";
 import { SharedLog } from "../../../platform/cluster/shared_log.ts";
-import { removeStaleHeads } from "../../../platform/cluster/stale_heads.ts";
+import { removeStaleHeads } from "../../../platform/cluster/change_log.ts";
 import { systemClock } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 

@@ -1,7 +1,7 @@
 // HttpConnection: answers in every form, and connections that end.
 
 import { assertEquals, assertRejects } from "@std/assert";
-import { ConnectionEnded, HttpConnection } from "../../../platform/kv_connect/http_connection.ts";
+import { ConnectionEnded, HttpConnection } from "../../../platform/kv_connect/endpoint.ts";
 import { eventually } from "../../upstream/manual_clock.ts";
 
 /** A server that answers the requests of a connection with the given texts, in pieces, and then closes it. */

@@ -1,7 +1,7 @@
 // Keys as octets: examples of the tuple layer, and the laws of the encoding.
 
 import { assertEquals, assertThrows } from "@std/assert";
-import { decodeKey, encodeKey } from "../../../platform/kv_connect/key_codec.ts";
+import { decodeKey, encodeKey } from "../../../platform/kv_connect/client.ts";
 
 /** https://github.com/apple/foundationdb/blob/main/design/tuple.md, and doubles as Deno KV writes numbers. */
 const EXAMPLES: readonly (readonly [Deno.KvKey, string])[] = [

@@ -5,7 +5,7 @@ import { makeAuthority } from "../../support/certificates.ts";
 import { runProgram } from "../../support/child.ts";
 import { testNeeding } from "../../support/skip_unless.ts";
 
-const MODULE = new URL("../../../platform/kv_connect/http_connection.ts", import.meta.url).href;
+const MODULE = new URL("../../../platform/kv_connect/endpoint.ts", import.meta.url).href;
 const ENDPOINT = new URL("../../../platform/kv_connect/endpoint.ts", import.meta.url).href;
 const RUNTIME = new URL("../../../platform/runtime.ts", import.meta.url).href;
 

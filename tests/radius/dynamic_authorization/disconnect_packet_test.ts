@@ -11,9 +11,9 @@ import {
 } from "../../../radius/protocol/session_identification.ts";
 import {
   readDisconnectAnswer,
+  retransmissionTimes,
   writeDisconnectRequest,
-} from "../../../radius/dynamic_authorization/disconnect_packet.ts";
-import { retransmissionTimes } from "../../../radius/dynamic_authorization/disconnect_client.ts";
+} from "../../../radius/dynamic_authorization/disconnect_client.ts";
 import { answerTo, type NasConduct } from "../rows/disconnect_nas.ts";
 
 const SECRET = "a secret of Disconnect-Requests";

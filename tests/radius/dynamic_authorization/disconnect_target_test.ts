@@ -1,7 +1,7 @@
 // Where a Disconnect-Request goes: to addresses of the client entry alone, whatever the accounting of a session says.
 
 import { assertEquals } from "@std/assert";
-import { findDisconnectTarget } from "../../../radius/dynamic_authorization/disconnect_target.ts";
+import { findDisconnectTarget } from "../../../radius/dynamic_authorization/disconnects.ts";
 import type { AccountingSession } from "../../../radius/accounting/session.ts";
 
 type KnownClients = Parameters<typeof findDisconnectTarget>[1]["clients"];

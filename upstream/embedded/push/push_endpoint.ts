@@ -1,6 +1,6 @@
 // The subscription that a phone sends (Push API §9): foreign input. Its endpoint must be an https address of an allowed host.
 
-import { matchesHost } from "../../../platform/host_patterns.ts";
+import { matchesHost } from "../../../platform/addresses.ts";
 import { type BrowserPushKeys, isPushKey } from "./push_encryption.ts";
 
 /** A checked subscription. */

@@ -8,7 +8,7 @@ import {
   NO_ANSWER_IN_TIME,
   readRetryAfter,
 } from "../../../platform/fetch_with_deadline.ts";
-import { isPublicAddress } from "../../../platform/public_addresses.ts";
+import { isPublicAddress } from "../../../platform/addresses.ts";
 import { type Clock, withTimeout } from "../../../platform/runtime.ts";
 
 /** The network, as far as push needs it. */

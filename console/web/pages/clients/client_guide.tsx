@@ -5,11 +5,11 @@ import {
   CLIENT_GUIDES,
   type ClientGuide,
   type ClientGuideId,
+  DISCONNECT_GUIDES,
   fillGuide,
   GUIDE_REMARKS,
   type GuideValues,
 } from "../../../../platform/client_guides.ts";
-import { DISCONNECT_GUIDES } from "../../../../platform/client_disconnect_guides.ts";
 import type { OneClient } from "../../../api/clients/client_types.ts";
 import { Alert } from "../../components/alert.tsx";
 import { CopyButton } from "../../components/button.tsx";
