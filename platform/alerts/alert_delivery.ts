@@ -4,12 +4,13 @@
 import { auditEntry } from "../audit.ts";
 import type { WriteLease } from "../cluster/lease.ts";
 import type { KvMutation } from "../commit_batch.ts";
+import { HOUR_MS } from "../durations.ts";
 import type { Log } from "../log.ts";
 import { type WebhookMessage, webhookPauseMs, type WebhookSender } from "../log_export/webhook_sender.ts";
 import { type MailQueue, MailRefusal, type NewMail } from "../mail/mail.ts";
 import type { Clock, Random } from "../runtime.ts";
 import type { Check, Mutation, Store, StoreEntry } from "../store.ts";
-import { ALERT_HOUR_MS, type AlertProblem } from "./alert_kinds.ts";
+import type { AlertProblem } from "./alert_kinds.ts";
 import { type BudgetName, MAX_MESSAGE_AGE_MS, type PendingMessage, readPending } from "./alert_messages.ts";
 import {
   ALERT_RETENTION_MS,
@@ -208,7 +209,7 @@ export class AlertDelivery {
     const next: PendingMessage = {
       ...pending,
       attempts: pending.attempts + 1,
-      nextMs: atMs + (problem.isPermanent ? ALERT_HOUR_MS : pauseMs),
+      nextMs: atMs + (problem.isPermanent ? HOUR_MS : pauseMs),
     };
     const record: DeliveryRecord = { state: isOver ? "failed" : "pending", atMs, problem: { code, detail } };
     const isDone = await this.#commit(name, entry, [
@@ -282,7 +283,7 @@ interface Attempt {
 /** Entries that one commit removes. */
 const MAX_REMOVED = 500;
 /** No pause of a receiver or a message is longer; one that is was made before the clock was set back. */
-const MAX_PAUSE_MS = 2 * ALERT_HOUR_MS;
+const MAX_PAUSE_MS = 2 * HOUR_MS;
 
 function isWaiting({ pausedUntilMs }: Line, nowMs: number): boolean {
   return pausedUntilMs > nowMs && pausedUntilMs <= nowMs + MAX_PAUSE_MS;

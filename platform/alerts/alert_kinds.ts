@@ -1,5 +1,7 @@
 // The kinds of alerts: one row for each, with its severity, its source and what it is about. The browser reads this table too.
 
+import { MINUTE_MS } from "../durations.ts";
+
 export const ALERT_SEVERITIES = ["warning", "critical"] as const;
 export type AlertSeverity = typeof ALERT_SEVERITIES[number];
 
@@ -13,10 +15,6 @@ interface AlertKindRow {
   /** How many alerts of the kind are sent one by one within an hour. Further ones are sent as one alert. */
   readonly maxSingle: number;
 }
-
-const MINUTE_MS = 60_000;
-export const ALERT_HOUR_MS = 60 * MINUTE_MS;
-export const ALERT_DAY_MS = 24 * ALERT_HOUR_MS;
 
 const EVENT = { source: "event", delayMs: 0 } as const;
 const STATE = { source: "state", delayMs: null, maxSingle: 10 } as const;

@@ -1,9 +1,8 @@
 // Plans the messages of changed alerts: which receiver gets one, and which are beyond the limit of an hour. Warnings share one limit. Each kind of
 // critical alerts has its own, so that a flood of other alerts suppresses none of them. Pure.
 
+import { DAY_MS, HOUR_MS } from "../durations.ts";
 import {
-  ALERT_DAY_MS,
-  ALERT_HOUR_MS,
   type AlertKind,
   type AlertSeverity,
   isAlertKind,
@@ -41,7 +40,7 @@ export interface MessagePlan {
 }
 
 /** A message that could not be delivered within this time failed. */
-export const MAX_MESSAGE_AGE_MS = ALERT_DAY_MS;
+export const MAX_MESSAGE_AGE_MS = DAY_MS;
 /** Messages of one limit that wait for one receiver. A newer one replaces that of the same alert. */
 export const MAX_PENDING = 200;
 
@@ -157,7 +156,7 @@ export function budgetNameOf(
 
 /** Whether the hour of a limit is over, also after the clock was set back. */
 export function isOver({ sinceMs }: Budget, nowMs: number): boolean {
-  return nowMs - sinceMs >= ALERT_HOUR_MS || nowMs < sinceMs;
+  return nowMs - sinceMs >= HOUR_MS || nowMs < sinceMs;
 }
 
 /** Takes one message. `isFree`: it may be sent. */

@@ -2,11 +2,10 @@
 // removed, warnings first.
 
 import type { KvMutation } from "../commit_batch.ts";
+import { DAY_MS, HOUR_MS } from "../durations.ts";
 import type { Random } from "../runtime.ts";
 import type { Check, Store } from "../store.ts";
 import {
-  ALERT_DAY_MS,
-  ALERT_HOUR_MS,
   type AlertKind,
   alertKindRow,
   type AlertProblem,
@@ -46,12 +45,12 @@ export interface DeliveryRecord {
 }
 
 const ALERTS: Deno.KvKey = ["alert"];
-export const ALERT_RETENTION_MS = 90 * ALERT_DAY_MS;
+export const ALERT_RETENTION_MS = 90 * DAY_MS;
 /** So long an event of an alert is shown as open. */
-const OPEN_MS: Readonly<Record<AlertSeverity, number>> = { warning: ALERT_HOUR_MS, critical: ALERT_DAY_MS };
+const OPEN_MS: Readonly<Record<AlertSeverity, number>> = { warning: HOUR_MS, critical: DAY_MS };
 
 /** A state that begins again within this time continues its alert. */
-export const REOPEN_MS = ALERT_HOUR_MS;
+export const REOPEN_MS = HOUR_MS;
 /** The value of an entry that has everything in its key. */
 const NO_OCTETS = new Uint8Array(0);
 

@@ -3,14 +3,8 @@
 
 import { canonicalName } from "../canonical_name.ts";
 import type { Config } from "../config/config.ts";
-import {
-  ALERT_DAY_MS,
-  ALERT_HOUR_MS,
-  type AlertKind,
-  alertKindRow,
-  type AlertSeverity,
-  type AlertValues,
-} from "./alert_kinds.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../durations.ts";
+import { type AlertKind, alertKindRow, type AlertSeverity, type AlertValues } from "./alert_kinds.ts";
 import { alertEndMs, type KnownAlert, REOPEN_MS } from "./alert_record.ts";
 
 /** Why a message is sent. `ended`: only of states. */
@@ -63,12 +57,12 @@ export const EMPTY_BOOK: AlertBook = { active: new Map(), opened: new Map(), tim
 /** Events about one object are sent at most so often. */
 const COOLDOWN_MS = 15 * 60_000;
 /** While a state lasts, it is sent again. */
-const REMINDER_MS = ALERT_DAY_MS;
+const REMINDER_MS = DAY_MS;
 /** A state ends after it was good for so long, times the number of its beginnings: one that flaps sends few messages. */
 const CLEAR_MS = 5 * 60_000;
-const MAX_CLEAR_MS = ALERT_HOUR_MS;
+const MAX_CLEAR_MS = HOUR_MS;
 /** What is not seen any more, such as a node, does not answer. */
-const UNSEEN_MS = ALERT_DAY_MS;
+const UNSEEN_MS = DAY_MS;
 /** Names in one message. */
 const MAX_NAMES = 20;
 /** Open alerts of one kind. */
@@ -193,7 +187,7 @@ export class AlertRules {
   #takeSingle(kind: AlertKind): boolean {
     const { nowMs } = this.#deps;
     const before = this.#opened.get(kind);
-    const isOver = before === undefined || hasPassed(before.sinceMs, ALERT_HOUR_MS, nowMs);
+    const isOver = before === undefined || hasPassed(before.sinceMs, HOUR_MS, nowMs);
     const opened = isOver ? { sinceMs: nowMs, count: 0 } : before;
     if (opened.count >= alertKindRow(kind).maxSingle) return false;
     this.#opened.set(kind, { ...opened, count: opened.count + 1 });
@@ -212,7 +206,7 @@ export class AlertRules {
   #addBad(key: string, { kind, about, severity, values }: ObservedState, elapsedMs: number): void {
     const { nowMs, failingMs } = this.#deps;
     const times = this.#times.get(key);
-    const badMs = times === undefined ? 0 : Math.min(times.badMs + elapsedMs, ALERT_DAY_MS);
+    const badMs = times === undefined ? 0 : Math.min(times.badMs + elapsedMs, DAY_MS);
     this.#times.set(key, { badMs, okMs: null });
     const alert = this.#active.get(key);
     if (alert !== undefined && alert.endedMs === null) {
@@ -237,7 +231,7 @@ export class AlertRules {
     // A state that is bad most of the time is bad, even if it is good in between.
     const badMs = Math.max(0, (times?.badMs ?? 0) - elapsedMs);
     const before = times?.okMs ?? null;
-    const okMs = before === null ? 0 : Math.min(before + elapsedMs, 2 * ALERT_DAY_MS);
+    const okMs = before === null ? 0 : Math.min(before + elapsedMs, 2 * DAY_MS);
     const alert = this.#active.get(key);
     if (alert === undefined || alert.endedMs !== null) {
       if (badMs === 0) this.#times.delete(key);
@@ -370,7 +364,6 @@ export interface RejectionCounts {
   readonly sinceMinute: number;
 }
 
-const MINUTE_MS = 60_000;
 const WINDOW_MINUTES = 10;
 const DAY_PERIODS = 144;
 const DAY_MINUTES = DAY_PERIODS * WINDOW_MINUTES;

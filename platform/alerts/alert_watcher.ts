@@ -3,6 +3,7 @@
 
 import { auditEntry } from "../audit.ts";
 import type { WriteLease } from "../cluster/lease.ts";
+import { HOUR_MS } from "../durations.ts";
 import type { Log } from "../log.ts";
 import {
   type ExportPosition,
@@ -11,10 +12,10 @@ import {
   readLogPage,
   type RecordPage,
 } from "../log_export/record_reader.ts";
-import { type Clock, type Random, withTimeout } from "../runtime.ts";
+import { type Clock, pauseFor, type Random, withTimeout } from "../runtime.ts";
 import type { Mutation, Store } from "../store.ts";
 import { type AlertDelivery, pendingMutation } from "./alert_delivery.ts";
-import { ALERT_HOUR_MS, alertKindRow } from "./alert_kinds.ts";
+import { alertKindRow } from "./alert_kinds.ts";
 import {
   type Budgets,
   type MessagePlan,
@@ -173,7 +174,7 @@ export class AlertWatcher {
     await this.#apply(rules, position);
     if (page.isEnd) return true;
     const restMs = Math.min(MAX_REST_MS, Math.max(0, clock.nowMs() - startedMs));
-    if (restMs > 0) await new Promise<void>((resolve) => void clock.after(restMs, resolve));
+    if (restMs > 0) await pauseFor(clock, restMs);
     return false;
   }
 
@@ -238,7 +239,7 @@ export class AlertWatcher {
     const state = isBad ? "bad" : count < threshold / 2 ? "ok" : "unknown";
     this.#hasSpike = false;
     const values = { inTenMinutes: count, average: averageOf(counts) };
-    rules.addState({ kind: "rejection_spike", about: "", severity: "warning", state, values }, ALERT_HOUR_MS);
+    rules.addState({ kind: "rejection_spike", about: "", severity: "warning", state, values }, HOUR_MS);
   }
 
   async #sendLeftOut(): Promise<void> {

@@ -2,15 +2,17 @@
 
 import { auditEntry } from "../audit.ts";
 import type { Cluster } from "../cluster/cluster.ts";
+import { HOUR_MS } from "../durations.ts";
 import type { Log } from "../log.ts";
 import type { NodeMark } from "../log_export/record_reader.ts";
 import type { WebhookSender } from "../log_export/webhook_sender.ts";
 import { type MailQueue, MailRefusal } from "../mail/mail.ts";
 import { hostName } from "../process.ts";
-import type { CancelTimer, Clock, Random } from "../runtime.ts";
+import type { Clock, Random } from "../runtime.ts";
 import { type RowActor, SealedRows } from "../sealed_rows.ts";
 import type { Mutation, Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
+import { WorkLoop } from "../work_loop.ts";
 import { AlertDelivery, pendingKey } from "./alert_delivery.ts";
 import { type AlertProblem, RECEIVER_DEFAULTS, type ReceiverSettings } from "./alert_kinds.ts";
 import {
@@ -91,7 +93,7 @@ const UNREADABLE_RECEIVER = {
 
 /** How often the node with the lease looks for alerts. */
 const CHECK_MS = 2000;
-const TRIM_MS = 3_600_000;
+const TRIM_MS = HOUR_MS;
 
 export class AlertService {
   readonly #deps: AlertServiceDeps;
@@ -100,11 +102,9 @@ export class AlertService {
   readonly #watcher: AlertWatcher;
   readonly receivers: AlertReceivers;
   #readStates: (() => Promise<readonly ObservedState[]>) | null = null;
-  #cancel: CancelTimer = () => undefined;
-  #checking: Promise<void> = Promise.resolve();
+  readonly #loop: WorkLoop;
   #stopping: Promise<void> = Promise.resolve();
   #trimmedMs = Number.NEGATIVE_INFINITY;
-  #isClosed = false;
 
   constructor(deps: AlertServiceDeps) {
     this.#deps = deps;
@@ -132,12 +132,19 @@ export class AlertService {
       marks: () => this.#marks(),
       readStates: () => this.#readStates?.() ?? null,
     });
+    this.#loop = new WorkLoop({
+      clock: deps.clock,
+      intervalMs: CHECK_MS,
+      wakeDelayMs: CHECK_MS,
+      pass: () => this.#check(),
+      onFault: (fault) => deps.log.error("alerts cannot use the store", { fault: String(fault) }),
+    });
   }
 
   /** Loads the receivers. The gateway watches from now on. */
   async start(): Promise<void> {
     await this.receivers.load();
-    this.#checkLater();
+    this.#loop.wake();
   }
 
   /** Sets what observes the states. */
@@ -236,9 +243,7 @@ export class AlertService {
 
   /** Ends the watch. What is not confirmed is sent again after the next start. */
   async close(): Promise<void> {
-    this.#isClosed = true;
-    this.#cancel();
-    await this.#checking;
+    await this.#loop.close();
     await this.#stopping;
     await this.#delivery.stop();
   }
@@ -291,22 +296,13 @@ export class AlertService {
     return { publicUrl: () => config.http.publicUrl, nodeName, nowMs: () => clock.nowMs() };
   }
 
-  #checkLater(): void {
-    if (this.#isClosed) return;
-    this.#cancel = this.#deps.clock.after(CHECK_MS, () => {
-      this.#checking = this.#check().catch((fault: unknown) => {
-        this.#deps.log.error("alerts cannot use the store", { fault: String(fault) });
-      }).finally(() => this.#checkLater());
-    });
-  }
-
   /** Watches and delivers if this node has the lease. */
   async #check(): Promise<void> {
     const { config, mayDeliver, clock, store } = this.#deps;
-    if (this.#isClosed || !mayDeliver() || !await this.#lease.claim()) return;
+    if (!mayDeliver() || !await this.#lease.claim()) return;
     await this.#stopping;
     if (!config.alerts.enabled) return await this.#watcher.turnOff();
-    await this.#watcher.run(() => this.#isClosed || !this.#lease.isHeld);
+    await this.#watcher.run(() => this.#loop.isClosed || !this.#lease.isHeld);
     if (!this.#lease.isHeld) return;
     this.#delivery.run();
     const nowMs = clock.nowMs();

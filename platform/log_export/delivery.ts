@@ -3,9 +3,11 @@
 
 import { auditEntry, auditIdAt, auditIdMs } from "../audit.ts";
 import type { WriteLease } from "../cluster/lease.ts";
+import { HOUR_MS } from "../durations.ts";
 import type { Log } from "../log.ts";
 import { type Clock, type Random, withTimeout } from "../runtime.ts";
 import type { Mutation, Store } from "../store.ts";
+import { WorkLoop } from "../work_loop.ts";
 import { cursorKey, type DestinationCursor } from "./destination.ts";
 import type { DestinationSettings } from "./destination_choices.ts";
 import { type EcsRecord, kindOf } from "./ecs_fields.ts";
@@ -53,7 +55,6 @@ const MAX_UNCONFIRMED = 20_000;
 const TRIES_BEFORE_LEAVING_OUT = 6;
 /** After a record was left out, others are left out at once for so long. Otherwise a few such records would make the export slow. */
 const LENIENT_MS = 600_000;
-const STORE_PAUSE_MS = 5000;
 const STOP_MS = 3000;
 
 export class Delivery {
@@ -75,16 +76,20 @@ export class Delivery {
   #trimmedMs: number;
   #failures = 0;
   #channel: LogChannel | null = null;
-  #isStopped = false;
-  #wake: () => void = () => undefined;
-  #running: Promise<void> = Promise.resolve();
+  readonly #loop: WorkLoop;
 
   constructor(deps: LogDeliveryDeps, cursor: DestinationCursor) {
     this.#deps = deps;
     this.#cursor = cursor;
     this.#sentTo = cursor.position;
     this.#trimmedMs = this.#savedMs = deps.clock.nowMs();
-    this.#backlog = new Backlog({ ...deps, isStopped: () => this.#isStopped });
+    this.#loop = new WorkLoop({
+      clock: deps.clock,
+      intervalMs: TRIM_MS,
+      pass: async () => this.#loop.dueAt(deps.clock.nowMs() + await this.#round()),
+      onFault: (fault) => this.#logFault(fault),
+    });
+    this.#backlog = new Backlog({ ...deps, isStopped: () => this.#loop.isClosed });
   }
 
   /** What is stored, and what happened since. */
@@ -93,14 +98,12 @@ export class Delivery {
   }
 
   start(): void {
-    this.#running = this.#run();
+    this.#loop.wake();
   }
 
   /** Confirms what was sent, if the receiver answers soon, and stores the position unless `keepsPosition` is false. Never rejects. */
   async stop({ keepsPosition }: { keepsPosition: boolean }): Promise<void> {
-    this.#isStopped = true;
-    this.#wake();
-    await this.#running;
+    await this.#loop.close();
     const channel = this.#channel;
     this.#channel = null;
     if (channel !== null && this.#unconfirmed > 0 && keepsPosition) {
@@ -112,13 +115,9 @@ export class Delivery {
     if (this.#hasUnsaved && keepsPosition) await this.#save().catch(() => undefined);
   }
 
-  async #run(): Promise<void> {
-    while (!this.#isStopped) await this.#wait(await this.#round());
-  }
-
   /** One page. Returns how long to wait before the next one. */
   async #round(): Promise<number> {
-    const { settings, log, name } = this.#deps;
+    const { settings } = this.#deps;
     try {
       if (!settings.isPaused) return await this.#forward();
       await this.#trim();
@@ -126,9 +125,13 @@ export class Delivery {
     } catch (fault) {
       this.#abandon();
       if (fault instanceof ChannelFault) return await this.#failed(fault);
-      log.error("the log export cannot use the store", { destination: name, fault: String(fault) });
-      return STORE_PAUSE_MS;
+      throw fault;
     }
+  }
+
+  #logFault(fault: unknown): void {
+    const { log, name } = this.#deps;
+    log.error("the log export cannot use the store", { destination: name, fault: String(fault) });
   }
 
   async #forward(): Promise<number> {
@@ -146,7 +149,7 @@ export class Delivery {
       const leavesOutRefused = this.#failures >= TRIES_BEFORE_LEAVING_OUT || startedMs < this.#lenientUntilMs;
       const leftOut = await channel.send(await toFields(wanted), {
         leavesOutRefused,
-        isStopped: () => this.#isStopped,
+        isStopped: () => this.#loop.isClosed,
       });
       this.#leftOut.push(...wanted.filter(({ id }) => leftOut.includes(id)));
       if (this.#unconfirmed === 0) this.#unconfirmedSinceMs = clock.nowMs();
@@ -203,7 +206,7 @@ export class Delivery {
       if (this.#failures === 1 || clock.nowMs() - this.#trimmedMs >= TRIM_MS) await this.#trim();
       await this.#save();
     } catch (fault) {
-      log.error("the log export cannot use the store", { destination: name, fault: String(fault) });
+      this.#logFault(fault);
     }
     return webhookPauseMs({ failures: this.#failures, retryAfterMs }, random);
   }
@@ -240,20 +243,8 @@ export class Delivery {
     this.#savedMs = clock.nowMs();
     this.#hasUnsaved = false;
     if (done.ok) return;
-    this.#isStopped = true;
+    void this.#loop.close();
     onLost();
-  }
-
-  /** Waits, at most until {@link stop}. */
-  #wait(delayMs: number): Promise<void> {
-    if (this.#isStopped) return Promise.resolve();
-    return new Promise((resolve) => {
-      const cancel = this.#deps.clock.after(Math.min(delayMs, TRIM_MS), resolve);
-      this.#wake = () => {
-        cancel();
-        resolve();
-      };
-    });
   }
 }
 
@@ -277,8 +268,7 @@ interface BacklogDeps extends RecordReaderDeps {
 }
 
 /** Records that expire soon count as too old. */
-const RETENTION_RESERVE_MS = 3_600_000;
-const HOUR_MS = 3_600_000;
+const RETENTION_RESERVE_MS = HOUR_MS;
 const SKIPPED = "log_export.skipped";
 /** Pages that one call reads. */
 const MAX_PAGES = 200;

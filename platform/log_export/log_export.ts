@@ -6,10 +6,11 @@ import type { Cluster } from "../cluster/cluster.ts";
 import { type Fetch, openHttpClient } from "../fetch_with_deadline.ts";
 import type { Log } from "../log.ts";
 import { hostName } from "../process.ts";
-import { type CancelTimer, type Clock, type Random, withTimeout } from "../runtime.ts";
+import { type Clock, type Random, withTimeout } from "../runtime.ts";
 import { type RowActor, UNREADABLE_ROW } from "../sealed_rows.ts";
 import type { Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
+import { WorkLoop } from "../work_loop.ts";
 import { Delivery } from "./delivery.ts";
 import {
   addressOf,
@@ -100,9 +101,7 @@ export class LogExport {
   /** Sends webhooks, also those of other parts. */
   readonly webhooks: WebhookSender;
   readonly #announcing = new Set<Promise<void>>();
-  #cancel: CancelTimer = () => undefined;
-  #checking: Promise<void> = Promise.resolve();
-  #isClosed = false;
+  readonly #loop: WorkLoop;
 
   constructor(deps: LogExportDeps) {
     this.#deps = deps;
@@ -111,18 +110,24 @@ export class LogExport {
     this.destinations = new DestinationStore({
       ...deps,
       marks: () => this.#marks(),
-      onChange: () => this.#check(),
+      onChange: () => this.#loop.wake(),
     });
     this.#lease = deps.cluster.openLease("log_export", {
       onAcquired: () => Promise.resolve(),
       onLost: () => void this.#stopAll(),
+    });
+    this.#loop = new WorkLoop({
+      clock: deps.clock,
+      intervalMs: CHECK_MS,
+      pass: () => this.#reconcile(),
+      onFault: (fault) => deps.log.error("the log export cannot use the store", { fault: String(fault) }),
     });
   }
 
   /** Loads the destinations, and delivers from now on. */
   async start(): Promise<void> {
     await this.destinations.load();
-    this.#checkLater();
+    this.#loop.wake();
   }
 
   /** All destinations, by name. */
@@ -173,7 +178,7 @@ export class LogExport {
    * @param record the destination before the change
    */
   announce(name: string, { record, action, by }: Omit<SentNow, "name">): void {
-    if (record.settings.isPaused || this.#isClosed) return;
+    if (record.settings.isPaused || this.#loop.isClosed) return;
     const sending = this.#sendNow({ name, record, action, by }).then((fault) => {
       if (fault === null) return;
       this.#deps.log.warn("a destination could not be told about its change", { destination: name, action });
@@ -190,7 +195,7 @@ export class LogExport {
     let channel: LogChannel | null = null;
     try {
       channel = this.#openChannel(name, record, "log-export-test");
-      const isStopped = () => this.#isClosed;
+      const isStopped = () => this.#loop.isClosed;
       await channel.send([toEcsRecord({ id, value }, { observer })], { leavesOutRefused: false, isStopped });
       await channel.confirm();
       return null;
@@ -203,9 +208,7 @@ export class LogExport {
 
   /** Ends the deliveries. What is not confirmed is sent again after the next start. */
   async close(): Promise<void> {
-    this.#isClosed = true;
-    this.#cancel();
-    await this.#checking;
+    await this.#loop.close();
     await this.#stopAll();
     const announced = Promise.all(this.#announcing);
     await withTimeout(announced, { clock: this.#deps.clock, timeoutMs: CLOSE_MS });
@@ -213,25 +216,10 @@ export class LogExport {
     this.#http.close();
   }
 
-  #checkLater(): void {
-    if (this.#isClosed) return;
-    this.#cancel();
-    this.#cancel = this.#deps.clock.after(CHECK_MS, () => {
-      this.#check();
-      this.#checkLater();
-    });
-  }
-
-  #check(): void {
-    const { log } = this.#deps;
-    this.#checking = this.#checking.then(() => this.#reconcile())
-      .catch((fault: unknown) => log.error("the log export cannot use the store", { fault: String(fault) }));
-  }
-
   /** Runs a delivery for each destination if this node has the lease. */
   async #reconcile(): Promise<void> {
     const { all } = this.destinations;
-    if (this.#isClosed || (all.size === 0 && this.#running.size === 0)) return;
+    if (all.size === 0 && this.#running.size === 0) return;
     if (!this.#deps.mayDeliver() || !await this.#lease.claim()) return;
     for (const [name, { record: { createdMs, version }, delivery }] of [...this.#running]) {
       const now = all.get(name);
@@ -242,7 +230,7 @@ export class LogExport {
       if (now === undefined) await this.destinations.removeCursor(name);
     }
     for (const [name, record] of all) {
-      if (this.#running.has(name) || this.#isClosed) continue;
+      if (this.#running.has(name) || this.#loop.isClosed) continue;
       const cursor = await this.destinations.cursorOf(name);
       if (cursor === null) continue;
       const delivery = this.#deliveryOf(name, record, cursor);

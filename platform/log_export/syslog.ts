@@ -2,7 +2,7 @@
 // (RFC 5426).
 
 import { sanitizeDetail } from "../control_characters.ts";
-import { type Clock, withTimeout } from "../runtime.ts";
+import { type Clock, pauseFor, withTimeout } from "../runtime.ts";
 import type { ChannelProblem, SyslogFormat } from "./destination_choices.ts";
 import { type EcsRecord, nestFields } from "./ecs_fields.ts";
 import { ChannelFault, type LogChannel } from "./log_channel.ts";
@@ -432,7 +432,7 @@ export class SyslogUdpChannel implements LogChannel {
       this.#sender ??= open(hostname.includes(":"));
       for (const [at, fields] of records.entries()) {
         if (at % BURST_DATAGRAMS === BURST_DATAGRAMS - 1) {
-          await new Promise<void>((resolve) => void clock.after(BURST_PAUSE_MS, resolve));
+          await pauseFor(clock, BURST_PAUSE_MS);
         }
         const message = encodeSyslog(fields, { format, facility, maxOctets: MAX_DATAGRAM_OCTETS });
         await this.#sender.send(message, { transport: "udp", hostname, port });

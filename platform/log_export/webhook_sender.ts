@@ -2,6 +2,8 @@
 // specification 1.0 (webhook-id, webhook-timestamp, webhook-signature). The caller stores what must be sent again, and when.
 
 import { createHmac } from "node:crypto";
+import { type Backoff, backoffMs } from "../backoff.ts";
+import { HOUR_MS } from "../durations.ts";
 import { type Fetch, fetchWithDeadline, readRetryAfter } from "../fetch_with_deadline.ts";
 import { type BreakerLimits, createGuardedCaller, type GuardedCaller } from "../guarded_caller.ts";
 import type { Clock, Random } from "../runtime.ts";
@@ -54,7 +56,7 @@ export type WebhookOutcome = { readonly ok: true } | { readonly ok: false; reado
 
 /** Over the request, the head and the body of the answer. */
 const WEBHOOK_TIMEOUT_MS = 10_000;
-const MAX_RETRY_AFTER_MS = 3_600_000;
+const MAX_RETRY_AFTER_MS = HOUR_MS;
 /** The answer is not used. */
 const MAX_ANSWER_OCTETS = 64 * 1024;
 const MAX_URL_CHARACTERS = 2000;
@@ -71,8 +73,7 @@ const BREAKER: BreakerLimits = {
   longestPauseMs: 60_000,
   jitter: 0.5,
 };
-const FIRST_RETRY_MS = 1000;
-const LONGEST_RETRY_MS = 300_000;
+const RETRIES: Backoff = { firstMs: 1000, longestMs: 300_000, factors: [1, 0.75] };
 
 /** A new key for signatures: `whsec_` and 32 random octets in base64. */
 export function createWebhookSecret(random: Random): string {
@@ -116,19 +117,12 @@ export function webhookUrlProblem(
   return parsed.protocol === "http:" && !allowsHttp ? "http_not_allowed" : null;
 }
 
-/**
- * The pause before the next try: it doubles with each failure, from one second up to five minutes, with jitter, and is at least as long as the
- * receiver asked.
- *
- * @param failures tries that failed in a row, from 1
- */
+/** The pause before the next try, at least as long as the receiver asked. @param failures tries that failed in a row, from 1 */
 export function webhookPauseMs(
   { failures, retryAfterMs }: { failures: number; retryAfterMs: number },
   random: Random,
 ): number {
-  const pauseMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(20, Math.max(0, failures - 1)));
-  const jitter = (random.bytes(1)[0] ?? 0) / 255;
-  return Math.max(Math.min(retryAfterMs, MAX_RETRY_AFTER_MS), Math.round(pauseMs * (1 - jitter / 4)));
+  return Math.max(Math.min(retryAfterMs, MAX_RETRY_AFTER_MS), backoffMs(RETRIES, failures, random));
 }
 
 export class WebhookSender {

@@ -1,10 +1,10 @@
 // The states that alerts watch: the parts of the System status page, and the ends of certificates and credentials.
 
 import { X509Certificate } from "node:crypto";
-import type { AlertKind } from "../../../platform/alerts/alert_kinds.ts";
-import { ALERT_DAY_MS, END_WARNING_DAYS } from "../../../platform/alerts/alert_kinds.ts";
+import { type AlertKind, END_WARNING_DAYS } from "../../../platform/alerts/alert_kinds.ts";
 import type { ObservedState } from "../../../platform/alerts/alert_rules.ts";
 import type { AlertService } from "../../../platform/alerts/alerts.ts";
+import { DAY_MS } from "../../../platform/durations.ts";
 import type { LogExport } from "../../../platform/log_export/log_export.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { ApiTokens } from "../auth/api_tokens.ts";
@@ -111,7 +111,7 @@ async function endStates(deps: AlertStateDeps): Promise<ObservedState[]> {
 /** The state of something that ends. */
 export function toEndState({ kind, about, of, name, untilMs }: Ending, nowMs: number): ObservedState {
   const { warning, critical } = END_WARNING_DAYS[kind];
-  const leftDays = (untilMs - nowMs) / ALERT_DAY_MS;
+  const leftDays = (untilMs - nowMs) / DAY_MS;
   return {
     ...{ kind, about },
     severity: leftDays <= critical ? "critical" : "warning",
@@ -169,7 +169,7 @@ async function credentials({ tokens, connect, clock }: AlertStateDeps): Promise<
   const kind = "credential_expiring" as const;
   const ofTokens = (await tokens.list()).map(({ id, name, expiresMs: untilMs, createdMs }): Ending | null =>
     // A token that is short-lived on purpose ends without an alert.
-    untilMs - createdMs <= END_WARNING_DAYS[kind].warning * ALERT_DAY_MS
+    untilMs - createdMs <= END_WARNING_DAYS[kind].warning * DAY_MS
       ? null
       : { kind, about: `token:${id}`, of: "token", name, untilMs }
   );
@@ -184,4 +184,4 @@ async function credentials({ tokens, connect, clock }: AlertStateDeps): Promise<
   return [...ofTokens, ...ofConnections].filter((one) => one !== null);
 }
 
-const MAX_EXPIRED_MS = 30 * ALERT_DAY_MS;
+const MAX_EXPIRED_MS = 30 * DAY_MS;

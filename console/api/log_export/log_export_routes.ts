@@ -2,6 +2,7 @@
 
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
+import { HOUR_MS } from "../../../platform/durations.ts";
 import {
   type DestinationField,
   destinationProblem,
@@ -64,7 +65,6 @@ const VERSION = v.pipe(v.number(), v.integer());
 const CHANGED_DESTINATION = v.strictObject({ version: VERSION, change: v.strictObject(SETTINGS) });
 const PAUSE = v.strictObject({ paused: v.boolean() });
 const ONLY_VERSION = v.strictObject({ version: VERSION });
-const HOUR_MS = 3_600_000;
 const OWNER = may("owner", { recentFactor: true });
 /** The page polls these routes. */
 const polled = () => may("viewer", { countsAsUse: false });
