@@ -10,7 +10,7 @@ import {
   BackupWriter,
   readBackup,
 } from "../platform/backup/backup_format.ts";
-import { readLifetimes } from "../platform/config/stored_settings.ts";
+import { readLifetimes } from "../platform/config/live_settings.ts";
 import { BackupFault } from "../platform/backup/records.ts";
 import { markVersion, readChanges, readStore } from "../platform/backup/read_store.ts";
 import type { Config } from "../platform/config/config.ts";

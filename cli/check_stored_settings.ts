@@ -2,7 +2,7 @@
 
 import type { Config, ConfigFault } from "../platform/config/config.ts";
 import type { SettingsFile } from "../platform/config/load.ts";
-import { readStoredSettings, type StoredSettings } from "../platform/config/stored_settings.ts";
+import { readStoredSettings, type StoredSettings } from "../platform/config/live_settings.ts";
 import { hasContent, openKv, StoreFault } from "../platform/open_kv.ts";
 import { type CommandOutcome, counted, printable } from "./format_result.ts";
 

@@ -1,7 +1,7 @@
 // `deno task move-store`: copies a store between a file and a KV Connect server, and compares both.
 
 import { dirname, resolve } from "node:path";
-import { readLifetimes } from "../platform/config/stored_settings.ts";
+import { readLifetimes } from "../platform/config/live_settings.ts";
 import { BackupFault, tableOf } from "../platform/backup/records.ts";
 import { countTables, readStore, type TableCounts } from "../platform/backup/read_store.ts";
 import type { RestoreTarget } from "../platform/backup/restore_target.ts";

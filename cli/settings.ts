@@ -1,7 +1,7 @@
 // `deno task settings`: shows the settings with their sources, and changes those that the console can change.
 
 import { stringify } from "smol-toml";
-import { parseToml } from "../platform/config/parse_toml.ts";
+import { parseToml } from "../platform/config/parse_settings.ts";
 import type { SettingsAnswer, SettingValue, SettingView } from "../console/api/settings/setting_types.ts";
 import type { TargetSettingsAnswer } from "../console/api/target_settings/target_setting_types.ts";
 import { type AdminApi, AdminRefusal, apiValue } from "./admin_connection.ts";

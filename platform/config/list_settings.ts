@@ -4,7 +4,7 @@
 import type { ConfigFault } from "./config.ts";
 import { GENERAL_ROWS } from "./settings.ts";
 import { POLICY_ROWS } from "./client_rows.ts";
-import type { SortedTable } from "./parse_toml.ts";
+import type { SortedTable } from "./parse_settings.ts";
 import { controlOf, defaultOf, type SettingControl, type SettingRow } from "./setting_values.ts";
 
 /** A value as in the settings file. A table contains reply attributes. */
@@ -167,4 +167,9 @@ export function listSettings(
       cause,
     };
   });
+}
+
+/** Why a stored value is not used. Names the setting that has the fault, if that is another one. */
+export function unusedText(key: string, { key: other, problem }: ConfigFault): string {
+  return key === other ? problem : `${other}: ${problem}`;
 }

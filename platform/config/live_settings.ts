@@ -9,11 +9,15 @@ import type { Mutation, Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
 import type { Config, ConfigFault, ConfigWarning } from "./config.ts";
 import { problemOf } from "../setting_problems.ts";
-import { type EffectiveSettings, resolveSettings, unusedText } from "./effective_settings.ts";
-import { ALL_SETTINGS, listSettings, type SettingView } from "./list_settings.ts";
-import { createLiveConfig, updateLiveConfig } from "./live_config.ts";
-import { evaluateSettings, NO_STORED_VALUES, type SettingsFile, type StoredValues } from "./load.ts";
-import type { TomlTable } from "./parse_toml.ts";
+import { ALL_SETTINGS, listSettings, type SettingView, unusedText } from "./list_settings.ts";
+import {
+  evaluateSettings,
+  type Evaluation,
+  NO_STORED_VALUES,
+  type SettingsFile,
+  type StoredValues,
+} from "./load.ts";
+import { type SortedTable, targetPath, type TomlTable } from "./parse_settings.ts";
 import {
   changeFaults,
   isSameValue,
@@ -21,10 +25,13 @@ import {
   type SettingDiff,
   settingDiff,
   type SettingsSave,
-} from "./setting_changes.ts";
+  SettingWriter,
+} from "./setting_writer.ts";
 import { SettingRecords, settingTargetKey } from "./setting_records.ts";
-import { SettingWriter } from "./setting_writer.ts";
 import { TargetChanges } from "./target_changes.ts";
+import { isDeepEqual } from "../deep_equal.ts";
+import { redactWhenPrinted } from "./redact_settings.ts";
+import { type LifetimeSettings, lifetimesOf } from "../backup/expiry.ts";
 
 export interface LiveSettingsDeps {
   readonly file: SettingsFile;
@@ -56,6 +63,8 @@ export class LiveSettings {
   readonly targets: TargetChanges;
   readonly #listeners: SettingsListener[] = [];
   #effective: EffectiveSettings;
+  /** The newest evaluation. A check, the save of what it checked, and the use of what was saved share one. */
+  #evaluated: { readonly of: StoredValues; readonly evaluation: Evaluation } | null = null;
   #unreadable: ReadonlySet<string> = new Set();
   /** The bound port, if `http.listen` has port 0. */
   #port: number | null = null;
@@ -64,7 +73,7 @@ export class LiveSettings {
     this.#deps = deps;
     this.records = new SettingRecords({ ...deps, changed: () => this.#apply() });
     this.writer = new SettingWriter({ ...deps, settings: this });
-    this.#effective = resolveSettings(deps.file, NO_STORED_VALUES);
+    this.#effective = resolveSettings((stored) => this.#evaluate(stored), NO_STORED_VALUES);
     this.config = createLiveConfig(this.#effective.config);
     this.targets = new TargetChanges({
       ...{ file: deps.file, records: this.records, writer: this.writer, config: this.config },
@@ -137,7 +146,7 @@ export class LiveSettings {
   /** Checks a change without saving it. `isUndo`: the change restores what was there before. */
   draft({ changes, targets = {}, isUndo = false }: Omit<SettingsSave, "audit">): SettingsDraft {
     const used = applied(this.#effective.used, changes, targets);
-    const { config, faults, warnings, found } = evaluateSettings(this.#deps.file, used);
+    const { config, faults, warnings, found } = this.#evaluate(used);
     const known = new Set(this.#effective.warnings.map(warningText));
     const before = this.list();
     const after = this.#list({ ...this.#effective, config, found, used });
@@ -169,12 +178,12 @@ export class LiveSettings {
 
   /** Applies the file and the stored values to {@link config}, in one task. */
   #apply(): void {
-    const { file, log } = this.#deps;
+    const { log } = this.#deps;
     const unreadable = new Set<string>();
     const stored = this.records.open((key) => unreadable.add(key));
     this.#unreadable = unreadable;
     const before = this.#effective;
-    const effective = resolveSettings(file, stored);
+    const effective = resolveSettings((values) => this.#evaluate(values), stored);
     const problems = new Map(effective.problems);
     for (const key of unreadable) problems.set(key, { key, ...problemOf("unreadable") });
     this.#effective = { ...effective, problems };
@@ -187,6 +196,17 @@ export class LiveSettings {
     updateLiveConfig(this.config, this.#withPort(effective.config));
     const changed = changedKeys(before.used, effective.used);
     for (const listener of this.#listeners) listener(changed);
+  }
+
+  #evaluate({ values, targets }: StoredValues): Evaluation {
+    const of = { values: new Map(values), targets: new Map(targets) };
+    if (
+      this.#evaluated === null || !isDeepEqual([...this.#evaluated.of.targets], [...targets]) ||
+      changedKeys(this.#evaluated.of, of).size > 0
+    ) {
+      this.#evaluated = { of, evaluation: evaluateSettings(this.#deps.file, of) };
+    }
+    return this.#evaluated.evaluation;
   }
 
   #withPort(config: Config): Config {
@@ -237,8 +257,9 @@ function changedMap<T>(
 ): Map<string, T> {
   const next = new Map(map);
   for (const [key, value] of Object.entries(changes)) {
-    if (value === null) next.delete(key);
-    else next.set(key, value);
+    // The newest change is the last entry, as in the records.
+    next.delete(key);
+    if (value !== null) next.set(key, value);
   }
   return next;
 }
@@ -257,4 +278,166 @@ function changedKeys(before: StoredValues, after: StoredValues): Set<string> {
   compare(before.values, after.values, "");
   compare(before.targets, after.targets, "targets.");
   return changed;
+}
+
+export interface EffectiveSettings {
+  readonly config: Config;
+  readonly warnings: readonly ConfigWarning[];
+  readonly found: SortedTable;
+  /** The stored values that are in effect. */
+  readonly used: StoredValues;
+  /** Why a stored value is not used, by key or `targets.<name>`: the fault that it has, or causes in another setting. */
+  readonly problems: ReadonlyMap<string, ConfigFault>;
+}
+
+/**
+ * Combines the file with stored values. The file alone must be valid. Stored values that have a fault, or cause one in another setting,
+ * are left out until no fault remains.
+ */
+export function resolveSettings(
+  evaluate: (stored: StoredValues) => Evaluation,
+  stored: StoredValues,
+): EffectiveSettings {
+  const values = new Map(stored.values);
+  const targets = new Map(stored.targets);
+  const problems = new Map<string, ConfigFault>();
+  for (;;) {
+    const { config, faults, warnings, found } = evaluate({ values, targets });
+    if (faults.length === 0 || values.size + targets.size === 0) {
+      const unused = [...problems].map(([key, cause]) => ({
+        key,
+        ...problemOf("not_used", { reason: unusedText(key, cause) }),
+      }));
+      return { config, warnings: [...warnings, ...unused], found, used: { values, targets }, problems };
+    }
+    const before = values.size + targets.size;
+    for (const fault of faults) leaveOut(fault, { values, targets, problems });
+    const [first] = faults;
+    // Another setting causes the fault. The newest change is the most likely cause.
+    if (values.size + targets.size === before && first !== undefined) {
+      leaveOutNewest(first, { values, targets, problems });
+    }
+  }
+}
+
+interface Candidates {
+  readonly values: Map<string, unknown>;
+  readonly targets: Map<string, TomlTable>;
+  readonly problems: Map<string, ConfigFault>;
+}
+
+function leaveOut(fault: ConfigFault, { values, targets, problems }: Candidates): void {
+  const { key } = fault;
+  const isAbout = (path: string) => key === path || key.startsWith(`${path}.`);
+  for (const name of values.keys()) {
+    if (!isAbout(name)) continue;
+    values.delete(name);
+    return void problems.set(name, { ...fault, key: name });
+  }
+  for (const name of targets.keys()) {
+    if (!isAbout(targetPath(name))) continue;
+    targets.delete(name);
+    return void problems.set(targetPath(name), fault);
+  }
+}
+
+function leaveOutNewest(fault: ConfigFault, { values, targets, problems }: Candidates): void {
+  const { key } = fault;
+  const table = key.slice(0, key.lastIndexOf(".") + 1);
+  const names = [...values.keys()];
+  const newest = names.findLast((name) => table !== "" && name.startsWith(table)) ?? names.at(-1);
+  const [target] = [...targets.keys()].slice(-1);
+  if (newest !== undefined) {
+    values.delete(newest);
+    problems.set(newest, fault);
+  } else if (target !== undefined) {
+    targets.delete(target);
+    problems.set(targetPath(target), fault);
+  }
+}
+
+type Table = Record<string, unknown>;
+
+function isTable(value: unknown): value is Table {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function copy(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(copy);
+  if (!isTable(value)) return value;
+  return redactWhenPrinted(
+    Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, copy(inner)])),
+  );
+}
+
+/** A copy of `config` that {@link updateLiveConfig} can change. Readers see it as read-only. */
+export function createLiveConfig(config: Config): Config {
+  return copy(config) as Config;
+}
+
+/**
+ * Changes `live` to `next`, in place and within one task, so that no reader sees a mixture. Tables keep their identity; lists, and
+ * tables that were `null`, are replaced if they change. Nothing else writes to a Config.
+ */
+export function updateLiveConfig(live: Config, next: Config): void {
+  assign(live as unknown as Table, next as unknown as Table);
+}
+
+/** Tables that are replaced as a whole: others remember what they computed from them. */
+const REPLACED: ReadonlySet<string> = new Set(["anyClient"]);
+
+function assign(live: Table, next: Table): void {
+  for (const name of Object.keys(live)) if (!(name in next)) delete live[name];
+  for (const [name, value] of Object.entries(next)) {
+    const before = live[name];
+    if (isTable(before) && isTable(value) && !REPLACED.has(name)) assign(before, value);
+    else if (!isDeepEqual(before, value)) live[name] = copy(value);
+  }
+}
+
+const PLACEHOLDER = new TextEncoder().encode("a secret that is not read");
+
+export interface StoredSettings {
+  readonly stored: StoredValues;
+  /** The file together with them. */
+  readonly effective: EffectiveSettings;
+  /** Stored keys that the file sets too: `radius.state`, `targets.corp`. */
+  readonly overridden: readonly string[];
+}
+
+export async function readStoredSettings(kv: Deno.Kv, file: SettingsFile): Promise<StoredSettings> {
+  const records = new SettingRecords({
+    store: {
+      follow: () => () => undefined,
+      onRunEnd: () => undefined,
+      async load(prefix, take) {
+        for await (const entry of kv.list({ prefix })) take(entry as Parameters<typeof take>[0]);
+      },
+    },
+    vault: {
+      open: () => PLACEHOLDER,
+      seal() {
+        throw new Error("Cannot seal a secret: the settings are only read");
+      },
+    },
+    changed: () => undefined,
+  });
+  await records.load();
+  const stored = records.open(() => undefined);
+  const { values, maps } = file.found;
+  const ofFile = maps.get("targets") ?? {};
+  const overridden = [
+    ...[...stored.values.keys()].filter((key) => values.has(key) || maps.has(key)),
+    ...[...stored.targets.keys()].filter((name) => Object.hasOwn(ofFile, name)).map(targetPath),
+  ];
+  return {
+    stored,
+    effective: resolveSettings((values) => evaluateSettings(file, values), stored),
+    overridden,
+  };
+}
+
+/** The lifetimes of the entries of a store, by the settings in effect. */
+export async function readLifetimes(kv: Deno.Kv, file: SettingsFile): Promise<LifetimeSettings> {
+  return lifetimesOf((await readStoredSettings(kv, file)).effective.config);
 }

@@ -7,19 +7,21 @@ import { ownUrl } from "../addresses.ts";
 import { DAY_MS } from "../durations.ts";
 import {
   isTable,
+  parseTable,
   parseToml,
+  readFailure,
   type SortedTable,
   sortTable,
   type TableShape,
   type TomlTable,
-} from "./parse_toml.ts";
-import { type ConfigView, FAULT_CHECKS } from "./validate.ts";
-import { parseTable, readFailure } from "./parse_settings.ts";
+} from "./parse_settings.ts";
+import { type ConfigView, FAULT_CHECKS, TARGET_FAULT_CHECKS, TARGET_WARNING_CHECKS } from "./validate.ts";
 import { freezeRedacted, readableSecretWarnings } from "./redact_settings.ts";
 import { listSettings, REPLY_DEFAULT_KEY } from "./list_settings.ts";
 import { ADMIN_SETTINGS, GENERAL_ROWS, SETTINGS } from "./settings.ts";
 import { CLIENT_TABLE, POLICY_ROWS, POLICY_TABLE, toClientPolicy, toClientSettings } from "./client_rows.ts";
 import type { SettingTable } from "./setting_values.ts";
+import { parseTargets } from "./targets.ts";
 import { CREDENTIAL_SETTINGS } from "./target_settings.ts";
 import {
   checkStoreToken,
@@ -32,8 +34,6 @@ import {
   readCertificates,
   readTls,
 } from "./parse_tables.ts";
-import { parseTargets } from "./targets.ts";
-import { TARGET_FAULT_CHECKS, TARGET_WARNING_CHECKS } from "./validate_targets.ts";
 import { WARNING_CHECKS } from "./warnings.ts";
 
 const FILE_VARIABLE = "COUNTERSIGN_CONFIG";

@@ -8,15 +8,18 @@ import {
   type ReplyGroup,
   type ReplyValue,
 } from "./config.ts";
-import { isTable, joinKey, sortTable, type TomlTable } from "./parse_toml.ts";
-import { type Problem, problemOf } from "../setting_problems.ts";
 import {
+  isTable,
+  joinKey,
   type ParseContext,
   parseTable,
   quoteValue,
   readFailure,
   resolveReferences,
+  sortTable,
+  type TomlTable,
 } from "./parse_settings.ts";
+import { type Problem, problemOf } from "../setting_problems.ts";
 import { KV_TOKEN_VARIABLE } from "../open_kv.ts";
 import {
   isCertificatePem,

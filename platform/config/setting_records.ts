@@ -5,7 +5,7 @@ import type { KvMutation } from "../commit_batch.ts";
 import type { Store, StoreEntry } from "../store.ts";
 import type { Vault } from "../vault.ts";
 import { ALL_SETTINGS, type SettingChange, type SettingValue } from "./list_settings.ts";
-import { isTable, type TomlTable } from "./parse_toml.ts";
+import { isTable, type TomlTable } from "./parse_settings.ts";
 import { BACKEND_ROWS } from "./target_settings.ts";
 
 const SETTING = "setting";

@@ -3,17 +3,19 @@
 
 import type { Config, ConfigFault, TargetSettings } from "./config.ts";
 import { type Problem, problemOf } from "../setting_problems.ts";
-import { targetPath, unusedText } from "./effective_settings.ts";
-import type { SettingChange, SettingValue } from "./list_settings.ts";
+import { type SettingChange, type SettingValue, unusedText } from "./list_settings.ts";
 import type { SettingsFile } from "./load.ts";
-import { isTable, type TomlTable } from "./parse_toml.ts";
+import { isTable, targetPath, type TomlTable } from "./parse_settings.ts";
 import {
   flattenTarget,
   isSameValue,
+  type SaveOptions,
+  type SaveResult,
   type SettingsSave,
+  type SettingWriter,
   targetAuditValues,
   targetReferenceFaults,
-} from "./setting_changes.ts";
+} from "./setting_writer.ts";
 import { isBackendSecret, mapSecrets, type SettingRecords } from "./setting_records.ts";
 import { BACKEND_ROWS, TARGET_SETTINGS } from "./target_settings.ts";
 import {
@@ -24,7 +26,6 @@ import {
   rowsByKey,
   type SettingRows,
 } from "./setting_values.ts";
-import type { SaveOptions, SaveResult, SettingWriter } from "./setting_writer.ts";
 
 /** How long the data of a removed target stays, unless an administrator deletes it. */
 export const REMOVED_DATA_MS = 30 * 24 * 3600_000;

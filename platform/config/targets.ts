@@ -1,16 +1,20 @@
 // Reads targets, with their mapping and backends.
 
 import type { BackendSettings, TargetSettings } from "./config.ts";
-import { isTable, joinKey, sortTable, type TomlTable } from "./parse_toml.ts";
-import { type Meaning, meaning, type Problem, problemOf } from "../setting_problems.ts";
 import {
+  isTable,
+  joinKey,
   type ParseContext,
   parseTable,
   quoteValue,
   type ResolvedValue,
   resolveReferences,
+  sortTable,
+  type TomlTable,
 } from "./parse_settings.ts";
+import { type Meaning, meaning, type Problem, problemOf } from "../setting_problems.ts";
 import { readCertificates, readExtensions } from "./parse_tables.ts";
+import { isPlainName, isScimPath, NAME_MEANS, rowsByKey, type SettingTable } from "./setting_values.ts";
 import {
   BACKEND_ROWS,
   LDAP_BACKEND_SETTINGS,
@@ -18,7 +22,6 @@ import {
   STORE_BACKEND_SETTINGS,
   TARGET_SETTINGS,
 } from "./target_settings.ts";
-import { isPlainName, isScimPath, NAME_MEANS, rowsByKey, type SettingTable } from "./setting_values.ts";
 
 const MAX_TARGETS = 100;
 const MAX_BACKENDS = 20;

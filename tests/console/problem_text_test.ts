@@ -3,7 +3,7 @@
 import { assertEquals } from "@std/assert";
 import { evaluateSettings } from "../../platform/config/load.ts";
 import { type Meaning, PROBLEM_TEXTS, problemOf } from "../../platform/setting_problems.ts";
-import { changeFaults } from "../../platform/config/setting_changes.ts";
+import { changeFaults } from "../../platform/config/setting_writer.ts";
 import { listSettings } from "../../platform/config/list_settings.ts";
 import { VALUE_CHECKS } from "../../cli/check_config.ts";
 import { settingsFileOf } from "../platform/config/samples.ts";

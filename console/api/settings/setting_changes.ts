@@ -7,8 +7,7 @@ import type { Config, ConfigFault, ConfigWarning } from "../../../platform/confi
 import { reducePhoneNumber } from "../../../platform/phone_number.ts";
 import { problemOf } from "../../../platform/setting_problems.ts";
 import type { LiveSettings } from "../../../platform/config/live_settings.ts";
-import type { SaveResult } from "../../../platform/config/setting_writer.ts";
-import type { SettingChanges } from "../../../platform/config/setting_changes.ts";
+import type { SaveResult, SettingChanges } from "../../../platform/config/setting_writer.ts";
 import type { MailProblemCode } from "../../../platform/mail/mail_records.ts";
 import type { MailService } from "../../../platform/mail/mail_service.ts";
 import { withMailErrors } from "../mail/mail_routes.ts";

@@ -10,7 +10,7 @@ import {
 } from "../../../platform/config/target_settings.ts";
 import { rowsByKey } from "../../../platform/config/setting_values.ts";
 import { configurationPage, exampleToml } from "../../../docs/configuration_page.ts";
-import { suggestKey } from "../../../platform/config/parse_toml.ts";
+import { suggestKey } from "../../../platform/config/parse_settings.ts";
 import { configOf } from "./samples.ts";
 
 Deno.test("exampleToml() is a valid file", () => {

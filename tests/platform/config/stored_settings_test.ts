@@ -3,22 +3,28 @@
 import { assertEquals } from "@std/assert";
 import { LiveSettings } from "../../../platform/config/live_settings.ts";
 import { loadConfig } from "../../../platform/config/load.ts";
-import type { SettingChanges } from "../../../platform/config/setting_changes.ts";
-import type { SaveResult } from "../../../platform/config/setting_writer.ts";
+import type { SaveResult, SettingChanges } from "../../../platform/config/setting_writer.ts";
 import { createLog } from "../../../platform/log.ts";
 import { createSystemRandom } from "../../../platform/runtime.ts";
 import { createStore } from "../../../platform/store.ts";
 import { createVault } from "../../../platform/vault.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
 
-async function openSettings(records: readonly (readonly [Deno.KvKey, unknown])[] = []) {
+async function openSettings(
+  records: readonly (readonly [Deno.KvKey, unknown])[] = [],
+  file: { toml?: string; env?: (name: string) => string | undefined } = {},
+) {
   const kv = await Deno.openKv(":memory:");
   for (const [key, value] of records) await kv.set(key, value);
   const clock = createManualClock();
   const store = createStore(kv, { nowMs: () => clock.nowMs() });
   const unreadable: string[] = [];
   store.onUnreadable((key) => unreadable.push(key.join(" ")));
-  const loaded = loadConfig({ env: () => undefined, readTextFile: () => "", cwd: "/" });
+  const loaded = loadConfig({
+    env: file.env ?? (() => undefined),
+    readTextFile: () => file.toml ?? "",
+    cwd: "/",
+  });
   if (!loaded.ok) throw new Error("The settings of the test are at fault");
   const settings = new LiveSettings({
     ...{ file: loaded.settingsFile, store, clock },
@@ -89,4 +95,28 @@ Deno.test("stored settings: an undo restores an address with its secret", async 
   const change = revisionOf(opened, await save({ [ADDRESS]: "192.0.2.2:1812", [SECRET]: "another secret" }));
   assertEquals((await settings.writer.undo(change, { actor: "ada" }))?.ok, true);
   assertEquals(settings.config.radius.anyClient.firstFactorServer?.secret, FIRST_SECRET);
+});
+
+Deno.test("LiveSettings evaluates the settings once for the check of a change, its save and its use", async () => {
+  let evaluations = 0;
+  // Each evaluation resolves the references of the file.
+  const env = (name: string) => name === "FROM" ? `number ${++evaluations}` : undefined;
+  await using opened = await openSettings([], { toml: 'telephony.from = "env:FROM"', env });
+  const { settings, save } = opened;
+  for (const minutes of [20, 30]) {
+    const changes = { "factors.lockout.minutes": minutes };
+    const before = evaluations;
+    assertEquals(settings.draft({ changes }).faults, []);
+    assertEquals((await save(changes)).ok, true);
+    assertEquals([settings.config.factors.lockout.lockMs, evaluations - before], [minutes * 60_000, 1]);
+  }
+  const options = { actor: "ada", version: settings.version };
+  for (const [name, size] of [["a", 10], ["b", 10], ["a", 20]] as const) {
+    const before = evaluations;
+    const table = { page_size: size };
+    assertEquals(settings.targets.draft(name, table).faults, []);
+    const saved = await settings.targets.put(name, table, { ...options, version: settings.version });
+    assertEquals([saved.ok, evaluations - before], [true, 1]);
+    assertEquals(settings.config.targets.find((one) => one.name === name)?.pageSize, size);
+  }
 });

@@ -8,7 +8,7 @@ import type { Config } from "../../../platform/config/config.ts";
 import type { SettingValue } from "../../../platform/config/list_settings.ts";
 import { LiveSettings } from "../../../platform/config/live_settings.ts";
 import { loadConfig } from "../../../platform/config/load.ts";
-import type { SettingChanges } from "../../../platform/config/setting_changes.ts";
+import type { SettingChanges } from "../../../platform/config/setting_writer.ts";
 import { createLog } from "../../../platform/log.ts";
 import { createRadius, type Radius } from "../../../radius/radius.ts";
 import type { Passwords, SecondFactorService, TelephonyService } from "../../../radius/ports.ts";

@@ -1,6 +1,6 @@
 // The rows of live_settings_test.ts: their type, and what they observe.
 
-import { type SettingChanges } from "../../../platform/config/setting_changes.ts";
+import { type SettingChanges } from "../../../platform/config/setting_writer.ts";
 import { startFakeSecondFactor } from "../../fakes/second_factor_server.ts";
 import { startFakeTelephony } from "../../fakes/telephony_server.ts";
 import { type FirstFactorServer, startFirstFactorServer } from "./first_factor_server.ts";
