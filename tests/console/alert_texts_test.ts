@@ -7,6 +7,7 @@ import { alertLink, alertSentence } from "../../console/web/pages/alerts/alert_t
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { activateCatalogue } from "../../console/web/i18n/translate.ts";
 
+// Group: english
 activateCatalogue("en", en);
 
 const NOW_MS = Date.UTC(2026, 10, 24);

@@ -40,6 +40,7 @@ import {
 import { BACKEND_ROWS } from "../../platform/config/target_settings.ts";
 import { DEFAULT_USER_MAPPING } from "../../scim/schema/mapping.ts";
 
+// Group: english
 activateCatalogue("en", en);
 
 const LDAP = {

@@ -6,6 +6,7 @@ import { activateCatalogue } from "../../console/web/i18n/translate.ts";
 import type { DirectoryTable } from "../../console/web/pages/targets/directory_form.ts";
 import { mergeDirectories, theirChanges } from "../../console/web/pages/targets/directory_merge.ts";
 
+// Group: english
 activateCatalogue("en", en);
 
 const LDAP = { kind: "ldap", url: "ldap://a", users_dn: "ou=p,dc=x" } as const;

@@ -12,6 +12,7 @@ import { startPeopleConsole } from "../fakes/console_people.ts";
 import { apiCaller } from "../fakes/console_caller.ts";
 import type { SettingsAnswer } from "../../console/api/settings/setting_types.ts";
 
+// Group: english
 activateCatalogue("en", en);
 
 const PLAIN = { lastGoodMs: null, figure: 1, detail: "", testable: false } as const;

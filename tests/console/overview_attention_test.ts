@@ -12,6 +12,7 @@ import {
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { activateCatalogue } from "../../console/web/i18n/translate.ts";
 
+// Group: english
 activateCatalogue("en", en);
 
 const COUNTS: OverviewCounts = {

@@ -20,6 +20,7 @@ import { FormFault, FormFields } from "../../console/web/components/form_fields.
 import { ApiFailure } from "../../console/web/app/api_client.ts";
 import { openFakePage, rendered } from "../fakes/dom.ts";
 
+// Group: english
 activateCatalogue("en", en);
 
 Deno.test("FormFields() marks the field that the API does not accept, and no other", async () => {

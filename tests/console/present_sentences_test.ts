@@ -24,6 +24,7 @@ import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { activateCatalogue } from "../../console/web/i18n/translate.ts";
 import { createManualClock } from "../fakes/console_app.ts";
 
+// Group: english
 activateCatalogue("en", en);
 
 const NOW = Date.UTC(2026, 10, 28, 12);

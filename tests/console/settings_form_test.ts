@@ -23,6 +23,7 @@ import { sentenceText } from "../../console/web/pages/settings/setting_problems.
 import { settingHref, topicOf } from "../../console/web/pages/settings/setting_topics.ts";
 import { type ControlRow, settingOf } from "../fakes/setting_rows.ts";
 
+// Group: english
 activateCatalogue("en", en);
 
 const NUMBER: ControlRow = { control: { kind: "number", min: 1, max: 60, unit: "s" }, preset: 10, value: 10 };

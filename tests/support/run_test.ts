@@ -72,11 +72,15 @@ Deno.test("slowestLines() adds up each file, with its loading, and counts a step
   ]);
 });
 
-Deno.test("groupFiles() gives neighbours to groups of about the same size, in order", () => {
+Deno.test("groupFiles() puts neighbours into groups of about the same size, and marked files into their own", () => {
   const files = Array.from({ length: 41 }, (_, index) => `tests/${String(index).padStart(2, "0")}_test.ts`);
-  const groups = groupFiles(files);
+  const groups = groupFiles(files, () => "");
   assertEquals(groups.map(({ length }) => length), [14, 14, 13]);
   assertEquals(groups.flat(), files);
+  assertEquals(groupFiles(["a", "b", "c", "d"], (file) => ["a", "c"].includes(file) ? "english" : ""), [
+    ["b", "d"],
+    ["a", "c"],
+  ]);
 });
 
 Deno.test("a group names the file of each test, and a file that cannot be loaded fails alone", async () => {

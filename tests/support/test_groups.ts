@@ -24,12 +24,26 @@ export function findTestFiles(paths: readonly string[], ignore: readonly string[
   return files.sort();
 }
 
-/** The same files are always in the same groups: neighbours, because they share most modules. */
-export function groupFiles(files: readonly string[]): string[][] {
-  const groups = Math.ceil(files.length / FILES_PER_GROUP);
-  const size = Math.ceil(files.length / groups);
-  return Array.from({ length: groups }, (_, index) => files.slice(index * size, (index + 1) * size));
+/** A file has this line when it changes state of a module for all its tests, for example the language of the pages. */
+const GROUP_MARK = /^\/\/ Group: (\w+)$/m;
+
+/**
+ * The same files are always in the same groups: neighbours, because they share most modules. Files with a mark are in the
+ * group that the mark names, and no others.
+ */
+export function groupFiles(files: readonly string[], markOf = readMark): string[][] {
+  const marked = Map.groupBy(files, markOf);
+  const plain = marked.get("") ?? [];
+  marked.delete("");
+  const groups = Math.ceil(plain.length / FILES_PER_GROUP);
+  const size = Math.ceil(plain.length / groups);
+  return [
+    ...Array.from({ length: groups }, (_, index) => plain.slice(index * size, (index + 1) * size)),
+    ...marked.values(),
+  ];
 }
+
+const readMark = (file: string): string => GROUP_MARK.exec(Deno.readTextFileSync(file))?.[1] ?? "";
 
 /** Writes the groups of a suite into a folder. @returns their paths, in order */
 export async function writeGroups(
