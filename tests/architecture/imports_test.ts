@@ -82,8 +82,8 @@ const ALLOWED: readonly ImportEdge[] = [
   types("console/api/users.ts", "scim/resources.ts"),
   code("console/web/live.ts", "radius/protocol/steps.ts"),
   types("console/web/live.ts", "console/api/users.ts"),
-  code("tests/radius/md5_test.ts", "radius/protocol/md5.ts"),
-  code("tests/radius/md5_test.ts", "tests/support/lines.ts"),
+  code("tests/radius/packet_test.ts", "radius/protocol/md5.ts"),
+  code("tests/radius/packet_test.ts", "tests/support/lines.ts"),
 ];
 
 Deno.test("importProblem() names each forbidden direction", () => {

@@ -1,4 +1,4 @@
-// An answer that is handled again after another node finished its login, while the client's next login is at the same step.
+// Answers of services, and logins that wait for the directory.
 
 import { assertEquals } from "@std/assert";
 import { AnswerHandler, type AnswerHandlerDeps } from "../../radius/conversation/answer_handler.ts";
@@ -7,6 +7,10 @@ import { NO_PEERS } from "../../radius/conversation/peers.ts";
 import type { Request } from "../../radius/server/request.ts";
 import { createManualClock } from "../upstream/manual_clock.ts";
 import { conversation, tokenOf } from "./conversation_sample.ts";
+import { createLog } from "../../platform/log.ts";
+import { DirectoryWaitQueue } from "../../radius/conversation/directory_wait_queue.ts";
+
+// An answer that is handled again after another node finished its login, while the client's next login is at the same step.
 
 const STEP = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 const TUPLE = "station of ada";
@@ -65,4 +69,96 @@ Deno.test("an answer that is handled again for the same login runs again", () =>
   world.current = login("first");
   handle(again);
   assertEquals(did, ["run first", "run first"]);
+});
+
+// The queue of packets that wait for the directory: order, users who are evicted again, and packets that fail.
+
+/** A directory that loads users on demand; `go` lists the packets that continued. */
+function stage() {
+  const clock = createManualClock();
+  const written: string[] = [];
+  const log = createLog({
+    format: "text",
+    level: "error",
+    clock,
+    write: (octets) => void written.push(new TextDecoder().decode(octets)),
+  });
+  const inMemory = new Set<string>();
+  let arrival = Promise.withResolvers<void>();
+  const directory = {
+    prepare: (user: string) => inMemory.has(user) ? null : arrival.promise,
+    lookUp: (name: string) => ({ status: "unknown" as const, name, phoneNumbers: [], groups: [] }),
+  };
+  const preparing = new DirectoryWaitQueue({ directory, clock, log });
+  const went: string[] = [];
+  const come = async (text: string, user = "anna", go = () => void went.push(text)) => {
+    const pending = preparing.pendingFor(user);
+    if (pending === null) go();
+    else {preparing.enqueue({ user, pending }, {
+        resume: go,
+        fail: (why) => void went.push(`${text} ${why}`),
+      });}
+    await Promise.resolve();
+  };
+  /** The users that this arrival loads are in memory when it is reported. */
+  const arrive = async (...users: string[]) => {
+    for (const user of users) inMemory.add(user);
+    const { resolve } = arrival;
+    arrival = Promise.withResolvers();
+    resolve();
+    for (let count = 0; count < 4; count++) await Promise.resolve();
+  };
+  return { clock, preparing, inMemory, went, written, come, arrive, flush: log.flush };
+}
+
+Deno.test("DirectoryWaitQueue continues packets of one name in the order of their arrival", async () => {
+  const { come, arrive, went, preparing, inMemory } = stage();
+  await come("first");
+  inMemory.add("anna");
+  // The user is in memory, but the first packet has not continued yet.
+  await come("second");
+  assertEquals([went, preparing.waiting], [[], 2]);
+  await arrive("anna");
+  await come("third");
+  assertEquals([went, preparing.waiting], [["first", "second", "third"], 0]);
+});
+
+Deno.test("DirectoryWaitQueue waits again for a user who was evicted again", async () => {
+  const { come, arrive, went, preparing } = stage();
+  await come("first");
+  await arrive();
+  assertEquals([went, preparing.waiting], [[], 1]);
+  await arrive("anna");
+  assertEquals([went, preparing.waiting], [["first"], 0]);
+});
+
+Deno.test("DirectoryWaitQueue gives up after five seconds in total, however often it waited again", async () => {
+  const { clock, come, arrive, went, preparing } = stage();
+  await come("first");
+  clock.advance(3000);
+  await arrive();
+  await come("second");
+  clock.advance(2000);
+  assertEquals([went, preparing.waiting], [["first store_failed", "second store_failed"], 0]);
+  await arrive("anna");
+  assertEquals(went.length, 2);
+});
+
+Deno.test("DirectoryWaitQueue never makes one name wait for another", async () => {
+  const { come, went, inMemory } = stage();
+  inMemory.add("bert");
+  await come("anna's");
+  await come("bert's", "bert");
+  assertEquals(went, ["bert's"]);
+});
+
+Deno.test("DirectoryWaitQueue continues after a packet that fails", async () => {
+  const { come, arrive, went, written, preparing, flush } = stage();
+  await come("first", "anna", () => {
+    throw new Error("a bug");
+  });
+  await come("second");
+  await arrive("anna");
+  await flush();
+  assertEquals([went, preparing.waiting, written.length], [["second"], 0, 1]);
 });

@@ -1,10 +1,25 @@
-// Limits: failures and locks, pushes, messages, and their persistence over a restart.
+// Limits of a user: on one node, and on several.
 
 import { assert, assertEquals } from "@std/assert";
 import { Limits } from "../../radius/factors/limits.ts";
 import { createStore, type Mutation, type Store } from "../../platform/store.ts";
 import { configOf } from "../platform/config/samples.ts";
 import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
+import { createLoginPolicies } from "../fakes/login_policies.ts";
+import { openNode } from "../fakes/shared_store.ts";
+import { FoldedRecords } from "../../console/api/folded_records.ts";
+import { reportNotMe } from "../../console/api/account/account_logins.ts";
+import { createNotMeReports } from "../../radius/conversation/report_not_me.ts";
+import { ConversationStore } from "../../radius/conversation/conversation_store.ts";
+import type { Pairing, TotpPairingRow } from "../../radius/factors/pairing.ts";
+import { Pairings } from "../../radius/factors/pairings.ts";
+import { createLog } from "../../platform/log.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
+import { createVault } from "../../platform/vault.ts";
+import { tokenOf } from "./conversation_sample.ts";
+import { silentSecondFactor } from "./silent_services.ts";
+
+// Limits: failures and locks, pushes, messages, and their persistence over a restart.
 
 const SETTINGS = configOf(`
 [factors.lockout]
@@ -171,4 +186,139 @@ Deno.test("Limits keeps a record at least as long as it counts", async () => {
     assert(ttl(mutation) >= SETTINGS.sends.windowMs);
   }
   assert(ttl(at.limits.countFailure("ada").mutation) >= 24 * 60 * MINUTE);
+});
+
+// Limits and pairings on two nodes: a write that depends on a record loses to the other node, and no other write does.
+
+const USER = "ada";
+const KEY = ["limit", "failures", USER];
+const random = createSystemRandom();
+const clock = createManualClock();
+const vault = createVault(new Uint8Array(32).fill(1), random);
+const log = createLog({ format: "json", level: "error", clock, write: () => Promise.resolve() });
+
+async function createMember(kv: Deno.Kv, node: string) {
+  const { store } = await openNode(kv, node);
+  const limits = new Limits({ store, clock, settings: configOf("").factors });
+  const pairings = new Pairings({ store, vault, clock, random, target: "default" });
+  return { store, limits, pairings };
+}
+
+type Member = Awaited<ReturnType<typeof createMember>>;
+
+async function failOn({ store, limits }: Member): Promise<boolean> {
+  return (await store.commit({ mutations: [limits.countFailure(USER).mutation] })).ok;
+}
+
+/** Runs a task before the first commit. */
+function interrupted(store: Store, task: () => Promise<unknown>): Store {
+  let isFirst = true;
+  return {
+    ...store,
+    async commit(transaction) {
+      const wasFirst = isFirst;
+      isFirst = false;
+      if (wasFirst) await task();
+      return await store.commit(transaction);
+    },
+  };
+}
+
+Deno.test("a report keeps the failures that another node counts meanwhile, and both nodes have the lock", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const [a, b] = [await createMember(kv, "a"), await createMember(kv, "b")];
+  await failOn(a);
+  await b.store.catchUp();
+  const store = interrupted(a.store, () => failOn(b));
+  const conversations = new ConversationStore({ store, clock, tokenOf, maxConversations: 10 });
+  const { lockedUntilMs } = await reportNotMe({
+    ...{ store, clock, random, log, secondFactorAdmin: () => null },
+    people: {
+      prepareNotMeReport: createNotMeReports({
+        ...{ store, log, conversations, limits: a.limits, secondFactor: silentSecondFactor },
+        remembered: createLoginPolicies({ store, clock, random, vault }).remembered,
+        bypassCodes: { removeUser: () => ({ mutations: [], restore: () => undefined }) },
+        target: () => "default",
+        changed: () => undefined,
+        disconnects: { prepareReport: () => ({ mutations: [], done: () => undefined, count: 0 }) },
+      }),
+    },
+    records: new FoldedRecords({ clock }),
+    sessions: { prepareEndAll: () => Promise.resolve({ checks: [], mutations: [] }) },
+  }, { user: USER, source: "192.0.2.1", keepSessionId: null, about: null });
+  await b.store.catchUp();
+  for (const { limits } of [a, b]) {
+    const { total, lockedUntilMs: untilMs } = limits.failures(USER);
+    assertEquals([total, untilMs], [2, lockedUntilMs]);
+  }
+});
+
+const OWN_WRITES: Readonly<Record<string, (member: Member) => Promise<unknown>>> = {
+  "an unlock": ({ store, limits }) => {
+    const cleared = limits.unlock(USER);
+    return store.commit({ mutations: cleared === null ? [] : [cleared] });
+  },
+  "a lock": ({ store, limits }) => store.commit({ mutations: [limits.lockFor(USER, 1000).mutation] }),
+};
+
+for (const [what, write] of Object.entries(OWN_WRITES)) {
+  Deno.test(`after ${what}, the next failure on the same node does not race`, async () => {
+    using kv = await Deno.openKv(":memory:");
+    const a = await createMember(kv, "a");
+    await failOn(a);
+    await write(a);
+    assertEquals(await failOn(a), true);
+    assertEquals((await kv.get(KEY)).versionstamp !== null, true);
+  });
+}
+
+async function enrol({ store, pairings }: Member, addedBy?: string): Promise<TotpPairingRow> {
+  const { mutation, pairing } = pairings.prepare({ canonical: USER, shown: USER }, {
+    kind: "totp",
+    seed: new Uint8Array(20),
+    ...(addedBy === undefined ? {} : { addedBy: { id: addedBy } }),
+  });
+  await store.commit({ mutations: [mutation] });
+  pairings.adopt(pairing);
+  return totpOf(pairing);
+}
+
+function totpOf(pairing: Pairing | undefined): TotpPairingRow {
+  if (pairing?.kind !== "totp") throw new Error("This is not the pairing of an authenticator app");
+  return pairing;
+}
+
+async function useStep({ store, pairings }: Member, id: string, step: number): Promise<boolean> {
+  const used = pairings.prepareUsedStep(totpOf(pairings.of(USER).find((one) => one.id === id)), {
+    step,
+    drift: 0,
+  });
+  const { ok } = await store.commit({ mutations: [used.mutation] });
+  if (ok) pairings.adopt(used.pairing);
+  return ok;
+}
+
+Deno.test("the first code after an enrolment and after a confirmation does not race", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const a = await createMember(kv, "a");
+  const { id } = await enrol(a, "a phone");
+  assertEquals(await useStep(a, id, 1), true);
+  await a.pairings.confirm(id, []);
+  assertEquals(await useStep(a, id, 2), true);
+});
+
+Deno.test("revoke() that confirms an authenticator app keeps the time step that another node used meanwhile", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const [a, b] = [await createMember(kv, "a"), await createMember(kv, "b")];
+  await a.pairings.addDevice({ id: "phone", userName: USER, totpLength: 0 });
+  const { id } = await enrol(a, "phone");
+  await b.store.catchUp();
+  assertEquals(await useStep(b, id, 7), true);
+  // `a` has not read it yet.
+  const revoked = await a.pairings.revoke("phone", [], { confirmsAdded: true });
+  assertEquals(revoked?.id, "phone");
+  const app = totpOf(a.pairings.of(USER)[0]);
+  assertEquals([app.lastStep, app.addedBy, a.pairings.of(USER).length], [7, undefined, 1]);
+  const { value } = await kv.get<TotpPairingRow>(a.pairings.keyOf(app));
+  assertEquals([value?.lastStep, value?.addedBy], [7, undefined]);
 });

@@ -1,13 +1,17 @@
-// A restart during a login: the next run answers, and no message is sent twice.
+// Starts and restarts of the gateway, and crashes.
 
 import { assertEquals } from "@std/assert";
 import { openDisk } from "./disk.ts";
-import { afterSend, createGate } from "./gates.ts";
-import { type InProcess, type InProcessOptions, startInProcess } from "./in_process.ts";
-import { brief, stepName } from "./login.ts";
+import { afterSend, beforeInitiate, createGate, type Gate } from "./gates.ts";
+import { type InProcess, type InProcessOptions, SECRET, startInProcess } from "./in_process.ts";
+import { brief, type Login, stepName } from "./login.ts";
 import { appCode, decide, give, giveDevice, otherThan, passcodeSentTo, register, SEED } from "./people.ts";
 import { jump } from "./passing_time.ts";
 import { pairPhone } from "./phone.ts";
+import type { BuiltRequest } from "../../support/radius_packets.ts";
+import { openRecorder } from "./recorder.ts";
+
+// A restart during a login: the next run answers, and no message is sent twice.
 
 const NUMBER = "+4915112345678";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
@@ -216,4 +220,207 @@ Deno.test("restart: a request in progress is finished before the gateway stops",
   await using second = await restarted(first, { kvPath: disk.path });
   login.moveTo(second);
   assertEquals((await login.answer(other)).kind, "reject");
+});
+
+// Flow rows at the start of a login: the order of factors, and who is refused.
+
+const MENU = ["CHOOSE_WHICH_MULTIFACTOR", "Choose a second factor:"];
+
+/** A factor, how a user enrols it, and the first step of a login with it. */
+const FACTORS = [
+  {
+    factor: "device",
+    get: (world: InProcess, user: string) => giveDevice(world, user),
+    begins: [
+      "SECONDFACTOR_AWAIT_DEVICE_APPROVAL",
+      "Authorize this login on your device, then press continue or type ok.",
+    ],
+  },
+  {
+    factor: "sms",
+    get: (world: InProcess, user: string) => give(world, user, { kind: "sms", number: NUMBER }),
+    begins: ["AWAIT_SMS_DELIVERED_PASSCODE", "Enter the passcode from the text message."],
+  },
+  {
+    factor: "voice",
+    get: (world: InProcess, user: string) => give(world, user, { kind: "voice", number: NUMBER }),
+    begins: ["AWAIT_VOICE_DELIVERED_PASSCODE", "Enter the passcode conveyed by voice."],
+  },
+  {
+    factor: "totp",
+    get: (world: InProcess, user: string) => give(world, user, { kind: "totp", seed: SEED }),
+    begins: ["GET_DEVICE_GENERATED_PASSCODE", "Enter the passcode that your device generates."],
+  },
+] as const;
+
+for (const { factor, get, begins } of FACTORS) {
+  Deno.test(`start: a login of a user whose only factor is ${factor} begins with it`, async () => {
+    await using world = await startInProcess();
+    await get(world, "anna");
+    assertEquals(brief(await world.login({ user: "anna" }).start()), [...begins]);
+  });
+}
+
+Deno.test("start: with several factors, device comes first, then sms, then voice, then totp", async () => {
+  await using world = await startInProcess();
+  for (const [at, { begins }] of FACTORS.entries()) {
+    const user = `user${at}`;
+    // The factors are added in reverse, so that the result does not depend on their order.
+    for (const { get } of FACTORS.slice(at).toReversed()) await get(world, user);
+    assertEquals(brief(await world.login({ user }).start()), [...begins]);
+  }
+});
+
+Deno.test("start: the preferred factor comes first, and only while the user has it", async () => {
+  await using world = await startInProcess();
+  const { pairings } = world.radius;
+  for (const { get } of FACTORS) await get(world, "anna");
+  pairings.adoptPreference("anna", "voice");
+  assertEquals(
+    (await world.login({ user: "anna" }).start()).step,
+    "AWAIT_VOICE_DELIVERED_PASSCODE",
+  );
+  for (const { id, kind } of [...pairings.of("anna")]) if (kind === "voice") await pairings.revoke(id);
+  assertEquals(
+    (await world.login({ user: "anna" }).start()).step,
+    "SECONDFACTOR_AWAIT_DEVICE_APPROVAL",
+  );
+});
+
+Deno.test("start: a factor that is not enabled is skipped", async () => {
+  await using world = await startInProcess({ toml: `[factors]\nenabled = ["sms", "voice", "totp"]` });
+  await giveDevice(world, "anna");
+  await give(world, "anna", { kind: "sms", number: NUMBER });
+  assertEquals((await world.login({ user: "anna" }).start()).step, "AWAIT_SMS_DELIVERED_PASSCODE");
+  assertEquals(world.secondFactor.requests.length, 0);
+});
+
+Deno.test("start: an empty password leads to the menu, whatever factors the user has", async () => {
+  await using world = await startInProcess();
+  await giveDevice(world, "anna");
+  assertEquals(brief(await world.login({ user: "anna" }).start("")), MENU);
+  assertEquals(world.secondFactor.requests.length, 0);
+});
+
+Deno.test("start: an absent User-Password counts as an empty one", async () => {
+  await using world = await startInProcess();
+  await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  assertEquals(brief(await login.exchange(login.buildStart("", { password: undefined }))), MENU);
+});
+
+Deno.test("start: a user without a pairing reaches the menu, also with a registered number", async () => {
+  await using world = await startInProcess();
+  await register(world, "anna", { phoneNumbers: [NUMBER] });
+  assertEquals(brief(await world.login({ user: "anna" }).start()), MENU);
+  // A login with only a user name sends no message.
+  assertEquals(world.telephony.requests.length, 0);
+});
+
+Deno.test("start: a preferred text message that the service refuses leads to the menu with a message", async () => {
+  await using world = await startInProcess();
+  await give(world, "anna", { kind: "sms", number: NUMBER });
+  world.telephony.failNext({ kind: "status", status: 400 });
+  assertEquals(brief(await world.login({ user: "anna" }).start()), [
+    "CHOOSE_WHICH_MULTIFACTOR",
+    "The text message could not be sent. Choose another factor:",
+  ]);
+});
+
+Deno.test("start: a preferred call that the service refuses continues at the passcode", async () => {
+  await using world = await startInProcess();
+  await give(world, "anna", { kind: "voice", number: NUMBER });
+  world.telephony.failNext({ kind: "status", status: 400 });
+  assertEquals((await world.login({ user: "anna" }).start()).step, "AWAIT_VOICE_DELIVERED_PASSCODE");
+});
+
+Deno.test("start: if an approval request cannot be opened, the login stays at the device step, where Cancel works", async () => {
+  await using world = await startInProcess();
+  await giveDevice(world, "anna");
+  world.secondFactor.failNext({ kind: "status", status: 500 });
+  const login = world.login({ user: "anna" });
+  assertEquals(brief(await login.start()), [
+    "SECONDFACTOR_AWAIT_DEVICE_APPROVAL",
+    "The approval request could not be sent to your device. Type cancel to choose another factor.",
+  ]);
+  assertEquals(brief(await login.answer("cancel")), MENU);
+});
+
+// A crash during an effect: the next run continues the login, and repeats no effect.
+
+/**
+ * Sends the first packet of a login to a gateway that never finishes an effect. Then starts another gateway on a copy
+ * of its store.
+ */
+async function crashedInside(
+  prepare: (world: InProcess) => Promise<unknown>,
+  between: (gate: Gate) => InProcessOptions["between"],
+): Promise<{ second: InProcess; login: Login; packet: BuiltRequest } & AsyncDisposable> {
+  const disk = await openDisk();
+  const gate = createGate();
+  const first = await startInProcess({ kvPath: disk.path, between: between(gate) });
+  await prepare(first);
+  const login = first.login({ user: "anna" });
+  const packet = login.buildStart("pw");
+  using recorder = openRecorder(first, SECRET);
+  await recorder.send(packet);
+  await gate.reached();
+  const second = await startInProcess({ kvPath: await disk.copy(), after: first });
+  login.moveTo(second);
+  return {
+    second,
+    login,
+    packet,
+    async [Symbol.asyncDispose]() {
+      gate.open();
+      await second[Symbol.asyncDispose]();
+      await first[Symbol.asyncDispose]();
+      await disk[Symbol.asyncDispose]();
+    },
+  };
+}
+
+for (
+  const { kind, at } of [
+    { kind: "sms", at: "AWAIT_SMS_DELIVERED_PASSCODE" },
+    { kind: "voice", at: "AWAIT_VOICE_DELIVERED_PASSCODE" },
+  ] as const
+) {
+  Deno.test(`crash: after a crash between sending a passcode (${kind}) and recording it, it is not sent again and is right`, async () => {
+    await using crash = await crashedInside(
+      (world) => give(world, "anna", { kind, number: NUMBER }),
+      (gate) => ({ telephony: afterSend(gate) }),
+    );
+    const { second, login, packet } = crash;
+    // The client sends its packet again, and then answers.
+    assertEquals((await login.exchange(packet)).step, at);
+    assertEquals((await login.answer(passcodeSentTo(second, NUMBER))).kind, "accept");
+    assertEquals(second.telephony.requests.length, 1);
+  });
+}
+
+Deno.test("crash: a push that was claimed and not sent is not sent later; Cancel works", async () => {
+  await using crash = await crashedInside(
+    (world) => giveDevice(world, "anna"),
+    (gate) => ({ secondFactor: beforeInitiate(gate) }),
+  );
+  const { second, login, packet } = crash;
+  assertEquals((await login.exchange(packet)).step, DEVICE);
+  assertEquals(second.secondFactor.initiated().length, 0);
+  assertEquals((await login.answer("cancel")).step, "CHOOSE_WHICH_MULTIFACTOR");
+  assertEquals((await login.answer("S")).step, DEVICE);
+  assertEquals(second.secondFactor.initiated().length, 1);
+});
+
+Deno.test("crash: a push that was claimed counts against the limit", async () => {
+  await using crash = await crashedInside(
+    (world) => giveDevice(world, "anna"),
+    (gate) => ({ secondFactor: beforeInitiate(gate) }),
+  );
+  const { limits } = crash.second.radius;
+  for (let count = 0; count < 4; count++) {
+    assertEquals(limits.pushesLeft("anna"), true);
+    await crash.second.login({ user: "anna" }).start();
+  }
+  assertEquals(limits.pushesLeft("anna"), false);
 });

@@ -1,4 +1,4 @@
-// Users with several phones: which one is asked first, how a user chooses another, and what that counts.
+// Several phones of a user, and their names.
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { type InProcess, startInProcess } from "./in_process.ts";
@@ -7,6 +7,9 @@ import { appCode, decide, give, giveDevice, lastRequest, otherThan, SEED } from 
 import { jump } from "./passing_time.ts";
 import { pairPhone, type Phone } from "./phone.ts";
 import { startTwoNodes } from "./two_nodes.ts";
+import { decodeLoginRecord, historyKey } from "../../../radius/conversation/login_record.ts";
+
+// Users with several phones: which one is asked first, how a user chooses another, and what that counts.
 
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
@@ -285,3 +288,26 @@ Deno.test("several phones: with two nodes, the passcode of the other phone is ac
   const replies = await Promise.all(logins.map((login) => login.answer(code)));
   assertEquals(replies.map(({ kind }) => kind).sort(), ["accept", "reject"]);
 });
+
+// The name of the phone in the record of a login.
+
+for (const name of ["Pixel of Anna", null]) {
+  Deno.test(`phone name: a login that uses ${name ?? "a phone without one"} shows it during the login and afterwards`, async () => {
+    await using world = await startInProcess({ embedded: true });
+    const phone = await pairPhone(world, "anna", name);
+    const login = world.login({ user: "anna" });
+    const prompt = await login.start();
+    assertEquals(prompt.message.includes("Pixel"), false, "the prompts are the document's");
+    const [view] = world.radius.monitor.conversations(1);
+    assertEquals(view?.phone, name ?? undefined);
+    await phone.deny();
+    await login.answer("");
+    const kept = await world.kv.get(historyKey(view?.id ?? ""));
+    assertEquals(decodeLoginRecord(kept.value)?.phone, name ?? undefined);
+    const told: unknown[] = [];
+    for await (const { value } of world.kv.list<Record<string, unknown>>({ prefix: ["audit"] })) {
+      if (value.action === "login.rejected") told.push(value.phone);
+    }
+    assertEquals(told, [name ?? undefined]);
+  });
+}

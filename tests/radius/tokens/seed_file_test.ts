@@ -1,11 +1,13 @@
-// Seed files: the examples of RFC 6030, the CSV forms of vendors, and hostile files.
+// Files of seeds: PSKC and CSV.
 
 import { assert, assertEquals, assertNotMatch } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
 import { MAX_SEED_FILE_CHARACTERS, readSeedFile } from "../../../radius/tokens/files/seed_file.ts";
 import type { SeedFileOptions } from "../../../radius/tokens/files/seed_rows.ts";
-import { figure, KEY, NO_OPTIONS, read, rowsOf, SEED } from "./seed_reading.ts";
+import { BASE32, figure, KEY, NO_OPTIONS, read, rowsOf, SEED } from "./seed_reading.ts";
 import { SEED_TABLES } from "./seed_tables.ts";
+
+// Seed files: the examples of RFC 6030, the CSV forms of vendors, and hostile files.
 
 /** RFC 6030: the figure, the options, and what is read. */
 const FIGURES: readonly (readonly [number, Partial<SeedFileOptions>, readonly string[]])[] = [
@@ -243,4 +245,23 @@ Deno.test("readSeedFile() ends with a result for every changed file, and shows n
     }),
     { numRuns: 400, seed: 6030 },
   );
+});
+
+// The CSV forms of vendors and of other servers, and rows with problems.
+
+for (const [what, text, options, expected] of SEED_TABLES) {
+  Deno.test(`CSV: ${what}`, async () => {
+    assertEquals(await rowsOf(text, options), expected);
+  });
+}
+
+Deno.test("CSV: a serial number of dots is refused: no address could name the token", async () => {
+  const rows = [".", "..", ". .", "a."].map((serial) => `${serial},${SEED},hotp`).join("\n");
+  const file = await read(rows);
+  assertEquals(file.ok && file.rows.map(({ problem }) => problem), ["bad_serial", "bad_serial", null, null]);
+});
+
+Deno.test("CSV: a seed in another column than expected is not shown", async () => {
+  const swapped = [`${SEED},T1\n`, `secret,serial\nT1,${BASE32}\n`, `upn,serial,secret\n${SEED},T1,x\n`];
+  for (const text of swapped) assertNotMatch((await rowsOf(text)).join(), /31323334|GEZDGNBV/);
 });

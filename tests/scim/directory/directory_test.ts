@@ -1,7 +1,7 @@
-// The directory: writes, pages, group memberships, deleted and inactive users, sign-ins.
+// The directory: reads, writes, passwords and deleted users.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import type { DirectoryWrite } from "../../../scim/ports.ts";
+import type { DirectoryWrite, TargetDirectory } from "../../../scim/ports.ts";
 import type { JsonObject, UserContent } from "../../../scim/schema/resource.ts";
 import {
   drop,
@@ -15,6 +15,8 @@ import {
   putUser,
   storedIn,
 } from "./world.ts";
+
+// The directory: writes, pages, group memberships, deleted and inactive users, sign-ins.
 
 const content = (name: string, more: Partial<UserContent> = {}): UserContent => ({
   kind: "user",
@@ -280,4 +282,133 @@ Deno.test("observe() reports each write, until it is stopped", async () => {
     { kind: "group", name: "g", deleted: false },
     { kind: "user", name: "Anna", deleted: true },
   ]);
+});
+
+// Passwords of users in the directory.
+
+const WRITE = {
+  kind: "user",
+  name: "anna",
+  next: {
+    content: {
+      kind: "user",
+      name: "anna",
+      active: true,
+      attributes: { name: { familyName: "", givenName: "" } },
+    },
+    backends: { store: { state: "present", sinceMs: 1 } },
+  },
+  password: { algorithm: "scrypt", costLog2: 14, salt: "s", hash: "h" },
+} as const satisfies Omit<DirectoryWrite, "expected">;
+const { password } = WRITE;
+
+Deno.test("write() keeps a password until the user is deleted", async () => {
+  await using world = await openWorld();
+  await world.directory.write({ ...WRITE, expected: null });
+  await putUser(world.directory, "anna", { active: false });
+  assertEquals(await world.directory.readPassword("anna"), password);
+  await drop(world.directory, { kind: "user", name: "anna" });
+  await putUser(world.directory, "anna");
+  assertEquals(await world.directory.readPassword("anna"), null);
+});
+
+Deno.test("write() reports a changed password of an existing user, in the same commit", async () => {
+  const asked: string[] = [];
+  await using world = await openWorld({
+    prepareForgetDevices: (name) => ({
+      mutations: [{ type: "delete", key: ["remembered", name] }],
+      done: () => asked.push(`done ${name}`),
+      undo: () => asked.push(`undo ${name}`),
+    }),
+  });
+  const { directory, store } = world;
+  await directory.write({ ...WRITE, expected: null });
+  assertEquals(asked, []);
+  await store.commit({ mutations: [{ type: "set", key: ["remembered", "anna"], value: 1 }] });
+  await putUser(directory, "anna");
+  assertEquals([asked, (await store.get(["remembered", "anna"])).value], [[], 1]);
+  const stored = await directory.read("user", "anna");
+  await directory.write({ ...WRITE, expected: stored?.version ?? null });
+  assertEquals([asked, (await store.get(["remembered", "anna"])).value], [["done anna"], null]);
+});
+
+Deno.test("write() reports other phone numbers of an existing user", async () => {
+  const asked: string[] = [];
+  await using world = await openWorld({
+    prepareForgetDevices: (name) => ({ mutations: [], done: () => asked.push(name), undo: () => undefined }),
+  });
+  const numbers = (...values: readonly string[]) => ({
+    attributes: { phoneNumbers: values.map((value) => ({ value })) },
+  });
+  await putUser(world.directory, "anna", numbers("+4915112345678", "+4915187654321"));
+  await putUser(world.directory, "anna", numbers("+4915187654321", "+4915112345678"));
+  assertEquals(asked, []);
+  await putUser(world.directory, "anna", numbers("+4915187654321"));
+  await putUser(world.directory, "anna", numbers());
+  await putUser(world.directory, "anna", { attributes: { displayName: "Anna" } });
+  assertEquals(asked, ["anna", "anna"]);
+});
+
+// Entries of the trash in the store: limits and expiry.
+
+const namesIn = async (directory: TargetDirectory) =>
+  (await Array.fromAsync(directory.trash.list())).map(({ name }) => name);
+
+Deno.test("the trash keeps the newest users up to its maximum, also for deletions that share commits and after a restart", async () => {
+  const maxTrashed = 600;
+  await using world = await openWorld({ maxTrashed });
+  for (const [at, prefix] of ["a", "b", "c"].entries()) {
+    const directory = at === 0 ? world.directory : await world.reopen();
+    const names = numbered(prefix, 350);
+    await Promise.all(names.map((name) => putUser(directory, name)));
+    await Promise.all(names.map((name) => drop(directory, { kind: "user", name })));
+    const kept = await namesIn(directory);
+    assert(kept.length <= maxTrashed);
+    assertEquals(kept.filter((name) => name.startsWith(prefix)).length, Math.min(350, kept.length));
+    assertEquals((await Array.fromAsync(world.store.list(["trash_part"]))).length, kept.length);
+  }
+});
+
+Deno.test("a user who is too large for the commit of the deletion is deleted without an entry", async () => {
+  await using world = await openWorld();
+  for (const [name, octets] of [["large", 300_000], ["huge", 400_000]] as const) {
+    await putUser(world.directory, name, { attributes: { photos: [{ value: "x".repeat(octets) }] } });
+    assert((await drop(world.directory, { kind: "user", name })).ok);
+  }
+  assertEquals(await namesIn(world.directory), ["large"]);
+  const [entry] = await Array.fromAsync(world.directory.trash.list());
+  const trashed = await world.directory.trash.read(entry?.id ?? "");
+  assertEquals(JSON.stringify(trashed?.content.attributes.photos)?.length, 300_000 + '[{"value":""}]'.length);
+});
+
+Deno.test("every key of the trash expires after 30 days", async () => {
+  const lifetimes = new Map<string, number | undefined>();
+  await using world = await openWorld();
+  const directory = await world.reopen({
+    store: {
+      ...world.store,
+      commit(transaction) {
+        for (const one of transaction.mutations) {
+          if (one.type === "set" && String(one.key[0]).startsWith("trash")) {
+            lifetimes.set(String(one.key[0]), one.expireInMs);
+          }
+        }
+        return world.store.commit(transaction);
+      },
+    },
+  });
+  await putUser(directory, "anna");
+  await drop(directory, { kind: "user", name: "anna" });
+  const days = 30 * 24 * 3600_000;
+  assertEquals([...lifetimes].sort(), [["trash", days], ["trash_part", days]]);
+});
+
+Deno.test("a failed deletion leaves no entry", async () => {
+  await using world = await openWorld();
+  await putUser(world.directory, "anna");
+  const broken = await world.reopen({
+    store: { ...world.store, commit: () => Promise.reject(new Error("the disk is full")) },
+  });
+  const failed = await drop(broken, { kind: "user", name: "anna" }).then(() => false, () => true);
+  assertEquals([failed, await namesIn(world.directory)], [true, []]);
 });

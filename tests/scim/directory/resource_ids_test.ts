@@ -1,4 +1,4 @@
-// Ids and external ids of resources (RFC 7643 §3.1): kept by every write, found again, and stored for records of earlier versions.
+// Ids of resources, and the keys that the directory writes.
 
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
@@ -9,6 +9,9 @@ import type { Content, Stored } from "../../../scim/schema/resource.ts";
 import { act, perform } from "./acts.ts";
 import { drop, dying, links, NAME, numbered, openWorld, putGroup, putUser, storedIn } from "./world.ts";
 import { idIn, KINDS, LARGE, tableOf } from "./id_table.ts";
+import { createStore, type Mutation, type Store } from "../../../platform/store.ts";
+
+// Ids and external ids of resources (RFC 7643 §3.1): kept by every write, found again, and stored for records of earlier versions.
 
 Deno.test("deriveId() has the form and the order of its time, and differs with each of its facts", () => {
   const source = {
@@ -198,4 +201,44 @@ Deno.test("a resource that gets another name between the two reads of an id is f
     } as unknown as RecordByIdDeps, { kind: "user", id: record.id });
   assertEquals((await read(["beth"]))?.canonical, "beth");
   assertEquals(await read(["cleo"]), null);
+});
+
+// The keys that a write stores: a large group only the members that differ, and a new user one value at a random place.
+
+Deno.test("write() of a large group writes only the members that differ", async () => {
+  const written: Mutation[] = [];
+  await using world = await openWorld();
+  const members = numbered("u", 5000);
+  await putGroup(world.directory, "staff", members);
+  const store: Store = {
+    ...world.store,
+    commit(transaction) {
+      written.push(...transaction.mutations);
+      return world.store.commit(transaction);
+    },
+  };
+  const directory = await world.reopen({ store });
+  await putGroup(directory, "staff", [...members.slice(1), "new"]);
+  const keys = written.map((one) => one.type === "audit" ? "audit" : String(one.key[0]));
+  assertEquals(keys.sort(), ["group", "index_log", "member", "member", "memberof", "memberof"]);
+  assertEquals(links(await (await world.reopen()).read("group", "staff")), ["new", ...members.slice(1)]);
+});
+
+Deno.test("write() of a new user writes one scattered value, one id in the order of time, and appends the rest", async () => {
+  const written: Mutation[] = [];
+  const real = createStore(await Deno.openKv(":memory:"));
+  const store: Store = {
+    ...real,
+    commit(transaction) {
+      written.push(...transaction.mutations);
+      return real.commit(transaction);
+    },
+  };
+  await using world = await openWorld({ store });
+  await putUser(world.directory, "first");
+  written.length = 0;
+  await putUser(world.directory, "anna.smith", { attributes: { emails: [{ value: "a@example.org" }] } });
+  const keys = written.map((one) => one.type === "audit" ? "audit" : String(one.key[0]));
+  assertEquals(keys.sort(), ["index_log", "index_log", "index_log", "resource_id", "user"]);
+  await real.close();
 });

@@ -1,4 +1,4 @@
-// SCIM credentials: creation, checks, caching, revocation, and rate limits of guesses.
+// Credentials of callers, their access, and their limits.
 
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
 import { createLog } from "../../../platform/log.ts";
@@ -9,6 +9,11 @@ import { Credentials } from "../../../scim/http/credentials.ts";
 import { createStore } from "../../../platform/store.ts";
 import { createVault } from "../../../platform/vault.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
+import { basic, openSite, READER, STRANGER, WRITER } from "./site.ts";
+import { readBasic } from "../../../scim/http/app.ts";
+import { SourceLimit } from "../../../scim/http/source_limit.ts";
+
+// SCIM credentials: creation, checks, caching, revocation, and rate limits of guesses.
 
 const ACTOR = { name: "command", source: "" };
 const HERE = "192.0.2.1";
@@ -293,4 +298,156 @@ Deno.test("new Credentials() lists all by name, without a password", async () =>
     { name: "provisioner", targets: ["default"], access: "read", from: "settings", createdMs: null },
     { name: "saas", ...SCOPE, targets: ["default", "corp"], from: "store", createdMs: stage.clock.nowMs() },
   ]);
+});
+
+// Permissions of SCIM credentials, over HTTP.
+
+type Who = { name: string; password: string } | null;
+const WRONG = { ...WRITER, password: "not it" };
+const UNKNOWN = { name: "nobody", password: WRITER.password };
+
+const MATRIX: readonly (readonly [title: string, who: Who, read: number, write: number])[] = [
+  ["nobody", null, 401, 401],
+  ["a wrong password", WRONG, 401, 401],
+  ["an unknown name", UNKNOWN, 401, 401],
+  ["a reader", READER, 200, 403],
+  ["a writer", WRITER, 200, 201],
+  ["a writer of another target", STRANGER, 403, 403],
+];
+for (const [title, as, read, write] of MATRIX) {
+  Deno.test(`${title} reads: ${read}, writes: ${write}`, async () => {
+    await using site = await openSite();
+    assertEquals((await site.call("/Users", { as })).status, read);
+    assertEquals((await site.call("/Users", { as, method: "POST", body: {} })).status, write);
+  });
+}
+
+Deno.test("five failures for one name from one address lead to 429 with Retry-After, but the correct credential passes", async () => {
+  const clock = createManualClock();
+  await using site = await openSite({ clock });
+  for (let guess = 0; guess < 5; guess++) {
+    assertEquals((await site.call("/Users", { as: WRONG })).status, 401);
+  }
+  const stopped = await site.call("/Users", { as: WRONG });
+  assertEquals([stopped.status, stopped.headers.get("retry-after")], [429, "60"]);
+  assertEquals(stopped.json["status"], "429");
+  clock.advance(1000);
+  assertEquals((await site.call("/Users")).status, 200);
+  assertEquals((await site.call("/Users", { as: WRONG })).status, 429);
+  clock.advance(60_000);
+  assertEquals((await site.call("/Users", { as: WRONG })).status, 401);
+});
+
+Deno.test("a header that is no credential gets 401, and counts as no failure", async () => {
+  await using site = await openSite();
+  for (const authorization of ["", "Basic", "Basic !!!", "Bearer abc", "Basic YQ==", `${basic(WRITER)}, x`]) {
+    for (let round = 0; round < 2; round++) {
+      const { status } = await site.call("/Users", { as: null, headers: { authorization } });
+      assertEquals(status, 401);
+    }
+  }
+  assertEquals((await site.call("/Users")).status, 200);
+});
+
+Deno.test("a revoked credential is refused at once", async () => {
+  await using site = await openSite();
+  const actor = { name: "command", source: "" };
+  const added = await site.credentials.add({ name: "saas", targets: ["default"], access: "read" }, actor);
+  const as = { name: "saas", password: added.ok ? added.password : "" };
+  assertEquals((await site.call("/Users", { as })).status, 200);
+  await site.credentials.revoke("saas", actor);
+  assertEquals((await site.call("/Users", { as })).status, 401);
+});
+
+Deno.test("the log contains no password and no Authorization header", async () => {
+  await using site = await openSite();
+  await site.call("/Users");
+  await site.call("/Users", { as: { name: WRITER.password, password: "planted-guess" } });
+  await site.console.log.flush();
+  const lines = site.console.lines.join("");
+  for (const secret of [WRITER.password, "planted-guess", basic(WRITER).slice(6)]) {
+    assertEquals(lines.includes(secret), false);
+  }
+});
+
+// Parsing of valid and invalid Authorization headers.
+
+const base64 = (text: string) => new TextEncoder().encode(text).toBase64();
+
+const SOUND: readonly (readonly [header: string, name: string, password: string])[] = [
+  // RFC 7617 §2.
+  ["Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "Aladdin", "open sesame"],
+  // RFC 7617 §2.1.
+  ["Basic dGVzdDoxMjPCow==", "test", "123£"],
+  [`bAsIc   ${base64("a:b")}`, "a", "b"],
+  [`Basic ${base64("a:b:c::")}`, "a", "b:c::"],
+  [`Basic ${base64("a:")}`, "a", ""],
+  [`Basic ${base64(":b")}`, "", "b"],
+  [`Basic ${base64("a:bb").replace(/=+$/, "")}`, "a", "bb"],
+];
+for (const [header, name, password] of SOUND) {
+  Deno.test(`readBasic() reads ${header}`, () => assertEquals(readBasic(header), { name, password }));
+}
+
+const ODD: Readonly<Record<string, string | null>> = {
+  "no header": null,
+  "an empty header": "",
+  "the scheme alone": "Basic",
+  "the scheme and a blank": "Basic ",
+  "another scheme": `Bearer ${base64("a:b")}`,
+  "no blank": `Basic${base64("a:b")}`,
+  "base64url": "Basic _-8=",
+  "a blank inside": "Basic YTp i",
+  "two credentials": `Basic ${base64("a:b")}, Basic ${base64("a:b")}`,
+  "padding in the middle": "Basic YQ==Og==",
+  "no colon": `Basic ${base64("ab")}`,
+  "a line end": `Basic ${base64("a:b\n")}`,
+  "a NUL": `Basic ${base64("a\0:b")}`,
+  "a C1 control": `Basic ${base64("a:\u0085b")}`,
+  "no UTF-8": `Basic ${new Uint8Array([0x61, 0x3a, 0xff]).toBase64()}`,
+  "a surrogate in UTF-8": `Basic ${new Uint8Array([0x61, 0x3a, 0xed, 0xa0, 0x80]).toBase64()}`,
+  "too much": `Basic ${base64(`a:${"b".repeat(8192)}`)}`,
+};
+for (const [what, header] of Object.entries(ODD)) {
+  Deno.test(`readBasic() refuses ${what}`, () => assertEquals(readBasic(header), null));
+}
+
+// Counting of failures by source.
+
+Deno.test("SourceLimit() allows a limited source one check a second", async () => {
+  const clock = createManualClock();
+  const limit = new SourceLimit({ clock });
+  assertEquals([await limit.takeLimitedCheck("2001:db8::1"), await limit.takeLimitedCheck("2001:db8::2")], [
+    true,
+    false,
+  ]);
+  assertEquals(await limit.takeLimitedCheck("192.0.2.1"), true);
+  clock.advance(1000);
+  assertEquals(await limit.takeLimitedCheck("2001:db8::1"), true);
+});
+
+Deno.test("SourceLimit() runs the work of one source in order and of others in parallel, and 64 may wait", async () => {
+  const limit = new SourceLimit({ clock: createManualClock() });
+  const running: string[] = [];
+  const gate = Promise.withResolvers<void>();
+  const work = (name: string) => async () => {
+    running.push(name);
+    await gate.promise;
+    if (name === "a0") throw new Error("failed");
+    return name;
+  };
+  const started = Array.from({ length: 64 }, (_, at) => limit.inTurn("a", work(`a${at}`)));
+  assertEquals([limit.inTurn("a", work("one too many")), started.includes(null)], [null, false]);
+  const beside = limit.inTurn("b", work("b"));
+  await Promise.resolve();
+  assertEquals(running, ["a0", "b"]);
+  gate.resolve();
+  const outcomes = await Promise.allSettled(started);
+  assertEquals(outcomes.map(({ status }) => status).slice(0, 3), ["rejected", "fulfilled", "fulfilled"]);
+  assertEquals(
+    running.filter((name) => name.startsWith("a")),
+    Array.from({ length: 64 }, (_, at) => `a${at}`),
+  );
+  await beside;
+  assertEquals(await limit.inTurn("a", () => Promise.resolve("room again")), "room again");
 });

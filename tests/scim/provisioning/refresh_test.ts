@@ -1,9 +1,11 @@
-// Refresh: the store adopts the content of the backends.
+// A refresh: what it imports, updates and delivers, and the versions of answers.
 
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import type { RefreshReport } from "../../../scim/pending_port.ts";
 import type { MemoryBackend } from "../../fakes/memory_backend.ts";
-import { ACTOR, group, openStage, refusalOf, user } from "./stage.ts";
+import { ACTOR, group, openStage, refusalOf, type Stage, user } from "./stage.ts";
+
+// Refresh: the store adopts the content of the backends.
 
 const put = (backend: MemoryBackend, name: string, title: string) =>
   void backend.users.set(name.toLowerCase(), { content: user(name, { title }), remoteId: `id of ${name}` });
@@ -290,3 +292,162 @@ Deno.test("a rename that another backend cannot follow is reported, and the reso
   assertEquals(target.directory.count("user"), 1);
   assertEquals((await target.directory.read("user", "kim"))?.backends.ldap?.state, "present");
 });
+
+// A refresh while a pending write is delivered: the list of the backend is older than the store.
+
+/** Before the start: the backend makes its lists first, and returns the pages after `between`. */
+function listEarly(backend: MemoryBackend, between: (kind: "user" | "group") => Promise<void>): void {
+  const list = backend.list.bind(backend);
+  Object.assign(backend, {
+    async *list(kind: "user" | "group") {
+      const pages = await Array.fromAsync(list(kind));
+      await between(kind);
+      yield* pages;
+    },
+  });
+}
+
+for (const shape of [{ cloud: "async", local: "store" }, { local: "store", cloud: "async" }] as const) {
+  for (const late of ["user", "group"] as const) {
+    Deno.test(
+      `refreshAll() keeps a write that is delivered after the list of ${late}s was made, ${
+        Object.keys(shape)
+      }`,
+      async () => {
+        await using stage = await openStage({ shape });
+        const cloud = stage.backend("cloud");
+        let isLate = false;
+        listEarly(cloud, async (kind) => {
+          if (!isLate || kind !== late) return;
+          cloud.heal();
+          await stage.becomes("all is delivered", isIdle);
+        });
+        const { target } = await stage.start();
+        const isIdle = () => target.pendingWrites(1).length === 0;
+        for (const name of ["anna", "ben"]) await target.create(user(name), { actor: ACTOR });
+        await target.create(group("staff", ["anna", "ben"]), { actor: ACTOR });
+        await stage.becomes("all arrives", isIdle);
+        cloud.trouble({ operation: "put", how: "before" });
+        await target.replace(user("anna", { title: "ours" }), { actor: ACTOR });
+        await target.replace({ ...user("ben"), active: false }, { actor: ACTOR });
+        stage.clock.advance(1000);
+        isLate = true;
+        assertEquals((await target.refreshAll(ACTOR)).faults, []);
+        await target.replace(user("ben"), { actor: ACTOR });
+        const [anna, staff] = await Promise.all([
+          target.directory.read("user", "anna"),
+          target.directory.read("group", "staff"),
+        ]);
+        assertEquals([anna?.content, staff?.content], [
+          user("anna", { title: "ours" }),
+          group("staff", ["anna"]),
+        ]);
+        assertEquals([anna?.backends.cloud?.differs, staff?.backends.cloud?.differs], [undefined, undefined]);
+      },
+    );
+  }
+}
+
+// The version of a resource: a write changes it, the result of the write at a backend does not.
+
+const SHAPE = { local: "store", cloud: "async" } as const;
+
+const isIdle = (stage: Stage) => async () => (await stage.below("outbox")).length === 0;
+
+/** The source of an ETag and of a time stamp. */
+async function stampsOf(stage: Stage, kind: "user" | "group", name: string) {
+  const stored = await stage.target().directory.read(kind, name);
+  return { version: stored?.version, modifiedMs: stored?.modifiedMs, state: stored?.backends.cloud?.state };
+}
+
+Deno.test("a recorded delivery does not change the version and time of a user", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  const { stored } = await target.create(user("anna"), { actor: ACTOR });
+  assertEquals(stored?.backends.cloud?.state, "pending");
+  stage.clock.advance(5000);
+  await stage.becomes("the outbox is empty", isIdle(stage));
+  assertEquals(await stampsOf(stage, "user", "anna"), {
+    version: stored?.version,
+    modifiedMs: stored?.modifiedMs,
+    state: "present",
+  });
+});
+
+Deno.test("a recorded delivery does not change the version and time of a group", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  await target.create(user("anna"), { actor: ACTOR });
+  const { stored } = await target.create(group("staff", ["anna"]), { actor: ACTOR });
+  await stage.becomes("the outbox is empty", isIdle(stage));
+  const { version, modifiedMs, state } = await stampsOf(stage, "group", "staff");
+  assertEquals([version, modifiedMs, state], [stored?.version, stored?.modifiedMs, "present"]);
+});
+
+Deno.test("a recorded fault, a dead letter and its retry do not change the version", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  stage.backend("cloud").trouble({
+    operation: "put",
+    how: "before",
+    fault: { kind: "refused", retry: false },
+  });
+  const { stored } = await target.create(user("anna"), { actor: ACTOR });
+  const dead = await waitFor(stage, "failed");
+  stage.backend("cloud").heal();
+  await target.retryDeadLetters({ backend: "cloud" });
+  const revived = await waitFor(stage, "present");
+  assertEquals([dead, revived], [stored?.version, stored?.version]);
+});
+
+Deno.test("a write with the version from before a delivery is accepted; one from before a write is not", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  const first = (await target.create(user("anna"), { actor: ACTOR })).stored?.version ?? "";
+  await stage.becomes("the outbox is empty", isIdle(stage));
+  const second =
+    (await target.replace(user("anna", { title: "Dr" }), { actor: ACTOR, ifVersion: first })).stored;
+  assertNotEquals(second?.version, first);
+  await stage.becomes("the outbox is empty", isIdle(stage));
+  const late = target.replace(user("anna", { title: "Mx" }), { actor: ACTOR, ifVersion: first });
+  assertEquals((await refusalOf(late)).code, "precondition");
+});
+
+Deno.test("consecutive writes, each with the version of the one before, get no false conflict", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  let version = (await target.create(user("anna"), { actor: ACTOR })).stored?.version ?? "";
+  for (let number = 0; number < 5; number += 1) {
+    const saved = target.replace(user("anna", { title: String(number) }), {
+      actor: ACTOR,
+      ifVersion: version,
+    });
+    version = (await saved).stored?.version ?? "";
+    // Before half of them there is a delivery.
+    if (number % 2 === 0) await stage.becomes("the outbox is empty", isIdle(stage));
+  }
+  await stage.becomes("the outbox is empty", isIdle(stage));
+  assertEquals(stage.backend("cloud").users.get("anna")?.content, user("anna", { title: "4" }));
+});
+
+Deno.test("a directory write that read the backends before a delivery was recorded gets a conflict", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  const { stored } = await target.create(user("anna"), { actor: ACTOR });
+  await stage.becomes("the outbox is empty", isIdle(stage));
+  if (stored === null) throw new Error("Cannot go on: nothing was stored");
+  const write = {
+    kind: "user",
+    name: "anna",
+    expected: stored.version,
+    next: { content: stored.content, backends: stored.backends },
+  } as const;
+  const stale = await target.directory.write({ ...write, recorded: stored.recorded ?? 0 });
+  assertEquals(stale, { ok: false, reason: "changed" });
+  assertEquals((await target.directory.write(write)).ok, true);
+});
+
+async function waitFor(stage: Stage, state: string): Promise<string | undefined> {
+  await stage.becomes(`it is ${state}`, async () => (await stampsOf(stage, "user", "anna")).state === state);
+  return (await stampsOf(stage, "user", "anna")).version;
+}

@@ -1,9 +1,25 @@
-// Renames at a target: the store and all backends have the new name, or all have the former one, also when a backend fails or the process crashes.
+// Renames across backends, the locks of names, and the delays of retries.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { MemoryTrouble } from "../../fakes/memory_network.ts";
 import type { Target } from "../../../scim/ports.ts";
 import { ACTOR, group, openStage, refusalOf, type Shape, type Stage, user } from "./stage.ts";
+import fc from "../../packages/fast_check.ts";
+import {
+  deleteChunkedText,
+  readChunkedText,
+  setChunkedText,
+} from "../../../scim/provisioning/backend_status.ts";
+import { NameHashSet } from "../../../scim/directory/name_hashes.ts";
+import { createStore } from "../../../platform/store.ts";
+import { createKeyedLocks } from "../../../scim/provisioning/keyed_locks.ts";
+import { createSingleFlight } from "../../../platform/semaphore.ts";
+import { createManualClock } from "../../upstream/manual_clock.ts";
+import { settle } from "../../support/settle.ts";
+import type { BackendFault } from "../../../scim/backend_port.ts";
+import { isPermanent, retryDelayMs } from "../../../scim/provisioning/delivery.ts";
+
+// Renames at a target: the store and all backends have the new name, or all have the former one, also when a backend fails or the process crashes.
 
 const OPTIONS = { actor: ACTOR };
 
@@ -201,4 +217,132 @@ Deno.test("rename() records who renamed whom, under both names", async () => {
   for (const part of ["user.renamed", '"from":"Anna"', '"to":"Zoe"', "user:Anna", "user:Zoe"]) {
     assert(text.includes(part), `${part} is not in ${text}`);
   }
+});
+
+// The compact set of names, and texts that are longer than a value of the store.
+
+Deno.test("NameHashSet contains what was added and, of 100,000 others, nothing", () => {
+  const seen = new NameHashSet(12345);
+  for (let n = 0; n < 100_000; n++) seen.add(`user${n}`);
+  for (let n = 0; n < 100_000; n++) assert(seen.has(`user${n}`));
+  let wrong = 0;
+  for (let n = 100_000; n < 200_000; n++) if (seen.has(`user${n}`)) wrong++;
+  assertEquals(wrong, 0);
+  assert(!new NameHashSet(1).has("anybody"));
+});
+
+/**
+ * A commit accepts 800 KiB, and a character takes at most two octets. Copies are shorter, and the intent log writes ten
+ * parts in one commit. A piece of several emoji can be longer than twelve characters.
+ */
+const MAX_CHARACTERS_PER_COMMIT = 300_000;
+
+Deno.test("law: a long text is read as it was set, over any other text, and a deletion leaves nothing", async () => {
+  const kv = await Deno.openKv(":memory:");
+  const store = createStore(kv);
+  const key = ["copy", "corp"];
+  const text = fc.tuple(
+    fc.string({ unit: "grapheme", minLength: 1, maxLength: 12 }),
+    fc.integer({ min: 0, max: 12_000 }),
+  )
+    .map(([piece, times]) => piece.repeat(times).slice(0, MAX_CHARACTERS_PER_COMMIT));
+  const longest = "\u4e2d".repeat(MAX_CHARACTERS_PER_COMMIT);
+  await fc.assert(
+    fc.asyncProperty(text, text, async (first, second) => {
+      for (const written of [first, second]) {
+        const before = (await readChunkedText(store, key))?.parts ?? 0;
+        await store.commit({ mutations: setChunkedText(key, written, { before }) });
+        assertEquals((await readChunkedText(store, key))?.text, written);
+      }
+      const parts = (await readChunkedText(store, key))?.parts ?? 0;
+      await store.commit({ mutations: deleteChunkedText(key, parts) });
+      for await (const { key: left } of kv.list({ prefix: [] })) throw new Error(`left: ${left.join(" ")}`);
+    }),
+    { numRuns: 30, examples: [[longest, "a"], ["a", longest]] },
+  );
+  await store.close();
+});
+
+// Locks by key: order, limits and deadlines.
+
+Deno.test("createKeyedLocks() runs tasks of one key in order, and tasks of two keys in parallel", async () => {
+  const locks = createKeyedLocks(createManualClock());
+  const order: string[] = [];
+  const task = (key: string, name: string) =>
+    locks.run(key, async () => {
+      order.push(`${name} in`);
+      await settle();
+      order.push(`${name} out`);
+    });
+  await Promise.all([task("a", "1"), task("a", "2"), task("b", "3")]);
+  assertEquals(order, ["1 in", "3 in", "1 out", "2 in", "3 out", "2 out"]);
+});
+
+Deno.test("createKeyedLocks() refuses a caller when the queue is full, and stops waiting at the deadline", async () => {
+  const clock = createManualClock();
+  const locks = createKeyedLocks(clock, { each: 1, waitMs: 1000 });
+  const release = await locks.hold("a");
+  const waiting = refusalOf(locks.hold("a"));
+  assertEquals((await refusalOf(locks.hold("a"))).code, "busy");
+  assertEquals(locks.tryHold("a"), null);
+  clock.advance(1000);
+  assertEquals((await waiting).code, "busy");
+  release();
+  release();
+  const again = locks.tryHold("a");
+  assert(again !== null, "who gave up waiting is not given the lock");
+  assertEquals(clock.timers(), 0);
+});
+
+Deno.test("createKeyedLocks() releases after a task that throws", async () => {
+  const locks = createKeyedLocks(createManualClock());
+  const failed = await locks.run("a", () => Promise.reject(new Error("no"))).catch((fault: Error) =>
+    fault.message
+  );
+  assertEquals(failed, "no");
+  assertEquals(await locks.run("a", () => Promise.resolve("yes")), "yes");
+});
+
+Deno.test("createSingleFlight() continues after a run that fails", async () => {
+  const turn = createSingleFlight<string>();
+  const first = turn(() => Promise.reject(new Error("no"))).catch((fault: Error) => fault.message);
+  const second = turn(() => Promise.resolve("second"));
+  const third = turn(() => Promise.resolve("third"));
+  assertEquals(await Promise.all([first, second, third]), ["no", "second", "second"]);
+  assertEquals(await turn(() => Promise.resolve("fourth")), "fourth");
+});
+
+// The retry delay of a delivery, and when it is given up.
+
+const FAULT: BackendFault = { kind: "refused", detail: "no", unsure: false, retry: true };
+const AWAY: BackendFault = { ...FAULT, kind: "unreachable" };
+
+const DELAYS = [
+  { title: "first", fault: FAULT, attempts: 1, fromMs: 800, toMs: 1200 },
+  { title: "second", fault: FAULT, attempts: 2, fromMs: 1600, toMs: 2400 },
+  { title: "eleventh", fault: FAULT, attempts: 11, fromMs: 480_000, toMs: 720_000 },
+  { title: "thousandth", fault: FAULT, attempts: 1000, fromMs: 480_000, toMs: 720_000 },
+  { title: "of a backend that is away", fault: AWAY, attempts: 1000, fromMs: 48_000, toMs: 72_000 },
+  { title: "asked for", fault: { ...AWAY, retryAfterMs: 90_000 }, attempts: 1, fromMs: 90_000, toMs: 90_000 },
+  {
+    title: "asked for without measure",
+    fault: { ...AWAY, retryAfterMs: 1e12 },
+    attempts: 1,
+    fromMs: 3600_000,
+    toMs: 3600_000,
+  },
+] as const;
+
+for (const { title, fault, attempts, fromMs, toMs } of DELAYS) {
+  Deno.test(`retryDelayMs(): ${title}`, () => {
+    const delayMs = (octet: number) =>
+      retryDelayMs(fault, attempts, { bytes: () => new Uint8Array([octet]) });
+    assertEquals([delayMs(0), delayMs(255)], [fromMs, toMs]);
+  });
+}
+
+Deno.test("isPermanent() gives up a permanent refusal, and the fiftieth attempt unless the backend is unavailable", () => {
+  assertEquals(isPermanent({ ...FAULT, retry: false }, 1), true);
+  assertEquals([49, 50].map((attempts) => isPermanent(FAULT, attempts)), [false, true]);
+  assertEquals(isPermanent(AWAY, 5000), false);
 });

@@ -1,5 +1,4 @@
-// The mapping between SCIM attributes and front-end attributes: each row of the specified tables, the settings, and
-// attributes of the same name.
+// The mapping of attributes: rows, laws and names of resources.
 
 import { assert, assertEquals } from "@std/assert";
 import {
@@ -8,11 +7,17 @@ import {
   DEFAULT_GROUP_MAPPING,
   DEFAULT_USER_MAPPING,
   fromFrontEnd,
+  mergeContent,
   toFrontEnd,
 } from "../../../scim/schema/mapping.ts";
-import type { GroupContent, JsonObject, UserContent } from "../../../scim/schema/resource.ts";
+import type { Content, GroupContent, JsonObject, UserContent } from "../../../scim/schema/resource.ts";
 import { renderResource } from "../../../scim/schema/render_resource.ts";
-import { bodyOf, DOCUMENT_MAPPING, stored } from "./bodies.ts";
+import { bodyOf, contentOf, DOCUMENT_MAPPING, refused, stored } from "./bodies.ts";
+import fc from "../../packages/fast_check.ts";
+import { distinctNames, nameFromPath, parseName } from "../../../scim/schema/resource_name.ts";
+
+// The mapping between SCIM attributes and front-end attributes: each row of the specified tables, the settings, and
+// attributes of the same name.
 
 const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 const NAME = { familyName: "", givenName: "" };
@@ -271,4 +276,201 @@ Deno.test("coveredAttributes() lists the attributes that front-end names cover, 
     "description",
   ]);
   assert(!coveredAttributes(["id", "meta", "password"], DOCUMENT_MAPPING, "user").has("id"));
+});
+
+// Laws of the mapping for generated resources: a round trip keeps every mapped attribute, and merging its result
+// changes nothing.
+
+const MAPPINGS = [
+  DOCUMENT_MAPPING,
+  createMapping({
+    user: {
+      "name.familyName": "sn",
+      externalId: "badge",
+      displayName: "cn",
+      active: "enabled",
+      userName: "uid",
+    },
+    group: { "members[].display": "uniqueMember" },
+  }),
+];
+
+const filled = fc.string({ minLength: 1, maxLength: 8 });
+const some = (keys: readonly string[]) =>
+  fc.record(Object.fromEntries(keys.map((key) => [key, filled])), { requiredKeys: [] });
+const values = fc.array(filled.map((value) => ({ value })), { minLength: 1, maxLength: 3 });
+
+/** Users without anything that the front end cannot store. */
+const covered = fc.record({
+  active: fc.boolean(),
+  externalId: filled,
+  name: some(["familyName", "givenName", "formatted", "middleName", "honorificPrefix", "honorificSuffix"]),
+  emails: values,
+  phoneNumbers: values,
+  imgs: values,
+  roles: values,
+  addresses: fc.array(
+    fc.record({
+      streetAddress: filled,
+      locality: filled,
+      region: filled,
+      postralCode: filled,
+      country: filled,
+    }),
+    { minLength: 1, maxLength: 3 },
+  ),
+  manager: fc.record({ displayName: filled }),
+  [ENTERPRISE]: some(["employeeNumber", "department", "costCenter"]),
+  displayName: filled,
+  title: filled,
+  shoeSize: filled,
+}, { requiredKeys: [] });
+
+/** Users with more: types, sub-attributes, numbers, empty texts, missing parts. */
+const anyText = fc.string({ maxLength: 5 });
+const anything = fc.record({
+  name: fc.record({ familyName: anyText, odd: fc.integer() }, { requiredKeys: [] }),
+  emails: fc.array(
+    fc.record({ value: anyText, type: anyText, primary: fc.constant(false) }, { requiredKeys: [] }),
+    { maxLength: 4 },
+  ),
+  addresses: fc.array(
+    fc.record({ locality: anyText, region: anyText, formatted: anyText, type: anyText }, {
+      requiredKeys: [],
+    }),
+    { maxLength: 4 },
+  ),
+  manager: fc.record({ value: filled, displayName: anyText }, { requiredKeys: [] }),
+  [ENTERPRISE]: fc.record({ department: anyText, manager: filled, odd: fc.integer() }, { requiredKeys: [] }),
+  shoeSize: fc.oneof(fc.integer(), filled, fc.array(filled, { minLength: 1, maxLength: 2 })),
+}, { requiredKeys: [] });
+
+const userOf = (body: object, mapping: typeof DOCUMENT_MAPPING): Content =>
+  contentOf("user", bodyOf(JSON.stringify({ ...body, userName: "anna" })), { mapping });
+
+for (const [at, mapping] of MAPPINGS.entries()) {
+  Deno.test(`fromFrontEnd() of toFrontEnd() is the same user, with mapping ${at}`, () => {
+    fc.assert(fc.property(covered, (body) => {
+      const content = userOf(body, mapping);
+      assertEquals(
+        fromFrontEnd(toFrontEnd(content, mapping), { kind: "user", name: "anna", mapping }),
+        content,
+      );
+    }));
+  });
+
+  Deno.test(`mergeContent() of content that was mapped there and back changes nothing, with mapping ${at}`, () => {
+    fc.assert(fc.property(fc.oneof(covered, anything), (body) => {
+      const content = userOf(body, mapping);
+      const frontEnd = toFrontEnd(content, mapping);
+      const back = fromFrontEnd(frontEnd, { kind: "user", name: "anna", mapping });
+      const covers = coveredAttributes(
+        ["mail", "locality", "region", "manager", ...frontEnd.keys()],
+        mapping,
+        "user",
+      );
+      assertEquals(mergeContent(content, back, covers), content);
+    }));
+  });
+
+  Deno.test(`fromFrontEnd() of toFrontEnd() is the same group, with mapping ${at}`, () => {
+    fc.assert(fc.property(fc.uniqueArray(fc.integer().map((one) => `m${one}`)), filled, (members, note) => {
+      const content = contentOf("group", { displayName: "staff", members, note }, { mapping });
+      assertEquals(
+        fromFrontEnd(toFrontEnd(content, mapping), { kind: "group", name: "staff", mapping }),
+        content,
+      );
+    }));
+  });
+}
+
+// Which texts are valid names of resources.
+
+const TAKEN: readonly (readonly [given: string, name: string, why: string])[] = [
+  ["anna", "anna", "a plain name"],
+  ["Anna", "Anna", "case is kept"],
+  ["a", "a", "one character"],
+  ["a.b", "a.b", "dots within"],
+  ["Sales/EMEA", "Sales/EMEA", "a slash"],
+  ["/", "/", "a slash alone"],
+  ["a//b.c/.d", "a//b.c/.d", "slashes beside dots that are no step"],
+  ["...", "...", "three dots are no step"],
+  ["anna@example.com", "anna@example.com", "an address"],
+  ["DOMAIN\\anna", "DOMAIN\\anna", "a backslash"],
+  ["Anna Müller", "Anna Müller", "a blank and an umlaut"],
+  ["Mu\u0308ller", "M\u00fcller", "decomposed comes out composed"],
+  ["名前", "名前", "another script"],
+  ["=cmd|' /C calc'!A0".replace("/", ""), "=cmd|' C calc'!A0", "what a spreadsheet takes for a formula"],
+  ["x".repeat(256), "x".repeat(256), "256 characters"],
+  ["😀".repeat(256), "😀".repeat(256), "256 characters of two units each"],
+  ["__proto__", "__proto__", "a name of the language"],
+];
+
+const REFUSED: readonly (readonly [given: string, why: string])[] = [
+  ["", "nothing"],
+  [".", "a step of a path"],
+  ["..", "a step of a path upwards"],
+  ["../../etc/passwd", "steps upwards"],
+  ["a/..", "a step upwards at the end"],
+  ["a/./b", "a step beside slashes"],
+  ["x".repeat(257), "257 characters"],
+  ["x".repeat(1_000_000), "a million characters"],
+  ["a\u0000b", "NUL"],
+  ["a\r\nb", "a line break"],
+  ["a\u007f", "delete"],
+  ["a\u0085", "a control character above ASCII"],
+  ["a\u2028b", "a line separator"],
+  ["a\u2029b", "a paragraph separator"],
+  ["a\u202eb", "a right-to-left override"],
+  ["a\u2066b", "an isolate"],
+  ["a\ud800", "half a character"],
+];
+
+for (const [given, name, why] of TAKEN) {
+  Deno.test(`parseName() accepts ${why}`, () => assertEquals(parseName(given), { ok: true, name }));
+}
+for (const [given, why] of REFUSED) {
+  Deno.test(`parseName() refuses ${why}`, () => {
+    const read = refused(parseName(given));
+    assert(read.problem.startsWith("a name "), read.problem);
+  });
+}
+
+const SEGMENTS: readonly (readonly [segment: string, name: string | null, why: string])[] = [
+  ["anna", "anna", "as it is"],
+  ["Anna%20M%C3%BCller", "Anna Müller", "percent-encoded UTF-8"],
+  ["anna+x", "anna+x", "a plus, which is no blank in a path"],
+  ["100%25", "100%", "an encoded percent sign"],
+  ["%2561nna", "%61nna", "decoded once only"],
+  ["Sales%2FEMEA", "Sales/EMEA", "an encoded slash"],
+  ["Sales%2fEMEA", "Sales/EMEA", "a slash in small letters"],
+  ["..%2F..", null, "an encoded step upwards beside a slash"],
+  ["%2e%2e", null, "an encoded step upwards"],
+  ["a%00", null, "an encoded NUL"],
+  ["%zz", null, "no hexadecimal"],
+  ["%", null, "a lone percent sign"],
+  ["%ff", null, "no UTF-8"],
+  ["%ed%a0%80", null, "an encoded surrogate"],
+];
+
+for (const [segment, name, why] of SEGMENTS) {
+  Deno.test(`nameFromPath() ${name === null ? "refuses" : "reads"} ${why}`, () => {
+    const read = nameFromPath(segment);
+    assertEquals(read.ok ? read.name : null, name);
+  });
+}
+
+Deno.test("parseName() returns its own results unchanged, for any text", () => {
+  fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => {
+    const read = parseName(text);
+    if (read.ok) assertEquals(parseName(read.name), read);
+  }));
+});
+
+Deno.test("distinctNames() keeps the first spelling of each name, in order", () => {
+  assertEquals(distinctNames(["Anna", "bob", "ANNA", "M\u00fcller", "MU\u0308LLER"]), [
+    "Anna",
+    "bob",
+    "M\u00fcller",
+  ]);
 });

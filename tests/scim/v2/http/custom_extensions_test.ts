@@ -1,11 +1,21 @@
-// Custom schema extensions of the running program (RFC 7643 §3.3): discovery, bodies, PATCH, filters, projection, and changes of the
-// setting without a restart.
+// Custom extensions: their API, backends, and values that were stored before.
 
 import { assert, assertEquals } from "@std/assert";
 import { CONSOLE, startSecured } from "../../../security/console_caller.ts";
 import { basic } from "../../rows/caller.ts";
 import { BADGE_EXTENSION, BADGE_URN, GROUP_URN, USER_URN } from "../schema/read_bodies.ts";
 import { FILTERS, PATCHES, PROJECTIONS } from "./custom_extension_rows.ts";
+import { startProgram } from "../../../support/program.ts";
+import { testNeeding } from "../../../support/skip_unless.ts";
+import { startSlapd } from "../../../support/slapd.ts";
+import { viewOf } from "../../rows/ldap_view.ts";
+import { credentialsToml, WRITER } from "../../rows/rows_world.ts";
+import { readGroupsOnce } from "../../../../scim/v2/http/render_stored.ts";
+import { createTargetSchemas } from "../../../../scim/v2/schema/target_schemas.ts";
+import { startV2World } from "./v2_world.ts";
+
+// Custom schema extensions of the running program (RFC 7643 §3.3): discovery, bodies, PATCH, filters, projection, and changes of the
+// setting without a restart.
 
 const ACCOUNT = { name: "provisioner", password: "a long password" };
 const TEAM_URN = "urn:example:team:1.0:Group";
@@ -274,4 +284,150 @@ Deno.test("custom extensions of the settings file are read at the start, also by
   } finally {
     await Deno.remove(file);
   }
+});
+
+// Attributes of a custom extension that are mapped to a directory server: writes, and values that change there.
+
+const URN = "urn:example:desk:1.0:User";
+const ATTRIBUTES = [{ name: "desk" }, { name: "number", type: "integer" }, { name: "plants" }];
+const EXTENSION = { id: URN, name: "Desk", attributes: ATTRIBUTES };
+
+testNeeding(
+  { peers: ["slapd"] },
+  "attributes of an extension follow the mapping to LDAP and back",
+  async () => {
+    const slapd = await startSlapd();
+    const gateway = await startProgram({
+      toml: `${credentialsToml(["default"])}
+[targets.default]
+extensions = '${JSON.stringify([EXTENSION])}'
+[targets.default.mapping.user]
+"${URN}:desk" = "desk"
+"${URN}:number" = "deskNumber"
+[targets.default.backends.directory]
+kind = "ldap"
+mode = "sync"
+url = "${slapd.url}"
+bind_dn = "${slapd.bindDn}"
+bind_password = "${slapd.bindPassword}"
+users_dn = "${slapd.usersDn}"
+groups_dn = "${slapd.groupsDn}"
+attributes = { desk = "roomNumber", deskNumber = "employeeNumber" }
+[targets.default.backends.local]
+kind = "store"
+`,
+    });
+    const ask = async (method: string, path: string, body?: object) => {
+      const response = await fetch(`${gateway.httpUrl}/scim/v2/default${path}`, {
+        method,
+        headers: { authorization: basic(WRITER), "content-type": "application/scim+json" },
+        ...body === undefined ? {} : { body: JSON.stringify(body) },
+      });
+      const json: Readonly<Record<string, unknown>> = await response.json();
+      return { status: response.status, desk: json[URN], id: String(json.id) };
+    };
+    const dn = `uid=ada,${slapd.usersDn}`;
+    const ldap = viewOf(slapd);
+    const stored = async () => {
+      const entry = await ldap.entry(dn);
+      return [entry?.roomNumber, entry?.employeeNumber];
+    };
+    try {
+      const { status, id } = await ask("POST", "/Users", {
+        schemas: [USER_URN, URN],
+        userName: "ada",
+        name: { familyName: "Lovelace", givenName: "Ada" },
+        [URN]: { desk: "A 1", number: 7, plants: "two" },
+      });
+      assertEquals([status, await stored()], [201, [["A 1"], ["7"]]]);
+      await ldap.replace(dn, "roomNumber", ["B 2"]);
+      await ldap.replace(dn, "employeeNumber", ["9"]);
+      const { code, stderr } = await gateway.command("cli/refresh.ts", "default");
+      assertEquals([code, stderr], [0, ""]);
+      const desk = { desk: "B 2", number: 9, plants: "two" };
+      assertEquals((await ask("GET", `/Users/${id}`)).desk, desk);
+      const patch = {
+        schemas: ["urn:ietf:params:scim:api:messages:2.0:PatchOp"],
+        Operations: [{ op: "replace", path: `${URN}:desk`, value: "C 3" }],
+      };
+      assertEquals((await ask("PATCH", `/Users/${id}`, patch)).desk, { ...desk, desk: "C 3" });
+      assertEquals(await stored(), [["C 3"], ["9"]]);
+    } finally {
+      await gateway.dispose();
+      await slapd.dispose();
+    }
+  },
+);
+
+// The ids that a response with several users reads.
+
+Deno.test("readGroupsOnce() reads each group once, also one that does not exist", async () => {
+  const asked: string[] = [];
+  const { directory } = readGroupsOnce({
+    type: createTargetSchemas().types.user,
+    baseUrl: "https://scim.example.com",
+    directory: {
+      readIds(_kind, names) {
+        asked.push(...names);
+        return Promise.resolve(names.map((name) => name === "gone" ? null : `id of ${name}`));
+      },
+    },
+  });
+  assertEquals(await directory.readIds("group", ["staff", "gone"]), ["id of staff", null]);
+  assertEquals(await directory.readIds("group", ["gone", "board", "staff"]), [
+    null,
+    "id of board",
+    "id of staff",
+  ]);
+  assertEquals(await directory.readIds("group", []), []);
+  assertEquals(asked, ["staff", "gone", "board"]);
+});
+
+// What the specified interface stored stays, whatever the full interface changes elsewhere in the resource.
+
+const TOML = `
+[[scim.credential]]
+name = "hr"
+password = "the password of hr"
+targets = ["default"]
+access = "write"
+`;
+const CALL = {
+  token: null,
+  headers: {
+    authorization: `Basic ${btoa("hr:the password of hr")}`,
+    "content-type": "application/scim+json",
+  },
+};
+
+/** Attributes that the full interface shows in another form, in part, or not at all. */
+const STORED = {
+  userName: "odd",
+  name: { familyName: "F", givenName: "G", honirificSuffix: "X", unknown: "w" },
+  imgs: [{ value: "http://x/y", type: "t", unknown: 1 }],
+  emails: [{ value: "a@b.c", type: "work", primary: true, unknown: "e" }, { value: "d@e.f" }],
+  phoneNumbers: ["123"],
+  addresses: [{ postralCode: "1", unknown: "b", type: "home" }, { formatted: "x" }],
+  roles: ["r"],
+  x509Certificates: ["MTIz"],
+  custom: { a: [1, 2, { b: null }] },
+  manager: { value: "m", displayName: "M" },
+  "urn:x:y": { z: 1 },
+  department: "dep",
+  photos: "http://p",
+};
+
+Deno.test("a PATCH of one attribute keeps all others as the specified interface stored them", async () => {
+  await using world = await startV2World({ adoption: "automatic" }, TOML);
+  const read = async () => {
+    const { meta: _meta, title, ...rest } =
+      (await world.call("GET", "!/idm/scim/default/Users/odd", CALL)).json;
+    return { title, rest };
+  };
+  assertEquals((await world.call("POST", "!/idm/scim/default/Users", { ...CALL, body: STORED })).status, 201);
+  const before = await read();
+  const { json } = await world.call("GET", "/Users?filter=userName%20eq%20%22odd%22");
+  const [{ id } = { id: "" }] = json.Resources as readonly { id: string }[];
+  assertEquals((await world.patch(`/Users/${id}`, [{ op: "add", path: "title", value: "T" }])).status, 200);
+  assertEquals(await read(), { title: "T", rest: before.rest });
 });

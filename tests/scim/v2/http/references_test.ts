@@ -1,11 +1,17 @@
-// References to other resources at a SCIM server: the manager, and the ids in extensions.
+// Members and references, their races, and renames.
 
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { type FakeScimServer, startScimServer } from "../../../fakes/scim_server.ts";
 import { eventually } from "../../../upstream/manual_clock.ts";
-import { credentialsToml } from "../../rows/rows_world.ts";
+import { credentialsToml, WRITER } from "../../rows/rows_world.ts";
 import { specifiedCalls } from "./ldap_world.ts";
-import { startV2World, type V2World } from "./v2_world.ts";
+import { PATCH_SCHEMA, startV2World, USER_SCHEMA, type V2World } from "./v2_world.ts";
+import { basic } from "../../rows/caller.ts";
+import { type RunningProgram, startProgram } from "../../../support/program.ts";
+import { startIdentityWorld } from "../../../fault_injection/identity_world.ts";
+import { testNeeding } from "../../../support/skip_unless.ts";
+
+// References to other resources at a SCIM server: the manager, and the ids in extensions.
 
 const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 const DESK = "urn:example:desk:1.0:User";
@@ -206,4 +212,196 @@ Deno.test("a member whom the server lacks follows", async () => {
   await targetOf(v2).replace(content, { actor: ADMIN });
   await eventually("the member follows", () => saas.members("team").length === 1);
   await delivered(v2);
+});
+
+// Two writers change the members of one group at the same time, with the real program, also when it is killed meanwhile.
+
+const CHANGES = 500;
+const USERS = 10;
+/** A writer continues after a lost connection; this ends a test whose program does not come back. */
+const MAX_TRIES = 300;
+
+async function send(gateway: RunningProgram, method: string, path: string, body?: object): Promise<Response> {
+  return await fetch(`${gateway.httpUrl}/scim/v2/default${path}`, {
+    method,
+    headers: { authorization: basic(WRITER), "content-type": "application/scim+json" },
+    ...body === undefined ? {} : { body: JSON.stringify(body) },
+    signal: AbortSignal.timeout(30_000),
+  });
+}
+
+async function add(gateway: RunningProgram, path: string, body: object): Promise<string> {
+  const response = await send(gateway, "POST", path, body);
+  assertEquals(response.status, 201);
+  return String((await response.json()).id);
+}
+
+/** Sends one change until it is acknowledged: adding and removing can be repeated. */
+async function change(
+  gateway: RunningProgram,
+  { group, user, isMember }: { group: string; user: string; isMember: boolean },
+): Promise<void> {
+  const operation = isMember
+    ? { op: "add", path: "members", value: [{ value: user }] }
+    : { op: "remove", path: `members[value eq "${user}"]` };
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const answer = await send(gateway, "PATCH", `/Groups/${group}`, {
+      ...{ schemas: [PATCH_SCHEMA], Operations: [operation] },
+    }).catch((_lost: unknown) => null);
+    await answer?.body?.cancel();
+    if (answer?.status === 204) return;
+    assert(answer === null || answer.status === 503, `status ${answer?.status}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error("The change was never acknowledged");
+}
+
+for (const crash of [false, true]) {
+  Deno.test(`two writers change one group 1,000 times: no membership is lost or left over${crash ? ", after kill -9" : ""}`, async () => {
+    await using gateway = await startProgram({ toml: credentialsToml(["default"]) });
+    const schemas = ["urn:ietf:params:scim:schemas:core:2.0:User"];
+    const users: string[] = [];
+    for (let n = 0; n < 2 * USERS; n++) {
+      users.push(await add(gateway, "/Users", { schemas, userName: `u${n}` }));
+    }
+    const group = await add(gateway, "/Groups", { displayName: "team" });
+    const expected = new Set<string>();
+    let done = 0;
+    const write = async (own: readonly string[]): Promise<void> => {
+      for (let n = 0; n < CHANGES; n++) {
+        // Each round changes every user; the pattern differs from round to round.
+        const user = own[n % own.length] ?? "";
+        const isMember = (Math.floor(n / own.length) + n) % 3 !== 0;
+        await change(gateway, { group, user, isMember });
+        if (isMember) expected.add(user);
+        else expected.delete(user);
+        done++;
+      }
+    };
+    const writing = Promise.all([write(users.slice(0, USERS)), write(users.slice(USERS))]);
+    if (crash) {
+      while (done < CHANGES) await new Promise((resolve) => setTimeout(resolve, 5));
+      await gateway.kill9();
+      await gateway.restart();
+    }
+    await writing;
+    const response = await send(gateway, "GET", `/Groups/${group}`);
+    const { members = [] }: { members?: { value: string }[] } = await response.json();
+    assertEquals(members.map(({ value }) => value).toSorted(), [...expected].toSorted());
+    for (const user of users) {
+      const { groups = [] } = await (await send(gateway, "GET", `/Users/${user}`)).json();
+      assertEquals(groups.length, expected.has(user) ? 1 : 0);
+    }
+  });
+}
+
+// A PATCH of one member changes one member in an LDAP directory: members that another client added there stay.
+
+testNeeding({ peers: ["slapd"] }, "PATCH of one member of a group sends slapd this member only", async () => {
+  await using world = await startIdentityWorld("sync");
+  const { gateway, ldap, wire } = world;
+  const send = async (method: string, path: string, body: object) => {
+    const response = await fetch(`${gateway.httpUrl}/scim/v2/default${path}`, {
+      method,
+      headers: { authorization: basic(WRITER), "content-type": "application/scim+json" },
+      body: JSON.stringify(body),
+    });
+    const text = await response.text();
+    return { status: response.status, id: text === "" ? "" : String(JSON.parse(text).id) };
+  };
+  const schemas = ["urn:ietf:params:scim:schemas:core:2.0:User"];
+  const ids: Record<string, string> = {};
+  for (const userName of ["anna", "ben", "cleo"]) {
+    ids[userName] = (await send("POST", "/Users", { schemas, userName, name: { familyName: "x" } })).id;
+  }
+  const group = await send("POST", "/Groups", { displayName: "team", members: [{ value: ids.anna }] });
+  const dn = world.groupDn("team");
+  const foreign = world.userDn("stranger");
+  await ldap.replace(dn, "member", [world.userDn("anna"), foreign]);
+  const before = wire.writes.length;
+  const patch = (operation: object) =>
+    send("PATCH", `/Groups/${group.id}`, { schemas: [PATCH_SCHEMA], Operations: [operation] });
+  assertEquals((await patch({ op: "add", path: "members", value: [{ value: ids.ben }] })).status, 204);
+  assertEquals((await patch({ op: "remove", path: `members[value eq "${ids.anna}"]` })).status, 204);
+  assertEquals((await ldap.entry(dn))?.member?.toSorted(), [world.userDn("ben"), foreign].toSorted());
+  assertEquals(wire.writes.slice(before).map(({ operation, dn: of }) => `${operation} ${of}`), [
+    `modify ${dn}`,
+    `modify ${dn}`,
+  ]);
+});
+
+// Renames through /scim/v2: the id stays, and everything follows the new name.
+
+const user = (userName: string, more: object = {}) => ({ schemas: [USER_SCHEMA], userName, ...more });
+
+/** The ways to send a new name. */
+const WAYS = {
+  "PATCH with a path": {
+    method: "PATCH",
+    of: (value: string) => patch({ op: "replace", path: "userName", value }),
+  },
+  "PATCH without a path": {
+    method: "PATCH",
+    of: (userName: string) => patch({ op: "Replace", value: { userName } }),
+  },
+  "PUT": { method: "PUT", of: (userName: string) => user(userName, { title: "Dr" }) },
+} as const;
+
+function patch(operation: object) {
+  return { schemas: ["urn:ietf:params:scim:api:messages:2.0:PatchOp"], Operations: [operation] };
+}
+
+for (const [way, { method, of }] of Object.entries(WAYS)) {
+  Deno.test(`a user gets another name by ${way}, and keeps id, groups and password`, async () => {
+    await using world = await startV2World();
+    const id = await world.add("/Users", user("anna", { title: "Dr", password: "correct horse" }));
+    const team = await world.add("/Groups", { displayName: "team", members: [{ value: id }] });
+    const renamed = await world.call(method, `/Users/${id}`, { body: of("anne") });
+    assertEquals([renamed.status, renamed.json.id, renamed.json.userName, renamed.json.title], [
+      ...[200, id, "anne", "Dr"],
+    ]);
+    const { json } = await world.call("GET", `/Groups/${team}`);
+    const members = json.members as { value: string }[];
+    assertEquals(members.map(({ value }) => value), [id]);
+    const { identity } = world.gateway;
+    assertEquals([await identity.hasPassword("anne"), await identity.hasPassword("anna")], [true, false]);
+    const old = await world.call("GET", "/Users?filter=userName%20eq%20%22anna%22");
+    assertEquals([old.status, old.json.totalResults], [200, 0]);
+    // The earlier name is free, and its user is another one.
+    const other = await world.add("/Users", user("anna"));
+    assertEquals(other === id, false);
+    assertEquals((await world.call("GET", `/Users/${id}`)).json.userName, "anne");
+  });
+}
+
+Deno.test("a new name that exists is 409 uniqueness, and nothing changes", async () => {
+  await using world = await startV2World();
+  const anna = await world.add("/Users", user("anna"));
+  await world.add("/Users", user("ben"));
+  const { json } = await world.call("PUT", `/Users/${anna}`, { body: user("BEN", { title: "x" }) });
+  assertEquals([json.status, json.scimType], ["409", "uniqueness"]);
+  const read = await world.call("GET", `/Users/${anna}`);
+  assertEquals([read.json.userName, read.json.title], ["anna", undefined]);
+});
+
+Deno.test("another spelling of the name is stored, and another group name keeps the members", async () => {
+  await using world = await startV2World();
+  const anna = await world.add("/Users", user("anna"));
+  const spelled = await world.call("PUT", `/Users/${anna}`, { body: user("Anna") });
+  assertEquals([spelled.status, spelled.json.userName, spelled.json.id], [200, "Anna", anna]);
+  const team = await world.add("/Groups", { displayName: "team", members: [{ value: anna }] });
+  const renamed = await world.patch(`/Groups/${team}`, [{
+    op: "replace",
+    path: "displayName",
+    value: "crew",
+  }]);
+  const members = renamed.json.members as { value: string }[];
+  assertEquals([renamed.status, renamed.json.displayName, members[0]?.value], [200, "crew", anna]);
+  const { json } = await world.call("GET", `/Users/${anna}?attributes=groups`);
+  assertEquals(
+    (json.groups as { display: string; value: string }[]).map(({ display, value }) => [display, value]),
+    [
+      ["crew", team],
+    ],
+  );
 });

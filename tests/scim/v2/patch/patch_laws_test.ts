@@ -1,13 +1,28 @@
-// Laws of PATCH, for random operations (RFC 7644 §3.5.2).
+// PATCH: laws, shapes of vendors, and real schemas.
 
-import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertNotEquals, assertStrictEquals } from "@std/assert";
 import fc from "../../../packages/fast_check.ts";
 import { applyPatch } from "../../../../scim/v2/patch/patch.ts";
 import { holderOf } from "../../../../scim/v2/patch/patch_operations.ts";
-import type { PatchSection } from "../../../../scim/v2/patch/patch_schema.ts";
+import { createPatchSchema, type PatchSection } from "../../../../scim/v2/patch/patch_schema.ts";
 import { checkAttribute, cleanAttribute } from "../../../../scim/v2/patch/patch_values.ts";
 import type { JsonObject, JsonValue } from "../../../../scim/schema/resource.ts";
-import { BADGE, ENTERPRISE, PATCH_OPTIONS, patchBody, USER, USER_PATCH } from "./patch_fixtures.ts";
+import {
+  BADGE,
+  ENTERPRISE,
+  GROUP,
+  PATCH_OPTIONS,
+  patchBody,
+  patchedUser,
+  patchUser,
+  USER,
+  USER_PATCH,
+} from "./patch_fixtures.ts";
+import { type PatchShape, TOLERATED_SHAPES } from "../../../../scim/v2/patch/patch_shapes.ts";
+import { ENTERPRISE_DEFINITION, GROUP_DEFINITION } from "../../../../scim/v2/schema/group_schema.ts";
+import { USER_DEFINITION } from "../../../../scim/v2/schema/user_schema.ts";
+
+// Laws of PATCH, for random operations (RFC 7644 §3.5.2).
 
 function patch(resource: JsonObject, ...operations: readonly JsonValue[]) {
   return applyPatch(resource, patchBody(...operations), PATCH_OPTIONS.user);
@@ -186,4 +201,142 @@ Deno.test("applyPatch() never throws for any body", () => {
     applyPatch(USER, body as JsonValue, PATCH_OPTIONS.user);
     patch(USER, body as JsonValue);
   }));
+});
+
+// Tolerated shapes of PATCH: each row has the effect of its RFC form, and is needed for that.
+
+const ROWS: readonly (readonly [string, PatchShape])[] = Object.entries(TOLERATED_SHAPES);
+const RESOURCES = { user: USER, group: GROUP };
+
+function run({ kind }: PatchShape, operations: readonly JsonObject[], shapes: readonly PatchShape[]) {
+  return applyPatch(RESOURCES[kind], patchBody(...operations), { ...PATCH_OPTIONS[kind], shapes });
+}
+
+for (const [title, row] of ROWS) {
+  Deno.test(`TOLERATED_SHAPES: ${title}`, () => {
+    const wanted = run(row, row.becomes, []);
+    assert(wanted.ok, JSON.stringify(wanted));
+    assertEquals(run(row, row.sample, ROWS.map(([, one]) => one)), wanted);
+    const others = ROWS.filter(([other]) => other !== title).map(([, one]) => one);
+    assertNotEquals(run(row, row.sample, others), wanted, "the row has no effect");
+    assertMatch(row.link, /^https:\/\//);
+  });
+}
+
+Deno.test("applyPatch() changes one entry when several operations describe the same new entry", () => {
+  const path = 'phoneNumbers[type eq "fax"]';
+  assertEquals(
+    patchedUser({ op: "Add", path: `${path}.value`, value: "1" }, {
+      op: "Replace",
+      path: `${path}.primary`,
+      value: "True",
+    })
+      .phoneNumbers,
+    [{ type: "fax", value: "1", primary: true }],
+  );
+});
+
+Deno.test('applyPatch() creates an entry from `primary eq "True"` with a boolean', () => {
+  assertEquals(patchedUser({ op: "add", path: 'roles[primary eq "True"].value', value: "x" }).roles, [
+    { primary: true, value: "x" },
+  ]);
+});
+
+Deno.test("applyPatch() creates no entry from a filter that does not describe one", () => {
+  for (
+    const filter of ['type ne "work"', 'type eq "a" or type eq "b"', 'not (type eq "a")', "type eq null"]
+  ) {
+    const outcome = patchUser({ op: "add", path: `phoneNumbers[${filter}].value`, value: "1" });
+    assertEquals(outcome.ok ? outcome : outcome.problem.scimType, "noTarget", filter);
+  }
+});
+
+Deno.test("applyPatch() accepts the id of the resource and refuses another", () => {
+  assertEquals(patchedUser({ op: "replace", value: { id: "u1", displayName: "Ann" } }).displayName, "Ann");
+  const other = patchUser({ op: "replace", value: { id: "u2", displayName: "Ann" } });
+  assertEquals(other.ok ? other : other.problem.scimType, "mutability");
+});
+
+Deno.test("applyPatch() keeps text that only looks like a tolerated shape", () => {
+  assertEquals(patchedUser({ op: "replace", path: "title", value: "False" }).title, "False");
+  assertEquals(patchedUser({ op: "add", path: "roles", value: [{ value: "{no json" }] }).roles, [
+    { value: "{no json" },
+  ]);
+});
+
+// PATCH with the schemas of the interface: what a client sends ends as a body of the same schemas could.
+
+const USERS = createPatchSchema(USER_DEFINITION, [ENTERPRISE_DEFINITION]);
+const GROUPS = createPatchSchema(GROUP_DEFINITION, []);
+const PATCH = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
+const FULL_USER: JsonObject = {
+  schemas: [USER_DEFINITION.id],
+  id: "2819c223-7f76-453a-919d-413861904646",
+  userName: "bjensen",
+  active: true,
+};
+
+interface Row {
+  readonly operations: readonly JsonObject[];
+  readonly expected: Readonly<Record<string, JsonValue>>;
+}
+
+const VENDOR_ROWS: Readonly<Record<string, Row>> = {
+  "Entra ID disables a user with a text": {
+    operations: [{ op: "Replace", path: "active", value: "False" }],
+    expected: { active: false },
+  },
+  "a value path that matches nothing creates the entry": {
+    operations: [{ op: "add", path: 'emails[type eq "work"].value', value: "b@example.com" }],
+    expected: { emails: [{ type: "work", value: "b@example.com" }] },
+  },
+  "an attribute of the enterprise extension by its URN": {
+    operations: [{ op: "add", path: `${ENTERPRISE_DEFINITION.id}:department`, value: "Sales" }],
+    expected: {
+      schemas: [USER_DEFINITION.id, ENTERPRISE_DEFINITION.id],
+      [ENTERPRISE_DEFINITION.id]: { department: "Sales" },
+    },
+  },
+  "dotted keys without a path": {
+    operations: [{ op: "replace", value: { "name.givenName": "Barbara", displayName: "Babs" } }],
+    expected: { name: { givenName: "Barbara" }, displayName: "Babs" },
+  },
+};
+
+for (const [title, { operations, expected }] of Object.entries(VENDOR_ROWS)) {
+  Deno.test(`applyPatch() with the schemas of users: ${title}`, () => {
+    const outcome = applyPatch(FULL_USER, { schemas: [PATCH], Operations: operations }, {
+      schema: USERS,
+    });
+    if (!outcome.ok) throw new Error(JSON.stringify(outcome.problem));
+    assertEquals(outcome.resource, { ...FULL_USER, ...expected });
+  });
+}
+
+Deno.test("applyPatch() with the schemas of users: the id is read-only, and the user name is required", () => {
+  const problemOf = (operation: JsonObject) => {
+    const outcome = applyPatch(FULL_USER, { schemas: [PATCH], Operations: [operation] }, {
+      schema: USERS,
+    });
+    return outcome.ok ? null : outcome.problem.scimType;
+  };
+  assertEquals(problemOf({ op: "replace", path: "id", value: "another" }), "mutability");
+  assertEquals(problemOf({ op: "remove", path: "userName" }), "mutability");
+  assertEquals(problemOf({ op: "replace", path: "noSuchAttribute", value: 1 }), "invalidPath");
+});
+
+Deno.test("applyPatch() with the schemas of groups: members are collected, not read", () => {
+  const group = { schemas: [GROUP_DEFINITION.id], id: "g1", displayName: "Staff" };
+  const operations: JsonObject[] = [
+    { op: "Add", path: "members", value: [{ value: "u1" }, { value: "u2" }] },
+    { op: "remove", path: 'members[value eq "u2"]' },
+    { op: "replace", path: "displayName", value: "All staff" },
+  ];
+  const outcome = applyPatch(group, { schemas: [PATCH], Operations: operations }, {
+    schema: GROUPS,
+    members: { canRemoveAll: false },
+  });
+  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problem));
+  assertEquals(outcome.members, { add: ["u1"], remove: ["u2"] });
+  assertEquals(outcome.resource, { ...group, displayName: "All staff" });
 });

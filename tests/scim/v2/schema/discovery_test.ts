@@ -1,6 +1,6 @@
-// /Schemas, /ResourceTypes, /ServiceProviderConfig and ListResponse: exactly the keys that the RFCs name.
+// The discovery endpoints, and custom extensions as settings.
 
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertNotStrictEquals, assertStrictEquals } from "@std/assert";
 import type { JsonObject, JsonValue } from "../../../../scim/schema/resource.ts";
 import { isJsonArray, isJsonObject } from "../../../../scim/schema/json_limits.ts";
 import {
@@ -18,7 +18,20 @@ import { renderListResponse } from "../../../../scim/v2/schema/list_response.ts"
 import { isOfType } from "../../../../scim/v2/schema/read_value.ts";
 import { COMMON_DEFINITIONS } from "../../../../scim/v2/schema/common_attributes.ts";
 import { createTargetSchemas } from "../../../../scim/v2/schema/target_schemas.ts";
-import { BADGE_SCHEMAS, BADGE_URN, ENTERPRISE_URN, GROUP_URN, USER_URN } from "./read_bodies.ts";
+import {
+  BADGE_EXTENSION,
+  BADGE_SCHEMAS,
+  BADGE_URN,
+  ENTERPRISE_URN,
+  GROUP_URN,
+  USER_URN,
+} from "./read_bodies.ts";
+import fc from "../../../packages/fast_check.ts";
+import { parseExtensions } from "../../../../scim/v2/schema/custom_extension.ts";
+import { refused, taken } from "../../schema/bodies.ts";
+import { extensionsProblem, followExtensions } from "../../../../scim/v2/schema/extension_setting.ts";
+
+// /Schemas, /ResourceTypes, /ServiceProviderConfig and ListResponse: exactly the keys that the RFCs name.
 
 const BASE = "https://gateway.example/scim/v2/default";
 
@@ -159,4 +172,157 @@ Deno.test("renderListResponse() has the keys of the pagination that the request 
     previousCursor: "p",
     Resources: [],
   });
+});
+
+// Definitions of custom extensions: what is accepted, and the sentence for each problem.
+
+const VALID: JsonObject = { id: "urn:example:a:2.0:User", name: "A", attributes: [{ name: "x" }] };
+const withAttribute = (attribute: JsonValue): JsonValue => [{ ...VALID, attributes: [attribute] }];
+
+/** What is wrong, and a part of the sentence. */
+const PROBLEMS: readonly [JsonValue, string][] = [
+  [{}, "must be a list"],
+  [null, "must be a list"],
+  [new Array(21).fill(VALID), "at most 20 extensions"],
+  [[5], "must be an object"],
+  [[{ ...VALID, id: "x" }], "must be a URN"],
+  [[{ ...VALID, id: "urn:example:a:" }], "must be a URN"],
+  [[{ ...VALID, id: `urn:example:${"a".repeat(200)}` }], "at most 200 characters"],
+  [[{ ...VALID, id: "URN:ietf:params:scim:schemas:core:2.0:User" }], "must not begin with"],
+  [[{ ...VALID, id: "URN:ietf:params" }], "must not be the beginning of"],
+  [[{ ...VALID, name: "" }], "needs the text name"],
+  [[{ ...VALID, description: "x".repeat(501) }], "at most 500"],
+  [[{ ...VALID, resourceType: "Device" }], "must be User or Group"],
+  [[{ ...VALID, extensionRequired: "yes" }], "must be true or false"],
+  [[{ ...VALID, attributes: [] }], "list of 1 to 100"],
+  [[VALID, VALID], "begins with the URN of another"],
+  [[VALID, { ...VALID, id: "urn:example:a:2.0:USER:more" }], "begins with the URN of another"],
+  [[{ ...VALID, attributes: [{ name: "x" }, { name: "X" }] }], "two attributes of the same name"],
+  [withAttribute("x"), "must be an object"],
+  [withAttribute({}), "needs the text name"],
+  [withAttribute({ name: "__proto__" }), "name that is not allowed"],
+  [withAttribute({ name: "constructor" }), "name that is not allowed"],
+  [withAttribute({ name: "Password" }), "name that is not allowed"],
+  [withAttribute({ name: "a.b" }), "name that is not allowed"],
+  [withAttribute({ name: "$ref" }), "name that is not allowed"],
+  [withAttribute({ name: "x".repeat(65) }), "at most 64"],
+  [withAttribute({ name: "x", type: "date" }), "type of"],
+  [withAttribute({ name: "x", type: ["string"] }), "type of"],
+  [withAttribute({ name: "x", mutability: "writeOnly" }), "would show it"],
+  [withAttribute({ name: "x", returned: "never" }), "would show it"],
+  [withAttribute({ name: "x", uniqueness: "server" }), "only names are unique"],
+  [withAttribute({ name: "x", multiValued: 1 }), "must be true or false"],
+  [withAttribute({ name: "x", canonicalValues: [1] }), "list of at most 100 short texts"],
+  [withAttribute({ name: "x", canonicalValues: new Array(101).fill("a") }), "list of at most 100"],
+  [withAttribute({ name: "x", type: "complex" }), "list of 1 to 100 subAttributes"],
+  [
+    withAttribute({ name: "x", type: "complex", subAttributes: [{ name: "y", type: "complex" }] }),
+    "must not be complex",
+  ],
+  [[{
+    ...VALID,
+    attributes: [{
+      name: "x",
+      type: "complex",
+      subAttributes: Array.from({ length: 100 }, (_, at) => ({ name: `y${at}` })),
+    }],
+  }], "over 100 attributes"],
+];
+
+for (const [value, part] of PROBLEMS) {
+  Deno.test(`parseExtensions() refuses ${JSON.stringify(value).slice(0, 90)}: ${part}`, () => {
+    const { problem } = refused(parseExtensions(value));
+    assert(problem.includes(part), problem);
+  });
+}
+
+Deno.test("parseExtensions() reads what /Schemas shows of an extension", () => {
+  const [extension] = taken(parseExtensions([BADGE_EXTENSION])).extensions;
+  if (extension === undefined) throw new Error("There is no extension.");
+  const again = taken(parseExtensions([renderSchema(extension.schema, "https://x")])).extensions[0];
+  assertEquals(again, extension);
+});
+
+Deno.test("parseExtensions() reads the resource type, and whether the extension is required", () => {
+  const value = { ...VALID, resourceType: "Group", extensionRequired: true };
+  const [extension] = taken(parseExtensions([value])).extensions;
+  assertEquals([extension?.kind, extension?.required], ["group", true]);
+});
+
+const json = fc.jsonValue().map((value): JsonValue => JSON.parse(JSON.stringify(value)));
+
+Deno.test("law: parseExtensions() never throws", () => {
+  fc.assert(fc.property(json, json, (inner, outer) => {
+    const values = [
+      outer,
+      [outer],
+      [{ ...VALID, attributes: inner }],
+      withAttribute({ name: "x", subAttributes: inner }),
+    ];
+    for (const value of values) assertEquals(typeof parseExtensions(value).ok, "boolean");
+  }));
+});
+
+// The schema extensions in the settings of a target: problems of their JSON, and schemas that follow the settings.
+
+const BADGE = JSON.stringify([BADGE_EXTENSION]);
+
+const ROWS: readonly (readonly [json: string, problem: string | null])[] = [
+  [BADGE, null],
+  ["[]", null],
+  [`\uFEFF${BADGE}\r\n`, null],
+  ["", "the extensions must be JSON: a list of schemas"],
+  ["x", "the extensions must be JSON: a list of schemas"],
+  ["[1,]", "the extensions must be JSON: a list of schemas"],
+  ["{}", "the extensions must be a list"],
+  ['"[]"', "the extensions must be a list"],
+  ["[".repeat(1000) + "]".repeat(1000), "the JSON of extensions must have at most 16 levels"],
+  [`[${"1,".repeat(60_000)}1]`, "the JSON of extensions must have at most 50000 values"],
+  [`[${" ".repeat(600_000)}]`, "the JSON of extensions must have at most 524288 characters"],
+  ['[{"__proto__":{"id":"urn:a:b"}}]', "an extension or one of its attributes needs the text id"],
+  [
+    '[{"id":"urn:example:a","name":"a","attributes":[{"name":"x"},{"name":"X"}]}]',
+    "urn:example:a has two attributes of the same name. Case does not count",
+  ],
+];
+
+for (const [json, problem] of ROWS) {
+  Deno.test(`extensionsProblem() of ${JSON.stringify(json.slice(0, 40))}: ${problem}`, () => {
+    assertEquals(extensionsProblem(json), problem);
+  });
+}
+
+Deno.test("extensionsProblem() accepts the most extensions with the most attributes", () => {
+  const attributes = Array.from({ length: 100 }, (_, at) => ({
+    name: `attribute${at}`,
+    type: "string",
+    description: "x".repeat(100),
+  }));
+  const schemas = Array.from(
+    { length: 20 },
+    (_, at) => ({ id: `urn:example:e${at}`, name: "E", attributes }),
+  );
+  assertEquals(extensionsProblem(JSON.stringify(schemas)), null);
+});
+
+Deno.test("followExtensions() makes the schemas once for each change, and for each target", () => {
+  const targets: { name: string; extensions?: string }[] = [{ name: "a", extensions: BADGE }, { name: "b" }];
+  const config = { targets };
+  const schemasOf = followExtensions(config);
+  const urnsOf = (target: string) => schemasOf(target).types.user.extensions.map(({ schema }) => schema.id);
+  assert(urnsOf("a").includes(BADGE_URN));
+  assert(!urnsOf("b").includes(BADGE_URN));
+  assert(!urnsOf("gone").includes(BADGE_URN));
+  const first = schemasOf("a");
+  // A change of another setting replaces the object of the target.
+  targets.splice(0, 1, { name: "a", extensions: `${BADGE}` });
+  assertStrictEquals(schemasOf("a"), first);
+  targets.splice(0, 1, { name: "a", extensions: BADGE.replace(BADGE_URN, "urn:example:other") });
+  assertEquals(urnsOf("a").at(-1), "urn:example:other");
+  assertStrictEquals(schemasOf("a"), schemasOf("a"));
+  targets.splice(0, 1, { name: "a" });
+  assertStrictEquals(schemasOf("a"), schemasOf("b"));
+  targets.splice(0, 1, { name: "a", extensions: BADGE });
+  assertNotStrictEquals(schemasOf("a"), first);
+  assert(urnsOf("a").includes(BADGE_URN));
 });

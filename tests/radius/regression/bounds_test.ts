@@ -1,4 +1,4 @@
-// Findings of a review, one test each.
+// Bounds and costs: faults that were found once.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { SecondFactorService } from "../../../radius/ports.ts";
@@ -8,9 +8,12 @@ import { startFirstFactorServer } from "../rows/first_factor_server.ts";
 import { type InProcess, startInProcess } from "../rows/in_process.ts";
 import { brief } from "../rows/login.ts";
 import { jump, turn } from "../rows/passing_time.ts";
-import { appCode, decide, give, giveDevice, SEED } from "../rows/people.ts";
+import { appCode, decide, give, giveDevice, lastRequest, SEED } from "../rows/people.ts";
 import { pairPhone } from "../rows/phone.ts";
 import { interceptCommits } from "./failing_commits.ts";
+import { DuplicateCache } from "../../../radius/server/duplicate_cache.ts";
+
+// Findings of a review, one test each.
 
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
@@ -151,3 +154,137 @@ Deno.test("reply attributes that are too large for an Access-Accept prevent the 
   const toml = `[radius.reply.default]\n${lines.join("\n")}`;
   await assertRejects(() => startInProcess({ toml }), Error, "an Access-Accept has room for 3500");
 });
+
+// Costs of very many logins: memory and lists stay bounded, so that packets never wait for a page or a scrape.
+
+Deno.test("DuplicateCache keeps at most 24 MiB of packets, including the newest", () => {
+  const duplicates = new DuplicateCache();
+  const largest = (number: number) => ({
+    socket: 0,
+    hostname: "192.0.2.1",
+    port: 1 + (number >> 8),
+    octets: new Uint8Array(4096).fill(number & 0xff, 1, 2),
+  });
+  for (let number = 0; number < 7000; number++) duplicates.add(largest(number), 0);
+  assertEquals(duplicates.size, 6144);
+  assert(duplicates.find(largest(6999)) !== null);
+  assertEquals(duplicates.find(largest(0)), null);
+});
+
+Deno.test("standing() returns the steps of live logins, newest first, and omits ended ones", async () => {
+  await using world = await startInProcess();
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  const ended = world.login({ user: "anna" });
+  await ended.start();
+  const [anna, bert] = [world.login({ user: "anna" }), world.login({ user: "bert" })];
+  await anna.start();
+  await bert.start();
+  assertEquals((await ended.answer(appCode(world.clock.nowMs()))).kind, "accept");
+  const steps = (limit: number) => [...world.radius.monitor.liveSteps(limit)].map(({ step }) => step);
+  assertEquals(steps(10), [MENU, "GET_DEVICE_GENERATED_PASSCODE"]);
+  assertEquals(steps(1), [MENU]);
+  const ids = [...world.radius.monitor.liveSteps(10)].map(({ id }) => id);
+  const alive = world.radius.monitor.conversations(10).filter(({ outcome }) => outcome === null);
+  assertEquals(ids, alive.map(({ id }) => id));
+});
+
+Deno.test("pendingApprovals() returns the newest ones, and pendingCount() counts all", async () => {
+  await using world = await startInProcess({ embedded: true });
+  for (const user of ["anna", "bert", "carl"]) {
+    await pairPhone(world, user);
+    await world.login({ user }).start();
+  }
+  const secondFactorAdmin = world.services.embedded?.admin;
+  assertEquals(secondFactorAdmin?.pendingApprovals(2).map(({ userName }) => userName), ["bert", "carl"]);
+  assertEquals([secondFactorAdmin?.pendingApprovals().length, secondFactorAdmin?.pendingCount()], [3, 3]);
+});
+
+Deno.test("D uses the device that generates passcodes, not the one that was paired first", async () => {
+  await using world = await startInProcess();
+  await giveDevice(world, "anna", { totpLength: 0 });
+  world.clock.advance(1000);
+  const second = await giveDevice(world, "anna", { totpLength: 6 });
+  const login = world.login({ user: "anna" });
+  await login.start("");
+  assertEquals((await login.answer("D")).step, "GET_DEVICE_GENERATED_PASSCODE");
+  assertEquals(world.secondFactor.initiated().map(({ pairingId }) => pairingId), [second.id]);
+  decide(world, second, true);
+  assertEquals(lastRequest(world, second).granted, true);
+});
+
+// Limits during an endless attack: their records stay small, and invented names unlock no user.
+
+Deno.test("countSend() stores no more times than the limit needs, however often it is called", async () => {
+  await using world = await startInProcess();
+  const { limits } = world.radius;
+  const send = { user: "anna", number: "+4915112345678", client: "vpn" };
+  let last = limits.countSend(send);
+  for (let count = 0; count < 9000; count++) last = limits.countSend(send);
+  const lengths = last.map((mutation) => mutation.type === "set" ? mutation.value : null).map(lengthOf);
+  assertEquals(lengths, [5, 5, 1, 1]);
+  assert((await world.store.commit({ mutations: last })).ok);
+  assert(!limits.sendsLeft("anna", null));
+});
+
+Deno.test("countPush() with a limit beyond the size of a record can still be recorded", async () => {
+  await using world = await startInProcess({ toml: "[factors.pushes]\nper_user = 6000" });
+  const { limits } = world.radius;
+  let last = limits.countPush("anna");
+  for (let count = 0; count < 6000; count++) last = limits.countPush("anna");
+  assert((await world.store.commit({ mutations: [last] })).ok);
+  assert(!limits.pushesLeft("anna"));
+});
+
+Deno.test("fail() of two hundred thousand other users does not evict the count of one", async () => {
+  await using world = await startInProcess();
+  const { limits } = world.radius;
+  for (let count = 0; count < 9; count++) limits.countFailure("anna");
+  for (let count = 0; count < 200_100; count++) limits.countFailure(`user-${count}`);
+  assertEquals(limits.failures("anna").inRow, 9);
+  assert(limits.countFailure("anna").locked);
+});
+
+Deno.test("countPush() and countSend() for two hundred thousand other users evict no count", async () => {
+  await using world = await startInProcess({
+    toml: "[factors.sends]\ntotal_per_hour = 1000000\nper_client_per_hour = 1000000",
+  });
+  const { limits } = world.radius;
+  const send = { user: "anna", number: "+4915112345678", client: "vpn" };
+  for (let count = 0; count < 5; count++) limits.countPush("anna");
+  for (let count = 0; count < 5; count++) limits.countSend(send);
+  for (let count = 0; count < 200_100; count++) {
+    limits.countPush(`user-${count}`);
+    limits.countSend({ user: `user-${count}`, number: `+49151${1_000_000 + count}`, client: "vpn" });
+  }
+  assert(!limits.pushesLeft("anna"));
+  assertEquals(limits.limitOf(send), "user_limit");
+  assertEquals(limits.limitOf({ ...send, user: "bert" }), "number_limit");
+});
+
+Deno.test("Limits.countStrangerFailure() stores nothing, has a limit, and evicts no user", async () => {
+  await using world = await startInProcess();
+  const { limits } = world.radius;
+  for (let count = 0; count < 9; count++) limits.countFailure("anna");
+  for (let count = 0; count < 9; count++) limits.countStrangerFailure("ghost");
+  for (let count = 0; count < 20_000; count++) limits.countStrangerFailure(`ghost-${count}`);
+  assertEquals(limits.failures("ghost").total, 0);
+  assertEquals(limits.failures("ghost-19999").total, 1);
+  assertEquals(limits.failures("anna").inRow, 9);
+  assertEquals(limits.figures().failures, 0);
+});
+
+Deno.test("Limits.countStrangerFailure() locks, and a name that becomes a user keeps its failures", async () => {
+  await using world = await startInProcess();
+  const { limits } = world.radius;
+  for (let count = 0; count < 9; count++) limits.countStrangerFailure("ghost");
+  assert(limits.countFailure("ghost").locked);
+  for (let count = 0; count < 10; count++) limits.countStrangerFailure("spirit");
+  assert(limits.isLocked("spirit"));
+  // Newer invented names replace those that are not locked.
+  for (let count = 0; count < 20_000; count++) limits.countStrangerFailure(`ghost-${count}`);
+  assert(limits.isLocked("spirit") && limits.isLocked("ghost"));
+});
+
+function lengthOf(value: unknown): number {
+  return Array.isArray(value) ? value.length : -1;
+}

@@ -1,7 +1,8 @@
-// The SCIM backend with scripted answers of a server: dialects, limits, refusals, and requests that are never repeated.
+// The SCIM backend: its requests, its readers, and a Countersign as the server.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { type Clock, systemClock } from "../../../platform/runtime.ts";
+import { Hono } from "hono";
+import { type Clock, createSystemRandom, systemClock } from "../../../platform/runtime.ts";
 import { BackendListError } from "../../../scim/backends/backend_error.ts";
 import { memberPatches } from "../../../scim/backends/scim/scim_members.ts";
 import { createScimBackend } from "../../../scim/backends/scim/scim_backend.ts";
@@ -9,9 +10,19 @@ import type { Backend, BackendFault, BackendOutcome } from "../../../scim/backen
 import type { JsonObject } from "../../../scim/schema/resource.ts";
 import { createMapping } from "../../../scim/schema/mapping.ts";
 import { createManualClock, eventually } from "../../upstream/manual_clock.ts";
-import { scimSettings } from "./scim_client.ts";
+import { openScim, scimSettings } from "./scim_client.ts";
 import { silentLog } from "./silent_log.ts";
-import { group, listAll, user, value } from "./suite.ts";
+import { group, HOSTILE_NAMES, listAll, testBackend, user, value } from "./suite.ts";
+import { createPasswordHasher } from "../../../platform/password_hasher.ts";
+import { loadConfig } from "../../../platform/config/load.ts";
+import { openDataDir } from "../../../platform/data_dir.ts";
+import { NO_CHANGE } from "../../../platform/write_batch.ts";
+import { createOrderedIds } from "../../../radius/conversation/conversation.ts";
+import type { ScimEnv } from "../../../scim/http/app.ts";
+import { createScim, type Scim } from "../../../scim/scim.ts";
+import { startScimmy } from "../../support/scimmy_server.ts";
+
+// The SCIM backend with scripted answers of a server: dialects, limits, refusals, and requests that are never repeated.
 
 interface Call {
   readonly method: string;
@@ -278,4 +289,107 @@ Deno.test("memberPatches() adds and removes at most 100 members per request", ()
     return first?.op === "add" ? (first.value as readonly unknown[]).length : -list.length;
   });
   assertEquals(sizes, [100, 100, 50, -100, -50]);
+});
+
+// The SCIM backend against a second Countersign behind a real HTTP server.
+
+const PASSWORD = "the other one's password";
+const SETTINGS = `
+[targets.corp.backends.local]
+kind = "store"
+[[scim.credential]]
+name = "writer"
+password = "${PASSWORD}"
+targets = ["corp"]
+access = "write"
+`;
+
+async function openIdentity(folder: string): Promise<{ identity: Scim; close: () => Promise<void> }> {
+  const loaded = loadConfig({
+    env: (name) => name === "COUNTERSIGN_CONFIG" ? "other.toml" : undefined,
+    readTextFile: () => SETTINGS,
+    cwd: folder,
+  });
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.faults));
+  const random = createSystemRandom();
+  const dataDir = await openDataDir(folder, { random, masterKeyHex: "" });
+  const hasher = createPasswordHasher({ random });
+  const identity = await createScim({
+    config: loaded.config,
+    store: dataDir.store,
+    vault: dataDir.vault,
+    clock: systemClock,
+    random,
+    log: silentLog(),
+    fetch,
+    createHasher: () => hasher,
+    orderedId: createOrderedIds(systemClock, random),
+    prepareOffboarding: () => NO_CHANGE,
+    prepareForgetDevices: () => NO_CHANGE,
+    prepareGroupCleanup: () => NO_CHANGE,
+    namedAccess: () => ({ namesGroups: () => false, isGroupNamed: () => false }),
+    prepareRename: () => Promise.resolve(NO_CHANGE),
+  });
+  return {
+    identity,
+    async close() {
+      await identity.close();
+      await dataDir.close();
+    },
+  };
+}
+
+testBackend("createScimBackend() on a second Countersign", {
+  register: (name, body) => Deno.test(name, body),
+  open: async () => {
+    const folder = await Deno.makeTempDir({ prefix: "other-" });
+    const { identity, close } = await openIdentity(folder);
+    const [specified] = identity.apps;
+    if (specified === undefined) throw new Error("There is no SCIM interface");
+    const { prefix, routes, onError } = specified;
+    const app = new Hono<ScimEnv>().onError(onError)
+      .use(async (c, next) => {
+        c.set("body", { allowLarge: () => undefined, read: () => c.req.raw.bytes() });
+        await next();
+      })
+      .route(prefix, routes);
+    const server = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, onListen: () => undefined },
+      (request) => app.fetch(request, { remoteAddress: "127.0.0.1" }),
+    );
+    const url = `http://127.0.0.1:${server.addr.port}/idm/scim/corp`;
+    const scim = openScim(scimSettings({ url, userName: "writer", password: PASSWORD }));
+    return {
+      backend: scim.backend,
+      storesUnknownMembers: true,
+      async dispose() {
+        await scim.close();
+        await server.shutdown();
+        await close();
+        await Deno.remove(folder, { recursive: true });
+      },
+    };
+  },
+});
+
+// The SCIM backend against a real server of another vendor.
+
+/** Its filters do not know the escapes of JSON strings (RFC 7644 §3.4.2.2), and answer them with 400. */
+const MISREAD_BY_SCIMMY = new Set(HOSTILE_NAMES.filter((name) => name.includes('"') || name.includes("\\")));
+
+testBackend("createScimBackend() on SCIMMY", {
+  register: (name, body) => Deno.test(name, body),
+  open: async () => {
+    const server = await startScimmy();
+    const { backend, close } = openScim(scimSettings({ url: server.url, token: server.token }));
+    return {
+      backend,
+      caseExact: true,
+      mayRefuse: MISREAD_BY_SCIMMY,
+      async dispose() {
+        await close();
+        await server.close();
+      },
+    };
+  },
 });
