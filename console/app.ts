@@ -19,7 +19,7 @@ import type { AdminStore } from "./api/auth/admin_store.ts";
 import { type Sessions, sessionToken } from "./api/auth/sessions.ts";
 import { type AuthServiceDeps, createAuthServices } from "./api/auth/auth_services.ts";
 import { ChartStore } from "./api/charts/chart_store.ts";
-import { phoneReportOf } from "./api/account/request_report.ts";
+import { phoneReportOf } from "./api/account/account_logins.ts";
 import { createDeviceApi, type DeviceApiDeps } from "./api/devices/device_api.ts";
 import { phoneNamesOf } from "./api/devices/phone_names.ts";
 import { CONSOLE_API_PATH, type ConsoleApiDeps, createConsoleApi } from "./api/console_api.ts";

@@ -14,7 +14,7 @@ import { auditEntry } from "../../platform/audit.ts";
 import { type HttpEnv, requireSameOrigin } from "../api/hono_env.ts";
 import type { AccountAuth } from "../api/account/account_auth.ts";
 import type { AccountSession } from "../api/account/account_sessions.ts";
-import { reportRequest } from "../api/account/request_report.ts";
+import { reportRequest } from "../api/account/account_logins.ts";
 import type { People } from "../api/deps.ts";
 import { phoneToken } from "../api/devices/phone_cookie.ts";
 import { Refusal } from "../api/errors.ts";

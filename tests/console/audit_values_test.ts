@@ -4,7 +4,7 @@ import { assertEquals } from "@std/assert";
 import type { AuditItem, AuditPage } from "../../console/api/audit/audit_log.ts";
 import type { ImportView } from "../../console/api/api_types.ts";
 import type { TimelinePage } from "../../console/api/users/user_types.ts";
-import { userTimeline } from "../../console/api/users/user_timeline.ts";
+import { userTimeline } from "../../console/api/users/user_routes.ts";
 import { contentAuditEntries } from "../../scim/provisioning/write_audit.ts";
 import type { JsonObject, UserContent } from "../../scim/schema/resource.ts";
 import { apiCaller } from "../fakes/console_caller.ts";

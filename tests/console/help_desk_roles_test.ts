@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { commonRole, isAllowed, ROLES } from "../../console/api/auth/admin_records.ts";
-import { isAdministrator } from "../../console/api/help_desk/administrator_accounts.ts";
+import { isAdministrator } from "../../console/api/help_desk/help_desk.ts";
 import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { openHelpDesk } from "./help_desk_site.ts";
 

@@ -6,10 +6,10 @@ import { ROW_REASONS } from "../../console/api/conversations/explain_login.ts";
 import type { AccountInfo, AccountSessionAnswer } from "../../console/api/account/account_types.ts";
 import { CATALOGUES } from "../../console/build/build.ts";
 import { LANGUAGES } from "../../console/web/i18n/catalogue.ts";
-import { createAccount } from "../../console/account/account.ts";
 import {
   type AccountCalls,
   AccountSessionModel,
+  createAccount,
   parseLinkToken,
 } from "../../console/account/account_models.ts";
 import { ApiFailure } from "../../console/web/app/api_client.ts";

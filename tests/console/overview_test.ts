@@ -6,7 +6,7 @@ import { auditEntry } from "../../platform/audit.ts";
 import { countPending } from "../../console/api/overview/overview_routes.ts";
 import type { FactorlessAnswer, OverviewCounts } from "../../console/api/overview/overview_types.ts";
 import type { TargetList } from "../../console/api/targets/target_types.ts";
-import type { UserSignIns } from "../../console/api/users/user_sign_ins.ts";
+import type { UserSignIns } from "../../console/api/users/user_routes.ts";
 import { encodeLoginRecord, historyKey, historyKeyAt } from "../../radius/conversation/login_record.ts";
 import type { UserPage } from "../../console/api/users/user_types.ts";
 import { openComposition, type TestComposition } from "../fakes/composition.ts";

@@ -1,7 +1,7 @@
 // Requests without an answer yet: dialogs stay open, polls do not overlap, and every request has a deadline.
 
 import { assertEquals, assertRejects } from "@std/assert";
-import { keepCurrent } from "../../console/account/account.ts";
+import { keepCurrent } from "../../console/account/account_models.ts";
 import { canClose, createAction } from "../../console/web/app/action.ts";
 import { ApiFailure, createBrowserFetch, take } from "../../console/web/app/api_client.ts";
 import { skipWhilePending } from "../../console/web/app/resource.ts";

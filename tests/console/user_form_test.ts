@@ -10,8 +10,8 @@ import {
   toAttributes,
   toUserForm,
   type UserForm,
-} from "../../console/web/pages/users/user_form.ts";
-import { valueText } from "../../console/web/pages/users/attribute_text.ts";
+} from "../../console/web/pages/users/user_form.tsx";
+import { valueText } from "../../console/web/pages/users/user_states.tsx";
 import type { JsonObject } from "../../scim/schema/resource.ts";
 import fc from "../packages/fast_check.ts";
 

@@ -2,8 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import type { UserPage } from "../../console/api/users/user_types.ts";
-import { MAX_SORTED } from "../../console/api/users/user_order.ts";
-import { readUserPage } from "../../console/api/users/user_list.ts";
+import { MAX_SORTED, readUserPage } from "../../console/api/users/user_list.ts";
 import type { People } from "../../console/api/deps.ts";
 import type { Target } from "../../scim/ports.ts";
 import { apiCaller } from "../fakes/console_caller.ts";

@@ -1,27 +1,27 @@
 // The account of a signed-in user: alerts, open logins, factors, recent logins.
 
 import { useEffect, useMemo } from "preact/hooks";
+import { useSignal } from "@preact/signals";
 import type { Factor } from "../../../radius/flow/context.ts";
 import { useAction } from "../../web/app/action.ts";
 import { fullTimeText, timeText } from "../../web/app/format.ts";
 import { ErrorState, Skeleton } from "../../web/components/alert.tsx";
 import { t } from "../../web/i18n/translate.ts";
-import { type Account, createAccount, keepCurrent } from "../account.ts";
 import type { AccountInfo } from "../../api/account/account_types.ts";
-import type { AccountModels } from "../account_models.ts";
+import { InlineIcon } from "../../web/components/inline_icon.tsx";
+import { Time } from "../../web/components/time.tsx";
+import { Field, SelectField } from "../../web/components/field.tsx";
+import { Dialog } from "../../web/components/dialog.tsx";
+import { ApiFailure } from "../../web/app/api_client.ts";
+import { ConfirmDialog } from "../../web/components/form_dialog.tsx";
+import { Icon } from "../../web/components/icons.tsx";
+import { type Account, type AccountModels, createAccount, keepCurrent } from "../account_models.ts";
 import { Alerts } from "./alerts.tsx";
-import { AuthenticatorApps } from "./authenticator_apps.tsx";
-import { OwnBypassCode } from "./bypass_code.tsx";
-import { OwnTokens } from "./hardware_tokens.tsx";
+import { AuthenticatorApps, OwnTokens } from "./authenticator_apps.tsx";
 import { type FactorProps, Heading, type PartProps, Section } from "./section.tsx";
 import { OpenLogins, RecentLogins } from "./logins.tsx";
 import { Phones } from "./phones.tsx";
 import { RecoveryCodesSection } from "./recovery_codes.tsx";
-import { InlineIcon } from "../../web/components/inline_icon.tsx";
-import { Time } from "../../web/components/time.tsx";
-import { useSignal } from "@preact/signals";
-import { Field, SelectField } from "../../web/components/field.tsx";
-import { Dialog } from "../../web/components/dialog.tsx";
 
 export function AccountView({ models, me }: { models: AccountModels; me: AccountInfo }) {
   const account = useMemo(() => createAccount(models), []);
@@ -188,5 +188,56 @@ function StepUpDialog({ account }: { account: Account }) {
         </button>
       </form>
     </Dialog>
+  );
+}
+
+// The bypass code that the help desk issued to the user: until when it is valid, and its end. The code itself is not shown.
+
+function OwnBypassCode({ models, account, factors: { bypass = null } }: FactorProps) {
+  const asking = useSignal(false);
+  const revoke = async () => {
+    let problem: string | null = null;
+    await account.run({
+      call: account.calls.revokeBypass,
+      doneText: t("account.bypass_revoked"),
+      onProblem: (sentence) => problem = sentence,
+    });
+    if (problem !== null) throw new ApiFailure("unconfirmed", { message: problem });
+  };
+  if (bypass === null) return null;
+  const { usesLeft, expiresMs, by, createdMs } = bypass;
+  return (
+    <Section title={t("common.bypass_code")} why={t("account.bypass_why")}>
+      <div class="me-row me-any">
+        <Icon name="key-round" size={20} />
+        <div class="me-row-text">
+          <strong>
+            {usesLeft === null
+              ? t("common.any_number_of_sign_ins")
+              : t("common.sign_ins_left", { count: usesLeft })}
+          </strong>
+          <span class="quiet small">
+            {t("common.until")} <Time models={models} atMs={expiresMs} absolute />
+          </span>
+          <span class="quiet small">
+            {t("common.issued_by", { by })} <Time models={models} atMs={createdMs} />
+          </span>
+        </div>
+        <button type="button" class="button button-plain" onClick={() => asking.value = true}>
+          <Icon name="x" />
+          <span>{t("common.revoke_code")}</span>
+        </button>
+      </div>
+      {asking.value && (
+        <ConfirmDialog
+          title={t("account.bypass_revoke_title")}
+          submitLabel={t("common.revoke_code")}
+          onConfirm={revoke}
+          onClose={() => asking.value = false}
+        >
+          <p>{t("account.bypass_revoke_what")}</p>
+        </ConfirmDialog>
+      )}
+    </Section>
   );
 }

@@ -2,9 +2,8 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
-import type { Account } from "../account.ts";
+import type { Account, AccountModels } from "../account_models.ts";
 import type { AccountFactors, AccountInfo } from "../../api/account/account_types.ts";
-import type { AccountModels } from "../account_models.ts";
 
 interface SectionProps {
   readonly title: string;

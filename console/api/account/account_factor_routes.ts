@@ -1,7 +1,7 @@
 // A user's own factors: listed, added and removed with the commands of the console, and recorded under the user's name.
 
-import { type Context, Hono } from "hono";
 import * as v from "valibot";
+import { type Context, Hono } from "hono";
 import {
   addedByPhone,
   type AddingPhone,
@@ -17,18 +17,14 @@ import { maskPhoneNumber } from "../../../platform/phone_number.ts";
 import { tokenFactorId } from "../../../radius/tokens/token.ts";
 import { appParameters } from "../../../radius/factors/app_codes.ts";
 import type { DeviceService } from "../../../upstream/embedded/second_factor/interfaces.ts";
+import { readCode } from "../../../radius/protocol/login_input.ts";
 import type { SignInRateLimit } from "../auth/sign_in_rate_limit.ts";
-import { browserLabel, EMPTY, type HttpEnv, jsonBody } from "../hono_env.ts";
-import type { AccountAuth } from "./account_auth.ts";
+import { browserLabel, EMPTY, type HttpEnv, jsonBody, textUpTo } from "../hono_env.ts";
 import { readUserNotices, removeUserNotices } from "../notices/notices.ts";
-import { type AccountSession, usersOfPhone } from "./account_sessions.ts";
-import { accountTokens, createAccountTokenRoutes } from "./account_tokens.ts";
-import type { AccountDevice, AccountFactors } from "./account_types.ts";
-import type { AccountHistory } from "./account_logins.ts";
 import { type People, requireUsers, targetOf } from "../deps.ts";
 import { phoneToken } from "../devices/phone_cookie.ts";
 import { Refusal } from "../errors.ts";
-import { revokeBypassCode } from "../help_desk/revoke_bypass.ts";
+import { revokeBypassCode } from "../help_desk/help_desk.ts";
 import { prepareUserMail, type UserMailDeps } from "../mail/user_mails.ts";
 import {
   type FactorDeps,
@@ -37,6 +33,11 @@ import {
   TOTP_ENROLMENT_MS,
 } from "../users/factor_changes.ts";
 import { createUserFactorCommands, type UserFactorCommands } from "../users/user_factors.ts";
+import { type TokenCommandDeps, TokenCommands } from "../tokens/token_commands.ts";
+import type { AccountAuth } from "./account_auth.ts";
+import { type AccountSession, usersOfPhone } from "./account_sessions.ts";
+import type { AccountDevice, AccountFactors, AccountToken } from "./account_types.ts";
+import type { AccountHistory } from "./account_logins.ts";
 
 export type AccountFactorDeps = Omit<FactorDeps, "people"> & UserMailDeps & {
   readonly people?: People;
@@ -392,4 +393,36 @@ async function readFactors(deps: AccountFactorDeps, c: Context<HttpEnv>): Promis
 async function lastDeviceUse(deps: AccountFactorDeps, canonical: string): Promise<number | null> {
   const logins = await deps.history.of(canonical);
   return logins.find(({ outcome, factor }) => outcome === "accepted" && factor === "device")?.endedMs ?? null;
+}
+
+// A user's own hardware tokens: the list, and resynchronization with two codes. An administrator assigns and removes them.
+
+const code = v.pipe(textUpTo(64), v.transform(readCode), v.regex(/^[0-9]{6,8}$/));
+const CODES = v.strictObject({ codes: v.tuple([code, code]) });
+
+type AccountTokenDeps = Omit<TokenCommandDeps, "people"> & {
+  readonly people?: People;
+  readonly accountAuth: () => AccountAuth;
+};
+
+function createAccountTokenRoutes(deps: AccountTokenDeps) {
+  return new Hono<HttpEnv>()
+    .post("/:id/resynchronize", jsonBody(CODES), async (c) => {
+      const people = requireUsers(deps.people);
+      const { person: { canonical, userName } } = await deps.accountAuth().requireSession(c);
+      const id = c.req.param("id");
+      const isOwn = people.hardwareTokens.of(canonical).some((token) => token.id === id);
+      if (!isOwn) throw new Refusal("unknown_hardware_token");
+      const caller = { actor: `user:${userName}`, source: c.env.remoteAddress, browser: browserLabel(c) };
+      await new TokenCommands({ ...deps, people }).resynchronize(caller, id, c.req.valid("json").codes);
+      return c.json({ resynchronized: id });
+    });
+}
+
+/** The tokens of a user (canonical name), without their seeds. */
+function accountTokens({ hardwareTokens }: People, canonical: string): AccountToken[] {
+  return hardwareTokens.of(canonical).map((token) => {
+    const { id, record: { serial, kind, digits, assignedMs }, use: { usedMs } } = token;
+    return { id, serial, kind, digits, assignedMs, usedMs, isUsable: hardwareTokens.isUsable(token) };
+  });
 }

@@ -6,8 +6,18 @@ import type { GatewayMonitor } from "../../../radius/ports.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import { StoreUnavailable } from "../../../platform/store_fault.ts";
-import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
+import type {
+  OwnRequest,
+  PhoneView,
+  SecondFactorAdmin,
+} from "../../../upstream/embedded/second_factor/interfaces.ts";
+import type { Log } from "../../../platform/log.ts";
+import type { NotMeReport } from "../../../radius/conversation/report_not_me.ts";
 import { createHistoryReader, type HistoryItem } from "../history/history.ts";
+import type { FoldedRecords } from "../folded_records.ts";
+import { createNoticeStore } from "../notices/notices.ts";
+import type { People } from "../deps.ts";
+import { Refusal } from "../errors.ts";
 import type { AccountOwner, AccountSessions } from "./account_sessions.ts";
 import type {
   AccountApproval,
@@ -16,11 +26,7 @@ import type {
   AccountOpenLogin,
   NotMeResult,
 } from "./account_types.ts";
-import type { Log } from "../../../platform/log.ts";
-import type { FoldedRecords } from "../folded_records.ts";
-import { createNoticeStore } from "../notices/notices.ts";
-import type { NotMeReport } from "../../../radius/conversation/report_not_me.ts";
-import type { People } from "../deps.ts";
+import type { AccountAuth } from "./account_auth.ts";
 
 export interface AccountLoginsDeps {
   readonly store: Store;
@@ -31,7 +37,7 @@ export interface AccountLoginsDeps {
 }
 
 /** The login that a user reports. */
-export interface KnownLogin {
+interface KnownLogin {
   readonly conversationId: string;
   readonly client: string;
   readonly place: string;
@@ -177,7 +183,7 @@ export function createAccountHistory({ store, clock }: { store: Store; clock: Cl
   };
 }
 
-export interface NotMeDeps {
+interface NotMeDeps {
   readonly people: Pick<People, "prepareNotMeReport">;
   readonly secondFactorAdmin: () => SecondFactorAdmin | null;
   readonly store: Store;
@@ -189,7 +195,7 @@ export interface NotMeDeps {
 }
 
 /** A user's report. */
-export interface NotMeRequest {
+interface NotMeRequest {
   readonly user: string;
   readonly source: string;
   /** The session that continues; all others of this user end. */
@@ -277,4 +283,43 @@ async function denyAll({ secondFactorAdmin, log }: NotMeDeps, canonical: string)
     if (outcome?.ok === true) denied += 1;
   }
   return denied;
+}
+
+// "This wasn't me" about a request that a phone received: from the phone page, its notification, and the approval page.
+
+interface RequestReportDeps extends Omit<NotMeDeps, "people" | "sessions" | "records"> {
+  readonly people?: People;
+  readonly accountAuth: () => AccountAuth;
+}
+
+/**
+ * Reports a request as "not me".
+ *
+ * @param keepSessionId the account session that continues
+ * @throws Refusal `no_directory`, `too_many_changes`
+ */
+export async function reportRequest(
+  { people, accountAuth, ...deps }: RequestReportDeps,
+  { userName, client, place }: OwnRequest,
+  { source, keepSessionId }: { source: string; keepSessionId: string | null },
+): Promise<NotMeResult> {
+  if (people === undefined) throw new Refusal("no_directory");
+  const { sessions, records, reports } = accountAuth();
+  await reports.take(canonicalName(userName));
+  return await reportNotMe({ ...deps, people, sessions, records }, {
+    ...{ user: userName, source, keepSessionId },
+    about: { conversationId: "", client, place },
+  });
+}
+
+/** Reports a request of a phone. The request may have been answered before. @throws Refusal `unknown_request` */
+export function phoneReportOf(deps: RequestReportDeps) {
+  return async (view: PhoneView, requestId: string, source: string): Promise<NotMeResult> => {
+    const request = deps.secondFactorAdmin()?.request(requestId) ?? null;
+    const isOwn = view.pairings.some(({ pairingId, status }) =>
+      pairingId === request?.pairingId && status === "enabled"
+    );
+    if (request === null || !isOwn) throw new Refusal("unknown_request");
+    return await reportRequest(deps, request, { source, keepSessionId: null });
+  };
 }

@@ -1,25 +1,37 @@
 // The changes of the help desk: bypass codes, and everything that a lost phone needs, each in one commit with its audit records and the notice
 // for the user.
 
+import type { Context } from "hono";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { MINUTE_MS } from "../../../platform/durations.ts";
-import type { Check, Mutation } from "../../../platform/store.ts";
+import type { Check, Mutation, Store } from "../../../platform/store.ts";
 import { addedByPhone, pairingDetails } from "../../../radius/factors/pairing.ts";
 import type { Content } from "../../../scim/schema/resource.ts";
+import { type MailLanguage, mailTime } from "../../../platform/mail/mail_templates.ts";
+import type { UserMailAddress } from "../../../platform/mail/mail_address.ts";
+import type { BypassCodeStatus } from "../../../radius/factors/bypass_codes.ts";
 import { DetailedRefusal, Refusal } from "../errors.ts";
 import { createQrMatrix } from "../qr_svg.ts";
 import { factorAudit, type FactorDeps, factorNotice, type FactorRequest } from "../users/factor_changes.ts";
-import { bypassLimits } from "./bypass_limits.ts";
-import { type HelpDeskMailDeps, HelpDeskMails } from "./help_desk_mails.ts";
-import type { IssuedBypass, LostPhoneResult } from "./help_desk_types.ts";
+import {
+  type PreparedUserMail,
+  prepareUserMail,
+  userMailAddressOf,
+  type UserMailDeps,
+} from "../mail/user_mails.ts";
+import type { People } from "../deps.ts";
+import { isAllowed } from "../auth/admin_records.ts";
+import type { HttpEnv } from "../hono_env.ts";
+import { displayNameOf } from "../users/user_views.ts";
+import { bypassLimits, type IssuedBypass, type LostPhoneResult } from "./help_desk_types.ts";
 
 /** What the help desk asks for. `uses: null`: any number until the code expires. */
-export interface BypassWish {
+interface BypassWish {
   readonly uses: number | null;
   readonly minutes: number;
 }
 
-export interface LostPhoneWish {
+interface LostPhoneWish {
   /** The pairings of the lost phones. */
   readonly phones: readonly string[];
   /** `null`: no bypass code. */
@@ -34,7 +46,7 @@ export interface HelpRequest extends FactorRequest {
   readonly content: Content | null;
 }
 
-export type HelpDeskDeps = FactorDeps & HelpDeskMailDeps;
+type HelpDeskDeps = FactorDeps & HelpDeskMailDeps;
 
 export class HelpDesk {
   readonly #deps: HelpDeskDeps;
@@ -221,4 +233,144 @@ interface PreparedBypass {
   readonly checks: readonly Check[];
   readonly mutations: readonly Mutation[];
   adopt(versionstamp: string): IssuedBypass;
+}
+
+// Mails of the help desk to a user: a bypass code was issued, and the link for a new phone. A mail never contains the code. The user is helped
+// also if no mail can be sent.
+
+export type HelpDeskMailDeps = UserMailDeps;
+
+const ANY_USES: Readonly<Record<MailLanguage, string>> = {
+  en: "any number, until it ends",
+  de: "beliebig viele, bis zum Ende",
+};
+
+class HelpDeskMails {
+  readonly #deps: HelpDeskMailDeps;
+
+  constructor(deps: HelpDeskMailDeps) {
+    this.#deps = deps;
+  }
+
+  /** The address to which mails of this user go; `null` if no mail can be sent. */
+  addressOf(content: Content | null): UserMailAddress | null {
+    return userMailAddressOf(this.#deps, content);
+  }
+
+  /** Tells the user about a bypass code. `null` if no mail can be sent: the notices on the user's pages tell it, too. */
+  bypass(
+    content: Content | null,
+    { by, uses, expiresMs }: { by: string; uses: number | null; expiresMs: number },
+  ): PreparedUserMail | null {
+    return prepareUserMail(this.#deps, content, {
+      template: "bypass",
+      valuesIn: (language) => ({
+        administrator: by,
+        until: mailTime(expiresMs, language),
+        uses: uses === null ? ANY_USES[language] : String(uses),
+      }),
+    });
+  }
+
+  /** Mails a link instead of showing it. @throws Refusal `no_mail_address`. */
+  invitation(
+    content: Content | null,
+    { link, deadlineMs }: { link: string; deadlineMs: number },
+  ): PreparedUserMail {
+    const mail = prepareUserMail(this.#deps, content, {
+      template: "invitation",
+      valuesIn: (language) => ({ link, until: mailTime(deadlineMs, language), deadline: "" }),
+      expiresMs: deadlineMs,
+    });
+    if (mail === null) throw new Refusal("no_mail_address");
+    return mail;
+  }
+
+  /** Call it after the commit. */
+  wake(): void {
+    this.#deps.mail?.wake();
+  }
+}
+
+// The end of a bypass code, by the help desk or by its user.
+
+/** @throws Refusal `no_bypass`. */
+export async function revokeBypassCode(
+  { people: { bypassCodes }, store }: { people: Pick<People, "bypassCodes">; store: Store },
+  request: FactorRequest,
+): Promise<void> {
+  const canonical = canonicalName(request.user);
+  const before = bypassCodes.status(canonical);
+  if (before === null) throw new Refusal("no_bypass");
+  const { mutations, restore } = bypassCodes.removeUser(canonical);
+  const record = factorAudit(request, { action: "bypass.revoke", bypass: before.id, ...leftOf(before) });
+  await store.commit({ mutations: [...mutations, record, ...request.also ?? []] }).catch((fault: unknown) => {
+    restore();
+    throw fault;
+  });
+}
+
+function leftOf({ usesLeft }: BypassCodeStatus): { usesLeft?: number } {
+  return usesLeft === null ? {} : { usesLeft };
+}
+
+// Users who are also administrators of the console. The help desk and operators must not change how such a user signs in: with the user's
+// factors they could become that administrator.
+
+/** The names of the administrators who can sign in. */
+export interface AdministratorNames {
+  activeNames(): Promise<readonly string[]>;
+}
+
+/** A user's name, and the entry in the directory. */
+interface HelpedUser {
+  readonly user: string;
+  readonly content: Content | null;
+}
+
+/**
+ * Allows the request if the caller manages users, or if the user is no administrator.
+ *
+ * @throws Refusal `administrator_user`
+ */
+export async function requireNoAdministrator(
+  c: Context<HttpEnv>,
+  admins: AdministratorNames,
+  user: HelpedUser,
+): Promise<void> {
+  if (isAllowed(c.var.session.admin.role, "user_manager")) return;
+  if (isAdministrator(user, await admins.activeNames())) throw new Refusal("administrator_user");
+}
+
+/**
+ * Whether a user has the name of an administrator: as the user name, as an email address, with or without a domain, or as the display name. A
+ * sign-in provider names administrators by one of them. Two persons may then look like one, which refuses more. Pure.
+ */
+export function isAdministrator({ user, content }: HelpedUser, administrators: readonly string[]): boolean {
+  const shown = content === null ? "" : displayNameOf(content);
+  const names = [user, ...emailsOf(content), ...(shown === "" ? [] : [shown])];
+  const own = new Set(names.flatMap(formsOf));
+  return administrators.some((name) => formsOf(name).some((form) => own.has(form)));
+}
+
+const MAX_EMAILS = 50;
+
+function emailsOf(content: Content | null): string[] {
+  const emails = content?.attributes.emails;
+  if (!Array.isArray(emails)) return [];
+  return emails.slice(0, MAX_EMAILS).flatMap((entry) => {
+    const value = typeof entry === "string" ? entry : typeof entry === "object" && entry !== null &&
+        "value" in entry
+      ? entry.value
+      : null;
+    return typeof value === "string" ? [value] : [];
+  });
+}
+
+/** The name, and the name without its domain: `CORP\ada` and `ada@corp.example` are `ada`. */
+function formsOf(name: string): string[] {
+  const whole = canonicalName(name.trim());
+  const afterDomain = whole.slice(whole.indexOf("\\") + 1);
+  const at = afterDomain.lastIndexOf("@");
+  return [whole, at > 0 ? afterDomain.slice(0, at) : afterDomain];
 }

@@ -13,10 +13,13 @@ import { factorAudit, type FactorRequest } from "../users/factor_changes.ts";
 import type { UserFactorRouteDeps } from "../users/user_factor_routes.ts";
 import { userView } from "../users/user_views.ts";
 import type { UserView } from "../users/user_types.ts";
-import { requireNoAdministrator } from "./administrator_accounts.ts";
-import { HelpDesk, type HelpRequest } from "./help_desk.ts";
-import type { HelpDeskMailDeps } from "./help_desk_mails.ts";
-import { revokeBypassCode } from "./revoke_bypass.ts";
+import {
+  HelpDesk,
+  type HelpDeskMailDeps,
+  type HelpRequest,
+  requireNoAdministrator,
+  revokeBypassCode,
+} from "./help_desk.ts";
 import type { StartedVerification, VerificationAnswer } from "./help_desk_types.ts";
 
 export type HelpDeskRouteDeps =

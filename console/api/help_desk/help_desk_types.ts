@@ -2,6 +2,8 @@
 
 import type { BypassCodeStatus } from "../../../radius/factors/bypass_codes.ts";
 import type { CallerVerification } from "../../../upstream/embedded/second_factor/interfaces.ts";
+import type { HelpDeskSettings } from "../../../platform/config/config.ts";
+import { MINUTE_MS } from "../../../platform/durations.ts";
 import type { QrMatrix } from "../qr_svg.ts";
 
 /** The bypass code that a user can use now. The code itself is shown once, when it is issued. */
@@ -47,4 +49,17 @@ export interface LostPhoneResult {
     | null;
   /** The address to which the link was mailed. */
   readonly mailedTo: string | null;
+}
+
+// The limits of bypass codes, by the settings: the routes enforce them, and the dialog offers only what they allow.
+
+const MIN_MINUTES = 15;
+
+export function bypassLimits({ bypassMaxMs, bypassMaxUses, bypassAnyUses }: HelpDeskSettings): BypassLimits {
+  return {
+    minMinutes: MIN_MINUTES,
+    maxMinutes: Math.floor(bypassMaxMs / MINUTE_MS),
+    maxUses: bypassMaxUses,
+    anyUses: bypassAnyUses,
+  };
 }

@@ -1,16 +1,15 @@
 // The trash: the list of deleted users, and restoring or purging them.
 
-import { Hono } from "hono";
 import * as v from "valibot";
+import { Hono } from "hono";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { DAY_MS } from "../../../platform/durations.ts";
-import type { Target } from "../../../scim/ports.ts";
+import type { Actor, Target } from "../../../scim/ports.ts";
 import type { TrashEntry } from "../../../scim/trash_port.ts";
 import { may } from "../auth/permissions.ts";
 import { type People, requireUsers, targetOf } from "../deps.ts";
-import { withTargetErrors } from "../errors.ts";
+import { Refusal, withTargetErrors } from "../errors.ts";
 import { actorOf, type HttpEnv, jsonBody, queryValues, textUpTo, wholeNumber } from "../hono_env.ts";
-import { restoreOne } from "./restore_one.ts";
 import type { RestoreItem, TrashPage, TrashRow } from "./trash_types.ts";
 
 export interface TrashRouteDeps {
@@ -110,4 +109,42 @@ async function trashRow({ directory }: Target, entry: TrashEntry): Promise<Trash
     actor: actor.replace(/^console:(?=.)/, ""),
     expiresMs: deletedMs + directory.trash.days * DAY_MS,
   };
+}
+
+// Restores one user from the trash, with a result that lists can show.
+
+/** A refusal is the result of this user. The other users are restored. */
+export async function restoreOne(
+  target: Target,
+  { id, actor }: { id: string; actor: Actor },
+): Promise<RestoreItem> {
+  const entry = await target.directory.trash.read(id);
+  const name = entry?.content.name ?? "";
+  const none = { id, name, groups: [], missingGroups: [], failedGroups: [] };
+  try {
+    const restored = await withTargetErrors(target.restoreUser(id, { actor }));
+    const { groups, missingGroups, failedGroups, receipt, stored } = restored;
+    return {
+      ...{ id, name: stored?.content.name ?? name, groups, missingGroups, failedGroups, receipt },
+      did: "restored",
+      problem: null,
+      lacksPassword: entry?.password === null,
+    };
+  } catch (fault) {
+    if (!(fault instanceof Refusal)) throw fault;
+    return {
+      ...none,
+      did: "failed",
+      problem: problemOf(fault),
+      receipt: fault.receipt,
+      lacksPassword: false,
+    };
+  }
+}
+
+function problemOf({ code, receipt, message }: Refusal): string {
+  if (code === "unknown_object") return new Refusal("not_in_trash").message;
+  // With a receipt, the message names the connector that has the user.
+  if (code === "object_exists" && receipt === null) return new Refusal("trash_name_taken").message;
+  return message;
 }

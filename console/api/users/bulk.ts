@@ -9,7 +9,7 @@ import type { People } from "../deps.ts";
 import { type AccessCheckDeps, membersGiveAccess, removalGivesAccess } from "../access/access_check.ts";
 import { Refusal, withTargetErrors } from "../errors.ts";
 import { matchingUsers, type UserListFilters } from "./user_list.ts";
-import { restoreOne } from "../trash/restore_one.ts";
+import { restoreOne } from "../trash/trash_routes.ts";
 import { changeUser, removeUser } from "./user_writes.ts";
 
 export const MAX_SELECTED = 10_000;

@@ -14,7 +14,7 @@ import { findAccountOwner } from "../account/account_sessions.ts";
 import { ownNumbers, pairingView, userView } from "./user_views.ts";
 import { type People, requireUsers, targetOf } from "../deps.ts";
 import { Refusal } from "../errors.ts";
-import { type AdministratorNames, requireNoAdministrator } from "../help_desk/administrator_accounts.ts";
+import { type AdministratorNames, requireNoAdministrator } from "../help_desk/help_desk.ts";
 import { createUserFactorCommands, type UserFactorCommands } from "./user_factors.ts";
 import type { FactorDeps, FactorRequest } from "./factor_changes.ts";
 import type { Stored } from "../../../scim/schema/resource.ts";

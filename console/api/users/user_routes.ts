@@ -1,11 +1,13 @@
 // Users: the list, one user, and the changes of a user.
 
-import { type Context, Hono } from "hono";
 import * as v from "valibot";
+import { type Context, Hono } from "hono";
 import type { Target, Written } from "../../../scim/ports.ts";
 import type { Content, JsonObject } from "../../../scim/schema/resource.ts";
-import { auditEntry } from "../../../platform/audit.ts";
+import { auditActor, auditEntry, auditObjects } from "../../../platform/audit.ts";
 import type { AuditAction } from "../../../platform/audit_actions.ts";
+import { canonicalName } from "../../../platform/canonical_name.ts";
+import type { Store } from "../../../platform/store.ts";
 import {
   actorOf,
   callerOf,
@@ -27,12 +29,11 @@ import { may } from "../auth/permissions.ts";
 import { withLastChange } from "../audit/last_change.ts";
 import { type People, requireUsers, targetOf } from "../deps.ts";
 import { Refusal, withTargetErrors } from "../errors.ts";
+import { actionOf, auditDetails, auditRecords, type AuditValue, MAX_COMPARED } from "../audit/audit_log.ts";
+import { createHistoryReader, type HistoryItem } from "../history/history.ts";
 import { createUserFactorRoutes, type UserFactorRouteDeps } from "./user_factor_routes.ts";
-import { readUserPage, USER_FILTERS } from "./user_list.ts";
-import { USER_ORDERS } from "./user_order.ts";
-import type { UserChange, UserView } from "./user_types.ts";
-import { userSignIns } from "./user_sign_ins.ts";
-import { userTimeline } from "./user_timeline.ts";
+import { readUserPage, USER_FILTERS, USER_ORDERS } from "./user_list.ts";
+import type { TimelineEntry, TimelinePage, UserChange, UserView } from "./user_types.ts";
 import { userBackends, userView } from "./user_views.ts";
 import {
   changeGroups,
@@ -250,4 +251,147 @@ class UserAccess {
     const entry = { ...callerOf(c), action, object: `user:${name}`, target: target.name, after };
     await this.#deps.store.commit({ mutations: [auditEntry(entry)] });
   }
+}
+
+// The latest sign-ins of one user, found through the audit log's index of objects, so that the cost does not depend on other users. The last
+// accepted one has a record of its own.
+
+/** A finished sign-in of a user. */
+export type UserSignIn = Pick<
+  HistoryItem,
+  "id" | "startedMs" | "endedMs" | "client" | "place" | "factor" | "outcome" | "reason"
+>;
+
+export interface UserSignIns {
+  /** Newest first. */
+  readonly items: readonly UserSignIn[];
+  /** The latest accepted sign-in since the user was created; `null` if none is recorded. */
+  readonly lastMs: number | null;
+}
+
+const MAX_SHOWN = 5;
+/** Records that one request reads. */
+const MAX_READ = 300;
+const OUTCOMES: ReadonlySet<string> = new Set(["accepted", "rejected", "expired", "cancelled", "superseded"]);
+
+/** The latest sign-ins under the name, and the time of the latest accepted one. */
+async function userSignIns(
+  { store, people }: { store: Store; people: People },
+  user: string,
+): Promise<UserSignIns> {
+  const canonical = canonicalName(user);
+  const [items, last, stored] = await Promise.all([
+    latestSignIns(store, user),
+    people.lastSignIns.of([canonical]),
+    targetOf(people, undefined).directory.read("user", user),
+  ]);
+  // Another node may know one that it has not written yet.
+  const newestMs = items.find(({ outcome }) => outcome === "accepted")?.endedMs ?? 0;
+  const lastMs = Math.max(newestMs, last.get(canonical)?.atMs ?? 0);
+  // An earlier one is of another user with the same name.
+  return { items, lastMs: lastMs > 0 && lastMs >= (stored?.createdMs ?? 0) ? lastMs : null };
+}
+
+async function latestSignIns(store: Store, user: string): Promise<UserSignIn[]> {
+  const history = createHistoryReader({ store });
+  const filter = { actor: "", object: `user:${user}`, fromMs: null, toMs: null };
+  const items: UserSignIn[] = [];
+  let read = 0;
+  for await (const { value } of auditRecords(store, { filter, before: null })) {
+    read += 1;
+    const item = value !== null && isSignInOf(value, user) ? await signInOf(history, value) : null;
+    if (item !== null) items.push(shown(item));
+    if (items.length === MAX_SHOWN || read >= MAX_READ) break;
+  }
+  return items;
+}
+
+/** Whether a record is of a finished login of the user. The index has shortened names. */
+function isSignInOf(value: AuditValue, user: string): boolean {
+  const [kind, outcome = ""] = actionOf(value).split(".");
+  if (kind !== "login" || !OUTCOMES.has(outcome)) return false;
+  const asked = canonicalName(`user:${user}`);
+  return auditObjects(value).some((object) => canonicalName(object) === asked);
+}
+
+async function signInOf(
+  history: ReturnType<typeof createHistoryReader>,
+  { conversation }: AuditValue,
+): Promise<HistoryItem | null> {
+  return typeof conversation === "string" ? await history.item(conversation) : null;
+}
+
+function shown({ id, startedMs, endedMs, client, place, factor, outcome, reason }: HistoryItem): UserSignIn {
+  return { id, startedMs, endedMs, client, place, factor, outcome, reason };
+}
+
+// A user's timeline: changes and logins from the audit log, newest first.
+
+const PAGE_SIZE = 40;
+const MAX_CHANGE_CHARACTERS = 4000;
+
+/**
+ * One page, found through the audit's index of objects.
+ *
+ * @param before the `next` of the page before; "" for the newest.
+ */
+export async function userTimeline(
+  store: Store,
+  { user, target, before }: { user: string; target: string; before: string },
+): Promise<TimelinePage> {
+  const filter = { actor: "", object: `user:${user}`, fromMs: null, toMs: null };
+  const entries: TimelineEntry[] = [];
+  let lookedAt = 0;
+  for await (const { id, value } of auditRecords(store, { filter, before: before === "" ? null : before })) {
+    lookedAt += 1;
+    if (value !== null && isAbout(value, { user, target })) entries.push(entryOf(id, value));
+    if (entries.length >= PAGE_SIZE || lookedAt >= MAX_COMPARED) return { entries, next: id };
+  }
+  return { entries, next: null };
+}
+
+/** The index has shortened names, without the target. */
+function isAbout(value: AuditValue, { user, target }: { user: string; target: string }): boolean {
+  const asked = canonicalName(`user:${user}`);
+  return auditObjects(value).some((object) => canonicalName(object) === asked) &&
+    (typeof value.target !== "string" || value.target === target);
+}
+
+const HEAD = new Set([
+  "atMs",
+  "actor",
+  "source",
+  "action",
+  "user",
+  "object",
+  "objects",
+  "target",
+  "before",
+  "after",
+]);
+
+function entryOf(id: string, value: AuditValue): TimelineEntry {
+  return {
+    id,
+    atMs: typeof value.atMs === "number" ? value.atMs : 0,
+    actor: auditActor(value),
+    source: textOf(value.source),
+    action: actionOf(value),
+    before: changeText(value.before),
+    after: changeText(value.after),
+    details: auditDetails(value, HEAD),
+  };
+}
+
+/** A change as the audit shows it: a text, or the fields as JSON. */
+function changeText(change: unknown): string {
+  if (change === null || change === undefined) return "";
+  return (typeof change === "object" ? JSON.stringify(change) : String(change)).slice(
+    0,
+    MAX_CHANGE_CHARACTERS,
+  );
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }

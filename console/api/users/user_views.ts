@@ -14,7 +14,7 @@ import type {
 } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { People } from "../deps.ts";
 import { tokenView } from "../tokens/token_list.ts";
-import { bypassLimits } from "../help_desk/bypass_limits.ts";
+import { bypassLimits } from "../help_desk/help_desk_types.ts";
 import type {
   BackendView,
   DirectoryNumberView,

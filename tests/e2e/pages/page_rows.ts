@@ -24,8 +24,7 @@ export const DIALOGS_ELSEWHERE: Readonly<Record<string, string>> = {
   "pages/targets/directory_conflict.tsx":
     "after the change of another administrator, in program_pages_test.ts",
   "pages/live/disconnect_dialog.tsx": "with VPN sessions, in live_program_test.ts",
-  "pages/users/verify_caller_dialog.tsx": "with a paired phone, in help_desk_test.ts",
-  "pages/users/help_desk.tsx": "after a bypass code was issued, in help_desk_test.ts",
+  "pages/users/user_overview.tsx": "after a bypass code was issued, in help_desk_test.ts",
   "pages/sign_in/sign_in_page.tsx": "over every form, in forms_test.ts",
 };
 

@@ -12,8 +12,7 @@ import { ConfirmDialog } from "../../components/form_dialog.tsx";
 import { NameList } from "../../components/name_list.tsx";
 import { SelectionBar } from "../../components/selection_bar.tsx";
 import { t } from "../../i18n/translate.ts";
-import { deviceCalled } from "../users/user_summary.ts";
-import { factorLabel } from "../users/user_states.tsx";
+import { deviceCalled, factorLabel } from "../users/user_states.tsx";
 
 /** The server accepts as many in one request. */
 const MAX_REVOKED = 100;

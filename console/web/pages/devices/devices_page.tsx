@@ -16,8 +16,7 @@ import { type RowActions, useRows } from "../../components/row_actions.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { BulkRevoke } from "./bulk_revoke.tsx";
-import { deviceCalled } from "../users/user_summary.ts";
-import { factorLabel } from "../users/user_states.tsx";
+import { deviceCalled, factorLabel } from "../users/user_states.tsx";
 
 const KINDS = ["device", "sms", "voice", "totp"] as const;
 const TEXTS = {

@@ -5,7 +5,7 @@ import type { EnrolmentPage } from "../../../api/enrolment/enrolment_report.ts";
 import { escapeParams, take } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
 import type { FilterQuery } from "../../app/filters.ts";
-import type { SelectionFilters } from "../users/bulk_calls.ts";
+import type { SelectionFilters } from "../users/user_calls.ts";
 
 /** The users of a campaign: selected ones, those of an import, of a group, or of a list of users. */
 export type InviteChoice =

@@ -21,7 +21,7 @@ import {
   type SelectionFilters,
   startBulkJob,
   type UserChoice,
-} from "./bulk_calls.ts";
+} from "./user_calls.ts";
 import type { BulkTerms } from "./bulk_dialogs.tsx";
 
 const BulkDialog = lazy(async () => (await import("./bulk_dialogs.tsx")).BulkDialog);

@@ -9,7 +9,7 @@ import { ErrorAlert, Skeleton } from "../../components/alert.tsx";
 import { Dialog } from "../../components/dialog.tsx";
 import { ConfirmDialog, FormDialog } from "../../components/form_dialog.tsx";
 import { t } from "../../i18n/translate.ts";
-import { type PendingAction, previewBulkAction } from "./bulk_calls.ts";
+import { type PendingAction, previewBulkAction } from "./user_calls.ts";
 import { GroupPicker } from "./user_groups.tsx";
 
 export interface BulkTerms {

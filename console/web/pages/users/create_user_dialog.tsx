@@ -11,8 +11,7 @@ import { FormDialog } from "../../components/form_dialog.tsx";
 import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
 import { t } from "../../i18n/translate.ts";
 import { addUser } from "./user_calls.ts";
-import { UserFields } from "./user_fields.tsx";
-import { EMPTY_FORM, toAttributes, type UserForm } from "./user_form.ts";
+import { EMPTY_FORM, toAttributes, UserFields, type UserForm } from "./user_form.tsx";
 
 interface CreateProps {
   readonly models: Models;

@@ -10,7 +10,7 @@ import { type ListFilter, useFilteredList } from "../../app/filters.ts";
 import { readyValue } from "../../app/resource.ts";
 import { type Selection, useListSelection } from "../../app/selection.ts";
 import { permissionHint } from "../../app/session_model.ts";
-import { ErrorAlert } from "../../components/alert.tsx";
+import { Alert, ErrorAlert } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import type { TableColumn } from "../../components/data_table.tsx";
 import { ConfirmDialog } from "../../components/form_dialog.tsx";
@@ -19,8 +19,8 @@ import { NameList } from "../../components/name_list.tsx";
 import { SelectionBar } from "../../components/selection_bar.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
-import { RestoreResults } from "./restore_results.tsx";
-import { fetchTrash, purgeUsers, restoreUsers } from "./trash_calls.ts";
+import { userHref } from "../../app/routes.ts";
+import { fetchTrash, purgeUsers, restoreUsers } from "./user_calls.ts";
 
 const TEXTS = {
   filters: "common.filters",
@@ -261,4 +261,77 @@ function TrashBar({ models, selection, rows, target, isBusy, onRestore, onPurged
       )}
     </div>
   );
+}
+
+// The result of restoring deleted users.
+
+/** What was restored, what was not and why, and what remains to be done. */
+function RestoreResults({ items, target }: { items: readonly RestoreItem[]; target: string }) {
+  const restored = items.filter(({ did }) => did === "restored");
+  const failed = items.filter(({ did }) => did === "failed");
+  const groups = restored.reduce((sum, one) => sum + one.groups.length, 0);
+  const remarks = restored.flatMap(remarksOf);
+  const isWhole = remarks.length === 0;
+  return (
+    <>
+      {restored.length > 0 && (
+        <Alert tone={isWhole ? "ok" : "wait"} icon={isWhole ? "check" : "alert"} role="status">
+          <strong>{t("users.trash_restored", { count: restored.length, groups })}</strong>{" "}
+          {t("users.trash_pair")} <UserLinks items={restored} target={target} />
+          {!isWhole && (
+            <ul class="people-consequences">
+              {remarks.map((remark) => <li key={remark}>{remark}</li>)}
+            </ul>
+          )}
+        </Alert>
+      )}
+      {failed.length > 0 && (
+        <Alert tone="bad" role="alert">
+          <strong>{t("users.trash_not_restored", { count: failed.length })}</strong>
+          <ul class="people-consequences">
+            {failed.map(({ id, name, problem }) => (
+              <li key={id}>
+                {name !== "" && <bdi>{`${name}: `}</bdi>}
+                {problem}
+              </li>
+            ))}
+          </ul>
+        </Alert>
+      )}
+    </>
+  );
+}
+
+const MAX_LINKS = 10;
+
+function UserLinks({ items, target }: { items: readonly RestoreItem[]; target: string }) {
+  const more = items.length - MAX_LINKS;
+  return (
+    <>
+      {items.slice(0, MAX_LINKS).map(({ id, name }, at) => (
+        <span key={id}>
+          {at > 0 && ", "}
+          <a href={`${userHref(name, target)}#devices`}>
+            <bdi>{name}</bdi>
+          </a>
+        </span>
+      ))}
+      {more > 0 && ` ${t("common.and_more", { count: more })}`}
+    </>
+  );
+}
+
+function remarksOf({ name, missingGroups, failedGroups, lacksPassword, receipt }: RestoreItem): string[] {
+  const queued = receipt?.entries.filter(({ outcome }) => outcome !== "done" && outcome !== "read_only") ??
+    [];
+  return [
+    ...(missingGroups.length === 0
+      ? []
+      : [t("users.trash_group_missing", { name, groups: missingGroups.join(", ") })]),
+    ...(failedGroups.length === 0
+      ? []
+      : [t("users.trash_group_failed", { name, groups: failedGroups.join(", ") })]),
+    ...(lacksPassword ? [t("users.trash_no_password", { name })] : []),
+    ...queued.map(({ backend }) => t("users.trash_pending", { name, backend })),
+  ];
 }

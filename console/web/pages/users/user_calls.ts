@@ -3,7 +3,6 @@
 import type { Receipt } from "../../../../scim/ports.ts";
 import type { JsonObject } from "../../../../scim/schema/resource.ts";
 import type { Factor } from "../../../../radius/flow/context.ts";
-import { escapeParams, take } from "../../app/api_client.ts";
 import type {
   DryRunResult,
   MembershipChange,
@@ -18,15 +17,21 @@ import type {
   StartedVerification,
   VerificationAnswer,
 } from "../../../api/help_desk/help_desk_types.ts";
-import type { UserSignIns } from "../../../api/users/user_sign_ins.ts";
+import type { UserSignIns } from "../../../api/users/user_routes.ts";
 import type { UserSessionsAnswer } from "../../../api/accounting_sessions/session_routes.ts";
+import type { RestoreItem, TrashPage } from "../../../api/trash/trash_types.ts";
+import type { BulkAction, BulkPreview, JobView } from "../../../api/api_types.ts";
+import { escapeParams, failureText, take } from "../../app/api_client.ts";
 import type { FilterQuery } from "../../app/filters.ts";
 import type { Models } from "../../app/app_context.ts";
+import { userHref } from "../../app/routes.ts";
+import { backendSummary } from "../../components/backend_results.tsx";
+import { t } from "../../i18n/translate.ts";
 
 export type UserCalls = ReturnType<typeof createUserCalls>;
 
 /** A user of a target; empty for the target whose users log in. */
-export interface UserKey {
+interface UserKey {
   readonly name: string;
   readonly target: string;
 }
@@ -149,3 +154,117 @@ async function as<T>(call: Parameters<typeof take<unknown>>[0]): Promise<T> {
 
 type WithUser = { readonly user: UserView };
 type WithPairing = WithUser & { readonly pairing: PairingView };
+
+// Calls of the trash. A change waits for a sign-in or a recent factor.
+
+/** Users of the trash. An empty target is the one whose users log in. */
+interface TrashChoice {
+  readonly target: string;
+  readonly ids: readonly string[];
+}
+
+/** The server validates the query. */
+export function fetchTrash({ api }: Models, query: FilterQuery): Promise<TrashPage> {
+  return take(api.trash.$get({ query } as Parameters<typeof api.trash.$get>[0]));
+}
+
+export function restoreUsers(
+  { api, session }: Models,
+  { target, ids }: TrashChoice,
+): Promise<{ items: RestoreItem[] }> {
+  const request = { query: targetQuery(target), json: { ids: [...ids] } };
+  return session.whileSignedIn(() => take(api.trash.restore.$post(request)));
+}
+
+export function purgeUsers(
+  { api, session }: Models,
+  { target, ids }: TrashChoice,
+): Promise<{ purged: number }> {
+  const request = { query: targetQuery(target), json: { ids: [...ids] } };
+  return session.whileSignedIn(() => take(api.trash.purge.$post(request)));
+}
+
+/** Undoes the deletion of a user, shows the result, and opens the user. */
+export async function undoDeletion(
+  models: Models,
+  { target, id, name }: { target: string; id: string; name: string },
+): Promise<void> {
+  const fail = (reason: string) =>
+    models.toasts.show(`${t("users.trash_not_undone", { name })} ${reason}`, { tone: "bad" });
+  try {
+    const [item] = (await restoreUsers(models, { target, ids: [id] })).items;
+    if (item === undefined || item.problem !== null) return fail(item?.problem ?? "");
+    const { receipt, missingGroups } = item;
+    const summary = receipt === null ? "" : backendSummary(receipt.entries);
+    const missing = missingGroups.length === 0
+      ? ""
+      : t("users.trash_group_missing", { name, groups: missingGroups.join(", ") });
+    models.toasts.show([t("users.trash_restored_one", { name }), summary, missing].join(" ").trim(), {
+      tone: missing === "" ? "ok" : "wait",
+    });
+    models.router.go(userHref(name, target));
+  } catch (fault) {
+    fail(failureText(fault));
+  }
+}
+
+// The calls of bulk actions on users, and of their jobs.
+
+/** The filters of the list of users; an empty text for an unused filter. */
+export type SelectionFilters = Readonly<
+  Record<"q" | "status" | "enrolled" | "inactive" | "backend" | "sync", string>
+>;
+
+/** The users of the action: by name, or all that match the filters. */
+export type UserChoice =
+  | { readonly names: readonly string[] }
+  | { readonly filters: SelectionFilters; readonly expected: number };
+
+interface BulkActionRequest {
+  readonly target: string;
+  readonly choice: UserChoice;
+  readonly action: BulkAction;
+  readonly group?: string;
+  readonly backends: readonly string[] | null;
+}
+
+/** An action with its users. */
+export interface PendingAction {
+  readonly action: BulkAction;
+  readonly selected: Pick<BulkActionRequest, "target" | "choice">;
+}
+
+/** The server validates the filters. */
+type BulkBody = Parameters<Models["api"]["bulk"]["$post"]>[0]["json"];
+
+export function startBulkJob({ api, session }: Models, request: BulkActionRequest): Promise<JobView> {
+  const { target, backends, ...rest } = request;
+  const json = {
+    ...rest,
+    ...(target === "" ? {} : { target }),
+    ...(backends === null ? {} : { backends: [...backends] }),
+  } as BulkBody;
+  return session.whileSignedIn(() => take(api.bulk.$post({ json })));
+}
+
+export function previewBulkAction(
+  { api, session }: Models,
+  { target, choice, group }: Pick<BulkActionRequest, "target" | "choice" | "group">,
+): Promise<BulkPreview> {
+  const json = {
+    choice,
+    ...(target === "" ? {} : { target }),
+    ...(group === undefined ? {} : { group }),
+  } as Pick<BulkBody, "choice" | "target" | "group">;
+  return session.whileSignedIn(() => take(api.bulk.preview.$post({ json })));
+}
+
+export function createJobCalls({ api, session }: Models, id: string) {
+  const one = api.jobs[":id"];
+  const param = escapeParams({ id });
+  return {
+    view: (): Promise<JobView> => session.whileSignedIn(() => take(one.$get({ param }))),
+    stop: (): Promise<JobView> => session.whileSignedIn(() => take(one.stop.$post({ param, json: {} }))),
+    undo: (): Promise<JobView> => session.whileSignedIn(() => take(one.undo.$post({ param, json: {} }))),
+  };
+}

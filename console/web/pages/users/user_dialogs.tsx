@@ -13,8 +13,7 @@ import { ConfirmDialog, FormDialog } from "../../components/form_dialog.tsx";
 import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
 import { Expiry } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
-import { undoDeletion } from "./trash_calls.ts";
-import { backendsOf } from "./user_calls.ts";
+import { backendsOf, undoDeletion } from "./user_calls.ts";
 import type { UserPart } from "./user_page_model.ts";
 import { factorLabel } from "./user_states.tsx";
 
