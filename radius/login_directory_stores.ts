@@ -113,8 +113,8 @@ const ENROLMENT_MARKS: PublicMembers<EnrolmentMarks> = {
   of: "method",
   all: "method",
   isOverdue: "method",
+  read: "method",
   prepare: "method",
-  reread: "method",
   prepareRemoval: "method",
   prepareRename: "method",
 };

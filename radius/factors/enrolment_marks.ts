@@ -1,7 +1,14 @@
 // What the gateway and the console know about the invitation of each user: when it was sent, the reminders, and the deadline after which a
 // login without a second factor is refused. All marks are in memory, so that a login does not read the store.
 
-import type { Check, Mutation, Store, StoreEntry } from "../../platform/store.ts";
+import type { Store } from "../../platform/store.ts";
+import {
+  type MirroredRow,
+  prepareChanges,
+  Table,
+  type TableChange,
+  type TableKind,
+} from "../../platform/table.ts";
 import type { PreparedChange, PreparedRename } from "../../platform/write_batch.ts";
 
 /** The value under ["enrolment", target, user]. Times are milliseconds since the epoch. */
@@ -22,17 +29,16 @@ export interface EnrolmentMark {
   readonly deadlineMs: number | null;
 }
 
-/** A change of a mark. Call `done` with the versionstamp of its commit. */
-export interface MarkChange {
-  readonly check: Check;
-  readonly mutation: Mutation;
-  done(versionstamp: string): void;
-}
-
-interface StoredMark {
-  readonly mark: EnrolmentMark;
-  readonly versionstamp: string;
-}
+/** The id is the canonical name of the user. */
+const MARKS: Omit<TableKind<EnrolmentMark>, "prefix"> = {
+  read(value) {
+    const mark = value as EnrolmentMark;
+    if (typeof mark.invitedMs !== "number" || !isTimeOrNull(mark.deadlineMs)) {
+      throw new TypeError("it has no time of the invitation, so this user counts as not invited");
+    }
+    return mark;
+  },
+};
 
 export interface EnrolmentMarksDeps {
   readonly store: Store;
@@ -41,60 +47,48 @@ export interface EnrolmentMarksDeps {
 }
 
 export class EnrolmentMarks {
-  readonly #deps: EnrolmentMarksDeps;
-  readonly #marks = new Map<string, StoredMark>();
+  readonly #table: Table<EnrolmentMark>;
 
-  constructor(deps: EnrolmentMarksDeps) {
-    this.#deps = deps;
-    deps.store.follow(this.#prefix(), (entry) => this.#apply(entry));
+  constructor({ store, target }: EnrolmentMarksDeps) {
+    this.#table = new Table({ store }, { ...MARKS, prefix: ["enrolment", target] });
   }
 
-  async load(): Promise<void> {
-    await this.#deps.store.load(this.#prefix(), (entry) => this.#apply(entry));
+  load(): Promise<void> {
+    return this.#table.load();
   }
 
   /** @param user canonical */
   of(user: string): EnrolmentMark | null {
-    return this.#marks.get(user)?.mark ?? null;
+    return this.#table.get(user)?.value ?? null;
+  }
+
+  /** The mark with its version, for a change of it. */
+  read(user: string): MirroredRow<EnrolmentMark> | undefined {
+    return this.#table.get(user);
   }
 
   /** All marks, by canonical name. */
   *all(): Iterable<readonly [user: string, mark: EnrolmentMark]> {
-    for (const [user, { mark }] of this.#marks) yield [user, mark];
+    for (const { id, value } of this.#table.all()) yield [id, value];
   }
 
   /** Whether the user had to set up a second factor before `nowMs`. */
   isOverdue(user: string, nowMs: number): boolean {
-    const deadlineMs = this.#marks.size === 0 ? null : this.#marks.get(user)?.mark.deadlineMs ?? null;
+    const deadlineMs = this.#table.size === 0 ? null : this.#table.get(user)?.value.deadlineMs ?? null;
     return deadlineMs !== null && deadlineMs <= nowMs;
   }
 
-  /** Prepares a change of the mark; `null` removes it. It is refused if another node changed the mark. */
-  prepare(user: string, mark: EnrolmentMark | null): MarkChange {
-    const key = this.#keyOf(user);
-    return {
-      check: { key, versionstamp: this.#marks.get(user)?.versionstamp ?? null },
-      mutation: mark === null ? { type: "delete", key } : { type: "set", key, value: mark },
-      done: (versionstamp) => {
-        if (mark === null) this.#marks.delete(user);
-        else this.#set(user, mark, versionstamp);
-      },
-    };
+  /** Prepares a mark in place of the one that was read. It is refused if that one changed since. */
+  prepare(
+    user: string,
+    { read, mark }: { read: MirroredRow<EnrolmentMark> | undefined; mark: EnrolmentMark },
+  ): TableChange {
+    return read === undefined ? this.#table.add(user, mark) : this.#table.replace(read, mark);
   }
 
-  /** Reads a mark again, after a change of it was refused. */
-  async reread(user: string): Promise<void> {
-    this.#apply(await this.#deps.store.get<unknown>(this.#keyOf(user)));
-  }
-
-  /** Prepares the removal of a user. */
+  /** Prepares the removal of a user. A campaign may invite the user in this moment, so the mark is deleted even if this node does not know it. */
   prepareRemoval(user: string): PreparedChange {
-    // A campaign may invite the user in this moment, so the mark is deleted even if this node does not know it.
-    return {
-      mutations: [{ type: "delete", key: this.#keyOf(user) }],
-      done: () => void this.#marks.delete(user),
-      undo: () => undefined,
-    };
+    return prepareChanges([this.#table.erase(user)]);
   }
 
   /**
@@ -107,50 +101,7 @@ export class EnrolmentMarks {
     to: string,
     { isLeaving = false }: { isLeaving?: boolean } = {},
   ): PreparedRename {
-    const known = this.#marks.get(from);
-    const before = isLeaving ? undefined : known;
-    const keys = { from: this.#keyOf(from), to: this.#keyOf(to) };
-    const hasOther = this.#marks.has(to);
-    const mutations: Mutation[] = [];
-    if (before !== undefined) {
-      mutations.push({ type: "delete", key: keys.from }, { type: "set", key: keys.to, value: before.mark });
-    } else if (hasOther) mutations.push({ type: "delete", key: keys.to });
-    return {
-      mutations,
-      checks: [{ key: keys.from, versionstamp: known?.versionstamp ?? null }],
-      done: (versionstamp) => {
-        this.#marks.delete(from);
-        this.#marks.delete(to);
-        if (before !== undefined) this.#set(to, before.mark, versionstamp);
-      },
-      undo: () => undefined,
-    };
-  }
-
-  #prefix(): Deno.KvKey {
-    return ["enrolment", this.#deps.target];
-  }
-
-  #keyOf(user: string): Deno.KvKey {
-    return [...this.#prefix(), user];
-  }
-
-  #set(user: string, mark: EnrolmentMark, versionstamp: string): void {
-    const known = this.#marks.get(user);
-    // Two commits may report in any order.
-    if (known === undefined || known.versionstamp <= versionstamp) {
-      this.#marks.set(user, { mark, versionstamp });
-    }
-  }
-
-  #apply({ key: [, , user], value, versionstamp }: StoreEntry<unknown>): void {
-    if (typeof user !== "string") return;
-    if (value === null || versionstamp === null) return void this.#marks.delete(user);
-    const mark = value as EnrolmentMark;
-    if (typeof mark.invitedMs !== "number" || !isTimeOrNull(mark.deadlineMs)) {
-      throw new TypeError("it has no time of the invitation, so this user counts as not invited");
-    }
-    this.#set(user, mark, versionstamp);
+    return prepareChanges(this.#table.move(from, to, (mark) => isLeaving ? null : mark));
   }
 }
 

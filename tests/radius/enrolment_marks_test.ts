@@ -1,94 +1,66 @@
-// The marks of invited users on two nodes that share a store, and what a rename and a removal do with them.
+// The marks of invited users: deadlines, renames, and marks that cannot be read.
 
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { type EnrolmentMark, EnrolmentMarks } from "../../radius/factors/enrolment_marks.ts";
-import type { Store } from "../../platform/store.ts";
-import { openNode } from "../fakes/shared_store.ts";
-import { commitChange } from "../fakes/commit_change.ts";
+import { createStore } from "../../platform/store.ts";
+import { commitChanges } from "../../platform/table.ts";
 
 const MARK: EnrolmentMark = {
   ...{ recordId: "1.none", campaign: "c", invitedMs: 1000, linkUntilMs: 5000, invitation: "i" },
   ...{ reminders: 0, remindedMs: null, deadlineMs: 9000 },
 };
 
-async function openMarks(kv: Deno.Kv, node: string) {
-  const { store } = await openNode(kv, node);
-  const marks = new EnrolmentMarks({ store, target: "default" });
-  await marks.load();
-  return { store, marks };
-}
-
-/** Changes a mark; `false` if another node changed it first. */
-async function put(
-  { store, marks }: { store: Store; marks: EnrolmentMarks },
-  user: string,
-  mark: EnrolmentMark | null,
-): Promise<boolean> {
-  const change = marks.prepare(user, mark);
-  const done = await store.commit({ checks: [change.check], mutations: [change.mutation] });
-  if (done.ok) change.done(done.versionstamp);
-  return done.ok;
-}
-
-Deno.test("a mark of one node refuses a login on the other, and of two changes one wins", async () => {
-  using kv = await Deno.openKv(":memory:");
-  const [a, b] = [await openMarks(kv, "a"), await openMarks(kv, "b")];
-  assert(await put(a, "ada", MARK));
-  await b.store.catchUp();
-  assertEquals([b.marks.isOverdue("ada", 8999), b.marks.isOverdue("ada", 9000)], [false, true]);
-  assertEquals([b.marks.isOverdue("bob", 9000), b.marks.of("bob")], [false, null]);
-  const stale = b.marks.prepare("ada", { ...MARK, deadlineMs: null });
-  assert(await put(a, "ada", { ...MARK, reminders: 1 }));
-  const refused = await b.store.commit({ checks: [stale.check], mutations: [stale.mutation] });
-  assertEquals(refused.ok, false);
-  await b.marks.reread("ada");
-  assertEquals(b.marks.of("ada")?.reminders, 1);
-  assert(await put(b, "ada", null));
-  await a.store.catchUp();
-  assertEquals([...a.marks.all()], []);
-});
-
-Deno.test("a mark follows a renamed user, and a mark of the new name is removed", async () => {
-  using kv = await Deno.openKv(":memory:");
-  const node = await openMarks(kv, "a");
-  await put(node, "ada", MARK);
-  await put(node, "anne", { ...MARK, campaign: "other" });
-  const rename = node.marks.prepareRename("ada", "anne");
-  const done = await node.store.commit({ checks: rename.checks ?? [], mutations: rename.mutations });
-  if (!done.ok) throw new Error("The rename raced");
-  rename.done(done.versionstamp);
-  const again = await openMarks(kv, "b");
-  for (const { marks } of [node, again]) {
-    assertEquals([...marks.all()].map(([user, { campaign }]) => `${user} ${campaign}`), ["anne c"]);
-  }
-  // A user without a mark replaces one who had the name.
-  const other = node.marks.prepareRename("bob", "anne");
-  const second = await node.store.commit({ checks: other.checks ?? [], mutations: other.mutations });
-  if (!second.ok) throw new Error("The rename raced");
-  other.done(second.versionstamp);
-  assertEquals([...node.marks.all(), ...(await openMarks(kv, "c")).marks.all()], []);
-});
-
-Deno.test("a removal deletes the mark, also one that this node does not know yet", async () => {
-  using kv = await Deno.openKv(":memory:");
-  const [a, b] = [await openMarks(kv, "a"), await openMarks(kv, "b")];
-  await put(a, "ada", MARK);
-  const removal = b.marks.prepareRemoval("ada");
-  await commitChange(b.store, removal);
-  await a.store.catchUp();
-  assertEquals([a.marks.of("ada"), b.marks.of("ada")], [null, null]);
-});
-
-Deno.test("a mark that cannot be read is no mark, and the others are loaded", async () => {
-  using kv = await Deno.openKv(":memory:");
-  const { store } = await openNode(kv, "a");
+/** Marks that the store has at the start. */
+async function openMarks(stored: Readonly<Record<string, unknown>>) {
+  const store = createStore(await Deno.openKv(":memory:"));
   const unreadable: string[] = [];
   store.onUnreadable((key) => unreadable.push(String(key.at(-1))));
-  const values = { ada: MARK, bob: { deadlineMs: "soon", invitedMs: 1 }, cleo: 7, dora: {} };
-  for (const [user, value] of Object.entries(values)) {
+  for (const [user, value] of Object.entries(stored)) {
     await store.commit({ mutations: [{ type: "set", key: ["enrolment", "default", user], value }] });
   }
   const marks = new EnrolmentMarks({ store, target: "default" });
   await marks.load();
-  assertEquals([[...marks.all()].map(([user]) => user), unreadable], [["ada"], ["bob", "cleo", "dora"]]);
+  return { store, marks, unreadable, [Symbol.asyncDispose]: () => store.close() };
+}
+
+Deno.test("isOverdue() is true from the deadline on, and false for users without one", async () => {
+  await using world = await openMarks({ ada: MARK, cleo: { ...MARK, deadlineMs: null } });
+  const { marks, store } = world;
+  assertEquals([marks.isOverdue("ada", 8999), marks.isOverdue("ada", 9000)], [false, true]);
+  assertEquals([marks.isOverdue("bob", 9000), marks.isOverdue("cleo", 9000)], [false, false]);
+  const read = marks.read("ada");
+  const next = (reminders: number) =>
+    commitChanges(store, [marks.prepare("ada", { read, mark: { ...MARK, reminders } })]);
+  assertEquals([await next(1), await next(2), marks.of("ada")?.reminders], [true, false, 1]);
+});
+
+/** What is left of the marks of ada and anne, by campaign. */
+const RENAMES: readonly (readonly [from: string, options: { isLeaving?: boolean }, left: string[]])[] = [
+  ["ada", {}, ["anne of ada"]],
+  ["ada", { isLeaving: true }, []],
+  // A user without a mark replaces one who had the name.
+  ["bob", {}, ["ada of ada"]],
+];
+for (const [from, options, left] of RENAMES) {
+  Deno.test(`prepareRename() of ${from} ${JSON.stringify(options)}: a mark of the new name is removed`, async () => {
+    await using world = await openMarks({
+      ada: { ...MARK, campaign: "ada" },
+      anne: { ...MARK, campaign: "anne" },
+    });
+    const { store, marks } = world;
+    const rename = marks.prepareRename(from, "anne", options);
+    const done = await store.commit({ checks: rename.checks ?? [], mutations: rename.mutations });
+    if (done.ok) rename.done(done.versionstamp);
+    assertEquals([...marks.all()].map(([user, { campaign }]) => `${user} of ${campaign}`), left);
+  });
+}
+
+Deno.test("a mark that cannot be read is no mark, and the others are loaded", async () => {
+  const stored = { ada: MARK, bob: { deadlineMs: "soon", invitedMs: 1 }, cleo: 7, dora: {} };
+  await using world = await openMarks(stored);
+  assertEquals([[...world.marks.all()].map(([user]) => user), world.unreadable], [["ada"], [
+    "bob",
+    "cleo",
+    "dora",
+  ]]);
 });

@@ -12,8 +12,8 @@ import type { Mutation, Store, Transaction } from "../../../platform/store.ts";
 import type { UserRecord } from "../../../platform/user_record.ts";
 import type { EnrolmentMark } from "../../../radius/factors/enrolment_marks.ts";
 import type { Stored } from "../../../scim/schema/resource.ts";
-import type { PreparedTableChange } from "../../../platform/table.ts";
-import { type People, targetOf } from "../deps.ts";
+import { type MirroredRow, prepareChanges, type PreparedTableChange } from "../../../platform/table.ts";
+import { targetOf } from "../deps.ts";
 import { displayNameOf } from "../users/user_views.ts";
 import {
   type CampaignRecord,
@@ -118,6 +118,7 @@ async function tryInvite(
   const { options } = next;
   const nowMs = clock.nowMs();
   const { stored, canonical } = await readCandidate(targetOf(people, next.target), user.name);
+  const read = people.enrolment.read(canonical);
   const candidate = candidateOf(deps, stored, canonical);
   const reason = next.invited >= options.maximum ? "over_maximum" : whyNotInvited(candidate, options);
   if (stored === null || reason !== null) {
@@ -130,7 +131,9 @@ async function tryInvite(
     ...{ recordId: record.id, campaign: campaign.id, invitedMs: nowMs, deadlineMs },
     ...{ reminders: 0, remindedMs: null },
   };
-  const prepared = prepareInvitationMail(deps, { template: "invitation", canonical, stored, record, mark });
+  const prepared = prepareInvitationMail(deps, {
+    ...{ template: "invitation", canonical, stored, record, read, mark },
+  });
   if (!prepared.ok && "wait" in prepared) return prepared.wait;
   if (!prepared.ok) {
     skip(deps, progress, { ...user, reason: prepared.reason });
@@ -218,7 +221,9 @@ interface InvitationRequest {
   readonly canonical: string;
   readonly stored: Stored;
   readonly record: UserRecord;
-  /** The mark without the new link. */
+  /** The mark as it was read when the caller decided to send the mail. */
+  readonly read: MirroredRow<EnrolmentMark> | undefined;
+  /** The mark that replaces it, without the new link. */
   readonly mark: Omit<EnrolmentMark, "invitation" | "linkUntilMs">;
 }
 
@@ -230,36 +235,36 @@ type InvitationOutcome =
 /** Prepares an invitation. The caller commits it together with the progress of its campaign. */
 function prepareInvitationMail(deps: EnrolmentDeps, request: InvitationRequest): InvitationOutcome {
   const { people, secondFactorAdmin, enrolment: { invitationMs } } = deps;
-  const { canonical, stored, record, mark } = request;
+  const { canonical, stored, record, read, mark } = request;
   const admin = secondFactorAdmin();
   if (admin === null) return { ok: false, wait: "no_phone_service" };
   const to = stored.content.kind === "user" ? userMailAddress(stored.content) : null;
   if (to === null) return { ok: false, reason: "no_address" };
-  const before = people.enrolment.of(canonical);
   const link = admin.prepareInvitation(stored.content.name, {
     recordId: record.id,
     lifetimeMs: invitationMs,
-    replaces: before?.invitation ?? null,
+    replaces: read?.value.invitation ?? null,
   });
   if (link === null) return { ok: false, wait: "too_many_invitations" };
   const mail = queueMail(deps, request, { link: link.invitation, untilMs: link.deadlineMs, to });
   if (!mail.ok) return mail;
-  const marked = people.enrolment.prepare(canonical, {
-    ...mark,
-    invitation: link.id,
-    linkUntilMs: link.deadlineMs,
-  });
+  const marked = prepareChanges([
+    people.enrolment.prepare(canonical, {
+      read,
+      mark: { ...mark, invitation: link.id, linkUntilMs: link.deadlineMs },
+    }),
+  ]);
   return {
     ok: true,
     change: {
-      checks: [record.check, marked.check, ...link.checks],
-      mutations: [marked.mutation, ...link.mutations, ...mail.mutations],
+      checks: [record.check, ...marked.checks, ...link.checks],
+      mutations: [...marked.mutations, ...link.mutations, ...mail.mutations],
       done(versionstamp) {
         marked.done(versionstamp);
         link.done(versionstamp);
       },
       async raced() {
-        await people.enrolment.reread(canonical);
+        await marked.raced();
         await link.raced();
       },
     },
@@ -356,11 +361,16 @@ export async function sendReminders(
   const reminding = await remindingCampaigns(deps);
   for (const [user, untilMs] of passed) if (untilMs <= nowMs) passed.delete(user);
   let sent = 0;
-  for (const [user, mark] of dueMarks(people, { nowMs, days: reminderDays })) {
-    if (!reminding.has(mark.campaign) || passed.has(user)) continue;
+  const isDue = (mark: EnrolmentMark): boolean => (nextReminderMs(mark, reminderDays) ?? Infinity) <= nowMs;
+  const due = [...people.enrolment.all()].filter(([user, mark]) => isDue(mark) && !hasEnrolled(people, user));
+  for (const [user] of due) {
+    // The marks change while reminders are sent.
+    const read = people.enrolment.read(user);
+    if (read === undefined || !isDue(read.value)) continue;
+    if (!reminding.has(read.value.campaign) || passed.has(user)) continue;
     if (isStopped()) return false;
     if (sent >= SLICE_USERS || !bucket.hasToken()) return true;
-    const outcome = await remind(deps, user, mark);
+    const outcome = await remind(deps, read);
     if (outcome === "waits") return true;
     if (outcome === "passed") passed.set(user, nowMs + RETRY_MS);
     if (outcome === "sent") {
@@ -369,20 +379,6 @@ export async function sendReminders(
     }
   }
   return false;
-}
-
-/** A copy, because the marks change while reminders are sent. */
-function dueMarks(
-  people: People,
-  { nowMs, days }: { nowMs: number; days: readonly string[] },
-): (readonly [user: string, mark: EnrolmentMark])[] {
-  const due: (readonly [string, EnrolmentMark])[] = [];
-  for (const entry of people.enrolment.all()) {
-    const [user, mark] = entry;
-    const dueMs = nextReminderMs(mark, days);
-    if (dueMs !== null && dueMs <= nowMs && !hasEnrolled(people, user)) due.push(entry);
-  }
-  return due;
 }
 
 /** Campaigns that remind their users. After a campaign was removed, its users get no reminder. */
@@ -397,10 +393,10 @@ async function remindingCampaigns({ campaigns }: CampaignRunDeps): Promise<Reado
 
 async function remind(
   deps: CampaignRunDeps,
-  user: string,
-  mark: EnrolmentMark,
+  read: MirroredRow<EnrolmentMark>,
 ): Promise<"sent" | "passed" | "raced" | "waits"> {
   const { people, store, clock, lease } = deps;
+  const { id: user, value: mark } = read;
   const stored = await targetOf(people, undefined).directory.read("user", user);
   const candidate = candidateOf(deps, stored, user);
   if (stored === null || candidate.user?.isActive !== true || candidate.hasFactor) return "passed";
@@ -408,7 +404,7 @@ async function remind(
   const nowMs = clock.nowMs();
   const next = { ...mark, recordId: record.id, reminders: mark.reminders + 1, remindedMs: nowMs };
   const prepared = prepareInvitationMail(deps, {
-    ...{ template: "reminder", canonical: user, stored, record, mark: next },
+    ...{ template: "reminder", canonical: user, stored, record, read, mark: next },
   });
   if (!prepared.ok) return "wait" in prepared ? "waits" : "passed";
   const { change } = prepared;

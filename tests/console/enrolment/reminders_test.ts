@@ -2,6 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { nextReminderMs, RateBucket } from "../../../console/api/enrolment/enrolment_sender.ts";
+import { commitChanges } from "../../../platform/table.ts";
 import { DEFAULT_HELP_TEXT } from "../../../platform/mail/mail_templates.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
 import { SCIM_ACTOR } from "../../fakes/directory_calls.ts";
@@ -67,6 +68,33 @@ Deno.test("two processes send each reminder once", async () => {
     await Promise.all([a.service.runner.idle(), b.service.runner.idle()]);
   }
   assertEquals(await mailsOf(a), ["invitation ada", "reminder ada"]);
+});
+
+Deno.test("a deadline that is set while a reminder is prepared is not lost", async () => {
+  await using scene = await openEnrolmentScene({ users: ["ada"], settings: { reminderDays: ["1"] } });
+  const node = await scene.start();
+  await node.campaign(["ada"]);
+  await node.run();
+  const deadlineMs = scene.clock.nowMs() + 30 * DAY_MS;
+  const { directory } = scene.target;
+  const { read } = directory;
+  let isSet = false;
+  directory.read = async (kind, name) => {
+    const known = node.marks.read("ada");
+    if (!isSet && known !== undefined) {
+      isSet = true;
+      const change = node.marks.prepare("ada", { read: known, mark: { ...known.value, deadlineMs } });
+      await commitChanges(scene.store, [change]);
+    }
+    return await read.call(directory, kind, name);
+  };
+  scene.clock.advance(DAY_MS);
+  await node.run(2000);
+  // The reminder that raced is sent by the next look.
+  scene.clock.advance(60_000);
+  await node.run(2000);
+  const mark = node.marks.of("ada");
+  assertEquals([mark?.deadlineMs, mark?.reminders], [deadlineMs, 1]);
 });
 
 Deno.test("a campaign without reminders sends none, and neither do settings without days", async () => {

@@ -1,6 +1,7 @@
 // The mark of a user whom a campaign invited.
 
 import type { EnrolmentMark } from "../../../radius/factors/enrolment_marks.ts";
+import { commitChanges } from "../../../platform/table.ts";
 import type { InProcess } from "./in_process.ts";
 
 /** Marks a user as invited, with the deadline in `inMs`. */
@@ -10,8 +11,7 @@ export async function markInvited(world: InProcess, user: string, inMs: number |
     ...{ recordId: "1.none", campaign: "c", invitedMs: nowMs, linkUntilMs: nowMs, invitation: "i" },
     ...{ reminders: 0, remindedMs: null, deadlineMs: inMs === null ? null : nowMs + inMs },
   };
-  const change = world.radius.enrolment.prepare(user, value);
-  const done = await world.store.commit({ checks: [change.check], mutations: [change.mutation] });
-  if (!done.ok) throw new Error("Cannot store the mark");
-  change.done(done.versionstamp);
+  const { enrolment } = world.radius;
+  const change = enrolment.prepare(user, { read: enrolment.read(user), mark: value });
+  if (!await commitChanges(world.store, [change])) throw new Error("Cannot store the mark");
 }
