@@ -5,6 +5,7 @@ import type { Config } from "../config/config.ts";
 import type { Log } from "../log.ts";
 import type { Clock, Random } from "../runtime.ts";
 import type { Mutation, Store } from "../store.ts";
+import { joinId, Table, type TableChange, type TableKind } from "../table.ts";
 import type { FindUserRecord } from "../user_record.ts";
 import type { Vault } from "../vault.ts";
 import {
@@ -36,14 +37,21 @@ import {
   WAITING_PREFIX,
 } from "./mail_records.ts";
 import { MailPace, MailSender, MailStatusRecord } from "./mail_sender.ts";
-import { type FilledMail, fillMail, type MailLanguage, type MailText, mailTime } from "./mail_templates.ts";
+import {
+  type FilledMail,
+  fillMail,
+  type MailLanguage,
+  type MailTemplateName,
+  mailTemplateRow,
+  type MailText,
+  mailTime,
+} from "./mail_templates.ts";
 import {
   createSmtpTransport,
   type MailTransport,
   type SmtpOutcome,
   type SmtpTransportOptions,
 } from "./smtp_transport.ts";
-import { MailTemplateStore } from "./template_store.ts";
 
 export interface MailServiceDeps {
   readonly settings: {
@@ -346,5 +354,50 @@ async function tryMail(
     });
   } finally {
     transport.close();
+  }
+}
+
+/** A text that administrators changed. */
+export interface StoredTemplate extends MailText {
+  readonly atMs: number;
+  readonly by: string;
+}
+
+/** The id is the name and the language. A stored value that is no text has the text of the table instead. */
+const CHANGED_TEMPLATES: TableKind<StoredTemplate> = {
+  prefix: ["mail_template"],
+  read(value) {
+    const { subject, body } = value as Partial<StoredTemplate>;
+    if (typeof subject !== "string" || typeof body !== "string") throw new TypeError("it has no text");
+    return value as StoredTemplate;
+  },
+  whenUnreadable: "forget",
+};
+
+/** The templates that administrators changed. One that is not changed has the text of the table. */
+export class MailTemplateStore {
+  readonly #table: Table<StoredTemplate>;
+
+  constructor(store: Store) {
+    this.#table = new Table({ store }, CHANGED_TEMPLATES);
+  }
+
+  load(): Promise<void> {
+    return this.#table.load();
+  }
+
+  /** The changed text, or `null` if the default is used. */
+  changed(name: MailTemplateName, language: MailLanguage): StoredTemplate | null {
+    return this.#table.get(joinId(name, language))?.value ?? null;
+  }
+
+  textOf(name: MailTemplateName, language: MailLanguage): MailText {
+    return this.changed(name, language) ?? mailTemplateRow(name).texts[language];
+  }
+
+  /** A change of a text; of two at the same time the last one counts. `null` restores the default. */
+  change(name: MailTemplateName, language: MailLanguage, text: StoredTemplate | null): TableChange {
+    const id = joinId(name, language);
+    return text === null ? this.#table.erase(id) : this.#table.put(id, text);
   }
 }

@@ -20,6 +20,7 @@ import {
 import type { SmtpOutcome } from "../../../platform/mail/smtp_transport.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
+import { commitChanges } from "../../../platform/table.ts";
 import { may } from "../auth/permissions.ts";
 import { Refusal } from "../errors.ts";
 import { callerOf, type HttpEnv, jsonBody, queryValues, textUpTo, wholeNumber } from "../hono_env.ts";
@@ -158,7 +159,7 @@ function createTemplateRoutes({ store, clock }: MailRouteDeps, service: () => Ma
         const { actor, source } = callerOf(c);
         const { templates } = service();
         const before = templates.textOf(name, language).subject;
-        const change = templates.prepareChange(name, language, {
+        const change = templates.change(name, language, {
           subject,
           body,
           atMs: clock.nowMs(),
@@ -173,20 +174,17 @@ function createTemplateRoutes({ store, clock }: MailRouteDeps, service: () => Ma
           before,
           after: subject,
         });
-        await store.commit({ mutations: [change.mutation, audit] });
-        change.done();
+        await commitChanges(store, [change], { also: [audit] });
         return c.json({ templates: templateViews(service()) });
       },
     )
     .delete("/:name/:language", may("owner", { recentFactor: true }), async (c) => {
       const { name, language } = templateOf(c.req.param("name"), c.req.param("language"));
       const { actor, source } = callerOf(c);
-      const change = service().templates.prepareChange(name, language, null);
+      const change = service().templates.change(name, language, null);
       const object = `mail:${name}.${language}`;
-      await store.commit({
-        mutations: [change.mutation, auditEntry({ action: "mail.template_reset", actor, source, object })],
-      });
-      change.done();
+      const audit = auditEntry({ action: "mail.template_reset", actor, source, object });
+      await commitChanges(store, [change], { also: [audit] });
       return c.json({ templates: templateViews(service()) });
     });
 }
