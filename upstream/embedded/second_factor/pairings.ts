@@ -5,7 +5,7 @@ import { auditEntry } from "../../../platform/audit.ts";
 import { timeOrderedUuid } from "../../../platform/runtime.ts";
 import type { Mutation } from "../../../platform/store.ts";
 import { isUsableFor } from "../../../platform/user_record.ts";
-import type { MirroredRow, Table, TableChange } from "../../../platform/table.ts";
+import type { MirroredRow, TableChange } from "../../../platform/table.ts";
 import { announceDenial, type SecondFactorContext } from "./context.ts";
 import {
   createSealedSeed,
@@ -223,14 +223,12 @@ export class DevicePairings {
     };
   }
 
-  /** The token, the last use and the push subscription of a phone end together. */
+  /** The token, the last use and the push subscription of a phone end together. Only the token is checked: the others are not written without it. */
   #phoneRemoval(phone: string): TableChange[] {
     const { phones, devices, subscriptions } = this.#context.tables;
-    const removalOf = <Row>(table: Table<Row>): TableChange[] => {
-      const row = table.get(phone);
-      return row === undefined ? [] : [table.remove(row)];
-    };
-    return [...removalOf(phones), ...removalOf(devices), ...removalOf(subscriptions)];
+    const row = phones.get(phone);
+    const token = row === undefined ? [] : [phones.remove(row)];
+    return [...token, devices.erase(phone), subscriptions.erase(phone)];
   }
 
   /** With an enabled pairing, the phone's token no longer has a deadline. */

@@ -42,10 +42,10 @@ export class PhoneDevices {
   async seen(phone: string, kind: DeviceKind | null): Promise<void> {
     const { tables, clock } = this.#context;
     const nowMs = clock.nowMs();
-    const owner = tables.phones.get(phone)?.value;
+    const owner = tables.phones.get(phone);
     const read = tables.devices.get(phone);
     const before = read?.value;
-    if (owner === undefined || owner.deadlineMs !== null) return;
+    if (owner === undefined || owner.value.deadlineMs !== null) return;
     const known = before?.kind ?? null;
     const next = kind === null || (kind === "computer" && known !== null) ? known : kind;
     const isLearnt = known !== next && (known === null || known === "computer");
@@ -54,7 +54,7 @@ export class PhoneDevices {
     const change = read === undefined
       ? tables.devices.add(phone, record)
       : tables.devices.replace(read, record);
-    await tables.commit([change]).catch(() => undefined);
+    await tables.commit([change], { checks: [tables.phones.unchanged(owner)] }).catch(() => undefined);
   }
 
   /** @param options.sinceMs the later one of the pairing and of the time since uses are recorded. */

@@ -55,8 +55,8 @@ const NUMBER = /^\+[1-9]\d{7,14}$/;
 const MAX_TEXT_CHARACTERS = 1600;
 const MAX_VALIDITY_SECONDS = 36_000;
 const MAX_ITEMS = 200;
-/** The store accepts 100 checks in one commit. */
-const MAX_REMOVED_AT_ONCE = 50;
+/** Each one is a check. A KV Connect server accepts nine in one commit. */
+const MAX_REMOVED_AT_ONCE = 9;
 const DEFAULT_LIFETIME_MS = 300_000;
 const ALL = "all";
 const ATTEMPTS = 3;

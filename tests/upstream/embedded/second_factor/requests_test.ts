@@ -1,8 +1,8 @@
 // Requests of the embedded service: decided once, with the right number, before the deadline.
 
 import { assertEquals, assertMatch } from "@std/assert";
-import { eventually, settle } from "../../manual_clock.ts";
-import { right } from "../../start_services.ts";
+import { createManualClock, eventually, settle } from "../../manual_clock.ts";
+import { CONTEXT, loadEmbedded, openServiceDeps, right } from "../../start_services.ts";
 import { pairPhone, type SecondFactorSetup, startSecondFactor, TTL_MS } from "./start_second_factor.ts";
 
 const statusOf = async ({ embedded }: SecondFactorSetup, id: string) => {
@@ -106,6 +106,34 @@ Deno.test("A request accepts one of several simultaneous decisions", async () =>
     const [approvedFirst, , , , approvedAgain] = wins;
     assertEquals((await statusOf(setup, id)).granted, approvedFirst === true || approvedAgain === true);
   }
+});
+
+Deno.test("no commit has more checks than a KV Connect server accepts: many requests expire together, and all phones of a user end", async () => {
+  const clock = createManualClock();
+  const ground = await openServiceDeps(clock);
+  const { store } = ground;
+  const checks: number[] = [];
+  const commit: typeof store.commit = (transaction) => {
+    checks.push(transaction.checks?.length ?? 0);
+    return store.commit(transaction);
+  };
+  const embedded = await loadEmbedded({ ...ground, store: { ...store, commit } }, { requestTtlMs: TTL_MS });
+  const pairingIds: string[] = [];
+  for (let at = 0; at < 3; at++) pairingIds.push((await pairPhone(embedded, "ada")).pairingId);
+  const ask = async (pairingId = "") =>
+    right(await embedded.service.initiate({ pairingId, terminalName: "VPN", context: CONTEXT }));
+  for (const pairingId of pairingIds) for (let at = 0; at < 5; at++) await ask(pairingId);
+  clock.advance(TTL_MS);
+  await eventually("the ends of all requests are recorded", () => {
+    clock.advance(1);
+    return embedded.admin.pendingCount() === 0;
+  });
+  await ask(pairingIds[0]);
+  await embedded.admin.invite("ada", { ends: pairingIds });
+  assertEquals(Math.max(...checks), 9);
+  assertEquals(embedded.admin.pairingsOfSamePhone(pairingIds[0] ?? ""), []);
+  await embedded.close();
+  await store.close();
 });
 
 Deno.test("A request without a decision expires: it cannot be approved any more, and has a reason", async () => {
