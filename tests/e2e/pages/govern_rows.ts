@@ -20,12 +20,12 @@ export const GOVERN_ROWS: Readonly<Record<string, PageRow>> = {
     nothing: { says: "No mail waits" },
     dialogs: [
       {
-        file: "pages/mail/test_mail.tsx",
+        file: "pages/mail/mail_page.tsx",
         name: "Test message",
         steps: [["button", "Test message"]],
       },
       {
-        file: "pages/mail/mail_table.tsx",
+        file: "pages/mail/mail_page.tsx",
         name: "Remove 1 mail?",
         steps: [["button", /^Actions for later@/], ["menuitem", "Remove"]],
       },
@@ -49,7 +49,7 @@ export const GOVERN_ROWS: Readonly<Record<string, PageRow>> = {
     part: true,
     dialogs: [
       {
-        file: "pages/mail/template_dialog.tsx",
+        file: "pages/mail/templates.tsx",
         name: "Reminder (English)",
         steps: [["button", "Edit Reminder (English)"]],
       },

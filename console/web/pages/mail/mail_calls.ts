@@ -1,4 +1,4 @@
-// Calls of the Mail page. A change waits for a sign-in or a recent factor.
+// Calls of the Mail page, and texts about templates. A change waits for a sign-in or a recent factor.
 
 import type {
   MailAnswer,
@@ -8,10 +8,12 @@ import type {
   MailTemplateName,
   MailTest,
   TemplatePreview,
+  TemplateProblem,
   TemplateView,
 } from "../../../api/mail/mail_types.ts";
 import { escapeParams, take } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
+import { t } from "../../i18n/translate.ts";
 
 type Calls = Pick<Models, "api" | "session">;
 export type MailState = MailRow["state"];
@@ -42,7 +44,7 @@ export const sendTestMail = (
 ): Promise<MailTest> => session.whileSignedIn(() => take(api.mail.test.$post({ json })));
 
 /** A text of a template that is not saved. */
-export interface TemplateDraft {
+interface TemplateDraft {
   readonly name: MailTemplateName;
   readonly language: MailLanguage;
   readonly subject: string;
@@ -67,3 +69,18 @@ export const resetTemplate = (
   session.whileSignedIn(() =>
     take(api.mail.templates[":name"][":language"].$delete({ param: escapeParams(template) }))
   );
+
+/** Each language in its own words, as in the menu of languages. */
+const LANGUAGE_NAMES: Readonly<Record<MailLanguage, string>> = { en: "English", de: "Deutsch" };
+
+export const languageName = (language: MailLanguage): string => LANGUAGE_NAMES[language];
+
+/** Why a field of a template is refused; `null` if it is not. */
+export function templateFieldProblem(
+  problems: readonly TemplateProblem[],
+  field: TemplateProblem["field"],
+): string | null {
+  const texts = problems.filter((one) => one.field === field)
+    .map(({ code, placeholder = "" }) => t(`mail.template_${code}`, { name: `{{${placeholder}}}` }));
+  return texts.length === 0 ? null : texts.join(" ");
+}
