@@ -9,7 +9,7 @@ import {
   trapLdap,
   type TrapMoment,
 } from "../fakes/backend_traps.ts";
-import { type LdapWire, startLdapWire } from "../fault_injection/identity_wire.ts";
+import { type LdapWire, startLdapWire } from "../fault_injection/identity_world.ts";
 import { type Answer, type Caller, createCaller } from "../scim/rows/caller.ts";
 import { type LdapView, viewOf } from "../scim/rows/ldap_view.ts";
 import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";

@@ -11,7 +11,7 @@ import type { HttpApp } from "../../platform/http/http_server.ts";
 import { type ListenerDeps, type ProbeResult, serveHttp } from "../../platform/http/http_listener.ts";
 import { createLog } from "../../platform/log.ts";
 import { systemClock } from "../../platform/runtime.ts";
-import { INCOMPLETE_HEAD, openHalf, waitForHealth } from "../security/half_open.ts";
+import { INCOMPLETE_HEAD, openHalf, waitForHealth } from "../security/attack_world.ts";
 
 const log = createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined });
 const answer = () => Promise.resolve(new Response("ok"));

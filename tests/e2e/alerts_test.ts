@@ -40,7 +40,6 @@ test("a webhook is added, its secret is shown once, and it is tested, paused, ch
   await page.locator(".toast").getByText("chat: Not reachable").waitFor();
   await chooseRowAction(page, { of: "chat", action: "Pause" });
   await page.getByText("Paused", { exact: true }).waitFor();
-  await assertHoldsInBothLooks(page, { within: "main" });
   await chooseRowAction(page, { of: "chat", action: "Edit" });
   const edit = page.getByRole("dialog", { name: "Edit chat" });
   await edit.getByLabel("Severity").selectOption({ label: "Critical alerts only" });
@@ -180,7 +179,6 @@ test("a webhook is created, its secret is shown once, and it is tested, paused a
   await page.getByText("hook: Not reachable").waitFor();
   await chooseRowAction(page, { of: "hook", action: "Pause" });
   await page.getByText("Paused", { exact: true }).waitFor();
-  await assertHoldsInBothLooks(page, { within: "main" });
   await chooseRowAction(page, { of: "hook", action: "Remove" });
   await page.getByRole("dialog").getByRole("button", { name: "Remove", exact: true }).click();
   await page.getByText("There are no destinations.").waitFor();

@@ -85,7 +85,6 @@ test("Okta is connected: the values to copy are at their steps, and the test wai
     );
     const token = await dialog.getByRole("group", { name: "Bearer token" }).innerText();
     assert(await isAccepted(site, token));
-    await assertHoldsInBothLooks(page, { within: "dialog[open]" });
     await page.keyboard.press("Escape");
     assertEquals(await dialog.isVisible(), true, "only Done closes it");
     assertEquals(await dialog.getByRole("button", { name: "Done" }).getAttribute("aria-disabled"), "true");
@@ -103,7 +102,6 @@ test("Okta is connected: the values to copy are at their steps, and the test wai
   assertEquals(await page.getByText("cst_").count(), 0);
   await page.goto(`${site.origin}/connections`);
   await page.getByRole("row", { name: /okta Okta default Active/ }).waitFor();
-  await assertHoldsInBothLooks(page);
 });
 
 test("the request log follows new requests, filters them, and shows the details of one", async ({ page, site, open, step }) => {
@@ -123,7 +121,6 @@ test("the request log follows new requests, filters them, and shows the details 
     for (const text of ["409 uniqueness", REFUSED.detail, "userName, emails", "12 ms", SOURCE]) {
       await dialog.getByText(text, { exact: true }).waitFor();
     }
-    await assertHoldsInBothLooks(page, { within: "dialog[open]" });
     await page.reload();
     await dialog.getByText("409 uniqueness").waitFor();
     await page.keyboard.press("Escape");
@@ -146,7 +143,6 @@ test("the request log follows new requests, filters them, and shows the details 
     await page.getByRole("button", { name: "Clear filters" }).click();
     await page.getByRole("cell", { name: "ada" }).waitFor();
   });
-  await assertHoldsInBothLooks(page);
 });
 
 test("a connection is paused and resumed, its settings are reviewed, and it is removed while its users stay", async ({ page, site, open, step }) => {
@@ -171,7 +167,6 @@ test("a connection is paused and resumed, its settings are reviewed, and it is r
     await page.getByText("Dry run: requests are answered and logged, but nothing is stored.").waitFor();
     const settings = site.connections.administration.find("okta")?.settings;
     assertEquals([settings?.dryRun, settings?.deletionPercent], [true, 25]);
-    await assertHoldsInBothLooks(page);
   });
   await page.getByRole("button", { name: "Remove connection" }).click();
   const dialog = page.getByRole("dialog", { name: "Remove the connection okta?" });
@@ -211,7 +206,6 @@ test("existing users are accepted one by one, or refused together", async ({ pag
   await page.getByText("3 existing users and groups wait for your decision:").waitFor();
   await tab(page, "Existing users");
   await page.getByRole("row", { name: /ada 00u-ada Waiting/ }).waitFor();
-  await assertHoldsInBothLooks(page);
   const stateOf = async (name: string) => {
     const options = { state: null, cursor: null, size: 10 };
     const { proposals } = await site.connections.administration.proposals("okta", options);

@@ -1,4 +1,4 @@
-// Browser tests of the console: each test has its own console, and opens pages with a prepared session.
+// Browser tests of the console: each test has its own console, or one for its file, and opens pages with a prepared session.
 
 import { createManualClock } from "../fakes/console_app.ts";
 import {
@@ -27,7 +27,12 @@ type SiteOf<Start extends StartConsole> = Awaited<ReturnType<Start>>;
 type OptionsOf<Start extends StartConsole> =
   & Omit<NonNullable<Parameters<Start>[0]>, "dist">
   & BrowserTestOptions
-  & { readonly role?: string; readonly manualClock?: true };
+  & {
+    readonly role?: string;
+    readonly manualClock?: true;
+    /** All tests use one console, each with users of its own. For programs, which take a second to start. */
+    readonly isShared?: true;
+  };
 type ConsoleTestBody<Start extends StartConsole> = (tab: ConsoleTab<SiteOf<Start>>) => Promise<void>;
 
 export interface ConsoleTest<Start extends StartConsole> {
@@ -45,14 +50,23 @@ export function consoleTests<Start extends StartConsole>(
   start: Start,
   defaults: OptionsOf<Start>,
 ): ConsoleTest<Start> {
+  let shared: Promise<SiteOf<Start>> | null = null;
+  if (defaults.isShared === true) {
+    Deno.test.afterAll(async () => await (await shared)?.[Symbol.asyncDispose]());
+  }
   return (name: string, ...rest: [ConsoleTestBody<Start>] | [OptionsOf<Start>, ConsoleTestBody<Start>]) => {
     const [given, body] = rest.length === 1 ? [{}, rest[0]] : rest;
-    const wanted: BrowserTestOptions & { role?: string; manualClock?: true } = { ...defaults, ...given };
-    const { look, peers, role = "owner", manualClock, ...options } = wanted;
+    const wanted: BrowserTestOptions & { role?: string; manualClock?: true; isShared?: true } = {
+      ...defaults,
+      ...given,
+    };
+    const { look, peers, role = "owner", manualClock, isShared, ...options } = wanted;
     browserTest(name, async (tab, context) => {
       const clock = createManualClock(Date.now());
       const all = { ...options, ...(manualClock === true ? { clock } : {}), dist: await currentDist() };
-      await using site = await start(all as never) as SiteOf<Start>;
+      await using own = new AsyncDisposableStack();
+      const begin = () => start(all as never) as Promise<SiteOf<Start>>;
+      const site = isShared === true ? await (shared ??= begin()) : own.use(await begin());
       await body({
         ...tab,
         site,

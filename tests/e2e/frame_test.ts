@@ -140,23 +140,6 @@ for (const [width, height] of [[800, 600], [1280, 720], [320, 568]] as const) {
   });
 }
 
-test("the overlays have no problem in both themes: palette, help, look", async ({ page, open }) => {
-  await open("/live", "Sign-in log");
-  // High enough for the palette's list: axe cannot compute the contrast of a row that is cut off.
-  await page.setViewportSize({ width: 1360, height: 2000 });
-  for (const scheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme: scheme });
-    for (const open of ["Find", "Shortcuts", "Appearance"]) {
-      await page.getByRole("button", { name: open }).click();
-      await page.getByRole("dialog").waitFor();
-      assertEquals(await findAccessibilityProblems(page), [], `${open}, ${scheme}`);
-      await page.keyboard.press("Escape");
-      await page.getByRole("dialog").waitFor({ state: "detached" });
-    }
-  }
-  assert(await focusedText(page) !== "");
-});
-
 browserTest(
   "a link moves the focus to the heading; Back restores filters and scroll position",
   async ({ page }) => {
@@ -259,7 +242,7 @@ ownerTest(
   async ({ page, open, complaints }) => {
     await page.route("**/assets/messages-web-users-*", (route) => route.abort());
     await open("/users", "Users");
-    assertEquals((await findMessageKeys(page)).every((line) => line.includes("users.")), true);
+    assertEquals((await findMessageKeys(page)).every((line) => /(users|common)\./.test(line)), true);
     assertEquals((await findMessageKeys(page)).length > 0, true);
     await page.getByRole("link", { name: "RADIUS clients" }).click();
     await page.getByRole("heading", { name: "RADIUS clients", level: 1 }).waitFor();

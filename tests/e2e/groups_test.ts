@@ -23,7 +23,6 @@ test("groups: one is created, filled by the picker, shows its replies, and is em
   await page.getByRole("button", { name: "Create group" }).first().click();
   const dialog = page.getByRole("dialog", { name: "Create group" });
   await dialog.getByLabel("Group name").fill("staff");
-  await assertHolds(page);
   await dialog.getByRole("button", { name: "Create group" }).click();
   await page.getByRole("heading", { name: "staff", level: 1 }).waitFor();
   await page.getByRole("row", { name: /Filter-Id.*vpn-staff.*this group/ }).waitFor();
@@ -33,7 +32,6 @@ test("groups: one is created, filled by the picker, shows its replies, and is em
   const table = page.getByRole("table", { name: "Members of staff" });
   await table.getByRole("link", { name: "ada" }).waitFor();
   assertEquals(await site.membersOf("staff"), ["ada"]);
-  await assertHolds(page);
   await table.getByRole("button", { name: "Remove ada" }).click();
   const undo = page.getByRole("button", { name: "Undo" });
   // The message stays while the pointer is on it.
@@ -57,7 +55,6 @@ test("groups: a deletion lists backends, members and lost replies, and Keep is t
   await dialog.getByText("2 members leave the group. The users are not deleted.").waitFor();
   await dialog.getByText("Filter-Id = vpn-staff").waitFor();
   assertEquals(await page.evaluate(() => document.activeElement?.textContent), "Cancel");
-  await assertHolds(page);
   await dialog.getByRole("button", { name: "Delete staff" }).click();
   await page.getByText("No groups yet.").waitFor();
   assertEquals(await site.target.directory.read("group", "staff"), null);
@@ -109,11 +106,9 @@ test("devices: all are listed, filtered and revoked", async ({ page, site, open 
   await open("/devices", "Authenticators");
   await page.getByLabel("Search by user or phone").fill("ada");
   await page.getByRole("row", { name: /bob/ }).waitFor({ state: "detached" });
-  await assertHolds(page);
   await chooseRowAction(page, { of: "Text message ada", action: "Revoke" });
   const dialog = page.getByRole("dialog", { name: "Revoke Text message of ada?" });
   await dialog.waitFor();
-  await assertHolds(page);
   await dialog.getByRole("button", { name: "Revoke" }).click();
   await page.getByText("No second factors match.").waitFor();
   assertEquals(site.pairings.of("ada"), []);
@@ -130,7 +125,6 @@ test("devices: several are selected, counted, named and revoked together", async
   await page.getByRole("region", { name: "2 selected" }).getByRole("button", { name: "Revoke" }).click();
   const dialog = page.getByRole("dialog", { name: "Revoke 2 authenticators?" });
   await dialog.getByText("ada, Phone").waitFor();
-  await assertHolds(page);
   await dialog.getByRole("button", { name: "Revoke" }).click();
   await page.getByText("2 authenticators were revoked.").waitFor();
   await page.getByRole("link", { name: "eve" }).waitFor({ state: "detached" });
@@ -171,16 +165,6 @@ browserTest("devices and users: removing a factor requires a recent factor first
   await confirm();
   await page.getByText("Text message removed from ada.").waitFor();
   assertEquals(site.pairings.of("ada").length, 0);
-});
-
-test("groups and devices fit 320 px", { look: "narrow" }, async ({ page, site, open }) => {
-  await site.put("ada");
-  await site.putGroup("a-group-with-a-rather-long-name-that-goes-on", ["ada"]);
-  await open("/groups", "Groups");
-  await assertHolds(page);
-  await page.getByRole("link", { name: /a-group/ }).click();
-  await page.getByRole("table", { name: /Members of/ }).waitFor();
-  await assertHolds(page);
 });
 
 test(

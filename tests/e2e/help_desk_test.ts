@@ -100,7 +100,6 @@ deskTest(
     for (const name of ["Lost phone", "Issue bypass code"]) {
       await open(page, name);
       await dialogOf(page).getByText(verified).waitFor();
-      await assertHolds(page);
       await page.keyboard.press("Escape");
       await dialogOf(page).waitFor({ state: "detached" });
     }
@@ -150,7 +149,6 @@ deskTest(
     await page.keyboard.press("Enter");
     const dialog = dialogOf(page);
     await dialog.getByLabel("Valid for").waitFor();
-    await assertHolds(page);
     await dialog.getByLabel("Valid for").selectOption("3");
     await dialog.getByLabel("Note or ticket").fill("Ticket 17");
     await page.keyboard.press("Enter");
@@ -168,7 +166,6 @@ deskTest(
     await dialog.getByRole("button", { name: "Done" }).click();
     await page.getByText("3 sign-ins left").waitFor();
     assertEquals((await page.content()).includes(code), false);
-    assertEquals(await findPageProblems(page, { within: "main" }), []);
     await page.getByRole("button", { name: "Revoke Bypass code" }).click();
     await dialogOf(page).getByRole("button", { name: "Revoke the code" }).click();
     await page.getByText("The bypass code of ada was revoked.").waitFor();
@@ -184,7 +181,6 @@ deskTest(
     await open(page, "Lost phone");
     const dialog = dialogOf(page);
     await dialog.getByText("Phones to revoke").waitFor();
-    await assertHolds(page);
     await dialog.getByRole("button", { name: "Revoke and invite" }).click();
     await dialog.getByRole("group", { name: "Bypass code" }).waitFor();
     await dialog.getByRole("img", { name: "QR code of the pairing link" }).waitFor();

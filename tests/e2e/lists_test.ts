@@ -59,11 +59,11 @@ fullTest(
     await enterAs(page, { site, role: "owner", path: "/users", heading: "Users" });
     for (const [path, heading, name] of LISTS) {
       await step(path, async () => {
+        await goWithin(page, path);
+        await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
+        await page.locator("main tbody tr").first().waitFor();
         for (const width of WIDTHS_PX) {
           await page.setViewportSize({ width, height: 900 });
-          await goWithin(page, path);
-          await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
-          await page.locator("main tbody tr").first().waitFor();
           await laidOut(page);
           const at = `${path} at ${width} px`;
           assertEquals(await scrollsSideways(page), false, at);

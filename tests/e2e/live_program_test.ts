@@ -354,7 +354,7 @@ secret = "${NAS_SECRET}"
 disconnect_port = ${nas.port}
 disconnect_secret = "${OWN_SECRET}"
 `;
-const sessionTest = consoleTests(startConsoleProgram, { role: "owner", toml: SETTINGS });
+const sessionTest = consoleTests(startConsoleProgram, { role: "owner", toml: SETTINGS, isShared: true });
 
 async function account(gateway: ConsoleProgram, user: string, session: string): Promise<void> {
   using client = openRadiusClient({ port: gateway.radiusPort, secret: NAS_SECRET });
@@ -448,9 +448,9 @@ sessionTest(
 sessionTest(
   "disconnect: without a known session, the notice of the report says that an administrator must end it",
   async ({ page, site, open }) => {
-    await reportNotMe(site, "ada");
-    await open("/users/ada", "ada");
-    const notice = page.getByRole("alert").filter({ hasText: "ada reported: this was not me." });
+    await reportNotMe(site, "cyd");
+    await open("/users/cyd", "cyd");
+    const notice = page.getByRole("alert").filter({ hasText: "cyd reported: this was not me." });
     assertMatch(
       await notice.innerText(),
       /No VPN session of this user is known\. If the sign-in was accepted, end/,

@@ -16,7 +16,7 @@ import { buildRequest } from "../support/radius_packets.ts";
 import { startWorkingDay } from "../screenshots/working_day.ts";
 import { findAccessibilityProblems, laidOut, scrollsSideways } from "./page_checks.ts";
 import { consoleTests } from "./console_tests.ts";
-import { browserTest, currentDist, enterAs, openTab } from "./browser.ts";
+import { enterAs, openTab } from "./browser.ts";
 
 // The inspector with packets, replay and explanation; dropped packets; the history; many tabs. In a browser.
 
@@ -308,10 +308,10 @@ async function cellOf(page: Page, row: Locator, heading: string): Promise<Locato
   return row.getByRole("cell").nth(headings.indexOf(heading));
 }
 
-async function holdsAtAllWidths(page: Page): Promise<void> {
+async function fitsAllWidths(page: Page): Promise<void> {
   for (const width of WIDTHS_PX) {
     await page.setViewportSize({ width, height: 860 });
-    assertEquals(await findAccessibilityProblems(page), [], `${width} px`);
+    await laidOut(page);
     assertEquals(await scrollsSideways(page), false, `${width} px`);
   }
 }
@@ -326,7 +326,7 @@ test("/history has the client and the caller in two columns", async ({ page, sit
     assertEquals(await (await cellOf(page, row, "Client")).innerText(), "vpn-1");
     assertEquals(await (await cellOf(page, row, "Caller")).innerText(), caller);
   }
-  await holdsAtAllWidths(page);
+  await fitsAllWidths(page);
 });
 
 test("/audit labels the address of the client and the caller of a sign-in", async ({ page, site, open }) => {
@@ -354,7 +354,7 @@ test("/audit labels the address of the client and the caller of a sign-in", asyn
   await page.getByRole("table").getByRole("button", { name: CLIENT_ADDRESS }).first().click();
   await page.getByRole("button", { name: "User unlocked" }).waitFor({ state: "detached" });
   await page.waitForURL((url) => url.searchParams.get("source") === CLIENT_ADDRESS);
-  await holdsAtAllWidths(page);
+  await fitsAllWidths(page);
 });
 
 // The logs in a browser: clock times below the title of their day, ranges and filters in the bar, and no cut cell in either language.
@@ -375,10 +375,11 @@ const COLUMNS: Readonly<Record<string, readonly string[]>> = {
 };
 const CLOCK = /^\d\d:\d\d:\d\d$/;
 
-browserTest(
+const dayTest = consoleTests(startWorkingDay, { role: "viewer", isShared: true });
+
+dayTest(
   "the sign-in log and the audit log have clock times, days and whole cells in both languages",
-  async () => {
-    await using site = await startWorkingDay({ dist: await currentDist() });
+  async ({ site }) => {
     // A long reason and a long address.
     const [key, value] = await newestRecord(site);
     await site.store.commit({
@@ -430,11 +431,10 @@ const CHOICES: readonly (readonly [control: string, option: string, param: strin
   ["Factor", "Authenticator app", "factor", "totp"],
 ];
 
-browserTest(
+dayTest(
   "/history has its range, reason, factor and caller in the bar; a custom range has two whole fields",
-  async ({ page }) => {
-    await using site = await startWorkingDay({ dist: await currentDist() });
-    await enterAs(page, { site, role: "viewer", path: "/history", heading: "Sign-in log" });
+  async ({ page, site, open }) => {
+    await open("/history", "Sign-in log");
     const bar = page.getByRole("search");
     for (const [control, option, param, value] of CHOICES) {
       await bar.getByRole("combobox", { name: control, exact: true }).selectOption({ label: option });
@@ -455,10 +455,9 @@ browserTest(
   },
 );
 
-browserTest(
+dayTest(
   "/audit leaves out sign-ins until they are chosen, and has the changes by administrators",
-  async ({ page }) => {
-    await using site = await startWorkingDay({ dist: await currentDist() });
+  async ({ page, site, open }) => {
     await site.store.commit({
       mutations: Array.from({ length: 60 }, (_, at) => ({
         type: "set",
@@ -466,7 +465,7 @@ browserTest(
         value: { atMs: Date.now(), actor: "radius", action: "login.accepted", object: "user:ada.lovelace" },
       })),
     });
-    await enterAs(page, { site, role: "viewer", path: "/audit", heading: "Audit log" });
+    await open("/audit", "Audit log");
     const rows = page.locator("main tbody tr[data-key]");
     await rows.filter({ hasText: "Client added" }).first().waitFor();
     assertEquals(await rows.filter({ hasText: "Sign-in accepted" }).count(), 0);

@@ -5,7 +5,8 @@ import type { BrowserContextOptions, Page } from "../packages/playwright.ts";
 import { type ConsoleProgram, startConsoleProgram } from "./console_program.ts";
 import { CODES } from "../support/radius_packets.ts";
 import { assertHoldsInBothLooks, findAccessibilityProblems } from "./page_checks.ts";
-import { browserTest, LOOKS, openTab, type Tab } from "./browser.ts";
+import { LOOKS, openTab, type Tab } from "./browser.ts";
+import { consoleTests } from "./console_tests.ts";
 
 const PHONE = "Pixel of <b>Ada</b>";
 const HOSTILE = `ada"><img src=x onerror=alert(1)>`;
@@ -37,9 +38,10 @@ async function call<T>(
   };
 }
 
-/** A gateway, its client, and the cookie of a phone that is paired with `user`. */
-async function startWorld(user = "ada", toml = SETTINGS) {
-  const gateway = await startConsoleProgram({ toml });
+const test = consoleTests(startConsoleProgram, { role: "owner", toml: SETTINGS, isShared: true });
+
+/** The gateway, its client, and the cookie of a phone that is paired with `user`. Each test has a user of its own. */
+async function openWorld(gateway: ConsoleProgram, user: string) {
   const admin = await gateway.signIn("owner");
   const path = `/console/api/users/${encodeURIComponent(user)}`;
   const { body: { link } } = await call<{ link: string }>(gateway, `${path}/invitation`, {
@@ -62,13 +64,10 @@ async function startWorld(user = "ada", toml = SETTINGS) {
       const { view }: { view: { requests: { requestId: string }[] } } = await response.json();
       return view.requests.map(({ requestId }) => requestId);
     },
-    async [Symbol.asyncDispose]() {
-      client.close();
-      await gateway.dispose();
-    },
+    [Symbol.dispose]: () => client.close(),
   };
 }
-type World = Awaited<ReturnType<typeof startWorld>>;
+type World = Awaited<ReturnType<typeof openWorld>>;
 
 let ports = 5000;
 
@@ -101,8 +100,8 @@ async function scriptless(
 
 const question = (page: Page) => page.getByRole("heading", { name: "Is this you signing in?", level: 1 });
 
-browserTest("opening the page decides nothing; the number and Approve accept the login", async () => {
-  await using world = await startWorld();
+test("opening the page decides nothing; the number and Approve accept the login", async ({ site }) => {
+  using world = await openWorld(site, "ada");
   const { page } = await scriptless(world, { cookie: world.phone });
   const { path, number, answer } = await login(world);
   for (let count = 0; count < 2; count += 1) await page.goto(world.gateway.origin + path);
@@ -121,8 +120,8 @@ browserTest("opening the page decides nothing; the number and Approve accept the
   await page.getByRole("heading", { name: "Approved", level: 1 }).waitFor();
 });
 
-browserTest("Deny rejects the login without a number; a wrong number rejects it, too", async () => {
-  await using world = await startWorld();
+test("Deny rejects the login without a number; a wrong number rejects it, too", async ({ site }) => {
+  using world = await openWorld(site, "bea");
   const { page } = await scriptless(world, { cookie: world.phone });
   const first = await login(world);
   await page.goto(world.gateway.origin + first.path);
@@ -138,10 +137,10 @@ browserTest("Deny rejects the login without a number; a wrong number rejects it,
   assertEquals(await second.answer(), CODES.accessReject);
 });
 
-browserTest(
+test(
   "“this was not me” denies, locks for an hour, and the console shows it until it is dismissed",
-  async (tab) => {
-    await using world = await startWorld();
+  async ({ site, ...tab }) => {
+    using world = await openWorld(site, "cyd");
     const { page } = await scriptless(world, { cookie: world.phone });
     const { path, answer } = await login(world);
     await page.goto(world.gateway.origin + path);
@@ -150,28 +149,28 @@ browserTest(
     await page.getByText("Your administrators were notified.").waitFor();
     await page.getByText("Sign-ins with your name are blocked until").waitFor();
     assertEquals(await answer(), CODES.accessReject);
-    const again = await world.client.ask({ userName: "ada", password: "pw", nasPort: ports++ });
+    const again = await world.client.ask({ userName: "cyd", password: "pw", nasPort: ports++ });
     assertEquals(again.code, CODES.accessReject);
     await world.gateway.logged("a user says that a login was not theirs");
 
     const [name = "", value = ""] = world.admin.split("=");
     await tab.context.addCookies([{ name, value, url: world.gateway.origin }]);
     await tab.page.goto(`${world.gateway.origin}/live`);
-    const notice = tab.page.getByRole("alert").filter({ hasText: "ada reported: this was not me." });
+    const notice = tab.page.getByRole("alert").filter({ hasText: "cyd reported: this was not me." });
     await notice.waitFor();
     assertEquals(await findAccessibilityProblems(tab.page, { within: ".notices" }), []);
-    await notice.getByRole("link", { name: "Open ada" }).click();
-    await tab.page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
+    await notice.getByRole("link", { name: "Open cyd" }).click();
+    await tab.page.getByRole("heading", { name: "cyd", level: 1 }).waitFor();
     await notice.waitFor();
-    await notice.getByRole("button", { name: "Dismiss the notice of ada" }).click();
+    await notice.getByRole("button", { name: "Dismiss the notice of cyd" }).click();
     await notice.waitFor({ state: "detached" });
   },
 );
 
-browserTest(
+test(
   "a one-time link confirms only the user's own login, and a session is required",
-  async () => {
-    await using world = await startWorld();
+  async ({ site }) => {
+    using world = await openWorld(site, "dora");
     const linkOf = async (user: string) => {
       const made = await call<{ url: string }>(world.gateway, `/console/api/users/${user}/me-link`, {
         json: {},
@@ -193,17 +192,17 @@ browserTest(
     await bert.page.getByRole("heading", { name: "Sign-in not found" }).waitFor();
     assertEquals(await bert.page.getByText("vpn-1").count(), 0);
 
-    const ada = await scriptless(world, { cookie: await linkOf("ada") });
-    await ada.page.goto(address);
-    await ada.page.getByLabel("Number shown at your sign-in").fill(number);
-    await ada.page.getByRole("button", { name: "Approve" }).click();
-    await ada.page.getByRole("heading", { name: "Approved" }).waitFor();
+    const dora = await scriptless(world, { cookie: await linkOf("dora") });
+    await dora.page.goto(address);
+    await dora.page.getByLabel("Number shown at your sign-in").fill(number);
+    await dora.page.getByRole("button", { name: "Approve" }).click();
+    await dora.page.getByRole("heading", { name: "Approved" }).waitFor();
     assertEquals(await answer(), CODES.accessAccept);
   },
 );
 
-browserTest("another site's form decides nothing, and a form without a number is shown again", async () => {
-  await using world = await startWorld();
+test("another site's form decides nothing, and a form without a number is shown again", async ({ site }) => {
+  using world = await openWorld(site, "erin");
   const { path } = await login(world);
   const address = world.gateway.origin + path;
   const send = async (headers: Record<string, string>, body: string) => {
@@ -233,8 +232,8 @@ browserTest("another site's form decides nothing, and a form without a number is
   await question(page).waitFor();
 });
 
-browserTest("the page is German in a German browser, and hostile names are text", async () => {
-  await using world = await startWorld(HOSTILE);
+test("the page is German in a German browser, and hostile names are text", async ({ site }) => {
+  using world = await openWorld(site, HOSTILE);
   const { path } = await login(world);
   const { page } = await scriptless(world, { cookie: world.phone, locale: "de-DE" });
   const response = await page.goto(world.gateway.origin + path);
@@ -247,8 +246,9 @@ browserTest("the page is German in a German browser, and hostile names are text"
   assert(!policy.includes("script-src"), "no script may run");
 });
 
-browserTest("the page has no problem wide in light and at 320 px in dark, in every state", async () => {
-  await using world = await startWorld(
+test("the page has no problem wide in light and at 320 px in dark, in every state", async ({ site }) => {
+  using world = await openWorld(
+    site,
     "a-very-long-user-name-with-a-department-behind-it@research.example.org",
   );
   const open = await login(world);

@@ -60,7 +60,6 @@ test("policies: one is written with pickers, replayed, saved, and reads as a sen
   await putLogin(site, { user: "ada", place: "203.0.113.9" });
   await open("/policies", "Policies");
   await page.getByText("No policies yet.").waitFor();
-  await assertHolds(page);
   await page.getByRole("button", { name: "Add policy" }).click();
   const dialog = page.getByRole("dialog", { name: "Add policy" });
   await dialog.getByLabel("Name").fill("Contractors from outside");
@@ -81,7 +80,6 @@ test("policies: one is written with pickers, replayed, saved, and reads as a sen
   await page.getByText("require an approval on the phone").waitFor();
   assertEquals(stored(site)[0]?.conditions, { groups: ["Contractors"], exceptNetworks: ["10.0.0.0/8"] });
   assertEquals(stored(site)[0]?.outcome, { kind: "challenge", requiredFactor: "device" });
-  await assertHolds(page);
 });
 
 test("policies: a server's refusal stays in the editor with its reason", async ({ page, open }) => {
@@ -171,7 +169,6 @@ test("policies: one is turned off, changed and removed", async ({ page, site, op
   });
   await page.getByRole("button", { name: "Remove AAAA" }).click();
   const removal = page.getByRole("dialog", { name: "Remove AAAA?" });
-  await assertHolds(page);
   await removal.getByRole("button", { name: "Remove policy" }).click();
   await removal.waitFor({ state: "detached" });
   assertEquals(await shownNames(page), ["BBBB"]);
@@ -246,7 +243,6 @@ test("policies: turning one on that locks out every user asks twice, and Keep is
   const warning = page.getByRole("dialog", { name: "Lock everyone out?" });
   await warning.getByText("With these policies, no user can sign in any more.").waitFor();
   assertEquals(await page.evaluate(() => document.activeElement?.textContent), "Cancel");
-  await assertHolds(page);
   await page.keyboard.press("Enter");
   await warning.waitFor({ state: "detached" });
   assertEquals(stored(site)[0]?.enabled, false);
@@ -301,6 +297,5 @@ test(
         "Requires the owner role",
       ]);
     }
-    await assertHolds(page);
   },
 );

@@ -7,13 +7,7 @@ import type { Page } from "../packages/playwright.ts";
 import { fromBase32, totpCode } from "../support/totp.ts";
 import { type ReceivedMail, startSmtpServer } from "../fakes/smtp_server.ts";
 import { browserTest, currentDist, enterAs, LOOKS, openTab } from "./browser.ts";
-import {
-  becomeOwner,
-  type ConsoleProgram,
-  pairPhone,
-  startConsoleProgram,
-  startFirstProgram,
-} from "./console_program.ts";
+import { type ConsoleProgram, pairPhone, startConsoleProgram } from "./console_program.ts";
 import { runUserAction } from "./page_actions.ts";
 import { consoleTests } from "./console_tests.ts";
 
@@ -24,13 +18,17 @@ name = "vpn-1"
 address = ["127.0.0.1"]
 secret = "a secret of the whole-login test"
 `;
-browserTest(
+const programTest = consoleTests(startConsoleProgram, {
+  role: "owner",
+  toml: CLIENT,
+  peers: ["radclient"],
+  isShared: true,
+});
+
+programTest(
   "a login by radclient is approved on a paired phone with its number, shown live, and accepted",
-  async ({ page: live }) => {
-    await using program = await startFirstProgram({ toml: CLIENT });
-    await becomeOwner(live, program);
-    await live.goto(`${program.origin}/live?approvals=open`);
-    await live.getByRole("heading", { name: "Sign-in log" }).waitFor();
+  async ({ page: live, site: program, open }) => {
+    await open("/live?approvals=open", "Sign-in log");
     const { context } = await openTab(LOOKS.narrow);
     const phone = await pairPhone(context, { program, user: "ada" });
     await using peer = program.radclient();
@@ -38,7 +36,6 @@ browserTest(
     await loginIsDeniedByAWrongNumber(await peer.login({ name: "ada", password: "pw" }), { live, phone });
     await context.close();
   },
-  { peers: ["radclient"] },
 );
 
 async function loginIsApproved(
@@ -84,17 +81,16 @@ async function promptedNumber(login: RadclientLogin): Promise<string> {
   return number;
 }
 
-browserTest(
+programTest(
   "me: “this was not me” rejects a waiting login by radclient, locks the user, and notifies the administrators",
-  async ({ page: live }) => {
-    await using program = await startFirstProgram({ toml: CLIENT });
+  async ({ page: live, site: program, open }) => {
     await using peer = program.radclient();
     const { context } = await openTab(LOOKS.narrow);
-    const phone = await pairPhone(context, { program, user: "ada" });
+    const phone = await pairPhone(context, { program, user: "bea" });
     await phone.getByRole("link", { name: /^My account/ }).click();
-    await phone.getByRole("button", { name: "Continue as ada" }).click();
+    await phone.getByRole("button", { name: "Continue as bea" }).click();
     await phone.getByText("No sign-ins yet.").waitFor();
-    const login = await peer.login({ name: "ada", password: "pw" });
+    const login = await peer.login({ name: "bea", password: "pw" });
     await login.shows("Authorize this login on your device");
     await phone.reload();
     const waiting = phone.getByRole("region", { name: "A sign-in is waiting" });
@@ -107,25 +103,21 @@ browserTest(
     await waiting.waitFor({ state: "detached" });
     await login.answer("");
     assertEquals((await login.end()).verdict, "reject");
-    const next = await peer.login({ name: "ada", password: "pw" });
+    const next = await peer.login({ name: "bea", password: "pw" });
     assertEquals((await next.end()).verdict, "reject", "the user is locked");
     await phone.getByRole("region", { name: "Recent sign-ins" }).getByText("You reported: this was not me.")
       .waitFor();
-    await becomeOwner(live, program);
-    await live.goto(`${program.origin}/live?approvals=open`);
-    await live.getByText(/ada.*was not/).first().waitFor();
+    await open("/live?approvals=open", "Sign-in log");
+    await live.getByText(/bea.*was not/).first().waitFor();
     await context.close();
   },
-  { peers: ["radclient"] },
 );
 
-browserTest(
+programTest(
   "me: with a link from the user's page an app and recovery codes are set up; each is accepted once",
-  async ({ page: owner }) => {
-    await using program = await startFirstProgram({ toml: CLIENT });
+  async ({ page: owner, site: program, open }) => {
     await using peer = program.radclient();
-    await becomeOwner(owner, program);
-    await owner.goto(`${program.origin}/users/grace`);
+    await open("/users/grace", "grace");
     await runUserAction(owner, "Self-service link");
     await owner.getByRole("dialog").getByRole("button", { name: "Create link" }).click();
     const told = await owner.getByRole("dialog").locator("pre").innerText();
@@ -156,7 +148,6 @@ browserTest(
     await page.getByRole("alert").getByText("This link was used").waitFor();
     await context.close();
   },
-  { peers: ["radclient"] },
 );
 
 async function setUpApp(page: Page): Promise<Uint8Array> {
@@ -217,10 +208,16 @@ async function addAuthenticator(page: Page): Promise<Uint8Array> {
 }
 
 const ADA: Person = { name: "ada", password: "first factor of ada" };
+const BEA: Person = { name: "bea", password: "first factor of bea" };
 const codeOf = (seed: Uint8Array, stepsAhead = 0) =>
   totpAt(seed, Math.floor(Date.now() / TOTP_STEP_MS) + stepsAhead, 6);
 
-const test = consoleTests(startConsoleProgram, { role: "owner", toml: SETTINGS, peers: ["radclient"] });
+const test = consoleTests(startConsoleProgram, {
+  role: "owner",
+  toml: SETTINGS,
+  peers: ["radclient"],
+  isShared: true,
+});
 
 test("a user created in the console logs in with radclient, and cannot after a deactivation", async ({ page, site, open }) => {
   await using peer = site.radclient();
@@ -254,7 +251,7 @@ test("a user created in the console logs in with radclient, and cannot after a d
 test("a phone that was invited in the console approves a login; revoked, it does not", async ({ page, context, site, open }) => {
   await using peer = site.radclient();
   await open("/users", "Users");
-  await createUser(page, ADA);
+  await createUser(page, BEA);
   await page.getByRole("main").getByRole("link", { name: /^Authenticators/ }).click();
   await page.getByRole("button", { name: "Pair a phone" }).first().click();
   const link = await page.getByRole("dialog").getByText(/#invite=/).textContent();
@@ -266,7 +263,7 @@ test("a phone that was invited in the console approves a login; revoked, it does
   await phone.getByRole("button", { name: "Pair this phone" }).click();
   await phone.getByText("This phone is paired.").waitFor();
 
-  const login = await peer.login(ADA);
+  const login = await peer.login(BEA);
   await login.shows("Authorize this login on your device");
   const number = /with the number (\d\d)/.exec(login.message())?.[1] ?? "";
   await phone.getByLabel("Number shown at your sign-in").fill(number);
@@ -279,7 +276,7 @@ test("a phone that was invited in the console approves a login; revoked, it does
   await page.getByRole("button", { name: /^Revoke Phone/ }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
   await page.getByText("No second factors yet.").waitFor();
-  const after = await peer.login(ADA);
+  const after = await peer.login(BEA);
   assertMatch(after.message(), /Choose a second factor/);
 });
 

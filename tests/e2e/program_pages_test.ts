@@ -8,6 +8,7 @@ import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";
 import { runProgram } from "../support/child.ts";
 import { openRadiusClient } from "../support/radius_client.ts";
 import { CODES } from "../support/radius_packets.ts";
+import { startConnectConsole } from "../fakes/console_connect.ts";
 import { createOktaClient } from "../fakes/okta_client.ts";
 import { browserTest, currentDist, enterAs, LOOKS, openTab } from "./browser.ts";
 import {
@@ -117,11 +118,10 @@ test("an owner sees that unsigned requests are accepted, and requires signed one
   assertEquals(await row.count(), 0);
 });
 
-test(
+consoleTests(startConnectConsole, { role: "viewer", toml: OF_FILE })(
   "a viewer and a client of the settings file show the reason instead of the button",
-  { toml: OF_FILE },
   async ({ page, open }) => {
-    await open("/clients/of-file", "of-file", { role: "viewer" });
+    await open("/clients/of-file", "of-file");
     const button = page.getByRole("button", { name: "Require signed requests" });
     await button.waitFor();
     assertEquals([await button.isDisabled(), await button.getAttribute("title")], [

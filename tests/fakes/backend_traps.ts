@@ -3,7 +3,7 @@
 
 import { openHttpClient } from "../../platform/fetch_with_deadline.ts";
 import type { Held, ScimmyServer } from "../support/scimmy_server.ts";
-import type { Fate, LdapWire } from "../fault_injection/identity_wire.ts";
+import type { Fate, LdapWire } from "../fault_injection/identity_world.ts";
 
 /**
  * Where the write waits for the death of the gateway. `before`: the backend never gets it. `late`: the backend gets it after the death. `after`:

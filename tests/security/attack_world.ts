@@ -1,10 +1,13 @@
-// Shared by the attack tests: metrics of the running program, wrong TOTP codes, users of the directory, and datagram
-// floods.
+// Shared by the attack tests: sessions of a NAS, floods of datagrams, users of the directory, and half-open connections.
 
+import { assertEquals } from "@std/assert";
 import type { RunningProgram } from "../support/program.ts";
 import type { RadiusClient } from "../support/radius_client.ts";
-import { CODES } from "../support/radius_packets.ts";
+import { CODES, type Reply, type RequestParts } from "../support/radius_packets.ts";
 import { totpCode } from "../support/totp.ts";
+
+// Shared by the attack tests: metrics of the running program, wrong TOTP codes, users of the directory, and datagram
+// floods.
 
 /** The seed of every TOTP pairing of the attack tests. */
 export const SEED = new TextEncoder().encode("12345678901234567890");
@@ -63,4 +66,130 @@ export async function floodLogins(
     if (at % WAVE === WAVE - 1) await client.ask({ code: CODES.statusServer });
   }
   await client.ask({ code: CODES.statusServer });
+}
+
+// Login sessions of a NAS with the real program: the requests and replies of a user and of an attacker.
+
+/** A short form of a reply: `accept`, `reject`, or the step in State. */
+export interface Said {
+  readonly kind: "accept" | "reject" | "challenge";
+  /** The name of the step; "" without State. */
+  readonly step: string;
+  /** The text after the name in State; "" without a token. */
+  readonly token: string;
+  readonly message: string;
+}
+
+/** One login session with its own socket. It returns the State of its last challenge, like a NAS. */
+export interface NasSession extends Disposable {
+  login(password?: string | Uint8Array, more?: RequestParts): Promise<Said>;
+  answer(text: string | Uint8Array, more?: RequestParts): Promise<Said>;
+  /** Answers with a State of the caller's choice. */
+  forge(state: string, text?: string): Promise<Said>;
+}
+
+const KINDS: Readonly<Record<number, Said["kind"]>> = {
+  [CODES.accessAccept]: "accept",
+  [CODES.accessReject]: "reject",
+  [CODES.accessChallenge]: "challenge",
+};
+const encoder = new TextEncoder();
+/** A Reject takes a second, and the machine may be busy. */
+const PATIENCE = { timeoutMs: 30_000, tries: 1 } as const;
+
+/**
+ * Opens a session. @param parts the attributes that the NAS sends with each packet: the user, and optionally a port.
+ */
+export function openSession(gateway: RunningProgram, parts: RequestParts): NasSession {
+  const client = gateway.client();
+  let state: Uint8Array | undefined;
+  const ask = async (more: RequestParts): Promise<Said> => {
+    const reply = await client.ask({ ...parts, ...more }, PATIENCE);
+    assertEquals(reply.problems, []);
+    if (reply.state !== null) state = reply.state;
+    return said(reply);
+  };
+  return {
+    login: (password = "open sesame", more = {}) => ask({ password, ...more }),
+    answer: (text, more = {}) => ask({ password: text, ...(state === undefined ? {} : { state }), ...more }),
+    forge: (forged, text = "") => ask({ password: text, state: encoder.encode(forged) }),
+    [Symbol.dispose]: () => client.close(),
+  };
+}
+
+function said({ code, state, message }: Reply): Said {
+  const [step = "", token = ""] = state === null ? [] : new TextDecoder().decode(state).split(".");
+  return { kind: KINDS[code] ?? "reject", step, token, message };
+}
+
+// Raw TCP connections of an attacker who sends an incomplete request, or nothing.
+
+/** Connections that stay open until the test closes them. */
+export interface HalfOpen extends Disposable {
+  readonly count: number;
+  /** The number of connections that the server has closed; waits up to `withinMs` until all are closed. */
+  closedByServer(withinMs: number): Promise<number>;
+}
+
+/** Opens `count` connections and sends `text` on each. Connections that the server refuses are counted as opened. */
+export async function openHalf(
+  port: number,
+  { count, text }: { count: number; text: string },
+): Promise<HalfOpen> {
+  const connections: Deno.TcpConn[] = [];
+  let closed = 0;
+  const watch = async (connection: Deno.TcpConn): Promise<void> => {
+    try {
+      while (await connection.read(new Uint8Array(4096)) !== null);
+    } catch (_reset) {
+      // A reset counts as a close.
+    }
+    closed += 1;
+  };
+  for (let at = 0; at < count; at++) {
+    const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+    connections.push(connection);
+    // The server may already have closed it.
+    if (text !== "") await connection.write(new TextEncoder().encode(text)).catch(() => 0);
+    void watch(connection);
+  }
+  return {
+    count,
+    async closedByServer(withinMs) {
+      for (const end = performance.now() + withinMs; performance.now() < end && closed < count;) {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      return closed;
+    },
+    [Symbol.dispose]() {
+      for (const connection of connections) connection.close();
+    },
+  };
+}
+
+/** A request head without its end. */
+export const INCOMPLETE_HEAD = "GET / HTTP/1.1\r\nHost: x\r\nX-A: ";
+
+/** Long, for a slow machine: a listener that stopped permanently never answers. */
+const HEALTH_MS = 30_000;
+
+/** Requests `/healthz` on new connections until it answers, for a limited time; the last status, or 0. */
+export async function waitForHealth(url: string, client?: Deno.HttpClient): Promise<number> {
+  let status = 0;
+  for (const end = performance.now() + HEALTH_MS; performance.now() < end && status !== 200;) {
+    try {
+      const init: RequestInit & { client?: Deno.HttpClient } = {
+        client,
+        headers: { connection: "close" },
+        signal: AbortSignal.timeout(2000),
+      };
+      const answer = await fetch(`${url}/healthz`, init);
+      status = answer.status;
+      await answer.body?.cancel();
+    } catch (_noAnswer) {
+      status = 0;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+  return status;
 }

@@ -5,7 +5,7 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { AccountFactors } from "../../console/api/account/account_types.ts";
 import { fromBase32, totpCode } from "../support/totp.ts";
 import { type ApiCaller, CONSOLE, createCaller, startSecured } from "./console_caller.ts";
-import { openSession } from "./gateway_sessions.ts";
+import { openSession } from "./attack_world.ts";
 
 const ADDITIONS = ["/me/api/totp", "/me/api/devices/invitation", "/me/api/recovery-codes"] as const;
 
