@@ -260,8 +260,9 @@ Deno.test("a known ETag is answered 304, until the content changes", async () =>
 // Every row of the specification's table of endpoints, with the real program over HTTP: its effect, its refusals, and
 // its query parameters.
 
-Deno.test.beforeAll(async () => void (world = await startRowsWorld()));
-Deno.test.afterAll(() => world.dispose());
+let plainWorld: RowsWorld;
+Deno.test.beforeAll(async () => void (plainWorld = await startRowsWorld()));
+Deno.test.afterAll(() => plainWorld.dispose());
 
 let made = 0;
 const newName = () => `row${++made}`;
@@ -292,7 +293,7 @@ function assertError(answer: Answer, status: number, scimType?: string): void {
 async function prepare(path: string): Promise<{ collection: string; name: string; path: string }> {
   const name = newName();
   const collection = path.startsWith("/Groups") ? "/Groups" : "/Users";
-  const created = await world.post(collection, bodyOf(collection, name, { title: "before" }));
+  const created = await plainWorld.post(collection, bodyOf(collection, name, { title: "before" }));
   assertEquals(created.status, 201, created.text);
   return { collection, name, path: path.replace(/<\w+>/, name) };
 }
@@ -311,7 +312,7 @@ async function perform(row: Endpoint, query = ""): Promise<{ answer: Answer; nam
     PUT: { method: "PUT", body: bodyOf(collection, name, { title: "after" }) },
     DELETE: { method: "DELETE" },
   };
-  const answer = await world.call(path + query, calls[row.method] ?? {});
+  const answer = await plainWorld.call(path + query, calls[row.method] ?? {});
   const named = row.method === "POST" ? fresh : name;
   return { answer, name: named, at: `${collection}/${named}` };
 }
@@ -324,20 +325,20 @@ const EFFECTS: Readonly<Record<string, (done: Awaited<ReturnType<typeof perform>
     const { Resources } = answer.json;
     if (Array.isArray(Resources)) {
       assert(Resources.some(({ id }) => id === name) || Resources.length === 100);
-    } else assertEquals([answer.json.id, answer.text], [name, (await world.get(at)).text]);
+    } else assertEquals([answer.json.id, answer.text], [name, (await plainWorld.get(at)).text]);
   },
   async POST({ answer, name, at }) {
-    const { status, text } = await world.get(at);
+    const { status, text } = await plainWorld.get(at);
     assertEquals([status, text, answer.json.id], [200, answer.text, name]);
     assert(String(answer.headers.get("location")).endsWith(`/idm/scim/default${at}`));
   },
   async PUT({ answer, at }) {
-    assertEquals((await world.get(at)).text, answer.text);
+    assertEquals((await plainWorld.get(at)).text, answer.text);
     assertEquals(answer.json.title, "after");
   },
   async DELETE({ answer, at }) {
     assertEquals(answer.text, "");
-    assertError(await world.get(at), 404);
+    assertError(await plainWorld.get(at), 404);
   },
 };
 
@@ -370,7 +371,7 @@ for (const row of ENDPOINTS.filter(({ supported }) => supported)) {
       }
       assertError(answer, 400, "invalidValue");
       // A refused write had no effect.
-      const isThere = (await world.get(at)).status;
+      const isThere = (await plainWorld.get(at)).status;
       assertEquals(isThere, row.method === "POST" ? 404 : 200);
     });
   }
@@ -385,12 +386,12 @@ for (const row of ENDPOINTS.filter(({ supported }) => supported)) {
 
   Deno.test(`${title(row)} answers 404 for a resource that does not exist`, async () => {
     if (!row.path.includes("<")) {
-      assertError(await world.call(row.path.toLowerCase()), 404);
+      assertError(await plainWorld.call(row.path.toLowerCase()), 404);
       return;
     }
     const { collection } = await prepare(row.path);
     const body = bodyOf(collection, "unknown-name");
-    const answer = await world.call(`${collection}/unknown-name`, {
+    const answer = await plainWorld.call(`${collection}/unknown-name`, {
       method: row.method,
       ...row.method === "PUT" ? { body } : {},
     });
@@ -402,7 +403,7 @@ for (const row of ENDPOINTS.filter(({ supported }) => supported)) {
     const body = row.method === "GET" || row.method === "DELETE"
       ? undefined
       : bodyOf(collection, row.method === "POST" ? newName() : name);
-    const answer = await world.call(path, { method: row.method, body, as: READER });
+    const answer = await plainWorld.call(path, { method: row.method, body, as: READER });
     if (row.method === "GET") assertEquals(answer.status, 200);
     else assertError(answer, 403);
   });
@@ -434,14 +435,14 @@ function unsupportedCalls({ method, path }: Endpoint): { path: string; call: Cal
 for (const row of ENDPOINTS.filter(({ supported }) => !supported)) {
   Deno.test(`${title(row)} is not supported: 501, and nothing is changed`, async () => {
     const { path: prepared, collection, name } = await prepare(row.path);
-    const before = (await world.get(`${collection}/${name}`)).text;
+    const before = (await plainWorld.get(`${collection}/${name}`)).text;
     for (
       const { path, call } of unsupportedCalls({ ...row, path: row.path.includes("<") ? prepared : row.path })
     ) {
-      assertError(await world.call(path, call), 501);
-      assertError(await world.call(`${path}?refresh=maybe&page=0&backends=none`, call), 501);
+      assertError(await plainWorld.call(path, call), 501);
+      assertError(await plainWorld.call(`${path}?refresh=maybe&page=0&backends=none`, call), 501);
     }
-    assertEquals((await world.get(`${collection}/${name}`)).text, before);
+    assertEquals((await plainWorld.get(`${collection}/${name}`)).text, before);
   });
 }
 
@@ -450,7 +451,7 @@ for (
 ) {
   Deno.test(`a method without a row for ${path} is answered 405 with the allowed ones`, async () => {
     const method = path === "/Users" ? "DELETE" : "POST";
-    const answer = await world.call(path, { method, ...method === "POST" ? { body: {} } : {} });
+    const answer = await plainWorld.call(path, { method, ...method === "POST" ? { body: {} } : {} });
     assertError(answer, 405);
     assertEquals(answer.headers.get("allow"), allowed);
   });
@@ -459,8 +460,8 @@ for (
 Deno.test("HEAD is answered like GET, without a body", async () => {
   const { path } = await prepare("/Users/<userName>");
   for (const one of ["/Users?q=row1", path]) {
-    const get = await world.get(one);
-    const head = await world.call(one, { method: "HEAD" });
+    const get = await plainWorld.get(one);
+    const head = await plainWorld.call(one, { method: "HEAD" });
     assertEquals([head.status, head.text, head.headers.get("etag")], [200, "", get.headers.get("etag")]);
     assertHeaders(head);
   }
