@@ -4,7 +4,6 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { buildRequest } from "../support/radius_packets.ts";
 import { CLIENT_RULES } from "../fakes/client_rules.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
-import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { ask, CLIENT, FILE_CLIENT, LDAP, SECRET } from "../fakes/connect_calls.ts";
 
 Deno.test("POST /clients creates a client with its audit record, and no answer contains the secret", async () => {
@@ -202,23 +201,3 @@ Deno.test("POST /clients/heard lists unknown senders and tests a secret, and doe
   await ask(site, "/clients", { method: "POST", json: { ...CLIENT, address: ["198.51.100.9"] } });
   assertEquals((await ask(site, "/clients/heard", { method: "POST", json: {} })).body.items, []);
 });
-
-Deno.test("client and credential routes that concern a secret require the owner role and a recent factor", () => {
-  const secret = CONSOLE_ROUTES.filter(({ method, path }) =>
-    method !== "GET" && ["/clients", "/clients/:id/secret", "/credentials"].includes(path)
-  );
-  assertEquals(
-    secret.map(({ needs, recentFactor }) => [needs, recentFactor]),
-    Array(3).fill(["owner", true]),
-  );
-});
-
-for (
-  const path of ["/clients/heard", "/clients", "/credentials", "/targets/default/refresh", "/health/test"]
-) {
-  Deno.test(`POST ${path} is refused to a viewer`, async () => {
-    await using site = await startConnectConsole();
-    const { body } = await ask(site, path, { role: "viewer", method: "POST", json: {} });
-    assertEquals(body.error.code, "role");
-  });
-}

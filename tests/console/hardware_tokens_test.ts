@@ -230,16 +230,3 @@ Deno.test("hardware tokens: a file that cannot be read says why, and can be chec
   assertEquals(await check("00".repeat(16)), ["wrong_key", 0]);
   assertEquals(await check("12345678901234567890123456789012"), [null, 1]);
 });
-
-Deno.test("hardware tokens: roles", async () => {
-  await using site = await startPeopleConsole();
-  // The help desk tells a user how to resynchronize a token on /me. It must not test codes, which do not become used.
-  for (const role of ["operator", "help_desk"] as const) {
-    const cookie = await site.signIn(role);
-    assertEquals((await site.call(BASE, { cookie })).status, 200);
-    for (const path of ["imports", "bulk", "T-1/assign", "T-1/test", "T-1/resynchronize"]) {
-      const { status } = await site.call(`${BASE}/${path}`, { method: "POST", json: {}, cookie });
-      assertEquals(status, 403, path);
-    }
-  }
-});

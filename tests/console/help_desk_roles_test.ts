@@ -3,29 +3,9 @@
 import { assertEquals } from "@std/assert";
 import { commonRole, isAllowed, ROLES } from "../../console/api/auth/admin_records.ts";
 import { isAdministrator } from "../../console/api/help_desk/help_desk.ts";
-import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { openHelpDesk } from "./help_desk_site.ts";
 
 const ONE_USE = { uses: 1, minutes: 60 };
-
-Deno.test("the role help_desk has the routes of a viewer, and these", () => {
-  const own = CONSOLE_ROUTES.filter(({ helpDesk }) => helpDesk)
-    .map(({ method, path, needs, recentFactor }) =>
-      `${method} ${path}: ${needs}${recentFactor ? ", step-up" : ""}`
-    );
-  assertEquals(own, [
-    "POST /users/:id/unlock: user_manager, step-up",
-    "POST /users/:id/reset-limits: user_manager, step-up",
-    "POST /users/:id/bypass: user_manager, step-up",
-    "DELETE /users/:id/bypass: user_manager, step-up",
-    "POST /users/:id/lost-phone: user_manager, step-up",
-    "POST /users/:id/verification: operator",
-    "GET /users/:id/verification/:verification: operator",
-    "DELETE /users/:id/verification/:verification: operator",
-  ]);
-  const needed = CONSOLE_ROUTES.filter(({ needs }) => needs === "help_desk");
-  assertEquals(needed, [], "no route needs the role itself: user managers have its rights");
-});
 
 Deno.test("isAllowed() and commonRole(): neither the help desk nor the operator includes the other", () => {
   const included = ROLES.map((role) => [role, ROLES.filter((needs) => isAllowed(role, needs))]);
@@ -44,28 +24,6 @@ Deno.test("isAllowed() and commonRole(): neither the help desk nor the operator 
     }
   }
   assertEquals(commonRole("help_desk", "operator"), "viewer");
-});
-
-Deno.test("the help desk unlocks users and resets limits, and changes nothing else of a user", async () => {
-  await using site = await openHelpDesk();
-  const hanna = await site.as("help_desk");
-  for (const action of ["unlock", "reset-limits"]) {
-    assertEquals((await hanna("POST", `/users/ada/${action}`, {})).status, 200, action);
-  }
-  for (
-    const [method, path] of [
-      ["POST", "/users"],
-      ["DELETE", "/users/ada"],
-      ["PUT", "/users/ada/password"],
-      ["POST", "/users/ada/invitation"],
-      ["POST", "/users/ada/pairings"],
-      ["POST", "/users/ada/me-link"],
-      ["DELETE", "/users/ada/remembered-devices"],
-      ["POST", "/approvals/x/deny"],
-      ["POST", "/administrators"],
-      ["POST", "/tokens"],
-    ] as const
-  ) assertEquals((await hanna(method, path, {})).code, "role", `${method} ${path}`);
 });
 
 Deno.test("operators verify callers, and issue no bypass codes; viewers do neither", async () => {

