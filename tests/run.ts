@@ -22,12 +22,14 @@ At the end it shows what took longest, and the folder of the JUnit reports, whic
 "N passed, N failed", with ", N skipped" when something was skipped. The exit code is 1 when a test failed, and when
 CI=true and a test was skipped.`;
 
-/** Stages run one after the other. The suites of a stage run at the same time: the real peers mostly wait. */
+/**
+ * Stages run one after the other, the suites of a stage at the same time: real peers and nodes mostly wait. The last stage
+ * needs denokv, which is built during the first.
+ */
 type Stages = readonly (readonly SuiteName[])[];
 const FAST: Stages = [["unit"], ["architecture"]];
-const ALL: Stages = [["unit", "interop"], ["architecture"], ["e2e"]];
-/** After the build of denokv, which continues during the stages above. */
-const AFTER_BUILD: Stages = [["cluster"]];
+const FIRST: Stages = [["unit", "interop"]];
+const LAST: Stages = [["e2e", "cluster", "architecture"]];
 
 async function buildPages(): Promise<Tally> {
   const built = await runProgram(Deno.execPath(), { args: ["task", "--quiet", "build"], timeoutMs: 120_000 });
@@ -86,10 +88,10 @@ async function main(args: string[]): Promise<number> {
   const built = await buildPages();
   await scimPeers;
   const options = { folder: await reportFolder(), filter: values.only };
-  const results = await runStages(fast ? FAST : ALL, options);
+  const results = await runStages(fast ? FAST : FIRST, options);
   if (building !== null) {
     await building;
-    results.push(...await runStages(AFTER_BUILD, options));
+    results.push(...await runStages(LAST, options));
   }
   const total = addTallies([built, ...results.map(({ tally }) => tally)]);
   const loads = Object.assign({}, ...results.map((one) => one.loads));

@@ -74,11 +74,13 @@ Deno.test("slowestLines() adds up each file, with its loading, and counts a step
 
 Deno.test("groupFiles() puts neighbours into groups of about the same size, and marked files into their own", () => {
   const files = Array.from({ length: 41 }, (_, index) => `tests/${String(index).padStart(2, "0")}_test.ts`);
-  const groups = groupFiles(files, () => "");
-  assertEquals(groups.map(({ length }) => length), [14, 14, 13]);
+  const groups = groupFiles(files, 1, () => "");
+  assertEquals(groups.map(({ length }) => length), [7, 7, 7, 7, 7, 6]);
   assertEquals(groups.flat(), files);
-  assertEquals(groupFiles(["a", "b", "c", "d"], (file) => ["a", "c"].includes(file) ? "english" : ""), [
-    ["b", "d"],
+  assertEquals(groupFiles(Array<string>(200).fill("a"), 1, () => "").length, 10, "20 files are the most");
+  assertEquals(groupFiles(["a", "b", "c", "d"], 1, (file) => ["a", "c"].includes(file) ? "english" : ""), [
+    ["b"],
+    ["d"],
     ["a", "c"],
   ]);
 });
@@ -95,7 +97,7 @@ Deno.test("a group names the file of each test, and a file that cannot be loaded
     for (const [name, text] of Object.entries(texts)) {
       await Deno.writeTextFile(`${folder}/${name}_test.ts`, text);
     }
-    const groups = await writeGroups({ folder, suite: "some", files });
+    const groups = await writeGroups({ folder, suite: "some", files, jobs: 1 });
     const report = `${folder}/report.xml`;
     const { code } = await runProgram(Deno.execPath(), {
       args: ["test", "--no-check", "--allow-all", `--junit-path=${report}`, ...groups],

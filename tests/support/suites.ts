@@ -98,7 +98,8 @@ export async function runSuite(
 ): Promise<SuiteResult> {
   const suite: Suite = SUITES[name];
   const report = `${folder}/${name}.xml`;
-  const groups = await writeGroups({ folder, suite: name, files: findTestFiles(suite.paths, suite.ignore) });
+  const files = findTestFiles(suite.paths, suite.ignore);
+  const groups = await writeGroups({ folder, suite: name, files, jobs: suite.jobs });
   const cpu = meterCpu();
   const exitCode = await (isBackground ? runSilently : streamProgram)(Deno.execPath(), {
     args: [

@@ -4,8 +4,10 @@
 
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-/** Large enough to load shared modules rarely, small enough that parallel jobs end at about the same time. */
-const FILES_PER_GROUP = 20;
+/** Large enough to load shared modules rarely. */
+const MOST_FILES = 20;
+/** Enough groups for each job that parallel jobs end at about the same time. */
+const GROUPS_PER_JOB = 6;
 
 /** How many seconds each file took to load. The first files of a group load what the others share. */
 export type LoadTimes = Readonly<Record<string, number>>;
@@ -31,11 +33,12 @@ const GROUP_MARK = /^\/\/ Group: (\w+)$/m;
  * The same files are always in the same groups: neighbours, because they share most modules. Files with a mark are in the
  * group that the mark names, and no others.
  */
-export function groupFiles(files: readonly string[], markOf = readMark): string[][] {
+export function groupFiles(files: readonly string[], jobs: number, markOf = readMark): string[][] {
   const marked = Map.groupBy(files, markOf);
   const plain = marked.get("") ?? [];
   marked.delete("");
-  const groups = Math.ceil(plain.length / FILES_PER_GROUP);
+  const mostFiles = Math.min(MOST_FILES, Math.ceil(plain.length / (jobs * GROUPS_PER_JOB)));
+  const groups = Math.ceil(plain.length / mostFiles);
   const size = Math.ceil(plain.length / groups);
   return [
     ...Array.from({ length: groups }, (_, index) => plain.slice(index * size, (index + 1) * size)),
@@ -47,11 +50,11 @@ const readMark = (file: string): string => GROUP_MARK.exec(Deno.readTextFileSync
 
 /** Writes the groups of a suite into a folder. @returns their paths, in order */
 export async function writeGroups(
-  { folder, suite, files }: { folder: string; suite: string; files: readonly string[] },
+  { folder, suite, files, jobs }: { folder: string; suite: string; files: readonly string[]; jobs: number },
 ): Promise<string[]> {
   const here = import.meta.url;
   return await Promise.all(
-    groupFiles(files).map(async (group, index) => {
+    groupFiles(files, jobs).map(async (group, index) => {
       const path = `${folder}/${suite}_${String(index + 1).padStart(2, "0")}_test.ts`;
       const lines = group.map((file) => {
         const url = JSON.stringify(pathToFileURL(Deno.realPathSync(file)).href);
