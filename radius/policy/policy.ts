@@ -1,7 +1,18 @@
 // A policy of logins: its conditions and its outcome, as stored, as the API sends it, and as the console shows it. Data only, so that the
 // browser can use it.
 
-import type { Factor } from "../flow/context.ts";
+import {
+  choice,
+  choices,
+  flag,
+  list,
+  type ManyChoices,
+  number,
+  type TextList,
+  type ValueOf,
+  type ValuesOf,
+} from "../../platform/fields.ts";
+import { type Factor, FACTOR_ORDER } from "../flow/context.ts";
 
 /** The days of a week, Monday first as in ISO 8601. */
 export const WEEKDAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
@@ -21,33 +32,74 @@ export interface PolicyTime {
 export const DEVICE_STATES = ["has_factor", "no_factor", "remembered"] as const;
 export type DeviceState = (typeof DEVICE_STATES)[number];
 
-/** All conditions must hold. In each list, one entry is enough; a list that is absent holds for every login. */
-export interface PolicyConditions {
-  readonly groups?: readonly string[];
-  readonly exceptGroups?: readonly string[];
-  readonly users?: readonly string[];
-  readonly exceptUsers?: readonly string[];
-  readonly clients?: readonly string[];
-  /** IP addresses and CIDR ranges, compared with the address in Calling-Station-Id. */
-  readonly networks?: readonly string[];
-  readonly exceptNetworks?: readonly string[];
-  readonly times?: readonly PolicyTime[];
-  readonly device?: readonly DeviceState[];
+/** A condition: its field, where its values come from, and why a policy does not apply if it fails. */
+export type ConditionRow = (TextList | ManyChoices<DeviceState>) & {
+  /** The form offers these names. */
+  readonly names?: "clients" | "groups" | "users";
+  /** Entries are IP addresses and CIDR ranges, compared with the address in Calling-Station-Id. */
+  readonly isNetwork?: true;
+  /** Entries are weekly periods. */
+  readonly isTime?: true;
+  readonly miss: string;
+};
+
+const ENTRIES = list({ max: 1024, maxItems: 200, minItems: 1 });
+
+/**
+ * The conditions, in the order in which they are checked and shown. All must hold. In each list, one entry is enough; a list that is absent holds for
+ * every login. To add one, add a row, its check to evaluator.ts, and `policies.field_…`, `if_…` and `miss_…` to both catalogues.
+ */
+export const CONDITION_FIELDS = {
+  clients: { ...ENTRIES, names: "clients", miss: "The policy is for other clients." },
+  users: { ...ENTRIES, names: "users", miss: "The policy is for other users." },
+  exceptUsers: { ...ENTRIES, names: "users", miss: "The policy excludes this user." },
+  groups: { ...ENTRIES, names: "groups", miss: "The user is in none of the groups." },
+  exceptGroups: { ...ENTRIES, names: "groups", miss: "The user is in an excluded group." },
+  networks: {
+    ...ENTRIES,
+    isNetwork: true,
+    miss: "The address is in none of the networks, or the sign-in has no IP address.",
+  },
+  exceptNetworks: {
+    ...ENTRIES,
+    isNetwork: true,
+    miss:
+      "The address is in an excluded network, or the sign-in has no IP address and needs its second factor.",
+  },
+  times: { ...ENTRIES, maxItems: 20, isTime: true, miss: "The time is outside the periods." },
+  device: {
+    ...choices(DEVICE_STATES, { default: [], min: 1 }),
+    miss: "The user's factors or device have another state.",
+  },
+} as const satisfies Readonly<Record<string, ConditionRow>>;
+
+type Conditions = typeof CONDITION_FIELDS;
+export type PolicyConditionName = keyof Conditions;
+/** The conditions whose entries are names. */
+export type NameConditionName = {
+  [K in PolicyConditionName]: Conditions[K] extends { names: string } ? K : never;
+}[PolicyConditionName];
+export type PolicyConditions = {
+  readonly [K in PolicyConditionName]?: Conditions[K] extends { isTime: true } ? readonly PolicyTime[]
+    : ValueOf<Conditions[K]>;
+};
+
+export const POLICY_CONDITIONS = Object.keys(CONDITION_FIELDS) as readonly PolicyConditionName[];
+
+/** The row of a condition, for code that handles all of them. */
+export function conditionRow(name: PolicyConditionName): ConditionRow {
+  return CONDITION_FIELDS[name];
 }
 
-/** The order in which conditions are checked and shown. */
-export const POLICY_CONDITIONS = [
-  "clients",
-  "users",
-  "exceptUsers",
-  "groups",
-  "exceptGroups",
-  "networks",
-  "exceptNetworks",
-  "times",
-  "device",
-] as const satisfies readonly (keyof PolicyConditions)[];
-export type PolicyConditionName = (typeof POLICY_CONDITIONS)[number];
+/** The names in the conditions of a policy that are clients, groups or users. */
+export function namesInConditions(
+  conditions: PolicyConditions,
+  kind: NonNullable<ConditionRow["names"]>,
+): readonly string[] {
+  return POLICY_CONDITIONS.flatMap((name) =>
+    conditionRow(name).names === kind ? (conditions[name] ?? []) as readonly string[] : []
+  );
+}
 
 /** A factor that a policy can allow. Recovery codes replace a lost factor. */
 export type PolicyFactor = Factor | "recovery";
@@ -55,37 +107,51 @@ export const POLICY_FACTORS: readonly PolicyFactor[] = ["device", "sms", "voice"
 
 export const ENROLMENT_RULES = ["never", "after_first_factor", "always"] as const;
 export type EnrolmentRule = (typeof ENROLMENT_RULES)[number];
+export const MAX_REMEMBER_HOURS = 24 * 90;
 
 /** Attributes of the Access-Accept; a number is the value of an integer attribute. */
 export type SessionAttributes = Readonly<Record<string, string | number | readonly (string | number)[]>>;
 
-export interface ChallengeOutcome {
-  readonly kind: "challenge";
-  /** Absent: every factor that the settings enable. */
-  readonly factors?: readonly PolicyFactor[];
-  /** The login uses this factor and no other. `device` is an approval on the phone, not its passcode. */
-  readonly requiredFactor?: Factor;
-  /** Replaces the setting `factors.enrol_at_login`. */
-  readonly enrolment?: EnrolmentRule;
-  /** After a second factor, logins of the same user, client and Calling-Station-Id need none for this time. */
-  readonly rememberHours?: number;
-  /** A remembered device also replaces the second factor if only the client checks the password. */
-  readonly clientChecksPassword?: boolean;
-  readonly attributes?: SessionAttributes;
-}
+const OUTCOME_KINDS = ["challenge", "bypass", "deny"] as const;
+const IF_ASKED = { kind: ["challenge"] };
+const IF_ACCEPTED = { kind: { not: ["deny"] } };
 
-/** An Access-Accept without a second factor. */
-export interface BypassOutcome {
-  readonly kind: "bypass";
-  /** The client checks the password. Without it, a login is accepted only if the gateway checked the password. */
-  readonly clientChecksPassword?: boolean;
+/** What an outcome can have, besides its kind and the attributes of the Access-Accept. All but `kind` can be absent. */
+export const OUTCOME_FIELDS = {
+  kind: choice(OUTCOME_KINDS, { default: "challenge" }),
+  /** Absent: every factor that the settings enable. */
+  factors: choices(POLICY_FACTORS, { default: [], min: 1, when: IF_ASKED }),
+  /** The login uses this factor and no other. `device` is an approval on the phone, not its passcode. */
+  requiredFactor: choice(FACTOR_ORDER, { default: "device", when: IF_ASKED }),
+  /** Replaces the setting `factors.enrol_at_login`. */
+  enrolment: choice(ENROLMENT_RULES, { default: "never", when: IF_ASKED }),
+  /** After a second factor, logins of the same user, client and Calling-Station-Id need none for this time. */
+  rememberHours: number({ min: 1, max: MAX_REMEMBER_HOURS, default: 1, when: IF_ASKED }),
+  /**
+   * Of a bypass: the client checks the password. Without it, a login is accepted only if the gateway checked the password. Of a remembered device:
+   * it also replaces the second factor if only the client checks the password.
+   */
+  clientChecksPassword: flag({ when: IF_ACCEPTED }),
   /**
    * Also for names that the directory does not know. Such a name can be another one of a known user, such as `ada@example.com` of `ada`, which the
    * server of the passwords accepts. Without it, only the names in the condition `users` are accepted.
    */
-  readonly unknownUsers?: boolean;
+  unknownUsers: flag({ when: { kind: ["bypass"] } }),
+};
+
+type OutcomeValues = ValuesOf<typeof OUTCOME_FIELDS>;
+interface WithAttributes {
   readonly attributes?: SessionAttributes;
 }
+export type ChallengeOutcome =
+  & { readonly kind: "challenge" }
+  & Partial<Omit<OutcomeValues, "kind" | "unknownUsers">>
+  & WithAttributes;
+/** An Access-Accept without a second factor. */
+export type BypassOutcome =
+  & { readonly kind: "bypass" }
+  & Partial<Pick<OutcomeValues, "clientChecksPassword" | "unknownUsers">>
+  & WithAttributes;
 
 export interface DenyOutcome {
   readonly kind: "deny";
@@ -123,4 +189,3 @@ export function acceptsUnknownUsers(
 }
 
 export const MAX_POLICIES = 200;
-export const MAX_REMEMBER_HOURS = 24 * 90;

@@ -2,17 +2,15 @@
 
 import { canonicalRange } from "../../platform/addresses.ts";
 import { canonicalName, isDeceptiveName } from "../../platform/canonical_name.ts";
-import { FACTOR_ORDER } from "../flow/context.ts";
+import { type AnyField, appliesTo, isWithinBounds } from "../../platform/fields.ts";
 import { encodeReplyAttribute } from "../protocol/attributes.ts";
 import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../protocol/packet.ts";
 import {
-  DEVICE_STATES,
-  ENROLMENT_RULES,
+  conditionRow,
   MAX_POLICIES,
-  MAX_REMEMBER_HOURS,
+  OUTCOME_FIELDS,
   type Policy,
   POLICY_CONDITIONS,
-  POLICY_FACTORS,
   type PolicyConditionName,
   type PolicyConditions,
   type PolicyOutcome,
@@ -30,9 +28,7 @@ export type ReadPolicy<T> = { readonly ok: true; readonly value: T } | {
 };
 
 const MAX_NAME_CHARACTERS = 100;
-const MAX_ENTRY_CHARACTERS = 1024;
 const MAX_ENTRIES = 200;
-const MAX_TIMES = 20;
 const MAX_ATTRIBUTES = 20;
 
 /** Ends the reading. Never leaves this file. */
@@ -107,23 +103,22 @@ function conditionsOf(value: unknown): PolicyConditions {
 }
 
 function conditionOf(name: PolicyConditionName, given: readonly unknown[]): readonly unknown[] {
+  const row = conditionRow(name);
   if (given.length > MAX_ENTRIES) fail(`${name} can have at most ${MAX_ENTRIES} entries.`);
-  if (name === "times") {
-    if (given.length > MAX_TIMES) fail(`times can have at most ${MAX_TIMES} entries.`);
-    return given.map(timeOf);
-  }
-  if (name === "device") return given.map((one) => oneOf(one, DEVICE_STATES, "device"));
+  if (row.type === "choices") return given.map((one) => oneOf(one, row.of, name));
+  if (given.length > row.maxItems) fail(`${name} can have at most ${row.maxItems} entries.`);
+  if (row.isTime) return given.map(timeOf);
   const texts = given.map((one) => {
-    if (typeof one === "string" && one !== "" && one.length <= MAX_ENTRY_CHARACTERS) return one;
-    return fail(`${name} must contain texts of 1 to ${MAX_ENTRY_CHARACTERS} characters.`);
+    if (typeof one === "string" && one !== "" && one.length <= row.max) return one;
+    return fail(`${name} must contain texts of 1 to ${row.max} characters.`);
   });
-  if (name !== "networks" && name !== "exceptNetworks") return [...new Set(texts)];
-  return [
-    ...new Set(texts.map((text) =>
+  const entries = row.isNetwork
+    ? texts.map((text) =>
       canonicalRange(text.trim()) ??
         fail(`"${text}" is not an IP address or a CIDR range, such as 10.0.0.0/8.`)
-    )),
-  ];
+    )
+    : texts;
+  return [...new Set(entries)];
 }
 
 function timeOf(value: unknown): PolicyTime {
@@ -141,54 +136,35 @@ function timeOf(value: unknown): PolicyTime {
 }
 
 function outcomeOf(value: unknown): PolicyOutcome {
-  const kind = oneOf(
-    (value as { kind?: unknown } | null)?.kind,
-    ["challenge", "bypass", "deny"] as const,
-    "outcome",
-  );
-  if (kind === "deny") {
-    fieldsOf(value, "outcome", ["kind"]);
-    return { kind };
+  const kind = oneOf((value as { kind?: unknown } | null)?.kind, OUTCOME_FIELDS.kind.of, "outcome");
+  const own = Object.entries<AnyField>(OUTCOME_FIELDS).filter(([, { when }]) => appliesTo(when, { kind }));
+  const names = own.map(([name]) => name);
+  const fields = fieldsOf(value, "outcome", kind === "deny" ? names : [...names, "attributes"]);
+  const outcome: Record<string, unknown> = { kind };
+  for (const [name, field] of own) {
+    const given = name === "kind" ? undefined : fields[name];
+    if (given === undefined) continue;
+    const read = outcomeValue(name, field, given);
+    if (read !== false) outcome[name] = read;
   }
-  const shared = ["kind", "clientChecksPassword", "attributes"];
-  const own = kind === "bypass"
-    ? ["unknownUsers"]
-    : ["factors", "requiredFactor", "enrolment", "rememberHours"];
-  const fields = fieldsOf(value, "outcome", [...shared, ...own]);
-  const { clientChecksPassword, unknownUsers, attributes } = fields;
-  for (const [name, value] of Object.entries({ clientChecksPassword, unknownUsers })) {
-    if (value !== undefined && typeof value !== "boolean") fail(`${name} must be true or false.`);
-  }
-  return {
-    kind,
-    ...(kind === "challenge" ? factorFields(fields) : {}),
-    ...(clientChecksPassword === true ? { clientChecksPassword } : {}),
-    ...(unknownUsers === true ? { unknownUsers } : {}),
-    ...(attributes === undefined ? {} : attributesField(attributes)),
-  } as PolicyOutcome;
-}
-
-function factorFields({ factors, requiredFactor, enrolment, rememberHours }: Fields): Fields {
-  if (factors !== undefined && (!Array.isArray(factors) || factors.length === 0)) {
-    fail("factors must be a list of at least one factor.");
-  }
-  if (factors !== undefined && requiredFactor !== undefined) {
+  if (outcome["factors"] !== undefined && outcome["requiredFactor"] !== undefined) {
     fail("A policy has either factors or requiredFactor, not both.");
   }
-  if (
-    rememberHours !== undefined &&
-    !(Number.isInteger(rememberHours) && Number(rememberHours) >= 1 &&
-      Number(rememberHours) <= MAX_REMEMBER_HOURS)
-  ) fail(`rememberHours must be a whole number from 1 to ${MAX_REMEMBER_HOURS}.`);
-  const chosen = new Set((factors ?? []).map((factor: unknown) => oneOf(factor, POLICY_FACTORS, "factors")));
-  return {
-    ...(factors === undefined ? {} : { factors: POLICY_FACTORS.filter((factor) => chosen.has(factor)) }),
-    ...(requiredFactor === undefined
-      ? {}
-      : { requiredFactor: oneOf(requiredFactor, FACTOR_ORDER, "requiredFactor") }),
-    ...(enrolment === undefined ? {} : { enrolment: oneOf(enrolment, ENROLMENT_RULES, "enrolment") }),
-    ...(rememberHours === undefined ? {} : { rememberHours }),
-  };
+  const { attributes } = fields;
+  return { ...outcome, ...(attributes === undefined ? {} : attributesField(attributes)) } as PolicyOutcome;
+}
+
+function outcomeValue(name: string, field: AnyField, given: unknown): unknown {
+  if (field.type === "choice") return oneOf(given, field.of, name);
+  if (field.type === "choices") {
+    if (!Array.isArray(given) || given.length === 0) fail(`${name} must be a list of at least one factor.`);
+    const chosen = new Set(given.map((one) => oneOf(one, field.of, name)));
+    return field.of.filter((one) => chosen.has(one));
+  }
+  if (isWithinBounds(field, given)) return given;
+  return field.type === "number"
+    ? fail(`${name} must be a whole number from ${field.min} to ${field.max}.`)
+    : fail(`${name} must be true or false.`);
 }
 
 function attributesField(value: unknown): { attributes?: SessionAttributes } {

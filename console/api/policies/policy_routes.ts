@@ -17,7 +17,7 @@ import { type Caller, callerOf, type HttpEnv, jsonBody } from "../hono_env.ts";
 import { findMissingNames } from "./missing_names.ts";
 import { findLockout, type PolicyLockoutDeps } from "./policy_lockout.ts";
 import { replayDay } from "./policy_replay.ts";
-import { MISS_SENTENCES, policyAuditValues } from "./policy_texts.ts";
+import { missSentence, policyAuditValues } from "./policy_texts.ts";
 import {
   CHANGED_POLICY,
   EVALUATION,
@@ -249,7 +249,7 @@ class PolicyCommands {
       const miss = misses[at] ?? null;
       const applies = name === explained.policy;
       const held = applies ? "This policy applies." : "An earlier policy applies.";
-      return { id, name, miss, applies, reason: miss === null ? held : MISS_SENTENCES[miss] };
+      return { id, name, miss, applies, reason: miss === null ? held : missSentence(miss) };
     });
     return { ...explained, atMs: login.atMs, verdicts };
   }

@@ -1,24 +1,21 @@
 // Policies in words, for the audit log and for programs. The pages have their own texts in each language.
 
 import type { AuditValues } from "../../../platform/audit.ts";
-import type { Policy, PolicyOutcome, PolicyTime } from "../../../radius/policy/policy.ts";
+import {
+  CONDITION_FIELDS,
+  type Policy,
+  type PolicyOutcome,
+  type PolicyTime,
+} from "../../../radius/policy/policy.ts";
 import type { PolicyMiss } from "../../../radius/policy/evaluator.ts";
 
 /** Why a policy does not apply. */
-export const MISS_SENTENCES: Readonly<Record<PolicyMiss, string>> = {
-  disabled: "The policy is turned off.",
-  clients: "The policy is for other clients.",
-  users: "The policy is for other users.",
-  unknownUser: "The policy accepts without a second factor, and the user is not in the directory.",
-  exceptUsers: "The policy excludes this user.",
-  groups: "The user is in none of the groups.",
-  exceptGroups: "The user is in an excluded group.",
-  networks: "The address is in none of the networks, or the sign-in has no IP address.",
-  exceptNetworks:
-    "The address is in an excluded network, or the sign-in has no IP address and needs its second factor.",
-  times: "The time is outside the periods.",
-  device: "The user's factors or device have another state.",
-};
+export function missSentence(miss: PolicyMiss): string {
+  if (miss === "disabled") return "The policy is turned off.";
+  return miss === "unknownUser"
+    ? "The policy accepts without a second factor, and the user is not in the directory."
+    : CONDITION_FIELDS[miss].miss;
+}
 
 const timeText = ({ days, from, to, zone }: PolicyTime) => `${days.join(" ")} ${from}–${to} ${zone}`;
 

@@ -1,5 +1,6 @@
 // A list of chosen groups, users or clients, with a search field that adds to it.
 
+import { CONDITION_FIELDS, type NameConditionName } from "../../../../radius/policy/policy.ts";
 import { take } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
 import { Icon } from "../../components/icons.tsx";
@@ -9,7 +10,7 @@ import { searchUsers } from "../groups/group_calls.ts";
 
 interface ChosenProps {
   readonly models: Models;
-  readonly name: "groups" | "exceptGroups" | "users" | "exceptUsers" | "clients";
+  readonly name: NameConditionName;
   readonly clients: readonly string[];
   readonly chosen: readonly string[];
   readonly onChange: (chosen: readonly string[]) => void;
@@ -64,13 +65,14 @@ interface Offer {
 }
 
 async function findNames({ models, name, clients }: ChosenProps, text: string): Promise<readonly Offer[]> {
-  if (name === "clients") {
+  const { names: kind } = CONDITION_FIELDS[name];
+  if (kind === "clients") {
     const wanted = text.toLowerCase();
     return clients.filter((one) => one.toLowerCase().includes(wanted)).slice(0, MAX_OFFERED).map((one) => ({
       name: one,
     }));
   }
-  if (name === "users" || name === "exceptUsers") {
+  if (kind === "users") {
     const users = await searchUsers(models, { target: "", text });
     return users.map((user) => ({ name: user.name, more: user.displayName }));
   }

@@ -2,7 +2,9 @@
 
 import type { Signal } from "@preact/signals";
 import {
-  DEVICE_STATES,
+  conditionRow,
+  type DeviceState,
+  type NameConditionName,
   POLICY_CONDITIONS,
   type PolicyConditionName,
   type PolicyTime,
@@ -67,68 +69,62 @@ export function ConditionFields(props: ConditionProps) {
 }
 
 function ConditionField(props: ConditionProps & { name: PolicyConditionName }) {
-  const { name, models, draft, clients } = props;
-  switch (name) {
-    case "groups":
-    case "exceptGroups":
-    case "users":
-    case "exceptUsers":
-    case "clients":
-      return (
-        <ChosenNames
-          {...{ models, name, clients }}
-          chosen={draft.value.conditions[name] ?? []}
-          onChange={(chosen) => putCondition(draft, { [name]: chosen })}
-        />
-      );
-    case "networks":
-    case "exceptNetworks":
-      return (
-        <TextAreaField
-          id={`policy-${name}`}
-          label={t(`policies.field_${name}`)}
-          hint={t(name === "networks" ? "policies.networks_hint" : "policies.networks_except_hint")}
-          input={{
-            ...{
-              rows: 2,
-              spellcheck: false,
-              autocomplete: "off",
-              placeholder: t("common.example", { value: "10.0.0.0/8" }),
-            },
-            value: draft.value[name],
-            onInput: ({ currentTarget: { value } }) => draft.value = { ...draft.value, [name]: value },
-          }}
-        />
-      );
-    case "times":
-      return <TimeFields draft={draft} />;
-    case "device":
-      return <DeviceFields draft={draft} />;
+  const { name, draft } = props;
+  const row = conditionRow(name);
+  const chosen = draft.value.conditions[name] ?? [];
+  if (row.type === "choices") {
+    return (
+      <fieldset class="policy-checks">
+        <legend>{t(`policies.field_${name}`)}</legend>
+        {row.of.map((state) => (
+          <Checkbox
+            key={state}
+            label={t(`policies.device_${state}`)}
+            checked={(chosen as readonly DeviceState[]).includes(state)}
+            onChange={(checked) =>
+              putCondition(draft, name, [
+                ...chosen.filter((one) => one !== state),
+                ...(checked ? [state] : []),
+              ])}
+          />
+        ))}
+      </fieldset>
+    );
   }
-}
-
-function putCondition(draft: Signal<PolicyDraft>, change: PolicyDraft["conditions"]): void {
-  draft.value = { ...draft.value, conditions: { ...draft.value.conditions, ...change } };
-}
-
-function DeviceFields({ draft }: Pick<ConditionProps, "draft">) {
-  const chosen = draft.value.conditions.device ?? [];
+  if (row.isTime) return <TimeFields draft={draft} />;
+  if (row.isNetwork) {
+    return (
+      <TextAreaField
+        id={`policy-${name}`}
+        label={t(`policies.field_${name}`)}
+        hint={t(name === "networks" ? "policies.networks_hint" : "policies.networks_except_hint")}
+        input={{
+          ...{
+            rows: 2,
+            spellcheck: false,
+            autocomplete: "off",
+            placeholder: t("common.example", { value: "10.0.0.0/8" }),
+          },
+          value: draft.value.networks[name] ?? "",
+          onInput: ({ currentTarget: { value } }) =>
+            draft.value = { ...draft.value, networks: { ...draft.value.networks, [name]: value } },
+        }}
+      />
+    );
+  }
   return (
-    <fieldset class="policy-checks">
-      <legend>{t("policies.field_device")}</legend>
-      {DEVICE_STATES.map((state) => (
-        <Checkbox
-          key={state}
-          label={t(`policies.device_${state}`)}
-          checked={chosen.includes(state)}
-          onChange={(checked) =>
-            putCondition(draft, {
-              device: checked ? [...chosen, state] : chosen.filter((one) => one !== state),
-            })}
-        />
-      ))}
-    </fieldset>
+    <ChosenNames
+      models={props.models}
+      name={name as NameConditionName}
+      clients={props.clients}
+      chosen={chosen as readonly string[]}
+      onChange={(names) => putCondition(draft, name, names)}
+    />
   );
+}
+
+function putCondition(draft: Signal<PolicyDraft>, name: PolicyConditionName, entries: unknown): void {
+  draft.value = { ...draft.value, conditions: { ...draft.value.conditions, [name]: entries } };
 }
 
 function TimeFields({ draft }: Pick<ConditionProps, "draft">) {
@@ -136,7 +132,7 @@ function TimeFields({ draft }: Pick<ConditionProps, "draft">) {
     <MultiField
       label={t("policies.field_times")}
       rows={draft.value.conditions.times ?? []}
-      onChange={(times) => putCondition(draft, { times })}
+      onChange={(times) => putCondition(draft, "times", times)}
       blank={newPeriod}
       addLabel={t("policies.time_add")}
       nameOf={periodText}

@@ -2,7 +2,7 @@
 
 import type { Signal } from "@preact/signals";
 import { type Factor, FACTOR_ORDER } from "../../../../radius/flow/context.ts";
-import { MAX_REMEMBER_HOURS, POLICY_FACTORS, type PolicyFactor } from "../../../../radius/policy/policy.ts";
+import { OUTCOME_FIELDS, POLICY_FACTORS, type PolicyFactor } from "../../../../radius/policy/policy.ts";
 import { Checkbox } from "../../components/field.tsx";
 import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
 import { t } from "../../i18n/translate.ts";
@@ -19,7 +19,7 @@ type Row = FieldRow<PolicyDraft>;
 const KIND: Row = {
   name: "kind",
   label: "policies.outcome",
-  choices: ["challenge", "bypass", "deny"],
+  choices: OUTCOME_FIELDS.kind.of,
   choiceLabel: (kind) => t(`policies.kind_${kind}`),
 };
 const RULE: Row = {
@@ -31,14 +31,19 @@ const RULE: Row = {
 const ENROLMENT: Row = {
   name: "enrolment",
   label: "policies.enrolment",
-  choices: ["settings", "never", "after_first_factor", "always"],
+  choices: ["settings", ...OUTCOME_FIELDS.enrolment.of],
   choiceLabel: (rule) => t(`policies.enrolment_${rule}`),
 };
 const REMEMBER: Row = {
   name: "rememberHours",
   label: "policies.remember",
   hint: "policies.remember_hint",
-  input: { type: "number", min: 1, max: MAX_REMEMBER_HOURS, inputMode: "numeric" },
+  input: {
+    type: "number",
+    min: OUTCOME_FIELDS.rememberHours.min,
+    max: OUTCOME_FIELDS.rememberHours.max,
+    inputMode: "numeric",
+  },
 };
 const TRUST: Row = { name: "clientChecksPassword", label: "policies.trust_client" };
 const UNKNOWN_USERS: Row = {

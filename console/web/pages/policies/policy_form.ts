@@ -1,14 +1,16 @@
 // The draft of a policy in the editor, and the calls of policies.
 
 import type { Factor } from "../../../../radius/flow/context.ts";
-import type {
-  ChallengeOutcome,
-  Policy,
-  PolicyConditionName,
-  PolicyConditions,
-  PolicyFactor,
-  PolicyOutcome,
-  PolicyTime,
+import {
+  type ChallengeOutcome,
+  conditionRow,
+  type Policy,
+  POLICY_CONDITIONS,
+  type PolicyConditionName,
+  type PolicyConditions,
+  type PolicyFactor,
+  type PolicyOutcome,
+  type PolicyTime,
 } from "../../../../radius/policy/policy.ts";
 import type { EvaluationAnswer, PolicyPage, ReplayAnswer } from "../../../api/policies/policy_types.ts";
 import { escapeParams, take } from "../../app/api_client.ts";
@@ -25,9 +27,8 @@ export interface PolicyDraft {
   /** The conditions that the editor shows. The server refuses empty ones. */
   readonly shown: readonly PolicyConditionName[];
   readonly conditions: PolicyConditions;
-  /** Networks as typed. */
-  readonly networks: string;
-  readonly exceptNetworks: string;
+  /** Networks as typed, by condition. */
+  readonly networks: Readonly<Partial<Record<PolicyConditionName, string>>>;
   readonly kind: PolicyOutcome["kind"];
   readonly factorRule: FactorRule;
   readonly factors: readonly PolicyFactor[];
@@ -51,8 +52,12 @@ export function draftOf(policy: Policy | null): PolicyDraft {
   return {
     ...{ name, enabled, conditions, enrolment },
     shown: Object.keys(conditions) as PolicyConditionName[],
-    networks: (conditions.networks ?? []).join("\n"),
-    exceptNetworks: (conditions.exceptNetworks ?? []).join("\n"),
+    networks: Object.fromEntries(
+      POLICY_CONDITIONS.filter((one) => conditionRow(one).isNetwork).map((one) => [
+        one,
+        (conditions[one] ?? []).join("\n"),
+      ]),
+    ),
     kind: outcome.kind,
     factorRule: requiredFactor !== undefined ? "one" : factors !== undefined ? "some" : "settings",
     factors: factors ?? [],
@@ -71,12 +76,10 @@ export function draftOf(policy: Policy | null): PolicyDraft {
 /** The policy that a draft describes. The server checks it. */
 export function contentOf(draft: PolicyDraft): PolicyContent {
   const { name, enabled, shown, conditions } = draft;
-  const typed: PolicyConditions = {
-    ...conditions,
-    networks: linesOf(draft.networks),
-    exceptNetworks: linesOf(draft.exceptNetworks),
-  };
-  const entries = shown.map((condition) => [condition, typed[condition] ?? []]);
+  const entries = shown.map((condition) => {
+    const typed = draft.networks[condition];
+    return [condition, typed === undefined ? conditions[condition] ?? [] : linesOf(typed)];
+  });
   return {
     ...{ name: name.trim(), enabled },
     conditions: Object.fromEntries(entries) as PolicyConditions,

@@ -1,6 +1,7 @@
 // Policies as sentences: "If group is Contractors and network is not 10.0.0.0/8 → require an approval on the phone".
 
 import {
+  namesInConditions,
   type Policy,
   POLICY_CONDITIONS,
   type PolicyConditionName,
@@ -112,9 +113,15 @@ export function uncheckedClients(
 
 /** The groups and clients in the conditions of a policy that do not exist. */
 export function missingNames(
-  { conditions: { groups = [], exceptGroups = [], clients = [] } }: Pick<Policy, "conditions">,
+  { conditions }: Pick<Policy, "conditions">,
   missing: MissingNames,
 ): readonly string[] {
-  const names = [...groups, ...exceptGroups].filter((name) => missing.groups.includes(name));
-  return [...new Set([...names, ...clients.filter((name) => missing.clients.includes(name))])];
+  const kinds = ["groups", "clients"] as const;
+  return [
+    ...new Set(
+      kinds.flatMap((kind) =>
+        namesInConditions(conditions, kind).filter((name) => missing[kind].includes(name))
+      ),
+    ),
+  ];
 }
