@@ -2,8 +2,7 @@
 // the conversation, so that a changed policy holds for the next packet.
 
 import type { Factor, Facts } from "../flow/context.ts";
-import type { CompiledPolicy } from "../policy/compiled_policy.ts";
-import type { PolicyEvaluator, PolicySubject } from "../policy/evaluator.ts";
+import type { CompiledPolicy, PolicyEvaluator, PolicySubject } from "../policy/evaluator.ts";
 import { type PolicyRules, settingsRules } from "../policy/factor_rules.ts";
 import type { EnrolmentRule, SessionAttributes } from "../policy/policy.ts";
 import type { LoginDevice, RememberedDevices } from "../policy/remembered_devices.ts";

@@ -33,7 +33,7 @@ export const DEVICE_STATES = ["has_factor", "no_factor", "remembered"] as const;
 export type DeviceState = (typeof DEVICE_STATES)[number];
 
 /** A condition: its field, where its values come from, and why a policy does not apply if it fails. */
-export type ConditionRow = (TextList | ManyChoices<DeviceState>) & {
+export type PolicyConditionRow = (TextList | ManyChoices<DeviceState>) & {
   /** The form offers these names. */
   readonly names?: "clients" | "groups" | "users";
   /** Entries are IP addresses and CIDR ranges, compared with the address in Calling-Station-Id. */
@@ -71,7 +71,7 @@ export const CONDITION_FIELDS = {
     ...choices(DEVICE_STATES, { default: [], min: 1 }),
     miss: "The user's factors or device have another state.",
   },
-} as const satisfies Readonly<Record<string, ConditionRow>>;
+} as const satisfies Readonly<Record<string, PolicyConditionRow>>;
 
 type Conditions = typeof CONDITION_FIELDS;
 export type PolicyConditionName = keyof Conditions;
@@ -87,14 +87,14 @@ export type PolicyConditions = {
 export const POLICY_CONDITIONS = Object.keys(CONDITION_FIELDS) as readonly PolicyConditionName[];
 
 /** The row of a condition, for code that handles all of them. */
-export function conditionRow(name: PolicyConditionName): ConditionRow {
+export function conditionRow(name: PolicyConditionName): PolicyConditionRow {
   return CONDITION_FIELDS[name];
 }
 
 /** The names in the conditions of a policy that are clients, groups or users. */
 export function namesInConditions(
   conditions: PolicyConditions,
-  kind: NonNullable<ConditionRow["names"]>,
+  kind: NonNullable<PolicyConditionRow["names"]>,
 ): readonly string[] {
   return POLICY_CONDITIONS.flatMap((name) =>
     conditionRow(name).names === kind ? (conditions[name] ?? []) as readonly string[] : []

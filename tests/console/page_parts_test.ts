@@ -12,7 +12,7 @@ import { activateCatalogue } from "../../console/web/i18n/translate.ts";
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { healthLink } from "../../console/web/pages/health/health_links.ts";
 import { healthText } from "../../console/web/pages/health/health_page.tsx";
-import { OutcomeFields } from "../../console/web/pages/policies/outcome_fields.tsx";
+import { OutcomeFields } from "../../console/web/pages/policies/policy_dialog.tsx";
 import { EvaluationPanel } from "../../console/web/pages/policies/policy_evaluation.tsx";
 import { contentOf, draftOf } from "../../console/web/pages/policies/policy_form.ts";
 import { EnrolmentPanel } from "../../console/web/pages/reports/enrolment_panel.tsx";

@@ -5,29 +5,42 @@ import { auditEntry, type AuditValues } from "../../../platform/audit.ts";
 import type { AuditAction } from "../../../platform/audit_actions.ts";
 import { Semaphore } from "../../../platform/semaphore.ts";
 import type { Mutation, Store } from "../../../platform/store.ts";
-import type { Clock, Random } from "../../../platform/runtime.ts";
-import type { PolicyEvaluator } from "../../../radius/policy/evaluator.ts";
-import type { Policy } from "../../../radius/policy/policy.ts";
+import { type Clock, pauseFor, type Random } from "../../../platform/runtime.ts";
+import type { PolicyEvaluator, PolicyMiss } from "../../../radius/policy/evaluator.ts";
+import {
+  CONDITION_FIELDS,
+  namesInConditions,
+  type Policy,
+  type PolicyOutcome,
+  type PolicyTime,
+} from "../../../radius/policy/policy.ts";
 import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../../../radius/protocol/packet.ts";
 import type { ReplyAttributeRegistry } from "../../../radius/factors/reply_attribute_registry.ts";
 import { may } from "../auth/permissions.ts";
 import { type Connect, type People, requireGateway, requireUsers, targetOf } from "../deps.ts";
 import { DetailedRefusal, Refusal } from "../errors.ts";
 import { type Caller, callerOf, type HttpEnv, jsonBody } from "../hono_env.ts";
-import { findMissingNames } from "./missing_names.ts";
-import { findLockout, type PolicyLockoutDeps } from "./policy_lockout.ts";
-import { replayDay } from "./policy_replay.ts";
-import { missSentence, policyAuditValues } from "./policy_texts.ts";
 import {
   CHANGED_POLICY,
   EVALUATION,
   type EvaluationAnswer,
+  MAX_CHANGES_SHOWN,
+  type MissingNames,
   NEW_POLICY,
   POLICY_ORDER,
   type PolicyPage,
   REMOVED_POLICY,
   REPLAY,
+  type ReplayAnswer,
+  type ReplayChange,
 } from "./policy_types.ts";
+import { canonicalName } from "../../../platform/canonical_name.ts";
+import type { TargetDirectory } from "../../../scim/ports.ts";
+import type { AdminCommands } from "../auth/admin_commands.ts";
+import type { ErrorCode } from "../error_codes.ts";
+import { DAY_MS } from "../../../platform/durations.ts";
+import type { PolicyDecision, PolicyPreview } from "../../../radius/policy/policy_preview.ts";
+import { decodeLoginRecord, historyKey, historyKeyAt } from "../../../radius/conversation/login_record.ts";
 
 export interface PolicyRouteDeps extends Omit<PolicyLockoutDeps, "people"> {
   readonly people?: People;
@@ -270,4 +283,173 @@ class PolicyCommands {
     if (policy === undefined) throw new Refusal("malformed");
     return policy.policy;
   }
+}
+
+/** Groups that are looked up for one page. */
+const MAX_GROUPS = 500;
+
+/** @param clients the names of the RADIUS clients; `null` if they are not known */
+async function findMissingNames(
+  policies: readonly Policy[],
+  { directory, clients }: {
+    directory: Pick<TargetDirectory, "read">;
+    clients: readonly string[] | null;
+  },
+): Promise<MissingNames> {
+  const named = policies.flatMap(({ conditions }) => namesInConditions(conditions, "groups"));
+  const groups: string[] = [];
+  for (const name of [...new Set(named)].slice(0, MAX_GROUPS)) {
+    if (await directory.read("group", canonicalName(name)) === null) groups.push(name);
+  }
+  const ofClients = new Set(policies.flatMap(({ conditions }) => namesInConditions(conditions, "clients")));
+  return {
+    groups,
+    clients: clients === null ? [] : [...ofClients].filter((name) => !clients.includes(name)),
+  };
+}
+
+const MAX_RUN_MS = 10;
+
+/** Returns a function that waits for the event loop if the last wait is more than 10 ms ago. */
+function createPauses(clock: Pick<Clock, "nowMs" | "after">): () => Promise<void> {
+  let sinceMs = clock.nowMs();
+  return async () => {
+    if (clock.nowMs() - sinceMs < MAX_RUN_MS) return;
+    await pauseFor(clock, 0);
+    sinceMs = clock.nowMs();
+  };
+}
+
+/** Why a policy does not apply. */
+function missSentence(miss: PolicyMiss): string {
+  if (miss === "disabled") return "The policy is turned off.";
+  return miss === "unknownUser"
+    ? "The policy accepts without a second factor, and the user is not in the directory."
+    : CONDITION_FIELDS[miss].miss;
+}
+
+const timeText = ({ days, from, to, zone }: PolicyTime) => `${days.join(" ")} ${from}–${to} ${zone}`;
+
+/** The fields of a policy for the audit log. */
+function policyAuditValues({ name, enabled, conditions, outcome }: Policy): AuditValues {
+  const lists = Object.entries(conditions).map(([field, list]) => [
+    field,
+    field === "times" ? (list as readonly PolicyTime[]).map(timeText).join(", ") : list.join(", "),
+  ]);
+  return { name, enabled, ...Object.fromEntries(lists), ...outcomeValues(outcome) };
+}
+
+function outcomeValues(outcome: PolicyOutcome): AuditValues {
+  const { kind, ...fields } = outcome;
+  const texts = Object.entries(fields).map(([field, value]) => [
+    field,
+    field === "attributes"
+      ? Object.entries(value as object).map(([name, one]) => `${name} = ${one}`).join(", ")
+      : Array.isArray(value)
+      ? value.join(", ")
+      : value,
+  ]);
+  return { outcome: kind, ...Object.fromEntries(texts) };
+}
+
+interface PolicyLockoutDeps {
+  readonly people: People;
+  readonly clock: Pick<Clock, "nowMs" | "after">;
+  readonly administrators: Pick<AdminCommands, "list">;
+}
+
+/** Users that are checked. If all of these are locked out, the list needs a confirmation. */
+const MAX_USERS = 20_000;
+/** How long a check of users, or of the sign-ins of a day, may take. */
+const MAX_CHECK_MS = 5000;
+
+/** Why a list needs a confirmation; `null`: some users and some administrators can still sign in. */
+async function findLockout(
+  deps: PolicyLockoutDeps,
+  draft: PolicyEvaluator,
+): Promise<ErrorCode | null> {
+  if (draft.isEmpty) return null;
+  if (await locksOutEvery(deps, draft, userNames(deps))) return "policies_lock_out_users";
+  return await locksOutEvery(deps, draft, adminNames(deps)) ? "policies_lock_out_admins" : null;
+}
+
+/** Whether every user of the names is locked out. Usually the first one is not, which ends the search. */
+async function locksOutEvery(
+  { people: { policies: { preview } }, clock }: PolicyLockoutDeps,
+  draft: PolicyEvaluator,
+  names: AsyncIterable<string>,
+): Promise<boolean> {
+  const endMs = clock.nowMs() + MAX_CHECK_MS;
+  const pause = createPauses(clock);
+  let checked = 0;
+  for await (const name of names) {
+    const isLockedOut = await preview.isLockedOut(draft, name);
+    if (isLockedOut === false) return false;
+    if (isLockedOut === true) checked++;
+    await pause();
+    if (checked >= MAX_USERS || clock.nowMs() > endMs) break;
+  }
+  return checked > 0;
+}
+
+async function* userNames({ people }: PolicyLockoutDeps): AsyncIterable<string> {
+  for await (const { content } of targetOf(people, undefined).directory.all("user")) {
+    yield canonicalName(content.name);
+  }
+}
+
+/** Administrators whose names may be names of users. */
+async function* adminNames({ administrators }: PolicyLockoutDeps): AsyncIterable<string> {
+  for (const { name } of (await administrators.list()).items) yield canonicalName(name);
+}
+
+interface ReplayDeps {
+  readonly store: Store;
+  readonly clock: Pick<Clock, "nowMs" | "after">;
+  readonly preview: PolicyPreview;
+}
+
+const MAX_LOGINS = 20_000;
+/** Ends that repeat another sign-in, and say nothing about a decision. */
+const NOT_COUNTED: ReadonlySet<string> = new Set(["superseded", "cancelled"]);
+
+/** Evaluates sign-ins, newest first, with the groups and factors that users have now. */
+async function replayDay(deps: ReplayDeps, draft: PolicyEvaluator): Promise<ReplayAnswer> {
+  const { store, clock, preview } = deps;
+  const startedMs = clock.nowMs();
+  const fromMs = startedMs - DAY_MS;
+  const range = { start: historyKey(historyKeyAt(fromMs)), end: historyKey(historyKeyAt(startedMs + 1)) };
+  const changes: ReplayChange[] = [];
+  const pause = createPauses(clock);
+  let evaluated = 0;
+  let changed = 0;
+  let read = 0;
+  let oldestMs = startedMs;
+  for await (const { key, value } of store.range<unknown>(range, { reverse: true })) {
+    if (read >= MAX_LOGINS || clock.nowMs() - startedMs > MAX_CHECK_MS) {
+      return { fromMs, evaluated, cutAtMs: oldestMs, changed, changes };
+    }
+    read++;
+    const login = decodeLoginRecord(value);
+    if (login === null || NOT_COUNTED.has(login.outcome)) continue;
+    const { user, client, place, startedMs: atMs, outcome } = login;
+    oldestMs = atMs;
+    evaluated++;
+    await pause();
+    const [before, after] = await preview.decide([preview.stored, draft], {
+      ...{ user, client, atMs },
+      ...{ address: place, isStripped: true },
+    });
+    if (before === undefined || after === undefined || isSameEffect(before, after)) continue;
+    changed++;
+    if (changes.length >= MAX_CHANGES_SHOWN) continue;
+    changes.push({ id: String(key[1]), user, client, place, atMs, outcome, before, after });
+  }
+  return { fromMs, evaluated, cutAtMs: null, changed, changes };
+}
+
+/** Another name of a policy alone changes nothing for the user. */
+function isSameEffect({ effect: a }: PolicyDecision, { effect: b }: PolicyDecision): boolean {
+  return a.kind === b.kind && a.required === b.required && a.factors.join() === b.factors.join() &&
+    JSON.stringify(a.attributes) === JSON.stringify(b.attributes);
 }

@@ -16,8 +16,9 @@ import { LockoutDialog, type PolicyChanges, usePolicyChanges } from "./policy_ch
 import { PolicyDialog } from "./policy_dialog.tsx";
 import { EvaluationPanel } from "./policy_evaluation.tsx";
 import { createPolicyCalls, type PolicyCalls, toContent } from "./policy_form.ts";
-import { RemovePolicyDialog } from "./remove_policy.tsx";
-import { PolicyItem } from "./policy_item.tsx";
+import { PolicyItem, PolicySentence } from "./policy_item.tsx";
+import { ConfirmDialog } from "../../components/form_dialog.tsx";
+import { ReplayPanel } from "./policy_replay.tsx";
 
 /** The dialog that is open: the editor of a policy (`null`: of a new one), or the removal of a policy. */
 type OpenDialog = { readonly edits: Policy | null } | { readonly removes: Policy };
@@ -118,4 +119,34 @@ function focusMove({ id }: Policy, step: -1 | 1): void {
   const buttons = document.querySelectorAll<HTMLButtonElement>(`[data-policy="${id}"] [data-step]`);
   const wanted = [...buttons].find((one) => one.dataset.step === String(step) && !one.disabled);
   (wanted ?? [...buttons].find((one) => !one.disabled))?.focus();
+}
+
+interface RemoveProps {
+  readonly policy: Policy;
+  readonly page: PolicyPage;
+  readonly calls: PolicyCalls;
+  readonly changes: PolicyChanges;
+  readonly onClose: () => void;
+}
+
+function RemovePolicyDialog({ policy, page, calls, changes, onClose }: RemoveProps) {
+  const left = page.policies.filter(({ id }) => id !== policy.id);
+  return (
+    <ConfirmDialog
+      title={t("common.remove_title", { name: policy.name })}
+      submitLabel={t("policies.remove_submit")}
+      onConfirm={() =>
+        changes.saveQuietly(
+          (basis) => calls.remove(policy.id, basis),
+          t("policies.removed", { name: policy.name }),
+        )}
+      onClose={onClose}
+    >
+      <p class="policy-sentence">
+        <PolicySentence policy={policy} />
+      </p>
+      <p>{t("policies.remove_hint")}</p>
+      <ReplayPanel calls={calls} draft={left} />
+    </ConfirmDialog>
+  );
 }
