@@ -101,7 +101,7 @@ export interface HttpAppDeps extends Pick<ConsoleApiDeps, "mail"> {
   /** The SCIM interfaces. Absent: the console runs without them. */
   readonly scim?: readonly ScimApp[];
   /** The OpenAPI description of SCIM, as JSON in UTF-8; served at /openapi.json without authentication. */
-  readonly openApi?: () => Uint8Array<ArrayBuffer>;
+  readonly openApi?: () => Promise<Uint8Array<ArrayBuffer>>;
   readonly residentOctets?: () => number;
   readonly bodyDeadlineMs?: number;
   /** Whether an address is a reverse proxy whose X-Forwarded-For is trusted. Default: no address is. */
@@ -306,7 +306,7 @@ function createSite(
   app.route("/", createPhonePageRoutes({ phone, dist }));
   app.get("/me", (c) => pageResponse("me", dist, { preload: messagePreload(c.req.raw) }));
   if (openApi !== undefined) {
-    app.get("/openapi.json", (c) => c.body(openApi(), 200, JSON_TYPE));
+    app.get("/openapi.json", async (c) => c.body(await openApi(), 200, JSON_TYPE));
   }
   app.get("/assets/:name", (c) => {
     const asset = dist.read(c.req.param("name"));

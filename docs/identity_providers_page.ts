@@ -14,8 +14,7 @@ import {
 } from "../scim/v2/connections/connection_settings.ts";
 import { MAX_QUERY_CHARACTERS, PAGE_SIZE } from "../scim/v2/http/list_parameters.ts";
 import { V2_ROUTES } from "../scim/v2/http/v2_routes.ts";
-import { V2_ALWAYS, V2_HANDLER_ROWS } from "../scim/v2/openapi/v2_handlers.ts";
-import { MAX_TARGET_OCTETS } from "../scim/v2/openapi/v2_openapi.ts";
+import { MAX_TARGET_OCTETS, V2_ALWAYS, V2_HANDLER_ROWS } from "./scim_operations.ts";
 import { MAX_PATCH_OPERATIONS } from "../scim/v2/patch/patch_request.ts";
 import { TOLERATED_SHAPES } from "../scim/v2/patch/patch_shapes.ts";
 import { MAX_QUERY_COMPARED } from "../scim/v2/query/query.ts";

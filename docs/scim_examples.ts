@@ -2,7 +2,7 @@
 
 import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../scim/schema/mapping.ts";
 import { resourceLocation, type RouteRow, SCIM_PREFIX } from "../scim/http/routes.ts";
-import { HANDLER_FACTS } from "../scim/http/openapi.ts";
+import { HANDLER_FACTS } from "./scim_operations.ts";
 import type { ResourceKind, Stored } from "../scim/schema/resource.ts";
 import { renderList, renderResource } from "../scim/schema/render_resource.ts";
 

@@ -4,7 +4,7 @@ import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../scim/schema/mapp
 import { refusalRow, SCIM_REFUSALS, type ScimRefusalCode } from "../scim/http/refusals.ts";
 import { QUERY_PARAMETERS, type RouteRow, SCIM_ROUTES } from "../scim/http/routes.ts";
 import { COMMON_HEADERS, RECEIPT_HEADER, receiptText } from "../scim/http/responses.ts";
-import { HANDLER_FACTS } from "../scim/http/openapi.ts";
+import { HANDLER_FACTS } from "./scim_operations.ts";
 import type { Receipt } from "../scim/ports.ts";
 import { etagOf } from "../scim/schema/render_resource.ts";
 import { exampleAnswer, exampleRequest, exampleStored } from "./scim_examples.ts";

@@ -1,4 +1,4 @@
-// The interfaces that clients, browsers and settings files rely on: routes, the OpenAPI description, settings and the
+// The interfaces that clients, browsers and settings files rely on: routes, settings and the
 // flow. The snapshots are updated as snapshot.ts describes.
 
 import { CONSOLE_API_PATH, createConsoleApi } from "../../console/api/console_api.ts";
@@ -7,8 +7,6 @@ import { createAccountApi } from "../../console/api/account/account_api.ts";
 import { configurationPage } from "../../docs/configuration_page.ts";
 import { FLOW } from "../../radius/flow/flow.ts";
 import { SCIM_PREFIX, SCIM_ROUTES } from "../../scim/http/routes.ts";
-import { V2_COMPONENT, V2_TAG } from "../../scim/v2/openapi/v2_openapi.ts";
-import { openContractGateway } from "./gateway_client.ts";
 import { assertSnapshot } from "./snapshot.ts";
 
 const lines = (all: readonly string[]) => `${all.join("\n")}\n`;
@@ -21,31 +19,6 @@ interface Routes {
 function routesOf(prefix: string, { routes }: Routes): string[] {
   const own = routes.filter(({ method }) => method !== "ALL");
   return [...new Set(own.map(({ method, path }) => `${method} ${prefix}${path}`))].sort();
-}
-
-Deno.test("/openapi.json has the same octets about the specified interface", async () => {
-  await using gateway = await openContractGateway();
-  await assertSnapshot("openapi.json", withoutV2(await gateway.read("/openapi.json")));
-});
-
-/** The description without the parts about /scim/v2 and its token endpoint. The order of everything else stays. */
-function withoutV2(text: string): string {
-  const document = JSON.parse(text);
-  const keep = (part: Record<string, unknown>, isKept: (name: string) => boolean) =>
-    Object.fromEntries(Object.entries(part).filter(([name]) => isKept(name)));
-  const components = Object.entries<Record<string, unknown>>(document.components).map(([kind, part]) =>
-    [kind, keep(part, (name) => !name.toUpperCase().startsWith(V2_COMPONENT))] as const
-  );
-  return JSON.stringify(
-    {
-      ...document,
-      tags: document.tags.filter(({ name }: { name: string }) => name !== V2_TAG),
-      paths: keep(document.paths, (path) => path.startsWith(SCIM_PREFIX)),
-      components: Object.fromEntries(components),
-    },
-    null,
-    2,
-  );
 }
 
 Deno.test("the console's API, the device API and the account API have the same routes", async () => {

@@ -225,7 +225,7 @@ Deno.test("createHttpApp() serves the OpenAPI description without authentication
   await using site = await openSite();
   const answer = await site.call("!/openapi.json", { as: null });
   assertEquals([answer.status, answer.headers.get("content-type")], [200, "application/json"]);
-  assertEquals(answer.json["servers"], [{ url: site.console.origin }]);
+  assertEquals(answer.text, await Deno.readTextFile(new URL("../../../docs/openapi.json", import.meta.url)));
   const signed = await site.call("!/openapi.json", { headers: { authorization: basic(WRITER) } });
   assertEquals(signed.text, answer.text);
 });

@@ -5,7 +5,6 @@ import { createPasswordHasher } from "../../../platform/password_hasher.ts";
 import { type Clock, createSystemRandom, systemClock } from "../../../platform/runtime.ts";
 import { createScimApp } from "../../../scim/http/app.ts";
 import { Credentials } from "../../../scim/http/credentials.ts";
-import { openApiText } from "../../../scim/http/openapi.ts";
 import type { Store } from "../../../platform/store.ts";
 import { createVault } from "../../../platform/vault.ts";
 import { startConsole, type TestConsole } from "../../fakes/console_app.ts";
@@ -17,6 +16,7 @@ export const READER = { name: "reader", password: "the reader's password" };
 export const STRANGER = { name: "stranger", password: "the stranger's password" };
 
 export const JSON_TYPE = "application/scim+json";
+const OPEN_API = new URL("../../../docs/openapi.json", import.meta.url);
 
 /** An Authorization header for HTTP Basic. */
 export function basic({ name, password }: { name: string; password: string }): string {
@@ -82,7 +82,7 @@ export async function openSite(
         random,
         ...(shared === undefined ? {} : { store: shared }),
       });
-      return { ...deps, scim: [app], openApi: () => new TextEncoder().encode(openApiText(http.publicUrl)) };
+      return { ...deps, scim: [app], openApi: () => Deno.readFile(OPEN_API) };
     },
   });
   if (made === null) throw new Error("the application was not made");
