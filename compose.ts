@@ -12,7 +12,6 @@ import type { People } from "./console/api/deps.ts";
 import { createPeople } from "./console/api/people.ts";
 import { type EnrolmentService, startEnrolment } from "./console/api/enrolment/enrolment_service.ts";
 import { createAccountRenames } from "./console/api/account/account_renames.ts";
-import { createHttpApp } from "./console/app.ts";
 import { readinessOf } from "./console/api/health/readiness.ts";
 import { createNodeDescription } from "./console/api/nodes/node_description.ts";
 import { followRanges, type HttpApp } from "./platform/http/http_server.ts";
@@ -48,6 +47,8 @@ import { createServices, type ServiceDeps, type Services } from "./upstream/serv
 export const VERSION = "0.2.0";
 /** The description of both SCIM interfaces. */
 const OPEN_API = new URL("docs/openapi.json", import.meta.url);
+/** No literal, because Deno reads the modules of a literal import() before the first line runs. They are a quarter of the start. */
+const CONSOLE: string = import.meta.resolve("./console/app.ts");
 
 export interface CompositionDeps extends Pick<ServiceDeps, "pushNetwork"> {
   /** Loaded. */
@@ -75,7 +76,8 @@ export interface Composition {
   readonly services: Services;
   readonly admins: AdminStore;
   readonly mail: MailService;
-  readonly app: HttpApp;
+  /** Loads the console and the routes of HTTP, once. The gateway can answer RADIUS before. */
+  openApp(): Promise<HttpApp>;
   /** Ends background work and waits for writes that are in progress. The store stays open. */
   close(): Promise<void>;
 }
@@ -140,12 +142,12 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
   const enrolment = startEnrolment({ ...shared, people, mail, services });
   const parts = { cluster, radius, identity, services, admins, mail };
   const sources = { identityClient, directories, geoIp, people, enrolment, logExport, alerts };
-  const app = createApp(deps, { ...parts, ...sources });
+  let app: Promise<HttpApp> | undefined;
   return {
     ...parts,
-    app,
+    openApp: () => app ??= createApp(deps, { ...parts, ...sources }),
     async close() {
-      app.close();
+      (await app)?.close();
       await enrolment.close();
       geoIp.stop();
       directories.close();
@@ -225,7 +227,7 @@ async function openReports(
   return { logExport, alerts };
 }
 
-interface Parts extends Omit<Composition, "app" | "close"> {
+interface Parts extends Omit<Composition, "openApp" | "close"> {
   readonly identityClient: ReturnType<typeof openHttpClient>;
   readonly directories: DirectoryFollower;
   readonly geoIp: GeoIp;
@@ -235,10 +237,11 @@ interface Parts extends Omit<Composition, "app" | "close"> {
   readonly alerts: AlertService;
 }
 
-function createApp(
+async function createApp(
   { settings, dataDir: { store, vault }, dist, clock, random, log, ...deps }: CompositionDeps,
   { cluster, radius, identity, services, admins, identityClient, directories, ...parts }: Parts,
-): HttpApp {
+): Promise<HttpApp> {
+  const { createHttpApp }: typeof import("./console/app.ts") = await import(CONSOLE);
   const { config } = settings;
   return createHttpApp({
     ...{ settings, http: config.http, console: config.console, serviceTrial: services.trial },

@@ -33,6 +33,9 @@ const DRAIN_MS = 10_000;
 /** Several times what a busy store needs for the last commits. systemd kills a service 90 s after the stop signal. */
 const CLOSE_MS = 10_000;
 
+/** RADIUS answers its first packets meanwhile. */
+const LOAD_DELAY_MS = 10;
+
 checkArguments();
 
 const clock = systemClock;
@@ -137,6 +140,13 @@ async function serve(
 ): Promise<void> {
   const { config, warnings } = settings;
   const { radius, admins } = composition;
+  const serving = [
+    ...sockets.authentication.map(({ socket }) => radius.server.serve(socket)),
+    ...sockets.accounting.map(({ socket }) => radius.server.serve(socket, "accounting")),
+  ];
+  // Packets that wait are answered before the modules of the console are loaded.
+  await new Promise<void>((resolve) => void clock.after(LOAD_DELAY_MS, resolve));
+  const httpApp = await composition.openApp();
   const control = await listenControl({
     path: controlSocketPath(config),
     answer: answerBackups({
@@ -145,15 +155,11 @@ async function serve(
       settings: lifetimesOf(config),
       version: VERSION,
       log,
-    }, composition.app.answerControlSocket),
+    }, httpApp.answerControlSocket),
     ...{ log, clock },
   });
   const setupLink = await admins.setupLink();
-  app.resolve(composition.app);
-  const serving = [
-    ...sockets.authentication.map(({ socket }) => radius.server.serve(socket)),
-    ...sockets.accounting.map(({ socket }) => radius.server.serve(socket, "accounting")),
-  ];
+  app.resolve(httpApp);
   // Before the report: a supervisor may stop the gateway as soon as it reads that it is ready.
   const stopSignal = waitForStopSignal(clock);
   // The generated secret has no effect if there is a client, including one of the console.

@@ -67,7 +67,7 @@ export async function openOfflineAdmin(
       isHttpServing: () => false,
     });
     return {
-      answer: composition.app.answerControlSocket,
+      answer: (await composition.openApp()).answerControlSocket,
       close: () => composition.close().finally(release),
     };
   } catch (fault) {

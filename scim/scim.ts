@@ -14,7 +14,6 @@ import { NO_CHANGE, type PrepareRename } from "../platform/write_batch.ts";
 import type { Clock, Random } from "../platform/runtime.ts";
 import type { Store } from "../platform/store.ts";
 import type { Vault } from "../platform/vault.ts";
-import { createLdapBackend } from "./backends/ldap/ldap_backend.ts";
 import { createScimBackend } from "./backends/scim/scim_backend.ts";
 import { type BackendHealth, guardBackend, type GuardedBackend } from "./backends/guarded_backend.ts";
 import { createDirectory } from "./directory/directory.ts";
@@ -230,13 +229,14 @@ interface RemoteBackend {
 }
 
 /** Opens a backend. It is in `backends` until it is closed or replaced. */
-function openRemote(
+async function openRemote(
   { clock, random, log, fetch }: ScimDeps,
   { target, mapping, settings, backends }: RemoteBackend,
-): Backend {
+): Promise<Backend> {
   const shared = { mapping, clock, log };
   const opened = settings.kind === "ldap"
-    ? createLdapBackend({ ...shared, settings, random })
+    // Its library is large, and many installations have no such backend.
+    ? (await import("./backends/ldap/ldap_backend.ts")).createLdapBackend({ ...shared, settings, random })
     : createScimBackend({ ...shared, settings, fetch });
   const guarded = guardBackend(opened, { connections: settings.connections, clock, random, log });
   const key = `${target} ${settings.name}`;
@@ -256,7 +256,7 @@ async function tryBackend(deps: ScimDeps, target: TargetSettings, name: string):
   const settings = target.backends.find((backend) => backend.name === name);
   if (settings === undefined || settings.kind === "store") return { ok: true, users: [] };
   const mapping = createMapping(target.mapping);
-  const backend = openRemote(deps, { target: "trial", mapping, settings, backends: new Map() });
+  const backend = await openRemote(deps, { target: "trial", mapping, settings, backends: new Map() });
   try {
     const probe = await backend.probe();
     if (!probe.ok) return { ok: false, users: [], fault: probe.fault };

@@ -1,7 +1,6 @@
-// Sends mails to one SMTP server (RFC 5321) through nodemailer, over a few connections that are used again. Each wait has a deadline. Nothing is
+// Sends mails to one SMTP server (RFC 5321) through nodemailer, over a few connections that are used again. The first message loads the library. Each wait has a deadline. Nothing is
 // sent twice here: the queue decides about further attempts.
 
-import nodemailer from "nodemailer";
 import { sanitizeDetail } from "../control_characters.ts";
 import type { MailSettings } from "../config/config.ts";
 import type { Clock } from "../runtime.ts";
@@ -54,7 +53,8 @@ export interface SmtpTransportOptions {
 
 /** Opens no connection before the first message. */
 export function createSmtpTransport({ settings, clock }: SmtpTransportOptions): MailTransport {
-  const mailer = nodemailer.createTransport(poolOptions(settings));
+  let opened: ReturnType<typeof openMailer> | null = null;
+  const mailer = () => opened ??= openMailer(settings);
   const outcomeOf = async (
     work: (signal: AbortSignal) => Promise<string>,
     texts: readonly string[] = [],
@@ -79,16 +79,22 @@ export function createSmtpTransport({ settings, clock }: SmtpTransportOptions): 
   return {
     send: (message) =>
       outcomeOf(
-        async (signal) => (await mailer.sendMail({ ...messageOf(message, settings), signal })).response,
+        async (signal) =>
+          (await (await mailer()).sendMail({ ...messageOf(message, settings), signal })).response,
         message.secrets,
       ),
     verify: () =>
       outcomeOf(async () => {
-        await mailer.verify();
+        await (await mailer()).verify();
         return "";
       }),
-    close: () => mailer.close(),
+    close: () => void opened?.then((one) => one.close()),
   };
+}
+
+async function openMailer(settings: SmtpSettings) {
+  const { default: nodemailer } = await import("nodemailer");
+  return nodemailer.createTransport(poolOptions(settings));
 }
 
 function poolOptions(settings: SmtpSettings) {

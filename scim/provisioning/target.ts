@@ -47,7 +47,10 @@ export interface TargetDeps {
   /** Its writes do not take the lease, but fail without it. */
   readonly directory: TargetDirectory;
   hashPassword(password: string): Promise<PasswordHash>;
-  openBackend(target: TargetSettings, backend: LdapBackendSettings | ScimBackendSettings): Backend;
+  openBackend(
+    target: TargetSettings,
+    backend: LdapBackendSettings | ScimBackendSettings,
+  ): Backend | Promise<Backend>;
   /** Returns IDs that sort by time. */
   orderedId(): string;
   /** Users sign in from this target. */
@@ -70,7 +73,7 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
   const outbox = new Outbox({ store, vault, clock, target, backends: remoteNames, orderedId });
   const locks = createKeyedLocks(clock);
   const references = new References({ store, directory, outbox, locks, lease, log, target });
-  const remotes = openBackends(deps, references);
+  const remotes = await openBackends(deps, references);
   const shared = {
     store,
     lease,
@@ -140,16 +143,18 @@ type TargetParts = RefreshDeps & Omit<DeliveryWorkerDeps, "backend" | "lease"> &
   readonly lease: TargetLease;
 };
 
-function openBackends(
+async function openBackends(
   { settings, openBackend }: TargetDeps,
   references: References,
-): Map<string, Backend> {
-  return new Map(settings.backends.flatMap((backend) => {
-    if (backend.kind === "store") return [];
-    const opened = openBackend(settings, backend);
+): Promise<Map<string, Backend>> {
+  const remotes = new Map<string, Backend>();
+  for (const backend of settings.backends) {
+    if (backend.kind === "store") continue;
+    const opened = await openBackend(settings, backend);
     const usable = backend.access === "read" ? withoutWrites(opened) : opened;
-    return [[backend.name, usable.kind === "scim" ? references.translate(usable) : usable] as const];
-  }));
+    remotes.set(backend.name, usable.kind === "scim" ? references.translate(usable) : usable);
+  }
+  return remotes;
 }
 
 function startWorkers(parts: TargetParts): Map<string, DeliveryWorker> {

@@ -123,7 +123,7 @@ Deno.test("a backup has no secret of settings, directories, clients and authenti
   {
     await using server = await openStandIn(operator);
     const send = async (method: string, path: string, json?: unknown) => {
-      const { status, text } = await askOperator(server.app, { method, path, json });
+      const { status, text } = await askOperator(await server.openApp(), { method, path, json });
       assert(status < 300, `${method} ${path}: ${text}`);
       return JSON.parse(text);
     };

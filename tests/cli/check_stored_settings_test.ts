@@ -18,7 +18,7 @@ const LDAP = {
 async function withServer(operator: Operator, work: () => Promise<void> = () => Promise.resolve()) {
   await using server = await openStandIn(operator);
   const send = async (method: string, path: string, json: unknown) => {
-    const { status, text } = await askOperator(server.app, { method, path, json });
+    const { status, text } = await askOperator(await server.openApp(), { method, path, json });
     assert(status < 300, text);
   };
   await send("PUT", "/target-settings/corp", { version: "99", table: { backends: { ldap: LDAP } } });

@@ -91,7 +91,7 @@ export async function openStandIn(
     version: VERSION,
     log,
   };
-  const answer = answerBackups(source, composition.app.answerControlSocket);
+  const answer = answerBackups(source, (await composition.openApp()).answerControlSocket);
   const control = await listenControl({ path: `${path}/control.sock`, answer, log, clock });
   return {
     ...composition,

@@ -4,6 +4,7 @@
 import { appendByCommit } from "./append_by_commit.ts";
 import { hc } from "hono/client";
 import { type AdminApi, AdminRefusal, apiValue } from "../../cli/admin_connection.ts";
+import type { HttpApp } from "../../platform/http/http_server.ts";
 import { compose, type Composition, type CompositionDeps } from "../../compose.ts";
 import type { Config } from "../../platform/config/config.ts";
 import { CONSOLE_API_PATH, type ConsoleApi } from "../../console/api/console_api.ts";
@@ -27,7 +28,8 @@ export interface OperatorAnswer {
   readonly code: string | null;
 }
 
-export interface TestComposition extends Omit<Composition, "close">, AsyncDisposable {
+export interface TestComposition extends Omit<Composition, "openApp" | "close">, AsyncDisposable {
+  readonly app: HttpApp;
   readonly config: Config;
   readonly store: Store;
   readonly clock: ManualClock;
@@ -97,13 +99,15 @@ export async function openComposition(
     isHttpServing: () => false,
     pushNetwork,
   });
+  const app = await composition.openApp();
   return {
     ...composition,
+    app,
     config: settings.config,
     store,
     clock,
-    api: operatorApi(composition.app),
-    ask: (method, path, json) => askOperator(composition.app, { method, path, json }),
+    api: operatorApi(app),
+    ask: (method, path, json) => askOperator(app, { method, path, json }),
     breakStore: () => void (isBroken = true),
     async audits() {
       const records = await Array.fromAsync(store.list<Record<string, unknown>>(["audit"]));
@@ -141,7 +145,7 @@ function isOfStart(first: string, second: string): boolean {
 
 /** Typed calls of an application's operator API. */
 export function operatorApi(
-  { answerControlSocket }: Pick<Composition["app"], "answerControlSocket">,
+  { answerControlSocket }: Pick<HttpApp, "answerControlSocket">,
 ): AdminApi {
   return hc<ConsoleApi>(`http://localhost${CONSOLE_API_PATH}`, {
     fetch: (input: URL | RequestInfo, init?: RequestInit) => answerControlSocket(new Request(input, init)),
@@ -150,7 +154,7 @@ export function operatorApi(
 
 /** One request of the operator, with an optional JSON body. */
 export async function askOperator(
-  { answerControlSocket }: Pick<Composition["app"], "answerControlSocket">,
+  { answerControlSocket }: Pick<HttpApp, "answerControlSocket">,
   { method, path, json }: { method: string; path: string; json?: unknown },
 ): Promise<OperatorAnswer> {
   const body = json === undefined

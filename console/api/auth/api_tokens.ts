@@ -2,7 +2,7 @@
 // at most the permissions of its creator, and ends with the creator's account.
 
 import { Hono } from "hono";
-import { jwtVerify, SignJWT } from "jose";
+import { loadJose } from "../../../platform/jose.ts";
 import * as v from "valibot";
 import { auditEntry } from "../../../platform/audit.ts";
 import { DAY_MS } from "../../../platform/durations.ts";
@@ -89,6 +89,7 @@ export class ApiTokens {
       expiresMs: nowMs + lifeMs,
       usedMs: null,
     };
+    const { SignJWT } = await loadJose();
     const token = await new SignJWT({ role })
       .setProtectedHeader({ alg: ALGORITHM, typ: TYPE })
       .setIssuer(ISSUER)
@@ -131,6 +132,7 @@ export class ApiTokens {
   /** The id in a valid token. */
   async #verify(token: string): Promise<string> {
     if (token.length > MAX_TOKEN_CHARACTERS) throw new Refusal("bad_api_token");
+    const { jwtVerify } = await loadJose();
     try {
       const { payload } = await jwtVerify(token, this.#key, {
         algorithms: [ALGORITHM],

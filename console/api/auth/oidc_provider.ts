@@ -1,7 +1,7 @@
 // The client of an OpenID Connect provider: OpenID Connect Core 1.0, the code flow with PKCE (RFC 7636), and the issuer in the
-// response (RFC 9207). oauth4webapi creates and validates the messages. This file limits time, size and algorithms.
+// response (RFC 9207). oauth4webapi, which the first use loads, creates and validates the messages. This file limits time, size and algorithms.
 
-import * as oauth from "oauth4webapi";
+import type * as oauth from "oauth4webapi";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { OidcSettings } from "../../../platform/config/config.ts";
 import { type Fetch, fetchWithDeadline } from "../../../platform/fetch_with_deadline.ts";
@@ -34,7 +34,7 @@ const ENDPOINTS = ["authorization_endpoint", "token_endpoint", "jwks_uri"] as co
 export class OidcProvider {
   readonly #settings: OidcSettings;
   readonly #clock: Clock;
-  readonly #options: oauth.HttpRequestOptions<"GET" | "POST", URLSearchParams | undefined>;
+  readonly #fetch: Fetch;
   #known: { readonly server: oauth.AuthorizationServer; readonly untilMs: number } | null = null;
   #asked: { readonly atMs: number; readonly ok: boolean } | null = null;
   #discovering: Promise<oauth.AuthorizationServer> | null = null;
@@ -43,18 +43,37 @@ export class OidcProvider {
   constructor({ settings, fetch, clock }: { settings: OidcSettings; fetch: Fetch; clock: Clock }) {
     this.#settings = settings;
     this.#clock = clock;
-    this.#options = {
-      [oauth.customFetch]: async (url, { method, headers, body }) => {
-        const request = { url, method, headers, ...body === undefined ? {} : { body: body.toString() } };
-        const deadlineMs = clock.nowMs() + DEADLINE_MS;
-        const limits = { fetch, clock, deadlineMs, maxOctets: MAX_RESPONSE_OCTETS };
-        const result = await fetchWithDeadline(request, limits);
-        if (!result.ok) throw new Error(result.loss.detail);
-        if (result.body === null) throw new Error(`the provider's response is not whole: ${result.flaw}`);
-        return new Response(new Uint8Array(result.body), result);
-      },
+    this.#fetch = fetch;
+  }
+
+  /** A request to the provider, with limits. @throws Error if the response is not complete */
+  async #call(
+    url: string,
+    { method, headers, body }: {
+      method: "GET" | "POST";
+      headers: Record<string, string>;
+      body?: URLSearchParams | undefined;
+    },
+  ): Promise<Response> {
+    const request = { url, method, headers, ...body === undefined ? {} : { body: body.toString() } };
+    const deadlineMs = this.#clock.nowMs() + DEADLINE_MS;
+    const limits = { fetch: this.#fetch, clock: this.#clock, deadlineMs, maxOctets: MAX_RESPONSE_OCTETS };
+    const result = await fetchWithDeadline(request, limits);
+    if (!result.ok) throw new Error(result.loss.detail);
+    if (result.body === null) throw new Error(`the provider's response is not whole: ${result.flaw}`);
+    return new Response(new Uint8Array(result.body), result);
+  }
+
+  #options(
+    { customFetch, allowInsecureRequests }: typeof oauth,
+  ): oauth.HttpRequestOptions<"GET" | "POST", URLSearchParams | undefined> {
+    return {
+      [customFetch]: (
+        url: string,
+        options: oauth.CustomFetchOptions<"GET" | "POST", URLSearchParams | undefined>,
+      ) => this.#call(url, options),
       // The settings allow an http issuer only on this machine.
-      [oauth.allowInsecureRequests]: settings.issuer.startsWith("http:"),
+      [allowInsecureRequests]: this.#settings.issuer.startsWith("http:"),
     };
   }
 
@@ -73,6 +92,7 @@ export class OidcProvider {
     { redirectUri, state, nonce, codeVerifier, again }: SignInRequest & { again: boolean },
   ): Promise<string> {
     const { authorization_endpoint = "" } = await this.#discover();
+    const { calculatePKCECodeChallenge } = await import("oauth4webapi");
     const url = new URL(authorization_endpoint);
     const parameters = {
       response_type: "code",
@@ -81,7 +101,7 @@ export class OidcProvider {
       scope: this.#settings.scopes,
       state,
       nonce,
-      code_challenge: await oauth.calculatePKCECodeChallenge(codeVerifier),
+      code_challenge: await calculatePKCECodeChallenge(codeVerifier),
       code_challenge_method: "S256",
       ...(again ? { prompt: "login", max_age: "0" } : {}),
     };
@@ -98,6 +118,7 @@ export class OidcProvider {
   async redeem(
     { redirectUri, state, nonce, codeVerifier, response }: SignInRequest & { response: URLSearchParams },
   ): Promise<OidcClaims> {
+    const oauth = await import("oauth4webapi");
     const server = await this.#discover();
     const client: oauth.Client = {
       client_id: this.#settings.clientId,
@@ -105,7 +126,7 @@ export class OidcProvider {
       [oauth.clockTolerance]: CLOCK_TOLERANCE_S,
     };
     const secret = clientSecretBasic(this.#settings.clientSecret);
-    const options = this.#options;
+    const options = this.#options(oauth);
     let refusal: OidcRefusal = "oidc_state";
     try {
       const answer = oauth.validateAuthResponse(server, client, response, state);
@@ -154,16 +175,12 @@ export class OidcProvider {
       redirect_uri: redirectUri,
     });
     clientSecretBasic(this.#settings.clientSecret)({ issuer: this.#settings.issuer }, client, body, headers);
-    const call = this.#options[oauth.customFetch];
     try {
-      const answer = await call?.(token_endpoint, {
-        ...{ method: "POST", body, redirect: "manual" },
-        headers: Object.fromEntries(headers),
-        signal: undefined,
-      });
+      const given = Object.fromEntries(headers);
+      const answer = await this.#call(token_endpoint, { method: "POST", body, headers: given });
       // RFC 6749 §5.2: invalid_client has status 400 or 401; a wrong code is invalid_grant.
-      const text = await answer?.text() ?? "";
-      return answer?.status !== 401 && !text.includes("invalid_client") &&
+      const text = await answer.text();
+      return answer.status !== 401 && !text.includes("invalid_client") &&
         !text.includes("unauthorized_client");
     } catch (cause) {
       throw refusalWith("oidc_unreachable", cause);
@@ -202,7 +219,8 @@ export class OidcProvider {
 
   async #requestMetadata(): Promise<oauth.AuthorizationServer> {
     const { issuer } = this.#settings;
-    const response = await oauth.discoveryRequest(new URL(issuer), this.#options);
+    const oauth = await import("oauth4webapi");
+    const response = await oauth.discoveryRequest(new URL(issuer), this.#options(oauth));
     // Discovery 1.0 §4.3: the issuer must match exactly. The setting was stored without its final slash, so both forms are tried.
     const found = await oauth.processDiscoveryResponse(new URL(issuer), response.clone())
       .catch(() => oauth.processDiscoveryResponse(new URL(`${issuer}/`), response));

@@ -1,7 +1,5 @@
 // Reads XML in pieces, so that a large file does not block logins. No DTD, no entities besides the five of XML, and limits for depth and size.
 
-import sax from "sax";
-
 export interface XmlElement {
   /** The name without its prefix. */
   readonly name: string;
@@ -67,7 +65,8 @@ export async function readXml(
   text: string,
   { take, pause }: { take: (child: XmlElement, root: XmlElement) => void; pause: () => Promise<void> },
 ): Promise<XmlElement> {
-  const tree = new ElementReader(take);
+  const { default: sax } = await import("sax");
+  const tree = new ElementReader(sax.parser(true, { xmlns: true, position: false, trim: false }), take);
   const parser = tree.parser;
   try {
     for (let at = 0; at < text.length; at += PIECE_CHARACTERS) {
@@ -90,9 +89,9 @@ class ElementReader {
   #elements = 0;
   root: XmlElement | null = null;
 
-  constructor(take: (child: XmlElement, root: XmlElement) => void) {
+  constructor(parser: SaxParser, take: (child: XmlElement, root: XmlElement) => void) {
+    this.parser = parser;
     this.#take = take;
-    this.parser = sax.parser(true, { xmlns: true, position: false, trim: false }) as SaxParser;
     this.parser.onerror = () => {
       throw new XmlRefusal("broken_xml");
     };

@@ -1,7 +1,7 @@
 // OAuth access tokens: signed JWTs (RFC 9068). A token names the client secret that it was made with, and is valid only as long as
 // that secret is.
 
-import { jwtVerify, SignJWT } from "jose";
+import { loadJose } from "../../../platform/jose.ts";
 import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
 import type { Vault } from "../../../platform/vault.ts";
 
@@ -38,6 +38,7 @@ export class AccessTokens {
     const leftS = expiresMs === null ? LIFE_S : Math.floor((expiresMs - nowMs) / 1000);
     const expiresInS = Math.max(1, Math.min(LIFE_S, leftS));
     const nowS = Math.floor(nowMs / 1000);
+    const { SignJWT } = await loadJose();
     const token = await new SignJWT({ secret: secretId })
       .setProtectedHeader({ alg: ALGORITHM, typ: TYPE })
       .setIssuer(ISSUER)
@@ -53,6 +54,7 @@ export class AccessTokens {
   /** `expired`: the signature is right. `null`: not a token of this server. */
   async verify(token: string): Promise<AccessTokenClaims | "expired" | null> {
     if (token.length > MAX_TOKEN_CHARACTERS) return null;
+    const { jwtVerify } = await loadJose();
     try {
       const { payload: { sub, secret } } = await jwtVerify(token, this.#key, {
         algorithms: [ALGORITHM],

@@ -1,7 +1,7 @@
 // The Authorization header of push messages (RFC 8292 §3): a signed token for the origin of the push service, which is used for
 // hours, because signing costs more than the rest of a message.
 
-import { SignJWT } from "jose";
+import { loadJose } from "../../../platform/jose.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { VapidKeys } from "./vapid_keys.ts";
 
@@ -47,6 +47,7 @@ export class VapidHeaders {
     { origin, contact, expiresS }: { origin: string; contact: string; expiresS: number },
   ): Promise<string> {
     const { publicKey, privateKey } = this.#keys;
+    const { SignJWT } = await loadJose();
     const token = await new SignJWT({})
       .setProtectedHeader({ typ: "JWT", alg: "ES256" })
       .setAudience(origin)

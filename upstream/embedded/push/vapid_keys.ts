@@ -1,7 +1,6 @@
 // The key pair that identifies this installation to push services (RFC 8292, ES256). The first start creates it, and all nodes use
 // it. A browser binds its subscription to it, so it never changes.
 
-import { exportJWK, generateKeyPair, importJWK } from "jose";
 import { toBase64Url } from "../../../platform/runtime.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
@@ -23,7 +22,8 @@ interface StoredKeys {
 }
 
 const KEY: Deno.KvKey = ["embedded", "push_keys", "vapid"];
-const ALGORITHM = "ES256";
+/** ES256. */
+const ALGORITHM = { name: "ECDSA", namedCurve: "P-256" } as const;
 
 /** Reads the key pair, or creates it. Of several nodes that start at the same time, one creates it. */
 export async function openVapidKeys(
@@ -42,8 +42,8 @@ export async function openVapidKeys(
 }
 
 async function createKeys(vault: Vault, createdMs: number): Promise<StoredKeys> {
-  const { privateKey } = await generateKeyPair(ALGORITHM, { extractable: true });
-  const jwk = await exportJWK(privateKey);
+  const { privateKey } = await crypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);
+  const jwk = await crypto.subtle.exportKey("jwk", privateKey);
   const sealedPrivateKey = vault.seal(KEY, new TextEncoder().encode(JSON.stringify(jwk)));
   return { publicKey: publicPoint(jwk), sealedPrivateKey, createdMs };
 }
@@ -54,8 +54,8 @@ async function openStored(
 ): Promise<VapidKeys> {
   const plain = vault.open(KEY, sealedPrivateKey);
   if (plain === null) throw new Error("Cannot open the push keys: the stored record was altered");
-  const privateKey = await importJWK(JSON.parse(new TextDecoder().decode(plain)), ALGORITHM);
-  if (privateKey instanceof Uint8Array) throw new Error("Cannot open the push keys: not a key pair");
+  const jwk: JsonWebKey = JSON.parse(new TextDecoder().decode(plain));
+  const privateKey = await crypto.subtle.importKey("jwk", jwk, ALGORITHM, false, ["sign"]);
   return { publicKey, privateKey, createdMs };
 }
 
