@@ -17,7 +17,7 @@ async function lockOut({ dataDir }: Operator, user: string): Promise<void> {
   const { store, close } = await openDataDir(dataDir, { random: createSystemRandom(), masterKeyHex: "" });
   const limits = new Limits({ store, clock: systemClock, settings: configOf("").factors });
   for (let at = 0; at < 100; at++) await store.commit({ mutations: [limits.countFailure(user).mutation] });
-  await store.commit({ mutations: [{ type: "set", key: ["learnt", "vpn"], value: true }] });
+  await store.commit({ mutations: [{ type: "set", key: ["learnt", "vpn", "192.0.2.1"], value: true }] });
   await close();
 }
 

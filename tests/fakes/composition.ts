@@ -102,10 +102,8 @@ export async function openComposition(
   const app = await composition.openApp();
   return {
     ...composition,
-    app,
+    ...{ app, store, clock },
     config: settings.config,
-    store,
-    clock,
     api: operatorApi(app),
     ask: (method, path, json) => askOperator(app, { method, path, json }),
     breakStore: () => void (isBroken = true),
