@@ -1,8 +1,14 @@
-// Campaigns: each user gets one mail, whatever happens between two commits.
+// Campaigns: each user gets one mail, whatever happens between two commits. Also users who leave or are renamed, and links that are not needed.
 
 import { assert, assertEquals } from "@std/assert";
-import type { CampaignOptions } from "../../../console/api/enrolment/campaigns.ts";
+import type { CampaignOptions, CampaignView } from "../../../console/api/enrolment/campaigns.ts";
+import type { NewMail } from "../../../platform/mail/mail.ts";
 import type { Store } from "../../../platform/store.ts";
+import type { EnrolmentMark } from "../../../radius/factors/enrolment_marks.ts";
+import { openComposition, type TestComposition } from "../../fakes/composition.ts";
+import { SCIM_ACTOR } from "../../fakes/directory_calls.ts";
+import { whileTimePasses } from "../../radius/rows/passing_time.ts";
+import { eventually } from "../../upstream/manual_clock.ts";
 import {
   addressOf,
   DAY_MS,
@@ -238,4 +244,117 @@ Deno.test("a campaign finds a user who was renamed since it began, and not one w
   assertEquals({ invited, skipped }, { invited: 1, skipped: { unknown_user: 1 } });
   assertEquals((await node.queue.mails()).map(({ values }) => values.userName), ["ada.new"]);
   assert(node.marks.of("ada.new") !== null && node.marks.of("ada") === null);
+});
+
+/** The mails wait: no server listens at the port. */
+const MAIL = `[mail]
+host = "127.0.0.1"
+port = 9
+security = "none"
+from = "it@example.com"
+`;
+const LEAVING_USERS = ["ada", "bob", "cleo", "dora"];
+
+async function markedUsers({ store }: TestComposition): Promise<string[]> {
+  const marks = await Array.fromAsync(store.list<EnrolmentMark>(["enrolment"]));
+  return marks.map(({ key }) => String(key.at(-1)));
+}
+
+/** The users with a mail that waits, as the node lists them. */
+async function mailedUsers({ mail }: TestComposition): Promise<string[]> {
+  const rows = await mail.admin.list("waiting", { after: null, limit: 10 });
+  return rows.map(({ about }) => about);
+}
+
+/** Renames a user, and changes the others of `changes` in the same write. */
+async function rename(
+  { identity }: TestComposition,
+  name: string,
+  changes: { name: string; active?: boolean },
+): Promise<void> {
+  const target = identity.targets.get("default");
+  const stored = await target?.directory.read("user", name);
+  if (stored?.content.kind !== "user") throw new Error("Cannot read the user");
+  await target?.rename("user", name, { ...stored.content, ...changes }, { actor: SCIM_ACTOR });
+}
+
+Deno.test("a user who leaves after the invitation has no link, mail and deadline on any node, a renamed one keeps them", async () => {
+  const kv = await Deno.openKv(":memory:");
+  {
+    await using a = await openComposition(MAIL, { joins: { kv, node: "aaaaaaaa" } });
+    await using b = await openComposition(MAIL, { joins: { kv, node: "bbbbbbbb" } });
+    const both = <T>(work: Promise<T>) => whileTimePasses(b.clock, whileTimePasses(a.clock, work));
+    const becomes = (what: string, condition: () => Promise<boolean>) => both(eventually(what, condition));
+    for (const name of LEAVING_USERS) {
+      await both(a.ask("POST", "/users", { user: { userName: name, emails: addressOf(name) } }));
+    }
+    const campaign = { name: "Rollout", choice: { names: LEAVING_USERS }, options: { deadlineDays: 7 } };
+    assertEquals((await both(a.ask("POST", "/enrolment/campaigns", campaign))).status, 200);
+    await becomes("all are invited", async () => (await markedUsers(b)).length === LEAVING_USERS.length);
+    await both(b.ask("DELETE", "/users/ada", {}));
+    await both(b.ask("PUT", "/users/bob/active", { active: false }));
+    await both(rename(b, "cleo", { name: "clea" }));
+    await both(rename(b, "dora", { name: "doro", active: false }));
+    await becomes("the others are gone", async () => (await markedUsers(a)).join() === "clea");
+    for (const node of [a, b]) {
+      await becomes("the mails are gone", async () => (await mailedUsers(node)).join() === "user:clea");
+      const { text } = await both(node.ask("GET", "/enrolment/campaigns"));
+      const [view] = (JSON.parse(text) as { campaigns: CampaignView[] }).campaigns;
+      assertEquals([view?.invited, view?.state], [LEAVING_USERS.length, "done"]);
+    }
+    await both(b.ask("PUT", "/users/bob/active", { active: true }));
+    assertEquals(await markedUsers(b), ["clea"]);
+    const again = { ...campaign, name: "Again", choice: { names: ["bob", "clea"] } };
+    assertEquals((await both(b.ask("POST", "/enrolment/campaigns", again))).status, 200);
+    await becomes("the user who returned is invited", async () => (await markedUsers(a)).includes("bob"));
+    await becomes("the mail waits", async () => (await mailedUsers(a)).includes("user:bob"));
+  }
+  kv.close();
+});
+
+/** Gives a user an authenticator app, as on another page. */
+function addApp(scene: EnrolmentScene, user: string): void {
+  const app = { kind: "totp", seed: new Uint8Array(20) } as const;
+  scene.pairings.adopt(scene.pairings.prepare({ canonical: user, shown: user }, app).pairing);
+}
+
+/** Why the link of a mail does not work; "" if it works. */
+async function whyClosed({ embedded }: EnrolmentNode, mail: NewMail | undefined): Promise<string> {
+  const view = await embedded.phone.viewInvitation((mail?.values.link ?? "").split("=")[1] ?? "", "");
+  return view.ok ? "" : view.reason;
+}
+
+Deno.test("the link of a user who enrolled in another way ends, also on the other node", async () => {
+  await using scene = await openEnrolmentScene({ users: ["ada", "bob"] });
+  const node = await scene.start();
+  await node.campaign(["ada", "bob"]);
+  await node.run();
+  const mails = await node.queue.mails();
+  const linkOf = (user: string) => mails.find(({ values }) => values.userName === user);
+  assertEquals([await whyClosed(node, linkOf("ada")), await whyClosed(node, linkOf("bob"))], ["", ""]);
+  addApp(scene, "ada");
+  await node.run(60_000);
+  assertEquals(await node.queue.removals(), ["user:ada enrolment"]);
+  const other = await scene.start();
+  for (const one of [node, other]) {
+    assertEquals([await whyClosed(one, linkOf("ada")), await whyClosed(one, linkOf("bob"))], [
+      "already_used",
+      "",
+    ]);
+  }
+});
+
+Deno.test("a user who used the link and lost the factor is invited again without the option for it", async () => {
+  await using scene = await openEnrolmentScene({ users: ["ada", "bob"] });
+  const node = await scene.start();
+  await node.campaign(["ada", "bob"]);
+  await node.run();
+  const mails = await node.queue.mails();
+  const invitation = (mails.find(({ values }) => values.userName === "ada")?.values.link ?? "").split("=")[1];
+  const used = await node.embedded.phone.acceptInvitation(invitation ?? "", { token: null, source: "" });
+  assert(used.ok);
+  const { id } = await node.campaign(["ada", "bob"]);
+  await node.run();
+  const { invited, skipped } = await recordOf(node, id);
+  assertEquals({ invited, skipped }, { invited: 1, skipped: { invited_already: 1 } });
 });

@@ -1,12 +1,15 @@
-// The queue: what is stored, when a mail is sent again, and its limits. mail_crash_test.ts tests what survives a crash.
+// The queue: what is stored, which mail is next, when a mail is sent again, its limits, removals, and what survives a crash.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
+import { NO_LEASE } from "../../../platform/cluster/lease.ts";
 import type { MailSettings } from "../../../platform/config/config.ts";
 import { MailRefusal, type NewMail } from "../../../platform/mail/mail.ts";
-import { settle } from "../../support/settle.ts";
-import { ACCEPTED, refusedAs } from "../../fakes/mail_transport.ts";
-import { INVITATION } from "./mail_world.ts";
-import { acceptedOf, inQueue, MINUTE_MS } from "./queue_world.ts";
+import { type MailHead, MailIndex, type MailName } from "../../../platform/mail/mail_records.ts";
+import { createStore, type Store } from "../../../platform/store.ts";
+import { ACCEPTED, createFakeTransport, refusedAs } from "../../fakes/mail_transport.ts";
+import { settle, trackCalls } from "../../support/settle.ts";
+import { createManualClock, eventually } from "../../upstream/manual_clock.ts";
+import { acceptedOf, inQueue, INVITATION, MINUTE_MS, openMailWorld } from "./mail_world.ts";
 
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
@@ -286,3 +289,181 @@ Deno.test("no secret and no address is in the log", () =>
     assert(text.includes("a mail failed") && text.includes("mails cannot be sent"), text);
     assertEquals(["ada@example.org", "secret-token", "pass-word"].filter((one) => text.includes(one)), []);
   }, { mail: { user: "gateway", password: "pass-word" } }));
+
+for (const code of ["recipient_later", "recipient_refused"] as const) {
+  Deno.test(`a mail that is removed by its key is gone after ${code}, and others of the user stay`, () =>
+    inQueue(async ({ queue, service, store, transport, entries, pass }) => {
+      transport.answer = () => refusedAs(code);
+      await queue({ about: "user:Ada", key: "enrolment" });
+      await queue({ about: "user:Ada" });
+      await queue({ about: "user:bob", key: "enrolment" });
+      await settle();
+      assertEquals((await entries(["mail", "content"])).length, 3);
+      await store.commit({ mutations: service.prepareRemoval({ about: "user:ada", key: "enrolment" }) });
+      transport.answer = () => ACCEPTED;
+      const left = await entries(["mail", "content"]);
+      assertEquals(left.map((key) => key[3]).sort(), ["ada", "bob"]);
+      await pass(15 * MINUTE_MS);
+      assertEquals(transport.accepted.length, code === "recipient_later" ? 2 : 0);
+      assertEquals(service.status().waiting, 0);
+    }));
+}
+
+Deno.test("a restart loses nothing: another run sends what waits", () =>
+  inQueue(async ({ queue, transport, clock, kv, close }) => {
+    transport.answer = () => refusedAs("unreachable");
+    for (let at = 0; at < 5; at++) await queue({ to: `user${at}@example.org`, about: `user:user${at}` });
+    await settle();
+    await close();
+    const next = createFakeTransport();
+    const world = await openMailWorld({ kv, clock, mail: {}, openTransport: () => next });
+    for (let at = 0; at < 20; at++) {
+      clock.advance(1000);
+      await settle();
+    }
+    assertEquals(acceptedOf(next).toSorted(), [0, 1, 2, 3, 4].map((at) => `user${at}@example.org`));
+    await world.close();
+  }));
+
+Deno.test("a process that dies between the server's answer and the commit: the mail is sent again with its Message-ID", async () => {
+  const kv = trackCalls(await Deno.openKv(":memory:"));
+  const clock = createManualClock();
+  const sound = createStore(kv, { nowMs: clock.nowMs });
+  let isDead = false;
+  const store: Store = {
+    ...sound,
+    commit: (transaction) => isDead ? new Promise(() => undefined) : sound.commit(transaction),
+  };
+  const first = createFakeTransport();
+  const dying = await openMailWorld({ kv, clock, store, mail: {}, openTransport: () => first });
+  first.answer = () => {
+    isDead = true;
+    return ACCEPTED;
+  };
+  await dying.queue();
+  await settle();
+  const second = createFakeTransport();
+  const world = await openMailWorld({ kv, clock, mail: {}, openTransport: () => second });
+  await settle();
+  assertEquals(
+    first.accepted.map(({ messageId }) => messageId),
+    second.accepted.map(({ messageId }) => messageId),
+  );
+  assertEquals(second.accepted.length, 1);
+  await world.close();
+  const closing = dying.close();
+  clock.advance(10_000);
+  await closing;
+  kv.close();
+});
+
+Deno.test("a store that fails after a mail was sent: the write is repeated, and the mail is not sent twice", async () => {
+  const kv = trackCalls(await Deno.openKv(":memory:"));
+  const clock = createManualClock();
+  const sound = createStore(kv, { nowMs: clock.nowMs });
+  let isBroken = false;
+  const store: Store = {
+    ...sound,
+    commit: (transaction) => isBroken ? Promise.reject(new Error("disk is full")) : sound.commit(transaction),
+  };
+  const transport = createFakeTransport();
+  const world = await openMailWorld({ kv, clock, store, mail: {}, openTransport: () => transport });
+  transport.answer = () => {
+    isBroken = true;
+    return ACCEPTED;
+  };
+  await world.queue();
+  for (let at = 0; at < 12; at++) {
+    await settle();
+    clock.advance(5000);
+  }
+  isBroken = false;
+  clock.advance(5000);
+  await settle();
+  assertEquals([transport.tried.length, await world.entries(["mail"])], [1, []]);
+  await world.close();
+  kv.close();
+});
+
+const head = (values: Partial<MailHead>): MailHead =>
+  ({ template: "invitation", queuedMs: 0, nextMs: 0, untilMs: 1e9, ...values }) as MailHead;
+
+/** A small generator with a seed, so that a failure can be repeated. */
+function randomOf(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return (state >>> 8) % below;
+  };
+}
+
+Deno.test("MailIndex.next() is the first of all mails that are due and not busy, after any changes", () => {
+  for (let seed = 1; seed <= 30; seed++) {
+    const random = randomOf(seed);
+    const index = new MailIndex();
+    const known = new Map<string, { head: MailHead; failures: number }>();
+    let nowMs = 0;
+    for (let step = 0; step < 300; step++) {
+      const about = `user:${random(20)}`;
+      const name: MailName = { about, id: "1" };
+      const text = JSON.stringify(name);
+      const before = known.get(text);
+      switch (random(5)) {
+        case 0:
+        case 1: {
+          const added = head({ queuedMs: random(1000) * 100 + step, nextMs: nowMs + random(3) * 50 });
+          index.add(name, added);
+          known.set(text, { head: added, failures: before?.failures ?? 0 });
+          break;
+        }
+        case 2:
+          index.postpone(name);
+          if (before !== undefined) known.set(text, { ...before, failures: before.failures + 1 });
+          break;
+        case 3:
+          index.remove(name);
+          known.delete(text);
+          break;
+        default:
+          nowMs += random(60);
+      }
+      const busy = `user:${random(20)}`;
+      const due = [...known].filter(([key, { head }]) =>
+        head.nextMs <= nowMs && JSON.parse(key).about !== busy
+      );
+      const first = due.toSorted(([, a], [, b]) =>
+        a.failures - b.failures || a.head.queuedMs - b.head.queuedMs
+      )[0];
+      const next = index.next(nowMs, (one) => one.about === busy);
+      assertEquals(next?.head.queuedMs, first?.[1].head.queuedMs, `seed ${seed}, step ${step}`);
+      const later = [...known.values()].map(({ head }) => head.nextMs).filter((atMs) => atMs > nowMs);
+      assertEquals(index.nextDueMs, Math.min(Infinity, ...later), `seed ${seed}, step ${step}`);
+    }
+  }
+});
+
+Deno.test("a mail whose start is refused, because another node wants the lease, is started soon again", async () => {
+  const clock = createManualClock();
+  const kv = await Deno.openKv(":memory:");
+  const transport = createFakeTransport();
+  let refusals = 0;
+  const world = await openMailWorld({
+    ...{ kv, clock, mail: {}, openTransport: () => transport },
+    cluster: {
+      openLease: () => ({
+        ...NO_LEASE,
+        claim: () => Promise.resolve(true),
+        runIfHeld: (task) => refusals++ === 0 ? null : task(),
+      }),
+    },
+  });
+  await world.queue();
+  await eventually("the start is refused", () => refusals > 0);
+  for (let seconds = 0; seconds < 30 && transport.accepted.length === 0; seconds++) {
+    clock.advance(1000);
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+  await eventually("the mail is sent", () => transport.accepted.length === 1);
+  await world.close();
+  await world.store.close();
+});

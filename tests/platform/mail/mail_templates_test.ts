@@ -1,8 +1,10 @@
-// Templates: filling, hostile values, and the checks of a changed text.
+// Templates: filling, hostile values, the checks of a changed text, times, and the help text.
 
 import { assert, assertEquals } from "@std/assert";
 import {
+  DEFAULT_HELP_TEXT,
   fillMail,
+  helpTextIn,
   MAIL_LANGUAGES,
   MAIL_TEMPLATES,
   type MailTemplateName,
@@ -191,3 +193,17 @@ Deno.test("mailTime() names the day, the time and the zone in both languages", (
   assertEquals(mailTime(atMs, "en", { timeZone }), "24 November 2026 at 10:30 CET");
   assertEquals(mailTime(atMs, "de", { timeZone }), "24. November 2026 um 10:30 MEZ");
 });
+
+// [language of the mail, setting, text in the mail]
+const ROWS = [
+  ["en", DEFAULT_HELP_TEXT.en, DEFAULT_HELP_TEXT.en],
+  ["de", DEFAULT_HELP_TEXT.en, DEFAULT_HELP_TEXT.de],
+  ["de", "Call 4711.", "Call 4711."],
+  ["de", "", ""],
+] as const;
+
+for (const [language, configured, expected] of ROWS) {
+  Deno.test(`the help text ${JSON.stringify(configured)} in a mail in ${language}`, () => {
+    assertEquals(helpTextIn(language, configured), expected);
+  });
+}

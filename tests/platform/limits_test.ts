@@ -1,12 +1,13 @@
-// Rows of rate limits: bounded, and on several nodes together no more tries than the limit.
+// Limits: the table of windows, the rate limit, and the limit of failures.
 
-import { assertEquals } from "@std/assert";
-import { openNode } from "../fakes/shared_store.ts";
-import { SharedFailureLimit } from "../../platform/failure_limit.ts";
+import { assert, assertEquals } from "@std/assert";
+import { ProvenDigests, SharedFailureLimit } from "../../platform/failure_limit.ts";
 import { LimitTable } from "../../platform/limit_table.ts";
+import { createRateLimit } from "../../platform/rate_limit.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import { createVault } from "../../platform/vault.ts";
-import { createManualClock } from "../upstream/manual_clock.ts";
+import { openNode } from "../fakes/shared_store.ts";
+import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
 
 const vault = createVault(new Uint8Array(32).fill(7), createSystemRandom());
 const expiresMs = (row: number): number => row;
@@ -123,3 +124,94 @@ for (const value of ["a text", 7, { times: [1] }, [null, "x"], true]) {
     }
   });
 }
+
+const WINDOW_MS = 60_000;
+
+Deno.test("take() allows a limited number in a window, per key", async () => {
+  let now = 0;
+  const limit = createRateLimit({ clock: { nowMs: () => now } }, {
+    name: "n",
+    count: 2,
+    windowMs: WINDOW_MS,
+  });
+  const taken = await Promise.all(["a", "a", "a", "b"].map((key) => limit.take(key)));
+  assertEquals(taken, [true, true, false, true]);
+  assertEquals([await limit.waitMs("a"), await limit.waitMs("b")], [WINDOW_MS, 0]);
+  now = WINDOW_MS;
+  assertEquals([await limit.waitMs("a"), await limit.take("a")], [0, true]);
+});
+
+Deno.test("take() with too many keys ends the window of no key, and still limits new keys", async () => {
+  let now = 0;
+  const options = { name: "n", count: 2, windowMs: WINDOW_MS, maxKeys: 10 };
+  const limit = createRateLimit({ clock: { nowMs: () => now } }, options);
+  await limit.take("victim");
+  await limit.take("victim");
+  for (let key = 0; key < 10_000; key++) await limit.take(`key ${key}`);
+  assert(await limit.waitMs("victim") > 0);
+  assert(!await limit.take("victim"));
+  assert(!await limit.take("another key"));
+  now = WINDOW_MS;
+  assert(await limit.take("victim") && await limit.take("another key"));
+});
+
+/** The limit of one node. */
+const openLimit = (clock: ManualClock) => new SharedFailureLimit({ clock }, { name: "test" });
+const ANN = { source: "192.0.2.1", name: "ann" };
+
+Deno.test("SharedFailureLimit allows five failures in any minute, for each name and source", async () => {
+  const clock = createManualClock();
+  const limit = openLimit(clock);
+  for (let failure = 0; failure < 5; failure++) {
+    assertEquals(limit.waitMs(ANN), 0);
+    await limit.take(ANN);
+    clock.advance(1000);
+  }
+  const others = [{ ...ANN, name: "ben" }, { ...ANN, source: "192.0.2.2" }, { source: null, name: "ann" }];
+  assertEquals([ANN, ...others].map((key) => limit.waitMs(key)), [55_000, 0, 0, 0]);
+  assertEquals(limit.waitMs({ source: "::ffff:192.0.2.1", name: "ANN" }), 55_000);
+  clock.advance(55_000);
+  assertEquals(limit.waitMs(ANN), 0);
+  await limit.take(ANN);
+  assertEquals(limit.waitMs(ANN), 1000);
+});
+
+Deno.test("SharedFailureLimit counts all addresses of an IPv6 /64 as one source, over all names", async () => {
+  const limit = openLimit(createManualClock());
+  for (let at = 0; at < 30; at++) await limit.take({ source: `2001:db8::${at + 1}`, name: `name ${at}` });
+  assertEquals(limit.waitMs({ source: "2001:db8::ffff", name: "new" }) > 0, true);
+  assertEquals(limit.waitMs({ source: "2001:db8:0:1::1", name: "new" }), 0);
+});
+
+Deno.test("SharedFailureLimit can forgive a failure", async () => {
+  const limit = openLimit(createManualClock());
+  for (let at = 0; at < 4; at++) await limit.take(ANN);
+  const taken = await limit.take(ANN);
+  if ("forgive" in taken) await taken.forgive();
+  assertEquals(limit.waitMs(ANN), 0);
+  await limit.take(ANN);
+  assertEquals(limit.waitMs(ANN) > 0, true);
+});
+
+Deno.test("SharedFailureLimit removes the key with the oldest failure when it has 20,000", async () => {
+  const limit = openLimit(createManualClock());
+  const failFive = async (name: string) => {
+    for (let at = 0; at < 5; at++) await limit.take({ source: null, name });
+  };
+  await failFive("first");
+  await failFive("second");
+  for (let at = 0; at < 19_999; at++) await limit.take({ source: null, name: `name ${at}` });
+  const isLimited = (name: string) => limit.waitMs({ source: null, name }) > 0;
+  assertEquals([isLimited("first"), isLimited("second")], [false, true]);
+});
+
+Deno.test("ProvenDigests remembers a credential for a day, and at most 1,000", () => {
+  const clock = createManualClock();
+  const proven = new ProvenDigests({ clock });
+  proven.add("a");
+  assertEquals([proven.has("a"), proven.has("b")], [true, false]);
+  clock.advance(24 * 3_600_000);
+  assertEquals(proven.has("a"), false);
+  for (let at = 0; at < 1001; at++) proven.add(`digest ${at}`);
+  assertEquals([proven.has("digest 0"), proven.has("digest 1")], [false, true]);
+});
