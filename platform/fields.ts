@@ -80,6 +80,9 @@ export interface ManyChoices<T extends string = string> extends Common {
   readonly min?: number;
 }
 
+/** The name of an object that an administrator sets up: a letter, then at most 39 letters a to z, digits and hyphens. */
+export const OBJECT_NAME = /^[a-z][a-z0-9-]{0,39}$/;
+
 export type AnyField = OneText | OneSecret | OneNumber | OneFlag | OneChoice | ManyChoices | TextList;
 /** In the order of the form, of the checks and of the audit log. */
 export type Fields = Readonly<Record<string, AnyField>>;

@@ -4,6 +4,16 @@
 import { auditEntry } from "./audit.ts";
 import type { AuditAction } from "./audit_actions.ts";
 import { createWebhookSecret } from "./log_export/webhook_sender.ts";
+import {
+  type AnyField,
+  appliesTo,
+  defaultsOf,
+  type Fields,
+  type OneChoice,
+  type OneSecret,
+  type SecretsOf,
+  type ValuesOf,
+} from "./fields.ts";
 import type { Clock, Random } from "./runtime.ts";
 import type { Mutation, Store } from "./store.ts";
 import { commitChanges, Table, type TableChange } from "./table.ts";
@@ -17,21 +27,25 @@ export interface SealedRecord<Settings> {
   readonly version: number;
 }
 
+/** The fields of a row. Webhooks are signed. */
+type RowFields = Fields & { readonly kind: OneChoice };
+export type RowSettings<F extends Fields> = ValuesOf<F> & { readonly isPaused: boolean };
+/** "": none. */
+export type RowSecrets<F extends Fields> = SecretsOf<F> & { readonly webhookSecret: string };
+
 /** What the rows are. */
-export interface SealedKind<Settings, Secrets> {
+export interface SealedKind<F extends RowFields> {
   /** The first part of the keys. The second one is the name. */
   readonly prefix: Deno.KvKey;
   /** The type of the object in the audit log. */
   readonly object: string;
   readonly maxRows: number;
-  readonly noSecrets: Secrets;
-  /** @throws TypeError if the settings are not those of this version */
-  readonly read: (settings: Settings) => Settings;
+  readonly fields: F;
   /** Other entries of the store that are removed with a row. */
   readonly dependents: (name: string) => readonly Deno.KvKey[];
   readonly actions: Readonly<Record<"create" | "secret" | "remove", AuditAction>>;
   /** The values for the audit log, without secrets. @param secrets `null`: they cannot be read */
-  readonly shown: (settings: Settings, secrets: Secrets | null) => Record<string, unknown>;
+  readonly shown: (settings: RowSettings<F>, secrets: RowSecrets<F> | null) => Record<string, unknown>;
 }
 
 export interface SealedRowsDeps {
@@ -49,14 +63,14 @@ export interface RowActor {
   readonly source?: string | undefined;
 }
 
-export interface NewRow<Settings, Secrets> {
-  readonly settings: Settings;
-  readonly secrets: Partial<Secrets>;
+export interface NewRow<F extends Fields> {
+  readonly settings: RowSettings<F>;
+  readonly secrets: Partial<RowSecrets<F>>;
   /** Part of the commit. */
   readonly also?: readonly Mutation[];
 }
 
-export interface SealedChange<Settings, Secrets> {
+export interface SealedChange<F extends Fields> {
   /** The version that the administrator saw. Absent: the change fits every version. */
   readonly version?: number;
   readonly action: AuditAction;
@@ -65,8 +79,8 @@ export interface SealedChange<Settings, Secrets> {
    * changes.
    */
   readonly merge: (
-    stored: { readonly settings: Settings; readonly secrets: Secrets },
-  ) => { readonly settings?: Settings; readonly secrets?: Partial<Secrets> } | null;
+    stored: { readonly settings: RowSettings<F>; readonly secrets: RowSecrets<F> },
+  ) => { readonly settings?: RowSettings<F>; readonly secrets?: Partial<RowSecrets<F>> } | null;
 }
 
 /** `changed`: another change came first. `unreadable`: the stored settings or secrets are damaged, or the master key is another one. */
@@ -81,14 +95,15 @@ export type CreatedRow =
 export const UNREADABLE_ROW =
   "the stored settings or secrets cannot be read; remove this entry and add it again";
 const ATTEMPTS = 5;
+const WEBHOOK = { kind: ["webhook"] };
 
-export class SealedRows<Settings extends { kind: string }, Secrets extends { webhookSecret: string }> {
+export class SealedRows<F extends RowFields> {
   readonly #deps: SealedRowsDeps;
-  readonly #kind: SealedKind<Settings, Secrets>;
-  readonly #table: Table<SealedRecord<Settings>>;
-  #all: ReadonlyMap<string, SealedRecord<Settings>> = new Map();
+  readonly #kind: SealedKind<F>;
+  readonly #table: Table<SealedRecord<RowSettings<F>>>;
+  #all: ReadonlyMap<string, SealedRecord<RowSettings<F>>> = new Map();
 
-  constructor(deps: SealedRowsDeps, kind: SealedKind<Settings, Secrets>) {
+  constructor(deps: SealedRowsDeps, kind: SealedKind<F>) {
     this.#deps = deps;
     this.#kind = kind;
     const onForeignChange = () => this.#changed();
@@ -102,7 +117,7 @@ export class SealedRows<Settings extends { kind: string }, Secrets extends { web
   }
 
   /** All rows that can be used, by name. One that becomes unreadable stays as it was. */
-  get all(): ReadonlyMap<string, SealedRecord<Settings>> {
+  get all(): ReadonlyMap<string, SealedRecord<RowSettings<F>>> {
     return this.#all;
   }
 
@@ -117,10 +132,10 @@ export class SealedRows<Settings extends { kind: string }, Secrets extends { web
   }
 
   /** `null`: they cannot be read. */
-  secretsOf(name: string, { sealed }: Pick<SealedRecord<Settings>, "sealed">): Secrets | null {
+  secretsOf(name: string, { sealed }: Pick<SealedRecord<RowSettings<F>>, "sealed">): RowSecrets<F> | null {
     try {
       const plain = this.#deps.vault.open(this.#keyOf(name), sealed);
-      return plain && { ...this.#kind.noSecrets, ...JSON.parse(new TextDecoder().decode(plain)) };
+      return plain && { ...noSecretsOf(this.#kind.fields), ...JSON.parse(new TextDecoder().decode(plain)) };
     } catch (_damaged) {
       return null;
     }
@@ -129,14 +144,14 @@ export class SealedRows<Settings extends { kind: string }, Secrets extends { web
   /** The caller checked settings and secrets. */
   async create(
     name: string,
-    { settings, secrets: given, also = [] }: NewRow<Settings, Secrets>,
+    { settings, secrets: given, also = [] }: NewRow<F>,
     by: RowActor,
   ): Promise<CreatedRow> {
     const { clock, random } = this.#deps;
-    const { maxRows, noSecrets, shown, actions } = this.#kind;
+    const { maxRows, fields, shown, actions } = this.#kind;
     if (this.names.length >= maxRows) return { ok: false, reason: "too_many" };
-    const webhookSecret = settings.kind === "webhook" ? createWebhookSecret(random) : "";
-    const secrets = { ...noSecrets, ...given, webhookSecret };
+    const webhookSecret = appliesTo(WEBHOOK, settings) ? createWebhookSecret(random) : "";
+    const secrets = { ...noSecretsOf(fields), ...given, webhookSecret };
     const record = { settings, sealed: this.#seal(name, secrets), createdMs: clock.nowMs(), version: 1 };
     const audit = this.audit(name, by, { action: actions.create, after: shown(settings, secrets) });
     return await this.#commit(this.#table.add(name, record), [audit, ...also])
@@ -147,7 +162,7 @@ export class SealedRows<Settings extends { kind: string }, Secrets extends { web
   /** Changes settings and secrets of the row that the store has. @throws what `merge` throws */
   async change(
     name: string,
-    { version, action, merge }: SealedChange<Settings, Secrets>,
+    { version, action, merge }: SealedChange<F>,
     by: RowActor,
   ): Promise<SealedOutcome> {
     const { shown } = this.#kind;
@@ -180,7 +195,7 @@ export class SealedRows<Settings extends { kind: string }, Secrets extends { web
     by: RowActor,
   ): Promise<{ readonly outcome: SealedOutcome; readonly webhookSecret: string }> {
     const webhookSecret = createWebhookSecret(this.#deps.random);
-    const secrets = { webhookSecret } as Partial<Secrets>;
+    const secrets = { webhookSecret } as Partial<RowSecrets<F>>;
     const { secret: action } = this.#kind.actions;
     return {
       outcome: await this.change(name, { version, action, merge: () => ({ secrets }) }, by),
@@ -214,14 +229,14 @@ export class SealedRows<Settings extends { kind: string }, Secrets extends { web
   }
 
   /** @throws if the stored value is not one of this version, or damaged */
-  #read(value: unknown): SealedRecord<Settings> {
-    const record = value as Partial<SealedRecord<Settings>> | null;
+  #read(value: unknown): SealedRecord<RowSettings<F>> {
+    const record = value as Partial<SealedRecord<RowSettings<F>>> | null;
     const { settings, sealed, createdMs, version } = record ?? {};
     const isRecord = typeof settings === "object" && settings !== null && sealed instanceof Uint8Array;
     if (!isRecord || typeof createdMs !== "number" || typeof version !== "number") {
       throw new TypeError(`Cannot read a row of the type ${this.#kind.object}`);
     }
-    return { settings: this.#kind.read(settings), sealed, createdMs, version };
+    return { settings: readSettings(this.#kind.fields, settings), sealed, createdMs, version };
   }
 
   #changed(): void {
@@ -239,9 +254,37 @@ export class SealedRows<Settings extends { kind: string }, Secrets extends { web
     return [...this.#kind.prefix, name];
   }
 
-  #seal(name: string, secrets: Secrets): Uint8Array {
+  #seal(name: string, secrets: RowSecrets<F>): Uint8Array {
     return this.#deps.vault.seal(this.#keyOf(name), new TextEncoder().encode(JSON.stringify(secrets)));
   }
+}
+
+/** No secret is set. */
+export function noSecretsOf<F extends Fields>(fields: F): RowSecrets<F> {
+  const names = Object.keys(fields).filter((name) => fields[name]?.type === "secret");
+  return Object.fromEntries([...names, "webhookSecret"].map((name) => [name, ""])) as RowSecrets<F>;
+}
+
+/**
+ * Stored settings, with the defaults of fields that they do not have. A choice of another version is left out of several.
+ *
+ * @throws TypeError if a value has another type
+ */
+function readSettings<F extends Fields>(fields: F, stored: object): RowSettings<F> {
+  const known: Record<string, unknown> = { ...defaultsOf(fields), isPaused: false, ...stored };
+  for (const [name, field] of Object.entries(fields)) {
+    const value = known[name];
+    if (field.type !== "secret" && !hasTypeOf(field, value)) {
+      throw new TypeError(`Cannot read the field "${name}"`);
+    }
+    if (field.type === "choices") known[name] = (value as string[]).filter((one) => field.of.includes(one));
+  }
+  return known as RowSettings<F>;
+}
+
+function hasTypeOf(field: Exclude<AnyField, OneSecret>, value: unknown): boolean {
+  if (field.type === "choice") return field.of.some((one) => one === value);
+  return Array.isArray(field.default) ? Array.isArray(value) : typeof value === typeof field.default;
 }
 
 /** What changed, before and after. */

@@ -1,4 +1,7 @@
-// The kinds of alerts: one row for each, with its severity, its source and what it is about. The browser reads this table too.
+// The kinds of alerts: one row for each, with its severity, its source and what it is about; and the fields of receivers. The browser
+// reads this file too.
+
+import { choice, choices, defaultsOf, flag, list, secret, type SecretsOf, type ValuesOf } from "../fields.ts";
 
 import { MINUTE_MS } from "../durations.ts";
 
@@ -87,36 +90,35 @@ export interface AlertValues {
   readonly untilMs?: number;
 }
 
-export const RECEIVER_KINDS = ["mail", "webhook"] as const;
-type ReceiverKind = typeof RECEIVER_KINDS[number];
-/** A name begins with a letter, and has at most 40 letters a to z, digits and hyphens. */
-export const RECEIVER_NAME = /^[a-z][a-z0-9-]{0,39}$/;
+const RECEIVER_KINDS = ["mail", "webhook"] as const;
 export const MAX_RECEIVERS = 10;
-export const MAX_ADDRESSES = 20;
 
-/** What an administrator sets, without secrets. The URL of a webhook may contain a token, so it is a secret. */
-export interface ReceiverSettings {
-  readonly kind: ReceiverKind;
-  /** Of mail: 1 to {@link MAX_ADDRESSES}. */
-  readonly addresses: readonly string[];
-  readonly language: "en" | "de";
-  /** Of a webhook: whether its address may begin with `http:`. */
-  readonly allowsHttp: boolean;
-  readonly minSeverity: AlertSeverity;
+const MAIL = { kind: ["mail"] } as const;
+const WEBHOOK = { kind: ["webhook"] } as const;
+
+export const RECEIVER_FIELDS = {
+  kind: choice(RECEIVER_KINDS, { default: "mail" }),
+  addresses: list({ max: 254, minItems: 1, maxItems: 20, hasHint: true, when: MAIL }),
+  /** It may contain a token, so it is a secret. */
+  url: secret({
+    ...{ max: 2000, isRequired: true, isLegible: true, hasHint: true },
+    placeholder: "https://chat.example.com",
+    when: WEBHOOK,
+  }),
+  /** Whether the URL may begin with `http:`. */
+  allowsHttp: flag({ when: WEBHOOK }),
+  language: choice(["en", "de"], { default: "en" }),
+  minSeverity: choice(ALERT_SEVERITIES, { default: "warning" }),
   /** Empty: all kinds. */
-  readonly kinds: readonly AlertKind[];
-  readonly isPaused: boolean;
-}
-
-export const RECEIVER_DEFAULTS: ReceiverSettings = {
-  kind: "mail",
-  addresses: [],
-  language: "en",
-  allowsHttp: false,
-  minSeverity: "warning",
-  kinds: [],
-  isPaused: false,
+  kinds: choices(ALERT_KIND_NAMES, { default: [], hasHint: true }),
 };
+
+export type ReceiverSettings = ValuesOf<typeof RECEIVER_FIELDS> & { readonly isPaused: boolean };
+export type ReceiverSecrets = SecretsOf<typeof RECEIVER_FIELDS> & {
+  /** The key of the signatures of a webhook; "": none. */
+  readonly webhookSecret: string;
+};
+export const RECEIVER_DEFAULTS: ReceiverSettings = { ...defaultsOf(RECEIVER_FIELDS), isPaused: false };
 
 /** Whether a receiver wants alerts of a kind with a severity. */
 export function wantsAlert(

@@ -1,32 +1,22 @@
 // A receiver of alerts: its checks, and how it is stored. The address of a webhook often contains a token, so it is sealed like the signature key.
 
+import type { FieldChecks } from "../fields.ts";
 import { webhookUrlProblem } from "../log_export/webhook_sender.ts";
 import { parseMailAddress } from "../mail/mail_address.ts";
 import { type SealedKind, type SealedRecord, type SealedRows, UNREADABLE_ROW } from "../sealed_rows.ts";
 import {
-  ALERT_SEVERITIES,
   type AlertProblem,
-  isAlertKind,
-  MAX_ADDRESSES,
   MAX_RECEIVERS,
-  RECEIVER_DEFAULTS,
-  RECEIVER_KINDS,
+  RECEIVER_FIELDS,
+  type ReceiverSecrets,
   type ReceiverSettings,
 } from "./alert_kinds.ts";
-
-/** "": none. */
-interface ReceiverSecrets {
-  /** The address of a webhook. */
-  readonly url: string;
-  /** The key of its signatures. */
-  readonly webhookSecret: string;
-}
 
 /** The value under ["alert_receiver", name]. */
 export type ReceiverRecord = SealedRecord<ReceiverSettings>;
 
 /** The receivers in the store, mirrored by every node. */
-export type AlertReceivers = SealedRows<ReceiverSettings, ReceiverSecrets>;
+export type AlertReceivers = SealedRows<typeof RECEIVER_FIELDS>;
 
 /** What fails if the secrets of a receiver cannot be read. Add it again. */
 export const UNREADABLE_SECRETS = {
@@ -52,19 +42,12 @@ export function receiverStateKey(name: string): Deno.KvKey {
   return [...RECEIVER_STATES, name];
 }
 
-/** What is wrong with a receiver; `null`: nothing. */
-export function receiverProblem(
-  { kind, addresses, allowsHttp }: ReceiverSettings,
-  url: string,
-): "addresses" | "url" | "allowsHttp" | null {
-  if (kind === "mail") {
-    const isUsable = addresses.length > 0 && addresses.length <= MAX_ADDRESSES &&
-      addresses.every((address) => parseMailAddress(address) !== null);
-    return isUsable ? null : "addresses";
-  }
-  const problem = webhookUrlProblem(url, { allowsHttp });
-  return problem === null ? null : problem === "bad_url" ? "url" : "allowsHttp";
-}
+/** Checks of the fields beyond their bounds. */
+export const RECEIVER_CHECKS: FieldChecks<typeof RECEIVER_FIELDS> = {
+  addresses: (addresses) => addresses.every((address) => parseMailAddress(address) !== null),
+  url: (url) => webhookUrlProblem(url, { allowsHttp: true }) === null,
+  allowsHttp: (allowsHttp, { url }) => webhookUrlProblem(url, { allowsHttp }) === null,
+};
 
 /** Where a receiver sends, for the list and the audit log. The path of a webhook may contain a token. */
 export function receiverAddress(
@@ -77,24 +60,12 @@ export function receiverAddress(
   return parsed.pathname === "/" && parsed.search === "" ? parsed.origin : `${parsed.origin}/…`;
 }
 
-/** @throws TypeError if the settings are not those of this version */
-function readSettings(settings: ReceiverSettings): ReceiverSettings {
-  const isKnown = RECEIVER_KINDS.includes(settings.kind) && ALERT_SEVERITIES.includes(settings.minSeverity) &&
-    Array.isArray(settings.addresses) && Array.isArray(settings.kinds);
-  if (!isKnown) throw new TypeError("Cannot read a receiver of alerts");
-  // A kind of another version is no reason to send nothing.
-  return { ...RECEIVER_DEFAULTS, ...settings, kinds: settings.kinds.filter(isAlertKind) };
-}
-
-const NO_RECEIVER_SECRETS: ReceiverSecrets = { url: "", webhookSecret: "" };
-
 /** The receivers of alerts in the store. Messages that wait for a removed one are removed by the node that delivers. */
-export const RECEIVER_ROWS: SealedKind<ReceiverSettings, ReceiverSecrets> = {
+export const RECEIVER_ROWS: SealedKind<typeof RECEIVER_FIELDS> = {
   prefix: ["alert_receiver"],
   object: "alert-receiver",
   maxRows: MAX_RECEIVERS,
-  noSecrets: NO_RECEIVER_SECRETS,
-  read: readSettings,
+  fields: RECEIVER_FIELDS,
   dependents: (name) => [receiverStateKey(name)],
   actions: {
     create: "alert.receiver_create",

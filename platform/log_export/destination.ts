@@ -1,34 +1,18 @@
-// A destination of the log export: its settings, their bounds and checks, and how it is stored. Secrets are sealed, and never shown again.
+// The destinations of the log export: the checks of their fields, and how they are stored, each with its position in the log. Secrets are sealed, and
+// never shown again.
 
 import { X509Certificate } from "node:crypto";
+import type { FieldChecks } from "../fields.ts";
 import { type SealedKind, type SealedRecord, SealedRows, type SealedRowsDeps } from "../sealed_rows.ts";
 import {
   type ChannelProblem,
-  DESTINATION_DEFAULTS,
-  DESTINATION_KINDS,
+  DESTINATION_FIELDS,
   type DestinationSettings,
   MAX_DESTINATIONS,
-  MAX_FACILITY,
-  MAX_HOURS,
-  MAX_RECORDS,
-  MIN_RECORDS,
-  RECORD_KINDS,
   type RecordKind,
-  SYSLOG_FORMATS,
-  WEBHOOK_FORMATS,
 } from "./destination_choices.ts";
 import { type ExportPosition, type NodeMark, positionAt } from "./record_reader.ts";
 import { webhookUrlProblem } from "./webhook_sender.ts";
-
-/** Secrets of a destination; "": none. */
-export interface DestinationSecrets {
-  /** The key of the client certificate (PEM). */
-  readonly privateKey: string;
-  /** The value of the Authorization header. */
-  readonly authorization: string;
-  /** The key of the signatures of webhooks. */
-  readonly webhookSecret: string;
-}
 
 /** The value under ["log_export", name]. */
 export type DestinationRecord = SealedRecord<DestinationSettings>;
@@ -50,50 +34,23 @@ export interface DestinationCursor {
   };
 }
 
-export const NO_SECRETS: DestinationSecrets = { privateKey: "", authorization: "", webhookSecret: "" };
-const MAX_PEM_CHARACTERS = 32_000;
-const MAX_AUTHORIZATION_CHARACTERS = 2000;
-const MAX_HOST_CHARACTERS = 253;
-
 /** The key of the position of a destination. */
 export function cursorKey(name: string): Deno.KvKey {
   return ["log_export_cursor", name];
 }
 
-/** The fields that a problem can be in. */
-export type DestinationField =
-  | Exclude<keyof DestinationSettings, "isPaused">
-  | Exclude<keyof DestinationSecrets, "webhookSecret">;
+const HOST = /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|[0-9a-f:.]*:[0-9a-f:.]*)$/;
 
-/** The first field that cannot be used; `null`: all can. */
-export function destinationProblem(
-  settings: DestinationSettings,
-  { privateKey, authorization }: DestinationSecrets,
-): DestinationField | null {
-  const { kind, records, maxHours, maxRecords, ca, certificate } = settings;
-  const isWebhook = kind === "webhook";
-  if (!DESTINATION_KINDS.includes(kind)) return "kind";
-  if (isWebhook) {
-    const problem = webhookUrlProblem(settings.url, settings);
-    if (problem !== null) return problem === "bad_url" ? "url" : "allowsHttp";
-    if (!isMember(WEBHOOK_FORMATS, settings.format)) return "format";
-  } else {
-    if (!isHost(settings.host)) return "host";
-    if (!isWhole(settings.port, 1, 65_535)) return "port";
-    if (!isMember(SYSLOG_FORMATS, settings.format)) return "format";
-    if (!isWhole(settings.facility, 0, MAX_FACILITY)) return "facility";
-  }
-  if (records.length === 0 || records.some((kind) => !RECORD_KINDS.includes(kind))) return "records";
-  if (!isWhole(maxHours, 1, MAX_HOURS)) return "maxHours";
-  if (!isWhole(maxRecords, MIN_RECORDS, MAX_RECORDS)) return "maxRecords";
-  if (ca !== "" && !isCertificate(ca)) return "ca";
-  if (certificate !== "" && !isCertificate(certificate)) return "certificate";
-  if (certificate !== "" && !/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(privateKey)) return "privateKey";
-  if (privateKey.length > MAX_PEM_CHARACTERS) return "privateKey";
-  return authorization.length > MAX_AUTHORIZATION_CHARACTERS || /[^\x20-\x7e]/.test(authorization)
-    ? "authorization"
-    : null;
-}
+/** Checks of the fields beyond their bounds. */
+export const DESTINATION_CHECKS: FieldChecks<typeof DESTINATION_FIELDS> = {
+  url: (url) => webhookUrlProblem(url, { allowsHttp: true }) === null,
+  allowsHttp: (allowsHttp, { url }) => webhookUrlProblem(url, { allowsHttp }) === null,
+  host: (host) => HOST.test(host),
+  authorization: (value) => !/[^\x20-\x7e]/.test(value),
+  ca: (pem) => pem === "" || isCertificate(pem),
+  certificate: (pem) => pem === "" || isCertificate(pem),
+  privateKey: (pem, { certificate }) => certificate === "" || /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem),
+};
 
 /** Long parts of a path are tokens in the URLs of many services. */
 const TOKEN_IN_PATH = /[^/]{20,}/g;
@@ -105,21 +62,7 @@ export function addressOf({ kind, url, host, port }: DestinationSettings): strin
   return parsed === null ? "" : parsed.origin + parsed.pathname.replace(TOKEN_IN_PATH, "…");
 }
 
-function isHost(text: string): boolean {
-  return text.length <= MAX_HOST_CHARACTERS &&
-    /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|[0-9a-f:.]*:[0-9a-f:.]*)$/.test(text);
-}
-
-function isWhole(value: number, from: number, to: number): boolean {
-  return Number.isInteger(value) && value >= from && value <= to;
-}
-
-function isMember(list: readonly string[], text: string): boolean {
-  return list.includes(text);
-}
-
 function isCertificate(pem: string): boolean {
-  if (pem.length > MAX_PEM_CHARACTERS) return false;
   try {
     new X509Certificate(pem);
     return true;
@@ -129,18 +72,11 @@ function isCertificate(pem: string): boolean {
 }
 
 /** The destinations of the log export in the store. */
-const DESTINATION_ROWS: SealedKind<DestinationSettings, DestinationSecrets> = {
+const DESTINATION_ROWS: SealedKind<typeof DESTINATION_FIELDS> = {
   prefix: ["log_export"],
   object: "log-export",
   maxRows: MAX_DESTINATIONS,
-  noSecrets: NO_SECRETS,
-  read(settings) {
-    const known = { ...DESTINATION_DEFAULTS, ...settings };
-    const isKnown = DESTINATION_KINDS.includes(known.kind) && Array.isArray(known.records) &&
-      [known.url, known.host, known.ca, known.certificate].every((text) => typeof text === "string");
-    if (!isKnown) throw new TypeError("Cannot read a destination of the log export");
-    return known;
-  },
+  fields: DESTINATION_FIELDS,
   dependents: (name) => [cursorKey(name)],
   actions: { create: "log_export.create", secret: "log_export.secret", remove: "log_export.remove" },
   shown(settings) {
@@ -154,7 +90,7 @@ interface DestinationStoreDeps extends SealedRowsDeps {
 }
 
 /** The destinations in the store, each with its position. */
-export class DestinationStore extends SealedRows<DestinationSettings, DestinationSecrets> {
+export class DestinationStore extends SealedRows<typeof DESTINATION_FIELDS> {
   readonly #deps: DestinationStoreDeps;
 
   constructor(deps: DestinationStoreDeps) {

@@ -1,4 +1,16 @@
-// What a destination of the log export can be: kinds, formats, defaults and bounds, as data. The browser reads this file too.
+// What a destination of the log export can be: its fields with their bounds and defaults, as data. The browser reads this file too.
+
+import {
+  choice,
+  choices,
+  defaultsOf,
+  flag,
+  number,
+  secret,
+  type SecretsOf,
+  text,
+  type ValuesOf,
+} from "../fields.ts";
 
 export const DESTINATION_KINDS = ["syslog_tls", "syslog_udp", "webhook"] as const;
 export type DestinationKind = typeof DESTINATION_KINDS[number];
@@ -7,13 +19,11 @@ export type DestinationKind = typeof DESTINATION_KINDS[number];
 export const RECORD_KINDS = ["logins", "audit", "drops", "alerts"] as const;
 export type RecordKind = typeof RECORD_KINDS[number];
 
-export const SYSLOG_FORMATS = ["json", "structured_data"] as const;
 /** `json`: the message is one JSON object. `structured_data`: the fields are parameters of one element. */
-export type SyslogFormat = typeof SYSLOG_FORMATS[number];
+export type SyslogFormat = "json" | "structured_data";
 
-export const WEBHOOK_FORMATS = ["json", "ndjson"] as const;
 /** `json`: an object with the member `records`. `ndjson`: one record per line. */
-export type WebhookFormat = typeof WEBHOOK_FORMATS[number];
+export type WebhookFormat = "json" | "ndjson";
 
 /** Why records could not be delivered. The console has a sentence for each code. */
 const CHANNEL_PROBLEMS = [
@@ -32,58 +42,53 @@ const CHANNEL_PROBLEMS = [
 ] as const;
 export type ChannelProblem = typeof CHANNEL_PROBLEMS[number];
 
-/** What an administrator sets. */
-export interface DestinationSettings {
-  readonly kind: DestinationKind;
-  /** Of a webhook; otherwise "". */
-  readonly url: string;
-  readonly allowsHttp: boolean;
-  /** Of syslog; otherwise "" and 0. */
-  readonly host: string;
-  readonly port: number;
-  readonly format: SyslogFormat | WebhookFormat;
-  /** Of syslog (RFC 5424 §6.2.1, table 1). */
-  readonly facility: number;
-  /** Which records are sent. */
-  readonly records: readonly RecordKind[];
-  /** Certificates (PEM) of the authorities of the receiver; "": those of the platform. */
-  readonly ca: string;
-  /** The client certificate (PEM) of syslog over TLS; "": none. */
-  readonly certificate: string;
-  /** The bound of the backlog. Older records are skipped. */
-  readonly maxHours: number;
-  readonly maxRecords: number;
-  readonly isPaused: boolean;
-}
+/** The standard ports: RFC 5425 §4.1, RFC 5426 §3.3. */
+const DEFAULT_PORTS = { syslog_tls: 6514, syslog_udp: 514 } as const;
+const WEBHOOK = { kind: ["webhook"] } as const;
+const SYSLOG = { kind: ["syslog_tls", "syslog_udp"] } as const;
+const SYSLOG_TLS = { kind: ["syslog_tls"] } as const;
+const PEM = { max: 32_000, lines: 3 } as const;
 
+export const DESTINATION_FIELDS = {
+  kind: choice(DESTINATION_KINDS, { default: "syslog_tls" }),
+  url: text({ max: 2000, isRequired: true, placeholder: "https://logs.example.com", when: WEBHOOK }),
+  allowsHttp: flag({ when: WEBHOOK }),
+  host: text({ max: 253, isRequired: true, when: SYSLOG }),
+  port: number({
+    ...{ min: 1, max: 65_535, default: DEFAULT_PORTS.syslog_tls },
+    usual: { by: "kind", of: DEFAULT_PORTS },
+    when: SYSLOG,
+  }),
+  format: choice(["json", "structured_data", "ndjson"], {
+    default: "json",
+    only: { structured_data: SYSLOG, ndjson: WEBHOOK },
+  }),
+  /** RFC 5424 §6.2.1, table 1. The default: security and authorization messages. */
+  facility: number({ min: 0, max: 23, default: 10, when: SYSLOG }),
+  /** The value of the Authorization header. */
+  authorization: secret({ max: 2000, hasHint: true, when: WEBHOOK }),
+  /** Certificates of the authorities of the receiver; "": those of the platform. */
+  ca: text({ ...PEM, hasHint: true, when: { kind: ["syslog_tls", "webhook"] } }),
+  /** The client certificate, and its key. */
+  certificate: text({ ...PEM, hasHint: true, when: SYSLOG_TLS }),
+  privateKey: secret({ ...PEM, when: SYSLOG_TLS }),
+  records: choices(RECORD_KINDS, { default: ["logins", "audit", "alerts"], min: 1 }),
+  /** The bound of the backlog. Older records are skipped. */
+  maxHours: number({ min: 1, max: 720, default: 72, hasHint: true }),
+  maxRecords: number({ min: 1000, max: 5_000_000, default: 500_000 }),
+};
+/** Of the creation only: how many hours of past records are sent first. */
+export const NEW_DESTINATION_FIELDS = {
+  pastHours: number({ min: 0, max: 720, default: 0, choices: [0, 24, 168, 720] }),
+};
+
+export type DestinationSettings = ValuesOf<typeof DESTINATION_FIELDS> & { readonly isPaused: boolean };
+export type DestinationSecrets = SecretsOf<typeof DESTINATION_FIELDS> & {
+  /** The key of the signatures of webhooks; "": none. */
+  readonly webhookSecret: string;
+};
 export const DESTINATION_DEFAULTS: DestinationSettings = {
-  kind: "syslog_tls",
-  url: "",
-  allowsHttp: false,
-  host: "",
-  port: 6514,
-  format: "json",
-  // Security and authorization messages.
-  facility: 10,
-  records: ["logins", "audit", "alerts"],
-  ca: "",
-  certificate: "",
-  maxHours: 72,
-  maxRecords: 500_000,
+  ...defaultsOf(DESTINATION_FIELDS),
   isPaused: false,
 };
-
-/** The standard ports: RFC 5425 §4.1, RFC 5426 §3.3. */
-export const DEFAULT_PORTS: Readonly<Record<DestinationKind, number>> = {
-  syslog_tls: 6514,
-  syslog_udp: 514,
-  webhook: 0,
-};
-
 export const MAX_DESTINATIONS = 10;
-export const MAX_FACILITY = 23;
-export const MAX_HOURS = 720;
-export const MIN_RECORDS = 1000;
-export const MAX_RECORDS = 5_000_000;
-/** A name begins with a letter, and has at most 40 letters a to z, digits and hyphens. */
-export const DESTINATION_NAME = /^[a-z][a-z0-9-]{0,39}$/;

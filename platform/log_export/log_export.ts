@@ -16,12 +16,12 @@ import {
   addressOf,
   type DestinationCursor,
   type DestinationRecord,
-  type DestinationSecrets,
   DestinationStore,
 } from "./destination.ts";
 import {
   type ChannelProblem,
   DESTINATION_DEFAULTS,
+  type DestinationSecrets,
   type DestinationSettings,
   type WebhookFormat,
 } from "./destination_choices.ts";

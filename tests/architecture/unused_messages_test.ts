@@ -3,12 +3,39 @@
 import { assertEquals } from "@std/assert";
 import de from "../../console/web/i18n/de.json" with { type: "json" };
 import en from "../../console/web/i18n/en.json" with { type: "json" };
+import { RECEIVER_FIELDS } from "../../platform/alerts/alert_kinds.ts";
+import type { Fields } from "../../platform/fields.ts";
+import { DESTINATION_FIELDS, NEW_DESTINATION_FIELDS } from "../../platform/log_export/destination_choices.ts";
 
 const CONSOLE = new URL("../../console/", import.meta.url);
 const COMMENT = /^\s*(?:\/\/|\/?\*).*$/gm;
 const LITERAL = /["'`]([a-z]+\.\w+)["'`]/g;
 const TEMPLATE = /`([a-z]+\.(?:\w|\$\{[^`}]*\})+)`/g;
 const INSERTION = /\$\{[^}]*\}/;
+
+/** The forms that are made of fields, by the template of their messages. `labelled`: their choices have other messages. */
+const FORMS: Readonly<Record<string, { readonly fields: Fields; readonly labelled: readonly string[] }>> = {
+  "logexport.${name}": {
+    fields: { ...DESTINATION_FIELDS, ...NEW_DESTINATION_FIELDS },
+    labelled: ["pastHours"],
+  },
+  "alerts.${name}": { fields: RECEIVER_FIELDS, labelled: ["language", "kinds"] },
+};
+
+/** The names of the messages that the form of fields shows. */
+function namesOfForm({ fields, labelled }: typeof FORMS[string]): string[] {
+  const names = Object.entries(fields).flatMap(([field, row]) => {
+    const name = field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    const choices = "of" in row && !labelled.includes(field) ? row.of : [];
+    return [
+      name,
+      ...row.hasHint === true ? [`${name}_hint`] : [],
+      ...row.type === "secret" ? ["keep_hint"] : [],
+      ...choices.map((choice) => `${name}_${choice}`),
+    ];
+  });
+  return [...new Set(names)];
+}
 
 /** What a template inserts where its fixed part does not tell which messages it means. */
 const INSERTED: Readonly<Record<string, string>> = {
@@ -28,6 +55,9 @@ const INSERTED: Readonly<Record<string, string>> = {
   "errors.${code}": "\\w+",
   "problems.${code}": "\\w+",
   "errors.${TranslatedCode}": "\\w+",
+  ...Object.fromEntries(
+    Object.entries(FORMS).map(([template, form]) => [template, namesOfForm(form).join("|")]),
+  ),
 };
 /** A type, not a message. */
 const KEY_TYPE = /\$\{string\}/;
@@ -90,6 +120,13 @@ Deno.test("no two messages have the same texts in both languages: common texts a
     keys.set(texts, [...keys.get(texts) ?? [], key]);
   }
   assertEquals([...keys.values()].filter(({ length }) => length > 1), []);
+});
+
+Deno.test("each field of a form has its messages in every language", () => {
+  for (const [template, form] of Object.entries(FORMS)) {
+    const needed = namesOfForm(form).map((name) => template.replace("${name}", name));
+    assertEquals(needed.filter((key) => !(key in en) || !(key in de)), []);
+  }
 });
 
 Deno.test("each exception for a template belongs to a template of the code, and finds a message", () => {

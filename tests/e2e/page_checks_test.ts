@@ -19,7 +19,7 @@ Deno.test("PAGE_ROWS has every page, and every dialog of the console is checked"
     ...rows.flatMap(({ dialogs }) => dialogs.map(({ file }) => file)),
     ...Object.keys(DIALOGS_ELSEWHERE),
   ]);
-  const drawing = await filesWith(/<(Confirm|Form|Secret)?Dialog\s|<dialog\s/);
+  const drawing = await filesWith(/<(Confirm|Fields|Form|Secret)?Dialog\s|<dialog\s/);
   assertEquals(drawing.filter((file) => !walked.has(file)), [], "dialogs that no row opens");
   const files = await filesWith(/^/);
   assertEquals([...walked].filter((file) => !files.includes(file)), [], "rows of dialogs that are gone");

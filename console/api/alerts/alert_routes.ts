@@ -2,22 +2,16 @@
 
 import { Hono } from "hono";
 import * as v from "valibot";
-import {
-  ALERT_KIND_NAMES,
-  ALERT_SEVERITIES,
-  MAX_ADDRESSES,
-  RECEIVER_DEFAULTS,
-  RECEIVER_KINDS,
-  RECEIVER_NAME,
-  type ReceiverSettings,
-} from "../../../platform/alerts/alert_kinds.ts";
+import { RECEIVER_DEFAULTS, RECEIVER_FIELDS } from "../../../platform/alerts/alert_kinds.ts";
 import type { AlertService } from "../../../platform/alerts/alerts.ts";
-import { receiverProblem } from "../../../platform/alerts/receiver.ts";
+import { RECEIVER_CHECKS } from "../../../platform/alerts/receiver.ts";
+import { OBJECT_NAME } from "../../../platform/fields.ts";
 import type { Clock } from "../../../platform/runtime.ts";
+import { noSecretsOf } from "../../../platform/sealed_rows.ts";
 import { may } from "../auth/permissions.ts";
-import type { ErrorCode } from "../error_codes.ts";
 import { Refusal, requireChanged } from "../errors.ts";
-import { type Caller, callerOf, EMPTY, type HttpEnv, jsonBody, textUpTo } from "../hono_env.ts";
+import { fieldEntries, type FieldRules, usableFields } from "../field_bodies.ts";
+import { type Caller, callerOf, EMPTY, type HttpEnv, jsonBody } from "../hono_env.ts";
 import type { AlertList, ChangedReceiver, ReceiverList, ReceiverRow, ReceiverTested } from "./alert_types.ts";
 
 export interface AlertRouteDeps {
@@ -26,22 +20,14 @@ export interface AlertRouteDeps {
   readonly alerts?: AlertService | undefined;
 }
 
-const SETTINGS = {
-  addresses: v.optional(v.pipe(v.array(textUpTo(254)), v.maxLength(MAX_ADDRESSES))),
-  language: v.optional(v.picklist(["en", "de"])),
-  /** Of a webhook. It is not shown again: absent keeps it. */
-  url: v.optional(textUpTo(2000)),
-  allowsHttp: v.optional(v.boolean()),
-  minSeverity: v.optional(v.picklist(ALERT_SEVERITIES)),
-  kinds: v.optional(v.pipe(v.array(v.picklist(ALERT_KIND_NAMES)), v.maxLength(ALERT_KIND_NAMES.length))),
-};
+const { kind: NEW_KIND, ...CHANGES } = fieldEntries(RECEIVER_FIELDS);
 const NEW_RECEIVER = v.strictObject({
-  name: v.pipe(v.string(), v.regex(RECEIVER_NAME)),
-  kind: v.picklist(RECEIVER_KINDS),
-  ...SETTINGS,
+  name: v.pipe(v.string(), v.regex(OBJECT_NAME)),
+  kind: v.nonOptional(NEW_KIND),
+  ...CHANGES,
 });
 const VERSION = v.pipe(v.number(), v.integer());
-const CHANGED_RECEIVER = v.strictObject({ version: VERSION, change: v.strictObject(SETTINGS) });
+const CHANGED_RECEIVER = v.strictObject({ version: VERSION, change: v.strictObject(CHANGES) });
 /** The count of the alert on the page: an event since then is not acknowledged. */
 const SEEN = v.strictObject({ count: v.pipe(v.number(), v.integer(), v.minValue(1)) });
 const PAUSE = v.strictObject({ paused: v.boolean() });
@@ -129,29 +115,24 @@ class ReceiverRequests {
   }
 
   async create(
-    { name, url = "", ...given }: v.InferOutput<typeof NEW_RECEIVER>,
+    { name, ...given }: v.InferOutput<typeof NEW_RECEIVER>,
     by: Caller,
   ): Promise<ChangedReceiver> {
-    const settings: ReceiverSettings = { ...RECEIVER_DEFAULTS, ...definedOf(given) };
-    requireUsable(settings, url);
-    const made = await this.alerts.receivers.create(name, { settings, secrets: { url } }, by);
+    const none = { settings: RECEIVER_DEFAULTS, secrets: noSecretsOf(RECEIVER_FIELDS) };
+    const made = await this.alerts.receivers.create(name, usableFields(RECEIVERS, none, given), by);
     if (!made.ok) throw new Refusal(made.reason === "taken" ? "receiver_taken" : "too_many_receivers");
     return await this.#answer(name, made.webhookSecret);
   }
 
   async change(
     name: string,
-    { version, change: { url, ...given } }: v.InferOutput<typeof CHANGED_RECEIVER>,
+    { version, change }: v.InferOutput<typeof CHANGED_RECEIVER>,
     by: Caller,
   ): Promise<ChangedReceiver> {
     return await this.#change(name, {
       version,
       action: "alert.receiver_change",
-      merge({ settings: before, secrets }) {
-        const settings: ReceiverSettings = { ...before, ...definedOf(given) };
-        requireUsable(settings, url ?? secrets.url);
-        return { settings, secrets: definedOf({ url }) };
-      },
+      merge: (stored) => usableFields(RECEIVERS, stored, change),
     }, by);
   }
 
@@ -196,19 +177,13 @@ class ReceiverRequests {
   }
 }
 
-const FIELD_PROBLEMS = {
-  addresses: "receiver_addresses",
-  url: "receiver_url",
-  allowsHttp: "receiver_http",
-} as const satisfies Record<string, ErrorCode>;
-
-function requireUsable(settings: ReceiverSettings, url: string): void {
-  const problem = receiverProblem(settings, url);
-  if (problem !== null) throw new Refusal(FIELD_PROBLEMS[problem]);
-}
-
-type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-function definedOf<T extends object>(given: T): Given<T> {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Given<T>;
-}
+const RECEIVERS: FieldRules<typeof RECEIVER_FIELDS> = {
+  fields: RECEIVER_FIELDS,
+  checks: RECEIVER_CHECKS,
+  messages: {
+    addresses: "Enter 1 to 20 valid mail addresses.",
+    url: "Not an https: address, or it contains a user name or a password.",
+    allowsHttp:
+      "The address begins with http:, so alerts would travel unencrypted. Allow it explicitly, or use https:.",
+  },
+};

@@ -3,26 +3,21 @@
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { HOUR_MS } from "../../../platform/durations.ts";
-import {
-  type DestinationField,
-  destinationProblem,
-  NO_SECRETS,
-} from "../../../platform/log_export/destination.ts";
+import { defaultsOf, OBJECT_NAME } from "../../../platform/fields.ts";
+import { DESTINATION_CHECKS } from "../../../platform/log_export/destination.ts";
 import {
   DESTINATION_DEFAULTS,
-  DESTINATION_KINDS,
-  DESTINATION_NAME,
+  DESTINATION_FIELDS,
   type DestinationSettings,
-  RECORD_KINDS,
-  SYSLOG_FORMATS,
-  WEBHOOK_FORMATS,
+  NEW_DESTINATION_FIELDS,
 } from "../../../platform/log_export/destination_choices.ts";
 import type { LogExport } from "../../../platform/log_export/log_export.ts";
 import type { Clock } from "../../../platform/runtime.ts";
+import { noSecretsOf } from "../../../platform/sealed_rows.ts";
 import { isPermitted, may } from "../auth/permissions.ts";
-import type { ErrorCode } from "../error_codes.ts";
 import { Refusal, requireChanged } from "../errors.ts";
-import { type Caller, callerOf, EMPTY, type HttpEnv, jsonBody, textUpTo } from "../hono_env.ts";
+import { fieldEntries, type FieldRules, usableFields } from "../field_bodies.ts";
+import { type Caller, callerOf, EMPTY, type HttpEnv, jsonBody } from "../hono_env.ts";
 import type {
   ChangedDestination,
   DestinationList,
@@ -37,32 +32,15 @@ export interface LogExportRouteDeps {
   readonly logExport?: LogExport | undefined;
 }
 
-const PEM = v.optional(textUpTo(32_000));
-const SETTINGS = {
-  url: v.optional(textUpTo(2000)),
-  allowsHttp: v.optional(v.boolean()),
-  host: v.optional(textUpTo(253)),
-  port: v.optional(v.number()),
-  format: v.optional(v.picklist([...new Set([...SYSLOG_FORMATS, ...WEBHOOK_FORMATS])])),
-  facility: v.optional(v.number()),
-  records: v.optional(v.pipe(v.array(v.picklist(RECORD_KINDS)), v.maxLength(RECORD_KINDS.length))),
-  ca: PEM,
-  certificate: PEM,
-  maxHours: v.optional(v.number()),
-  maxRecords: v.optional(v.number()),
-  // Secrets: absent keeps them, "" removes them.
-  privateKey: PEM,
-  authorization: v.optional(textUpTo(2000)),
-};
+const { kind: NEW_KIND, ...CHANGES } = fieldEntries(DESTINATION_FIELDS);
 const NEW_DESTINATION = v.strictObject({
-  name: v.pipe(v.string(), v.regex(DESTINATION_NAME)),
-  kind: v.picklist(DESTINATION_KINDS),
-  ...SETTINGS,
-  /** How many hours of past records are sent first. */
-  pastHours: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(720))),
+  name: v.pipe(v.string(), v.regex(OBJECT_NAME)),
+  kind: v.nonOptional(NEW_KIND),
+  ...CHANGES,
+  ...fieldEntries(NEW_DESTINATION_FIELDS),
 });
 const VERSION = v.pipe(v.number(), v.integer());
-const CHANGED_DESTINATION = v.strictObject({ version: VERSION, change: v.strictObject(SETTINGS) });
+const CHANGED_DESTINATION = v.strictObject({ version: VERSION, change: v.strictObject(CHANGES) });
 const PAUSE = v.strictObject({ paused: v.boolean() });
 const ONLY_VERSION = v.strictObject({ version: VERSION });
 const OWNER = may("owner", { recentFactor: true });
@@ -150,16 +128,15 @@ class DestinationRequests {
   }
 
   async create(
-    { name, pastHours = 0, privateKey = "", authorization = "", ...given }: v.InferOutput<
-      typeof NEW_DESTINATION
-    >,
+    { name, pastHours, ...given }: v.InferOutput<typeof NEW_DESTINATION>,
     by: Caller,
   ): Promise<ChangedDestination> {
-    const settings: DestinationSettings = { ...DESTINATION_DEFAULTS, ...definedOf(given) };
-    const secrets = { ...NO_SECRETS, privateKey, authorization };
-    requireUsable(settings, secrets);
     const { destinations } = this.logExport;
-    const also = [destinations.firstPosition(name, this.#deps.clock.nowMs() - pastHours * HOUR_MS)];
+    const none = { settings: DESTINATION_DEFAULTS, secrets: noSecretsOf(DESTINATION_FIELDS) };
+    const { settings, secrets } = usableFields(DESTINATIONS, none, given);
+    const past = usableFields({ fields: NEW_DESTINATION_FIELDS }, NEW, { pastHours });
+    const fromMs = this.#deps.clock.nowMs() - past.settings.pastHours * HOUR_MS;
+    const also = [destinations.firstPosition(name, fromMs)];
     const made = await destinations.create(name, { settings, secrets, also }, by);
     if (!made.ok) throw new Refusal(made.reason === "taken" ? "destination_taken" : "too_many_destinations");
     return await this.#answer(name, made.webhookSecret);
@@ -167,22 +144,20 @@ class DestinationRequests {
 
   async change(
     name: string,
-    { version, change: { privateKey, authorization, ...given } }: v.InferOutput<typeof CHANGED_DESTINATION>,
+    { version, change }: v.InferOutput<typeof CHANGED_DESTINATION>,
     by: Caller,
   ): Promise<ChangedDestination> {
     return await this.#change(name, {
       version,
       action: "log_export.change",
-      merge({ settings: before, secrets: stored }) {
-        const settings: DestinationSettings = { ...before, ...definedOf(given) };
+      merge(stored) {
+        const next = usableFields(DESTINATIONS, stored, change);
         // A stored header is for the server for which it was entered. Another one must not receive it.
-        const isMoved = originOf(settings) !== originOf(before);
-        if (isMoved && stored.authorization !== "" && authorization === undefined) {
+        const isMoved = originOf(next.settings) !== originOf(stored.settings);
+        if (isMoved && stored.secrets.authorization !== "" && change.authorization === undefined) {
           throw new Refusal("destination_authorization_again");
         }
-        const secrets = definedOf({ privateKey, authorization });
-        requireUsable(settings, { ...stored, ...secrets });
-        return { settings, secrets };
+        return next;
       },
     }, by);
   }
@@ -234,30 +209,19 @@ class DestinationRequests {
 
 const originOf = ({ url }: DestinationSettings): string => URL.parse(url)?.origin ?? "";
 
-const FIELD_PROBLEMS = {
-  kind: "destination_kind",
-  url: "destination_url",
-  allowsHttp: "destination_http",
-  host: "destination_host",
-  port: "destination_port",
-  format: "destination_format",
-  facility: "destination_facility",
-  records: "destination_records",
-  maxHours: "destination_hours",
-  maxRecords: "destination_count",
-  ca: "destination_ca",
-  certificate: "destination_certificate",
-  privateKey: "destination_key",
-  authorization: "destination_authorization",
-} as const satisfies Record<DestinationField, ErrorCode>;
-
-function requireUsable(...given: Parameters<typeof destinationProblem>): void {
-  const problem = destinationProblem(...given);
-  if (problem !== null) throw new Refusal(FIELD_PROBLEMS[problem]);
-}
-
-type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-function definedOf<T extends object>(given: T): Defined<T> {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Defined<T>;
-}
+const PEM = "Not a certificate in PEM format.";
+const DESTINATIONS: FieldRules<typeof DESTINATION_FIELDS> = {
+  fields: DESTINATION_FIELDS,
+  checks: DESTINATION_CHECKS,
+  messages: {
+    url: "Not an https: address. User name and password belong in the Authorization header.",
+    allowsHttp:
+      "The address begins with http:, so records would travel unencrypted. Allow it explicitly, or use https:.",
+    host: "Not a host name or an IP address.",
+    authorization: "The Authorization header has only printable ASCII characters.",
+    ca: PEM,
+    certificate: PEM,
+    privateKey: "A client certificate needs its unencrypted private key in PEM format.",
+  },
+};
+const NEW = { settings: defaultsOf(NEW_DESTINATION_FIELDS), secrets: {} };

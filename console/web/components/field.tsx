@@ -133,11 +133,12 @@ interface CheckboxProps {
   readonly onChange: (checked: boolean) => void;
   readonly name?: string;
   readonly hint?: string;
+  readonly problem?: string | null | undefined;
   /** Why it is read-only. */
   readonly reason?: string;
 }
 
-export function Checkbox({ label, of, checked, onChange, name, hint, reason }: CheckboxProps) {
+export function Checkbox({ label, of, checked, onChange, name, hint, problem, reason }: CheckboxProps) {
   return (
     <label class="check" title={reason}>
       <input
@@ -151,6 +152,7 @@ export function Checkbox({ label, of, checked, onChange, name, hint, reason }: C
         {label}
         {of !== undefined && <span class="unseen">{` ${of}`}</span>}
         {hint !== undefined && <span class="hint">{hint}</span>}
+        {problem && <span class="problem">{problem}</span>}
       </span>
     </label>
   );

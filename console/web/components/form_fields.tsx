@@ -29,19 +29,22 @@ type TypedInput =
     readonly max?: number;
   };
 
-/** One field: a checkbox for a boolean, a list for `choices`, otherwise a text input. */
+/** One field: a checkbox for a boolean, checkboxes for several choices, a list for one of them, otherwise a text input. */
+type ChoiceOf<V> = V extends readonly (infer C)[] ? C : V;
 interface Row<K, V> {
   /** The name in the draft. */
   readonly name: K;
   readonly label: MessageKey;
   readonly hint?: MessageKey | undefined;
   /** The options, in this order. The default of `choiceLabel` is the value. */
-  readonly choices?: readonly V[];
-  readonly choiceLabel?: (value: V) => string;
+  readonly choices?: readonly ChoiceOf<V>[];
+  readonly choiceLabel?: (value: ChoiceOf<V>) => string;
   /** The number of lines. */
   readonly lines?: number;
   /** The error. */
-  readonly problem?: string | null;
+  readonly problem?: string | null | undefined;
+  /** The error if the API does not accept the value. Default: that of the API. */
+  readonly refused?: string;
   readonly input?: TypedInput;
 }
 
@@ -50,8 +53,8 @@ export type FieldRow<D> = { [K in keyof D & string]: Row<K, D[K]> }[keyof D & st
 /** The failure of the request of a form. It marks the field that the API does not accept. */
 export const FormFault = createContext<unknown>(null);
 
-function problemOf(fault: unknown, field: string): string | null {
-  return fault instanceof ApiFailure && fault.field === field ? errorText(fault) : null;
+function problemOf(fault: unknown, { name, refused }: { readonly name: string; readonly refused?: string }) {
+  return fault instanceof ApiFailure && fault.field === name ? refused ?? errorText(fault) : null;
 }
 
 interface FormFieldsProps<D> {
@@ -69,7 +72,7 @@ export function FormFields<D extends object>({ prefix, draft, rows }: FormFields
         <OneField
           key={row.name}
           id={`${prefix}-${row.name}`}
-          row={{ problem: problemOf(fault, row.name), ...row } as unknown as Row<string, unknown>}
+          row={{ problem: problemOf(fault, row), ...row } as unknown as Row<string, unknown>}
           value={draft.value[row.name]}
           onChange={(value) => draft.value = { ...draft.value, [row.name]: value }}
         />
@@ -80,7 +83,10 @@ export function FormFields<D extends object>({ prefix, draft, rows }: FormFields
 
 /** The props of a select field for values of any type. */
 export function choicesOf<V>(
-  { choices = [], choiceLabel = String }: Pick<Row<string, V>, "choices" | "choiceLabel">,
+  { choices = [], choiceLabel = String }: {
+    readonly choices?: readonly V[];
+    readonly choiceLabel?: (value: V) => string;
+  },
   { value, onChange }: { value: V; onChange: (value: V) => void },
 ) {
   return {
@@ -103,6 +109,7 @@ function OneField({ id, row, value, onChange }: OneProps) {
   const { lines, problem } = row;
   const labelled = { id, label: t(row.label), hint: row.hint && t(row.hint), problem };
   if (typeof value === "boolean") return <Checkbox {...labelled} checked={value} onChange={onChange} />;
+  if (Array.isArray(value)) return <MultiChoice {...labelled} {...{ row, value, onChange }} />;
   if (row.choices !== undefined) {
     return <SelectField {...labelled} {...choicesOf(row, { value, onChange })} />;
   }
@@ -116,4 +123,32 @@ function OneField({ id, row, value, onChange }: OneProps) {
   return lines === undefined
     ? <Field {...labelled} input={input as InputHTMLAttributes<HTMLInputElement>} />
     : <TextAreaField {...labelled} input={{ ...input, rows: lines }} />;
+}
+
+interface MultiProps extends OneProps {
+  readonly label: string;
+  readonly hint?: string | undefined;
+  readonly problem?: string | null | undefined;
+  readonly value: readonly unknown[];
+}
+
+/** Keeps the order of the choices. */
+function MultiChoice({ id, label, hint, problem, row, value, onChange }: MultiProps) {
+  const { choices = [], choiceLabel = String } = row;
+  return (
+    <fieldset class="multi" aria-describedby={hint && `${id}-hint`}>
+      <legend>{label}</legend>
+      {hint && <span class="quiet small" id={`${id}-hint`}>{hint}</span>}
+      {problem && <span class="problem">{problem}</span>}
+      {choices.map((one) => (
+        <Checkbox
+          key={String(one)}
+          label={choiceLabel(one)}
+          checked={value.includes(one)}
+          onChange={(checked) =>
+            onChange(choices.filter((other) => other === one ? checked : value.includes(other)))}
+        />
+      ))}
+    </fieldset>
+  );
 }

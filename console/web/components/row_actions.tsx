@@ -19,8 +19,8 @@ export interface RowAction extends Pick<MenuItem, "label" | "icon" | "isBad"> {
   readonly reason?: string | undefined;
   /** The question before the action. The default of its button is the label. An error is shown in it. */
   readonly ask?: Pick<Question, "title" | "text" | "isBad"> & { readonly submitLabel?: string };
-  /** Resolves to the message of its success, or to a secret that is shown once. */
-  readonly run: () => Promise<string | CreatedSecret | void>;
+  /** Resolves to the message of its success, to why it did not succeed, or to a secret that is shown once. */
+  readonly run: () => Promise<string | { readonly failure: string } | CreatedSecret | void>;
 }
 
 /**
@@ -32,6 +32,7 @@ export function useRows(models: Models, list: Pick<Resource<unknown>, "reload">)
   const perform = async (run: RowAction["run"]) => {
     const done = await run();
     if (typeof done === "string") models.toasts.show(done, { tone: "ok" });
+    else if (done !== undefined && "failure" in done) models.toasts.show(done.failure, { tone: "bad" });
     else if (done !== undefined) secret.value = done;
   };
   const runNow = async (run: RowAction["run"]) => {
@@ -59,6 +60,14 @@ export function useRows(models: Models, list: Pick<Resource<unknown>, "reload">)
         },
       };
     },
+    /** An item that opens a dialog. */
+    dialog: (
+      { needs, open, ...item }: Pick<RowAction, "label" | "icon" | "needs"> & { open: () => void },
+    ) => ({
+      ...item,
+      reason: needs === undefined ? undefined : permissionHint(models, needs),
+      run: open,
+    } satisfies MenuItem),
     /** The link to the audit records of an object: `credential:hr`. */
     audit: (object: string): MenuItem => ({
       label: t("shell.audit"),

@@ -143,12 +143,12 @@ export const CONNECT_ROWS: Readonly<Record<string, PageRow>> = {
     nothing: { says: "There are no destinations." },
     dialogs: [
       {
-        file: "pages/log_export/destination_dialog.tsx",
+        file: "pages/log_export/log_export_page.tsx",
         name: "Add destination",
         steps: [["button", "Add destination"], ["see", "Certificate authority"]],
       },
       {
-        file: "pages/log_export/destination_dialog.tsx",
+        file: "pages/log_export/log_export_page.tsx",
         name: `Edit ${FULL_DESTINATION}`,
         steps: [["button", `Actions for ${FULL_DESTINATION}`], ["menuitem", "Edit"]],
       },
@@ -277,8 +277,7 @@ export const CONNECT_ROWS: Readonly<Record<string, PageRow>> = {
 
 // The row of the page of alerts.
 
-const DIALOG = "pages/alerts/receiver_dialog.tsx";
-const TABLE = "pages/alerts/receiver_table.tsx";
+const RECEIVERS = "pages/alerts/receivers.tsx";
 
 export const ALERT_ROWS: Readonly<Record<string, PageRow>> = {
   "alerts": {
@@ -289,23 +288,23 @@ export const ALERT_ROWS: Readonly<Record<string, PageRow>> = {
     nothing: { says: "No alerts." },
     dialogs: [
       {
-        file: DIALOG,
+        file: RECEIVERS,
         name: "Add receiver",
         steps: [["button", "Add receiver"], ["see", "Mail addresses"]],
       },
       {
-        file: DIALOG,
+        file: RECEIVERS,
         name: `Edit ${FULL_RECEIVER}`,
         steps: [["button", `Actions for ${FULL_RECEIVER}`], ["menuitem", "Edit"]],
       },
       {
-        file: TABLE,
+        file: RECEIVERS,
         isSecret: true,
         name: "Signature secret of chat",
         steps: [["button", "Actions for chat"], ["menuitem", "New signature secret"]],
       },
       {
-        file: TABLE,
+        file: RECEIVERS,
         name: `Remove the receiver ${FULL_RECEIVER}?`,
         steps: [["button", `Actions for ${FULL_RECEIVER}`], ["menuitem", "Remove"]],
       },

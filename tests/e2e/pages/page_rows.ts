@@ -20,6 +20,8 @@ export const PAGE_ROWS: Readonly<Record<string, PageRow>> = {
 export const DIALOGS_ELSEWHERE: Readonly<Record<string, string>> = {
   "components/dialog.tsx": "draws all of them",
   "components/form_dialog.tsx": "draws all that are forms",
+  "components/fields_dialog.tsx": "draws all whose forms are fields",
+  "components/row_actions.tsx": "shows the secrets of rows",
   "app/palette.tsx": "on every page, in the page matrix",
   "pages/targets/directory_conflict.tsx":
     "after the change of another administrator, in program_pages_test.ts",

@@ -219,14 +219,14 @@ function rowName(row: DeviceRow): string {
 }
 
 /** Sends a test notification to a phone, and shows the result. */
-async function testDevice({ api, session, toasts }: Models, row: DeviceRow): Promise<string | void> {
+async function testDevice({ api, session }: Models, row: DeviceRow) {
   const name = rowName(row);
   const param = escapeParams({ id: row.id });
   const { delivered, problem } = await session.whileSignedIn(() =>
     take(api.devices[":id"]["test-push"].$post({ param, json: {} }))
   );
   if (delivered) return t("devices.test_push_sent", { name });
-  toasts.show(t("devices.test_push_failed", { name, problem: problem ?? "" }), { tone: "bad" });
+  return { failure: t("devices.test_push_failed", { name, problem: problem ?? "" }) };
 }
 
 /** The server validates the query. */

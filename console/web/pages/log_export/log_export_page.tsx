@@ -1,32 +1,53 @@
 // The Log export page: the destinations of logins and audit records, with their state, backlog and last problem.
 
 import { useSignal } from "@preact/signals";
+import {
+  DESTINATION_FIELDS,
+  NEW_DESTINATION_FIELDS,
+} from "../../../../platform/log_export/destination_choices.ts";
 import type { DestinationRow } from "../../../api/log_export/log_export_types.ts";
-import { failureText } from "../../app/api_client.ts";
+import { escapeParams, take } from "../../app/api_client.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import { countText } from "../../app/format.ts";
 import { useInterval, useResource } from "../../app/resource.ts";
 import { permissionHint } from "../../app/session_model.ts";
+import { Alert } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import type { TableColumn } from "../../components/data_table.tsx";
-import { ConfirmDialog, type CreatedSecret, SecretDialog } from "../../components/form_dialog.tsx";
+import type { FieldsForm } from "../../components/fields_dialog.tsx";
 import { lazy } from "../../components/lazy.tsx";
 import { ListPage } from "../../components/list_page.tsx";
 import type { MenuItem } from "../../components/menu.tsx";
-import { auditHref } from "../../components/page_layout.tsx";
+import { type RowActions, useRows } from "../../components/row_actions.tsx";
 import { StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
+import type { MessageKey } from "../../i18n/catalogue.ts";
 import { t } from "../../i18n/translate.ts";
-import {
-  destinationState,
-  fetchDestinations,
-  pauseDestination,
-  removeDestination,
-  renewDestinationSecret,
-  testDestination,
-} from "./destination_calls.ts";
 
-const DestinationDialog = lazy(async () => (await import("./destination_dialog.tsx")).DestinationDialog);
+const FieldsDialog = lazy(async () => (await import("../../components/fields_dialog.tsx")).FieldsDialog);
+
+const FORM: FieldsForm<typeof DESTINATION_FIELDS & typeof NEW_DESTINATION_FIELDS> = {
+  prefix: "destination",
+  fields: { ...DESTINATION_FIELDS, ...NEW_DESTINATION_FIELDS },
+  key: (name) => `logexport.${name}` as MessageKey,
+  isShown: { allowsHttp: ({ url, allowsHttp }) => String(url).startsWith("http:") || allowsHttp === true },
+  below: {
+    kind: ({ kind }) => kind === "syslog_udp" && <Alert tone="wait">{t("logexport.udp_lossy")}</Alert>,
+  },
+  labels: {
+    pastHours: (hours) =>
+      hours === "0" ? t("logexport.past_none") : t("logexport.past_days", { count: Number(hours) / 24 }),
+  },
+  refused: {
+    url: "logexport.url_refused",
+    allowsHttp: "logexport.allows_http_refused",
+    host: "logexport.host_refused",
+    authorization: "logexport.authorization_refused",
+    ca: "logexport.pem_refused",
+    certificate: "logexport.pem_refused",
+    privateKey: "logexport.private_key_refused",
+  },
+};
 
 const TEXTS = {
   failed: "common.unread",
@@ -36,12 +57,11 @@ const TEXTS = {
 const REFRESH_INTERVAL_MS = 5000;
 
 export default function LogExportPage({ models }: PageProps) {
-  const list = useResource(models, { fetch: () => fetchDestinations(models), inputs: [] });
+  const calls = destinationCalls(models);
+  const list = useResource(models, { fetch: calls.list, inputs: [] });
   useInterval(REFRESH_INTERVAL_MS, list.reload);
+  const rows = useRows(models, list);
   const edited = useSignal<DestinationRow | "new" | null>(null);
-  const removing = useSignal<string | null>(null);
-  const secret = useSignal<CreatedSecret | null>(null);
-  const name = removing.value;
   return (
     <ListPage
       models={models}
@@ -63,13 +83,7 @@ export default function LogExportPage({ models }: PageProps) {
       rows={({ items }) => items}
       columns={columnsOf(models)}
       keyOf={(row) => row.name}
-      actionsOf={(row) =>
-        actionsOf(models, row, {
-          reload: list.reload,
-          edit: () => edited.value = row,
-          remove: () => removing.value = row.name,
-          show: (made) => secret.value = made,
-        })}
+      actionsOf={(row) => actionsOf(row, { rows, calls, edit: () => edited.value = row })}
     >
       {edited.value !== null && (
         <DestinationDialog
@@ -79,22 +93,46 @@ export default function LogExportPage({ models }: PageProps) {
           onClose={() => edited.value = null}
         />
       )}
-      {secret.value !== null && <SecretDialog {...secret.value} onClose={() => secret.value = null} />}
-      {name !== null && (
-        <ConfirmDialog
-          title={t("logexport.remove_title", { name })}
-          submitLabel={t("common.remove")}
-          onClose={() => removing.value = null}
-          onConfirm={async () => {
-            await removeDestination(models, name);
-            models.toasts.show(t("common.name_removed", { name }), { tone: "ok" });
-            void list.reload();
-          }}
-        >
-          <p>{t("logexport.remove_why")}</p>
-        </ConfirmDialog>
-      )}
+      {rows.dialogs}
     </ListPage>
+  );
+}
+
+interface DestinationDialogProps {
+  readonly models: Models;
+  /** `null`: a new one. */
+  readonly item: DestinationRow | null;
+  readonly onDone: () => void;
+  readonly onClose: () => void;
+}
+
+function DestinationDialog({ models, item, onDone, onClose }: DestinationDialogProps) {
+  const calls = destinationCalls(models);
+  return (
+    <FieldsDialog
+      form={item === null ? FORM : { ...FORM, fields: DESTINATION_FIELDS }}
+      title={item === null ? t("logexport.add") : t("common.edit_name", { name: item.name })}
+      submitLabel={item === null ? t("logexport.add") : t("common.save")}
+      values={item?.settings ?? null}
+      isSet={(secret) =>
+        secret === "privateKey" ? item?.hasPrivateKey === true : item?.hasAuthorization === true}
+      onClose={onClose}
+      onSend={async (body) => {
+        if (item !== null) {
+          await calls.change(item, body);
+          models.toasts.show(t("common.name_changed", { name: item.name }), { tone: "ok" });
+          return onDone();
+        }
+        const { item: { name }, webhookSecret } = await calls.add(body);
+        onDone();
+        if (webhookSecret === "") return;
+        return {
+          title: t("common.signature_secret_of", { name }),
+          secret: webhookSecret,
+          children: <p>{t("logexport.secret_use")}</p>,
+        };
+      }}
+    />
   );
 }
 
@@ -181,63 +219,89 @@ function BacklogText(
   );
 }
 
-interface RowActions {
-  readonly reload: () => Promise<void>;
+interface ActionDeps {
+  readonly rows: RowActions;
+  readonly calls: ReturnType<typeof destinationCalls>;
   readonly edit: () => void;
-  readonly remove: () => void;
-  readonly show: (secret: CreatedSecret) => void;
 }
 
-function actionsOf(
-  models: Models,
-  row: DestinationRow,
-  { reload, edit, remove, show }: RowActions,
-): readonly MenuItem[] {
+function actionsOf(row: DestinationRow, { rows, calls, edit }: ActionDeps): readonly MenuItem[] {
   const { name, settings: { isPaused, kind } } = row;
-  const owner = permissionHint(models, "owner");
-  const report = async (action: () => Promise<void>) => {
-    try {
-      await action();
-    } catch (fault) {
-      models.toasts.show(failureText(fault), { tone: "bad" });
-    }
-    await reload();
-  };
   return [
-    {
+    rows.action({
       label: t("logexport.test"),
       icon: "send",
-      reason: permissionHint(models, "operator"),
-      run: () =>
-        report(async () => {
-          const { result } = await testDestination(models, name);
-          if (result.ok) models.toasts.show(t("logexport.test_ok", { name }), { tone: "ok" });
-          else {
-            const why = t(`logexport.problem_${result.code}`);
-            models.toasts.show(t("common.name_and_reason", { name, why }), { tone: "bad" });
-          }
-        }),
-    },
-    { label: t("common.edit"), icon: "pencil", reason: owner, run: edit },
-    {
+      needs: "operator",
+      async run() {
+        const { result } = await calls.test(name);
+        if (result.ok) return t("logexport.test_ok", { name });
+        return { failure: t("common.name_and_reason", { name, why: t(`logexport.problem_${result.code}`) }) };
+      },
+    }),
+    rows.dialog({ label: t("common.edit"), icon: "pencil", needs: "owner", open: edit }),
+    rows.action({
       label: isPaused ? t("common.resume") : t("common.pause"),
       icon: "play",
-      reason: owner,
-      run: () => report(async () => void await pauseDestination(models, name, !isPaused)),
-    },
-    ...kind !== "webhook" ? [] : [
-      {
-        label: t("common.renew_signature_secret"),
-        icon: "key-round",
-        reason: owner,
-        run: () =>
-          report(async () => {
-            const { webhookSecret } = await renewDestinationSecret(models, row);
-            show({ title: t("common.signature_secret_of", { name }), secret: webhookSecret });
-          }),
-      } satisfies MenuItem,
-    ],
-    { label: t("shell.audit"), icon: "scroll-text", href: auditHref(`log-export:${name}`) },
-    { label: t("common.remove"), icon: "trash-2", isBad: true, reason: owner, run: remove },
+      needs: "owner",
+      run: async () => void await calls.pause(name, !isPaused),
+    }),
+    ...kind !== "webhook" ? [] : [rows.action({
+      label: t("common.renew_signature_secret"),
+      icon: "key-round",
+      needs: "owner",
+      async run() {
+        const { webhookSecret } = await calls.renewSecret(row);
+        return { title: t("common.signature_secret_of", { name }), secret: webhookSecret };
+      },
+    })],
+    rows.audit(`log-export:${name}`),
+    rows.action({
+      label: t("common.remove"),
+      icon: "trash-2",
+      isBad: true,
+      needs: "owner",
+      ask: { title: t("logexport.remove_title", { name }), text: t("logexport.remove_why") },
+      async run() {
+        await calls.remove(name);
+        return t("common.name_removed", { name });
+      },
+    }),
   ];
+}
+
+type DestinationApi = Models["api"]["log-export"];
+type NewDestinationBody = Parameters<DestinationApi["$post"]>[0]["json"];
+type DestinationChange = Parameters<DestinationApi[":name"]["$patch"]>[0]["json"]["change"];
+
+/** The calls of the page. The form makes the bodies from the fields. */
+function destinationCalls({ api, session }: Pick<Models, "api" | "session">) {
+  const all = api["log-export"];
+  const one = all[":name"];
+  const by = (name: string) => ({ param: escapeParams({ name }) });
+  return {
+    list: () => take(all.$get()),
+    add: (body: Record<string, unknown>) =>
+      session.whileSignedIn(() => take(all.$post({ json: body as NewDestinationBody }))),
+    change({ name, version }: DestinationRow, change: Record<string, unknown>) {
+      const json = { version, change: change as DestinationChange };
+      return session.whileSignedIn(() => take(one.$patch({ ...by(name), json })));
+    },
+    pause: (name: string, paused: boolean) =>
+      session.whileSignedIn(() => take(one.pause.$post({ ...by(name), json: { paused } }))),
+    renewSecret: ({ name, version }: DestinationRow) =>
+      session.whileSignedIn(() => take(one.secret.$post({ ...by(name), json: { version } }))),
+    test: (name: string) => session.whileSignedIn(() => take(one.test.$post({ ...by(name), json: {} }))),
+    remove: (name: string) => session.whileSignedIn(() => take(one.$delete(by(name)))),
+  };
+}
+
+/** Whether a destination works. */
+function destinationState({ settings, problem, lastSentMs }: DestinationRow) {
+  if (settings.isPaused) return { tone: "wait", shape: "pause", label: t("common.paused") } as const;
+  if (problem !== null) {
+    return { tone: "bad", shape: "cross", label: t(`logexport.problem_${problem.code}`) } as const;
+  }
+  return lastSentMs === null
+    ? { tone: "idle", shape: "ring", label: t("common.nothing_sent") } as const
+    : { tone: "ok", shape: "check", label: t("logexport.state_ok") } as const;
 }
