@@ -11,6 +11,8 @@ import {
   OBJECT_NAME,
   type OneNumber,
 } from "../../../platform/fields.ts";
+import { useAction } from "../app/action.ts";
+import { ApiFailure } from "../app/api_client.ts";
 import { type CreatedSecret, FormDialog } from "./form_dialog.tsx";
 import { type FieldRow, FormFields } from "./form_fields.tsx";
 import type { MessageKey } from "../i18n/catalogue.ts";
@@ -62,10 +64,15 @@ export function FieldsDialog(
     (isNew || name !== "kind") && appliesTo(when, draft.value) &&
     form.isShown?.[name]?.(draft.value) !== false
   );
+  const action = useAction();
+  const { value: fault } = action.fault;
+  /** The refusal is shown at its field, and not repeated above the form. */
+  const isAtField = fault instanceof ApiFailure && shown.some(([name]) => name === fault.field);
   const isLacking = shown.some(([name, field]) => isOutOfBounds(field, draft.value[name] ?? ""));
   return (
     <FormDialog
       {...texts}
+      {...{ action, isAtField }}
       reason={isBadName || isLacking ? "" : undefined}
       onClose={onClose}
       onSubmit={() =>
