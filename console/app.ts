@@ -13,7 +13,7 @@ import type { ScimApp, ScimEnv } from "../scim/http/app.ts";
 import type { Store } from "../platform/store.ts";
 import type { DeviceService, SecondFactorAdmin } from "../upstream/embedded/second_factor/interfaces.ts";
 import type { OutboxMessages } from "../upstream/embedded/telephony/outbox.ts";
-import type { ServiceTrial } from "../upstream/service_trial.ts";
+import type { ServiceTrial } from "../upstream/services.ts";
 import type { Vault } from "../platform/vault.ts";
 import type { AdminStore } from "./api/auth/admin_store.ts";
 import { type Sessions, sessionToken } from "./api/auth/sessions.ts";

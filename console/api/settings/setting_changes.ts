@@ -1,7 +1,7 @@
 // Changes of settings: check, save, undo, and tests of services with values that are not saved.
 
-import { type Context, Hono } from "hono";
 import * as v from "valibot";
+import { type Context, Hono } from "hono";
 import { auditKey } from "../../../platform/audit.ts";
 import type { Config, ConfigFault, ConfigWarning } from "../../../platform/config/config.ts";
 import { reducePhoneNumber } from "../../../platform/phone_number.ts";
@@ -14,7 +14,7 @@ import { withMailErrors } from "../mail/mail_routes.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Fetch } from "../../../platform/fetch_with_deadline.ts";
 import type { Store } from "../../../platform/store.ts";
-import type { ServiceTrial, TrialCode, TrialResult } from "../../../upstream/service_trial.ts";
+import type { ServiceTrial, TrialCode, TrialResult } from "../../../upstream/services.ts";
 import { createHostCheck } from "../../request_gate.ts";
 import { OIDC_CALLBACK_PATH } from "../auth/oidc_routes.ts";
 import { OidcProvider } from "../auth/oidc_provider.ts";

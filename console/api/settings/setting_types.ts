@@ -3,7 +3,7 @@
 import type { ConfigFault, ConfigWarning } from "../../../platform/config/config.ts";
 import type { SettingValue, SettingView } from "../../../platform/config/list_settings.ts";
 import type { SettingDiff } from "../../../platform/config/setting_writer.ts";
-import type { TrialCode } from "../../../upstream/service_trial.ts";
+import type { TrialCode } from "../../../upstream/services.ts";
 
 export type { ConfigFault, ConfigWarning, SettingDiff, SettingValue, SettingView };
 

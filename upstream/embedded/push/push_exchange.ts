@@ -1,6 +1,7 @@
 // One push message to one push service (RFC 8030 §5): https to an allowed host with a public address, without redirects, with a
 // deadline and a small answer. The result is a value; nothing throws.
 
+import dns from "node:dns";
 import {
   type Fetch,
   type FetchResult,
@@ -155,4 +156,22 @@ function resultOf(made: FetchResult, nowMs: number): PushExchangeResult {
   const row = STATUS_PROBLEMS.find(([from, to]) => status >= from && status <= to);
   const retryAfterMs = readRetryAfter(headers.get("retry-after"), nowMs);
   return { ok: false, fault: pushProblem(row?.[2] ?? "unexpected_answer", { status, retryAfterMs }) };
+}
+
+const IDLE_CONNECTIONS_PER_HOST = 4;
+
+export function openPushNetwork(): PushNetwork & { close(): void } {
+  const client = Deno.createHttpClient({ poolMaxIdlePerHost: IDLE_CONNECTIONS_PER_HOST, http2: true });
+  return {
+    fetch(url, init) {
+      const withClient: RequestInit & { client: Deno.HttpClient } = { ...init, client };
+      return fetch(url, withClient);
+    },
+    async lookUp(hostname) {
+      // The resolver of the host, which also reads /etc/hosts, as for the connection itself.
+      const found = await dns.promises.lookup(hostname, { all: true });
+      return found.map(({ address }) => address);
+    },
+    close: () => client.close(),
+  };
 }

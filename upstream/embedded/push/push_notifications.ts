@@ -12,8 +12,9 @@ import {
   type GivenSubscription,
   isAllowedEndpoint,
   parsePushTarget,
+  PushSubscriptions,
   type PushTarget,
-} from "./push_endpoint.ts";
+} from "./push_subscriptions.ts";
 import {
   probePushHost,
   type PushExchangeResult,
@@ -22,12 +23,10 @@ import {
   pushProblem,
   sendPushOnce,
 } from "./push_exchange.ts";
-import { type PlannedPush, planPush } from "./push_news.ts";
-import { type OutgoingPush, testMessage } from "./push_payload.ts";
+import { type OutgoingPush, type PlannedPush, planPush, testMessage } from "./push_messages.ts";
 import { type AttemptBounds, type PushHostStatus, type PushResult, PushSender } from "./push_sender.ts";
-import { PushSubscriptions } from "./push_subscriptions.ts";
-import { VapidHeaders } from "./vapid_header.ts";
-import { openVapidKeys, type VapidKeys } from "./vapid_keys.ts";
+import { openVapidKeys, VapidHeaders, type VapidKeys } from "./vapid.ts";
+import type { Config } from "../../../platform/config/config.ts";
 
 export interface PushSettings {
   readonly enabled: boolean;
@@ -280,4 +279,23 @@ export class PushNotifications {
     const request = { endpoint: target.endpoint, authorization, body, ttlS, topic, userAgent };
     return await sendPushOnce(request, { network, clock, ...bounds });
   }
+}
+
+export function createPushSettings(config: Pick<Config, "push" | "http">): PushSettings {
+  return {
+    get enabled() {
+      return config.push.enabled;
+    },
+    get hosts() {
+      return config.push.hosts;
+    },
+    get contact() {
+      return config.push.contact || defaultContact(config.http.publicUrl);
+    },
+  };
+}
+
+/** RFC 8292 §2.1: a mailto: or https: address. Apple refuses tokens without one. */
+function defaultContact(publicUrl: string): string {
+  return `https://${URL.parse(publicUrl)?.host ?? "localhost"}`;
 }

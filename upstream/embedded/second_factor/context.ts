@@ -13,10 +13,10 @@ import {
   type TableChange,
 } from "../../../platform/table.ts";
 import { EventEmitter } from "../event_emitter.ts";
-import { deniedPairing } from "./port_views.ts";
 import {
   type ApprovalRecord,
   CAPS,
+  deniedPairing,
   INVITATIONS,
   type PairingRecord,
   PAIRINGS,

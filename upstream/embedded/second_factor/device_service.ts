@@ -1,13 +1,10 @@
 // The service of the phone page. A phone authenticates with its token, and sees and decides only its own pairings and
 // requests.
 
-import { timingSafeEqual } from "node:crypto";
 import type { SecondFactorContext } from "./context.ts";
 import type {
-  CommitOptions,
   DecideOptions,
   DeviceService,
-  OwnRequest,
   PersonDecision,
   PhoneOrigin,
   PhoneRequest,
@@ -17,16 +14,15 @@ import type {
 } from "./interfaces.ts";
 import type { PairingInvitations } from "./invitations.ts";
 import { findPhone, type PairingPhrases } from "./pairing_phrases.ts";
-import { type DevicePairings, refusePhone } from "./pairings.ts";
+import type { DevicePairings } from "./pairings.ts";
 import {
   type ApprovalRecord,
-  type DecisionName,
-  DECISIONS,
   isVerification,
   type PairingRecord,
   PASSCODE_DIGITS,
+  refusePhone,
 } from "./records.ts";
-import type { ApprovalRequests, DecisionOutcome } from "./requests.ts";
+import type { ApprovalRequests } from "./requests.ts";
 
 interface DeviceServiceParts {
   readonly requests: ApprovalRequests;
@@ -116,7 +112,7 @@ export class EmbeddedDeviceService implements DeviceService {
       if (request === undefined || pairings.find(request.pairingId)?.phone !== phone) {
         return refusePhone("unknown_request");
       }
-      return await decideApproval(requests, request, {
+      return await requests.decideAsPerson(request, {
         decision,
         isNotified,
         also: also(this.#requestView(request)),
@@ -231,55 +227,4 @@ export class PairingEvents {
     this.#onUnpaired.add(notify);
     return () => this.#onUnpaired.delete(notify);
   }
-}
-
-/**
- * Decides once. The caller has checked that the request belongs to the person.
- *
- * @param options.also is committed together with the decision, unless a wrong number denies the request.
- * @param options.isNotified the phone decides, and had shown a notification of the request.
- */
-export async function decideApproval(
-  requests: ApprovalRequests,
-  request: ApprovalRecord,
-  { decision, also = [], isNotified }: CommitOptions & { decision: PersonDecision; isNotified?: boolean },
-): Promise<PhoneResult<null>> {
-  if (request.decision === "out_of_time") return refusePhone("expired");
-  if (request.decision !== null) return refusePhone("already_decided");
-  if (!decision.approve) {
-    const denied = decision.notMe === true && isVerification(request) ? "not_me" : "denied";
-    return toResult(await requests.decide(request.id, denied, { also, isNotified }));
-  }
-  const verdict = checkNumber(request, decision.number);
-  if (verdict === "right") {
-    return toResult(await requests.decide(request.id, "approved", { also, isNotified }));
-  }
-  if (verdict === "missing") return refusePhone("wrong_number");
-  const denied = await requests.decide(request.id, "wrong_number", { isNotified });
-  return refusePhone(denied === "won" ? "wrong_number" : "already_decided");
-}
-
-/** An empty field is no guess. Any wrong guess ends the request. */
-function checkNumber({ number }: ApprovalRecord, typed: string | null): "right" | "missing" | "wrong" {
-  if (number === null) return "right";
-  if (typed === null || typed.trim() === "") return "missing";
-  return isSame(typed.trim(), number) ? "right" : "wrong";
-}
-
-/** The state of a request, as its person sees it. */
-export function approvalState(decision: DecisionName | null): OwnRequest["state"] {
-  if (decision === null) return "waiting";
-  if (decision === "out_of_time") return "expired";
-  const { granted, cancelled } = DECISIONS[decision];
-  return granted ? "approved" : cancelled ? "cancelled" : "denied";
-}
-
-function toResult(outcome: DecisionOutcome): PhoneResult<null> {
-  if (outcome === "won") return { ok: true, value: null };
-  return refusePhone(outcome === "late" ? "already_decided" : "unknown_request");
-}
-
-function isSame(typed: string, expected: string): boolean {
-  const [left, right] = [new TextEncoder().encode(typed), new TextEncoder().encode(expected)];
-  return left.length === right.length && timingSafeEqual(left, right);
 }

@@ -2,7 +2,6 @@
 
 import type { Check, Mutation } from "../../../platform/store.ts";
 import type { PreparedTableChange } from "../../../platform/table.ts";
-import type { InvitingPhone } from "./records.ts";
 
 /** A pending request in the console's list. */
 export interface PendingApproval {
@@ -126,6 +125,12 @@ export interface DeviceService {
   unpair(token: string, pairingId: string, origin?: PhoneOrigin): Promise<PhoneResult<null>>;
   /** Calls back when `view(token)` may have changed. Returns a function that ends the watch. */
   watch(token: string, notify: () => void): () => void;
+}
+
+/** The phone on whose /me page a user created an invitation: its pairing, and its name at that time. */
+export interface InvitingPhone {
+  readonly id: string;
+  readonly name?: string;
 }
 
 /** Mutations of the same commit, such as the audit record. */

@@ -22,9 +22,17 @@ import type {
   PreparedInvitationUse,
 } from "./interfaces.ts";
 import { createToken, phoneOfToken } from "./pairing_phrases.ts";
-import { type DevicePairings, refusePhone } from "./pairings.ts";
+import type { DevicePairings } from "./pairings.ts";
 import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
-import { byUser, CAPS, LIFETIMES, OPEN, type PairingInvitation, type PairingRecord } from "./records.ts";
+import {
+  byUser,
+  CAPS,
+  LIFETIMES,
+  OPEN,
+  type PairingInvitation,
+  type PairingRecord,
+  refusePhone,
+} from "./records.ts";
 
 const INVITATION_OCTETS = 16;
 const MAX_CHARACTERS = 64;

@@ -16,9 +16,8 @@ import {
   PASSCODE_PARAMETERS,
   type PasscodeSeed,
 } from "./device_passcode.ts";
-import type { PhoneOrigin, PhoneRefusal, PhoneResult } from "./interfaces.ts";
-import { byPhone, CAPS, type InvitingPhone, pairingAt, type PairingRecord } from "./records.ts";
-import { deniedPairing } from "./port_views.ts";
+import type { InvitingPhone, PhoneOrigin, PhoneResult } from "./interfaces.ts";
+import { byPhone, CAPS, deniedPairing, pairingAt, type PairingRecord, refusePhone } from "./records.ts";
 import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
 import type { ApprovalRequests } from "./requests.ts";
 
@@ -269,9 +268,4 @@ function auditSeed({ id, userName }: PairingRecord, origin: PhoneOrigin) {
 
 function isLive({ state }: PairingRecord): boolean {
   return state === "enabled" || state === "asks_approval";
-}
-
-/** A refusal for the phone page. */
-export function refusePhone<T>(reason: PhoneRefusal): PhoneResult<T> {
-  return { ok: false, reason };
 }

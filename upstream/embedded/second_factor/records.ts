@@ -1,11 +1,20 @@
 // The records of the embedded second-factor service: pairings, requests, phones, phrases and invitations, with their
 // tables, and with their state at a given time. The deadlines are in the records, because the store sweeps late.
 
-import type { DeviceKind } from "../../../platform/device_label.ts";
+import { type DeviceKind, parseDeviceLabel } from "../../../platform/device_label.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { HOUR_MS, MINUTE_MS } from "../../../platform/durations.ts";
 import type { TableKind } from "../../../platform/table.ts";
-import type { ApprovalRequest } from "../../../radius/ports.ts";
+import type { ApprovalRequest, DeniedRequest, DevicePairing } from "../../../radius/ports.ts";
+import { auditEntry } from "../../../platform/audit.ts";
+import type { Mutation } from "../../../platform/store.ts";
+import type {
+  CallerVerification,
+  InvitingPhone,
+  OwnRequest,
+  PhoneRefusal,
+  PhoneResult,
+} from "./interfaces.ts";
 
 /** Why a request was not granted. */
 export type RequestDenial = NonNullable<ApprovalRequest["denial"]>;
@@ -89,12 +98,6 @@ export const DECISIONS = {
 } as const satisfies Record<string, Decision>;
 
 export type DecisionName = keyof typeof DECISIONS;
-
-/** The phone on whose /me page a user created an invitation: its pairing, and its name at that time. */
-export interface InvitingPhone {
-  readonly id: string;
-  readonly name?: string;
-}
 
 /** `phone` is the digest of the phone's token. */
 export interface PairingRecord {
@@ -324,4 +327,109 @@ export const PUSH_SUBSCRIPTIONS: TableKind<PushSubscriptionRecord> = {
 
 export function requestExpiresMs({ deadlineMs }: ApprovalRecord): number {
   return deadlineMs + LIFETIMES.endedRequestMs;
+}
+
+export function portApproval(record: ApprovalRecord): ApprovalRequest {
+  const decision = record.decision === null ? null : DECISIONS[record.decision];
+  const denial = requestDenial(record);
+  return {
+    id: record.id,
+    pending: decision === null,
+    granted: decision?.granted ?? false,
+    cancelled: decision?.cancelled ?? false,
+    reason: decision?.reason ?? "",
+    reasonCode: decision?.reasonCode ?? 0,
+    ...(decision === null && record.number !== null ? { numberToMatch: record.number } : {}),
+    ...(denial === undefined ? {} : { denial }),
+    ...(decision === null ? {} : { decidedMs: record.modifiedMs }),
+    ...(record.passcodeOf === undefined ? {} : { passcodeOf: record.passcodeOf }),
+  };
+}
+
+/** The request, if it was denied. A login ends by itself when its time is over or when it cancels its own request. */
+export function deniedRequest(record: ApprovalRecord): DeniedRequest | undefined {
+  const { id, userName, decision, modifiedMs } = record;
+  const denial = requestDenial(record);
+  if (denial === undefined || decision === "out_of_time" || decision === "cancelled_by_login") {
+    return undefined;
+  }
+  return isVerification(record) ? undefined : { id, userName, denial, decidedMs: modifiedMs };
+}
+
+/** The pairing, if the phone denied it. */
+export function deniedPairing({ id, userName, state, modifiedMs }: PairingRecord): DeniedRequest | undefined {
+  return state === "denied" ? { id, userName, denial: null, decidedMs: modifiedMs } : undefined;
+}
+
+export function portPairing(record: PairingRecord): DevicePairing {
+  const name = parseDeviceLabel(record.name ?? "");
+  return {
+    id: record.id,
+    enabled: record.state === "enabled",
+    pending: record.state === "asks_approval",
+    deactivated: record.state === "ended" || record.state === "denied",
+    userName: record.userName,
+    totpLength: PASSCODE_DIGITS,
+    ...(name === null ? {} : { name }),
+  };
+}
+
+const RESULTS: Readonly<Record<DecisionName, Exclude<CallerVerification["state"], "waiting">>> = {
+  approved: "verified",
+  passcode: "cancelled",
+  denied: "denied",
+  not_me: "not_me",
+  wrong_number: "wrong_number",
+  wrong_passcode: "cancelled",
+  denied_by_administrator: "cancelled",
+  out_of_time: "expired",
+  cancelled_by_login: "cancelled",
+  cancelled_by_administrator: "cancelled",
+  superseded: "cancelled",
+  pairing_ended: "cancelled",
+};
+
+/** Decisions of the person with the phone. All others are by the gateway, or by the administrator that they name. */
+const BY_PERSON: ReadonlySet<DecisionName> = new Set(["approved", "denied", "not_me", "wrong_number"]);
+
+/** The question as the help desk sees it. */
+export function verificationView(record: ApprovalRecord): CallerVerification {
+  const { id, pairingId, userName, askedBy = "", createdMs, deadlineMs, modifiedMs, decision } = record;
+  return {
+    ...{ id, pairingId, userName, askedBy, createdMs, deadlineMs },
+    state: decision === null ? "waiting" : RESULTS[decision],
+    endedMs: decision === null ? null : modifiedMs,
+    shownUntilMs: requestExpiresMs(record),
+  };
+}
+
+/** The audit record of a verification that ended, for the commit of its end. Empty for a login and for a pending request. */
+export function verificationAudit(record: ApprovalRecord): Mutation[] {
+  const { id, userName, askedBy, decision, decidedBy, pairingId } = record;
+  if (!isVerification(record) || decision === null) return [];
+  const user = `user:${userName}`;
+  return [
+    auditEntry({
+      action: "caller.answered",
+      actor: BY_PERSON.has(decision) ? user : decidedBy ?? "radius",
+      object: user,
+      after: RESULTS[decision],
+      operator: askedBy,
+      pairing: pairingId,
+      request: id,
+    }),
+  ];
+}
+
+/** The state of a request, as its person sees it. */
+export function approvalState(decision: DecisionName | null): OwnRequest["state"] {
+  if (decision === null) return "waiting";
+  if (decision === "out_of_time") return "expired";
+  const { granted, cancelled } = DECISIONS[decision];
+  return granted ? "approved" : cancelled ? "cancelled" : "denied";
+}
+
+/** A refusal for the phone page. */
+export function refusePhone<T>(reason: PhoneRefusal): PhoneResult<T> {
+  return { ok: false, reason };
 }

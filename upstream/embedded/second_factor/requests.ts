@@ -3,27 +3,29 @@
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { KeyedMutex } from "../../../platform/semaphore.ts";
-import { type Random, timeOrderedUuid } from "../../../platform/runtime.ts";
+import { type Clock, type Random, timeOrderedUuid } from "../../../platform/runtime.ts";
 import type { ApprovalContext } from "../../../radius/ports.ts";
 import type { Mutation } from "../../../platform/store.ts";
 import { EventEmitter } from "../event_emitter.ts";
 import type { MirroredRow, TableChange } from "../../../platform/table.ts";
 import { announceDenial, type PhoneNews, type SecondFactorContext } from "./context.ts";
 import { matchPasscode } from "./device_passcode.ts";
-import { deniedRequest } from "./port_views.ts";
-import { RequestExpiry } from "./request_expiry.ts";
-import { verificationAudit } from "./verification_result.ts";
 import {
   type ApprovalRecord,
   byPairing,
   CAPS,
   type DecisionName,
+  deniedRequest,
   isVerification,
   type PairingRecord,
+  refusePhone,
   requestAt,
+  verificationAudit,
   VERIFYING,
   WAITING,
 } from "./records.ts";
+import { timingSafeEqual } from "node:crypto";
+import type { PersonDecision, PhoneResult } from "./interfaces.ts";
 
 /** `won`: this decision counts. `late`: the request was decided or had expired. */
 export type DecisionOutcome = "won" | "late" | "unknown";
@@ -114,6 +116,32 @@ export class ApprovalRequests {
 
   decide(id: string, decision: DecisionName, options?: DecisionOptions): Promise<DecisionOutcome> {
     return this.#settle(id, () => ({ decision, changes: [] }), options);
+  }
+
+  /**
+   * Decides for the person whose phone was asked. The caller has checked that the request belongs to the person.
+   *
+   * @param options.also is committed together with the decision, unless a wrong number denies the request.
+   */
+  async decideAsPerson(
+    request: ApprovalRecord,
+    { decision, also = [], isNotified }: Pick<DecisionOptions, "also" | "isNotified"> & {
+      readonly decision: PersonDecision;
+    },
+  ): Promise<PhoneResult<null>> {
+    if (request.decision === "out_of_time") return refusePhone("expired");
+    if (request.decision !== null) return refusePhone("already_decided");
+    if (!decision.approve) {
+      const denied = decision.notMe === true && isVerification(request) ? "not_me" : "denied";
+      return toResult(await this.decide(request.id, denied, { also, isNotified }));
+    }
+    const verdict = checkNumber(request, decision.number);
+    if (verdict === "right") {
+      return toResult(await this.decide(request.id, "approved", { also, isNotified }));
+    }
+    if (verdict === "missing") return refusePhone("wrong_number");
+    const denied = await this.decide(request.id, "wrong_number", { isNotified });
+    return refusePhone(denied === "won" ? "wrong_number" : "already_decided");
   }
 
   /**
@@ -307,4 +335,72 @@ function randomTwoDigits(random: Random): string {
   for (;;) {
     for (const octet of random.bytes(8)) if (octet < 180) return String(10 + octet % 90);
   }
+}
+
+const RETRY_AFTER_MS = 1000;
+
+interface DueRequests {
+  /** The deadline of the request that expires next, or `null`. */
+  nextMs(): number | null;
+  /** Records which requests expired. */
+  expire(): Promise<void>;
+}
+
+/** One timer for the request that expires next. All requests live equally long, so they expire in the order of creation. */
+export class RequestExpiry {
+  readonly #clock: Clock;
+  readonly #due: DueRequests;
+  #cancelTimer: (() => void) | null = null;
+  #running: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  constructor(clock: Clock, due: DueRequests) {
+    this.#clock = clock;
+    this.#due = due;
+  }
+
+  /** Starts the timer, unless it runs or no request is pending. */
+  arm(minDelayMs = 0): void {
+    if (this.#stopped || this.#cancelTimer !== null) return;
+    const nextMs = this.#due.nextMs();
+    if (nextMs === null) return;
+    this.#cancelTimer = this.#clock.after(Math.max(minDelayMs, nextMs - this.#clock.nowMs(), 1), () => {
+      this.#running = this.#fire();
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelTimer?.();
+    await this.#running;
+  }
+
+  async #fire(): Promise<void> {
+    let minDelayMs = 0;
+    try {
+      await this.#due.expire();
+    } catch (_storeFailed) {
+      // The requests count as expired, see requestAt(). Recording them waits for the store.
+      minDelayMs = RETRY_AFTER_MS;
+    }
+    this.#cancelTimer = null;
+    this.arm(minDelayMs);
+  }
+}
+
+/** An empty field is no guess. Any wrong guess ends the request. */
+function checkNumber({ number }: ApprovalRecord, typed: string | null): "right" | "missing" | "wrong" {
+  if (number === null) return "right";
+  if (typed === null || typed.trim() === "") return "missing";
+  return isSame(typed.trim(), number) ? "right" : "wrong";
+}
+
+function toResult(outcome: DecisionOutcome): PhoneResult<null> {
+  if (outcome === "won") return { ok: true, value: null };
+  return refusePhone(outcome === "late" ? "already_decided" : "unknown_request");
+}
+
+function isSame(typed: string, expected: string): boolean {
+  const [left, right] = [new TextEncoder().encode(typed), new TextEncoder().encode(expected)];
+  return left.length === right.length && timingSafeEqual(left, right);
 }

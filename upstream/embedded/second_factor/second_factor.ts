@@ -14,9 +14,9 @@ import {
   type SecondFactorContext,
   type SecondFactorDeps,
 } from "./context.ts";
-import { approvalState, decideApproval, EmbeddedDeviceService, PairingEvents } from "./device_service.ts";
-import { EmbeddedCallerVerifications } from "./caller_verification.ts";
+import { EmbeddedDeviceService, PairingEvents } from "./device_service.ts";
 import type {
+  CallerVerification,
   CallerVerifications,
   DeviceService,
   OwnRequest,
@@ -25,17 +25,38 @@ import type {
 } from "./interfaces.ts";
 import { PairingInvitations } from "./invitations.ts";
 import { PairingPhrases } from "./pairing_phrases.ts";
-import { DevicePairings, refusePhone } from "./pairings.ts";
-import { PhoneDevices } from "./phone_devices.ts";
+import { DevicePairings } from "./pairings.ts";
+import { createPhonePages, PhoneDevices, type PhonePages } from "../push/phone_pages.ts";
 import { type PushDeps, PushNotifications } from "../push/push_notifications.ts";
-import { createPhonePages, type PhonePages } from "../push/phone_pages.ts";
-import { type ApprovalRecord, CAPS, requestDenial } from "./records.ts";
-import { deniedPairing, deniedRequest, portApproval, portPairing } from "./port_views.ts";
-import { prepareServiceRename } from "./renames.ts";
+import {
+  type ApprovalRecord,
+  approvalState,
+  byUser,
+  byVerified,
+  CAPS,
+  deniedPairing,
+  deniedRequest,
+  isVerification,
+  portApproval,
+  portPairing,
+  refusePhone,
+  requestDenial,
+  verificationView,
+  VERIFYING,
+} from "./records.ts";
 import { ApprovalRequests } from "./requests.ts";
 import { RunningTasks } from "../../../platform/semaphore.ts";
-import type { PrepareRename } from "../../../platform/write_batch.ts";
+import {
+  NO_CHANGE,
+  type PreparedRename,
+  type PrepareRename,
+  type Rename,
+} from "../../../platform/write_batch.ts";
 import { failed } from "../../response_parsers.ts";
+import { prepareChanges } from "../../../platform/table.ts";
+import { canonicalName } from "../../../platform/canonical_name.ts";
+import { HOUR_MS } from "../../../platform/durations.ts";
+import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
 
 export interface EmbeddedSecondFactor {
   /** The port of the gateway. */
@@ -130,7 +151,7 @@ function createAdmin(
       const request = requests.findLogin(requestId);
       return request === undefined
         ? refusePhone("unknown_request")
-        : await decideApproval(requests, request, { ...options, decision });
+        : await requests.decideAsPerson(request, { ...options, decision });
     },
     usePasscode: (pairingId, code) => pairings.usePasscode(pairingId, code),
     pairingsOfSamePhone(pairingId) {
@@ -300,4 +321,87 @@ function isText(text: string, maxCharacters: number = CAPS.nameCharacters): bool
 function shorten({ client, place, hasPrompt }: ApprovalContext): ApprovalContext {
   const cut = (text: string) => text.toWellFormed().slice(0, CAPS.contextCharacters).toWellFormed();
   return { client: cut(client), place: cut(place), hasPrompt };
+}
+
+export function prepareServiceRename(
+  { tables: { pairings, invitations }, phoneEvents }: SecondFactorContext,
+  { kind, from, name }: Rename,
+): PreparedRename {
+  if (kind === "group") return NO_CHANGE;
+  const paired = pairings.list(byUser(from));
+  const invited = invitations.list(byUser(from));
+  const { done, ...prepared } = prepareChanges([
+    ...paired.map((row) => pairings.replace(row, { ...row.value, userName: name })),
+    ...invited.map((row) => invitations.replace(row, { ...row.value, userName: name })),
+  ]);
+  return {
+    ...prepared,
+    done(versionstamp) {
+      done(versionstamp);
+      for (const { value } of paired) phoneEvents.emit(value.phone);
+    },
+  };
+}
+
+const DEFAULT_PER_HOUR = 5;
+
+export class EmbeddedCallerVerifications implements CallerVerifications {
+  readonly #context: SecondFactorContext;
+  readonly #requests: ApprovalRequests;
+  readonly #pairings: DevicePairings;
+  readonly #perUser: RateLimit;
+
+  constructor(context: SecondFactorContext, requests: ApprovalRequests, pairings: DevicePairings) {
+    this.#context = context;
+    this.#requests = requests;
+    this.#pairings = pairings;
+    this.#perUser = createRateLimit(context, {
+      name: "verify_caller",
+      count: () => context.settings.verificationsPerHour ?? DEFAULT_PER_HOUR,
+      windowMs: HOUR_MS,
+    });
+  }
+
+  async start(
+    { pairingId, by, also }: Parameters<CallerVerifications["start"]>[0],
+  ): ReturnType<CallerVerifications["start"]> {
+    const pairing = this.#pairings.find(pairingId);
+    if (pairing?.state !== "enabled") return { ok: false, reason: "no_phone" };
+    const user = canonicalName(pairing.userName);
+    if (this.#waitingOf(user).length > 0) return { ok: false, reason: "waiting" };
+    // The limit is taken first. A request that then fails is a try that counts.
+    if (!await this.#perUser.take(user)) {
+      return { ok: false, reason: "too_many", waitMs: await this.#perUser.waitMs(user) };
+    }
+    const record = await this.#requests.openVerification(pairing, { by, also });
+    if (record === null) return { ok: false, reason: "busy" };
+    return { ok: true, verification: verificationView(record), number: record.number ?? "" };
+  }
+
+  find(id: string): CallerVerification | null {
+    const record = this.#requests.find(id);
+    return record !== undefined && isVerification(record) ? verificationView(record) : null;
+  }
+
+  verifiedOf(canonical: string): CallerVerification | null {
+    const { tables, clock } = this.#context;
+    // A phone that was revoked since may be a thief's.
+    const views = tables.requests.list(byVerified(canonical))
+      .filter(({ value }) => this.#pairings.find(value.pairingId)?.state === "enabled")
+      .map(({ value }) => verificationView(value));
+    return views.filter(({ shownUntilMs }) => shownUntilMs > clock.nowMs())
+      .sort((a, b) => (b.endedMs ?? 0) - (a.endedMs ?? 0))[0] ?? null;
+  }
+
+  async cancel(id: string, by: string): Promise<boolean> {
+    if (this.find(id) === null) return false;
+    return await this.#requests.decide(id, "cancelled_by_administrator", { by }) === "won";
+  }
+
+  #waitingOf(canonical: string): ApprovalRecord[] {
+    const { tables, clock } = this.#context;
+    return tables.requests.list(VERIFYING).map(({ value }) => value).filter(({ userName, deadlineMs }) =>
+      deadlineMs > clock.nowMs() && canonicalName(userName) === canonical
+    );
+  }
 }

@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { BrowserKeys } from "../../../fakes/push_decryption.ts";
-import { isAllowedEndpoint, parsePushTarget } from "../../../../upstream/embedded/push/push_endpoint.ts";
+import { isAllowedEndpoint, parsePushTarget } from "../../../../upstream/embedded/push/push_subscriptions.ts";
 
 const { p256dh, auth } = new BrowserKeys().json;
 const HOSTS = ["fcm.googleapis.com", "*.push.apple.com", "push.example.com:8443"];
