@@ -6,7 +6,7 @@ import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { matchRoute } from "../../console/web/app/routes.ts";
 import { activateCatalogue } from "../../console/web/i18n/translate.ts";
 import { healthLink } from "../../console/web/pages/health/health_links.ts";
-import { attentionItems } from "../../console/web/pages/overview/attention_items.ts";
+import { attentionItems } from "../../console/web/pages/overview/attention_panel.tsx";
 import { settingHref } from "../../console/web/pages/settings/setting_topics.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { apiCaller } from "../fakes/console_caller.ts";

@@ -3,7 +3,7 @@
 import { assertEquals } from "@std/assert";
 import { OUTCOME_NAMES, STEP_NAMES } from "../../console/web/app/login_state_labels.ts";
 import { countFunnel, fitsState, FUNNEL_NAMES } from "../../console/web/pages/live/live_counts.ts";
-import { INSPECTOR_TABS, tabOfKey } from "../../console/web/pages/live/inspector_tabs.tsx";
+import { INSPECTOR_TABS, tabOfKey } from "../../console/web/pages/live/login_inspector.tsx";
 
 const STATES: readonly (readonly [state: string, stage: string | null])[] = [
   ["start", "start"],

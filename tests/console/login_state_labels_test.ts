@@ -13,7 +13,7 @@ import {
   stateLabel,
   STEP_NAMES,
 } from "../../console/web/app/login_state_labels.ts";
-import { momentTexts } from "../../console/web/pages/live/login_steps.tsx";
+import { momentTexts } from "../../console/web/pages/live/login_inspector.tsx";
 import { activateCatalogue } from "../../console/web/i18n/translate.ts";
 import type { UsedFactor } from "../../radius/flow/context.ts";
 import { EFFECTS } from "../../radius/flow/effects.ts";

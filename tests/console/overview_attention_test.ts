@@ -8,7 +8,7 @@ import {
   attentionItems,
   type AttentionSources,
   inShownOrder,
-} from "../../console/web/pages/overview/attention_items.ts";
+} from "../../console/web/pages/overview/attention_panel.tsx";
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { activateCatalogue } from "../../console/web/i18n/translate.ts";
 

@@ -19,7 +19,7 @@ import type { FirstStep } from "../../console/api/onboarding/onboarding.ts";
 import type { HealthPart } from "../../console/api/targets/target_types.ts";
 import { sendersTitle } from "../../console/web/pages/clients/client_dialogs.tsx";
 import { healthText } from "../../console/web/pages/health/health_page.tsx";
-import { attentionItems } from "../../console/web/pages/overview/attention_items.ts";
+import { attentionItems } from "../../console/web/pages/overview/attention_panel.tsx";
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { activateCatalogue } from "../../console/web/i18n/translate.ts";
 import { createManualClock } from "../fakes/console_app.ts";

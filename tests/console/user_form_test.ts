@@ -11,7 +11,7 @@ import {
   toUserForm,
   type UserForm,
 } from "../../console/web/pages/users/user_form.tsx";
-import { valueText } from "../../console/web/pages/users/user_states.tsx";
+import { valueText } from "../../console/web/pages/users/user_summary.tsx";
 import type { JsonObject } from "../../scim/schema/resource.ts";
 import fc from "../packages/fast_check.ts";
 

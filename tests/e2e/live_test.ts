@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { STEPS } from "../../radius/protocol/steps.ts";
-import { INSPECTOR_TABS } from "../../console/web/pages/live/inspector_tabs.tsx";
+import { INSPECTOR_TABS } from "../../console/web/pages/live/login_inspector.tsx";
 import { startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { conversation, ended } from "../fakes/console_gateway.ts";
 import type { Page } from "../packages/playwright.ts";

@@ -237,7 +237,7 @@ export const GOVERN_ROWS: Readonly<Record<string, PageRow>> = {
     nothing: { says: "No API tokens yet.", path: "/access#tokens" },
     part: true,
     dialogs: [
-      { file: "pages/access/access_tokens.tsx", name: "Create token", steps: [["button", "Create token"]] },
+      { file: "pages/access/access_page.tsx", name: "Create token", steps: [["button", "Create token"]] },
       {
         file: "components/form_dialog.tsx",
         isSecret: true,
@@ -248,7 +248,7 @@ export const GOVERN_ROWS: Readonly<Record<string, PageRow>> = {
         ]],
       },
       {
-        file: "pages/access/access_tokens.tsx",
+        file: "pages/access/access_page.tsx",
         name: /^Revoke the token/,
         steps: [["button", /^Actions for /], ["menuitem", "Revoke"]],
       },

@@ -94,7 +94,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
     asks: [["file", "File", CSV]],
     dialogs: [
       {
-        file: "pages/import/import_rows.tsx",
+        file: "pages/import/import_page.tsx",
         name: "Fix line 3",
         steps: [["file", "File", CSV], ["button", "Fix Line 3"]],
       },
@@ -284,7 +284,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
         steps: [["button", `Actions for Text message ${FULL_OTHER}`], ["menuitem", "Revoke"]],
       },
       {
-        file: "pages/devices/bulk_revoke.tsx",
+        file: "pages/devices/devices_page.tsx",
         name: /^Revoke 1 /,
         steps: [["checkbox", `Select Text message ${FULL_OTHER}`], ["button", "Revoke"]],
         smallSteps: [["checkbox", `Select Text message ${FULL_OTHER}`], ...BAR, ["menuitem", "Revoke"]],
@@ -328,7 +328,7 @@ export const TOKEN_ROWS: Readonly<Record<string, PageRow>> = {
         steps: [["button", `Actions for ${FULL_FREE_TOKEN}`], ["menuitem", "Test a code"]],
       },
       {
-        file: "pages/tokens/bulk_tokens.tsx",
+        file: "pages/tokens/tokens_page.tsx",
         name: "Disable 1 token?",
         steps: [["checkbox", `Select ${FULL_FREE_TOKEN}`], ["button", "Disable"]],
         smallSteps: [

@@ -18,7 +18,7 @@ import { t } from "../../i18n/translate.ts";
 import { namedAddress, passkeyUnavailableReason, refreshSession } from "../sign_in/sign_in_calls.ts";
 import { addPasskey, fetchFactors, newRecoveryCodes, removePasskey, removeTotp } from "./access_calls.ts";
 
-const setUp = () => import("./totp_set_up.tsx");
+const setUp = () => import("./factor_set_up.tsx");
 const CreatedRecoveryCodes = lazy(async () => (await setUp()).CreatedRecoveryCodes);
 const TotpSetUp = lazy(async () => (await setUp()).TotpSetUp);
 

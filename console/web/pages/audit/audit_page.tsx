@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { AUDIT_ACTIONS, AUDIT_GROUP_NAMES, auditGroupOf } from "../../../../platform/audit_actions.ts";
+import { findAuditedSetting } from "../../../../platform/client_settings.ts";
 import type { AuditItem, AuditPage as Answer } from "../../../api/audit/audit_log.ts";
 import { take } from "../../app/api_client.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
@@ -9,7 +10,7 @@ import { type FilterQuery, type ListFilter, useFilteredList } from "../../app/fi
 import { fullTimeText } from "../../app/format.ts";
 import { localMidnight } from "../../app/time_range.ts";
 import { auditObjectHref } from "../../app/audit_links.ts";
-import { ExportButton } from "../../components/button.tsx";
+import { Button, ExportButton } from "../../components/button.tsx";
 import type { TableColumn } from "../../components/data_table.tsx";
 import { Icon } from "../../components/icons.tsx";
 import { CellFilter } from "../../components/filter_chips.tsx";
@@ -17,9 +18,12 @@ import { rangeFilters } from "../../components/list_filters.tsx";
 import { ListPage } from "../../components/list_page.tsx";
 import { ClockTime } from "../../components/time.tsx";
 import { findMessage, t } from "../../i18n/translate.ts";
-import { auditActionLabel, ChangeText } from "./change_text.tsx";
-import { SETTING_CHANGES } from "./setting_changes.ts";
-import { UndoChange } from "./undo_change.tsx";
+import { useAction } from "../../app/action.ts";
+import { permissionHint } from "../../app/session_model.ts";
+import { ErrorAlert } from "../../components/alert.tsx";
+import { settingLabel } from "../clients/client_form.ts";
+import { optionLabel, settingName } from "../settings/setting_labels.ts";
+import { auditActionLabel, type ChangeLabels, ChangeText } from "./change_text.tsx";
 
 const TEXTS = {
   filters: "audit.events",
@@ -130,7 +134,7 @@ function filterRows(): ListFilter[] {
   ];
 }
 
-export function auditColumns(models: Models): TableColumn<AuditItem>[] {
+function auditColumns(models: Models): TableColumn<AuditItem>[] {
   const filterCell = (to: Readonly<Record<string, string>>, value: string, look?: string) => (
     <CellFilter models={models} to={to} title="common.only" value={value} classes={look} />
   );
@@ -236,4 +240,49 @@ function ObjectCell({ value, children }: { value: string; children: ComponentChi
 function dayOf(atMs: number): { range: string; from: string; to: string } {
   const [from, to] = [localMidnight(atMs), localMidnight(atMs, 1) - 1];
   return { range: "", from: new Date(from).toISOString(), to: new Date(to).toISOString() };
+}
+
+// Labels of changed settings, for the audit log. The history of a user needs none.
+
+/** Settings of clients and of the server. */
+const SETTING_CHANGES: ChangeLabels = {
+  part(name) {
+    const setting = findAuditedSetting(name);
+    if (setting !== null) return settingLabel(setting);
+    const label = settingName({ key: name });
+    return label === name ? null : label;
+  },
+  value(name, value) {
+    const label = optionLabel({ key: name }, value);
+    return label === value ? null : label;
+  },
+};
+
+// The button that undoes a change of settings from its audit record.
+
+/** @param props.item a record of any action; others than a change of settings have no button. */
+function UndoChange({ models, item: { id, action, atMs } }: { models: Models; item: AuditItem }) {
+  const { busy, fault, run } = useAction();
+  if (action !== "settings.change") return null;
+  const undo = () =>
+    run(async () => {
+      await models.session.whileSignedIn(() =>
+        take(models.api.settings.undo.$post({ json: { auditId: id } }))
+      );
+      models.toasts.show(t("audit.undone"), { tone: "ok" });
+    });
+  return (
+    <>
+      <Button
+        small
+        busy={busy.value}
+        reason={permissionHint(models, "owner")}
+        of={fullTimeText(atMs)}
+        onClick={undo}
+      >
+        {t("common.undo")}
+      </Button>
+      <ErrorAlert of={fault} />
+    </>
+  );
 }

@@ -1,6 +1,8 @@
 // The page of a group: its members, its reply attributes, its backends, and its deletion.
 
 import { useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
+import type { BackendState } from "../../../../scim/schema/resource.ts";
 import type { GroupView, MemberPage, MemberRow } from "../../../api/groups/group_types.ts";
 import { hasFailure, type ResultMessage, toFailureMessage, toResultMessage } from "../../app/action.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
@@ -11,6 +13,7 @@ import {
   backendMessage,
   firstChoice,
   noBackendReason,
+  notStoredText,
   ResultAlert,
   showReceiptToast,
   writableNames,
@@ -20,11 +23,6 @@ import { EmptyState, Fetched } from "../../components/alert.tsx";
 import { ConfirmDialog } from "../../components/form_dialog.tsx";
 import { AuditLink, PageBar, Panel } from "../../components/page_layout.tsx";
 import { t } from "../../i18n/translate.ts";
-import { InviteButton } from "../enrolment/invite_button.tsx";
-import { createGroupCalls, type GroupCalls } from "./group_calls.ts";
-import { GroupBackends, GroupPolicy } from "./group_policy.tsx";
-import { MemberPicker } from "./member_picker.tsx";
-import { useMemo } from "preact/hooks";
 import { pageNumber } from "../../app/filters.ts";
 import { userHref } from "../../app/routes.ts";
 import { createSelection } from "../../app/selection.ts";
@@ -32,8 +30,12 @@ import { DataTable, type TableColumn } from "../../components/data_table.tsx";
 import { SelectionBar } from "../../components/selection_bar.tsx";
 import { SearchBox } from "../../components/search_box.tsx";
 import { Pager } from "../../components/list_page.tsx";
-import { StateText } from "../../components/status.tsx";
-import { userState } from "../users/user_states.tsx";
+import { Chip, StateText } from "../../components/status.tsx";
+import { RepliesDialog } from "../../components/replies_dialog.tsx";
+import { SearchPicker } from "../../components/search_picker.tsx";
+import { InviteButton } from "../enrolment/invite_button.tsx";
+import { backendState, userState } from "../users/user_states.tsx";
+import { createGroupCalls, type GroupCalls, searchUsers } from "./group_calls.ts";
 
 type Change = Readonly<Record<"add" | "remove", readonly string[]>>;
 
@@ -145,7 +147,7 @@ function textOf({ add, remove }: Change, group: string): string {
     : t("groups.put_back", { count: add.length, group });
 }
 
-export function DeleteGroupDialog({ models, group, calls, onClose }: {
+function DeleteGroupDialog({ models, group, calls, onClose }: {
   models: Models;
   group: GroupView;
   calls: GroupCalls;
@@ -188,7 +190,7 @@ export function DeleteGroupDialog({ models, group, calls, onClose }: {
 
 const PAGE_SIZE = 20;
 
-export interface MembersProps {
+interface MembersProps {
   readonly models: Models;
   readonly group: GroupView;
   readonly calls: GroupCalls;
@@ -296,4 +298,145 @@ function columnsOf(reason: string | undefined, remove: (name: string) => void): 
       ),
     },
   ];
+}
+
+// Reply attributes of a group: the effective attributes of a login with their origin, the editor, and the sync status of the group.
+
+interface PolicyProps {
+  readonly models: Models;
+  readonly group: GroupView;
+  readonly calls: GroupCalls;
+  readonly onChanged: (now: GroupView) => void;
+}
+
+function GroupPolicy({ models, group, calls, onChanged }: PolicyProps) {
+  const editing = useSignal(false);
+  const reason = permissionHint(models, "owner") ??
+    (!group.logsIn
+      ? t("groups.replies_no_login")
+      : group.repliesFrom === "settings"
+      ? t("groups.replies_where")
+      : undefined);
+  return (
+    <section class="panel people-panel" aria-label={t("groups.replies")}>
+      <h2>{t("common.reply_attributes")}</h2>
+      {group.effective.length === 0
+        ? <p class="quiet">{t(group.logsIn ? "groups.replies_none" : "groups.replies_no_login")}</p>
+        : <Effective group={group} />}
+      {group.repliesFrom === "settings" && <p class="quiet small">{t("groups.replies_where")}</p>}
+      <div>
+        <Button reason={reason} onClick={() => editing.value = true}>{t("common.replies_edit")}</Button>
+      </div>
+      {group.policies !== undefined && group.policies.length > 0 && (
+        <p class="small">
+          {t("groups.policies")} {group.policies.map((name, at) => (
+            <span key={name}>
+              {at > 0 && ", "}
+              <a href="/policies">
+                <bdi>{name}</bdi>
+              </a>
+            </span>
+          ))}
+        </p>
+      )}
+      {group.backends.map(({ name, state }) =>
+        state?.notStored !== undefined && (
+          <p key={name} class="small">
+            <bdi>{name}</bdi>: <bdi>{notStoredText(state.notStored)}</bdi>
+          </p>
+        )
+      )}
+      {editing.value && (
+        <RepliesDialog
+          title={t("common.reply_attributes_of", { name: group.name })}
+          hint={t("groups.replies_hint")}
+          edited={group}
+          calls={calls}
+          onDone={(now: GroupView) => {
+            onChanged(now);
+            models.toasts.show(t("groups.replies_saved", { name: now.name }), { tone: "ok" });
+          }}
+          onClose={() => editing.value = false}
+        />
+      )}
+    </section>
+  );
+}
+
+/** The sync status of the group at each connector, for the heading. */
+function GroupBackends({ group: { backends } }: Pick<PolicyProps, "group">) {
+  return (
+    <>
+      {backends.map(({ name, state }) => {
+        const words = backendState(markOf(state));
+        return <Chip key={name} words={{ ...words, label: `${name}: ${words.label}` }} />;
+      })}
+    </>
+  );
+}
+
+function markOf(state: BackendState | null): Parameters<typeof backendState>[0] {
+  if (state === null) return null;
+  return {
+    state: state.state,
+    differs: state.differs === true,
+    ...(state.notStored === undefined ? {} : { notStored: state.notStored.count }),
+  };
+}
+
+function Effective({ group: { name, effective } }: Pick<PolicyProps, "group">) {
+  return (
+    <div class="table-frame" role="region" aria-label={t("groups.effective_of", { name })} tabIndex={0}>
+      <table class="table">
+        <thead>
+          <tr>
+            <th scope="col">{t("common.attribute")}</th>
+            <th scope="col">{t("common.value")}</th>
+            <th scope="col">{t("groups.reply_from")}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {effective.map((row) => (
+            <tr key={`${row.from} ${row.name}`}>
+              <th scope="row" class="mono">{row.name}</th>
+              <td class="mono">
+                <bdi>{row.value}</bdi>
+              </td>
+              <td>{t(row.from === "group" ? "groups.from_group" : "groups.from_default")}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+// The search picker that adds a member to a group.
+
+interface PickerProps {
+  readonly models: Models;
+  readonly target: string;
+  readonly onPick: (user: string) => Promise<void>;
+  /** Why no member can be added. */
+  readonly reason?: string | undefined;
+}
+
+function MemberPicker({ models, target, onPick, reason }: PickerProps) {
+  return (
+    <SearchPicker
+      id="member-picker"
+      label={t("groups.add_member")}
+      hint={t("groups.add_hint")}
+      none={t("common.no_users_match")}
+      optionsLabel={t("groups.found_users")}
+      target={target}
+      find={async (text) =>
+        (await searchUsers(models, { target, text })).map(({ name, displayName }) => ({
+          name,
+          more: displayName !== "" && displayName !== name && <bdi class="quiet">{displayName}</bdi>,
+        }))}
+      onPick={onPick}
+      reason={reason}
+    />
+  );
 }

@@ -2,6 +2,8 @@
 // the login.
 
 import type { ComponentChildren } from "preact";
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import type { ConversationView } from "../../../../radius/ports.ts";
 import { countText, durationText, fullTimeText, spanText, timeText } from "../../app/format.ts";
 import { radtestCommand, stateLabel } from "../../app/login_state_labels.ts";
@@ -11,11 +13,9 @@ import { InlineIcon } from "../../components/inline_icon.tsx";
 import { ShareBar } from "../../components/time.tsx";
 import { type RowPosition, VirtualList } from "../../components/virtual_list.tsx";
 import type { MessageKey } from "../../i18n/catalogue.ts";
-import { PHONE, useMedia } from "../../app/media.ts";
 import { t } from "../../i18n/translate.ts";
 import { clientText } from "../../components/client_text.ts";
-import { LiveStatus } from "./live_status.tsx";
-import type { LiveModels as Models } from "./live_context.tsx";
+import { type LiveModels as Models, LiveStatus } from "./live_context.tsx";
 import { stateName } from "./login_list.ts";
 
 interface Column {
@@ -258,4 +258,22 @@ function NoRows({ models }: { models: Models }) {
       <code>{radtestCommand({ at: door?.radius.tryAt ?? "127.0.0.1", user: door?.user ?? null })}</code>
     </Empty>
   );
+}
+
+// Media queries for what styles cannot decide, such as the address of a link.
+
+/** Screens where the rail is a bar at the bottom. */
+export const PHONE = "(max-width: 760px)";
+
+/** Whether the query matches now. `false` where there are no media queries. */
+function useMedia(query: string): boolean {
+  const matches = useSignal(globalThis.matchMedia?.(query).matches ?? false);
+  useEffect(() => {
+    const list = globalThis.matchMedia?.(query);
+    if (list === undefined) return;
+    const read = () => void (matches.value = list.matches);
+    list.addEventListener("change", read);
+    return () => list.removeEventListener("change", read);
+  }, [query]);
+  return matches.value;
 }

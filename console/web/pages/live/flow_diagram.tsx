@@ -14,8 +14,7 @@ import {
   type StateLabel,
 } from "../../app/login_state_labels.ts";
 import { t } from "../../i18n/translate.ts";
-import type { LiveModels as Models } from "./live_context.tsx";
-import { LiveStatus } from "./live_status.tsx";
+import { type LiveModels as Models, LiveStatus } from "./live_context.tsx";
 
 /** The server computes the layout from its flow table. It changes only with the version of the server. */
 const picture = signal<FlowLayout | null>(null);

@@ -1,20 +1,22 @@
 // The models of the Live page, and the banner of its connection. The models are created when the page is first opened and
 // remain while the console is open.
 
+import { batch, computed, effect, signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { MINUTE_MS } from "../../../../platform/durations.ts";
 import type { ChartAnswer } from "../../../api/charts/chart_store.ts";
-import { batch, computed, effect, signal } from "@preact/signals";
 import { take } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
 import { runLater } from "../../app/clock_model.ts";
 import { closeWhileHidden, LiveStream } from "../../app/live_stream.ts";
 import { eventSourceFactory } from "../../app/shared_event_source.ts";
 import { createResource, readyValue } from "../../app/resource.ts";
-import { LoginList } from "./login_list.ts";
-import { useEffect } from "preact/hooks";
 import { countText, durationText } from "../../app/format.ts";
 import { t } from "../../i18n/translate.ts";
 import { Alert } from "../../components/alert.tsx";
+import type { StateLabel } from "../../app/login_state_labels.ts";
+import { InlineIcon } from "../../components/inline_icon.tsx";
+import { LoginList } from "./login_list.ts";
 
 export type LiveModels = Models & ReturnType<typeof createLiveModels>;
 
@@ -126,5 +128,15 @@ export function ConnectionBanner({ models: { live, clock } }: { models: LiveMode
     <Alert tone="ok" icon="check" role="status">
       {t("live.resumed", { count: countText(missed.value) })}
     </Alert>
+  );
+}
+
+/** A state with an inline icon: a sprite costs more in a list that changes all the time. */
+export function LiveStatus({ words }: { words: StateLabel }) {
+  return (
+    <span class={`status tone-${words.tone}`}>
+      <InlineIcon name={words.shape} />
+      <span>{words.label}</span>
+    </span>
   );
 }

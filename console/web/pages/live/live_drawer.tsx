@@ -5,13 +5,13 @@ import type { ComponentChildren } from "preact";
 import type { ConnectedAnswer } from "../../../api/accounting_sessions/session_routes.ts";
 import { take } from "../../app/api_client.ts";
 import { countText } from "../../app/format.ts";
-import { useInterval, useResource } from "../../app/resource.ts";
+import { type Resource, useInterval, useResource } from "../../app/resource.ts";
 import { useShortcuts } from "../../app/shortcuts.ts";
 import { Icon } from "../../components/icons.tsx";
 import { lazy } from "../../components/lazy.tsx";
 import { t } from "../../i18n/translate.ts";
 import type { LiveModels as Models } from "./live_context.tsx";
-import { VpnSessionsPanel } from "./vpn_sessions_panel.tsx";
+import { VpnSessionList } from "./session_list.tsx";
 
 const ApprovalsPanel = lazy(async () => (await import("./approvals_panel.tsx")).ApprovalsPanel);
 
@@ -106,4 +106,29 @@ function DrawerButton({ name, count, open, toggle, children }: DrawerButtonProps
 /** Only the focused row, so that a key cannot deny another login by accident. */
 function denyFocused(): void {
   document.activeElement?.closest(".approval")?.querySelector<HTMLElement>(".button-bad")?.click();
+}
+
+// The VPN sessions in the drawer of the Live page.
+
+function VpnSessionsPanel(
+  { models, connected }: { models: Models; connected: Resource<ConnectedAnswer> },
+) {
+  const state = connected.state.value;
+  if (state.kind !== "ready") return null;
+  const { sessions, total, stale } = state.value;
+  return (
+    <>
+      {stale > 0 && <p class="panel-note">{t("live.sessions_stale", { count: stale })}</p>}
+      <VpnSessionList
+        withUser
+        models={models}
+        label={t("live.sessions_title")}
+        sessions={sessions}
+        onOrdered={connected.reload}
+      />
+      {total > sessions.length && (
+        <p class="panel-note">{t("live.sessions_newest", { count: sessions.length })}</p>
+      )}
+    </>
+  );
 }

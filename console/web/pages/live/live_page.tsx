@@ -1,37 +1,39 @@
 // The Live page: a funnel of the current logins, their list with filters, the inspector beside it, and a drawer below.
 
-import { useComputed, useSignal } from "@preact/signals";
+import { type ReadonlySignal, signal, useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { PageProps } from "../../app/app_context.ts";
-import { countText } from "../../app/format.ts";
+import { countText, minuteText } from "../../app/format.ts";
 import {
   findMomentNode,
+  findNode,
   OUTCOME_NAMES,
   outcomeLabel,
+  type OutcomeName,
   STEP_NAMES,
   stepLabel,
 } from "../../app/login_state_labels.ts";
 import { type Shortcut, useShortcuts } from "../../app/shortcuts.ts";
+import { Icon } from "../../components/icons.tsx";
+import { lazy } from "../../components/lazy.tsx";
+import { Chip } from "../../components/status.tsx";
+import { t } from "../../i18n/translate.ts";
+import { FilterChips } from "../../components/filter_chips.tsx";
+import type { ListFilter } from "../../app/filters.ts";
+import { SearchBox } from "../../components/search_box.tsx";
+import { SignInLogTabs } from "../../components/page_layout.tsx";
+import { readyValue, useInterval } from "../../app/resource.ts";
 import {
   ConnectionBanner,
   droppedTotal,
   type LiveModels as Models,
   withLiveModels,
 } from "./live_context.tsx";
-import { Icon } from "../../components/icons.tsx";
-import { lazy } from "../../components/lazy.tsx";
-import { Chip } from "../../components/status.tsx";
-import { t } from "../../i18n/translate.ts";
 import { ConversationList } from "./conversation_list.tsx";
-import { Funnel } from "./funnel.tsx";
 import { LiveDrawer } from "./live_drawer.tsx";
 import { NoticePanel } from "./notices.tsx";
 import { OnboardingPanel } from "./onboarding.tsx";
-import { FilterChips } from "../../components/filter_chips.tsx";
-import type { ListFilter } from "../../app/filters.ts";
-import { FUNNEL_NAMES } from "./live_counts.ts";
-import { SearchBox } from "../../components/search_box.tsx";
-import { SignInLogTabs } from "../../components/page_layout.tsx";
+import { countFunnel, FUNNEL_NAMES, type FunnelName } from "./live_counts.ts";
 
 const InspectorPanel = lazy(async () => (await import("./login_inspector.tsx")).InspectorPanel);
 
@@ -129,7 +131,7 @@ interface KeysProps {
 }
 
 /** Registers the shortcuts of the page. Renders nothing. */
-export function LiveKeys({ models: { board, router }, chosenId, close }: KeysProps) {
+function LiveKeys({ models: { board, router }, chosenId, close }: KeysProps) {
   /** Moves the focus into the inspector of the chosen login, or of the newest. */
   const choose = (also: Readonly<Record<string, string>>) => {
     const id = chosenId || board.rows.peek()[0]?.id;
@@ -158,7 +160,7 @@ const INSPECTOR = ".inspector .body";
 const FOCUS_WITHIN_MS = 3000;
 
 /** Focuses the inspector as soon as its code is loaded. */
-export function focusInspector(deadlineMs = performance.now() + FOCUS_WITHIN_MS): void {
+function focusInspector(deadlineMs = performance.now() + FOCUS_WITHIN_MS): void {
   const element = document.querySelector<HTMLElement>(INSPECTOR);
   if (element !== null) element.focus();
   else if (performance.now() < deadlineMs) requestAnimationFrame(() => focusInspector(deadlineMs));
@@ -172,7 +174,7 @@ function focusRow(id: string): void {
 }
 
 /** Moves the focus from row to row. Without a focused row, it moves to the first. */
-export function moveInList(step: 1 | -1): void {
+function moveInList(step: 1 | -1): void {
   const links = [...document.querySelectorAll<HTMLElement>(".rows .row a")];
   const row = document.activeElement?.closest(".row") ?? null;
   const at = links.findIndex((link) => row?.contains(link) === true);
@@ -182,7 +184,7 @@ export function moveInList(step: 1 | -1): void {
 const ANNOUNCE_INTERVAL_MS = 10_000;
 
 /** Tells screen readers how many sign-ins are in progress. Not each row, because rows change all the time. */
-export function LiveSummary({ live }: { live: Models["live"] }) {
+function LiveSummary({ live }: { live: Models["live"] }) {
   const said = useSignal("");
   const underWay = useComputed(() => Object.values(live.steps.value).reduce((sum, count) => sum + count, 0));
   useEffect(() => {
@@ -196,7 +198,7 @@ export function LiveSummary({ live }: { live: Models["live"] }) {
   return <span class="unseen" role="status">{said}</span>;
 }
 
-export function FilterBar({ models }: { models: Models }) {
+function FilterBar({ models }: { models: Models }) {
   const { router, board } = models;
   const state = router.param("state");
   return (
@@ -281,4 +283,106 @@ function stateFilterText(name: string): string {
   if (stage !== undefined) return t(`live.funnel_${stage}`);
   const outcome = OUTCOME_NAMES.find((one) => one === name);
   return outcome === undefined ? stepLabel(name) : outcomeLabel(outcome).label;
+}
+
+// The funnel of the Live page: how many sign-ins are in each stage, and the outcomes with their period. It unfolds into the
+// diagram of all states.
+
+const FlowDiagram = lazy(async () => (await import("./flow_diagram.tsx")).FlowDiagram);
+const DIAGRAM_ID = "flow-states";
+
+/** Whether the diagram is shown. Another visit of the page keeps it. */
+const isUnfolded = signal(false);
+
+const RECENT_EVERY_MS = 5000;
+
+interface FunnelProps {
+  readonly models: Models;
+  /** The nodes of the chosen login, in order. */
+  readonly path: readonly string[];
+}
+
+function Funnel({ models, path }: FunnelProps) {
+  const { live, recent, countRecent } = models;
+  // The test sign-in of the set-up is watched on the diagram.
+  const isOpen = isUnfolded.value || models.router.param("step") === "login";
+  useEffect(() => void countRecent(), []);
+  useInterval(RECENT_EVERY_MS, countRecent);
+  const nodes = useComputed(() => countNodes(live.steps.value, endsOf(models)));
+  const counts = useComputed(() => countFunnel(nodes.value));
+  const since = useComputed(() => {
+    const counted = readyValue(recent.state.value);
+    return counted === null ? "" : t("live.funnel_since", { time: minuteText(counted.fromMs) });
+  });
+  return (
+    <section class="panel funnel" aria-label={t("live.where")}>
+      <div class="funnel-bar">
+        <ul>
+          {FUNNEL_NAMES.map((name) => <Stage key={name} name={name} counts={counts} models={models} />)}
+        </ul>
+        <span class="funnel-since quiet small" title={t("live.funnel_since_why")}>{since}</span>
+        <button
+          type="button"
+          class="button button-plain button-small"
+          aria-expanded={isOpen}
+          aria-controls={isOpen ? DIAGRAM_ID : undefined}
+          onClick={() => isUnfolded.value = !isOpen}
+        >
+          <span class="funnel-more">{t("live.flow_states")}</span>
+          <Icon name="chevron-down" size={14} />
+        </button>
+      </div>
+      {isOpen && (
+        <div class="flow-room" id={DIAGRAM_ID}>
+          <FlowDiagram models={models} path={path} counts={nodes} />
+        </div>
+      )}
+    </section>
+  );
+}
+
+interface StageProps {
+  readonly name: FunnelName;
+  readonly counts: ReadonlySignal<ReadonlyMap<FunnelName, number>>;
+  readonly models: Models;
+}
+
+/** The count is a signal, so an event of the stream updates only its text. */
+function Stage({ name, counts, models: { router } }: StageProps) {
+  const isChosen = router.param("state") === name;
+  const count = useComputed(() => countText(counts.value.get(name) ?? 0));
+  return (
+    <li class={`stage-${name}`}>
+      <button
+        type="button"
+        class="stage"
+        aria-pressed={isChosen}
+        onClick={() => router.setParams({ state: isChosen ? "" : name })}
+      >
+        {t(`live.funnel_${name}`)} <b>{count}</b>
+      </button>
+    </li>
+  );
+}
+
+/** The outcomes of the last minutes: the counts of the server, and what ended since. */
+function endsOf({ recent, board }: Models): Readonly<Partial<Record<OutcomeName, number>>> {
+  const counted = readyValue(recent.state.value);
+  const ends: Partial<Record<OutcomeName, number>> = { ...counted?.totals.outcomes };
+  for (const { outcome, atMs } of board.newEnds.value) {
+    if (atMs > (counted?.toMs ?? 0)) ends[outcome] = (ends[outcome] ?? 0) + 1;
+  }
+  return ends;
+}
+
+function countNodes(
+  steps: Readonly<Record<string, number>>,
+  ended: Readonly<Partial<Record<OutcomeName, number>>>,
+): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>(Object.entries(ended));
+  for (const [step, count] of Object.entries(steps)) {
+    const name = findNode(step);
+    counts.set(name, (counts.get(name) ?? 0) + count);
+  }
+  return counts;
 }

@@ -1,37 +1,36 @@
 // The Reports page: outcomes and durations of sign-ins over a range, breakdowns, and enrolment. The range is stored in the address.
 
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 import { useMemo } from "preact/hooks";
+import { useSignal } from "@preact/signals";
+import { DAY_MS } from "../../../../platform/durations.ts";
 import type { ChartAnswer } from "../../../api/charts/chart_store.ts";
 import type { BreakdownAnswer } from "../../../api/reports/report_routes.ts";
+import type { HoursOfWeek, RangeTotals } from "../../../api/charts/chart_summary.ts";
 import { take } from "../../app/api_client.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
-import { countText, fullTimeText, spanText } from "../../app/format.ts";
+import { countText, fullTimeText, secondsText, spanText } from "../../app/format.ts";
 import { readyValue, type Resource, useResource } from "../../app/resource.ts";
-import { useSignal } from "@preact/signals";
 import { Button } from "../../components/button.tsx";
 import { Alert, EmptyState, Fetched, Skeleton } from "../../components/alert.tsx";
 import { FilterChips } from "../../components/filter_chips.tsx";
 import { DateTimeFilter } from "../../components/date_time_filter.tsx";
 import { PageBar } from "../../components/page_layout.tsx";
-import { t } from "../../i18n/translate.ts";
+import { locale, t } from "../../i18n/translate.ts";
 import { BreakdownNotes, BreakdownPanels, FigurePanel, GeoIpNote } from "./breakdown_panels.tsx";
 import type { BarSelection } from "./bar_selection.ts";
-import { DurationChart } from "./duration_chart.tsx";
+import { DurationChart, OutcomeChart, type PlotRange } from "./time_charts.tsx";
 import { EnrolmentPanel, useEnrolment } from "./enrolment_panel.tsx";
-import { HoursPanel } from "./hours_panel.tsx";
-import { OutcomeChart } from "./outcome_chart.tsx";
 import {
   DEFAULT_RANGE,
   hasOwnRange,
+  historyHref,
   narrowRange,
   RANGE_NAMES,
   type ReportQuery,
   reportQuery,
 } from "./report_range.ts";
 import { ExportLinks } from "./report_table.tsx";
-import type { PlotRange } from "./time_plot.tsx";
-import { TotalTiles } from "./total_tiles.tsx";
 
 /** The answer of the server, with the range that it used. */
 type Series = ChartAnswer & { readonly fromMs: number; readonly toMs: number };
@@ -254,4 +253,165 @@ function stepText(stepMs: number): string {
   return minutes < 60
     ? t("reports.each_minute", { count: minutes })
     : t("reports.each_hour", { count: Math.round(minutes / 60) });
+}
+
+// The totals of the range, each with the total of the same time before.
+
+interface TotalTilesProps {
+  readonly totals: RangeTotals;
+  /** `null`: the counts do not go back so far. */
+  readonly previous: RangeTotals | null;
+  readonly range: { readonly fromMs: number; readonly toMs: number };
+  readonly filter: { readonly client: string; readonly target: string };
+}
+
+interface TileProps {
+  readonly label: string;
+  readonly value: string;
+  readonly before: string;
+  readonly href?: string;
+}
+
+function TotalTiles({ totals, previous, range, filter }: TotalTilesProps) {
+  const count = (label: string, of: (of: RangeTotals) => number, outcome?: string) => (
+    <Tile
+      label={label}
+      value={countText(of(totals))}
+      before={beforeText(of(totals), previous === null ? null : of(previous), countText)}
+      {...outcome === undefined ? {} : { href: historyHref(range, { ...filter, outcome }) }}
+    />
+  );
+  const time = (label: string, of: (of: RangeTotals) => number | null) => {
+    const [now, before] = [of(totals), previous === null ? null : of(previous)];
+    return (
+      <Tile
+        label={label}
+        value={now === null ? "–" : secondsText(now)}
+        before={now === null ? t("common.no_sign_ins") : beforeText(now, before, secondsText)}
+      />
+    );
+  };
+  return (
+    <ul class="report-tiles" aria-label={t("reports.totals")}>
+      {count(t("common.sign_ins"), ({ total }) => total, "")}
+      {count(t("reports.accepted"), ({ outcomes }) => outcomes.accepted, "accepted")}
+      {count(t("reports.rejected"), ({ outcomes }) => outcomes.rejected, "rejected")}
+      {count(
+        t("reports.other"),
+        ({ outcomes }) => outcomes.expired + outcomes.cancelled + outcomes.superseded,
+      )}
+      {time(t("reports.median"), ({ p50Ms }) => p50Ms)}
+      {time(t("reports.p95"), ({ p95Ms }) => p95Ms)}
+    </ul>
+  );
+}
+
+function Tile({ label, value, before, href }: TileProps) {
+  const inside = (
+    <>
+      <span class="quiet">{label}</span>
+      <strong>{value}</strong>
+      <span class="quiet small">{before}</span>
+    </>
+  );
+  return (
+    <li class="report-tile">
+      {href === undefined ? <div>{inside}</div> : <a href={href}>{inside}</a>}
+    </li>
+  );
+}
+
+/** "1,020 before (+12 %)". */
+function beforeText(now: number, before: number | null, text: (value: number) => string): string {
+  if (before === null) return t("reports.no_earlier");
+  if (before === 0) return t("reports.before_none", { before: text(0) });
+  const change = Math.round(100 * (now - before) / before);
+  return t("reports.before", { before: text(before), change: changeText(change) });
+}
+
+function changeText(percent: number): string {
+  return `${percent > 0 ? "+" : percent < 0 ? "\u2212" : ""}${Math.abs(percent)}`;
+}
+
+// Sign-ins by weekday and hour in the time zone of the browser: a grid whose fields are stronger for more sign-ins.
+
+const LEVELS = 5;
+/** A Monday. */
+const MONDAY_MS = Date.UTC(2024, 0, 1);
+
+function HoursPanel({ hours, query }: { hours: HoursOfWeek; query: ReportQuery }) {
+  const title = t("reports.hours_title");
+  const largest = Math.max(0, ...hours.total);
+  const days = weekdays();
+  const busiest = largest > 0 ? busiestText(hours, largest, days) : t("reports.none_in_range");
+  return (
+    <section class="panel report-panel" aria-label={title}>
+      <div class="panel-head">
+        <h2>{title}</h2>
+        <span class="quiet small">{query.zone}</span>
+        <div class="end">
+          <ExportLinks report="hours" of={title} query={query} />
+        </div>
+      </div>
+      <div class="hours-grid" role="img" aria-label={busiest}>
+        <span />
+        {[0, 6, 12, 18].map((hour) => <b key={hour} class="six">{hour}</b>)}
+        {days.map(({ short, long }, day) => (
+          <Fragment key={short}>
+            <b>{short}</b>
+            {Array.from({ length: 24 }, (_, hour) => {
+              const at = day * 24 + hour;
+              const total = hours.total[at] ?? 0;
+              const rejected = hours.rejected[at] ?? 0;
+              return (
+                <i
+                  key={hour}
+                  class={`heat-${levelOf(total, largest)}`}
+                  title={cellText({ day: long, hour, total, rejected })}
+                />
+              );
+            })}
+          </Fragment>
+        ))}
+      </div>
+      <p class="report-empty quiet small">{busiest}</p>
+    </section>
+  );
+}
+
+function levelOf(total: number, largest: number): number {
+  return total === 0 ? 0 : Math.max(1, Math.ceil(LEVELS * total / largest));
+}
+
+function weekdays(): { short: string; long: string }[] {
+  const [short, long] = (["short", "long"] as const).map((weekday) =>
+    new Intl.DateTimeFormat(locale(), { weekday, timeZone: "UTC" })
+  );
+  return Array.from({ length: 7 }, (_, day) => ({
+    short: short?.format(MONDAY_MS + day * DAY_MS) ?? "",
+    long: long?.format(MONDAY_MS + day * DAY_MS) ?? "",
+  }));
+}
+
+function hoursText(hour: number): string {
+  return `${hour}:00–${hour + 1}:00`;
+}
+
+function cellText({ hour, total, rejected, day }: {
+  day: string;
+  hour: number;
+  total: number;
+  rejected: number;
+}): string {
+  const counts = { total: countText(total), rejected: countText(rejected) };
+  return t("reports.hours_cell", { day, hours: hoursText(hour), ...counts });
+}
+
+function busiestText({ total }: HoursOfWeek, largest: number, days: readonly { long: string }[]): string {
+  const at = total.indexOf(largest);
+  return t("reports.hours_busiest", {
+    day: days[Math.floor(at / 24)]?.long ?? "",
+    hours: hoursText(at % 24),
+    count: countText(largest),
+  });
 }

@@ -4,7 +4,7 @@ import type { Models } from "../../app/app_context.ts";
 import { Button } from "../../components/button.tsx";
 import { AuthLayout } from "../../components/page_layout.tsx";
 import { t } from "../../i18n/translate.ts";
-import { KeySetUp } from "../access/key_set_up.tsx";
+import { KeySetUp } from "../access/factor_set_up.tsx";
 import { refreshSession } from "./sign_in_calls.ts";
 
 export default function RequiredFactorPage({ models }: { models: Models }) {

@@ -13,8 +13,7 @@ import { AuthLayout } from "../../components/page_layout.tsx";
 import { Field, ReadOnlyField } from "../../components/field.tsx";
 import { t } from "../../i18n/translate.ts";
 import { fetchLink, newRecoveryCodes, setUpWithPasskey, setUpWithPassword } from "../access/access_calls.ts";
-import { KeySetUp } from "../access/key_set_up.tsx";
-import { CreatedRecoveryCodes } from "../access/totp_set_up.tsx";
+import { CreatedRecoveryCodes, KeySetUp } from "../access/factor_set_up.tsx";
 import {
   namedAddress,
   passkeyUnavailableReason,

@@ -2,6 +2,7 @@
 
 import type {
   HardwareTokenPage,
+  HardwareTokenState,
   HardwareTokenView,
   TokenCodeAnswer,
   TokenImportVerdict,
@@ -10,6 +11,9 @@ import type {
 import { escapeParams, take } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
 import type { FilterQuery } from "../../app/filters.ts";
+import type { Tone } from "../../app/login_state_labels.ts";
+import type { IconName } from "../../components/icons.tsx";
+import { t } from "../../i18n/translate.ts";
 
 /** The options of an import, as its form has them. */
 export interface TokenImportForm {
@@ -102,3 +106,28 @@ export function createTokenImportCalls({ api, session }: Models, id: string) {
     end: () => ask(() => take(one.$delete({ param, json: {} }))),
   };
 }
+
+// The texts of a hardware token: its type and its state.
+
+/** "TOTP, 6 digits, 30 s"; the hash if it is not SHA-1. */
+export function tokenTypeText(
+  { kind, digits, periodS, algorithm }: Pick<HardwareTokenView, "kind" | "digits" | "periodS" | "algorithm">,
+): string {
+  const parts = [kind.toUpperCase(), t("tokens.digits_count", { count: digits })];
+  if (kind === "totp") parts.push(`${periodS} s`);
+  if (algorithm !== "SHA1") parts.push(algorithm);
+  return parts.join(", ");
+}
+
+export function tokenStateText(state: HardwareTokenState): string {
+  return t(`tokens.state_${state}`);
+}
+
+export const TOKEN_STATES: Readonly<
+  Record<HardwareTokenState, { readonly tone: Tone; readonly shape: IconName }>
+> = {
+  free: { tone: "idle", shape: "ring" },
+  assigned: { tone: "ok", shape: "check" },
+  disabled: { tone: "bad", shape: "close" },
+  expired: { tone: "wait", shape: "alert" },
+};

@@ -8,8 +8,7 @@ import { TextField } from "../../components/field.tsx";
 import { FormDialog } from "../../components/form_dialog.tsx";
 import { SearchPicker } from "../../components/search_picker.tsx";
 import { t } from "../../i18n/translate.ts";
-import { createTokenCalls, findTokenUsers } from "./token_calls.ts";
-import { tokenTypeText } from "./token_texts.ts";
+import { createTokenCalls, findTokenUsers, tokenTypeText } from "./token_calls.ts";
 
 interface TokenDialogProps {
   readonly models: Models;

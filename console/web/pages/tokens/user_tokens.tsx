@@ -10,8 +10,7 @@ import { SearchPicker } from "../../components/search_picker.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import type { FactorPart } from "../users/user_page_model.ts";
-import { createTokenCalls, fetchHardwareTokens } from "./token_calls.ts";
-import { tokenStateText, tokenTypeText } from "./token_texts.ts";
+import { createTokenCalls, fetchHardwareTokens, tokenStateText, tokenTypeText } from "./token_calls.ts";
 
 const ResynchronizeDialog = lazy(async () => (await import("./token_dialogs.tsx")).ResynchronizeDialog);
 

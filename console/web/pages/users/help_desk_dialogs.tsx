@@ -22,7 +22,7 @@ import { useAction } from "../../app/action.ts";
 import { useInterval } from "../../app/resource.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import type { FactorPart } from "./user_page_model.ts";
-import { calledOf, VerifiedCaller } from "./user_states.tsx";
+import { calledOf, VerifiedCaller } from "./user_summary.tsx";
 
 type DialogPart = FactorPart & { readonly onClose: () => void };
 

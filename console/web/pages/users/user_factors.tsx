@@ -17,7 +17,8 @@ import { t } from "../../i18n/translate.ts";
 import { UserTokens } from "../tokens/user_tokens.tsx";
 import type { FactorPart } from "./user_page_model.ts";
 import { LockNote } from "./user_locks.tsx";
-import { calledOf, factorCount, factorLabel } from "./user_states.tsx";
+import { factorLabel } from "./user_states.tsx";
+import { calledOf, factorCount } from "./user_summary.tsx";
 
 const dialogs = () => import("./factor_dialogs.tsx");
 const InvitePhoneDialog = lazy(async () => (await dialogs()).InvitePhoneDialog);

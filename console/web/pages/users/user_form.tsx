@@ -7,7 +7,7 @@ import { t } from "../../i18n/translate.ts";
 import { Checkbox, Field, MultiField, ReadOnlyField, SelectField } from "../../components/field.tsx";
 import { FormFields } from "../../components/form_fields.tsx";
 import type { DiffRow } from "../../components/diff_table.tsx";
-import { isObjectValue, valueText } from "./user_states.tsx";
+import { isObjectValue, valueText } from "./user_summary.tsx";
 
 interface FieldsProps {
   /** The prefix of element ids. */

@@ -14,14 +14,8 @@ import { permissionHint } from "../../app/session_model.ts";
 import { Button } from "../../components/button.tsx";
 import { ConfirmDialog } from "../../components/form_dialog.tsx";
 import { lazy } from "../../components/lazy.tsx";
-import {
-  defaultFactor,
-  factorCount,
-  factorLabel,
-  usedFactorLabel,
-  valueText,
-  VerifiedCaller,
-} from "./user_states.tsx";
+import { factorLabel, usedFactorLabel } from "./user_states.tsx";
+import { defaultFactor, factorCount, valueText, VerifiedCaller } from "./user_summary.tsx";
 import { LockNote } from "./user_locks.tsx";
 import type { FactorPart, UserPart } from "./user_page_model.ts";
 

@@ -23,14 +23,8 @@ import { userHref } from "../../app/routes.ts";
 import { NoticePanel } from "../live/notices.tsx";
 import { createUserCalls, fetchUsers } from "./user_calls.ts";
 import { UserGroups } from "./user_groups.tsx";
-import {
-  defaultFactor,
-  factorCount,
-  factorLabel,
-  initialsOf,
-  userDisplayName,
-  userState,
-} from "./user_states.tsx";
+import { factorLabel, userState } from "./user_states.tsx";
+import { defaultFactor, factorCount, initialsOf, userDisplayName } from "./user_summary.tsx";
 import { UserOverview } from "./user_overview.tsx";
 import { createUserPage, type UserPart } from "./user_page_model.ts";
 

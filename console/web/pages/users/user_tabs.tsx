@@ -51,7 +51,8 @@ import {
   type UserForm,
 } from "./user_form.tsx";
 import type { UserPart } from "./user_page_model.ts";
-import { backendState, valueText } from "./user_states.tsx";
+import { backendState } from "./user_states.tsx";
+import { valueText } from "./user_summary.tsx";
 
 const UserReplyAttributes = lazy(async () => (await import("./user_replies.tsx")).UserReplyAttributes);
 
