@@ -2,6 +2,7 @@
 // message only if no newer one replaced it. So each message is delivered at least once.
 
 import { auditEntry } from "../audit.ts";
+import type { CallFault, CallProblem } from "../call_fault.ts";
 import type { WriteLease } from "../cluster/lease.ts";
 import type { KvMutation } from "../commit_batch.ts";
 import { HOUR_MS } from "../durations.ts";
@@ -10,7 +11,6 @@ import { type WebhookMessage, webhookPauseMs, type WebhookSender } from "../log_
 import { type MailQueue, MailRefusal, type NewMail } from "../mail/mail.ts";
 import type { Clock, Random } from "../runtime.ts";
 import type { Check, Mutation, Store, StoreEntry } from "../store.ts";
-import type { AlertProblem } from "./alert_kinds.ts";
 import { type BudgetName, MAX_MESSAGE_AGE_MS, type PendingMessage, readPending } from "./alert_messages.ts";
 import {
   ALERT_RETENTION_MS,
@@ -187,7 +187,7 @@ export class AlertDelivery {
 
   async #failed(
     name: MessageName,
-    { entry, line, message, problem }: Attempt & { readonly problem: DeliveryProblem },
+    { entry, line, message, problem }: Attempt & { readonly problem: CallFault },
   ): Promise<boolean> {
     const { clock, random, log } = this.#deps;
     const atMs = clock.nowMs();
@@ -222,7 +222,7 @@ export class AlertDelivery {
     return isDone;
   }
 
-  #giveUp({ receiver, id }: MessageName, { attempts }: PendingMessage, problem: AlertProblem): Mutation[] {
+  #giveUp({ receiver, id }: MessageName, { attempts }: PendingMessage, problem: CallProblem): Mutation[] {
     const object = `alert-receiver:${receiver}`;
     return [
       { type: "delete", key: pendingKey(receiver, id) },
@@ -403,17 +403,9 @@ export interface RenderedMessage {
   readonly alert: KnownAlert | null;
 }
 
-interface DeliveryProblem {
-  readonly code: AlertProblem;
-  readonly detail: string;
-  readonly retryAfterMs: number;
-  /** The same message fails again until an administrator changes something. */
-  readonly isPermanent: boolean;
-}
-
 type MessageOutcome = { readonly ok: true; readonly mutations: readonly Mutation[] } | {
   readonly ok: false;
-  readonly problem: DeliveryProblem;
+  readonly problem: CallFault;
 };
 
 interface MessageFor {

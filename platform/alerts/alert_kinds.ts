@@ -129,26 +129,6 @@ export function wantsAlert(
     (minSeverity === "warning" || severity === "critical");
 }
 
-/** Why a message was not delivered. The console has a sentence for each code. */
-const ALERT_PROBLEMS = [
-  "bad_mail_address",
-  "bad_mail_values",
-  "bad_url",
-  "busy",
-  "failed",
-  "http_not_allowed",
-  "mail_off",
-  "mail_queue_full",
-  "paused",
-  "redirected",
-  "refused",
-  "timeout",
-  "too_large",
-  "too_many",
-  "unreachable",
-] as const;
-export type AlertProblem = typeof ALERT_PROBLEMS[number];
-
 /** `pending`: it is sent soon, or tried again. `suppressed`: the limit of messages in an hour was reached. */
 export const DELIVERY_STATES = ["pending", "sent", "failed", "suppressed"] as const;
 export type DeliveryState = typeof DELIVERY_STATES[number];

@@ -1,6 +1,7 @@
 // Alerts and their deliveries in the store: how they are written, read and listed. Entries expire by themselves; beyond a number, the oldest ones are
 // removed, warnings first.
 
+import type { CallProblem } from "../call_fault.ts";
 import type { KvMutation } from "../commit_batch.ts";
 import { DAY_MS, HOUR_MS } from "../durations.ts";
 import type { Random } from "../runtime.ts";
@@ -8,7 +9,6 @@ import type { Check, Store } from "../store.ts";
 import {
   type AlertKind,
   alertKindRow,
-  type AlertProblem,
   type AlertSeverity,
   type AlertValues,
   DELIVERY_STATES,
@@ -41,7 +41,7 @@ export interface KnownAlert extends AlertRecord {
 export interface DeliveryRecord {
   readonly state: DeliveryState;
   readonly atMs: number;
-  readonly problem: { readonly code: AlertProblem; readonly detail: string } | null;
+  readonly problem: { readonly code: CallProblem; readonly detail: string } | null;
 }
 
 const ALERTS: Deno.KvKey = ["alert"];

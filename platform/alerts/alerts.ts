@@ -1,6 +1,7 @@
 // The alerts of a gateway. With several nodes, one node watches and delivers (a lease); every node lists alerts and changes receivers.
 
 import { auditEntry } from "../audit.ts";
+import type { CallProblem } from "../call_fault.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { HOUR_MS } from "../durations.ts";
 import type { Log } from "../log.ts";
@@ -14,7 +15,7 @@ import type { Mutation, Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
 import { WorkLoop } from "../work_loop.ts";
 import { AlertDelivery, pendingKey } from "./alert_delivery.ts";
-import { type AlertProblem, RECEIVER_DEFAULTS, type ReceiverSettings } from "./alert_kinds.ts";
+import { RECEIVER_DEFAULTS, type ReceiverSettings } from "./alert_kinds.ts";
 import {
   type Acknowledgement,
   acknowledgementKey,
@@ -74,7 +75,7 @@ interface ReceiverStatus extends Pick<ReceiverState, "lastSentMs" | "problem"> {
 /** The result of a test message. */
 type AlertTestOutcome =
   | { readonly ok: true; readonly tookMs: number }
-  | { readonly ok: false; readonly code: AlertProblem; readonly detail: string };
+  | { readonly ok: false; readonly code: CallProblem; readonly detail: string };
 
 interface AlertOverview extends AlertPage {
   readonly isEnabled: boolean;

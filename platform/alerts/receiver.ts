@@ -1,11 +1,11 @@
 // A receiver of alerts: its checks, and how it is stored. The address of a webhook often contains a token, so it is sealed like the signature key.
 
+import type { CallProblem } from "../call_fault.ts";
 import type { FieldChecks } from "../fields.ts";
 import { webhookUrlProblem } from "../log_export/webhook_sender.ts";
 import { parseMailAddress } from "../mail/mail_address.ts";
 import { type SealedKind, type SealedRecord, type SealedRows, UNREADABLE_ROW } from "../sealed_rows.ts";
 import {
-  type AlertProblem,
   MAX_RECEIVERS,
   RECEIVER_FIELDS,
   type ReceiverSecrets,
@@ -32,7 +32,7 @@ export interface ReceiverState {
   readonly createdMs: number;
   readonly lastSentMs: number | null;
   readonly problem:
-    | { readonly code: AlertProblem; readonly detail: string; readonly sinceMs: number }
+    | { readonly code: CallProblem; readonly detail: string; readonly sinceMs: number }
     | null;
 }
 

@@ -2,10 +2,10 @@
 // never shown again.
 
 import { X509Certificate } from "node:crypto";
+import type { CallProblem } from "../call_fault.ts";
 import type { FieldChecks } from "../fields.ts";
 import { type SealedKind, type SealedRecord, SealedRows, type SealedRowsDeps } from "../sealed_rows.ts";
 import {
-  type ChannelProblem,
   DESTINATION_FIELDS,
   type DestinationSettings,
   MAX_DESTINATIONS,
@@ -24,7 +24,7 @@ export interface DestinationCursor {
   readonly skipped: number;
   readonly lastSentMs: number | null;
   readonly problem:
-    | { readonly code: ChannelProblem; readonly detail: string; readonly sinceMs: number }
+    | { readonly code: CallProblem; readonly detail: string; readonly sinceMs: number }
     | null;
   /** Records that wait, counted up to a position. */
   readonly backlog: {

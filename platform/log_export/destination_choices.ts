@@ -25,23 +25,6 @@ export type SyslogFormat = "json" | "structured_data";
 /** `json`: an object with the member `records`. `ndjson`: one record per line. */
 export type WebhookFormat = "json" | "ndjson";
 
-/** Why records could not be delivered. The console has a sentence for each code. */
-const CHANNEL_PROBLEMS = [
-  "bad_settings",
-  "busy",
-  "certificate",
-  "connection_lost",
-  "name_not_found",
-  "not_confirmed",
-  "redirected",
-  "refused",
-  "slow",
-  "timeout",
-  "too_large",
-  "unreachable",
-] as const;
-export type ChannelProblem = typeof CHANNEL_PROBLEMS[number];
-
 /** The standard ports: RFC 5425 §4.1, RFC 5426 §3.3. */
 const DEFAULT_PORTS = { syslog_tls: 6514, syslog_udp: 514 } as const;
 const WEBHOOK = { kind: ["webhook"] } as const;

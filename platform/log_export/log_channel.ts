@@ -1,16 +1,16 @@
 // What a destination looks like to the delivery: a channel that takes records, and confirms that the receiver has them.
 
-import type { ChannelProblem } from "./destination_choices.ts";
+import type { CallProblem } from "../call_fault.ts";
 import type { EcsRecord } from "./ecs_fields.ts";
 
 /** The receiver did not take the records. What was not confirmed is sent again. */
 export class ChannelFault extends Error {
-  readonly code: ChannelProblem;
+  readonly code: CallProblem;
   /** How long the receiver asked to wait. */
   readonly retryAfterMs: number;
 
   /** @param detail for the administrator, without secrets */
-  constructor(code: ChannelProblem, detail: string, { retryAfterMs = 0 }: { retryAfterMs?: number } = {}) {
+  constructor(code: CallProblem, detail: string, { retryAfterMs = 0 }: { retryAfterMs?: number } = {}) {
     super(detail);
     this.code = code;
     this.retryAfterMs = retryAfterMs;

@@ -2,6 +2,7 @@
 // show the destinations.
 
 import { auditEntry } from "../audit.ts";
+import type { CallProblem } from "../call_fault.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { type Fetch, openHttpClient } from "../fetch_with_deadline.ts";
 import type { Log } from "../log.ts";
@@ -19,7 +20,6 @@ import {
   DestinationStore,
 } from "./destination.ts";
 import {
-  type ChannelProblem,
   DESTINATION_DEFAULTS,
   type DestinationSecrets,
   type DestinationSettings,
@@ -70,7 +70,7 @@ export interface DestinationStatus {
 /** The result of a test record. */
 export type TestOutcome =
   | { readonly ok: true; readonly tookMs: number }
-  | { readonly ok: false; readonly code: ChannelProblem; readonly detail: string };
+  | { readonly ok: false; readonly code: CallProblem; readonly detail: string };
 
 /** What is shown of a destination whose stored settings cannot be read. */
 const UNREADABLE_DESTINATION = {

@@ -1,9 +1,10 @@
 // Syslog: a record as a message (RFC 5424), its frame in a stream (RFC 5425 §4.3: octet counting), and the channels over TLS (RFC 5425) and UDP
 // (RFC 5426).
 
+import type { CallProblem } from "../call_fault.ts";
 import { sanitizeDetail } from "../control_characters.ts";
 import { type Clock, pauseFor, withTimeout } from "../runtime.ts";
-import type { ChannelProblem, SyslogFormat } from "./destination_choices.ts";
+import type { SyslogFormat } from "./destination_choices.ts";
 import { type EcsRecord, nestFields } from "./ecs_fields.ts";
 import { ChannelFault, type LogChannel } from "./log_channel.ts";
 
@@ -284,7 +285,7 @@ async function openConnection(
 }
 
 /** The first row whose `text` is part of the platform's message (Deno 2.9.6) applies. */
-const CONNECT_FAULTS: readonly { readonly text: RegExp; readonly code: ChannelProblem }[] = [
+const CONNECT_FAULTS: readonly { readonly text: RegExp; readonly code: CallProblem }[] = [
   { text: /lookup address|dns error|name or service/i, code: "name_not_found" },
   { text: /certificate|tls|handshake|alert|pem|private key|invalid peer/i, code: "certificate" },
   { text: /refused|unreachable|no route/i, code: "unreachable" },

@@ -1,11 +1,12 @@
 // Records as webhooks: batches of JSON, signed, one request after the other. A 2xx answer confirms a batch.
 
+import type { CallProblem } from "../call_fault.ts";
 import type { Fetch } from "../fetch_with_deadline.ts";
-import type { ChannelProblem, WebhookFormat } from "./destination_choices.ts";
+import type { WebhookFormat } from "./destination_choices.ts";
 import { type EcsRecord, nestFields } from "./ecs_fields.ts";
 import { ChannelFault, type LogChannel, type SendOptions } from "./log_channel.ts";
 import { shortenRecord } from "./syslog.ts";
-import type { WebhookProblem, WebhookReceiver, WebhookSender } from "./webhook_sender.ts";
+import type { WebhookReceiver, WebhookSender } from "./webhook_sender.ts";
 
 interface WebhookChannelDeps {
   readonly sender: WebhookSender;
@@ -19,15 +20,10 @@ const MAX_RECORDS = 500;
 const CONTENT_REFUSALS: ReadonlySet<string> = new Set(["HTTP 400", "HTTP 422"]);
 /** Records that are sent alone and refused, before any was accepted. */
 const MAX_REFUSED_FIRST = 50;
-const PROBLEMS: Readonly<Record<WebhookProblem["code"], ChannelProblem>> = {
+/** Of the sender, in the words of a destination. */
+const PROBLEMS: Readonly<Partial<Record<CallProblem, CallProblem>>> = {
   bad_url: "bad_settings",
   http_not_allowed: "bad_settings",
-  unreachable: "unreachable",
-  timeout: "timeout",
-  redirected: "redirected",
-  refused: "refused",
-  too_large: "too_large",
-  busy: "busy",
   failed: "refused",
   paused: "busy",
 };
@@ -74,7 +70,7 @@ export class WebhookChannel implements LogChannel {
     const outcome = await sender.send(this.#receiver, this.#messageOf(batch), fetch);
     if (outcome.ok) return void (pass.accepted += batch.length);
     const { code, detail, retryAfterMs } = outcome.problem;
-    const fault = new ChannelFault(PROBLEMS[code], detail, { retryAfterMs });
+    const fault = new ChannelFault(PROBLEMS[code] ?? code, detail, { retryAfterMs });
     const isTooLarge = code === "too_large";
     const isRefused = isTooLarge || CONTENT_REFUSALS.has(detail);
     const [one] = batch;

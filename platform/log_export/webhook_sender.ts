@@ -3,6 +3,7 @@
 
 import { createHmac } from "node:crypto";
 import { type Backoff, backoffMs } from "../backoff.ts";
+import type { CallFault } from "../call_fault.ts";
 import { HOUR_MS } from "../durations.ts";
 import { type Fetch, fetchWithDeadline, readRetryAfter } from "../fetch_with_deadline.ts";
 import { type BreakerLimits, createGuardedCaller, type GuardedCaller } from "../guarded_caller.ts";
@@ -31,28 +32,7 @@ export interface WebhookMessage {
   readonly contentType?: string;
 }
 
-/** Why a message was not delivered. */
-export interface WebhookProblem {
-  readonly code:
-    | "bad_url"
-    | "http_not_allowed"
-    | "unreachable"
-    | "timeout"
-    | "redirected"
-    | "refused"
-    | "too_large"
-    | "busy"
-    | "failed"
-    | "paused";
-  /** For the administrator: no secret, no URL. */
-  readonly detail: string;
-  /** How long the receiver asked to wait (Retry-After); 0: it did not say. At most an hour. */
-  readonly retryAfterMs: number;
-  /** Whether the same message will be refused again, until the administrator changes something. */
-  readonly isPermanent: boolean;
-}
-
-export type WebhookOutcome = { readonly ok: true } | { readonly ok: false; readonly problem: WebhookProblem };
+export type WebhookOutcome = { readonly ok: true } | { readonly ok: false; readonly problem: CallFault };
 
 /** Over the request, the head and the body of the answer. */
 const WEBHOOK_TIMEOUT_MS = 10_000;
@@ -127,7 +107,7 @@ export function webhookPauseMs(
 
 export class WebhookSender {
   readonly #deps: { readonly fetch: Fetch; readonly clock: Clock; readonly random: Random };
-  readonly #callers = new Map<string, GuardedCaller<WebhookProblem>>();
+  readonly #callers = new Map<string, GuardedCaller<CallFault>>();
 
   /** @param deps.fetch that of `openHttpClient()`, never the global one, which may send a POST twice. */
   constructor(deps: { fetch: Fetch; clock: Clock; random: Random }) {
@@ -194,7 +174,7 @@ export class WebhookSender {
     return outcomeOf(made.status, readRetryAfter(made.headers.get("retry-after"), clock.nowMs()) ?? 0);
   }
 
-  #callerOf(id: string): GuardedCaller<WebhookProblem> {
+  #callerOf(id: string): GuardedCaller<CallFault> {
     const known = this.#callers.get(id);
     if (known !== undefined) return known;
     for (const [other, caller] of this.#callers) {
@@ -202,7 +182,7 @@ export class WebhookSender {
       const { running, waiting } = caller.load();
       if (running + waiting === 0) this.#callers.delete(other);
     }
-    const caller = createGuardedCaller<WebhookProblem>({
+    const caller = createGuardedCaller<CallFault>({
       ...this.#deps,
       limit: { concurrent: 1, waiting: MAX_WAITING },
       breaker: BREAKER,
@@ -248,10 +228,10 @@ function outcomeOf(status: number, retryAfterMs: number): WebhookOutcome {
   });
 }
 
-type GivenProblem = Pick<WebhookProblem, "code" | "detail"> & Partial<WebhookProblem>;
+type GivenProblem = Pick<CallFault, "code" | "detail"> & Partial<CallFault>;
 
 /** Details are texts of this file or statuses, never of the receiver. */
-function problemOf(given: GivenProblem): WebhookProblem {
+function problemOf(given: GivenProblem): CallFault {
   return { retryAfterMs: 0, isPermanent: false, ...given };
 }
 

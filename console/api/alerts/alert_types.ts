@@ -2,12 +2,12 @@
 
 import type {
   AlertKind,
-  AlertProblem,
   AlertSeverity,
   AlertValues,
   DeliveryState,
   ReceiverSettings,
 } from "../../../platform/alerts/alert_kinds.ts";
+import type { CallProblem } from "../../../platform/call_fault.ts";
 
 /** The last message of an alert to one receiver. */
 export interface AlertDeliveryRow {
@@ -16,7 +16,7 @@ export interface AlertDeliveryRow {
   /** When the state began. */
   readonly atMs: number;
   /** `null`: none. A pending message that failed has one too. */
-  readonly problem: { readonly code: AlertProblem; readonly detail: string } | null;
+  readonly problem: { readonly code: CallProblem; readonly detail: string } | null;
 }
 
 export interface AlertRow {
@@ -61,7 +61,7 @@ export interface ReceiverRow {
   readonly waiting: number;
   /** Set while the last delivery failed. */
   readonly problem:
-    | { readonly code: AlertProblem; readonly detail: string; readonly sinceMs: number }
+    | { readonly code: CallProblem; readonly detail: string; readonly sinceMs: number }
     | null;
 }
 
@@ -84,5 +84,5 @@ export interface ReceiverTested {
   readonly nowMs: number;
   readonly result:
     | { readonly ok: true; readonly tookMs: number }
-    | { readonly ok: false; readonly code: AlertProblem; readonly detail: string };
+    | { readonly ok: false; readonly code: CallProblem; readonly detail: string };
 }

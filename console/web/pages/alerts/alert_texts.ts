@@ -89,14 +89,14 @@ export function alertLink({ kind, about, values }: Pick<AlertRow, "kind" | "abou
 /** The state of one delivery: "Sent", or why not. */
 export function deliveryLabel({ state, problem }: AlertDeliveryRow): string {
   const label = t(`alerts.delivery_${state}`);
-  return problem === null ? label : `${label}: ${t(`alerts.problem_${problem.code}`)}`;
+  return problem === null ? label : `${label}: ${t(`common.call_${problem.code}`)}`;
 }
 
 /** Whether a receiver works. */
 export function receiverState({ settings, problem, lastSentMs }: ReceiverRow) {
   if (settings.isPaused) return { tone: "wait", shape: "pause", label: t("common.paused") } as const;
   if (problem !== null) {
-    return { tone: "bad", shape: "cross", label: t(`alerts.problem_${problem.code}`) } as const;
+    return { tone: "bad", shape: "cross", label: t(`common.call_${problem.code}`) } as const;
   }
   return lastSentMs === null
     ? { tone: "idle", shape: "ring", label: t("common.nothing_sent") } as const

@@ -126,7 +126,7 @@ function actionsOf(
       async run() {
         const { result } = await calls.test(name);
         if (result.ok) return t(`alerts.test_ok_${kind}`, { name });
-        return { failure: t("common.name_and_reason", { name, why: t(`alerts.problem_${result.code}`) }) };
+        return { failure: t("common.name_and_reason", { name, why: t(`common.call_${result.code}`) }) };
       },
     }),
     rows.dialog({ label: t("common.edit"), icon: "pencil", needs: "owner", open: edit }),

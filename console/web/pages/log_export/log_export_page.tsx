@@ -235,7 +235,7 @@ function actionsOf(row: DestinationRow, { rows, calls, edit }: ActionDeps): read
       async run() {
         const { result } = await calls.test(name);
         if (result.ok) return t("logexport.test_ok", { name });
-        return { failure: t("common.name_and_reason", { name, why: t(`logexport.problem_${result.code}`) }) };
+        return { failure: t("common.name_and_reason", { name, why: t(`common.call_${result.code}`) }) };
       },
     }),
     rows.dialog({ label: t("common.edit"), icon: "pencil", needs: "owner", open: edit }),
@@ -299,7 +299,7 @@ function destinationCalls({ api, session }: Pick<Models, "api" | "session">) {
 function destinationState({ settings, problem, lastSentMs }: DestinationRow) {
   if (settings.isPaused) return { tone: "wait", shape: "pause", label: t("common.paused") } as const;
   if (problem !== null) {
-    return { tone: "bad", shape: "cross", label: t(`logexport.problem_${problem.code}`) } as const;
+    return { tone: "bad", shape: "cross", label: t(`common.call_${problem.code}`) } as const;
   }
   return lastSentMs === null
     ? { tone: "idle", shape: "ring", label: t("common.nothing_sent") } as const
