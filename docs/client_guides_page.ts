@@ -21,8 +21,8 @@ The page of a RADIUS client in the console shows these guides, filled in with it
 \`vpn-1\` is \`192.0.2.10\`, and \`hold_s\` has its default, 25 seconds. Replace \`SHARED_SECRET\`. With \`hold\`, all tries of a client together
 take longer than \`hold_s\`. See [RADIUS clients](radius-clients.md) for the settings of a client.
 
-A guide that says "tested" runs in the tests of this repository with the real programs of Debian 12 (\`tests/interop/guides_test.ts\`,
-\`tests/interop/vpn_test.ts\`). The others follow the documentation of the vendor and have not been tested.
+A guide that says "tested" runs in the tests of this repository with the real programs of Debian 12 (\`tests/interop/peers_test.ts\`,
+\`tests/interop/wire_test.ts\`). The others follow the documentation of the vendor and have not been tested.
 `;
 
 const EXAMPLE: GuideValues = {

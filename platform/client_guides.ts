@@ -1,5 +1,5 @@
 // Setup guides for VPN products: the configuration to copy, filled in with values of the gateway and of the client. The console shows
-// them, docs/radius-clients.md is generated from them, and tests/interop/guides_test.ts runs those of products that Debian has.
+// them, docs/radius-clients.md is generated from them, and tests/interop/peers_test.ts runs those of products that Debian has.
 //
 // To add a guide: add a row here, and its remarks `clients.guide_<id>_1` to `_3` to both catalogues in console/web/i18n.
 

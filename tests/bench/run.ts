@@ -18,8 +18,7 @@ import { runNodesBench } from "./nodes/run.ts";
 import { runWritesBench } from "./identity/writes.ts";
 import { withScratch } from "./identity/seeds.ts";
 import { compileLoad } from "./load.ts";
-import { reportLines, type Rounds } from "./report.ts";
-import { onFresh, readRounds, ROUND_WORDS } from "./rounds.ts";
+import { onFresh, readRounds, reportLines, ROUND_WORDS, type Rounds } from "./report.ts";
 import { startCountersign, startFreeradius, type StartServer } from "./servers.ts";
 
 const HELP = `Measures Countersign beside FreeRADIUS on this host, over loopback, in interleaved rounds.

@@ -2,8 +2,14 @@
 
 import { endChild } from "../support/child.ts";
 import { freeUdpPort } from "../support/free_port.ts";
-import { awaitFirstAnswer, BENCH_DISK, BENCH_PASSWORD, BENCH_SECRET, startFileGateway } from "./gateway.ts";
-import { TOTP_SEED_HEX } from "./totp_users.ts";
+import {
+  awaitFirstAnswer,
+  BENCH_DISK,
+  BENCH_PASSWORD,
+  BENCH_SECRET,
+  startFileGateway,
+  TOTP_SEED_HEX,
+} from "./gateway.ts";
 
 /** A server that has answered once. */
 export interface MeasuredServer {

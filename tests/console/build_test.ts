@@ -2,8 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { type Dist, loadDist, scriptsOfPage } from "../../console/assets.ts";
-import { BARS } from "../bench/console/bars.ts";
-import { weighConsole } from "../bench/console/weights.ts";
+import { BARS, weighConsole } from "../bench/console/bars.ts";
 import { build, keysIn } from "../../console/build/build.ts";
 import { PAGE_ROUTES } from "../../console/web/app/routes.ts";
 import { catalogueFile } from "../../console/web/i18n/catalogue.ts";

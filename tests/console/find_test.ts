@@ -2,8 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import type { FoundList } from "../../console/api/find/find_routes.ts";
-import { startWorkingDay } from "../screenshots/working_day.ts";
-import { DENIED_LOGIN } from "../screenshots/working_day_rows.ts";
+import { DENIED_LOGIN, startWorkingDay } from "../screenshots/working_day.ts";
 import { apiCaller } from "../fakes/console_caller.ts";
 
 const ROWS: readonly (readonly [q: string, role: string, expected: readonly string[]])[] = [

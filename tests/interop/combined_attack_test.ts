@@ -1,14 +1,75 @@
-// All floods of the security review at once, against the real program with 256 file descriptors: unsigned datagrams,
-// invented names from a client that knows the secret, and half-open HTTP connections. A login that was in progress
-// before ends in Access-Accept, the owner can sign in, a locked user stays locked, and memory stays bounded.
+// All attacks at the same time, while logins and the watch of Status-Server go on.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { CODES, type Reply } from "../support/radius_packets.ts";
+import { buildRequest, type BuiltRequest, CODES, type Reply } from "../support/radius_packets.ts";
 import { residentMb } from "../support/process_memory.ts";
 import type { RadiusClient } from "../support/radius_client.ts";
 import { totpCode } from "../support/totp.ts";
 import { type ApiCaller, CONSOLE, createCaller, OWNER, startSecured } from "../security/console_caller.ts";
-import { sendLoad } from "./radius_load.ts";
+
+// Sends many RADIUS datagrams at the speed of the gateway: bursts that fit into the kernel's receive buffer, and after
+// each burst a signed Status-Server as a barrier, so that the gateway has processed every datagram.
+
+/** The default receive buffer of Linux holds about 256 small datagrams. */
+const BURST = 100;
+const BARRIER_WAIT_MS = 2000;
+const MAX_BARRIER_TRIES = 15;
+
+/** The destination of the datagrams. `hostname` is the source address on this host. */
+export interface LoadTarget {
+  readonly port: number;
+  readonly secret: string;
+  readonly hostname?: string;
+}
+
+/**
+ * Sends `count` datagrams, each made by `datagram`. Resolves when the gateway has processed all; throws when it stops
+ * answering.
+ */
+export async function sendLoad(
+  target: LoadTarget,
+  { count, datagram }: { count: number; datagram: (index: number) => Uint8Array },
+): Promise<void> {
+  const hostname = target.hostname ?? "127.0.0.1";
+  const socket = Deno.listenDatagram({ transport: "udp", hostname, port: 0 });
+  const to: Deno.NetAddr = { transport: "udp", hostname: "127.0.0.1", port: target.port };
+  /** The barrier in progress. */
+  const barrier = { identifier: -1, passed: (_answered: boolean): void => undefined };
+  const received = (async () => {
+    for await (const [octets] of socket) {
+      if (octets[0] === CODES.accessAccept && octets[1] === barrier.identifier) barrier.passed(true);
+    }
+  })();
+  const ask = async (status: BuiltRequest): Promise<boolean> => {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    Object.assign(barrier, { identifier: status.identifier, passed: resolve });
+    const timer = setTimeout(() => resolve(false), BARRIER_WAIT_MS);
+    await socket.send(status.bytes, to);
+    const answered = await promise;
+    clearTimeout(timer);
+    return answered;
+  };
+  const passBarrier = async (): Promise<void> => {
+    for (let tries = 0; tries < MAX_BARRIER_TRIES; tries++) {
+      if (await ask(buildRequest(target.secret, { code: CODES.statusServer }))) return;
+    }
+    throw new Error(`The gateway answered no Status-Server in ${MAX_BARRIER_TRIES} tries`);
+  };
+  try {
+    for (let index = 0; index < count; index++) {
+      await socket.send(datagram(index), to);
+      if ((index + 1) % BURST === 0) await passBarrier();
+    }
+    await passBarrier();
+  } finally {
+    socket.close();
+    await received.catch(() => undefined);
+  }
+}
+
+// All floods of the security review at once, against the real program with 256 file descriptors: unsigned datagrams,
+// invented names from a client that knows the secret, and half-open HTTP connections. A login that was in progress
+// before ends in Access-Accept, the owner can sign in, a locked user stays locked, and memory stays bounded.
 
 const UNSIGNED_DATAGRAMS = 120_000;
 /**

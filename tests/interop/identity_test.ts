@@ -1,13 +1,22 @@
-// Users who are managed over SCIM log in with a real radclient: each change applies to the next packet.
+// SCIM clients, commands about users, and deleted users with the real program.
 
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import type { RestoreItem, TrashPage } from "../../console/api/trash/trash_types.ts";
 import { testNeeding } from "../support/skip_unless.ts";
-import { ldapTarget, startSlapd } from "../support/slapd.ts";
+import { ldapTarget, type Slapd, startSlapd } from "../support/slapd.ts";
 import { type Caller, createCaller } from "../scim/rows/caller.ts";
 import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";
-import { begin, clients, newPort, send } from "./radclient_login.ts";
 import { type ProgramWithServices, startProgramWithServices } from "../fakes/program_services.ts";
 import { totpCode } from "../support/totp.ts";
+import { openOperator } from "../cli/operator.ts";
+import { CREDENTIAL_TOML, getResource, runBeside } from "../cli/people_world.ts";
+import { startProgram } from "../support/program.ts";
+import { eventually } from "../upstream/manual_clock.ts";
+import { startConsoleProgram } from "../e2e/console_program.ts";
+import { viewOf } from "../scim/rows/ldap_view.ts";
+import { begin, clients, newPort, send } from "./radclient_login.ts";
+
+// Users who are managed over SCIM log in with a real radclient: each change applies to the next packet.
 
 const GROUPS = `
 [radius.reply.default]
@@ -285,5 +294,196 @@ ${ldapTarget(slapd, { name: "directory", timeoutMs: 30_000 })}`),
       assertEquals(new Set(await several("wrong")), new Set(["Reject"]));
       assertEquals(await verdict("carla", "bind as carla"), "Reject");
     });
+  },
+);
+
+// The commands on users with a real LDAP directory as a backend, also with one that is down for a while.
+
+const NEEDS = { peers: ["slapd"] } as const;
+
+const tomlOf = (slapd: Slapd, mode: "sync" | "async") =>
+  ldapTarget(slapd, { mode, name: "directory", timeoutMs: 30_000 });
+
+async function tableOf(rows: number): Promise<string> {
+  const file = await Deno.makeTempFile({ suffix: ".csv" });
+  const lines = Array.from(
+    { length: rows },
+    (_, at) => `user${at},Family${at},Given${at},u${at}@example.com,staff\n`,
+  );
+  await Deno.writeTextFile(file, `userName,familyName,givenName,mail,groups\n${lines.join("")}`);
+  return file;
+}
+
+/** A directory that was down is retried after up to 72 s (scim/provisioning/delivery.ts). */
+const DELIVERY = { withinMs: 120_000 } as const;
+
+testNeeding(
+  NEEDS,
+  "deno task import writes to slapd, and deno task refresh imports everything from there",
+  async () => {
+    const slapd = await startSlapd();
+    const file = await tableOf(120);
+    try {
+      await using gateway = await startProgram({ toml: `${tomlOf(slapd, "sync")}${CREDENTIAL_TOML}` });
+      const imported = await runBeside(gateway, "import", "default", file);
+      assertEquals([imported.code, imported.stderr], [0, ""]);
+      assertStringIncludes(
+        imported.stdout,
+        "120 created, 0 updated, 0 unchanged, 0 refused; 1 group with new members",
+      );
+      assertEquals(
+        (await getResource(gateway, "Groups/staff") as { members: unknown[] }).members.length,
+        120,
+      );
+
+      await using other = await openOperator({ toml: tomlOf(slapd, "sync") });
+      const refreshed = await other.run("refresh", "default");
+      assertEquals([refreshed.code, refreshed.stderr], [0, ""]);
+      assertMatch(
+        refreshed.stdout,
+        /^Target "default" is up to date with its backends: 121 created, 0 updated, /,
+      );
+      const exported = await other.run("export", "default", "--format", "csv");
+      assertStringIncludes(exported.stdout, "user7,true,Family7,Given7,u7@example.com,staff\r\n");
+    } finally {
+      await Deno.remove(file);
+      await slapd.dispose();
+    }
+  },
+);
+
+testNeeding(
+  NEEDS,
+  "deno task import stops when slapd is down, and continues with --update when it is back",
+  async () => {
+    const slapd = await startSlapd();
+    const file = await tableOf(30);
+    try {
+      await using gateway = await startProgram({ toml: `${tomlOf(slapd, "sync")}${CREDENTIAL_TOML}` });
+      await slapd.stop();
+      const stopped = await runBeside(gateway, "import", "default", file);
+      assertEquals([stopped.code, stopped.stdout], [1, ""]);
+      assertStringIncludes(stopped.stderr, "Stopped at line 2: ");
+      assertStringIncludes(stopped.stderr, "To continue, run the same command with --update.");
+      assertEquals(await getResource(gateway, "Users/user0"), null);
+      const away = await runBeside(gateway, "refresh", "default");
+      assertEquals([away.code, away.stdout], [1, ""]);
+      assertStringIncludes(away.stderr, 'Cannot bring target "default" up to date with every backend: ');
+
+      await slapd.start();
+      await eventually(
+        "the import succeeds",
+        async () => (await runBeside(gateway, "import", "default", file, "--update")).code === 0,
+        DELIVERY,
+      );
+      assertEquals((await getResource(gateway, "Groups/staff") as { members: unknown[] }).members.length, 30);
+    } finally {
+      await Deno.remove(file);
+      await slapd.dispose();
+    }
+  },
+);
+
+testNeeding(
+  NEEDS,
+  "deno task outbox lists the pending writes of an asynchronous slapd, and none after the delivery",
+  async () => {
+    const slapd = await startSlapd();
+    const file = await tableOf(5);
+    try {
+      await using gateway = await startProgram({ toml: `${tomlOf(slapd, "async")}${CREDENTIAL_TOML}` });
+      await slapd.stop();
+      const imported = await runBeside(gateway, "import", "default", file);
+      assertEquals([imported.code, imported.stderr], [0, ""]);
+      const owed = await runBeside(gateway, "outbox", "default");
+      assertMatch(
+        owed.stdout,
+        /^Target "default" has 6 writes in its outbox, 0 of them failed\.\n/,
+      );
+      assertMatch(owed.stdout, /directory +put user +user0 +\d{4}-\d\d-\d\d/);
+      const retried = await runBeside(gateway, "outbox", "default", "--retry", "directory");
+      assertEquals([retried.code, retried.stdout], [0, "There are no failed writes.\n"]);
+      const unknown = await runBeside(gateway, "outbox", "default", "--retry", "ldap");
+      assertEquals([unknown.code, unknown.stderr], [
+        1,
+        'Target "default" has no backend "ldap". It has "local", "directory".\n',
+      ]);
+
+      await slapd.start();
+      await eventually(
+        "no write is pending",
+        async () => (await runBeside(gateway, "outbox", "default")).stdout.includes("has no pending writes"),
+        DELIVERY,
+      );
+    } finally {
+      await Deno.remove(file);
+      await slapd.dispose();
+    }
+  },
+);
+
+// The trash with the real program and a real slapd: SCIM deletes a user, the console restores it, and LDAP has the user and the group's
+// member again.
+
+testNeeding(
+  { peers: ["slapd"] },
+  "a user whom SCIM deleted is restored in the directory and in LDAP",
+  async () => {
+    await using slapd = Object.assign(await startSlapd(), {
+      [Symbol.asyncDispose]: () => slapd.dispose(),
+    });
+    await using program = await startConsoleProgram({
+      toml: `${credentialsToml(["default"])}
+[targets.default.backends.local]
+kind = "store"
+[targets.default.backends.corp]
+kind = "ldap"
+mode = "sync"
+url = "${slapd.url}"
+bind_dn = "${slapd.bindDn}"
+bind_password = "${slapd.bindPassword}"
+users_dn = "${slapd.usersDn}"
+groups_dn = "${slapd.groupsDn}"
+`,
+    });
+    const scim = createCaller(program, { account: WRITER, target: "default" });
+    const ldap = viewOf(slapd);
+    const cookie = await program.signIn("owner");
+    const ask = async <T>(path: string, json?: unknown): Promise<T> => {
+      const response = await fetch(`${program.origin}/console/api/trash${path}`, {
+        method: json === undefined ? "GET" : "POST",
+        headers: { cookie, origin: program.origin, "content-type": "application/json" },
+        ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+      });
+      assertEquals(response.status, 200);
+      return await response.json();
+    };
+    const membersInLdap = async () => (await ldap.entry(`cn=staff,${slapd.groupsDn}`))?.member?.length;
+
+    for (const userName of ["ada", "bob"]) {
+      const name = { givenName: userName, familyName: "Example" };
+      assertEquals((await scim.post("/Users", { userName, name, title: "Dr" })).status, 201);
+    }
+    const members = [{ display: "ada" }, { display: "bob" }];
+    assertEquals((await scim.post("/Groups", { displayName: "staff", members })).status, 201);
+    assertEquals((await scim.remove("/Users/ada")).status, 204);
+    assertEquals((await scim.get("/Users/ada")).status, 404);
+    assertEquals(await ldap.entry(`uid=ada,${slapd.usersDn}`), null);
+
+    const { rows } = await ask<TrashPage>("");
+    assertEquals(rows.map(({ name, actor }) => [name, actor]), [["ada", `scim:${WRITER.name}`]]);
+    const { items } = await ask<{ items: RestoreItem[] }>("/restore", { ids: rows.map(({ id }) => id) });
+    assertEquals(items.map(({ did, groups, problem }) => [did, groups, problem]), [[
+      "restored",
+      ["staff"],
+      null,
+    ]]);
+    assertEquals((await ldap.entry(`uid=ada,${slapd.usersDn}`))?.title, ["Dr"]);
+    const groups = (await scim.get("/Users/ada")).json.groups as readonly { readonly display: string }[];
+    assertEquals(groups.map(({ display }) => display), ["staff"]);
+    for (let tries = 0; await membersInLdap() !== 2; tries++) {
+      if (tries > 500) throw new Error("LDAP never has both members");
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
   },
 );

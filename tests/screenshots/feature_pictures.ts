@@ -1,5 +1,6 @@
-// The screenshots of alerts, log export, enrolment, hardware tokens and the help desk, as rows, with the data that they show.
+// The pictures of features for the README and the docs.
 
+import type { Dist } from "../../console/assets.ts";
 import type { BrowserContextOptions, Page } from "../packages/playwright.ts";
 import { apiCaller } from "../fakes/console_caller.ts";
 import { fillAlerts } from "../fakes/console_alerts.ts";
@@ -7,8 +8,16 @@ import { fillLogExport } from "../fakes/console_log_export.ts";
 import { fillEnrolment } from "../fakes/full_enrolment.ts";
 import type { Step } from "../e2e/pages/page_row.ts";
 import { addToken } from "../radius/rows/tokens.ts";
-import type { WorkingDay } from "./working_day.ts";
-import { ADA } from "./working_day_rows.ts";
+import { openHelpDesk } from "../console/help_desk_site.ts";
+import { enterAs, LOOKS, openTab } from "../e2e/browser.ts";
+import { seen, take } from "../e2e/pages/page_walk.ts";
+import { worksOffline } from "../e2e/push_browser.ts";
+import { enterByLink, pairThisBrowser, startMeConsole } from "../fakes/console_me.ts";
+import { phoneRequest } from "../fakes/console_phone.ts";
+import { ADA, type WorkingDay } from "./working_day.ts";
+import { takePicture } from "./take_picture.ts";
+
+// The screenshots of alerts, log export, enrolment, hardware tokens and the help desk, as rows, with the data that they show.
 
 export interface PictureRow {
   readonly name: string;
@@ -76,3 +85,112 @@ export const FEATURE_ROWS: readonly PictureRow[] = [
     shows: ["2304810001", "donald.knuth"],
   },
 ];
+
+// The screenshots of pages outside of the console with a working day: /me, the approval, the phone page and the help desk.
+
+const PHONE = { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true } as const;
+
+/** The page of a user on a phone has a waiting login. */
+async function pictureOfAccount(dist: Dist): Promise<void> {
+  await using site = await startMeConsole({ dist });
+  await site.addPhone("d1");
+  await site.addApp();
+  await site.fillHistory();
+  site.waits("vpn-1");
+  const { page, context } = await openTab(PHONE);
+  await enterByLink(page, site);
+  for (const text of ["A sign-in is waiting", "Phones"]) await seen(page.locator("body"), text);
+  await page.evaluate(() => scrollTo(0, 0));
+  await takePicture(page, "me");
+  await context.close();
+}
+
+/** A login is approved with its number. */
+async function pictureOfApproval(dist: Dist): Promise<void> {
+  await using site = await startMeConsole({ dist });
+  const { page, context } = await openTab(PHONE);
+  await pairThisBrowser(page, site);
+  // Taken last, because the request expires after a minute.
+  const createdMs = Date.now() - 8000;
+  const request = {
+    ...{ requestId: "r1", userName: "ada", terminalName: "VPN", client: "vpn-1", place: "203.0.113.57" },
+    ...{ createdMs, deadlineMs: createdMs + 60_000, pairingId: "p1", requesterName: "Example VPN" },
+    ...{ asksNumber: true, state: "waiting" },
+  };
+  Object.assign(site.secondFactorAdmin, { request: (id: string) => id === "r1" ? request : null });
+  await page.goto(`${site.origin}/me/approve/r1`);
+  await page.getByRole("heading", { name: "Is this you signing in?", level: 1 }).waitFor();
+  await page.getByLabel("Number shown at your sign-in").waitFor();
+  await seen(page.locator("body"), "203.0.113.57");
+  await takePicture(page, "approve");
+  await context.close();
+}
+
+/** A login sends a request to the phone page. */
+async function pictureOfPhone(dist: Dist): Promise<void> {
+  await using site = await startMeConsole({ dist });
+  const { page, context } = await openTab(PHONE);
+  await pairThisBrowser(page, site);
+  site.phone.ask(phoneRequest("r1"));
+  await page.getByRole("form", { name: "Is this you signing in?" }).waitFor();
+  await takePicture(page, "phone");
+  await context.close();
+}
+
+/** The phone page explains notifications before the browser asks. */
+async function pictureOfNotifications(dist: Dist): Promise<void> {
+  await using site = await startMeConsole({ dist });
+  const { page, context } = await openTab(PHONE);
+  // The browser of the screenshots has no notifications, and the console no push.
+  await context.addInitScript(() =>
+    Object.defineProperty(Notification, "permission", { get: () => "default" })
+  );
+  const push = { enabled: true, publicKey: "", subscribed: false, problem: null };
+  await context.route("**/device/api/push", (route) => route.fulfill({ json: push }));
+  await pairThisBrowser(page, site);
+  await seen(page.locator("body"), "Be notified of sign-ins");
+  await takePicture(page, "phone_notifications");
+  await context.close();
+}
+
+/** The help desk reads out a number, and the phone of the caller asks for it. */
+async function pictureOfHelpDesk(dist: Dist): Promise<void> {
+  await using site = await openHelpDesk({ dist });
+  await site.pair("ada", "Pixel 9");
+  await using server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => undefined },
+    (request) => site.app(request, { remoteAddress: "192.0.2.9" }),
+  );
+  const origin = `http://127.0.0.1:${(server.addr as Deno.NetAddr).port}`;
+  const { page, context } = await openTab({ ...LOOKS.wide, deviceScaleFactor: 1 });
+  const signIn = () => site.cookieOf("help_desk");
+  await enterAs(page, { site: { origin, signIn }, role: "help_desk", path: "/users/ada", heading: "ada" });
+  await take(page, [["button", "Verify caller"], ["button", "Ask the phone"]]);
+  await seen(page.locator("body"), "Waiting for the phone");
+  await takePicture(page, "help_desk");
+  await context.close();
+}
+
+/** The installed phone page without the network. */
+async function pictureOfOfflinePhone(dist: Dist): Promise<void> {
+  await using site = await startMeConsole({ dist });
+  const { page, context } = await openTab(PHONE);
+  await pairThisBrowser(page, site);
+  await worksOffline(page);
+  await context.setOffline(true);
+  await page.goto(`${site.origin}/device/`);
+  await page.getByRole("button", { name: "Show passcode for ada" }).click();
+  await seen(page.locator("body"), "Passcodes without a connection");
+  await takePicture(page, "phone_offline");
+  await context.close();
+}
+
+/** By the name of the image. */
+export const SITE_PICTURES: Readonly<Record<string, (dist: Dist) => Promise<void>>> = {
+  me: pictureOfAccount,
+  approve: pictureOfApproval,
+  phone: pictureOfPhone,
+  phone_notifications: pictureOfNotifications,
+  phone_offline: pictureOfOfflinePhone,
+  help_desk: pictureOfHelpDesk,
+};

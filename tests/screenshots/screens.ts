@@ -6,8 +6,7 @@ import { PAGE_ROUTES, type RouteName } from "../../console/web/app/routes.ts";
 import { build } from "../../console/build/build.ts";
 import { closeBrowser, enterAs, openTab } from "../e2e/browser.ts";
 import { laidOut, scrollsSideways } from "../e2e/page_checks.ts";
-import { startLargeTown, TOWN_GROUP, TOWN_USER } from "./large_town.ts";
-import { TOWN_CONNECTION } from "./providers.ts";
+import { startLargeTown, TOWN_CONNECTION, TOWN_GROUP, TOWN_USER } from "./large_town.ts";
 
 const WIDTHS = [[320, 640], [800, 900], [1024, 768], [1440, 900], [1920, 1080]] as const;
 /** So many sign-ins end before the first screenshot. */

@@ -3,10 +3,16 @@
 
 import type { Page } from "../packages/playwright.ts";
 import { fillMail } from "../fakes/console_mail.ts";
-import { FEATURE_ROWS, type PictureRow } from "./feature_pictures.ts";
-import { changeThings, comeAndGo, hearStranger, startWorkingDay, type WorkingDay } from "./working_day.ts";
-import { ADA, DENIED_LOGIN } from "./working_day_rows.ts";
-import { SITE_PICTURES } from "./site_pictures.ts";
+import { FEATURE_ROWS, type PictureRow, SITE_PICTURES } from "./feature_pictures.ts";
+import {
+  ADA,
+  changeThings,
+  comeAndGo,
+  DENIED_LOGIN,
+  hearStranger,
+  startWorkingDay,
+  type WorkingDay,
+} from "./working_day.ts";
 import { takePicture } from "./take_picture.ts";
 import { eventually } from "../upstream/manual_clock.ts";
 import { closeBrowser, currentDist, enterAs, LOOKS, openTab } from "../e2e/browser.ts";

@@ -4,11 +4,8 @@ import type { BrowserContext } from "../../packages/playwright.ts";
 import type { Dist } from "../../../console/assets.ts";
 import { PAGE_ROUTES } from "../../../console/web/app/routes.ts";
 import type { TestConsole } from "../../fakes/console_app.ts";
-import { BARS, type Figure, type Speed } from "./bars.ts";
-import { measureFirstView } from "./first_view.ts";
-import { measureLive } from "./live_load.ts";
-import { measureRows } from "./rows.ts";
-import { weighConsole } from "./weights.ts";
+import { BARS, type Figure, type Speed, weighConsole } from "./bars.ts";
+import { measureFirstView, measureLive, measureRows } from "./measures.ts";
 
 export interface InBrowser {
   readonly context: BrowserContext;

@@ -1,9 +1,8 @@
 // Tests of the load generator with a minimal server: correct counts, correct requests, and detection of wrong answers.
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { readStatus } from "./connection.ts";
+import { createDraw, type LoadPlan, quantile, readStatus, runPlan } from "./generator.ts";
 import { answerFault, type OperationName } from "./operations.ts";
-import { createDraw, type LoadPlan, quantile, runPlan } from "./generator.ts";
 import { groupMembers, personAt } from "./people.ts";
 
 const PLAN: LoadPlan = {

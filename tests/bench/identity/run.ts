@@ -5,8 +5,7 @@ import { parseArgs } from "node:util";
 import { installHint, missingPeers } from "../../support/peers.ts";
 import type { Sample } from "./figures.ts";
 import { measureRefresh, measureScimmy, measureSize, type Pace } from "./measure.ts";
-import { comparisonLines } from "./comparison.ts";
-import { reportLines } from "./report.ts";
+import { comparisonLines, reportLines } from "./report.ts";
 import { withScratch } from "./seeds.ts";
 
 export const HELP =

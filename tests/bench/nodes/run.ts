@@ -5,16 +5,16 @@ import { findDenokv } from "../../support/denokv_build.ts";
 import { installHint, missingPeers } from "../../support/peers.ts";
 import { withScratch } from "../identity/seeds.ts";
 import { compileLoad } from "../load.ts";
-import { formatNumber, median } from "../report.ts";
-import { onFresh, readRounds, ROUND_WORDS, type RoundOptions } from "../rounds.ts";
+import { formatNumber, median, onFresh, readRounds, ROUND_WORDS, type RoundOptions } from "../report.ts";
 import {
   NODES_FIGURES,
   NODES_MEASUREMENTS,
   type NodesFigure,
   type NodesFigures,
   type NodesMeasuring,
+  type SiteName,
+  SITES,
 } from "./measure.ts";
-import { type SiteName, SITES } from "./sites.ts";
 
 const HELP = `Measures several nodes on this host, over loopback, in interleaved rounds.
 

@@ -1,8 +1,13 @@
-// Shared functions of the proxies in front of the gateway.
+// Proxies between a client and the gateway: FreeRADIUS and radsecproxy.
 
 import { openRadiusClient } from "../../support/radius_client.ts";
 import { CODES } from "../../support/radius_packets.ts";
-import type { Door } from "./login.ts";
+import { freeUdpPort } from "../../support/free_port.ts";
+import type { Door, PeerRow, PeerSetUp } from "./login.ts";
+import { setUpPeer } from "./peer_run.ts";
+import { setUpRadclient } from "./radclient.ts";
+
+// Shared functions of the proxies in front of the gateway.
 
 /**
  * Waits until a proxy answers on its own port: each answers Status-Server itself, without the gateway. Throws when the
@@ -15,3 +20,85 @@ export async function answersStatusServer(front: Door, proxy: Deno.ChildProcess)
   });
   await Promise.race([client.ask({ code: CODES.statusServer }, { timeoutMs: 20, tries: 3000 }), ended]);
 }
+
+// FreeRADIUS between radclient and the gateway: requests arrive with Proxy-State, from the proxy's port, and signed
+// again.
+
+export const FREERADIUS_PROXY: PeerRow = {
+  title: "radclient through FreeRADIUS as a proxy",
+  needs: { peers: ["radclient", "freeradius"] },
+  setUp: setUpProxy,
+};
+
+const FRONT_SECRET = "the front door of the proxy";
+
+function setUpProxy(gateway: Door): Promise<PeerSetUp> {
+  return setUpPeer("proxy", async ({ directory: run, startServer }) => {
+    const front: Door = { port: freeUdpPort(), secret: FRONT_SECRET };
+    await writeSettings(run, { front, gateway });
+    const proxy = startServer("/usr/sbin/freeradius", { args: ["-f", "-n", "proxy", "-d", run] });
+    await answersStatusServer(front, proxy).catch(async (cause: unknown) => {
+      const log = await Deno.readTextFile(`${run}/proxy.log`).catch(() => "(it wrote no log)");
+      throw new Error(`FreeRADIUS does not come up:\n${log}`, { cause });
+    });
+    return setUpRadclient(front, { nasPort: true, signed: false }).login;
+  });
+}
+
+async function writeSettings(run: string, { front, gateway }: { front: Door; gateway: Door }): Promise<void> {
+  const template = await Deno.readTextFile(new URL("./freeradius_proxy.conf", import.meta.url));
+  const values: readonly [string, string | number][] = [
+    ["RUN", run],
+    ["PORT", front.port],
+    ["SECRET", front.secret],
+    ["GATEWAY_PORT", gateway.port],
+    ["GATEWAY_SECRET", gateway.secret],
+  ];
+  const text = values.reduce((all, [name, value]) => all.replaceAll(`@${name}@`, String(value)), template);
+  await Deno.writeTextFile(`${run}/proxy.conf`, text, { mode: 0o600 });
+}
+
+// radsecproxy between radclient and the gateway, with Status-Server: about every 25 s it checks the gateway with a
+// packet that is always signed, while the logins that it forwards are not.
+
+export const RADSECPROXY: PeerRow = {
+  title: "radclient through radsecproxy",
+  needs: { peers: ["radclient", "radsecproxy"] },
+  setUp: setUpRadsecproxy,
+};
+
+const RADSEC_SECRET = "the-front-door-of-radsecproxy";
+
+/** Starts radsecproxy in front of a gateway. */
+export function setUpRadsecproxy(gateway: Door): Promise<PeerSetUp> {
+  return setUpPeer("radsecproxy", async ({ directory, startServer }) => {
+    const front: Door = { port: freeUdpPort(), secret: RADSEC_SECRET };
+    const file = `${directory}/radsecproxy.conf`;
+    await Deno.writeTextFile(file, settingsOf(front, gateway), { mode: 0o600 });
+    const proxy = startServer("/usr/sbin/radsecproxy", { args: ["-f", "-c", file] });
+    await answersStatusServer(front, proxy).catch((cause: unknown) => {
+      throw new Error("radsecproxy does not come up", { cause });
+    });
+    return setUpRadclient(front, { nasPort: true, signed: false }).login;
+  });
+}
+
+const settingsOf = (front: Door, gateway: Door) =>
+  `ListenUDP 127.0.0.1:${front.port}
+client front {
+  type udp
+  host 127.0.0.1
+  secret ${front.secret}
+}
+server gateway {
+  type udp
+  host 127.0.0.1
+  port ${gateway.port}
+  secret ${gateway.secret}
+  StatusServer on
+}
+realm * {
+  server gateway
+  accountingServer gateway
+}
+`;

@@ -1,12 +1,11 @@
 // The table of peers that log in to the gateway.
 
 import { AUTHEN_RADIUS } from "./authen_radius.ts";
-import { FREERADIUS_PROXY } from "./freeradius_proxy.ts";
+import { FREERADIUS_PROXY, RADSECPROXY } from "./proxies.ts";
 import type { PeerRow } from "./login.ts";
 import { OPENCONNECT } from "./openconnect.ts";
 import { PAM } from "./pam.ts";
 import { radclientRow } from "./radclient.ts";
-import { RADSECPROXY } from "./radsecproxy.ts";
 
 export const PEER_ROWS: readonly PeerRow[] = [
   radclientRow({ title: "radclient", nasPort: true, signed: true }),
