@@ -162,7 +162,7 @@ const HOSTILE = '"><img src=x onerror=alert(1)>';
 const BEFORE = { address: ["10.0.0.1"], device: "hold", disabled: false };
 const AFTER = { address: ["10.0.0.1", "10.0.0.2"], device: "hold", disabled: true };
 const RECORDS = [
-  { actor: "radius", action: "user.locked", user: "ada", client: "vpn-1" },
+  { actor: "radius", action: "user.locked", object: "user:ada", client: "vpn-1" },
   { actor: "owner", action: "client.changed", object: "client:vpn-1", before: "10.0.0.1", after: HOSTILE },
   { actor: HOSTILE, action: "pairing.revoke", object: `user:${HOSTILE}`, source: "192.0.2.7" },
   {

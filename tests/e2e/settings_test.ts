@@ -150,7 +150,7 @@ browserTest("/settings and /audit can be German, with dates, in an English brows
   assertEquals(await page.locator("main [lang=en]").count(), 0);
   await site.put("ada");
   const atMs = Date.UTC(2031, 4, 9, 12);
-  const record = { atMs, actor: "command", action: "invitation.make", user: "ada", deadlineMs: atMs };
+  const record = { atMs, actor: "command", action: "invitation.make", object: "user:ada", deadlineMs: atMs };
   await site.store.commit({ mutations: [{ type: "set", key: ["audit", "zzzzzzzzzzz1"], value: record }] });
   await page.goto(`${site.origin}/audit`);
   const row = page.getByRole("row", { name: /Telefon-Einladung erstellt/ });

@@ -60,9 +60,9 @@ function detailText(name: string, value: string): string {
   if (type === "yes") return t(value === "true" ? "common.yes" : "common.no");
   if (type === "row") return findMessage(`explain.row_${value}`) ?? toReadableName(value);
   if (type !== "code") return value;
-  return value.split(", ").map((one) => findMessage(`audit.${name}_${one}`) ?? toReadableName(one)).join(
-    ", ",
-  );
+  const textOf = (one: string) =>
+    findMessage(name === "factor" ? `common.factor_${one}` : `audit.${name}_${one}`);
+  return value.split(", ").map((one) => textOf(one) ?? toReadableName(one)).join(", ");
 }
 
 /** The label of a changed part. RADIUS attributes and their numbers keep their names. */
