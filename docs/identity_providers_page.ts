@@ -8,8 +8,8 @@ import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from "../scim/schema/json_limits.ts";
 import { MAX_MEMBERS } from "../scim/schema/parse_resource.ts";
 import { BULK_LIMITS } from "../scim/v2/bulk/bulk_plan.ts";
 import {
+  CONNECTION_FIELDS,
   MAX_CONNECTIONS,
-  MAX_REQUESTS_PER_MINUTE,
   MAX_SECRETS,
 } from "../scim/v2/connections/connection_settings.ts";
 import { MAX_QUERY_CHARACTERS, PAGE_SIZE } from "../scim/v2/http/list_parameters.ts";
@@ -168,7 +168,7 @@ function limits(): string {
     ["one filter", `${MAX_FILTER_COMPARISONS} comparisons, ${MAX_FILTER_LEVELS} levels of brackets`],
     ["`attributes`, `excludedAttributes`", `${number(MAX_PROJECTION_NAMES)} names`],
     ["resources that one filter without an index compares", number(MAX_QUERY_COMPARED)],
-    ["requests per minute of a connection", `up to ${number(MAX_REQUESTS_PER_MINUTE)}`],
+    ["requests per minute of a connection", `up to ${number(CONNECTION_FIELDS.requestsPerMinute.max)}`],
     ["connections; secrets of one", `${number(MAX_CONNECTIONS)}; ${number(MAX_SECRETS)}`],
   ];
   return `## Limits

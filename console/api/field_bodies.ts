@@ -19,14 +19,20 @@ type FieldEntries<F extends Fields> = {
   readonly [K in keyof F]: v.OptionalSchema<v.GenericSchema<ValueOf<F[K]>>, undefined>;
 };
 
-/** The entries of a body for fields. Absent ones keep their value. What depends on other values, and numbers, are checked by {@link usableFields}. */
-export function fieldEntries<F extends Fields>(fields: F): FieldEntries<F> {
+/**
+ * The entries of a body for fields. Absent ones keep their value. What depends on other values, and the bounds of numbers, are checked by
+ * {@link usableFields}; `isBounded`: numbers are checked here.
+ */
+export function fieldEntries<F extends Fields>(
+  fields: F,
+  { isBounded = false }: { readonly isBounded?: boolean } = {},
+): FieldEntries<F> {
   return Object.fromEntries(
-    Object.entries(fields).map(([name, field]) => [name, v.optional(schemaOf(field))]),
+    Object.entries(fields).map(([name, field]) => [name, v.optional(schemaOf(field, isBounded))]),
   ) as unknown as FieldEntries<F>;
 }
 
-function schemaOf(field: AnyField): v.GenericSchema {
+function schemaOf(field: AnyField, isBounded: boolean): v.GenericSchema {
   switch (field.type) {
     case "text":
     case "secret":
@@ -34,7 +40,9 @@ function schemaOf(field: AnyField): v.GenericSchema {
     case "list":
       return v.pipe(v.array(textUpTo(field.max)), v.maxLength(field.maxItems));
     case "number":
-      return v.number();
+      return isBounded
+        ? v.pipe(v.number(), v.integer(), v.minValue(field.min), v.maxValue(field.max))
+        : v.number();
     case "flag":
       return v.boolean();
     case "choice":

@@ -5,6 +5,7 @@ import de from "../../console/web/i18n/de.json" with { type: "json" };
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { RECEIVER_FIELDS } from "../../platform/alerts/alert_kinds.ts";
 import type { Fields } from "../../platform/fields.ts";
+import { CONNECTION_FIELDS } from "../../scim/v2/connections/connection_settings.ts";
 import { DESTINATION_FIELDS, NEW_DESTINATION_FIELDS } from "../../platform/log_export/destination_choices.ts";
 
 const CONSOLE = new URL("../../console/", import.meta.url);
@@ -13,12 +14,15 @@ const LITERAL = /["'`]([a-z]+\.\w+)["'`]/g;
 const TEMPLATE = /`([a-z]+\.(?:\w|\$\{[^`}]*\})+)`/g;
 const INSERTION = /\$\{[^}]*\}/;
 
+/** "Permission" is a common message. */
+const { access: _common, ...CONNECTION_FORM } = CONNECTION_FIELDS;
 /** The forms that are made of fields, by the template of their messages. `labelled`: their choices have other messages. */
 const FORMS: Readonly<Record<string, { readonly fields: Fields; readonly labelled: readonly string[] }>> = {
   "logexport.${name}": {
     fields: { ...DESTINATION_FIELDS, ...NEW_DESTINATION_FIELDS },
     labelled: ["pastHours"],
   },
+  "connections.field_${name}": { fields: CONNECTION_FORM, labelled: ["adoption"] },
   "alerts.${name}": { fields: RECEIVER_FIELDS, labelled: ["language", "kinds"] },
 };
 
@@ -56,19 +60,23 @@ const INSERTED: Readonly<Record<string, string>> = {
   "problems.${code}": "\\w+",
   "errors.${TranslatedCode}": "\\w+",
   ...Object.fromEntries(
-    Object.entries(FORMS).map(([template, form]) => [template, namesOfForm(form).join("|")]),
+    Object.entries(FORMS).map((
+      [template, form],
+    ) => [
+      template,
+      `${template.slice(template.indexOf(".") + 1, -"${name}".length)}(?:${namesOfForm(form).join("|")})`,
+    ]),
   ),
 };
 /** A type, not a message. */
 const KEY_TYPE = /\$\{string\}/;
 /** These only happen to have the texts of another message: fields of forms, and words with another meaning. */
 const SEPARATE = new Set([
-  ...["alerts.address", "alerts.allow_http", "alerts.name_hint", "alerts.name_invalid", "alerts.url"],
+  ...["alerts.address", "alerts.url"],
   ...[
     "alerts.which",
     "clients.address",
     "clients.heard_from",
-    "connections.field_dryRun",
     "connections.kind",
   ],
   ...["connections.field_paused", "device.from", "enrolment.preview", "health.figure", "import.row_created"],

@@ -1,9 +1,9 @@
 // The pages of identity providers: the state of a connection and of its secrets, and the request of the settings form.
 
+import type { FieldsDraft } from "../../console/web/components/fields_dialog.tsx";
 import { assertEquals } from "@std/assert";
 import type { ConnectionRow, ConnectionSecretRow } from "../../console/api/connections/connection_types.ts";
 import {
-  type ConnectionDraft,
   toConnectionChange,
   toConnectionDraft,
 } from "../../console/web/pages/connections/connection_settings.tsx";
@@ -25,15 +25,23 @@ function row(change: Partial<ConnectionRow> = {}, settings: Partial<ConnectionRo
 
 for (
   const [what, given, label] of [
-    ["a used connection", row(), "state_active"],
-    ["a connection without a request", row({ lastRequest: null }), "state_unused"],
-    ["a dry run without a request", row({ lastRequest: null }, { dryRun: true }), "state_dry_run"],
-    ["a paused dry run", row({}, { paused: true, dryRun: true }), "state_paused"],
-    ["a directory that is gone", row({ lacksTarget: true }, { paused: true }), "state_lacks_target"],
+    ["a used connection", row(), "common.active"],
+    ["a connection without a request", row({ lastRequest: null }), "connections.state_unused"],
+    [
+      "a dry run without a request",
+      row({ lastRequest: null }, { dryRun: true }),
+      "connections.state_dry_run",
+    ],
+    ["a paused dry run", row({}, { paused: true, dryRun: true }), "common.paused"],
+    [
+      "a directory that is gone",
+      row({ lacksTarget: true }, { paused: true }),
+      "connections.state_lacks_target",
+    ],
   ] as const
 ) {
   Deno.test(`connectionState() shows ${what}`, () => {
-    assertEquals(connectionState(given).label, `connections.${label}`);
+    assertEquals(connectionState(given).label, label);
   });
 }
 
@@ -57,7 +65,7 @@ for (
 Deno.test("toConnectionChange() sends the changed settings only, with numbers and without blanks", () => {
   const base = toConnectionDraft({ settings: SETTINGS });
   assertEquals(toConnectionChange(base, base), {});
-  const mine: ConnectionDraft = { ...base, requestsPerMinute: "60", meUser: " ada ", softDelete: true };
+  const mine: FieldsDraft = { ...base, requestsPerMinute: "60", meUser: " ada ", softDelete: true };
   assertEquals(toConnectionChange(base, mine), { requestsPerMinute: 60, meUser: "ada", softDelete: true });
 });
 

@@ -3,31 +3,22 @@
 import * as v from "valibot";
 import {
   ADOPTION_STATES,
+  CONNECTION_FIELDS,
   CONNECTION_KINDS,
   type ConnectionChange,
-  MAX_REQUESTS_PER_MINUTE,
-  MIN_REQUESTS_PER_MINUTE,
   REQUEST_OUTCOMES,
 } from "../../../scim/v2/connections/connection_settings.ts";
+import { fieldEntries } from "../field_bodies.ts";
 import { optionalChoice, textUpTo, time, wholeNumber } from "../hono_env.ts";
 
 const integer = (least: number, most: number) =>
   v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most));
-const flag = v.optional(v.boolean());
 const MAX_LIFE_DAYS = 1096;
 const MAX_OVERLAP_HOURS = 720;
 const MAX_DECIDED = 1000;
 
 const CHANGES = {
-  access: v.optional(v.picklist(["read", "write"])),
-  paused: flag,
-  requestsPerMinute: v.optional(integer(MIN_REQUESTS_PER_MINUTE, MAX_REQUESTS_PER_MINUTE)),
-  dryRun: flag,
-  deletionPercent: v.optional(integer(0, 100)),
-  softDelete: flag,
-  reactivate: flag,
-  removeAllMembers: flag,
-  adoption: v.optional(v.picklist(["confirm", "automatic"])),
+  ...fieldEntries(CONNECTION_FIELDS, { isBounded: true }),
   meUser: v.optional(v.nullable(v.pipe(v.string(), v.minLength(1), v.maxLength(256)))),
 } satisfies Record<keyof ConnectionChange, v.GenericSchema>;
 

@@ -121,18 +121,20 @@ interface RowParts {
 }
 
 /** `maxHours`: `max_hours`, in the keys of messages. */
-const snake = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+export const snakeName = (name: string): string =>
+  name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** The row of a field in a form. */
 export function fieldRow(
   { key, labels = {}, refused = {} }: Pick<FieldsForm, "key" | "labels" | "refused">,
   { name, field, draft, isNew, isSet }: RowParts,
 ): FieldRow<FieldsDraft> {
-  const hint = isSet ? key("keep_hint") : field.hasHint === true ? key(`${snake(name)}_hint`) : undefined;
+  const hint = isSet ? key("keep_hint") : field.hasHint === true ? key(`${snakeName(name)}_hint`) : undefined;
   const row = {
-    ...{ name, label: key(snake(name)), hint },
+    ...{ name, label: key(snakeName(name)), hint },
     ...refusedText(field, refused[name]),
-    choiceLabel: (choice: DraftValue) => labels[name]?.(String(choice)) ?? t(key(`${snake(name)}_${choice}`)),
+    choiceLabel: (choice: DraftValue) =>
+      labels[name]?.(String(choice)) ?? t(key(`${snakeName(name)}_${choice}`)),
   };
   switch (field.type) {
     case "flag":

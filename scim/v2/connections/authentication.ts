@@ -1,6 +1,7 @@
 // Who sends a request of /scim/v2: a bearer token (RFC 6750), an OAuth access token, or a SCIM credential with HTTP Basic. A correct
 // secret always passes; failures are limited by source and claimed name.
 
+import { OBJECT_NAME } from "../../../platform/fields.ts";
 import { createHash } from "node:crypto";
 import { SharedFailureLimit } from "../../../platform/failure_limit.ts";
 import type { LimitTableDeps } from "../../../platform/limit_table.ts";
@@ -13,7 +14,6 @@ import { ScimRefusal } from "../../http/refusals.ts";
 import type { AccessTokens } from "./access_token.ts";
 import type { ConnectionRecords } from "./connection_records.ts";
 import {
-  CONNECTION_NAME,
   type ConnectionSettings,
   CREDENTIAL_PREFIX,
   DEFAULT_CONNECTION,
@@ -192,7 +192,7 @@ const EXPIRED: Readonly<Record<SecretKind, string>> = {
 
 /** A name for a wrong secret, so that one client that repeats an old secret does not limit others at its address. */
 function claimOf(text: string): string {
-  return CONNECTION_NAME.test(text) ? text : createHash("sha256").update(text).digest("hex").slice(0, 16);
+  return OBJECT_NAME.test(text) ? text : createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
 
 function credentialConnection({ name, targets, access }: Credential): AuthenticatedConnection {

@@ -1,5 +1,6 @@
 // The administration of connections: creates, changes and removes them and their secrets, and reads the request log and the proposals.
 
+import { OBJECT_NAME } from "../../../platform/fields.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
 import type { Credentials } from "../../http/credentials.ts";
@@ -8,7 +9,6 @@ import { type AdoptionPage, type AdoptionProposal, type Adoptions, proposalId } 
 import type { ConnectionRecord, ConnectionRecords } from "./connection_records.ts";
 import {
   type AdoptionState,
-  CONNECTION_NAME,
   type ConnectionChange,
   type ConnectionSettings,
   DEFAULT_CONNECTION,
@@ -249,7 +249,7 @@ export class ConnectionAdministration {
 
   async #createProblem(name: string, target: string): Promise<CreateConnectionProblem | null> {
     const { records, targets, credentials } = this.#deps;
-    if (!CONNECTION_NAME.test(name)) return "bad_name";
+    if (!OBJECT_NAME.test(name)) return "bad_name";
     if (targets.get(target) === null) return "unknown_target";
     if (records.find(name) !== null) return "taken";
     // The audit log names both `scim:<name>`.

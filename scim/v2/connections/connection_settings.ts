@@ -1,32 +1,37 @@
 // The settings of a connection: an identity provider that provisions users through /scim/v2. The defaults and bounds
 // of each setting. The pages of the console use this file too.
 
+import { choice, defaultsOf, flag, number, type ValuesOf } from "../../../platform/fields.ts";
+
 export const CONNECTION_KINDS = ["okta", "entra", "other"] as const;
 export type ConnectionKind = typeof CONNECTION_KINDS[number];
 
-export interface ConnectionSettings {
+export const CONNECTION_FIELDS = {
+  access: choice(["write", "read"], { default: "write" }),
+  /** The first write to a resource that the connection did not create: an administrator confirms it, or it happens at once. */
+  adoption: choice(["confirm", "automatic"], { default: "confirm", hasHint: true }),
+  /** Each request gets 503 with Retry-After. */
+  paused: flag({ hasHint: true }),
+  /** Writes are checked, answered and logged, but not stored. */
+  dryRun: flag({ hasHint: true }),
+  /** More requests get 429 with Retry-After. Each node counts its own requests. */
+  requestsPerMinute: number({ min: 1, max: 600_000, default: 6000, hasHint: true }),
+  /** Users deleted or deactivated in 24 hours, in percent of all users of the directory. At least ten are always allowed; 100: no limit. */
+  deletionPercent: number({ min: 0, max: 100, default: 10, hasHint: true }),
+  /** DELETE of a user deactivates the user. */
+  softDelete: flag({ hasHint: true }),
+  /** POST of an inactive user with the same externalId or userName activates that user. */
+  reactivate: flag({ default: true, hasHint: true }),
+  /** PATCH `remove` of `members` without a filter empties the group (RFC 7644 §3.5.2.2). */
+  removeAllMembers: flag({ default: true, hasHint: true }),
+};
+
+export interface ConnectionSettings extends ValuesOf<typeof CONNECTION_FIELDS> {
   /** `[a-z][a-z0-9-]{0,39}`. */
   readonly name: string;
   readonly kind: ConnectionKind;
   /** The directory that the connection provisions. */
   readonly target: string;
-  readonly access: "read" | "write";
-  /** Each request gets 503 with Retry-After. */
-  readonly paused: boolean;
-  /** More requests get 429 with Retry-After. Each node counts its own requests. */
-  readonly requestsPerMinute: number;
-  /** Writes are checked, answered and logged, but not stored. */
-  readonly dryRun: boolean;
-  /** Users deleted or deactivated in 24 hours, in percent of all users of the directory. At least ten are always allowed; 100: no limit. */
-  readonly deletionPercent: number;
-  /** DELETE of a user deactivates the user. */
-  readonly softDelete: boolean;
-  /** POST of an inactive user with the same externalId or userName activates that user. */
-  readonly reactivate: boolean;
-  /** PATCH `remove` of `members` without a filter empties the group (RFC 7644 §3.5.2.2). */
-  readonly removeAllMembers: boolean;
-  /** The first write to a resource that the connection did not create: an administrator confirms it, or it happens at once. */
-  readonly adoption: "confirm" | "automatic";
   /** The user of `/Me`; `null`: 501. */
   readonly meUser: string | null;
 }
@@ -37,24 +42,13 @@ export type ConnectionChange = Partial<Omit<ConnectionSettings, "name" | "kind" 
 export type SecretKind = "token" | "client_secret";
 
 /** The defaults of a new connection. */
-export const DEFAULT_CONNECTION = {
-  access: "write",
-  paused: false,
-  requestsPerMinute: 6000,
-  dryRun: false,
-  deletionPercent: 10,
-  softDelete: false,
-  reactivate: true,
-  removeAllMembers: true,
-  adoption: "confirm",
+export const DEFAULT_CONNECTION: Required<ConnectionChange> = {
+  ...defaultsOf(CONNECTION_FIELDS),
   meUser: null,
-} as const satisfies Required<ConnectionChange>;
+};
 
 /** A SCIM credential acts as a connection with this name: `basic:hr`. No connection can have it. */
 export const CREDENTIAL_PREFIX = "basic:";
-export const CONNECTION_NAME = /^[a-z][a-z0-9-]{0,39}$/;
-export const MIN_REQUESTS_PER_MINUTE = 1;
-export const MAX_REQUESTS_PER_MINUTE = 600_000;
 /** So many users can always be deleted or deactivated in 24 hours. */
 export const MIN_ALLOWED_DELETIONS = 10;
 export const MAX_CONNECTIONS = 200;

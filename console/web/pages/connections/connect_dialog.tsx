@@ -6,7 +6,7 @@ import type {
   ConnectionList,
   CreatedConnectionSecret,
 } from "../../../api/connections/connection_types.ts";
-import { CONNECTION_NAME } from "../../../../scim/v2/connections/connection_settings.ts";
+import { OBJECT_NAME } from "../../../../platform/fields.ts";
 import type { Models } from "../../app/app_context.ts";
 import { Alert } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
@@ -121,7 +121,7 @@ function fieldRows(
       choices: LIFETIMES,
       choiceLabel: daysText,
     },
-    { name: "dryRun", label: "connections.field_dryRun", hint: "connections.field_dryRun_hint" },
+    { name: "dryRun", label: "connections.field_dry_run", hint: "connections.field_dry_run_hint" },
   ];
 }
 
@@ -132,7 +132,7 @@ export function daysText(days: number): string {
 
 function nameProblem(name: string, { items, reserved }: ConnectionList): string | null {
   if (name === "") return null;
-  if (!CONNECTION_NAME.test(name)) return t("connections.name_invalid");
+  if (!OBJECT_NAME.test(name)) return t("connections.name_invalid");
   if (items.some(({ settings }) => settings.name === name)) return t("connections.name_taken");
   return reserved.some((one) => one.name === name) ? t("connections.name_reserved") : null;
 }

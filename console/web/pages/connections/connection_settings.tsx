@@ -2,101 +2,63 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import {
-  MAX_REQUESTS_PER_MINUTE,
-  MIN_REQUESTS_PER_MINUTE,
-} from "../../../../scim/v2/connections/connection_settings.ts";
+import { CONNECTION_FIELDS } from "../../../../scim/v2/connections/connection_settings.ts";
 import type { ConnectionChange, ConnectionRow } from "../../../api/connections/connection_types.ts";
 import { permissionHint } from "../../app/session_model.ts";
 import { Alert } from "../../components/alert.tsx";
 import { ReadOnlyField } from "../../components/field.tsx";
+import {
+  fieldRow,
+  type FieldsDraft,
+  snakeName,
+  toFieldsBody,
+  toFieldsDraft,
+} from "../../components/fields_dialog.tsx";
 import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
 import { Panel } from "../../components/page_layout.tsx";
 import { ReviewDialog, ReviewedForm } from "../../components/review_dialog.tsx";
+import type { MessageKey } from "../../i18n/catalogue.ts";
 import { t } from "../../i18n/translate.ts";
 import { changeConnection, type ConnectionPart, fetchConnection } from "./connection_calls.ts";
 
-/** The values of the form: numbers are texts while they are typed. */
-export interface ConnectionDraft {
-  readonly access: "write" | "read";
-  readonly paused: boolean;
-  readonly dryRun: boolean;
-  readonly adoption: "confirm" | "automatic";
-  readonly requestsPerMinute: string;
-  readonly deletionPercent: string;
-  readonly softDelete: boolean;
-  readonly reactivate: boolean;
-  readonly removeAllMembers: boolean;
-  readonly meUser: string;
+const FORM = {
+  key: (name: string) =>
+    name === "access" ? "common.permission" as const : `connections.field_${name}` as MessageKey,
+  labels: {
+    access: (value: string) => t(`connections.access_${value}` as MessageKey),
+    adoption: (value: string) => t(`connections.adoption_${value}` as MessageKey),
+  },
+};
+const NAMES: readonly string[] = [...Object.keys(CONNECTION_FIELDS), "meUser"];
+
+function formRows(draft: FieldsDraft): readonly FieldRow<FieldsDraft>[] {
+  return [
+    ...Object.entries(CONNECTION_FIELDS).map(([name, field]) =>
+      fieldRow(FORM, { name, field, draft, isNew: false, isSet: false })
+    ),
+    {
+      name: "meUser",
+      label: "connections.field_me_user",
+      hint: "connections.field_me_user_hint",
+      input: { maxLength: 256 },
+    },
+  ];
 }
-type Name = keyof ConnectionDraft;
 
-const ROWS: readonly FieldRow<ConnectionDraft>[] = [
-  {
-    name: "access",
-    label: "common.permission",
-    choices: ["write", "read"],
-    choiceLabel: (value) => t(`connections.access_${value}`),
-  },
-  {
-    name: "adoption",
-    label: "connections.field_adoption",
-    hint: "connections.field_adoption_hint",
-    choices: ["confirm", "automatic"],
-    choiceLabel: (value) => t(`connections.adoption_${value}`),
-  },
-  { name: "paused", label: "connections.field_paused", hint: "connections.field_paused_hint" },
-  { name: "dryRun", label: "connections.field_dryRun", hint: "connections.field_dryRun_hint" },
-  {
-    name: "requestsPerMinute",
-    label: "connections.field_requestsPerMinute",
-    hint: "connections.field_requestsPerMinute_hint",
-    input: { type: "number", min: MIN_REQUESTS_PER_MINUTE, max: MAX_REQUESTS_PER_MINUTE, required: true },
-  },
-  {
-    name: "deletionPercent",
-    label: "connections.field_deletionPercent",
-    hint: "connections.field_deletionPercent_hint",
-    input: { type: "number", min: 0, max: 100, required: true },
-  },
-  { name: "softDelete", label: "connections.field_softDelete", hint: "connections.field_softDelete_hint" },
-  { name: "reactivate", label: "connections.field_reactivate", hint: "connections.field_reactivate_hint" },
-  {
-    name: "removeAllMembers",
-    label: "connections.field_removeAllMembers",
-    hint: "connections.field_removeAllMembers_hint",
-  },
-  {
-    name: "meUser",
-    label: "connections.field_meUser",
-    hint: "connections.field_meUser_hint",
-    input: { maxLength: 256 },
-  },
-];
-const NAMES: readonly Name[] = ROWS.map(({ name }) => name);
-
-export function toConnectionDraft({ settings }: Pick<ConnectionRow, "settings">): ConnectionDraft {
-  const { requestsPerMinute, deletionPercent, meUser } = settings;
-  return {
-    ...Object.fromEntries(NAMES.map((name) => [name, settings[name]])) as unknown as ConnectionDraft,
-    requestsPerMinute: String(requestsPerMinute),
-    deletionPercent: String(deletionPercent),
-    meUser: meUser ?? "",
-  };
+export function toConnectionDraft({ settings }: Pick<ConnectionRow, "settings">): FieldsDraft {
+  return { ...toFieldsDraft(CONNECTION_FIELDS, settings), meUser: settings.meUser ?? "" };
 }
 
 /** The settings that differ, for the request. */
-export function toConnectionChange(base: ConnectionDraft, mine: ConnectionDraft): ConnectionChange {
-  const values: Required<ConnectionChange> = {
-    ...mine,
-    requestsPerMinute: Number(mine.requestsPerMinute),
-    deletionPercent: Number(mine.deletionPercent),
-    meUser: mine.meUser.trim() || null,
+export function toConnectionChange(base: FieldsDraft, mine: FieldsDraft): ConnectionChange {
+  const values: Record<string, unknown> = {
+    ...toFieldsBody(CONNECTION_FIELDS, mine),
+    meUser: String(mine["meUser"]).trim() || null,
   };
   return Object.fromEntries(changedNames(base, mine).map((name) => [name, values[name]]));
 }
 
-function changedNames(base: ConnectionDraft, mine: ConnectionDraft): readonly Name[] {
+function changedNames(base: FieldsDraft, mine: FieldsDraft): readonly string[] {
   return NAMES.filter((name) => String(base[name]).trim() !== String(mine[name]).trim());
 }
 
@@ -125,7 +87,7 @@ export function ConnectionSettingsForm({ models, item, page }: ConnectionPart) {
         onReview={() => isReviewing.value = true}
         onDiscard={() => draft.value = base}
       >
-        <FormFields prefix="connection" draft={draft} rows={ROWS} />
+        <FormFields prefix="connection" draft={draft} rows={formRows(draft.value)} />
       </ReviewedForm>
       {isReviewing.value && (
         <ReviewDialog
@@ -145,12 +107,15 @@ export function ConnectionSettingsForm({ models, item, page }: ConnectionPart) {
           onRebase={async () => {
             const { item: now } = await fetchConnection(models, name);
             const theirs = toConnectionDraft(now);
-            begin(now, { ...theirs, ...Object.fromEntries(changed.map((field) => [field, mine[field]])) });
+            begin(now, {
+              ...theirs,
+              ...Object.fromEntries(changed.map((field) => [field, mine[field] ?? ""])),
+            });
             return { fields: changedNames(base, theirs).map(labelOf) };
           }}
           onClose={() => isReviewing.value = false}
         >
-          {changed.includes("adoption") && mine.adoption === "automatic" && (
+          {changed.includes("adoption") && mine["adoption"] === "automatic" && (
             <Alert tone="wait">{t("connections.adoption_risk")}</Alert>
           )}
         </ReviewDialog>
@@ -159,7 +124,7 @@ export function ConnectionSettingsForm({ models, item, page }: ConnectionPart) {
   );
 }
 
-function FixedSettings({ base }: { base: ConnectionDraft }) {
+function FixedSettings({ base }: { base: FieldsDraft }) {
   return (
     <Panel title={t("shell.settings")}>
       <div class="people-fields">
@@ -173,16 +138,15 @@ function FixedSettings({ base }: { base: ConnectionDraft }) {
   );
 }
 
-function labelOf(name: Name): string {
-  const row = ROWS.find((one) => one.name === name);
-  return row === undefined ? name : t(row.label);
+function labelOf(name: string): string {
+  return t(name === "meUser" ? "connections.field_me_user" : FORM.key(snakeName(name)));
 }
 
 /** The value of a field as text; `null` if it is empty. */
-function valueText(draft: ConnectionDraft, name: Name): string | null {
+function valueText(draft: FieldsDraft, name: string): string | null {
   const value = draft[name];
   if (typeof value === "boolean") return t(value ? "common.yes" : "common.no");
-  if (name === "access") return t(`connections.access_${draft.access}`);
-  if (name === "adoption") return t(`connections.adoption_${draft.adoption}`);
-  return value || null;
+  const text = String(value);
+  if (name === "access" || name === "adoption") return FORM.labels[name](text);
+  return text || null;
 }
