@@ -21,7 +21,7 @@ import { openKv } from "../platform/open_kv.ts";
 import { systemClock } from "../platform/runtime.ts";
 import { AdminUnreachable, openAdminConnection, readInTime } from "./admin_connection.ts";
 import type { CommandOutcome } from "./format_result.ts";
-import type { OfflineAdmin } from "./offline_admin.ts";
+import type { OfflineAdmin } from "./admin_connection.ts";
 import { runMain, runWithSettings, success } from "./run_admin_command.ts";
 import { checkNoRestore, sizeText, summaryText, supervised } from "./store_copy.ts";
 import { interruptSignal, parseCommandArgs, type Progress, terminalProgress } from "./terminal.ts";

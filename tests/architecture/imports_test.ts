@@ -74,7 +74,7 @@ const FORBIDDEN: readonly ImportEdge[] = [
 const ALLOWED: readonly ImportEdge[] = [
   code("main.ts", "scim/routes.ts"),
   code("compose.ts", "scim/scim.ts"),
-  code("cli/offline_admin.ts", "compose.ts"),
+  code("cli/admin_connection.ts", "compose.ts"),
   code("cli/admin_connection.ts", "console/api/console_api.ts"),
   types("cli/unlock.ts", "console/api/users/user_types.ts"),
   code("radius/server/server.ts", "radius/protocol/packet.ts"),

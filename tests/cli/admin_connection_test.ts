@@ -11,7 +11,7 @@ import {
   readLines,
 } from "../../cli/admin_connection.ts";
 import { DataDirFault, DataDirInUse, openDataDir } from "../../platform/data_dir.ts";
-import { openOfflineAdmin } from "../../cli/offline_admin.ts";
+import { openOfflineAdmin } from "../../cli/admin_connection.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import { configOf, settingsFileOf } from "../platform/config/samples.ts";
 import { createManualClock, eventually, type ManualClock } from "../upstream/manual_clock.ts";

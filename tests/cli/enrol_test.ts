@@ -1,7 +1,7 @@
 // `deno task enrol`: its arguments, and what it does with the API.
 
 import { assertEquals, assertMatch } from "@std/assert";
-import { type EnrolPlan, planEnrol } from "../../cli/enrol_plan.ts";
+import { type EnrolPlan, planEnrol } from "../../cli/enrol.ts";
 import { openOperator, openStandIn } from "./operator.ts";
 
 const OPTIONS = { reminders: true, includesNumbers: true, again: false };

@@ -1,7 +1,7 @@
 // `deno task scim-connection` as an operator runs it, and its arguments.
 
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { type ConnectionPlan, planScimConnection } from "../../cli/connection_plan.ts";
+import { type ConnectionPlan, planScimConnection } from "../../cli/scim_connection.ts";
 import { requestEntry } from "../scim/v2/connections/stage.ts";
 import { openOperator, openStandIn } from "./operator.ts";
 

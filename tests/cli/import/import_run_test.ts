@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { importSummary } from "../../../cli/import.ts";
-import { createRowErrors, type ImportCounts, ImportJob } from "../../../cli/import_job.ts";
+import { createRowErrors, type ImportCounts, ImportJob } from "../../../cli/import.ts";
 import type { RowOutcome } from "../../../scim/transfer/bulk_plan.ts";
 import { createMapping } from "../../../scim/schema/mapping.ts";
 

@@ -2,8 +2,8 @@
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { parseRadtestArgs } from "../../../cli/radtest.ts";
-import { type RadtestOptions, runLogin } from "../../../cli/radtest/run_login.ts";
-import { openRadiusSocket, type RadiusSocket } from "../../../cli/radtest/udp_exchange.ts";
+import { type RadtestOptions, runLogin } from "../../../cli/radtest.ts";
+import { openRadiusSocket, type RadiusSocket } from "../../../cli/radtest_packets.ts";
 import { createSystemRandom } from "../../../platform/runtime.ts";
 import { type ChallengeServerOptions, startChallengeServer } from "../../support/challenge_server.ts";
 import { eventually } from "../../upstream/manual_clock.ts";
