@@ -251,7 +251,7 @@ function lockedText(dataDir: string): string {
  *
  * @returns the problem as a sentence, or `null`. A directory that does not exist yet is no problem.
  */
-export async function foreignOwner(path: string): Promise<string | null> {
+async function foreignOwner(path: string): Promise<string | null> {
   // The lock file shows the user of the server. In a container, the directory may belong to another user.
   const theirs = await ownerOf(`${path}/lock`) ?? await ownerOf(path);
   if (theirs === null || theirs.uid === null) return null;
@@ -297,7 +297,7 @@ export interface OfflineAdmin {
   close(): Promise<void>;
 }
 
-export interface OfflineAdminOptions {
+interface OfflineAdminOptions {
   readonly config: Config;
   readonly settingsFile: SettingsFile;
   readonly masterKeyHex: string;

@@ -41,7 +41,7 @@ export function printFaults(faults: readonly ConfigFault[]): string {
 }
 
 /** All warnings as lines for a terminal. Empty without warnings. */
-export function printWarnings(warnings: readonly ConfigWarning[]): string {
+function printWarnings(warnings: readonly ConfigWarning[]): string {
   return warnings.length === 0 ? "" : `${counted(warnings.length, "warning")}\n${listed(warnings)}`;
 }
 
@@ -125,7 +125,7 @@ function credentialsText({ scim: { credentials } }: Config): string {
 }
 
 /** A summary of the settings for the terminal. */
-export function configSummary(config: Config): string {
+function configSummary(config: Config): string {
   const { http, radius, secondFactor, telephony } = config;
   const rows = [
     ["RADIUS", radius.listen.map(socketAddressText).join(", ")],

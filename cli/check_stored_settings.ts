@@ -35,7 +35,7 @@ const lines = (entries: readonly string[]) => entries.map((entry) => `  ${printa
  * Describes the settings in effect: what the console stored and does not fit, what the file overrides, and the warnings, each with the
  * layer of the setting.
  */
-export function describeStored(file: SettingsFile, read: StoredSettings): StoredCheck {
+function describeStored(file: SettingsFile, read: StoredSettings): StoredCheck {
   const { stored: { values, targets }, effective: { problems, warnings, used }, overridden } = read;
   const layer = (key: string) => layerOf(key, file, read);
   const layered = ({ key, problem }: ConfigFault) => `${key} (${layer(key)}): ${problem}`;

@@ -20,7 +20,7 @@ Usage:
 The client needs disconnect_port (see docs/disconnect.md). The command waits for the answers.
 `;
 
-export interface DisconnectPlan {
+interface DisconnectPlan {
   readonly isList: boolean;
   readonly user: string;
   readonly session: string;

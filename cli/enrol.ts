@@ -76,7 +76,7 @@ interface EnrolDeps {
 }
 
 /** Runs the command with an open connection. */
-export async function performEnrol(plan: EnrolPlan, deps: EnrolDeps): Promise<CommandOutcome> {
+async function performEnrol(plan: EnrolPlan, deps: EnrolDeps): Promise<CommandOutcome> {
   const { api } = deps;
   switch (plan.does) {
     case "invite":
@@ -201,7 +201,7 @@ interface GivenOptions {
   readonly again: boolean;
 }
 
-export interface InvitePlan {
+interface InvitePlan {
   readonly does: "invite";
   readonly users:
     | { readonly kind: "all" }

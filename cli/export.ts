@@ -28,7 +28,7 @@ const OPTIONS = {
   output: { type: "string" },
 } as const;
 
-export interface ExportPlan {
+interface ExportPlan {
   readonly target: string;
   readonly format: "json" | "csv";
   readonly kinds: readonly ResourceKind[];

@@ -50,7 +50,7 @@ const OPTIONS = {
   backends: { type: "string", multiple: true },
 } as const;
 
-export interface ImportPlan {
+interface ImportPlan {
   readonly target: string;
   readonly file: string;
   readonly isDryRun: boolean;
@@ -212,14 +212,14 @@ export interface ImportCounts {
 }
 
 /** Ends the import. `line` is the first row with an unknown result. */
-export class ImportStopped extends Error {
+class ImportStopped extends Error {
   override readonly name = "ImportStopped";
   constructor(readonly line: number, message: string) {
     super(message);
   }
 }
 
-export interface ImportJobDeps {
+interface ImportJobDeps {
   readonly write: WriteRows;
   readonly target: string;
   readonly mapping: Mapping;
@@ -231,14 +231,14 @@ export interface ImportJobDeps {
 }
 
 /** Writes rows to the target. A dry run only compares. */
-export type WriteRows = (
+type WriteRows = (
   request: Pick<ImportJobDeps, "target" | "mayUpdate" | "isDryRun" | "backends" | "covers"> & {
     readonly rows: readonly JsonObject[];
   },
 ) => Promise<readonly RowOutcome[]>;
 
 /** Writes rows through the administration API. */
-export function writeRowsOf(api: AdminApi): WriteRows {
+function writeRowsOf(api: AdminApi): WriteRows {
   return async ({ rows, backends, covers, ...options }) => {
     const json = {
       ...options,
@@ -418,7 +418,7 @@ const TOO_LARGE: readonly RowOutcome[] = [
   { did: "refused", code: "too_large", detail: "The row is too large." },
 ];
 
-export interface RowErrors {
+interface RowErrors {
   readonly count: number;
   add(line: number, problem: string): void;
   /** One line per error, at most 50. Empty without errors. */

@@ -202,7 +202,7 @@ const VERBS = ["list", "add", "test", "pause", "resume", "renew-secret", "remove
 type Verb = typeof VERBS[number];
 
 /** A destination to add. Files are paths; the API checks the values. */
-export interface NewDestinationPlan {
+interface NewDestinationPlan {
   readonly verb: "add";
   readonly name: string;
   readonly kind: "syslog_tls" | "syslog_udp" | "webhook";
@@ -214,13 +214,13 @@ export interface NewDestinationPlan {
   readonly files: Readonly<Partial<Record<"ca" | "certificate" | "privateKey" | "authorization", string>>>;
 }
 
-export type LogExportPlan =
+type LogExportPlan =
   | { readonly verb: "list" }
   | { readonly verb: Exclude<Verb, "list" | "add">; readonly name: string }
   | NewDestinationPlan;
 
 /** Reads the arguments. A text is the problem with them. */
-export function planLogExport(args: readonly string[]): LogExportPlan | string {
+function planLogExport(args: readonly string[]): LogExportPlan | string {
   const parsed = parseCommandArgs(args, OPTIONS);
   if (!parsed.ok) return parsed.problem;
   const { words: [word, name, more], values } = parsed;

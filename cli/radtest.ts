@@ -171,9 +171,9 @@ export interface RadtestOptions {
 }
 
 /** 0: accepted; 1: rejected; 2: no usable reply. */
-export type ExitCode = 0 | 1 | 2;
+type ExitCode = 0 | 1 | 2;
 
-export interface RadtestDeps {
+interface RadtestDeps {
   readonly terminal: Terminal;
   readonly socket: RadiusSocket;
   readonly random: Random;

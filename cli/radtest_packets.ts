@@ -21,7 +21,7 @@ export interface RadtestRequest {
 }
 
 /** The attributes of an Access-Request. `state` is the State of the challenge that it answers. */
-export interface LoginParts {
+interface LoginParts {
   readonly user: string;
   readonly password: string;
   readonly state: Uint8Array | null;
@@ -31,7 +31,7 @@ export interface LoginParts {
 }
 
 /** A verified reply, or the reason why it does not verify. */
-export type ReadReply =
+type ReadReply =
   | { readonly ok: true; readonly reply: RadtestReply }
   | { readonly ok: false; readonly reason: ReplyFault };
 
@@ -164,7 +164,7 @@ export type Exchanged =
   }
   | { readonly kind: "silence"; readonly fault: ReplyFault | null };
 
-export interface RetryLimits {
+interface RetryLimits {
   readonly timeoutMs: number;
   readonly tries: number;
   readonly nowMs: () => number;

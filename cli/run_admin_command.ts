@@ -25,7 +25,7 @@ countersign.toml in the working directory.
 Exit codes: 0 for success, 1 for failure, 2 for wrong usage.
 `;
 
-export interface AdminCommand<Plan extends object> {
+interface AdminCommand<Plan extends object> {
   /** The help text, without what is the same for all commands. */
   readonly usage: string;
   /** Reads the arguments. A text is the problem with them. */
@@ -92,7 +92,7 @@ async function readTarget(api: AdminApi, name: string): Promise<TargetSettings |
 }
 
 /** Where a command finds the settings and the store. */
-export interface CommandSource {
+interface CommandSource {
   readonly settingsFile: SettingsFile;
   readonly masterKeyHex: string;
 }
@@ -130,7 +130,7 @@ export function refusal(err: string): CommandOutcome {
 }
 
 /** Prints an outcome and sets the exit code of the process. */
-export function printOutcome({ out, err, exitCode }: CommandOutcome): void {
+function printOutcome({ out, err, exitCode }: CommandOutcome): void {
   const encoder = new TextEncoder();
   writeWhole(Deno.stdout, encoder.encode(out));
   writeWhole(Deno.stderr, encoder.encode(err));

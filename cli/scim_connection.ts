@@ -324,7 +324,7 @@ function wholeNumber(
 
 const KINDS = { token: "token", client_secret: "client secret" } as const;
 
-export function connectionTable(connections: readonly ConnectionRow[]): string {
+function connectionTable(connections: readonly ConnectionRow[]): string {
   const rows = connections.map(({ settings, lastRequest, lacksTarget }) => [
     settings.name,
     settings.kind,
@@ -342,7 +342,7 @@ function stateText({ paused, dryRun }: ConnectionRow["settings"], lacksTarget: b
   return dryRun ? "dry run" : "active";
 }
 
-export function secretTable(secrets: readonly ConnectionSecretRow[], nowMs: number): string {
+function secretTable(secrets: readonly ConnectionSecretRow[], nowMs: number): string {
   const rows = secrets.map(({ id, kind, createdMs, expiresMs, usedMs }) => [
     id,
     KINDS[kind],
@@ -353,7 +353,7 @@ export function secretTable(secrets: readonly ConnectionSecretRow[], nowMs: numb
   return table([["id", "kind", "created", "expires", "last used"], ...rows]);
 }
 
-export function requestTable(requests: readonly ConnectionRequestRow[]): string {
+function requestTable(requests: readonly ConnectionRequestRow[]): string {
   const rows = requests.map(({ atMs, operation, resource, status, scimType, detail, source, dryRun }) => [
     utcTimeText(atMs),
     `${operation}${dryRun ? " (dry run)" : ""}`,
@@ -366,7 +366,7 @@ export function requestTable(requests: readonly ConnectionRequestRow[]): string 
 }
 
 /** What to enter at the identity provider. */
-export function newSecretText(
+function newSecretText(
   { item: { settings, url }, secret, tokenUrl }: CreatedConnectionSecret,
 ): string {
   if (secret === null) return "";

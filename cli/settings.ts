@@ -28,7 +28,7 @@ type SettingsPlan =
   | { readonly verb: "set"; readonly key: string; readonly text: string };
 
 /** Reads the arguments. A text is the problem with them. */
-export function planSettings(args: readonly string[]): SettingsPlan | string {
+function planSettings(args: readonly string[]): SettingsPlan | string {
   const parsed = parseCommandArgs(args, {});
   if (!parsed.ok) return parsed.problem;
   const [verb, key, text, more] = parsed.words;

@@ -132,7 +132,7 @@ export interface Terminal {
   ask(prompt: string, options?: { hidden?: boolean }): Promise<string | null>;
 }
 
-export interface TerminalStreams extends SecretInput {
+interface TerminalStreams extends SecretInput {
   write(octets: Uint8Array): void;
 }
 

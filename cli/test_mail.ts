@@ -13,7 +13,7 @@ Usage:
   deno task mail-test <address> --language de   Send it in German; en is English.
 `;
 
-export interface MailTestPlan {
+interface MailTestPlan {
   readonly to: string;
   readonly language?: MailLanguage;
 }
@@ -32,7 +32,7 @@ export function planMailTest(args: readonly string[]): MailTestPlan | string {
 }
 
 /** Sends the message. */
-export async function testMailServer(api: AdminApi, plan: MailTestPlan): Promise<CommandOutcome> {
+async function testMailServer(api: AdminApi, plan: MailTestPlan): Promise<CommandOutcome> {
   const { ok, problem, detail, tookMs } = await apiValue(api.mail.test.$post({ json: plan }));
   const notes = detail === "" ? [] : [`The server answered: ${detail}`];
   if (ok) return success(resultText(`The mail server accepted the message (${tookMs} ms).`, { notes }));

@@ -100,7 +100,7 @@ const MAX_LISTED = 1000;
 const PAGE_SIZE = 200;
 
 /** Performs an action, and returns the text of its result. */
-export async function performOnTokens(
+async function performOnTokens(
   api: AdminApi,
   plan: Exclude<TokenPlan, { does: "import" }>,
 ): Promise<string> {
@@ -217,7 +217,7 @@ const ALGORITHMS = ["SHA1", "SHA256", "SHA512"] as const;
 const ENCODINGS = ["auto", "hex", "base32", "base64"] as const;
 const DIGITS = ["6", "7", "8"] as const;
 
-export interface TokenImportPlan {
+interface TokenImportPlan {
   readonly file: string;
   readonly isDryRun: boolean;
   readonly secret: "password" | "key" | null;
@@ -234,7 +234,7 @@ export interface TokenImportPlan {
 }
 
 /** Reads the arguments. A text is the problem with them. */
-export function planTokenImport(args: readonly string[]): TokenImportPlan | string {
+function planTokenImport(args: readonly string[]): TokenImportPlan | string {
   const parsed = parseCommandArgs(args, OPTIONS);
   if (!parsed.ok) return parsed.problem;
   const { words: [file, second], values } = parsed;
@@ -281,7 +281,7 @@ function valueOf<T>(given: Choice<T>): T | null {
 
 const MAX_FILE_OCTETS = 16 * 1024 * 1024;
 
-export async function runTokenImport(plan: TokenImportPlan): Promise<CommandOutcome> {
+async function runTokenImport(plan: TokenImportPlan): Promise<CommandOutcome> {
   const text = await readSeedText(plan.file);
   if (text === null) {
     return refusal(
@@ -307,7 +307,7 @@ async function readSeedText(path: string): Promise<string | null> {
 const PIECE_CHARACTERS = 200_000;
 
 /** Uploads the file, checks it, and imports it unless it is a dry run. */
-export async function importSeedFile(
+async function importSeedFile(
   api: AdminApi,
   { file, isDryRun, secret: secretKind, options }: TokenImportPlan,
   { text, secret }: { text: string; secret: string },

@@ -15,7 +15,7 @@ Usage:
                                   Unlock the codes of an administrator after too many wrong ones.
 `;
 
-export interface UnlockPlan {
+interface UnlockPlan {
   readonly user: string;
   /** Shows the lock and changes nothing. */
   readonly isShown: boolean;

@@ -4,7 +4,7 @@ import { reducePhoneNumber } from "../platform/phone_number.ts";
 import type { DirectoryUser, LoginDirectory } from "./ports.ts";
 
 /** The users of the directory that is the login target now. Names are canonical. */
-export interface LoginUsers {
+interface LoginUsers {
   /** See {@link LoginDirectory.prepare}. */
   prepareLogin(name: string): Promise<void> | null;
   /** With phone numbers as the directory has them. */

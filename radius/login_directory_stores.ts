@@ -16,7 +16,7 @@ import { RememberedDevices } from "./policy/remembered_devices.ts";
 import { HardwareTokens } from "./tokens/hardware_tokens.ts";
 import { tokenFactorId } from "./tokens/token.ts";
 
-export interface LoginStoreDeps {
+interface LoginStoreDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;

@@ -62,7 +62,7 @@ import type { SigningClients } from "./server/signing_clients.ts";
 import { loadState, type StoredState } from "./stored_state.ts";
 import { UnsignedLimits } from "./server/unsigned_requests.ts";
 
-export interface RadiusDeps extends SettingSource {
+interface RadiusDeps extends SettingSource {
   readonly config: Config;
   readonly store: Store;
   readonly vault: Vault;

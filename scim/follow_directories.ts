@@ -10,7 +10,7 @@ import type { Store } from "../platform/store.ts";
 import { RemovedTargets } from "./provisioning/removed_targets.ts";
 import type { Scim } from "./scim.ts";
 
-export interface DirectoryFollowerDeps {
+interface DirectoryFollowerDeps {
   readonly settings: LiveSettings;
   readonly store: Store;
   readonly clock: Clock;

@@ -34,7 +34,7 @@ export interface PageOptions {
 }
 
 /** Why a search returns no page. */
-export type SearchProblem =
+type SearchProblem =
   /** The search would read more resources than one request may read (RFC 7644 §3.12 `tooMany`). */
   | { readonly kind: "tooMany"; readonly detail: string }
   /** It is a valid filter, but names an attribute that no resource has. */

@@ -38,7 +38,7 @@ import { createTargets, type LiveTargets } from "./provisioning/target_set.ts";
 import { Connections } from "./v2/connections/connections.ts";
 import { createTokenApp } from "./v2/connections/token_app.ts";
 
-export interface ScimDeps {
+interface ScimDeps {
   readonly config: Pick<Config, "targets" | "scim" | "http" | "radius">;
   readonly store: Store;
   /** Absent: only this process uses the store. */
@@ -65,7 +65,7 @@ export interface ScimDeps {
 }
 
 /** The result of a password check. `unchecked`: the user has no password, or the given one is not UTF-8. */
-export type PasswordVerdict = BindVerdict | "unchecked" | "busy";
+type PasswordVerdict = BindVerdict | "unchecked" | "busy";
 
 /** The result of {@link Scim.tryBackend}. */
 export interface BackendTrial {

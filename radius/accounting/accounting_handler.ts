@@ -15,7 +15,7 @@ import { readIdentification } from "../protocol/session_identification.ts";
 import type { AccountingReport } from "./session.ts";
 import { type AttributeName, RADIUS_ATTRIBUTES } from "../protocol/dictionary.ts";
 
-export interface AccountingHandlerDeps {
+interface AccountingHandlerDeps {
   readonly sessions: SessionTable;
   readonly store: Pick<Store, "commit">;
   readonly log: Log;
@@ -38,7 +38,7 @@ export interface AccountingHandler {
  * Requests in progress, in total and of one client. They share the store's commits with logins. This limit is lower than the size of a
  * commit, so a flood of accounting delays a login by at most one commit. The NAS sends a dropped request again.
  */
-export const MAX_ACCOUNTING_UNDER_WAY = 256;
+const MAX_ACCOUNTING_UNDER_WAY = 256;
 export const MAX_ACCOUNTING_PER_CLIENT = 64;
 /** Changes in one commit. An Accounting-On can end thousands of sessions. */
 const MAX_MUTATIONS = 200;
@@ -124,7 +124,7 @@ const GIGAWORD = 2 ** 32;
  *
  * @param request `userName` is User-Name without the domain and realm that the client strips.
  */
-export function decodeAccountingRequest(
+function decodeAccountingRequest(
   { octets, userName: shownUser }: Pick<Request, "octets" | "userName">,
 ): AccountingReport | null {
   const values = firstValues(octets);

@@ -8,7 +8,7 @@ export interface SessionIndexLimits {
 }
 
 /** Identifies a session in a report: the client, Acct-Session-Id in hexadecimal, and the canonical User-Name ("" for any). */
-export type SessionName = Pick<AccountingSession, "client" | "sessionHex" | "user">;
+type SessionName = Pick<AccountingSession, "client" | "sessionHex" | "user">;
 
 /** The sessions of one client. In each map, the least recently changed one comes first. */
 interface ClientSessions {

@@ -18,7 +18,7 @@ import { mergeIdentification } from "../protocol/session_identification.ts";
 import { SessionIndex, type SessionIndexLimits } from "./session_index.ts";
 
 /** The origin of a report, and when it arrived. */
-export interface ReportOrigin {
+interface ReportOrigin {
   /** Name of the client entry. */
   readonly client: string;
   readonly source: string;
@@ -37,14 +37,14 @@ export interface AccountingSessionList {
   readonly connectedCount: number;
 }
 
-export interface ConnectedSessions {
+interface ConnectedSessions {
   readonly sessions: readonly SessionView[];
   /** All connected sessions that match, stale ones included. */
   readonly total: number;
   readonly stale: number;
 }
 
-export interface SessionTableDeps {
+interface SessionTableDeps {
   readonly store: Pick<Store, "list" | "commit" | "follow">;
   readonly nowMs: () => number;
   /** A new id that grows with time. */
@@ -53,7 +53,7 @@ export interface SessionTableDeps {
   readonly limits?: SessionTableLimits;
 }
 
-export interface SessionTableLimits extends SessionIndexLimits {
+interface SessionTableLimits extends SessionIndexLimits {
   readonly retentionMs: number;
 }
 

@@ -24,7 +24,7 @@ const MAX_COMPARED = 64;
 /** The maximum share of unsigned logins in the table. */
 const UNSIGNED_SHARE = 0.5;
 
-export interface ConversationStoreDeps {
+interface ConversationStoreDeps {
   readonly store: Store;
   readonly clock: Clock;
   /** Conversations in memory, alive and ended together. */

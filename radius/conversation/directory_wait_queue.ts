@@ -5,7 +5,7 @@ import type { Clock } from "../../platform/runtime.ts";
 import type { LoginDirectory } from "../ports.ts";
 
 /** Exactly one of the two functions is called. */
-export interface WaitingPacket {
+interface WaitingPacket {
   resume(): void;
   /** The directory did not answer, or too many packets wait. */
   fail(why: "store_failed" | "too_busy"): void;

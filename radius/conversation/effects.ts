@@ -34,7 +34,7 @@ export class FirstFactorBusy extends Error {
 }
 
 /** The mutations of the effect's claim, and its call. */
-export interface PreparedEffect {
+interface PreparedEffect {
   readonly mutations: readonly Mutation[];
   /** Makes the call. Rejects only with {@link FirstFactorBusy}. */
   perform(): Promise<void>;

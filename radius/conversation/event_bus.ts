@@ -23,7 +23,7 @@ import type {
   GatewayObserver,
 } from "../ports.ts";
 
-export interface EventBus extends GatewayMonitor {
+interface EventBus extends GatewayMonitor {
   emit(event: GatewayEvent): void;
   /** Reports a change of a conversation. Its view is only built if there is an observer. */
   changed(conversation: Conversation): void;

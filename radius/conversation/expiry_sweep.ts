@@ -7,7 +7,7 @@ import { DecidedLogins, type DecidedLoginsDeps } from "./decided_logins.ts";
 import { recordEndedLogins } from "./login_history.ts";
 import type { SecondFactorService } from "../ports.ts";
 
-export interface ExpirySweepDeps extends DecidedLoginsDeps {
+interface ExpirySweepDeps extends DecidedLoginsDeps {
   readonly sessions: Pick<SessionTable, "sweep">;
   readonly counters: Pick<Counters, "count">;
   readonly secondFactor: Pick<SecondFactorService, "cancel" | "denialOnExpiry" | "onDenied" | "findDenied">;

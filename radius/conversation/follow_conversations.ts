@@ -7,7 +7,7 @@ import { localizeRecord } from "./conversation_codec.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import type { PeerNodes } from "./peers.ts";
 
-export interface FollowConversationsDeps {
+interface FollowConversationsDeps {
   readonly store: Pick<Store, "follow">;
   readonly conversations: ConversationStore;
   readonly peers: PeerNodes;

@@ -23,7 +23,7 @@ export interface DryRunRequest {
 }
 
 /** One row of the flow table, in words. */
-export interface DryRunStep {
+interface DryRunStep {
   readonly row: string;
   readonly from: string;
   readonly to: string;

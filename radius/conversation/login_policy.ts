@@ -19,7 +19,7 @@ export interface LoginPolicies {
 }
 
 /** `enabled`: the set is the same until the setting changes. */
-export interface LoginPolicyDeps extends OwnFactorDeps {
+interface LoginPolicyDeps extends OwnFactorDeps {
   readonly directory: Pick<LoginDirectory, "lookUp">;
   readonly policies: LoginPolicies;
 }

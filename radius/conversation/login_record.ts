@@ -33,7 +33,7 @@ const causes = new Map<string, DenialCause>(
 );
 
 /** Reads a stored denial, `[cause, by]`; `undefined` for anything else. */
-export function readDenial(stored: unknown): Denial | undefined {
+function readDenial(stored: unknown): Denial | undefined {
   if (!Array.isArray(stored)) return undefined;
   const cause = causes.get(String(stored[0]));
   if (cause === undefined) return undefined;

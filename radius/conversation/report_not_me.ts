@@ -30,7 +30,7 @@ export interface NotMeReport {
   undo(): void;
 }
 
-export interface NotMeReportDeps {
+interface NotMeReportDeps {
   readonly store: Store;
   readonly log: Log;
   /** The directory whose users log in. */
@@ -46,7 +46,7 @@ export interface NotMeReportDeps {
 }
 
 /** The row that ends a reported login. */
-export const NOT_ME_ROW = "not_me";
+const NOT_ME_ROW = "not_me";
 
 const LOCK_MS = 3600_000;
 

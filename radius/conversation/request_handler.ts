@@ -33,8 +33,7 @@ import { Rejections } from "./rejections.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
 import { type PacketWork, WorkQueue } from "./work_queue.ts";
 
-export interface RequestHandlerDeps
-  extends Omit<StateMachineDeps, "startOver">, ResponderDeps, TypedPasswordDeps {
+interface RequestHandlerDeps extends Omit<StateMachineDeps, "startOver">, ResponderDeps, TypedPasswordDeps {
   readonly sharedTuples: SharedTuples;
   readonly unsignedLimits: UnsignedLimits;
   readonly logins: LoginSettings;

@@ -25,7 +25,7 @@ import {
 import type { RunInput } from "./run_input.ts";
 import type { PacketWork, WorkQueue } from "./work_queue.ts";
 
-export interface RequestRunnerDeps {
+interface RequestRunnerDeps {
   readonly machine: StateMachineDeps;
   readonly responder: Responder;
   readonly works: WorkQueue;

@@ -58,7 +58,7 @@ export function findSameLogin(
 }
 
 /** The conversation of an answer, and how their tuples differ; `comparison` is `null` if they are equal. */
-export interface FoundAnswer {
+interface FoundAnswer {
   readonly conversation: Conversation | null;
   readonly comparison: TupleComparison | null;
 }

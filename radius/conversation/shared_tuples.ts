@@ -7,7 +7,7 @@ import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
 import { type KnownTuple, TupleTable } from "./tuple_table.ts";
 
-export interface SharedTupleLogin {
+interface SharedTupleLogin {
   /** The tuple without the user. */
   readonly place: string;
   /** Canonical name. */

@@ -11,7 +11,7 @@ export type TypedTotp =
   | AppUse & { readonly pairing: TotpPairingRow }
   | { readonly step: number; readonly tokenCode: TypedTokenCode };
 
-export interface TypedTotpDeps {
+interface TypedTotpDeps {
   readonly pairings: Pick<Pairings, "seedOf">;
   readonly hardwareTokens: Pick<HardwareTokens, "findCode" | "usable" | "open">;
 }

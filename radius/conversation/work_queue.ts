@@ -27,13 +27,13 @@ export interface PacketWork {
 }
 
 /** The rows of a packet in the tables of the queue, from {@link WorkQueue.add} on. */
-export interface WorkPlaces {
+interface WorkPlaces {
   work: number;
   login: number;
 }
 
 /** The values that a re-issued login must share with the unanswered one. */
-export interface ReissuedLogin {
+interface ReissuedLogin {
   readonly request: Request;
   readonly tuple: string;
   readonly digest: string;

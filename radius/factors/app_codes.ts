@@ -4,7 +4,7 @@ import { acceptTokenCode, type OpenToken } from "../tokens/token_codes.ts";
 import { type CodeAlgorithm, decodeBase32 } from "./totp.ts";
 
 /** How an app makes its codes. */
-export interface AppParameters {
+interface AppParameters {
   readonly algorithm: CodeAlgorithm;
   readonly digits: number;
   readonly periodS: number;

@@ -21,7 +21,7 @@ export interface BypassCodeStatus {
 }
 
 /** What a new code allows. */
-export interface BypassCodeTerms {
+interface BypassCodeTerms {
   /** `null`: any number until it expires. */
   readonly uses: number | null;
   readonly expiresMs: number;
@@ -29,7 +29,7 @@ export interface BypassCodeTerms {
 }
 
 /** A new code, before its commit. */
-export interface NewBypassCode {
+interface NewBypassCode {
   readonly id: string;
   /** Shown once and stored nowhere. */
   readonly code: string;
@@ -40,7 +40,7 @@ export interface NewBypassCode {
 }
 
 /** One use of a code. */
-export interface BypassCodeUse {
+interface BypassCodeUse {
   readonly id: string;
   readonly check: Check;
   readonly mutations: readonly Mutation[];
@@ -65,7 +65,7 @@ interface BypassCode extends BypassCodeRecord {
 }
 
 /** More codes than this at the same time are no help desk. */
-export const MAX_BYPASS_CODES = 10_000;
+const MAX_BYPASS_CODES = 10_000;
 
 export class BypassCodeStore {
   readonly #deps: FactorStoreDeps;

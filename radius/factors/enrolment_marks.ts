@@ -40,7 +40,7 @@ const MARKS: Omit<TableKind<EnrolmentMark>, "prefix"> = {
   },
 };
 
-export interface EnrolmentMarksDeps {
+interface EnrolmentMarksDeps {
   readonly store: Store;
   /** The directory of the users. */
   readonly target: string;

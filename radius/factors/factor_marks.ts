@@ -5,7 +5,7 @@ import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import { NO_CHANGE, type PreparedRename, type UnversionedChange } from "../../platform/write_batch.ts";
 import type { DirectoryUser, LoginDirectory } from "../ports.ts";
 
-export interface FactorMarksDeps {
+interface FactorMarksDeps {
   readonly store: Store;
   /** The directory of the users. */
   readonly target: string;

@@ -29,7 +29,7 @@ interface CheckInProgress {
   changed: boolean;
 }
 
-export interface PolicyFirstFactorDeps {
+interface PolicyFirstFactorDeps {
   /** The check at another RADIUS server. */
   readonly radius: FirstFactorVerifier;
   /** Checked after the wait: for a user who was locked meanwhile, no password is checked. */
@@ -200,7 +200,7 @@ type PasswordCheck = () => Promise<FirstFactorVerdict>;
 /** Checks of one user that may wait. So many failures would lock the user anyway. */
 const MAX_WAITING_PER_USER = 16;
 /** Clients do not wait longer. */
-export const MAX_CHECK_WAIT_MS = 10_000;
+const MAX_CHECK_WAIT_MS = 10_000;
 const NO_ANSWER = `no answer within ${MAX_CHECK_WAIT_MS} ms`;
 
 /** Runs the checks of one user one after another. */
@@ -242,7 +242,7 @@ export class UserChecks {
   }
 }
 
-export interface CheckQueueOptions {
+interface CheckQueueOptions {
   readonly atOnce: number;
   readonly waiting: number;
   /** Part of `waiting`, so that one client leaves places for the others. */

@@ -26,7 +26,7 @@ export interface LimitAlarm {
 /** The limit of the last hour that a message would exceed. */
 export type HourlySendLimit = "client_limit" | "total_limit";
 
-export interface HourlyLimitsDeps {
+interface HourlyLimitsDeps {
   readonly clock: Clock;
   readonly settings: Pick<FactorSettings, "sends" | "lockout">;
   /** Called when a count becomes too high, once until it is lower again. */

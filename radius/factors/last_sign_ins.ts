@@ -23,7 +23,7 @@ export interface LastSignIn {
   readonly factors: Readonly<Record<string, number>>;
 }
 
-export interface LastSignInsDeps {
+interface LastSignInsDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
@@ -41,7 +41,7 @@ interface WaitingUser {
 }
 
 /** How long the last sign-in of a user is stored. */
-export const LAST_SIGN_IN_MS = 400 * 24 * 3600_000;
+const LAST_SIGN_IN_MS = 400 * 24 * 3600_000;
 
 const FLUSH_MS = 30_000;
 /** A login is noted at most this long after its end. */

@@ -20,9 +20,9 @@ export interface Send {
 }
 
 /** The limit that a message would exceed. */
-export type SendLimit = "user_limit" | "number_limit" | HourlySendLimit;
+type SendLimit = "user_limit" | "number_limit" | HourlySendLimit;
 
-export interface LimitsDeps {
+interface LimitsDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly settings: FactorSettings;

@@ -49,7 +49,7 @@ const MAX_SKIPPED = 1000;
 /** A smaller map is not searched for expired entries. */
 const MIN_SWEEP_SIZE = 1024;
 
-export interface LockoutDeps {
+interface LockoutDeps {
   readonly clock: Clock;
   readonly settings: Pick<FactorSettings, "lockout">;
   /** Versions of the stored records. A failure that another node counts meanwhile makes the commit fail. */

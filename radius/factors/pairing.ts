@@ -116,7 +116,7 @@ export function withAddedBy<T extends Pairing>(pairing: T, addedBy: AddingPhone 
 }
 
 /** The `name` field of a device pairing: absent if the phone has none. */
-export function nameField(name: string | undefined): { name?: string } {
+function nameField(name: string | undefined): { name?: string } {
   return name === undefined ? {} : { name };
 }
 
@@ -125,7 +125,7 @@ export function deviceName(pairing: Pairing | undefined): string | undefined {
 }
 
 /** The fields of an audit record for a pairing. Most digits of the number are masked. */
-export interface PairingDetails {
+interface PairingDetails {
   readonly pairing: string;
   readonly factor: string;
   readonly phone?: string;

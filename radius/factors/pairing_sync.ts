@@ -16,7 +16,7 @@ interface PhoneOrigin {
 }
 
 /** The pairing events of the embedded second-factor service, and the function that ends a pairing. */
-export interface PhonePairingEvents {
+interface PhonePairingEvents {
   revokePairing(pairingId: string): Promise<boolean>;
   /** If the callback returns `false`, the pairing ends. */
   onPaired(
@@ -36,7 +36,7 @@ export interface PhonePairingEvents {
   ): () => void;
 }
 
-export interface PairingSyncDeps {
+interface PairingSyncDeps {
   readonly admin: PhonePairingEvents;
   readonly radius: Pick<Radius, "pairings" | "recoveryCodes" | "onRevoked">;
   readonly findUserRecord: FindUserRecord;

@@ -25,7 +25,7 @@ const OTHER_SECRET = ": an answer is not signed with this shared secret";
 /** How often a request is sent before the server counts as unavailable. */
 const TRIES = 3;
 
-export interface RadiusAuthClientDeps {
+interface RadiusAuthClientDeps {
   /** The server of a client, or `null` if its first factor is not RADIUS. */
   readonly serverOf: (client: string) => FirstFactorServer | null;
   /** Opens a datagram socket on a free port. */

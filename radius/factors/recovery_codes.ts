@@ -5,7 +5,7 @@ import type { Check, Mutation, StoreEntry } from "../../platform/store.ts";
 import { NO_CHANGE, type PreparedRename } from "../../platform/write_batch.ts";
 import type { AddingPhone, FactorStoreDeps } from "./pairing.ts";
 
-export interface RecoveryCodeStatus {
+interface RecoveryCodeStatus {
   readonly left: number;
   /** `null` if the user never had codes, or was removed. */
   readonly createdMs: number | null;
@@ -14,7 +14,7 @@ export interface RecoveryCodeStatus {
 }
 
 /** New codes, before their commit. */
-export interface NewRecoveryCodes {
+interface NewRecoveryCodes {
   /** Shown once and stored nowhere. */
   readonly codes: readonly string[];
   readonly checks: readonly Check[];
@@ -24,7 +24,7 @@ export interface NewRecoveryCodes {
 }
 
 /** The use of one code. */
-export interface RecoveryCodeUse {
+interface RecoveryCodeUse {
   readonly check: Check;
   readonly mutation: Mutation;
   /** Call it if the commit failed. */

@@ -42,7 +42,7 @@ export interface GroupReplyAttributes {
 }
 
 /** One attribute of the Access-Accept of a user who is in this group only. */
-export interface EffectiveReplyAttribute {
+interface EffectiveReplyAttribute {
   readonly name: string;
   readonly value: ReplyValue;
   readonly from: "default" | "group";
@@ -66,7 +66,7 @@ const REPLY_GROUPS: TableKind<ReplyRecord> = {
   },
 };
 
-export interface ReplyAttributeRegistryDeps {
+interface ReplyAttributeRegistryDeps {
   readonly store: Store;
   readonly settings: Pick<Config["radius"], "replyDefault" | "replyGroups">;
   readonly accept: Pick<AcceptAttributes, "replace">;

@@ -21,7 +21,7 @@ interface EncodedGroup {
 }
 const NO_GROUP: EncodedGroup = { attributes: new Map(), added: new Set() };
 
-export interface AcceptAttributesDeps {
+interface AcceptAttributesDeps {
   /** Validated: an attribute that cannot be encoded is a bug. */
   readonly settings: Pick<Config["radius"], "replyDefault" | "replyGroups" | "replyFromDirectory">;
   readonly directory: Pick<LoginDirectory, "lookUp">;

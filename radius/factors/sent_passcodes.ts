@@ -7,7 +7,7 @@ import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
 
 /** Whose passcode: the canonical name of the user, and the name of the client. */
-export interface PasscodeOwner {
+interface PasscodeOwner {
   readonly user: string;
   readonly client: string;
 }

@@ -23,7 +23,7 @@ import type { RecoveryCodeStore } from "./recovery_codes.ts";
 import type { ReplyAttributeRegistry } from "./reply_attribute_registry.ts";
 import type { HardwareTokens } from "../tokens/hardware_tokens.ts";
 
-export interface GatewayRenameDeps {
+interface GatewayRenameDeps {
   readonly store: Store;
   readonly vault: Vault;
   /** The directory of the users. */

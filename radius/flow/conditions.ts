@@ -3,7 +3,7 @@
 import { isAccountRefusal, isPasswordOver } from "../../platform/account_refusals.ts";
 import type { Facts } from "./context.ts";
 
-export interface ConditionRow {
+interface ConditionRow {
   readonly text: string;
   readonly holds: (facts: Facts) => boolean;
 }

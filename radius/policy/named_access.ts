@@ -20,7 +20,7 @@ export interface NamedAccess {
   hadFactor(user: string, id: string | undefined): boolean;
 }
 
-export interface NamedAccessDeps extends AnyFactorDeps {
+interface NamedAccessDeps extends AnyFactorDeps {
   readonly factorMarks: Pick<FactorMarks, "has">;
   readonly policies: { readonly registry: Pick<PolicyRegistry, "names" | "namesGroups"> };
   readonly replies: Pick<ReplyAttributeRegistry, "find" | "namesGroups">;

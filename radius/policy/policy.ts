@@ -33,7 +33,7 @@ export const DEVICE_STATES = ["has_factor", "no_factor", "remembered"] as const;
 export type DeviceState = (typeof DEVICE_STATES)[number];
 
 /** A condition: its field, where its values come from, and why a policy does not apply if it fails. */
-export type PolicyConditionRow = (TextList | ManyChoices<DeviceState>) & {
+type PolicyConditionRow = (TextList | ManyChoices<DeviceState>) & {
   /** The form offers these names. */
   readonly names?: "clients" | "groups" | "users";
   /** Entries are IP addresses and CIDR ranges, compared with the address in Calling-Station-Id. */
@@ -148,12 +148,12 @@ export type ChallengeOutcome =
   & Partial<Omit<OutcomeValues, "kind" | "unknownUsers">>
   & WithAttributes;
 /** An Access-Accept without a second factor. */
-export type BypassOutcome =
+type BypassOutcome =
   & { readonly kind: "bypass" }
   & Partial<Pick<OutcomeValues, "clientChecksPassword" | "unknownUsers">>
   & WithAttributes;
 
-export interface DenyOutcome {
+interface DenyOutcome {
   readonly kind: "deny";
 }
 

@@ -15,7 +15,7 @@ import { PreviewUser, type PreviewUserDeps } from "./preview_user.ts";
 import { readPolicies, type ReadPolicy } from "./read_policy.ts";
 import type { RememberedDevices } from "./remembered_devices.ts";
 
-export interface PolicyPreviewDeps extends PreviewUserDeps {
+interface PolicyPreviewDeps extends PreviewUserDeps {
   readonly registry: PolicyRegistry;
   readonly remembered: RememberedDevices;
   readonly clients: () => readonly Pick<Client, "name" | "policy">[];
@@ -23,7 +23,7 @@ export interface PolicyPreviewDeps extends PreviewUserDeps {
 }
 
 /** A login that may never happen. */
-export interface PreviewLogin {
+interface PreviewLogin {
   /** As typed, unless {@link isStripped}. */
   readonly user: string;
   /** The client's rules have removed domain and realm already, as in a stored login. */

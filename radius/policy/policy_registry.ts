@@ -8,7 +8,7 @@ import { NO_POLICIES, PolicyEvaluator } from "./evaluator.ts";
 import type { Policy, PolicyConditions, PolicyList, PolicyListChange } from "./policy.ts";
 import { readPolicies } from "./read_policy.ts";
 
-export type PolicyChangeResult =
+type PolicyChangeResult =
   | { readonly ok: true; readonly list: PolicyList }
   | { readonly ok: false; readonly reason: "changed" | "too_large" }
   | { readonly ok: false; readonly reason: "bad"; readonly detail: string };

@@ -27,7 +27,7 @@ export interface PreviewUserDeps extends OwnFactorDeps {
 }
 
 /** Where and under which rule of a policy the user signs in. */
-export interface PreviewEnrolment {
+interface PreviewEnrolment {
   /** `undefined`: the rule of the settings. */
   readonly rule: EnrolmentRule | undefined;
   /** Whether the gateway checks the password. */

@@ -33,7 +33,7 @@ export interface RememberedDevicesDeps {
 }
 
 /** The factor that a device was remembered with. `device_code`: a passcode of the phone, which is weaker than an approval there. */
-export type RememberedFactor = Factor | "device_code";
+type RememberedFactor = Factor | "device_code";
 
 interface DeviceRecord {
   readonly atMs: number;

@@ -18,7 +18,7 @@ const MESSAGE_AUTHENTICATOR = typeOf("Message-Authenticator");
 const ZEROS = new Uint8Array(MD5_OCTETS);
 const slab = new BufferArena();
 /** The longest shared secret: one buffer has room for a packet and the secret after it. */
-export const MAX_SECRET_OCTETS = 256;
+const MAX_SECRET_OCTETS = 256;
 
 /** A shared secret that can be used but not read. */
 export class SharedSecret {

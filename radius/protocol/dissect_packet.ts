@@ -175,7 +175,7 @@ export function copyRedacted(octets: Uint8Array, target: Uint8Array, at: number)
 }
 
 /** The start of the masked part of the attribute at `from`, or -1 if no part is masked. */
-export function maskedFrom(octets: Uint8Array, from: number, mask = maskOf(octets[from] as number)): number {
+function maskedFrom(octets: Uint8Array, from: number, mask = maskOf(octets[from] as number)): number {
   const size = octets[from + 1] as number;
   if (mask === WHOLE) return from + 2;
   if (mask === IF_MICROSOFT) return isOfMicrosoft(octets, from, size) ? from + 6 : -1;

@@ -1,7 +1,7 @@
 // The reasons for dropping a datagram. Counters, log lines, docs and tests are derived from these rows.
 // Every row has a vector in tests/vectors/drops.txt.
 
-export interface DropRow {
+interface DropRow {
   /**
    * The log level. A drop at the gate is logged at most once a minute for each reason and source. A dropped login has a line of its own;
    * in a flood, one line a second contains the number of drops (`folded`).

@@ -12,7 +12,7 @@ interface ErrorCauseRow {
 }
 
 /** By name. 201 to 299 are successes, 400 to 499 faults of the request, and 500 to 599 faults of the NAS or a proxy. */
-export const ERROR_CAUSES = {
+const ERROR_CAUSES = {
   "Residual Session Context Removed": { value: 201, ref: "RFC 5176 §3.5" },
   "Invalid EAP Packet": { value: 202, ref: "RFC 5176 §3.5" },
   "Unsupported Attribute": { value: 401, ref: "RFC 5176 §3.5", wantsLess: true },

@@ -3,7 +3,7 @@
 import { ACCT_STATUS_TYPES, TERMINATE_CAUSES } from "./accounting.ts";
 
 /** The named values of one attribute. */
-export interface IntegerValuesRow {
+interface IntegerValuesRow {
   readonly ref: string;
   readonly values: Readonly<Record<string, number>>;
 }

@@ -115,7 +115,7 @@ export function isAppendSeparator(text: string): boolean {
 }
 
 /** The codes that a user can append. */
-export interface AppendableCodes {
+interface AppendableCodes {
   /** Whether ten digits are a bypass code. For any other user they are a part of the password. */
   readonly hasBypassCode: boolean;
   /** How many digits the passcode has that was sent for this login; 0 without one. */

@@ -49,7 +49,7 @@ export function packetName(code: number): PacketName | null {
 export const MAX_ACCEPT_ATTRIBUTE_OCTETS = 3500;
 
 /** The position of an attribute's value, and how often the type occurs with octets. `at` is 0 if it is absent. */
-export interface AttributeSlot {
+interface AttributeSlot {
   at: number;
   lengthOctets: number;
   count: number;

@@ -44,7 +44,7 @@ export const PASSAGES = {
   gone: { title: "A State without a conversation", afterCrash: null },
 } as const satisfies Record<string, { title: string; afterCrash: Step | null }>;
 
-export type Passage = keyof typeof PASSAGES;
+type Passage = keyof typeof PASSAGES;
 export type FlowEnd = "accept" | "reject";
 export type FlowPlace = Step | Passage;
 

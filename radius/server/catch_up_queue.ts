@@ -5,12 +5,12 @@ import type { Clock } from "../../platform/runtime.ts";
 import type { Store } from "../../platform/store.ts";
 
 /** Exactly one of the two functions is called. */
-export interface CatchUpPacket {
+interface CatchUpPacket {
   resume(): void;
   fail(why: "store_not_answering" | "too_busy"): void;
 }
 
-export interface CatchUpQueueDeps {
+interface CatchUpQueueDeps {
   readonly store: Pick<Store, "catchUp">;
   readonly clock: Clock;
   readonly log: Log;

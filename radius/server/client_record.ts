@@ -33,12 +33,12 @@ export interface ClientRecord extends ClientContent {
 const POLICY_CONTENT = CONTENT_SETTINGS.filter((name) => POLICY_SETTINGS.some((policy) => policy === name));
 
 /** The settings of a policy that a record contains. */
-export function policyContent(of: ClientPolicy | ClientContent): Record<string, unknown> {
+function policyContent(of: ClientPolicy | ClientContent): Record<string, unknown> {
   return settingsObject(POLICY_CONTENT, (name) => settingOf(of, name));
 }
 
 /** `previous`: the secret before a rotation; `server`: that of the first-factor server; `disconnect`: that of Disconnect-Requests. */
-export type ClientSecretKind = "secret" | "previous" | "server" | "disconnect";
+type ClientSecretKind = "secret" | "previous" | "server" | "disconnect";
 
 const sealKeyOf = (name: string, kind: ClientSecretKind): Deno.KvKey => ["client", name, kind];
 

@@ -29,12 +29,12 @@ import type { Clients, ClientUse } from "./clients.ts";
 import type { SigningClients } from "./signing_clients.ts";
 
 /** `no_server_secret`: the first factor is at another RADIUS server, and no secret for it is given or stored. */
-export type RegistryProblem = "taken" | "unknown" | "in_settings" | "changed" | "full" | "no_server_secret";
+type RegistryProblem = "taken" | "unknown" | "in_settings" | "changed" | "full" | "no_server_secret";
 export type RegistryResult =
   | { readonly ok: true; readonly client: ShownClient | null }
   | { readonly ok: false; readonly reason: RegistryProblem };
 
-export interface RegistryDeps {
+interface RegistryDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Pick<Clock, "nowMs">;

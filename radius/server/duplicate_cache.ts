@@ -58,7 +58,7 @@ const MAX_OCTETS = 24 * 1024 * 1024;
 const DEFAULT_BOUNDS: DuplicateBounds = { slots: MAX_SLOTS, octets: MAX_OCTETS };
 
 /** The maximum number of answers in a cache, and the maximum size of their packets. */
-export interface DuplicateBounds {
+interface DuplicateBounds {
   readonly slots: number;
   readonly octets: number;
 }

@@ -8,7 +8,7 @@ import type { NasRule } from "./clients.ts";
 import type { Request } from "./request.ts";
 
 /** A captured request. The duplicate cache counts its copies. */
-export interface RecordedPacket {
+interface RecordedPacket {
   copies: number;
   verdict: string;
 }
@@ -39,7 +39,7 @@ interface CapturedStray extends CapturedPacket {
   lastMs: number;
 }
 
-export type PacketCaptureOptions = { readonly [name in keyof typeof CAPTURE_LIMITS]?: number };
+type PacketCaptureOptions = { readonly [name in keyof typeof CAPTURE_LIMITS]?: number };
 
 const MAX_PACKET_OCTETS = 4096;
 const MAX_TALLIES = 2000;

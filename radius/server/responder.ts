@@ -36,7 +36,7 @@ export interface ResponderDeps {
 }
 
 /** The reason for an answer, for the log. */
-export interface ReplyReason {
+interface ReplyReason {
   readonly row: string;
   readonly conversation: Conversation | null;
   /** Why a user was refused. The reply does not contain it. */
@@ -44,7 +44,7 @@ export interface ReplyReason {
 }
 
 /** Why a request that passed the gate gets no answer. */
-export type NoReplyReason = "overtaken" | "too_busy" | "rate_limited" | "first_factor_busy" | "store_failed";
+type NoReplyReason = "overtaken" | "too_busy" | "rate_limited" | "first_factor_busy" | "store_failed";
 
 /** The log line of a drop. */
 interface DropLine {

@@ -32,13 +32,13 @@ export interface DatagramSocket {
 }
 
 /** The functions of the server that its handlers call. */
-export interface HandlerCallbacks {
+interface HandlerCallbacks {
   readonly send: (request: Request, reply: Uint8Array) => void;
   /** Forgets a request that gets no answer, so that its retransmission is handled. */
   readonly release: (request: Request) => void;
 }
 
-export interface RadiusServerDeps {
+interface RadiusServerDeps {
   readonly clients: Clients;
   readonly clock: Clock;
   readonly log: Log;

@@ -9,7 +9,7 @@ import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import type { Client } from "./clients.ts";
 
 /** The client and the source address of a request. */
-export interface SigningSource {
+interface SigningSource {
   readonly client: Pick<Client, "name">;
   readonly source: string;
 }

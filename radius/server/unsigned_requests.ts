@@ -10,7 +10,7 @@ import type { Step } from "../protocol/steps.ts";
 import type { Request } from "./request.ts";
 import { parseIpv6 } from "../protocol/attributes.ts";
 
-export interface SourceRateOptions {
+interface SourceRateOptions {
   /** Packets at once. */
   readonly burst: number;
   readonly perSecond: number;

@@ -8,7 +8,7 @@ import type { NameIndexes } from "./indexes.ts";
 import type { DirectoryKeys } from "./keys.ts";
 import type { ResourceRecord } from "./records.ts";
 
-export interface GroupNestingDeps {
+interface GroupNestingDeps {
   readonly store: Store;
   readonly keys: DirectoryKeys;
   readonly indexes: Pick<NameIndexes, "names">;

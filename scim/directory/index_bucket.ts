@@ -25,7 +25,7 @@ export interface StoredBucket {
 }
 
 /** A change with the number of its entry in the index log. */
-export interface LoggedChange extends IndexChange {
+interface LoggedChange extends IndexChange {
   readonly sequence: number;
 }
 

@@ -145,14 +145,14 @@ async function* wordEntries(
   for (const { key, depth } of pending.slice(at)) if (depth !== null) yield { key, depth };
 }
 
-export interface WordRangeDeps {
+interface WordRangeDeps {
   readonly store: Store;
   readonly keys: DirectoryKeys;
   readonly indexes: Indexes;
 }
 
 /** The beginning of a word, at most 24 characters (`cutWord`). */
-export interface WordPrefix {
+interface WordPrefix {
   readonly kind: ResourceKind;
   readonly start: string;
 }

@@ -57,7 +57,7 @@ export function createDirectoryKeys(target: string) {
 }
 
 /** `parts` names the set of parts, so that a reader never mixes two; `number` counts from 0. */
-export interface PartPlace {
+interface PartPlace {
   readonly parts: string;
   readonly number: number;
 }

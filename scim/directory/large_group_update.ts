@@ -11,7 +11,7 @@ import { finishRename, renameGroupOf } from "./rename_steps.ts";
 import { readRecord, toStored } from "./records.ts";
 
 /** The value under ["chore", target, id]. */
-export type RecoveryTask =
+type RecoveryTask =
   /** A set that no group uses. */
   | { readonly kind: "sweep"; readonly setId: string }
   /** A group has another set, or none: update the users' records, then delete the old set. "" means no set. */
@@ -28,7 +28,7 @@ export type RecoveryTask =
   | { readonly kind: "link"; readonly user: string }
   | RenameTask;
 
-export interface LargeGroupUpdateDeps extends DirectoryBatchDeps {
+interface LargeGroupUpdateDeps extends DirectoryBatchDeps {
   readonly newBatch: () => DirectoryBatch;
   readonly newSetId: () => string;
   readonly prepareGroupCleanup: PrepareGroupCleanup;

@@ -38,7 +38,7 @@ export interface MemberChange {
 }
 
 /** The value under ["member", target, set, user]: the name as given, with the id of the user if there is one. */
-export type StoredMember = string | readonly [name: string, id: string];
+type StoredMember = string | readonly [name: string, id: string];
 
 export function encodeMember(name: string, id: string | null): StoredMember {
   return id === null ? name : [name, id];
@@ -216,7 +216,7 @@ export function createMemberSets(
 }
 
 /** The record, which must fit into the store, omits further memberships. They are stored elsewhere. */
-export const MAX_GROUPS_OF_A_USER = 1000;
+const MAX_GROUPS_OF_A_USER = 1000;
 
 /** The list with the group, or without it. Returns the same list if nothing changes. */
 export function withGroup(

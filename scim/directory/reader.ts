@@ -12,7 +12,7 @@ import { joinParts, phoneNumbersOf, readRecord, type ResourceRecord, toStored } 
 import type { Tombstone } from "./batch_reads.ts";
 import { findRecordById } from "./record_by_id.ts";
 
-export interface ResourceReaderDeps {
+interface ResourceReaderDeps {
   readonly store: Store;
   readonly keys: DirectoryKeys;
   readonly indexes: NameIndexes;
@@ -21,7 +21,7 @@ export interface ResourceReaderDeps {
 }
 
 /** A record as stored, which may have parts, or as read. */
-export interface NamedRecord {
+interface NamedRecord {
   readonly canonical: string;
   readonly record: ResourceRecord;
 }

@@ -51,11 +51,11 @@ export interface ResourceRecord {
 const MAX_INLINE_CHARACTERS = 24_000;
 const PART_CHARACTERS = 30_000;
 /** The maximum size of attributes and groups together. An atomic operation accepts 800 KiB. */
-export const MAX_RECORD_OCTETS = 512 * 1024;
+const MAX_RECORD_OCTETS = 512 * 1024;
 const MAX_TRIES = 5;
 
 /** A record as it is written: the value itself, and its parts. */
-export interface EncodedRecord {
+interface EncodedRecord {
   readonly head: ResourceRecord;
   readonly parts: readonly string[];
   /** The size of the value in the store, without the parts. */
@@ -135,7 +135,7 @@ export async function joinParts(
 }
 
 /** The version of a write of the resource itself. Later changes of memberships do not change it. */
-export function revisionText(revision: number): string {
+function revisionText(revision: number): string {
   return revision.toString(36);
 }
 
@@ -145,7 +145,7 @@ export function isRevision(version: string, revision: number): boolean {
 }
 
 /** The table of a record. */
-export interface RecordPlace {
+interface RecordPlace {
   readonly kind: ResourceKind;
   readonly target: string;
 }

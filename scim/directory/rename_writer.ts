@@ -31,7 +31,7 @@ import {
 } from "./write_plan.ts";
 import type { WriteQueue } from "./write_queue.ts";
 
-export interface RenameWriterDeps extends WritePlanDeps, RenameStepDeps {
+interface RenameWriterDeps extends WritePlanDeps, RenameStepDeps {
   readonly prepareRename: PrepareRename;
   readonly writes: Pick<WriteQueue, "runRecoverable">;
   readonly largeGroups: Pick<LargeGroupUpdate, "changeGroup" | "leaveGroups" | "linkGroups">;

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import type { ResourceKind } from "../schema/resource.ts";
 
 /** What an id is derived from. */
-export interface IdSource {
+interface IdSource {
   readonly target: string;
   readonly kind: ResourceKind;
   /** The canonical name at the creation. */

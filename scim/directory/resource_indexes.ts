@@ -11,7 +11,7 @@ import type { ResourceReader } from "./reader.ts";
 import type { ResourceRecord } from "./records.ts";
 import { INDEXED_VALUES, MORE_VALUES } from "./value_keys.ts";
 
-export interface ResourceIndexesDeps {
+interface ResourceIndexesDeps {
   readonly store: Store;
   readonly keys: DirectoryKeys;
   readonly names: NameIndexes["names"];

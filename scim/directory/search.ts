@@ -12,7 +12,7 @@ import { createWordRange, type PrefixRange } from "./indexes.ts";
 import { compareText } from "./keys.ts";
 import { recordWords } from "./records.ts";
 
-export type SearchDeps = Omit<FilterSearchDeps, "range">;
+type SearchDeps = Omit<FilterSearchDeps, "range">;
 
 /** How many resources one search may read. */
 const MAX_CANDIDATES = 10_000;

@@ -28,7 +28,7 @@ export const SOLE_WRITER: TargetLease = {
   fence: (store) => store,
 };
 
-export interface TargetLeaseDeps {
+interface TargetLeaseDeps {
   /** Absent: only this process uses the store. */
   readonly cluster?: Pick<Cluster, "isShared" | "openLease"> | undefined;
   readonly log: Log;

@@ -40,7 +40,7 @@ interface TrashContent {
   readonly password?: PasswordHash;
 }
 
-export interface DirectoryTrashDeps {
+interface DirectoryTrashDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly keys: DirectoryKeys;

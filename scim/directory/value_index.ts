@@ -25,7 +25,7 @@ const MAX_VALUES_PER_BUCKET = 256;
 /** More values of one attribute of a resource are not indexed, so that a write fits into a commit. */
 const MAX_VALUES_OF_ONE = 100;
 
-export interface ValueIndexPlace {
+interface ValueIndexPlace {
   readonly store: Store;
   readonly keys: DirectoryKeys;
   /** Present if other nodes use the store, too. */

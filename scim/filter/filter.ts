@@ -16,7 +16,7 @@ export { type FilterPath, isKnownPath, pathText } from "./filter_tree.ts";
 export { filterProblem } from "./filter_tree.ts";
 export { COMPARE_OPERATORS, type CompareOperator, type FilterValue, type ScimFilter } from "./filter_tree.ts";
 
-export type FilterOutcome =
+type FilterOutcome =
   | { readonly ok: true; readonly filter: ScimFilter }
   | { readonly ok: false; readonly problem: string };
 

@@ -7,7 +7,7 @@ export type FilterToken =
   /** A JSON text, decoded. */
   | { readonly kind: "text"; readonly text: string };
 
-export type TokensOutcome =
+type TokensOutcome =
   | { readonly ok: true; readonly tokens: readonly FilterToken[] }
   | { readonly ok: false; readonly problem: string };
 

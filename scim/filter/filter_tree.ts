@@ -152,7 +152,7 @@ export function findAttributeAt(path: FilterPath): KnownAttribute | undefined {
 }
 
 /** The known attribute at a path of one kind of resource. */
-export function findAttributeOf(
+function findAttributeOf(
   kind: ResourceKind,
   { schema, attribute, sub }: FilterPath,
 ): KnownAttribute | undefined {

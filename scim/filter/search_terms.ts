@@ -18,7 +18,7 @@ const SEPARATORS = new Set([..."._@-+\\/,;:()'\""]);
 const EDGES = new Set([...",;()\"'"]);
 
 /** The sources of a user's words. */
-export interface WordSource {
+interface WordSource {
   readonly name: string;
   readonly attributes: JsonObject;
   /** Names of the user's groups. */

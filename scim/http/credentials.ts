@@ -35,7 +35,7 @@ export interface ListedCredential extends Credential {
   readonly createdMs: number | null;
 }
 
-export interface CredentialsDeps extends CredentialRecordsDeps {
+interface CredentialsDeps extends CredentialRecordsDeps {
   readonly vault: Vault;
   readonly settings: readonly ScimCredentialSettings[];
   readonly log: Log;

@@ -20,7 +20,7 @@ import { createResponse, receiptHeaders } from "./responses.ts";
 import { readQuery, type ScimQuery } from "./query.ts";
 
 /** An authorized request for a row of SCIM_ROUTES. */
-export interface ScimCall {
+interface ScimCall {
   readonly headers: Headers;
   readonly body: RequestBody;
   readonly url: URL;
@@ -34,7 +34,7 @@ export interface ScimCall {
   readonly segment: string;
 }
 
-export interface HandlerDeps {
+interface HandlerDeps {
   readonly http: { readonly publicUrl: string };
   readonly clock: Clock;
   readonly random: Random;
@@ -246,7 +246,7 @@ export function opaqueTag(etag: string): string {
 }
 
 /** How long a request waits for a refresh. The refresh itself continues. */
-export const REFRESH_TIMEOUT_MS = 120_000;
+const REFRESH_TIMEOUT_MS = 120_000;
 const RETRY_AFTER_S = "30";
 const MAX_LISTED_FAULTS = 5;
 
@@ -255,7 +255,7 @@ const MAX_LISTED_FAULTS = 5;
  *
  * @throws ScimRefusal `backend_unreachable`, `backend_failed`; `busy` if it takes too long.
  */
-export async function refreshEverything(
+async function refreshEverything(
   target: Target,
   { actor, clock }: { actor: Actor; clock: Clock },
 ): Promise<void> {
@@ -264,7 +264,7 @@ export async function refreshEverything(
 }
 
 /** The refusal for a refresh with faults. `null` if it read everything. */
-export function reportRefusal(report: RefreshReport): ScimRefusal | null {
+function reportRefusal(report: RefreshReport): ScimRefusal | null {
   // Entries that cannot be resources never appear in a response.
   const faults = report.faults.filter(({ kind }) => kind !== "left_out");
   if (faults.length === 0) return null;
@@ -286,7 +286,7 @@ const PERMANENT: ReadonlySet<string> = new Set([
 ]);
 
 /** Waits for a refresh, up to a limit. */
-export async function withRefreshTimeout<T>(refresh: Promise<T>, clock: Clock): Promise<T> {
+async function withRefreshTimeout<T>(refresh: Promise<T>, clock: Clock): Promise<T> {
   const timed = await withTimeout(refresh, { clock, timeoutMs: REFRESH_TIMEOUT_MS });
   if (timed.inTime) return timed.value;
   throw new ScimRefusal("busy", {

@@ -144,7 +144,7 @@ export const SCIM_REFUSALS = {
 } as const satisfies Record<string, RefusalRow>;
 
 /** Refusals that only the full interface has. */
-export const V2_REFUSALS = {
+const V2_REFUSALS = {
   invalid_path: {
     status: 400,
     scimType: "invalidPath",

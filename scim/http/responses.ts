@@ -78,7 +78,7 @@ export function receiptHeaders(receipt: Receipt | null): Record<string, string> 
 }
 
 /** The response for a refusal. */
-export function scimRefusalResponse(refusal: ScimRefusal): Response {
+function scimRefusalResponse(refusal: ScimRefusal): Response {
   const { scimType } = refusalRow(refusal.code);
   return errorResponse({
     status: refusal.status,

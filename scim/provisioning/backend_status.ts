@@ -80,14 +80,14 @@ export function isSameContent(a: Content, b: Content): boolean {
 }
 
 /** Names are compared without case: another spelling of a member is the same member. */
-export function sameMembers(a: readonly string[], b: readonly string[]): boolean {
+function sameMembers(a: readonly string[], b: readonly string[]): boolean {
   if (a.length !== b.length) return false;
   if (a.every((name, at) => name === b[at])) return true;
   const names = new Set(a.map(canonicalName));
   return b.every((name) => names.has(canonicalName(name)));
 }
 
-export interface CopyId {
+interface CopyId {
   readonly backend: string;
   readonly kind: ResourceKind;
   readonly canonical: string;
@@ -182,7 +182,7 @@ interface Head {
   readonly text: string;
 }
 
-export interface ChunkedText {
+interface ChunkedText {
   readonly text: string;
   /** The number of keys. */
   readonly parts: number;

@@ -22,7 +22,7 @@ import type { Outbox, OutboxEntry, StoredEntry } from "./outbox.ts";
 import { holdsAlready } from "./reconcile.ts";
 
 /** `superseded`: a newer write replaced the entry, or another node has it. `nextMs`: the next attempt; `null` for a dead letter. */
-export type DeliveryOutcome =
+type DeliveryOutcome =
   | { readonly outcome: "done" | "superseded" }
   | { readonly outcome: "failed"; readonly fault: BackendFault; readonly nextMs: number | null };
 

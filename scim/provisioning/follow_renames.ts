@@ -26,7 +26,7 @@ export interface MovedResource {
 }
 
 /** `taken`: another resource here has the new name. `blocked`: another connector has the resource and cannot rename it. `gone`: it changed meanwhile. */
-export type FollowOutcome = "done" | "taken" | "blocked" | "gone";
+type FollowOutcome = "done" | "taken" | "blocked" | "gone";
 
 /** Whether an ID stays with the resource. A DN does not: it contains the name, and another entry can have it later. */
 function isPermanent(id: string | undefined, { kind }: Backend): id is string {

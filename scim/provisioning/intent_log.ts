@@ -46,7 +46,7 @@ interface NewIntent {
   readonly former: ReadonlyMap<string, Content | null>;
 }
 
-export interface IntentLogDeps extends CompensationDeps {
+interface IntentLogDeps extends CompensationDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
@@ -178,13 +178,13 @@ export class IntentLog {
   }
 }
 
-export interface CompensationDeps {
+interface CompensationDeps {
   readonly directory: TargetDirectory;
   readonly outbox: Outbox;
   readonly copies: BackendCopies;
 }
 
-export interface Compensation {
+interface Compensation {
   readonly backend: Backend;
   readonly kind: ResourceKind;
   readonly name: string;

@@ -35,7 +35,7 @@ export function leasedDirectory(directory: TargetDirectory, lease: TargetLease):
   };
 }
 
-export interface InterruptedWorkDeps {
+interface InterruptedWorkDeps {
   readonly lease: TargetLease;
   readonly intents: IntentLog;
   readonly store: Store;

@@ -21,7 +21,7 @@ import type { BackendOperation } from "./plan_write.ts";
 
 export type { OutboxEntry, StoredEntry } from "./pending_writes.ts";
 
-export interface NewEntry {
+interface NewEntry {
   readonly backend: string;
   readonly kind: ResourceKind;
   readonly name: string;
@@ -49,7 +49,7 @@ interface Pointer {
   readonly isDead: boolean;
 }
 
-export interface OutboxDeps {
+interface OutboxDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;

@@ -18,7 +18,7 @@ import { ScimRefusal } from "../http/refusals.ts";
 export type WriteOperation = "create" | "replace" | "remove" | "rename";
 export type BackendOperation = "put" | "remove" | "rename";
 
-export interface WritePlanInput {
+interface WritePlanInput {
   readonly operation: WriteOperation;
   readonly kind: ResourceKind;
   /** The desired content; `null` exactly for `remove`. */
@@ -33,7 +33,7 @@ export interface WritePlanInput {
   readonly nowMs: number;
 }
 
-export interface BackendCall {
+interface BackendCall {
   readonly backend: string;
   readonly operation: BackendOperation;
 }
@@ -48,7 +48,7 @@ export interface WritePlan {
   readonly queued: readonly BackendCall[];
 }
 
-export type WritePlanOutcome = WritePlan | { readonly ok: false; readonly code: "taken" | "not_found" };
+type WritePlanOutcome = WritePlan | { readonly ok: false; readonly code: "taken" | "not_found" };
 
 const NONE: ReadonlySet<string> = new Set();
 

@@ -37,7 +37,7 @@ export interface PrepareWriteDeps extends BackendSelection {
 }
 
 /** What a restore adds to the creation of a user. */
-export interface RestoreJob {
+interface RestoreJob {
   readonly id: string;
   /** The groups that the same commit adds the user to. */
   readonly groups: readonly string[];

@@ -7,14 +7,14 @@ import { desiredContent, hasResource, type ResourceStatus } from "./backend_stat
 import type { WriteOperation } from "./plan_write.ts";
 import { holdsAlready } from "./reconcile.ts";
 
-export interface WritableBackends {
+interface WritableBackends {
   /** The backends that the write changes, in the order of the list. */
   readonly writable: readonly string[];
   /** Read-only backends that have the resource, and keep it as it is. */
   readonly unchanged: ReadonlySet<string>;
 }
 
-export interface AccessInput {
+interface AccessInput {
   readonly operation: WriteOperation;
   readonly kind: ResourceKind;
   /** `null` for a removal. */

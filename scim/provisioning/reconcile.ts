@@ -20,13 +20,13 @@ import {
 } from "./backend_status.ts";
 
 /** The data that a backend can store. */
-export type Coverage = Pick<Backend, "covers" | "holds" | "readOnly">;
+type Coverage = Pick<Backend, "covers" | "holds" | "readOnly">;
 
 /** The longest read-only value that is stored although it differs from the resource. */
 const MAX_READ_ONLY_CHARACTERS = 2000;
 
 /** The whole content at a backend: attributes that it cannot store, or that are read-only there, come from `previous`. */
-export function completeContent(backend: Coverage, previous: Content, remote: ReadContent): Content {
+function completeContent(backend: Coverage, previous: Content, remote: ReadContent): Content {
   return withReadOnly(whole(backend, previous, remote), previous, backend.readOnly ?? NO_READ_ONLY);
 }
 

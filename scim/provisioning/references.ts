@@ -40,7 +40,7 @@ interface FoundReference extends Reference {
   readonly path: string;
 }
 
-export interface ReferencesDeps {
+interface ReferencesDeps {
   readonly store: Store;
   readonly directory: TargetDirectory;
   readonly outbox: Outbox;

@@ -20,7 +20,7 @@ import { MovedResources, withRenamedMembers } from "./follow_renames.ts";
 import { applyReading } from "./reconcile.ts";
 import { NameHashSet } from "../directory/name_hashes.ts";
 
-export interface RefreshAllDeps extends RefreshDeps {
+interface RefreshAllDeps extends RefreshDeps {
   readonly random: Random;
   readonly log: Log;
   readonly actor: Actor;
@@ -28,7 +28,7 @@ export interface RefreshAllDeps extends RefreshDeps {
   readonly maxDropPercent: number;
 }
 
-export interface RefreshAllOptions {
+interface RefreshAllOptions {
   readonly onProgress?: (progress: RefreshProgress) => void;
 }
 

@@ -50,7 +50,7 @@ export const TARGET_TABLES = [
   "remembered_epoch",
 ] as const;
 
-export interface RemovedTargetsDeps {
+interface RemovedTargetsDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;

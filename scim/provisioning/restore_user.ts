@@ -13,7 +13,7 @@ import { underLease } from "./leased_writes.ts";
 import { targetAuditEntry } from "./write_audit.ts";
 import type { WriteCoordinator } from "./write_coordinator.ts";
 
-export interface TrashOperationDeps {
+interface TrashOperationDeps {
   readonly store: Store;
   readonly clock: Pick<Clock, "nowMs">;
   readonly lease: Pick<TargetLease, "run">;

@@ -266,7 +266,7 @@ function withReadOnlyValues(
   return contents;
 }
 
-export interface RetryDeps {
+interface RetryDeps {
   readonly store: Store;
   readonly lease: Pick<TargetLease, "run">;
   readonly directory: TargetDirectory;

@@ -12,7 +12,7 @@ import { ScimRefusal } from "../http/refusals.ts";
 import type { Target, TargetDirectory, Targets } from "../ports.ts";
 import { type OpenTarget, openTarget, type TargetDeps } from "./target.ts";
 
-export interface TargetsDeps extends Omit<TargetDeps, "lease" | "settings" | "directory" | "isLoginTarget"> {
+interface TargetsDeps extends Omit<TargetDeps, "lease" | "settings" | "directory" | "isLoginTarget"> {
   readonly settings: readonly TargetSettings[];
   /** Absent: only this process uses the store. */
   readonly cluster?: Pick<Cluster, "isShared" | "openLease">;

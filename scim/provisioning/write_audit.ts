@@ -42,7 +42,7 @@ export function writeAction(
 }
 
 /** A change of one resource, with the content before and after. `null`: it does not exist. */
-export interface ContentChange {
+interface ContentChange {
   readonly actor: Actor;
   readonly action: AuditAction;
   readonly kind: ResourceKind;
@@ -59,7 +59,7 @@ export interface ContentChange {
 }
 
 /** The directory of a change. If users sign in from it, their phone numbers are factors. */
-export interface AuditScope {
+interface AuditScope {
   readonly name: string;
   readonly isLoginTarget?: boolean;
 }

@@ -27,7 +27,7 @@ export interface CommitDeps extends GroupCleanupDeps {
 }
 
 /** The result of the backend calls: the intent that ends with the commit, and the result of each put. */
-export interface CalledBackends {
+interface CalledBackends {
   readonly intent?: Intent;
   readonly puts?: ReadonlyMap<string, PutResult>;
 }

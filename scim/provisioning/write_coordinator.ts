@@ -34,7 +34,7 @@ import {
 import { auditMembers, targetAuditEntry, writeAction } from "./write_audit.ts";
 import { type CommitDeps, commitWrite } from "./write_commit.ts";
 
-export interface WriteCoordinatorDeps extends PrepareWriteDeps, CommitDeps {
+interface WriteCoordinatorDeps extends PrepareWriteDeps, CommitDeps {
   readonly lease: Pick<TargetLease, "run" | "isHeld" | "confirm">;
   readonly intents: IntentLog;
   readonly deliveryLocks: KeyedLocks;
@@ -189,7 +189,7 @@ async function runLocked<T>(
   }
 }
 
-export interface MemberChangesDeps {
+interface MemberChangesDeps {
   readonly directory: TargetDirectory;
   readonly backends: readonly BackendInfo[];
   readonly lease: Pick<TargetLease, "run">;

@@ -4,10 +4,10 @@
 import { plainTyped } from "../../platform/typed_text.ts";
 import type { JsonObject, JsonValue } from "./resource.ts";
 
-export type ContactField = "emails" | "phoneNumbers";
+type ContactField = "emails" | "phoneNumbers";
 
 /** A value that is not valid. */
-export interface ContactProblem {
+interface ContactProblem {
   readonly field: ContactField;
   readonly value: string;
 }

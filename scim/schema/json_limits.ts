@@ -3,7 +3,7 @@
 import { type JsonBounds, type JsonFlaw, parseBoundedJson } from "../../platform/safe_json.ts";
 import type { JsonObject, JsonValue } from "./resource.ts";
 
-export type BodyOutcome =
+type BodyOutcome =
   | { readonly ok: true; readonly value: JsonObject }
   | { readonly ok: false; readonly problem: string };
 

@@ -54,7 +54,7 @@ export const DEFAULT_GROUP_MAPPING = [
 export { mergeContent } from "./merge.ts";
 
 /** The rows of the settings, which replace or extend the default table: SCIM attribute → front-end attribute. */
-export interface MappingSettings {
+interface MappingSettings {
   readonly user: Readonly<Record<string, string>>;
   readonly group: Readonly<Record<string, string>>;
 }
@@ -245,7 +245,7 @@ export function fromFrontEnd(
 }
 
 /** A front-end attribute of a backend. `single`: it stores only the first value. */
-export interface FrontEndAttribute {
+interface FrontEndAttribute {
   readonly frontEnd: string;
   readonly single?: boolean;
 }

@@ -1,7 +1,7 @@
 // Compares two lists of members. Most names of a large group are in both lists in the same spelling, so only the others need their canonical form.
 
 /** Names that only one list has in exactly this spelling, in the order of the list. */
-export interface MemberNamesDifference {
+interface MemberNamesDifference {
   readonly onlyBefore: readonly string[];
   readonly onlyAfter: readonly string[];
 }

@@ -129,13 +129,13 @@ const KEPT_WITH_PLACE = ["type", "primary"];
 type Subs = ReadonlySet<string> | null;
 
 /** The part of a value that a backend stores. `firstOnly`: only the first entry. */
-export interface MergeScope {
+interface MergeScope {
   readonly subs: Subs;
   readonly firstOnly: boolean;
 }
 
 /** Merges the parts that a backend stores into an object. `undefined` if the result is empty. */
-export function mergeObject(
+function mergeObject(
   previous: JsonObject,
   read: JsonObject,
   subs: ReadonlySet<string>,
@@ -247,7 +247,7 @@ function pick(entry: JsonObject, names: readonly string[]): JsonObject {
   );
 }
 
-export function sameTexts(a: readonly string[], b: readonly string[]): boolean {
+function sameTexts(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((text, at) => text === b[at]);
 }
 

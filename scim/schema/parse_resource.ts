@@ -14,7 +14,7 @@ export type ParseResourceOutcome =
   | { readonly ok: true; readonly content: Content; readonly password: string | undefined }
   | { readonly ok: false; readonly code: "invalid_value" | "renamed"; readonly detail: string };
 
-export interface ParseResourceOptions {
+interface ParseResourceOptions {
   readonly mapping: Mapping;
   /** The name in the path of a PUT. Absent for a POST. */
   readonly pathName?: string;

@@ -11,7 +11,7 @@ export type ReadOnlyAttributes = ReadonlySet<string>;
 export const NO_READ_ONLY: ReadOnlyAttributes = new Set();
 
 /** The settings of a backend that decide which attributes are read-only. */
-export type BackendAttributes = Pick<Backend, "covers" | "readOnly">;
+type BackendAttributes = Pick<Backend, "covers" | "readOnly">;
 
 /** @param paths SCIM attributes of a user, in the spelling of the interface specification or of the RFC. */
 export function toReadOnlyAttributes(paths: readonly string[]): ReadOnlyAttributes {

@@ -2,7 +2,7 @@
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 
-export type NameOutcome =
+type NameOutcome =
   | { readonly ok: true; readonly name: string }
   | { readonly ok: false; readonly problem: string };
 

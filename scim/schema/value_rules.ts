@@ -6,7 +6,7 @@ import { property } from "./attributes.ts";
 import type { JsonObject, JsonValue } from "./resource.ts";
 
 /** RFC 7643 §2.3.6: base64 or base64url (RFC 4648 §4, §5), also with line breaks and blanks, as in files. */
-export const BASE64_TEXT = /^[A-Za-z0-9+/_ \t\r\n-]*(?:={1,2}[ \t\r\n]*)?$/;
+const BASE64_TEXT = /^[A-Za-z0-9+/_ \t\r\n-]*(?:={1,2}[ \t\r\n]*)?$/;
 /** A tab and line breaks are text, such as in addresses. Directories and other servers refuse the other control characters, or end a text at U+0000. */
 const CONTROL = /[^\P{Cc}\t\n\r]/u;
 /** RFC 7643 §2.3.5: `xsd:dateTime`. */

@@ -71,7 +71,7 @@ export type RowPlan =
     readonly joins: readonly GroupJoin[];
   };
 
-export type RowWrite =
+type RowWrite =
   | {
     readonly verb: "create" | "replace";
     readonly content: Content;

@@ -211,7 +211,7 @@ function changeInStore(
 const MAX_MEMBERS_PER_CHANGE = 25;
 
 /** Adds members to groups, and creates missing groups. @returns the canonical names of the created groups. */
-export async function joinInStore(work: BulkWork, joins: readonly GroupJoin[]): Promise<ReadonlySet<string>> {
+async function joinInStore(work: BulkWork, joins: readonly GroupJoin[]): Promise<ReadonlySet<string>> {
   const groups = new Map<string, { readonly name: string; readonly members: string[] }>();
   for (const { group, member } of joins) {
     const canonical = canonicalName(group);
@@ -235,7 +235,7 @@ export async function joinInStore(work: BulkWork, joins: readonly GroupJoin[]): 
 }
 
 /** Removes members from groups if their users could not be written. */
-export async function leaveInStore(work: BulkWork, joins: readonly GroupJoin[]): Promise<void> {
+async function leaveInStore(work: BulkWork, joins: readonly GroupJoin[]): Promise<void> {
   await Promise.all(
     joins.map(({ group, member }) =>
       changeInStore(work, { group: canonicalName(group), add: [], remove: [member] })

@@ -12,7 +12,7 @@ import {
 import { ENTERPRISE_SCHEMA } from "../schema/attribute_table.ts";
 
 /** `plain`: a member of the body. `names`: a list of names. `paths`: attributes. `ignored`: an attribute that the server sets. */
-export type ColumnTarget =
+type ColumnTarget =
   | {
     readonly to: "plain";
     readonly member: "userName" | "displayName" | "externalId" | "id" | "active" | "password";
@@ -35,7 +35,7 @@ export interface ImportTable {
   readonly notes: readonly string[];
 }
 
-export type TableOutcome =
+type TableOutcome =
   | { readonly ok: true; readonly table: ImportTable }
   | { readonly ok: false; readonly problem: string };
 

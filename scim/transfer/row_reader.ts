@@ -184,7 +184,7 @@ function groupNames(value: JsonValue | undefined): string[] | null {
   return names;
 }
 
-export interface TableRow {
+interface TableRow {
   readonly body: JsonObject;
   /** The groups of a user, as given. */
   readonly groups: readonly string[];

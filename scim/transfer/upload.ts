@@ -10,7 +10,7 @@ import { bodyOfRow, type FileRow, jsonRow, type RowRead, toSentence } from "./ro
 import { JsonReader } from "./json_reader.ts";
 
 /** One row of the file. */
-export interface UploadedRow {
+interface UploadedRow {
   readonly line: number;
   /** The cells as in the file. None if the row is JSON or cannot be split. */
   readonly cells: readonly string[];

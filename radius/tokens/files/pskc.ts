@@ -16,7 +16,7 @@ const NAMESPACE = "urn:ietf:params:xml:ns:keyprov:pskc";
 /** RFC 6030 §10.2. Older files have other prefixes before the name. */
 const ALGORITHM = /(?:^|[:#])(hotp|totp)$/i;
 
-export interface PskcFile {
+interface PskcFile {
   readonly rows: readonly SeedRow[];
   /** It has a signature (RFC 6030 §7), which is not checked. */
   readonly isSigned: boolean;

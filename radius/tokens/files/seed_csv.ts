@@ -16,7 +16,7 @@ import {
 } from "./seed_rows.ts";
 
 /** The forms of seed files, with the sources that write or read them. */
-export const SEED_CSV_FORMS = {
+const SEED_CSV_FORMS = {
   /** Microsoft Entra ID ("Upload hardware OATH tokens in CSV format"); Token2, Deepnet SafeID, Protectimus and Feitian deliver it. */
   header: { title: "CSV with column names" },
   /** privacyIDEA ("OATH CSV"), NetIQ Advanced Authentication, Duo: serial, seed[, type[, digits[, time step or counter]]]. */
@@ -87,7 +87,7 @@ const PIECE_CHARACTERS = 64 * 1024;
 /** Rows after which logins continue. */
 const ROWS_BETWEEN_PAUSES = 500;
 
-export interface SeedCsv {
+interface SeedCsv {
   readonly form: SeedCsvForm;
   readonly rows: readonly SeedRow[];
 }

@@ -6,7 +6,7 @@ import { markRepeated, type SeedFileOptions, type SeedFileProblem, type SeedRow 
 
 export type SeedFileForm = SeedCsvForm | "pskc";
 
-export type SeedFileOutcome =
+type SeedFileOutcome =
   | {
     readonly ok: true;
     readonly form: SeedFileForm;
@@ -18,7 +18,7 @@ export type SeedFileOutcome =
 
 /** Larger files are imported in parts. */
 export const MAX_SEED_FILE_CHARACTERS = 16 * 1024 * 1024;
-export const MAX_SEED_ROWS = 20_000;
+const MAX_SEED_ROWS = 20_000;
 
 /** @param pause called often, so that logins continue meanwhile */
 export async function readSeedFile(

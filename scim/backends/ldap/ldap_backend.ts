@@ -31,7 +31,7 @@ const PAGE_SIZE = 500;
 /** The deadline for a group grows by one timeout for this many members. */
 const MEMBERS_PER_TIMEOUT = 500;
 
-export interface LdapBackendDeps {
+interface LdapBackendDeps {
   readonly settings: LdapBackendSettings;
   readonly mapping: Mapping;
   readonly clock: Clock;

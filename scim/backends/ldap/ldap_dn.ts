@@ -39,7 +39,7 @@ export function parentDn(dn: string): string {
 }
 
 /** The first RDN of a DN. */
-export interface Rdn {
+interface Rdn {
   /** In lower case. */
   readonly attribute: string;
   readonly value: string;

@@ -24,7 +24,7 @@ const NORMAL_ACCOUNT = 0x200;
 const DISABLED = 0x2;
 
 /** The attributes to request, so that an entry contains all managed attributes. */
-export function attributesToRead(kind: ResourceKind, layout: LdapLayout): string[] {
+function attributesToRead(kind: ResourceKind, layout: LdapLayout): string[] {
   const { naming, rows } = layout[kind];
   const names = [
     naming,
@@ -208,7 +208,7 @@ function isSameSet(held: readonly string[], wanted: readonly string[]): boolean 
 /** The maximum number of entries for one name. More are not needed to find that the name is ambiguous. */
 const MAX_MATCHES = 10;
 
-export function classFilter(kind: LdapKind): Filter[] {
+function classFilter(kind: LdapKind): Filter[] {
   const filters: Filter[] = [new EqualityFilter({ attribute: "objectClass", value: kind.find })];
   if (kind.not !== null) {
     filters.push(
@@ -219,7 +219,7 @@ export function classFilter(kind: LdapKind): Filter[] {
 }
 
 /** The search for one name, or for an entry with a permanent ID. */
-export function nameSearch(
+function nameSearch(
   kind: ResourceKind,
   { name, layout, id }: { name: string; layout: LdapLayout; id?: string | undefined },
 ): LdapSearch {

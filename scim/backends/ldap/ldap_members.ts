@@ -63,7 +63,7 @@ function rangeOf(
 }
 
 /** The name of each DN: from its RDN if that contains the name, otherwise by a search. For a DN that is not a user, the value of its RDN. */
-export async function namesOfDns(
+async function namesOfDns(
   connection: LdapConnection,
   { dns, layout, cache }: { dns: readonly string[]; layout: LdapLayout; cache: NameCache },
 ): Promise<Map<string, string>> {
@@ -161,7 +161,7 @@ export async function readMemberNames(
 }
 
 /** Members in the format of the directory. */
-export interface MemberDns {
+interface MemberDns {
   readonly dns: string[];
   /** Names without a user, if the directory accepts only members with an entry. */
   readonly unknown: string[];

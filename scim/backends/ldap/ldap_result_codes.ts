@@ -11,7 +11,7 @@ interface CodeRow {
   readonly text: string;
 }
 
-export const LDAP_RESULT_CODES = {
+const LDAP_RESULT_CODES = {
   operationsError: {
     code: 1,
     kind: "refused",

@@ -27,7 +27,7 @@ interface KindRow {
   readonly required: readonly string[];
 }
 
-export interface LdapSchema {
+interface LdapSchema {
   readonly user: KindRow;
   readonly group: KindRow & { readonly member: string };
   /** `bit`: the second bit of userAccountControl disables an account. */
@@ -136,7 +136,7 @@ const ACTIVE_DIRECTORY = {
   id: { attribute: "objectGUID", form: "octets" },
 } as const satisfies LdapSchema;
 
-export const LDAP_SCHEMAS = {
+const LDAP_SCHEMAS = {
   openldap: OPENLDAP,
   active_directory: ACTIVE_DIRECTORY,
 } as const satisfies Record<LdapBackendSettings["schema"], LdapSchema>;

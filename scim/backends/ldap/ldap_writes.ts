@@ -238,7 +238,7 @@ async function removeMember(
 }
 
 /** RFC 3062 §2. */
-export const PASSWORD_MODIFY_OID = "1.3.6.1.4.1.4203.1.11.1";
+const PASSWORD_MODIFY_OID = "1.3.6.1.4.1.4203.1.11.1";
 
 const SEQUENCE = 0x30;
 const USER_IDENTITY = 0x80;

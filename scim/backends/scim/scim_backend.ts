@@ -30,7 +30,7 @@ import { putResource, removeResource, type ScimWriter } from "./scim_writes.ts";
 const MEMBERS_PER_TIMEOUT = 100;
 const MAX_SHARES = 100;
 
-export interface ScimBackendDeps {
+interface ScimBackendDeps {
   readonly settings: ScimBackendSettings;
   readonly mapping: Mapping;
   /** Must not keep connections alive, because the platform may repeat a POST over a kept connection. */

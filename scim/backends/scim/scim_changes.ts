@@ -25,7 +25,7 @@ export interface AttributeChange {
   readonly held: JsonValue | undefined;
 }
 
-export interface ResourceChangeInput {
+interface ResourceChangeInput {
   readonly found: ReceivedResource;
   readonly content: Content;
   /** The resource in the format of the server, as a POST sends it. */

@@ -25,7 +25,7 @@ const MAX_PAGES = 100_000;
 const MAX_MATCHES = 10;
 
 /** The parameters of {@link ScimClient.find}. */
-export interface ScimLookup {
+interface ScimLookup {
   readonly kind: ResourceKind;
   readonly name: string;
   /** The last known id. */
@@ -33,7 +33,7 @@ export interface ScimLookup {
   readonly deadlineMs: number;
 }
 
-export interface ScimClientDeps {
+interface ScimClientDeps {
   readonly http: ScimHttp;
   readonly clock: Clock;
   readonly mapping: Mapping;

@@ -30,7 +30,7 @@ export interface MemberLookup {
 }
 
 /** Members in the format of the server. */
-export interface RemoteMembers {
+interface RemoteMembers {
   readonly members: readonly JsonObject[];
   /** Names without a user at the server, which cannot store them. */
   readonly unknown: readonly string[];

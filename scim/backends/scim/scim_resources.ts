@@ -156,7 +156,7 @@ export interface ScimDialect {
   readonly ref: string;
 }
 
-export const SCIM_DIALECTS = {
+const SCIM_DIALECTS = {
   rfc: { lookUp: "filter", paging: "startIndex", members: "ids", spelling: "rfc", ref: "RFC 7644 §3" },
   /** Another Countersign's `/idm/scim/<target>`: no discovery, no PATCH. */
   countersign: {

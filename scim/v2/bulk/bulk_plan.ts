@@ -48,7 +48,7 @@ export interface BulkPlan {
   readonly failOnErrors: number;
 }
 
-export type BulkPlanOutcome =
+type BulkPlanOutcome =
   | { readonly ok: true; readonly plan: BulkPlan }
   | { readonly ok: false; readonly problem: BulkProblem };
 

@@ -5,7 +5,7 @@ import { loadJose } from "../../../platform/jose.ts";
 import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
 import type { Vault } from "../../../platform/vault.ts";
 
-export interface AccessTokenClaims {
+interface AccessTokenClaims {
   /** The name of the connection. */
   readonly connection: string;
   readonly secretId: string;

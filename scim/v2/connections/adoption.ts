@@ -31,7 +31,7 @@ export interface AdoptionPage {
 }
 
 /** A decision, and its audit entries. */
-export interface AdoptionDecision {
+interface AdoptionDecision {
   readonly state: Exclude<AdoptionState, "waiting">;
   readonly by: string;
   readonly audit: (proposal: AdoptionProposal) => Mutation;

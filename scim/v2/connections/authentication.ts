@@ -33,13 +33,13 @@ export interface AuthenticatedConnection {
 }
 
 /** A secret of a connection that exists, but is not accepted. */
-export interface RefusedSecret {
+interface RefusedSecret {
   readonly connection: string;
   readonly source: string;
   readonly detail: string;
 }
 
-export interface AuthenticationDeps extends LimitTableDeps {
+interface AuthenticationDeps extends LimitTableDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly records: ConnectionRecords;

@@ -21,7 +21,7 @@ import type { LoggedRequest, RequestFilter } from "./request_entry.ts";
 import type { RequestLog, RequestPage } from "./request_log.ts";
 import { hashSecretText, isExpired, makeSecretText, type SecretRecord } from "./secret.ts";
 
-export interface ConnectionAdministrationDeps {
+interface ConnectionAdministrationDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly credentials: Pick<Credentials, "list">;
@@ -46,19 +46,19 @@ export interface WantedSecret {
 }
 
 /** The secret that a new one replaces, and how long both are valid. */
-export interface ReplacedSecret {
+interface ReplacedSecret {
   readonly id: string;
   readonly overlapMs: number;
 }
 
 export type CreateConnectionProblem = "bad_name" | "unknown_target" | "taken" | "reserved" | "too_many";
-export type ChangeConnectionProblem = "unknown" | "changed";
+type ChangeConnectionProblem = "unknown" | "changed";
 export type AddSecretProblem = "unknown" | "unknown_secret" | "too_many" | "changed";
 type Failed<P> = { readonly ok: false; readonly reason: P };
-export type CreatedConnection =
+type CreatedConnection =
   | { readonly ok: true; readonly connection: ConnectionRecord; readonly secret: MadeSecret | null }
   | Failed<CreateConnectionProblem>;
-export type ChangedConnection =
+type ChangedConnection =
   | { readonly ok: true; readonly connection: ConnectionRecord }
   | Failed<ChangeConnectionProblem>;
 export type AddedSecret =

@@ -32,7 +32,7 @@ export interface ConnectionRecord {
 }
 
 /** A change, for the audit log. The object is the connection. */
-export interface AuditedChange {
+interface AuditedChange {
   readonly action: AuditAction;
   readonly actor: Actor;
   readonly before?: AuditValues;

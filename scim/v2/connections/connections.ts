@@ -23,7 +23,7 @@ import { RequestRates } from "./request_rate.ts";
 import { type IssuedToken, TokenIssuer } from "./token_issuer.ts";
 import type { TokenRequest } from "./token_request.ts";
 
-export interface ConnectionsDeps extends LimitTableDeps {
+interface ConnectionsDeps extends LimitTableDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;

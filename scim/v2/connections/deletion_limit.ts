@@ -21,7 +21,7 @@ export interface DeletionState {
   readonly allowed: number | null;
 }
 
-export type DeletionOutcome =
+type DeletionOutcome =
   | { readonly ok: true; readonly undo: () => Promise<void> }
   | { readonly ok: false; readonly state: DeletionState };
 

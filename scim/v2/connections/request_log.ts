@@ -28,7 +28,7 @@ interface OpenBatch {
   readonly octets: number;
 }
 
-export interface RequestLogDeps {
+interface RequestLogDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;

@@ -10,13 +10,13 @@ import { SCIM_REFUSALS, ScimRefusal } from "../../http/refusals.ts";
 import type { Connections } from "./connections.ts";
 import { readTokenRequest, TOKEN_ERRORS, type TokenErrorCode } from "./token_request.ts";
 
-export interface TokenAppDeps {
+interface TokenAppDeps {
   readonly connections: Pick<Connections, "issueToken">;
   readonly log: Log;
   readonly random: Random;
 }
 
-export const TOKEN_PREFIX = "/scim/oauth";
+const TOKEN_PREFIX = "/scim/oauth";
 /** All of a connection's permissions. Scopes of a request are ignored (RFC 6749 §3.3). */
 const SCOPE = "scim";
 /** RFC 6749 §5.1. */

@@ -10,7 +10,7 @@ export interface IssuedToken {
   readonly expiresInS: number;
 }
 
-export interface TokenIssuerDeps {
+interface TokenIssuerDeps {
   readonly authentication: ConnectionAuthentication;
   readonly tokens: AccessTokens;
   readonly onIssued: (connection: string, source: string) => void;

@@ -83,7 +83,7 @@ export const TOKEN_ERRORS = {
 } as const satisfies Record<string, TokenErrorRow>;
 
 export type TokenErrorCode = keyof typeof TOKEN_ERRORS;
-export type TokenRequestOutcome =
+type TokenRequestOutcome =
   | { readonly ok: true; readonly request: TokenRequest }
   | { readonly ok: false; readonly code: TokenErrorCode };
 

@@ -23,7 +23,7 @@ export const WRITE_HANDLERS: Partial<Record<V2Handler, (operation: Operation) =>
     delete: deleteOperation,
   };
 
-export interface SentBulk {
+interface SentBulk {
   readonly body: JsonObject;
   /** The length of the body. */
   readonly octets: number;

@@ -32,7 +32,7 @@ export async function proposeTaken(
 }
 
 /** A group before and after a write; `null`: it does not exist. A change of members needs only the members that join or leave. */
-export interface MembershipWrite {
+interface MembershipWrite {
   readonly before: GroupMembers | null;
   readonly after: GroupMembers | null;
 }

@@ -14,7 +14,7 @@ import { PAGE_SIZE } from "./list_parameters.ts";
 import type { OperationContext, OperationResult } from "./operation.ts";
 
 /** How long a cursor is valid. */
-export const CURSOR_TIMEOUT_S = 3600;
+const CURSOR_TIMEOUT_S = 3600;
 
 const FEATURES: ServerFeatures = {
   isPatchSupported: true,

@@ -26,7 +26,7 @@ export function hiddenMembers({ content, memberIds = [] }: Stored): readonly str
 }
 
 /** A user of an id. */
-export interface NamedMember {
+interface NamedMember {
   readonly id: string;
   readonly name: string;
 }

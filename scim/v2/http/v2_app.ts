@@ -32,7 +32,7 @@ import type {
 import { getOperation, listOperation, meOperation } from "./read_operations.ts";
 import { allowedMethods, findPlace, V2_PREFIX, type V2Place, type V2RouteRow } from "./v2_routes.ts";
 
-export interface ScimV2AppDeps extends Omit<ScimAppDeps, "credentials"> {
+interface ScimV2AppDeps extends Omit<ScimAppDeps, "credentials"> {
   readonly access: ConnectionAccess;
   readonly vault: QueryCursorDeps["vault"];
   readonly namedAccess: NamedGroups;

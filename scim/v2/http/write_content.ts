@@ -8,7 +8,7 @@ import { type Operation, type OperationResult, traceResource } from "./operation
 import { locationOf } from "./render_stored.ts";
 import { renderContextOf } from "./read_operations.ts";
 
-export interface ResourceRewrite {
+interface ResourceRewrite {
   /** The resource as it was read. The write fails if another writer changes it meanwhile. */
   readonly stored: Stored;
   readonly content: Content;

@@ -133,7 +133,7 @@ export function writtenResult(
 }
 
 /** What a body sets. */
-export interface GivenContent {
+interface GivenContent {
   readonly content: Content;
   readonly externalId: string | undefined;
   readonly password: string | undefined;

@@ -20,7 +20,7 @@ export interface PatchAttribute {
 }
 
 /** A schema: its URN and its attributes. */
-export interface PatchSchemaSource {
+interface PatchSchemaSource {
   readonly id: string;
   readonly attributes: readonly PatchAttribute[];
 }

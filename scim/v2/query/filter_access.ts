@@ -22,7 +22,7 @@ import {
 } from "../schema/attribute_definition.ts";
 import { resolveAttribute, topLevelDefinitions } from "../schema/target_schemas.ts";
 
-export type ReadFilterOutcome =
+type ReadFilterOutcome =
   | { readonly ok: true; readonly filter: ScimFilter }
   | { readonly ok: false; readonly detail: string };
 

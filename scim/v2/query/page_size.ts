@@ -12,7 +12,7 @@ const MEMBER_OCTETS = 200;
 /** Read together: few large groups, or many small resources. */
 const CHUNK = { user: 100, group: 5 } as const;
 
-export interface FittingPage {
+interface FittingPage {
   readonly resources: readonly Stored[];
   readonly next: CursorPlace | null;
   readonly previous: CursorPlace | null;

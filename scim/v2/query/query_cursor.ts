@@ -12,13 +12,13 @@ export interface CursorPlace {
 }
 
 /** What a cursor belongs to. */
-export interface CursorScope {
+interface CursorScope {
   readonly target: string;
   /** A text that differs if the query differs. */
   readonly query: string;
 }
 
-export type OpenCursorOutcome =
+type OpenCursorOutcome =
   | { readonly ok: true; readonly place: CursorPlace }
   | { readonly ok: false; readonly problem: "invalidCursor" | "expiredCursor"; readonly detail: string };
 

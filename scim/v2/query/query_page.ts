@@ -12,7 +12,7 @@ export interface OrderedResources {
   list(range: KeyRange, options: ListOptions): Promise<readonly Listed[]>;
 }
 
-export interface PageRequest {
+interface PageRequest {
   /** From the last key to the first. */
   readonly isDescending: boolean;
   /** From 1. A cursor wins. */

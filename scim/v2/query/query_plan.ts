@@ -28,7 +28,7 @@ import {
 } from "./plan_sets.ts";
 import { cutRanges, wantedText } from "./wanted_value.ts";
 
-export interface QueryPlanDeps {
+interface QueryPlanDeps {
   readonly directory: Pick<TargetDirectory, "read" | "readById" | "indexes">;
   readonly kind: ResourceKind;
 }

@@ -24,7 +24,7 @@ export interface QuerySort {
   readonly textOf: (view: JsonObject) => string;
 }
 
-export type ReadSortOutcome =
+type ReadSortOutcome =
   | { readonly ok: true; readonly sort: QuerySort }
   | { readonly ok: false; readonly detail: string };
 

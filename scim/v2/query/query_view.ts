@@ -8,7 +8,7 @@ import { etagOf, isoTime } from "../../schema/render_resource.ts";
 import type { ResourceTypeDefinition } from "../schema/attribute_definition.ts";
 import { renderContent } from "../schema/stored_content.ts";
 
-export interface QueryViewDeps {
+interface QueryViewDeps {
   readonly directory: Pick<TargetDirectory, "read">;
   readonly types: Readonly<Record<ResourceKind, ResourceTypeDefinition>>;
   /** The URL of the interface, without a slash at the end. */

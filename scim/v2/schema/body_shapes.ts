@@ -8,7 +8,7 @@ import { parseBoundedJson } from "../../../platform/safe_json.ts";
 import { type AttributeDefinition, findDefinition, subDefinitions } from "./attribute_definition.ts";
 
 /** A tolerated value of an attribute. */
-export interface ValueShape {
+interface ValueShape {
   readonly client: string;
   /** What the client sends. */
   readonly example: string;
@@ -98,7 +98,7 @@ function roleOf(entry: { readonly [name: string]: JsonValue }): JsonValue | unde
 }
 
 /** The name of a row, for options that turn rows off. */
-export type ValueShapeName = keyof typeof VALUE_SHAPES;
+type ValueShapeName = keyof typeof VALUE_SHAPES;
 
 const SHAPES = Object.entries(VALUE_SHAPES) as [ValueShapeName, ValueShape][];
 

@@ -9,7 +9,7 @@ import type {
 import { RESOURCE_TYPE_SCHEMA, SCHEMA_SCHEMA, SERVICE_PROVIDER_CONFIG_SCHEMA } from "./discovery_schemas.ts";
 
 /** One way to authenticate (RFC 7643 §5). */
-export interface AuthenticationScheme {
+interface AuthenticationScheme {
   readonly type: "oauth2" | "oauthbearertoken" | "httpbasic";
   readonly name: string;
   readonly description: string;

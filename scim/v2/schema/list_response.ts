@@ -4,7 +4,7 @@
 import { LIST_SCHEMA } from "../../schema/attribute_table.ts";
 
 /** One page. */
-export type ListResponsePage =
+type ListResponsePage =
   & {
     /** Resources that match, on all pages. */
     readonly total: number;

@@ -23,7 +23,7 @@ export interface Projection {
   readonly apply: (resource: JsonObject) => JsonObject;
 }
 
-export type ReadProjectionOutcome =
+type ReadProjectionOutcome =
   | { readonly ok: true; readonly projection: Projection }
   | { readonly ok: false; readonly scimType: "invalidValue"; readonly detail: string };
 
@@ -49,7 +49,7 @@ export const NAME_SHAPES = {
 } as const;
 
 export const MAX_PROJECTION_NAMES = 200;
-export const MAX_PROJECTION_CHARACTERS = 10_000;
+const MAX_PROJECTION_CHARACTERS = 10_000;
 
 /** `whole`, or the sub-attributes that are named. */
 type Selected = "whole" | Set<AttributeDefinition>;

@@ -23,7 +23,7 @@ import {
 } from "./read_value.ts";
 import { resolveAttribute, topLevelDefinitions } from "./target_schemas.ts";
 
-export type ReadBodyOutcome =
+type ReadBodyOutcome =
   | {
     readonly ok: true;
     /** In the spelling of RFC 7643, in the order of the schemas, without common attributes of the server. */

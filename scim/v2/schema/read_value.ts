@@ -44,7 +44,7 @@ export interface ReadAttributeOptions {
 /** Of a multi-valued attribute, except members. */
 export const MAX_LIST_ENTRIES = 10_000;
 
-export type SimpleType = Exclude<DefinedType, "complex">;
+type SimpleType = Exclude<DefinedType, "complex">;
 
 const isText = (value: JsonValue): value is string => typeof value === "string" && value.isWellFormed();
 

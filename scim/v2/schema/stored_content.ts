@@ -19,7 +19,7 @@ import {
 } from "./stored_value.ts";
 
 /** What the record has besides the content. Absent parts are not rendered, so that the caller need not read them. */
-export interface ResourceParts {
+interface ResourceParts {
   readonly id?: string;
   readonly externalId?: string;
   /** A user without `active`. */
@@ -89,14 +89,14 @@ function renderExtensions(
   return extensions;
 }
 
-export interface ToStoredContentOptions {
+interface ToStoredContentOptions {
   /** The stored content. Absent: the resource is new. */
   readonly previous?: Content;
   /** The names of the members of a group, for the ids in the JSON. */
   readonly members?: readonly string[];
 }
 
-export type ToStoredContentOutcome =
+type ToStoredContentOutcome =
   | {
     readonly ok: true;
     readonly content: Content;

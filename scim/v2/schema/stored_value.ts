@@ -47,7 +47,7 @@ function subAttributes({ definition, known }: StoredAttribute): readonly StoredA
 }
 
 /** The key of an attribute in a stored object. `null`: it has none. Attributes without a row are stored as sent, so case does not count. */
-export function storedKey(object: JsonObject, { definition, known }: StoredAttribute): string | null {
+function storedKey(object: JsonObject, { definition, known }: StoredAttribute): string | null {
   const name = known?.name ?? definition.name;
   if (Object.hasOwn(object, name)) return name;
   if (known !== null) return null;
@@ -74,7 +74,7 @@ export function renderInto(
 }
 
 /** A stored value as RFC 7643 spells it. Parts that no schema defines, and values of another type, are left out. */
-export function renderStoredValue(
+function renderStoredValue(
   value: JsonValue | undefined,
   attribute: StoredAttribute,
   parts: RenderParts,
@@ -140,7 +140,7 @@ function renderObject(
  * @param sent `undefined`: unassigned.
  * @param previous the stored value.
  */
-export function toStoredValue(
+function toStoredValue(
   sent: JsonValue | undefined,
   attribute: StoredAttribute,
   previous: JsonValue | undefined,

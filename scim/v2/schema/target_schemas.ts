@@ -58,7 +58,7 @@ export function createTargetSchemas(custom: readonly CustomExtension[] = []): Ta
 }
 
 /** The place that the name of an attribute in a request denotes. */
-export type NamedAttribute =
+type NamedAttribute =
   /** A common or core attribute. */
   | { readonly extension: null; readonly attribute: AttributeDefinition }
   /** An attribute of an extension. */
