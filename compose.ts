@@ -22,7 +22,7 @@ import { type OpenLogExport, openLogExport } from "./platform/log_export/log_exp
 import { loginDirectoryOf } from "./radius/login_directory.ts";
 import type { GatewayMonitor, Passwords } from "./radius/ports.ts";
 import { type GeoIp, startGeoIp } from "./platform/geoip/geoip.ts";
-import type { Log } from "./platform/log.ts";
+import { createUnreadableLog, type Log } from "./platform/log.ts";
 import { type MailService, openMailService } from "./platform/mail/mail_service.ts";
 import { createPasswordHasher, REQUEST_COST } from "./platform/password_hasher.ts";
 import { openHttpClient } from "./platform/fetch_with_deadline.ts";
@@ -41,7 +41,6 @@ import { createScim, type Scim } from "./scim/scim.ts";
 import { ldapAttributeNames } from "./scim/backends/ldap/ldap_schemas.ts";
 import { parseResource } from "./scim/schema/parse_resource.ts";
 import { createMapping, toFrontEnd } from "./scim/schema/mapping.ts";
-import { createUnreadableLog } from "./platform/unreadable_log.ts";
 import { createServices, type ServiceDeps, type Services } from "./upstream/services.ts";
 
 export const VERSION = "0.2.0";

@@ -17,13 +17,13 @@ export interface Log {
 }
 
 /** How events are written, and which. */
-export interface LogForm {
+interface LogForm {
   readonly format: "text" | "json";
   readonly level: LogLevel;
 }
 
 /** A log whose form can change while it is used. */
-export interface AdjustableLog extends Log {
+interface AdjustableLog extends Log {
   adjust(form: LogForm): void;
 }
 
@@ -93,7 +93,7 @@ export function wholeWrites(
 }
 
 /** The losses since the start. */
-export interface LogLosses {
+interface LogLosses {
   /** Lines that were dropped because the buffer was full. */
   readonly dropped: number;
   /** Lines whose write failed. */
@@ -225,4 +225,32 @@ class LogBatcher {
     // `#drain` never rejects; it counts failures as losses.
     if (this.#queue.length > 0) this.#draining ??= this.#drain();
   }
+}
+
+// The log of stored records that this version cannot read. A later version may have written them.
+
+/** A later version may write many such records in a second. */
+const QUIET_MS = 60_000;
+
+/** Returns a function that reports a record. Of one table, at most one record a minute is logged, with the number of those since the last one. */
+export function createUnreadableLog(
+  { log, clock }: { log: Log; clock: Pick<Clock, "nowMs"> },
+): (key: Deno.KvKey, fault: unknown) => void {
+  const tables = new Map<string, { loggedMs: number; unlogged: number }>();
+  return (key, fault) => {
+    const [table = "", ...names] = key.map(String);
+    const nowMs = clock.nowMs();
+    const known = tables.get(table) ?? { loggedMs: -Infinity, unlogged: 0 };
+    tables.set(table, known);
+    known.unlogged++;
+    if (nowMs - known.loggedMs < QUIET_MS) return;
+    log.error("a stored record cannot be read and is skipped: a later version may have written it", {
+      table,
+      record: names.slice(0, 2).join("/"),
+      records: known.unlogged,
+      fault: fault instanceof Error ? fault.message : String(fault),
+    });
+    known.loggedMs = nowMs;
+    known.unlogged = 0;
+  };
 }
