@@ -41,7 +41,6 @@ import { createNamedAccess, type NamedAccess } from "./policy/named_access.ts";
 import { PolicyPreview } from "./policy/policy_preview.ts";
 import type { PolicyRegistry } from "./policy/policy_registry.ts";
 import type { RememberedDevices } from "./policy/remembered_devices.ts";
-import { anySecretOf, followEnabled, followSettings, type SettingSource } from "./follow_settings.ts";
 import type {
   FirstFactorVerdict,
   GatewayMonitor,
@@ -53,7 +52,7 @@ import type {
 import { CatchUpQueue } from "./server/catch_up_queue.ts";
 import { type ClientDiscovery, createClientDiscovery } from "./server/client_discovery.ts";
 import { ClientRegistry } from "./server/client_registry.ts";
-import { createClients } from "./server/clients.ts";
+import { type Clients, createClients } from "./server/clients.ts";
 import { Counters } from "./server/counters.ts";
 import { FoldedLog } from "./server/folded_log.ts";
 import { PacketCapture } from "./server/packet_capture.ts";
@@ -61,6 +60,7 @@ import { type DatagramSocket, RadiusServer } from "./server/server.ts";
 import type { SigningClients } from "./server/signing_clients.ts";
 import { loadState, type StoredState } from "./stored_state.ts";
 import { UnsignedLimits } from "./server/unsigned_requests.ts";
+import type { Factor } from "./flow/context.ts";
 
 interface RadiusDeps extends SettingSource {
   readonly config: Config;
@@ -278,4 +278,48 @@ function createServer(
         nullStatusCheck: new NullStatusCheck({ clock, secondFactor }),
       }),
   });
+}
+
+interface SettingSource {
+  readonly config: Pick<Config, "radius">;
+  /** The secret for any client address, while no client and no `radius.secret` is configured. */
+  readonly generatedSecret: string;
+  /** Calls back after each change of `config`. Default: it does not change. */
+  readonly onSettingsChange?: (listener: () => void) => void;
+}
+
+/** The shared secret for any client address. */
+function anySecretOf({ config: { radius }, generatedSecret }: SettingSource): string {
+  return radius.secret === "" ? generatedSecret : radius.secret;
+}
+
+interface SettingFollowers {
+  readonly clients: Pick<Clients, "replaceAny">;
+  readonly register: Pick<ClientRegistry, "refresh">;
+  readonly acceptAttributes: Pick<AcceptAttributes, "replaceDefaults">;
+}
+
+/** Updates what was computed from settings. */
+function followSettings(source: SettingSource, followers: SettingFollowers): void {
+  const { config: { radius }, onSettingsChange } = source;
+  const { clients, register, acceptAttributes } = followers;
+  onSettingsChange?.(() => {
+    clients.replaceAny(radius.anyClient, anySecretOf(source));
+    // Clients of the console can use settings of any client.
+    register.refresh(radius.anyClient);
+    acceptAttributes.replaceDefaults(radius.replyDefault);
+  });
+}
+
+/** The factors that are offered now. The set is the same until the setting changes. */
+function followEnabled(factors: Pick<Config["factors"], "enabled">): () => ReadonlySet<Factor> {
+  let list = factors.enabled;
+  let set: ReadonlySet<Factor> = new Set(list);
+  return () => {
+    if (list !== factors.enabled) {
+      list = factors.enabled;
+      set = new Set(list);
+    }
+    return set;
+  };
 }

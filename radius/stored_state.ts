@@ -1,4 +1,4 @@
-// What the gateway reads from the store before it serves, and then from memory.
+// What the gateway reads from the store before it serves, and then from memory. What it stores for users is that of the login target.
 
 import { ConversationStore } from "./conversation/conversation_store.ts";
 import { type Conversation, createOrderedIds, createStateTokens } from "./conversation/conversation.ts";
@@ -7,9 +7,8 @@ import { placeOfTuple } from "./conversation/tuple.ts";
 import { SharedTuples } from "./conversation/shared_tuples.ts";
 import { LIMIT_ALARMS } from "./factors/hourly_limits.ts";
 import { Limits } from "./factors/limits.ts";
-import { recordIdIn } from "./factors/factor_marks.ts";
+import { FactorMarks, recordIdIn } from "./factors/factor_marks.ts";
 import { SentPasscodes } from "./factors/sent_passcodes.ts";
-import { LoginDirectoryStores } from "./login_directory_stores.ts";
 import { PolicyRegistry } from "./policy/policy_registry.ts";
 import type { LoginDirectory, SecondFactorService } from "./ports.ts";
 import type { PeerNodes } from "./conversation/peers.ts";
@@ -18,9 +17,18 @@ import type { Log } from "../platform/log.ts";
 import type { Clock, Random } from "../platform/runtime.ts";
 import type { Store } from "../platform/store.ts";
 import type { Vault } from "../platform/vault.ts";
-import { NO_CHANGE } from "../platform/write_batch.ts";
+import { NO_CHANGE, type UnversionedChange } from "../platform/write_batch.ts";
 import { SessionTable } from "./accounting/session_table.ts";
 import { SigningClients } from "./server/signing_clients.ts";
+import { createSwitchable, type PublicMembers } from "../platform/switchable.ts";
+import { EnrolmentMarks } from "./factors/enrolment_marks.ts";
+import { Offboarding, type OffboardingDeps, type OnPhoneRevoked } from "./factors/offboarding.ts";
+import { BypassCodeStore } from "./factors/bypass_codes.ts";
+import { Pairings } from "./factors/pairings.ts";
+import { RecoveryCodeStore } from "./factors/recovery_codes.ts";
+import { RememberedDevices } from "./policy/remembered_devices.ts";
+import { HardwareTokens } from "./tokens/hardware_tokens.ts";
+import { tokenFactorId } from "./tokens/token.ts";
 
 /** Conversations in memory, alive and ended together. */
 const MAX_CONVERSATIONS = 100_000;
@@ -119,4 +127,309 @@ export async function loadState(
     /** Adds a listener for conversations that other nodes changed. */
     onFollowed: (listener: (conversation: Conversation) => void) => void listeners.push(listener),
   };
+}
+
+interface LoginStoreDeps {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Whether a policy remembers devices. */
+  readonly remembersDevices: () => boolean;
+  /** See {@link FactorMarks}. */
+  readonly recordIdOf: (user: string) => string | null;
+  readonly endInvitations: (user: string) => UnversionedChange;
+}
+
+type LeavingDeps = Omit<
+  OffboardingDeps,
+  "target" | "pairings" | "recoveryCodes" | "hardwareTokens" | "enrolment" | "bypassCodes" | "endedBeforeMs"
+>;
+
+const PAIRINGS: PublicMembers<Pairings> = {
+  size: "value",
+  userCount: "value",
+  of: "method",
+  all: "method",
+  usable: "method",
+  isConfirmed: "method",
+  wasAddedBy: "method",
+  originOf: "method",
+  ownerOf: "method",
+  preferred: "method",
+  exclusive: "method",
+  prepare: "method",
+  adopt: "method",
+  addDevice: "method",
+  confirm: "method",
+  rename: "method",
+  revoke: "method",
+  prepareRevoke: "method",
+  prepareUsedStep: "method",
+  prepareChange: "method",
+  seedOf: "method",
+  preparePreference: "method",
+  adoptPreference: "method",
+  removeUser: "method",
+  load: "method",
+  keyOf: "method",
+};
+const RECOVERY_CODES: PublicMembers<RecoveryCodeStore> = {
+  status: "method",
+  find: "method",
+  prepareUse: "method",
+  confirm: "method",
+  create: "method",
+  removeUser: "method",
+  prepareRename: "method",
+  load: "method",
+};
+const HARDWARE_TOKENS: PublicMembers<HardwareTokens> = {
+  size: "value",
+  userCount: "value",
+  isUsable: "method",
+  all: "method",
+  get: "method",
+  of: "method",
+  usable: "method",
+  open: "method",
+  findCode: "method",
+  prepareUse: "method",
+  prepareChange: "method",
+  prepareRemove: "method",
+  maxNew: "value",
+  prepareNew: "method",
+  prepareRelease: "method",
+  prepareRename: "method",
+  load: "method",
+};
+const BYPASS_CODES: PublicMembers<BypassCodeStore> = {
+  status: "method",
+  isFull: "method",
+  matches: "method",
+  create: "method",
+  prepareUse: "method",
+  removeUser: "method",
+  prepareRename: "method",
+  load: "method",
+};
+const REMEMBERED_DEVICES: PublicMembers<RememberedDevices> = {
+  load: "method",
+  isRemembered: "method",
+  count: "method",
+  prepareRemember: "method",
+  prepareForget: "method",
+  prepareRename: "method",
+};
+const ENROLMENT_MARKS: PublicMembers<EnrolmentMarks> = {
+  load: "method",
+  of: "method",
+  all: "method",
+  isOverdue: "method",
+  read: "method",
+  prepare: "method",
+  prepareRemoval: "method",
+  prepareRename: "method",
+};
+const FACTOR_MARKS: PublicMembers<FactorMarks> = {
+  load: "method",
+  has: "method",
+  prepare: "method",
+  prepareRename: "method",
+};
+const OFFBOARDING: PublicMembers<Offboarding> = {
+  load: "method",
+  departureChecks: "method",
+  hasLeft: "method",
+  mayRecord: "method",
+  prepare: "method",
+  prepareRename: "method",
+  onRevoked: "method",
+};
+
+/**
+ * The stores of the current login target. The objects stay the same when another target becomes the login target: everything is loaded first; then
+ * one step changes all of it.
+ */
+export class LoginDirectoryStores {
+  readonly #deps: LoginStoreDeps;
+  readonly #pairings;
+  readonly #recoveryCodes;
+  readonly #hardwareTokens;
+  readonly #bypassCodes;
+  readonly #remembered;
+  readonly #enrolment;
+  readonly #factorMarks;
+  readonly #listeners: OnPhoneRevoked[] = [];
+  #offboarding: { readonly deps: LeavingDeps; readonly use: (next: Offboarding) => void } | null = null;
+  #target: string;
+  #followed: FollowedStore;
+
+  constructor(given: LoginStoreDeps, target: string) {
+    this.#followed = followedThrough(given.store);
+    const deps = { ...given, store: this.#followed.store };
+    this.#deps = given;
+    this.#target = target;
+    this.#factorMarks = createSwitchable(new FactorMarks({ ...deps, target }), FACTOR_MARKS);
+    const factorDeps = { ...deps, target, marks: this.factorMarks };
+    this.#pairings = createSwitchable(new Pairings(factorDeps), PAIRINGS);
+    this.#recoveryCodes = createSwitchable(new RecoveryCodeStore(factorDeps), RECOVERY_CODES);
+    this.#hardwareTokens = createSwitchable(new HardwareTokens(factorDeps), HARDWARE_TOKENS);
+    this.#enrolment = createSwitchable(new EnrolmentMarks({ ...deps, target }), ENROLMENT_MARKS);
+    this.#bypassCodes = createSwitchable(new BypassCodeStore(factorDeps), BYPASS_CODES);
+    this.#remembered = createSwitchable(
+      openRemembered(deps, { pairings: this.pairings, hardwareTokens: this.hardwareTokens, target }),
+      REMEMBERED_DEVICES,
+    );
+  }
+
+  get target(): string {
+    return this.#target;
+  }
+
+  get pairings(): Pairings {
+    return this.#pairings.facade;
+  }
+
+  get recoveryCodes(): RecoveryCodeStore {
+    return this.#recoveryCodes.facade;
+  }
+
+  get hardwareTokens(): HardwareTokens {
+    return this.#hardwareTokens.facade;
+  }
+
+  get bypassCodes(): BypassCodeStore {
+    return this.#bypassCodes.facade;
+  }
+
+  get remembered(): RememberedDevices {
+    return this.#remembered.facade;
+  }
+
+  get enrolment(): EnrolmentMarks {
+    return this.#enrolment.facade;
+  }
+
+  get factorMarks(): FactorMarks {
+    return this.#factorMarks.facade;
+  }
+
+  async load(): Promise<void> {
+    const { pairings, recoveryCodes, hardwareTokens, bypassCodes, remembered, enrolment, factorMarks } = this;
+    const stores = [pairings, recoveryCodes, hardwareTokens, bypassCodes, remembered, enrolment, factorMarks];
+    await Promise.all(stores.map((store) => store.load()));
+  }
+
+  /** Call it once. */
+  async openOffboarding(deps: LeavingDeps): Promise<Offboarding> {
+    const { pairings, recoveryCodes, hardwareTokens, enrolment, bypassCodes, target } = this;
+    const stores = { pairings, recoveryCodes, hardwareTokens, enrolment, bypassCodes };
+    const offboarding = createSwitchable(
+      new Offboarding({ ...deps, ...stores, store: this.#followed.store, target }),
+      OFFBOARDING,
+    );
+    this.#offboarding = { deps, use: offboarding.use };
+    await offboarding.facade.load();
+    return offboarding.facade;
+  }
+
+  /** Listens for device pairings that end with their user. */
+  onRevoked(offboarding: Offboarding, notify: OnPhoneRevoked): () => void {
+    this.#listeners.push(notify);
+    const stop = offboarding.onRevoked(notify);
+    return () => {
+      stop();
+      this.#listeners.splice(this.#listeners.indexOf(notify), 1);
+    };
+  }
+
+  /** Loads what is stored for `target`. The returned function makes it the login target; logins in progress end. */
+  async prepare(target: string): Promise<() => void> {
+    const followed = followedThrough(this.#deps.store);
+    const storeDeps = { ...this.#deps, store: followed.store };
+    const marks = new FactorMarks({ ...storeDeps, target });
+    const factorDeps = { ...storeDeps, target, marks };
+    const pairings = new Pairings(factorDeps);
+    const recoveryCodes = new RecoveryCodeStore(factorDeps);
+    const hardwareTokens = new HardwareTokens(factorDeps);
+    const bypassCodes = new BypassCodeStore(factorDeps);
+    const remembered = openRemembered(storeDeps, { pairings, hardwareTokens, target });
+    const enrolment = new EnrolmentMarks({ ...storeDeps, target });
+    await Promise.all([
+      pairings.load(),
+      recoveryCodes.load(),
+      hardwareTokens.load(),
+      bypassCodes.load(),
+      remembered.load(),
+      enrolment.load(),
+      marks.load(),
+    ]);
+    const { deps = null } = this.#offboarding ?? {};
+    const endedBeforeMs = { value: Number.POSITIVE_INFINITY };
+    const offboarding = deps === null ? null : new Offboarding({
+      ...deps,
+      store: followed.store,
+      pairings,
+      recoveryCodes,
+      hardwareTokens,
+      enrolment,
+      bypassCodes,
+      target,
+      endedBeforeMs: () => endedBeforeMs.value,
+    });
+    await offboarding?.load();
+    return () => {
+      endedBeforeMs.value = this.#deps.clock.nowMs();
+      this.#target = target;
+      this.#pairings.use(pairings);
+      this.#recoveryCodes.use(recoveryCodes);
+      this.#hardwareTokens.use(hardwareTokens);
+      this.#bypassCodes.use(bypassCodes);
+      this.#remembered.use(remembered);
+      this.#enrolment.use(enrolment);
+      this.#factorMarks.use(marks);
+      for (const notify of this.#listeners) offboarding?.onRevoked(notify);
+      if (offboarding !== null) this.#offboarding?.use(offboarding);
+      // The stores before are no longer used.
+      this.#followed.endFollows();
+      this.#followed = followed;
+    };
+  }
+}
+
+interface FollowedStore {
+  readonly store: Store;
+  /** Ends all that was followed through `store`. */
+  readonly endFollows: () => void;
+}
+
+function followedThrough(store: Store): FollowedStore {
+  const ends: (() => void)[] = [];
+  const follow: Store["follow"] = (...of) => {
+    const end = store.follow(...of);
+    ends.push(end);
+    return end;
+  };
+  return { store: { ...store, follow }, endFollows: () => ends.forEach((end) => end()) };
+}
+
+function openRemembered(
+  { remembersDevices, ...deps }: LoginStoreDeps,
+  { pairings, hardwareTokens, target }: {
+    pairings: Pairings;
+    hardwareTokens: HardwareTokens;
+    target: string;
+  },
+): RememberedDevices {
+  return new RememberedDevices({
+    ...deps,
+    target,
+    // A token that is assigned, taken away or disabled changes the factors, too.
+    factorIds: (user) => [
+      ...pairings.of(user).map(({ id }) => id),
+      ...hardwareTokens.usable(user).map(({ id }) => tokenFactorId(id)),
+    ],
+    isUsed: remembersDevices,
+  });
 }

@@ -224,7 +224,7 @@ function openTelephony(
 }
 
 /** A client of an external service. */
-export interface ExternalSecondFactor {
+interface ExternalSecondFactor {
   readonly service: SecondFactorService;
   close(): Promise<void>;
 }
@@ -232,7 +232,7 @@ export interface ExternalSecondFactor {
 /** Requests whose service is remembered. The oldest are forgotten first; the service of the settings then answers. */
 const MAX_REQUESTS = 20_000;
 
-export class SwitchableSecondFactor {
+class SwitchableSecondFactor {
   readonly service: SecondFactorService;
   readonly #embedded: EmbeddedSecondFactor;
   readonly #sentTo = new Map<string, SecondFactorService>();
@@ -342,7 +342,7 @@ const NO_REQUEST = "countersign-connection-test";
 const TRIAL_TEXT = "This is a test message of Countersign.";
 const EMBEDDED: TrialResult = { ok: true, code: "embedded", detail: "" };
 
-export function createServiceTrial(deps: ServiceTrialDeps): ServiceTrial {
+function createServiceTrial(deps: ServiceTrialDeps): ServiceTrial {
   return {
     async secondFactor(config) {
       const external = deps.openSecondFactor(config);

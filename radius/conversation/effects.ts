@@ -22,7 +22,6 @@ import { ANY_ADDRESS_CLIENT } from "../server/clients.ts";
 import { type Conversation, passcodeDigest } from "./conversation.ts";
 import { NOT_SENT_REASONS, type NotSentReason, whyNotSent } from "../factors/send_reasons.ts";
 import { orderPhones } from "../factors/device_choice.ts";
-import { spokenName } from "../factors/spoken_name.ts";
 import type { DevicePairing, Fault, Outcome } from "../ports.ts";
 
 /** Too many passwords wait. The request gets no answer, so that the client sends it again. */
@@ -270,4 +269,20 @@ export function logNotSent(
   counters.count(`sends_refused_${reason}`);
   const why = NOT_SENT_REASONS[reason];
   log.warn(`not sent: ${call}`, { conversation: orderedId, user: shownUser, client, reason, why });
+}
+
+/** Longer names of the directory are cut before they are spoken. */
+const MAX_SPOKEN_CHARACTERS = 64;
+/** A plain login name. Without blanks it is not a sentence, and with few digits it is not a phone number. */
+const PLAIN_NAME = /^[\p{L}\p{N}._@\\-]{1,32}$/u;
+const MAX_SPOKEN_DIGITS = 4;
+
+/**
+ * The user's name for a voice call. Anyone can begin a login with an invented name. So a name that the directory does not have is only spoken if it
+ * cannot contain a message.
+ */
+function spokenName(name: string, { exists }: { exists: boolean }): string {
+  if (exists) return [...name].slice(0, MAX_SPOKEN_CHARACTERS).join("");
+  const digits = name.match(/\p{N}/gu)?.length ?? 0;
+  return PLAIN_NAME.test(name) && digits <= MAX_SPOKEN_DIGITS ? name : "this user";
 }

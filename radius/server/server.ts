@@ -16,7 +16,6 @@ import type { FoldedLog } from "./folded_log.ts";
 import type { SigningClients } from "./signing_clients.ts";
 import type { RequestHandler } from "../conversation/request_handler.ts";
 import type { GatewayEvent } from "../ports.ts";
-import { LogLimit } from "./log_limit.ts";
 import type { PacketCapture } from "./packet_capture.ts";
 import { writeAccountingResponse, writeReply } from "./reply_encoder.ts";
 import type { CatchUpQueue } from "./catch_up_queue.ts";
@@ -293,5 +292,33 @@ export class RadiusServer {
     const fields = { reason, client: client ?? undefined, source, ...rule };
     folded.write(`drop ${reason}`, { level, message: `dropped: ${sentence}`, fields });
     emit({ kind: "drop", atMs: clock.nowMs(), reason, source, client });
+  }
+}
+
+const INTERVAL_MS = 60_000;
+const MAX_REMEMBERED = 2000;
+
+class LogLimit {
+  readonly #clock: Pick<Clock, "nowMs">;
+  /** By source, and then by reason: a text of both would cost an allocation for each drop. */
+  readonly #loggedMs = new Map<string, Map<string, number>>();
+  #count = 0;
+
+  constructor(clock: Pick<Clock, "nowMs">) {
+    this.#clock = clock;
+  }
+
+  /** Whether a line of this reason and source may be logged now. If so, remembers that it is logged. */
+  mayLog(reason: string, source: string): boolean {
+    const nowMs = this.#clock.nowMs();
+    const last = this.#loggedMs.get(source)?.get(reason);
+    if (last !== undefined && nowMs - last < INTERVAL_MS) return false;
+    if (last === undefined && this.#count++ >= MAX_REMEMBERED) {
+      this.#loggedMs.clear();
+      this.#count = 1;
+    }
+    const ofSource = this.#loggedMs.get(source) ?? new Map<string, number>();
+    this.#loggedMs.set(source, ofSource.set(reason, nowMs));
+    return true;
   }
 }

@@ -88,7 +88,7 @@ const RENAMES = { count: 10, windowMs: 60_000 } as const;
 const STALE_AFTER_MS = 90 * 24 * HOUR_MS;
 
 /** The last use of a phone, as a list shows it. */
-export interface PhoneUse {
+interface PhoneUse {
   readonly kind: DeviceKind | null;
   /** `null`: not since this version of the gateway records it. */
   readonly lastSeenMs: number | null;

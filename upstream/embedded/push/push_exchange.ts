@@ -48,7 +48,7 @@ export interface PushProblem {
 }
 
 /** The body and the headers of a message. */
-export interface PushRequest {
+interface PushRequest {
   readonly endpoint: string;
   readonly authorization: string;
   readonly body: Uint8Array<ArrayBuffer>;

@@ -5,10 +5,10 @@ import type { OwnRequest } from "../second_factor/interfaces.ts";
 import type { PhoneNews, SecondFactorContext } from "../second_factor/context.ts";
 
 /** How a request ended, for the phone that shows its notification. */
-export type PushedEnd = Exclude<OwnRequest["state"], "waiting">;
+type PushedEnd = Exclude<OwnRequest["state"], "waiting">;
 
 /** What a message says. */
-export type PushPayload =
+type PushPayload =
   | {
     readonly v: 1;
     readonly kind: "request";
@@ -49,7 +49,7 @@ const TEST_KEPT_MS = 60_000;
 const TEST_DEADLINE_MS = 20_000;
 
 /** A pending request. */
-export function requestMessage(
+function requestMessage(
   request: ApprovalRecord,
   { requesterName }: { requesterName: string },
 ): OutgoingPush {
@@ -76,7 +76,7 @@ export function requestMessage(
 }
 
 /** The end of a request. It replaces the request if the phone has not received it. */
-export function endedMessage(requestId: string, how: PushedEnd, nowMs: number): OutgoingPush {
+function endedMessage(requestId: string, how: PushedEnd, nowMs: number): OutgoingPush {
   return {
     payload: { v: 1, kind: "ended", requestId, how },
     subject: requestId,
@@ -86,7 +86,7 @@ export function endedMessage(requestId: string, how: PushedEnd, nowMs: number): 
 }
 
 /** A phrase was typed at a login, and the phone must confirm the pairing. */
-export function pairingMessage(
+function pairingMessage(
   { id, userName }: { readonly id: string; readonly userName: string },
   nowMs: number,
 ): OutgoingPush {

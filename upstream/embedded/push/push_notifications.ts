@@ -71,7 +71,7 @@ export interface PushStatus {
 }
 
 /** Why a phone cannot change its subscription. */
-export type PushRefusal =
+type PushRefusal =
   | "unknown_token"
   | "bad_push_subscription"
   | "push_host_not_allowed"

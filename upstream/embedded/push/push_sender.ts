@@ -18,7 +18,7 @@ import {
 } from "./push_exchange.ts";
 
 /** A message for one phone. */
-export interface PushJob {
+interface PushJob {
   readonly host: string;
   /** Phone and subject: a later job with this key replaces an earlier one, and never overtakes it. */
   readonly key: string;
@@ -48,7 +48,7 @@ export interface PushHostStatus {
   readonly problem: (PushProblem & { readonly atMs: number }) | null;
 }
 
-export interface PushSenderDeps {
+interface PushSenderDeps {
   readonly clock: Clock;
   readonly random: Random;
   /** A host has another problem than before; `null`: none. */

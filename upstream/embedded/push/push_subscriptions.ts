@@ -142,7 +142,7 @@ export interface PushTarget extends BrowserPushKeys {
   readonly host: string;
 }
 
-export type PushTargetResult =
+type PushTargetResult =
   | { readonly ok: true; readonly value: PushTarget }
   | { readonly ok: false; readonly reason: "bad_push_subscription" | "push_host_not_allowed" };
 

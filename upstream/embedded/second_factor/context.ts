@@ -105,7 +105,7 @@ export function createContext(deps: SecondFactorDeps): SecondFactorContext {
   return { ...deps, ...events, tables: createTables(deps, events) };
 }
 
-export type SecondFactorTables = ReturnType<typeof createTables>;
+type SecondFactorTables = ReturnType<typeof createTables>;
 
 function createTables(
   { store, clock }: { store: Store; clock: Clock },

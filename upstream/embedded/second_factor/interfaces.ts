@@ -156,7 +156,7 @@ export interface InvitationOptions extends CommitOptions {
 }
 
 /** The administrator who decides, by name. The history of the login shows it. */
-export interface DecidedBy {
+interface DecidedBy {
   readonly by?: string;
 }
 
@@ -185,7 +185,7 @@ export interface CallerVerification {
 }
 
 /** `waiting`: the user's phone already shows a question of the help desk. `busy`: too many requests in total. */
-export type VerificationRefusal =
+type VerificationRefusal =
   | { readonly ok: false; readonly reason: "no_phone" | "waiting" | "busy" }
   | { readonly ok: false; readonly reason: "too_many"; readonly waitMs: number };
 
@@ -209,7 +209,7 @@ export interface OwnRequest extends PhoneRequest {
 }
 
 /** A pairing that a phone enabled by an invitation. */
-export interface NewPhonePairing extends PhoneOrigin {
+interface NewPhonePairing extends PhoneOrigin {
   readonly pairingId: string;
   readonly userName: string;
   /** The directory record of the invitation. */

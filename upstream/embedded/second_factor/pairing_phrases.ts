@@ -11,13 +11,13 @@ import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts
 import { byPhone, CAPS, LIFETIMES, type PairingRecord, type PhoneRecord, UNPAIRED } from "./records.ts";
 
 /** A phrase as the phone shows it. */
-export interface ShownPhrase {
+interface ShownPhrase {
   readonly text: string;
   readonly deadlineMs: number;
 }
 
 /** The result of a typed phrase. */
-export type TypedPhrase =
+type TypedPhrase =
   | { ok: true; pairing: PairingRecord }
   | { ok: false; reason: "unknown" }
   | { ok: false; reason: "too_many"; waitMs: number };

@@ -17,7 +17,7 @@ import type {
 } from "./interfaces.ts";
 
 /** Why a request was not granted. */
-export type RequestDenial = NonNullable<ApprovalRequest["denial"]>;
+type RequestDenial = NonNullable<ApprovalRequest["denial"]>;
 
 /** How a request ended. The codes are those of this service. The history shows `cause`. */
 export interface Decision {
@@ -156,7 +156,7 @@ export interface PhoneRecord {
 }
 
 /** The key is the digest of the phrase. */
-export interface PhraseRecord {
+interface PhraseRecord {
   readonly digest: string;
   readonly phone: string;
   readonly sealedText: Uint8Array;
@@ -325,7 +325,7 @@ export const PUSH_SUBSCRIPTIONS: TableKind<PushSubscriptionRecord> = {
   index: ({ sealed }) => [sealed === null ? SUBSCRIPTION_ENDED : SUBSCRIBED],
 };
 
-export function requestExpiresMs({ deadlineMs }: ApprovalRecord): number {
+function requestExpiresMs({ deadlineMs }: ApprovalRecord): number {
   return deadlineMs + LIFETIMES.endedRequestMs;
 }
 

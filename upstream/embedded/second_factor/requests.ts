@@ -28,7 +28,7 @@ import { timingSafeEqual } from "node:crypto";
 import type { PersonDecision, PhoneResult } from "./interfaces.ts";
 
 /** `won`: this decision counts. `late`: the request was decided or had expired. */
-export type DecisionOutcome = "won" | "late" | "unknown";
+type DecisionOutcome = "won" | "late" | "unknown";
 
 /** Additions to the commit of a decision. */
 interface DecisionOptions {
@@ -347,7 +347,7 @@ interface DueRequests {
 }
 
 /** One timer for the request that expires next. All requests live equally long, so they expire in the order of creation. */
-export class RequestExpiry {
+class RequestExpiry {
   readonly #clock: Clock;
   readonly #due: DueRequests;
   #cancelTimer: (() => void) | null = null;

@@ -213,7 +213,7 @@ function createOperationGuard(
 }
 
 /** @param parts.onBug receives the error of an operation that failed; the caller of the operation receives a fault. */
-export function createEmbeddedService(
+function createEmbeddedService(
   parts: {
     requests: ApprovalRequests;
     pairings: DevicePairings;
@@ -323,7 +323,7 @@ function shorten({ client, place, hasPrompt }: ApprovalContext): ApprovalContext
   return { client: cut(client), place: cut(place), hasPrompt };
 }
 
-export function prepareServiceRename(
+function prepareServiceRename(
   { tables: { pairings, invitations }, phoneEvents }: SecondFactorContext,
   { kind, from, name }: Rename,
 ): PreparedRename {
@@ -345,7 +345,7 @@ export function prepareServiceRename(
 
 const DEFAULT_PER_HOUR = 5;
 
-export class EmbeddedCallerVerifications implements CallerVerifications {
+class EmbeddedCallerVerifications implements CallerVerifications {
   readonly #context: SecondFactorContext;
   readonly #requests: ApprovalRequests;
   readonly #pairings: DevicePairings;

@@ -60,7 +60,7 @@ const MAX_REMOVED_AT_ONCE = 9;
 const DEFAULT_LIFETIME_MS = 300_000;
 const ALL = "all";
 const ATTEMPTS = 3;
-export const OUTBOX: TableKind<OutboxRecord> = {
+const OUTBOX: TableKind<OutboxRecord> = {
   prefix: ["embedded", "outbox"],
   expiresMs: ({ deadlineMs }) => deadlineMs,
   index: () => [ALL],

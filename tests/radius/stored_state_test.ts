@@ -5,7 +5,7 @@ import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
 import { createStore, type Store } from "../../platform/store.ts";
 import { createVault } from "../../platform/vault.ts";
 import { NO_CHANGE } from "../../platform/write_batch.ts";
-import { LoginDirectoryStores } from "../../radius/login_directory_stores.ts";
+import { LoginDirectoryStores } from "../../radius/stored_state.ts";
 
 Deno.test("the stores of the login target before no longer follow other nodes", async () => {
   const store = createStore(await Deno.openKv(":memory:"));
