@@ -23,7 +23,7 @@ const MAX_TARGET_CHARACTERS = 8192;
 const LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]"];
 const WILDCARDS = new Set(["0.0.0.0", "::", "[::]", ""]);
 
-export interface RequestGateDeps extends RequestBodyDeps {
+interface RequestGateDeps extends RequestBodyDeps {
   readonly settings: HttpSettings;
 }
 
@@ -112,13 +112,13 @@ function hostOf(host: string, protocol: string): string | null {
 }
 
 /** A body whose memory is counted until its request is answered. */
-export interface CountedBody extends RequestBody {
+interface CountedBody extends RequestBody {
   /** Releases the counted memory. Called when the response exists. */
   release(): void;
 }
 
 /** Limits bodies in size and time, more strictly until the sender is authenticated, and counts the memory of all together. */
-export interface RequestBodies {
+interface RequestBodies {
   /** @param address of the sender. Each unauthenticated source can have a few pending bodies. */
   open(request: Request, address: string): CountedBody;
 }

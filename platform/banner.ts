@@ -176,8 +176,7 @@ function targetNames({ targets }: Config): string {
   return targets.length === 1 && first !== undefined ? first.name : `<one of ${targets.length} targets>`;
 }
 
-export interface StartReport
-  extends Pick<BannerFacts, "config" | "generatedSecret" | "hasClients" | "setupLink"> {
+interface StartReport extends Pick<BannerFacts, "config" | "generatedSecret" | "hasClients" | "setupLink"> {
   readonly log: Log;
   readonly sockets: RadiusSockets;
   readonly http: SocketAddress;

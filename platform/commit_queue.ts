@@ -28,7 +28,7 @@ import { StoreUnavailable } from "./store_fault.ts";
 /** `raced`: a check failed, and nothing was changed. */
 export type CommitOutcome = { ok: true; versionstamp: string } | { ok: false; reason: "raced" };
 
-export interface CommitQueueDeps {
+interface CommitQueueDeps {
   readonly kv: Deno.Kv;
   readonly nowMs: () => number;
   /** Differs between the processes that write to one store. */

@@ -6,14 +6,14 @@ import type { Clock } from "./runtime.ts";
 /** The part of `fetch` that the product uses. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-export interface FetchRequest {
+interface FetchRequest {
   readonly method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array<ArrayBuffer>;
 }
 
-export interface FetchLimits {
+interface FetchLimits {
   readonly fetch: Fetch;
   readonly clock: Clock;
   readonly deadlineMs: number;
@@ -36,7 +36,7 @@ export type FetchResult =
   | { readonly ok: false; readonly loss: ConnectionLoss };
 
 /** A failure below HTTP. The platform's message is not used, because it contains the URL. */
-export interface ConnectionLoss {
+interface ConnectionLoss {
   /** Whether the request may have been processed. */
   readonly sent: boolean;
   readonly detail: string;

@@ -20,7 +20,7 @@ export type CallRefusal =
   | { readonly reason: "call_timeout" }
   | { readonly reason: "call_threw"; readonly error: unknown };
 
-export interface GuardedCallerOptions<F> {
+interface GuardedCallerOptions<F> {
   readonly clock: Clock;
   readonly random: Random;
   readonly limit: SemaphoreLimits;
@@ -124,7 +124,7 @@ export interface BreakerLimits {
   readonly jitter: number;
 }
 
-export class CircuitBreaker {
+class CircuitBreaker {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #limits: BreakerLimits;

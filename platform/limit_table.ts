@@ -15,7 +15,7 @@ export interface LimitTableDeps {
   readonly vault?: Pick<Vault, "digest"> | undefined;
 }
 
-export interface LimitTableOptions<Row> {
+interface LimitTableOptions<Row> {
   /** The key prefix `["tries", name]`. */
   readonly name: string;
   /** More rows than this: the one that changed longest ago is forgotten. */

@@ -82,7 +82,7 @@ function createShapes(): (name: string) => FieldShape {
 
 type Value = string | number | boolean | null;
 /** Returns the line of an event, with its line end. `time` is written unchanged. */
-export type LineFormatter = (
+type LineFormatter = (
   line: { time: string; level: LogLevel; message: string; fields: LogFields | undefined },
 ) => string;
 

@@ -9,7 +9,7 @@ const MAX_SLAB_BLOCK_OCTETS = 4096;
 const NONE = -1;
 
 /** A block of octets, inside a larger array. The value is valid until the next call of {@link OctetArena.open}. */
-export interface OpenBlock {
+interface OpenBlock {
   octets: Uint8Array;
   at: number;
 }

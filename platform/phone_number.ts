@@ -22,7 +22,7 @@ export function isPhoneNumber(text: string): boolean {
  * Codes of no country that are expensive to call. Fraudsters earn money from such calls. Source: ITU-T, "List of
  * Recommendation ITU-T E.164 assigned country codes", Annex to ITU Operational Bulletin 1114 (15.XII.2016).
  */
-export const SPECIAL_RATE_CODES: Readonly<Record<string, string>> = {
+const SPECIAL_RATE_CODES: Readonly<Record<string, string>> = {
   "808": "international shared-cost service",
   "870": "Inmarsat satellites",
   "871": "Inmarsat satellites, former code",

@@ -77,7 +77,7 @@ export function pauseFor(clock: Pick<Clock, "after">, durationMs: number): Promi
 }
 
 /** A result in time, or a timeout. */
-export type TimedResult<T> = { readonly inTime: true; readonly value: T } | { readonly inTime: false };
+type TimedResult<T> = { readonly inTime: true; readonly value: T } | { readonly inTime: false };
 
 /** Waits for `work` for at most `timeoutMs`. A later result or rejection of `work` is ignored. */
 export async function withTimeout<T>(

@@ -4,7 +4,7 @@
 /** Why a text is rejected. */
 export type JsonFlaw = "not_utf8" | "not_json" | "too_deep" | "too_many_values" | "repeated_name";
 
-export type BoundedJson =
+type BoundedJson =
   | { readonly ok: true; readonly value: unknown }
   | {
     readonly ok: false;

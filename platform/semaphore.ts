@@ -12,7 +12,7 @@ export interface SemaphoreLimits {
 /** Why a task did not run. */
 export type SemaphoreRefusal = "queue_full" | "wait_timeout" | "closed";
 
-export type SemaphoreResult<T> =
+type SemaphoreResult<T> =
   | { readonly ran: true; readonly value: T }
   | { readonly ran: false; readonly reason: SemaphoreRefusal };
 

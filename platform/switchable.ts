@@ -1,7 +1,7 @@
 // One object that stands for another, which can be replaced at run time. Its holders need not know. The members are named, so that
 // the type checker finds a member that the object lacks.
 
-export interface Switchable<T extends object> {
+interface Switchable<T extends object> {
   /** Has the named members of the object that is used now. */
   readonly facade: T;
   /** Replaces the object from the next call on. */

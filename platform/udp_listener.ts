@@ -8,7 +8,7 @@ import { faultMessage } from "./log_line.ts";
 /** A socket cannot be opened; `message` contains the remedy. */
 export class ListenFault extends Error {}
 
-export interface UdpSocket {
+interface UdpSocket {
   readonly socket: Deno.DatagramConn;
   readonly address: SocketAddress;
 }
@@ -18,7 +18,7 @@ export interface UdpSocket {
  *
  * @throws ListenFault
  */
-export function listenUdp(
+function listenUdp(
   addresses: readonly SocketAddress[],
   log: Log,
   setting: ListenSetting = "radius.listen",
@@ -128,7 +128,7 @@ function faultOf(address: SocketAddress, fault: unknown, setting: ListenSetting)
 /** One address of this host, as `Deno.networkInterfaces` returns it. */
 export type InterfaceAddress = Pick<Deno.NetworkInterfaceInfo, "family" | "address">;
 
-export interface BoundSockets {
+interface BoundSockets {
   readonly sockets: {
     readonly authentication: readonly { readonly address: SocketAddress }[];
     readonly accounting: readonly { readonly address: SocketAddress }[];

@@ -14,7 +14,7 @@ import {
 } from "./http/oauth1.ts";
 
 /** The address and the credentials of the service. The client adds `/v1/…` to `url`. */
-export interface SecondFactorSettings {
+interface SecondFactorSettings {
   readonly url: string;
   readonly consumerKey: string;
   readonly consumerSecret: string;

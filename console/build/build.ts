@@ -178,7 +178,7 @@ function namesIn({ pages, icon, sprite, messages, pageMessages, lazy, phoneApp }
 const ICONS = new URL("../../node_modules/lucide-static/icons/", import.meta.url);
 
 /** Joins the icons into one SVG. @throws Error if the package does not have one of them. */
-export async function makeSprite(): Promise<string> {
+async function makeSprite(): Promise<string> {
   const symbols = await Promise.all(SPRITE_ICONS.map(symbolOf));
   const lines = Object.entries({ ...ROW_ICON_PATHS, ...SPRITE_ICON_PATHS }).map(([name, path]) =>
     `<symbol id="line-${name}" viewBox="0 0 16 16"><path stroke-width="1.6" d="${path}"/></symbol>`
@@ -229,7 +229,7 @@ interface MessageNames {
 }
 
 /** @param pages the module of each page that the application loads on demand, by the name of the page. */
-export async function writeMessages(
+async function writeMessages(
   { outputFiles, metafile }: Bundle,
   { page, pages = {} }: { page: PageEntry; pages?: Readonly<Record<string, string>> },
 ): Promise<MessageNames> {
@@ -277,7 +277,7 @@ function catalogueJson(language: Language, keys: ReadonlySet<string>): string {
 // list of files that it keeps for offline use.
 
 /** The folder of the icons, relative to `console/`. `tests/screenshots/app_icons.ts` draws them. */
-export const ICON_FOLDER = "device/icons/";
+const ICON_FOLDER = "device/icons/";
 const WORKER_SCRIPT = "device/worker/service_worker.ts";
 /** The colours of the page before its styles are loaded, and of the title bar. */
 const BACKGROUND = "#ffffff";
@@ -292,7 +292,7 @@ interface PhoneAppInputs {
 }
 
 /** Writes all files of the app. */
-export async function writePhoneApp(
+async function writePhoneApp(
   { page, messages, pictures }: PhoneAppInputs,
 ): Promise<{ bundle: Bundle; files: PhoneAppFiles }> {
   const icons = await writeIcons();

@@ -245,7 +245,7 @@ function staticClosure(inputs: esbuild.Metafile["inputs"], from: string): Readon
  *
  * @param root the folder to which the paths are relative, with its slash.
  */
-export function inOneChunk(
+function inOneChunk(
   paths: readonly string[],
   root: string,
 ): Pick<esbuild.BuildOptions, "inject" | "plugins"> {

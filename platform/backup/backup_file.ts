@@ -62,7 +62,7 @@ export interface CheckedBackup {
   readonly totals: BackupTotals;
 }
 
-export interface ReadBackupOptions {
+interface ReadBackupOptions {
   /** Receives each record, in order. */
   readonly onRecord: (record: BackupRecord) => void | Promise<void>;
   readonly signal?: AbortSignal;

@@ -16,7 +16,7 @@ export interface IpLocation {
 }
 
 /** A configured database, for the console. */
-export interface GeoIpFile {
+interface GeoIpFile {
   readonly path: string;
   readonly databaseType: string | null;
   readonly builtMs: number | null;
@@ -25,9 +25,9 @@ export interface GeoIpFile {
 }
 
 /** Why a file cannot be used. */
-export type GeoIpProblem = "missing" | "unreadable" | "slow" | "too_large" | "not_mmdb" | "damaged";
+type GeoIpProblem = "missing" | "unreadable" | "slow" | "too_large" | "not_mmdb" | "damaged";
 
-export interface GeoIpDeps {
+interface GeoIpDeps {
   /** Absolute paths; empty ones are ignored. The first database that has a field gives it. */
   readonly paths: readonly string[];
   readonly clock: Clock;

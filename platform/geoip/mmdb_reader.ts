@@ -15,7 +15,7 @@ export interface Mmdb {
   find(address: Uint8Array): MmdbValue | null;
 }
 
-export type OpenMmdbOutcome = { readonly ok: true; readonly value: Mmdb } | {
+type OpenMmdbOutcome = { readonly ok: true; readonly value: Mmdb } | {
   readonly ok: false;
   readonly reason: "not_mmdb" | "damaged";
 };

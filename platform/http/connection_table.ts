@@ -4,7 +4,7 @@
 import { sourceKey } from "../addresses.ts";
 
 /** One open connection; `close` ends it at once. */
-export interface TrackedConnection {
+interface TrackedConnection {
   readonly address: string;
   readonly port: number;
   close(): void;
@@ -32,7 +32,7 @@ interface Entry {
   busy: boolean;
 }
 
-export interface ConnectionTableDeps {
+interface ConnectionTableDeps {
   readonly maxConnections: number;
   /** Addresses of reverse proxies: many users share them, so only the total limit applies. */
   readonly isProxy?: (address: string) => boolean;

@@ -54,7 +54,7 @@ export async function serveHttp(deps: ListenerDeps): Promise<HttpListener> {
   return listener;
 }
 
-export class HttpListener {
+class HttpListener {
   readonly #deps: ListenerDeps;
   readonly #maxConnections: number;
   readonly #accepted = new Set<number>();

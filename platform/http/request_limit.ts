@@ -8,7 +8,7 @@ export interface RequestLimit {
   begin(address: string): (() => void) | null;
 }
 
-export interface RequestLimitDeps {
+interface RequestLimitDeps {
   readonly maxRequests: number;
   readonly maxPerSource: number;
   /** Addresses of reverse proxies: many users share them, so only the total limit applies. */

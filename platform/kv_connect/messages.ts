@@ -24,7 +24,7 @@ export interface WireMutation {
   readonly expireAtMs: number;
 }
 
-export interface WireValue {
+interface WireValue {
   readonly octets: Uint8Array;
   readonly encoding: number;
 }

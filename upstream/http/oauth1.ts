@@ -4,13 +4,13 @@ import { createHmac } from "node:crypto";
 import type { Random } from "../../platform/runtime.ts";
 
 /** The shared credentials. There is no token: the client acts for itself. */
-export interface OAuthKeys {
+interface OAuthKeys {
   readonly consumerKey: string;
   readonly consumerSecret: string;
 }
 
 /** The signed parts of a request. `form` is empty unless the body is a form. */
-export interface SignedRequest {
+interface SignedRequest {
   readonly method: string;
   /** Absolute; its query is signed, its fragment is not. */
   readonly url: string;
