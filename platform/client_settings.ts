@@ -4,7 +4,7 @@
 // To add a setting: add a row here, its sentence to config/client_rows.ts and its messages to console/web/i18n/{en,de}.json,
 // then use the value where requests are handled.
 
-import type { FormatName, SettingValueOf } from "./config/setting_values.ts";
+import type { FormatName, SettingValueOf } from "./config/setting_rows.ts";
 import { type AnyField, appliesTo, choice, flag, list, number, secret, text } from "./fields.ts";
 
 /** What the console has of a setting. Its messages are `clients.field_<name>`, `…_question`, `…_hint`, and `…_<choice>`. */

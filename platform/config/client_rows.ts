@@ -8,7 +8,7 @@ import {
   POLICY_SETTINGS,
   settingsObject,
 } from "../client_settings.ts";
-import { rowsByKey, type SettingTable } from "./setting_values.ts";
+import { rowsByKey, type SettingTable } from "./setting_rows.ts";
 
 type FileSetting = {
   [K in keyof typeof CLIENT_SETTINGS]: typeof CLIENT_SETTINGS[K] extends { key: string } ? K : never;

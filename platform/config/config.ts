@@ -4,7 +4,7 @@ import type { SocketAddress } from "../addresses.ts";
 import type { ClientPolicy, ClientSettings } from "../client_settings.ts";
 import type { Mailbox } from "../mail/mail_address.ts";
 import type { Problem } from "../setting_problems.ts";
-import type { TableValues } from "./setting_values.ts";
+import type { TableValues } from "./setting_rows.ts";
 import type { ADMIN_SETTINGS, SETTINGS } from "./settings.ts";
 import type {
   CREDENTIAL_SETTINGS,

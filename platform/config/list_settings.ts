@@ -5,7 +5,8 @@ import type { ConfigFault } from "./config.ts";
 import { GENERAL_ROWS } from "./settings.ts";
 import { POLICY_ROWS } from "./client_rows.ts";
 import type { SortedTable } from "./parse_settings.ts";
-import { controlOf, defaultOf, type SettingControl, type SettingRow } from "./setting_values.ts";
+import { controlOf, defaultOf, type SettingControl } from "./setting_values.ts";
+import { type SettingRow } from "./setting_rows.ts";
 
 /** A value as in the settings file. A table contains reply attributes. */
 export type SettingValue =

@@ -20,7 +20,7 @@ import { freezeRedacted, readableSecretWarnings } from "./redact_settings.ts";
 import { listSettings, REPLY_DEFAULT_KEY } from "./list_settings.ts";
 import { ADMIN_SETTINGS, GENERAL_ROWS, SETTINGS } from "./settings.ts";
 import { CLIENT_TABLE, POLICY_ROWS, POLICY_TABLE, toClientPolicy, toClientSettings } from "./client_rows.ts";
-import type { SettingTable } from "./setting_values.ts";
+import type { SettingTable } from "./setting_rows.ts";
 import { parseTargets } from "./targets.ts";
 import { CREDENTIAL_SETTINGS } from "./target_settings.ts";
 import {

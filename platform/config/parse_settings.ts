@@ -4,15 +4,8 @@
 
 import type { ConfigFault, ConfigSources } from "./config.ts";
 import { meaningText, type Problem, problemOf } from "../setting_problems.ts";
-import {
-  defaultOf,
-  mapTable,
-  meansOf,
-  readSetting,
-  type SettingRow,
-  type SettingTable,
-  type TableValues,
-} from "./setting_values.ts";
+import { defaultOf, meansOf, readSetting } from "./setting_values.ts";
+import { mapTable, type SettingRow, type SettingTable, type TableValues } from "./setting_rows.ts";
 import { resolve } from "node:path";
 import { parse, TomlDate, TomlError } from "smol-toml";
 import { levenshteinDistance } from "@std/text/levenshtein-distance";

@@ -21,13 +21,8 @@ import {
 } from "./parse_settings.ts";
 import { type Problem, problemOf } from "../setting_problems.ts";
 import { KV_TOKEN_VARIABLE } from "../open_kv.ts";
-import {
-  isCertificatePem,
-  isExtensionsJson,
-  rowsByKey,
-  type SettingTable,
-  type TableValues,
-} from "./setting_values.ts";
+import { isCertificatePem, isExtensionsJson } from "./setting_values.ts";
+import { rowsByKey, type SettingTable, type TableValues } from "./setting_rows.ts";
 import type { SETTINGS } from "./settings.ts";
 
 type GeneralValues = TableValues<typeof SETTINGS>;

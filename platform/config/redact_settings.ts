@@ -2,7 +2,7 @@
 
 import { CLIENT_TABLE } from "./client_rows.ts";
 import type { ConfigWarning } from "./config.ts";
-import type { SettingTable } from "./setting_values.ts";
+import type { SettingTable } from "./setting_rows.ts";
 import { ADMIN_SETTINGS, SETTINGS } from "./settings.ts";
 import { CREDENTIAL_SETTINGS, LDAP_BACKEND_SETTINGS, SCIM_BACKEND_SETTINGS } from "./target_settings.ts";
 

@@ -1,5 +1,5 @@
-// The values of settings: a row is a field with its text in the docs. Reads a TOML value by its row, and says what the row allows. Values
-// that are more than a text or a number have a format, such as `listen`.
+// The values of settings: reads a TOML value by its row, and says what the row allows. Values that are more than a text or a number have a
+// format, such as `listen`.
 
 import {
   canonicalIp,
@@ -10,15 +10,20 @@ import {
   type SocketAddress,
   socketAddressText,
 } from "../addresses.ts";
-import { type AnyField, isWithinBounds, type OneText, type TextList, type ValueOf } from "../fields.ts";
+import { isWithinBounds } from "../fields.ts";
+import {
+  MAX_CERTIFICATE_CHARACTERS,
+  MAX_OWN_CERTIFICATE_CHARACTERS,
+  type FormatName,
+  type FormatValue,
+  type ListFormatName,
+  type SettingRow,
+  type TextFormatName,
+} from "./setting_rows.ts";
 import { type Mailbox, parseMailbox } from "../mail/mail_address.ts";
 import { type Meaning, meaning, type ProblemValues } from "../setting_problems.ts";
 import { isAppendSeparator, isDomainOrRealm, isListedUserName } from "../../radius/protocol/login_input.ts";
 
-export const MAX_SECRET_CHARACTERS = 1024;
-const MAX_CERTIFICATE_CHARACTERS = 64 * 1024;
-/** Of a setting of its own: its record in the store has at most 64 KiB. */
-const MAX_OWN_CERTIFICATE_CHARACTERS = 48 * 1024;
 /** The store accepts values of 64 KiB, and a text of other alphabets takes two octets per character. */
 const MAX_EXTENSIONS_CHARACTERS = 24_000;
 const MAX_DAY = 365;
@@ -95,8 +100,6 @@ function parseOrigin(text: string): string | null {
 
 interface TextFormat<T> {
   readonly means: Meaning;
-  /** The bound of a text of several lines. */
-  readonly max?: number;
   /** `null`: it is not allowed. */
   parse(text: string): T | null;
 }
@@ -108,13 +111,13 @@ const orEmpty = <T>(parse: (text: string) => T | null) => (text: string): T | ""
 const textFormat = <T>(
   code: Meaning["code"],
   parse: (text: string) => T | null,
-  { max, values }: { max?: number; values?: ProblemValues } = {},
-): TextFormat<T> => ({ means: meaning(code, values), parse, ...(max === undefined ? {} : { max }) });
+  values: ProblemValues = {},
+): TextFormat<T> => ({ means: meaning(code, values), parse });
 
 const certificatesOf = (max: number) =>
-  textFormat("means_certificates", accepts((text) => isCertificates(text, max)), { max });
+  textFormat("means_certificates", accepts((text) => isCertificates(text, max)));
 
-const TEXT_FORMATS = {
+const TEXT_FORMATS: { readonly [N in TextFormatName]: TextFormat<FormatValue<N>> } = {
   /** A PEM file: its path, or its content. "": not set. */
   certificates: certificatesOf(MAX_CERTIFICATE_CHARACTERS),
   own_certificates: certificatesOf(MAX_OWN_CERTIFICATE_CHARACTERS),
@@ -123,7 +126,7 @@ const TEXT_FORMATS = {
   dn: textFormat("means_dn", orEmpty(accepts((text) => isLine(text, 3, 1024) && /^[^=,]+=/.test(text)))),
   /** Schema extensions: the path of a JSON file, or its content. "": none. */
   extensions: textFormat("means_extensions", accepts(isExtensions), {
-    values: { max: MAX_EXTENSIONS_CHARACTERS },
+    max: MAX_EXTENSIONS_CHARACTERS,
   }),
   host: textFormat("means_host", orEmpty((text) => isHost(text) ? text.toLowerCase() : null)),
   ip: textFormat("means_ip", orEmpty(canonicalIp)),
@@ -142,7 +145,6 @@ const TEXT_FORMATS = {
 
 interface ListFormat<T> {
   readonly means: Meaning;
-  readonly maxItems: number;
   readonly minItems?: number;
   readonly isUnique?: true;
   /** One entry; `null`: it is not allowed. */
@@ -152,14 +154,12 @@ interface ListFormat<T> {
 const listFormat = <T>(
   code: Meaning["code"],
   parse: ListFormat<T>["parse"],
-  more: Partial<Pick<ListFormat<T>, "maxItems" | "minItems" | "isUnique">> = {},
-): ListFormat<T> => ({ means: meaning(code), maxItems: 100, parse, ...more });
+  more: Partial<Pick<ListFormat<T>, "minItems" | "isUnique">> = {},
+): ListFormat<T> => ({ means: meaning(code), parse, ...more });
 
-const LIST_FORMATS = {
+const LIST_FORMATS: { readonly [N in ListFormatName]: ListFormat<FormatValue<N>[number]> } = {
   attribute_lists: listFormat("means_attribute_lists", accepts(canBeReadOnly), { isUnique: true }),
-  country_codes: listFormat("means_country_codes", accepts((entry) => /^[0-9]{1,3}$/.test(entry)), {
-    maxItems: 1000,
-  }),
+  country_codes: listFormat("means_country_codes", accepts((entry) => /^[0-9]{1,3}$/.test(entry))),
   /** Days after an event, ascending. */
   day_numbers: listFormat(
     "means_day_numbers",
@@ -167,7 +167,6 @@ const LIST_FORMATS = {
       /^[0-9]{1,3}$/.test(entry) && Number(entry) > Number(all[at - 1] ?? 0) && Number(entry) <= MAX_DAY
         ? String(Number(entry))
         : null,
-    { maxItems: 10 },
   ),
   domains: listFormat("means_domains", accepts(isDomainOrRealm)),
   /** Patterns of host names, in lower case. */
@@ -175,131 +174,33 @@ const LIST_FORMATS = {
     "means_host_patterns",
     (entry) => isHostPattern(entry.toLowerCase()) ? entry.toLowerCase() : null,
   ),
-  listens: listFormat("means_listens", parseSocketAddress, { maxItems: 64, minItems: 1 }),
+  listens: listFormat("means_listens", parseSocketAddress, { minItems: 1 }),
   names: listFormat("means_names", accepts(isPlainName), { minItems: 1, isUnique: true }),
   /** Addresses of clients: host bits are cleared, a range of one address becomes that address. */
-  ranges: listFormat("means_ranges", canonicalRange, { maxItems: 1000 }),
+  ranges: listFormat("means_ranges", canonicalRange),
   realms: listFormat("means_realms", accepts(isDomainOrRealm)),
   /** Texts that another system defines, such as names of groups. */
   texts: listFormat("means_texts", accepts((entry) => isLine(entry, 1, 256))),
   users: listFormat("means_users", accepts(isListedUserName)),
 };
 
-type TextFormats = typeof TEXT_FORMATS;
-type ListFormats = typeof LIST_FORMATS;
-export type FormatName = keyof TextFormats | keyof ListFormats;
-type FormatValue<N> = N extends keyof TextFormats ? NonNullable<ReturnType<TextFormats[N]["parse"]>>
-  : N extends keyof ListFormats ? readonly NonNullable<ReturnType<ListFormats[N]["parse"]>>[]
-  : never;
-
-interface AboutSetting {
-  /** In the docs. */
-  readonly doc: string;
-  /** In the file, if it is not the name of the value in {@link snakeCase}. */
-  readonly key?: string;
-  /** The key must be set, and not empty. */
-  readonly mustBeGiven?: true;
-  /** `false`: only the settings file can change it, with a restart. */
-  readonly editable?: false;
-  /** `false`: the setting protects nothing, so that a change in the console needs no recent factor. */
-  readonly security?: false;
-  /** docs/configuration.md shows it instead of the default. */
-  readonly example?: string | number | readonly string[];
-  /** The text is the name of one of these. */
-  readonly names?: "directories" | "ldap_connectors";
-}
-
-/** A setting. Its default is as in the file. */
-export type SettingRow = AnyField & AboutSetting & { readonly format?: FormatName };
-/** Rows and tables of rows, by the name of the value. */
-export interface SettingTable {
-  readonly [name: string]: SettingRow | SettingTable;
-}
-/** Rows by key. */
-export type SettingRows = Readonly<Record<string, SettingRow>>;
-
-export type SettingValueOf<R> = R extends { readonly format: infer N } ? FormatValue<N> : ValueOf<R>;
-/** The values of a table, with times in milliseconds. */
-export type TableValues<T> = {
-  readonly [K in keyof T]: T[K] extends { readonly doc: string } ? SettingValueOf<T[K]> : TableValues<T[K]>;
-};
-
-export function setting<F extends AnyField>(field: F, about: AboutSetting): F & AboutSetting {
-  return { ...field, ...about };
-}
-
-/** A text that has a format. */
-export function textAs<const N extends keyof TextFormats>(
-  format: N,
-  preset: string,
-  about: AboutSetting,
-): OneText & AboutSetting & { readonly format: N } {
-  const { max = MAX_CERTIFICATE_CHARACTERS }: TextFormat<unknown> = TEXT_FORMATS[format];
-  return { type: "text", max, default: preset, format, ...about };
-}
-
-/** A list whose entries have a format. */
-export function listAs<const N extends keyof ListFormats>(
-  format: N,
-  preset: readonly string[],
-  about: AboutSetting,
-): TextList & AboutSetting & { readonly format: N } {
-  const { maxItems }: ListFormat<unknown> = LIST_FORMATS[format];
-  return { type: "list", max: MAX_CERTIFICATE_CHARACTERS, maxItems, default: preset, format, ...about };
-}
-
-const isRow = (entry: SettingRow | SettingTable): entry is SettingRow => typeof entry["doc"] === "string";
-
-/** What a time is called in the settings file. */
-const UNIT_NAMES = { ms: "ms", s: "s", min: "minutes", h: "hours", days: "days" } as const;
-
-/** The name in the settings file: `lifetimeMs` in seconds is `lifetime_s`. */
-export function snakeCase(name: string, row?: SettingRow): string {
-  const snake = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  const unit = row?.type === "number" ? row.unit : undefined;
-  return unit === undefined ? snake : snake.replace(/_ms$/, `_${UNIT_NAMES[unit]}`);
-}
-
-/** The values of a table, in its order, by a function of each row and its key. */
-export function mapTable<T extends SettingTable>(
-  table: T,
-  valueOf: (row: SettingRow, key: string) => unknown,
-  path = "",
-): TableValues<T> {
-  return Object.fromEntries(
-    Object.entries(table).map(([name, entry]) => [
-      name,
-      isRow(entry)
-        ? valueOf(entry, entry.key ?? path + snakeCase(name, entry))
-        : mapTable(entry, valueOf, `${path}${snakeCase(name)}.`),
-    ]),
-  ) as TableValues<T>;
-}
-
-/** The rows of a table by key, in its order. */
-export function rowsByKey(table: SettingTable): SettingRows {
-  const rows: Record<string, SettingRow> = {};
-  mapTable(table, (row, key) => rows[key] = row);
-  return rows;
-}
-
 const MS_OF = { ms: 1, s: 1000, min: 60_000, h: 3_600_000, days: 1 } as const;
 
 /** The value of a setting; `undefined`: `raw` is not allowed. */
 export function readSetting(row: SettingRow, raw: unknown): unknown {
-  if (row.format !== undefined) return readFormat(row.format, raw) ?? undefined;
+  if (row.format !== undefined) return readFormat({ ...row, format: row.format }, raw) ?? undefined;
   if (!isWithinBounds(row, raw)) return undefined;
   if (row.type === "number") return Number(raw) * (row.unit === undefined ? 1 : MS_OF[row.unit]);
   return row.type === "choices" ? row.of.filter((one) => (raw as readonly unknown[]).includes(one)) : raw;
 }
 
-function readFormat(name: FormatName, raw: unknown): unknown {
+function readFormat(row: SettingRow & { readonly format: FormatName }, raw: unknown): unknown {
+  const { format: name } = row;
   if (isTextFormat(name)) return typeof raw === "string" ? TEXT_FORMATS[name].parse(raw) : null;
   const format: ListFormat<unknown> = LIST_FORMATS[name];
   const entries = toEntries(name, raw);
-  if (entries === null || entries.length > format.maxItems || entries.length < (format.minItems ?? 0)) {
-    return null;
-  }
+  if (entries === null || entries.length < (format.minItems ?? 0)) return null;
+  if (row.type === "list" && entries.length > row.maxItems) return null;
   const values: unknown[] = [];
   for (const [at, entry] of entries.entries()) {
     const value = typeof entry === "string" ? format.parse(entry, at, entries) : null;
@@ -309,12 +210,12 @@ function readFormat(name: FormatName, raw: unknown): unknown {
   return format.isUnique && new Set(values).size < values.length ? null : values;
 }
 
-function isTextFormat(name: FormatName): name is keyof TextFormats {
+function isTextFormat(name: FormatName): name is TextFormatName {
   return name in TEXT_FORMATS;
 }
 
 /** The file can have one address without a list, and numbers of days. A form has only texts. */
-function toEntries(name: keyof ListFormats, raw: unknown): readonly unknown[] | null {
+function toEntries(name: ListFormatName, raw: unknown): readonly unknown[] | null {
   if (name === "listens" && typeof raw === "string") return [raw];
   if (!Array.isArray(raw)) return null;
   return name === "day_numbers" ? raw.map((one) => typeof one === "number" ? String(one) : one) : raw;
@@ -378,7 +279,7 @@ export interface SettingControl {
   /** The unit of a number, as in the settings file. */
   readonly unit?: "ms" | "s" | "min" | "h" | "days";
   readonly choices?: readonly string[];
-  readonly names?: AboutSetting["names"];
+  readonly names?: SettingRow["names"];
 }
 
 export function controlOf(row: SettingRow): SettingControl {

@@ -18,14 +18,8 @@ import {
 } from "./setting_writer.ts";
 import { isBackendSecret, mapSecrets, type SettingRecords } from "./setting_records.ts";
 import { BACKEND_ROWS, TARGET_SETTINGS } from "./target_settings.ts";
-import {
-  controlOf,
-  defaultOf,
-  isPlainName,
-  NAME_MEANS,
-  rowsByKey,
-  type SettingRows,
-} from "./setting_values.ts";
+import { controlOf, defaultOf, isPlainName, NAME_MEANS } from "./setting_values.ts";
+import { rowsByKey, type SettingRows } from "./setting_rows.ts";
 
 /** How long the data of a removed target stays, unless an administrator deletes it. */
 export const REMOVED_DATA_MS = 30 * 24 * 3600_000;

@@ -14,7 +14,8 @@ import {
 } from "./parse_settings.ts";
 import { type Meaning, meaning, type Problem, problemOf } from "../setting_problems.ts";
 import { readCertificates, readExtensions } from "./parse_tables.ts";
-import { isPlainName, isScimPath, NAME_MEANS, rowsByKey, type SettingTable } from "./setting_values.ts";
+import { isPlainName, isScimPath, NAME_MEANS } from "./setting_values.ts";
+import { rowsByKey, type SettingTable } from "./setting_rows.ts";
 import {
   BACKEND_ROWS,
   LDAP_BACKEND_SETTINGS,

@@ -13,7 +13,7 @@ import type { ConfigCheck, ConfigView } from "./validate.ts";
 import { POLICY_ROWS } from "./client_rows.ts";
 import { problemOf } from "../setting_problems.ts";
 import { entryPrefix } from "./parse_tables.ts";
-import { snakeCase } from "./setting_values.ts";
+import { snakeCase } from "./setting_rows.ts";
 
 /** RFC 2865 §3 prefers at least 16 octets. */
 const MIN_SECRET_CHARACTERS = 16;

@@ -82,6 +82,8 @@ export const ROOMS: readonly RoomRow[] = [
       "platform/log_export/destination_choices.ts",
       "platform/alerts/alert_kinds.ts",
       "platform/client_settings.ts",
+      "platform/config/setting_rows.ts",
+      "platform/config/target_settings.ts",
       "platform/addresses.ts",
       "platform/file_text.ts",
     ],

@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { CLIENT_TABLE } from "../../platform/config/client_rows.ts";
-import { rowsByKey } from "../../platform/config/setting_values.ts";
+import { rowsByKey } from "../../platform/config/setting_rows.ts";
 import { NEW_CLIENT } from "../../console/api/clients/client_types.ts";
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { CLIENT_FIELDS } from "../../console/web/pages/clients/client_form.ts";

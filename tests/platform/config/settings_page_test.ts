@@ -8,7 +8,7 @@ import {
   CREDENTIAL_SETTINGS,
   TARGET_SETTINGS,
 } from "../../../platform/config/target_settings.ts";
-import { rowsByKey } from "../../../platform/config/setting_values.ts";
+import { rowsByKey } from "../../../platform/config/setting_rows.ts";
 import { configurationPage, exampleToml } from "../../../docs/configuration_page.ts";
 import { suggestKey } from "../../../platform/config/parse_settings.ts";
 import { configOf } from "./samples.ts";

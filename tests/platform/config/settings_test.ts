@@ -3,7 +3,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { ADMIN_SETTINGS, GENERAL_ROWS } from "../../../platform/config/settings.ts";
 import { CLIENT_TABLE, POLICY_ROWS } from "../../../platform/config/client_rows.ts";
-import { rowsByKey, type SettingRows } from "../../../platform/config/setting_values.ts";
+import { rowsByKey, type SettingRows } from "../../../platform/config/setting_rows.ts";
 import {
   BACKEND_ROWS,
   CREDENTIAL_SETTINGS,

@@ -1,5 +1,11 @@
 // The form of the settings: drafts of typed values, the changes that they make, and the search. Pure functions.
 
+import {
+  type ClientSetting,
+  clientSetting,
+  isSettingUsed,
+  POLICY_SETTINGS,
+} from "../../../../platform/client_settings.ts";
 import type { MessageKey } from "../../i18n/catalogue.ts";
 import { findMessage, t } from "../../i18n/translate.ts";
 import { optionLabel, settingName, slugOf } from "./setting_labels.ts";
@@ -190,25 +196,26 @@ export function unitText(unit: NonNullable<Setting["control"]["unit"]>): string 
   return t(`settings.unit_${unit}` as MessageKey);
 }
 
-/** Settings that have no effect unless another setting has one of these values. */
-const NEEDED: readonly { readonly start: string; readonly of: string; readonly value: DraftValue }[] = [
-  { start: "radius.first_factor_backend", of: "radius.first_factor", value: "ldap" },
-  { start: "radius.first_factor_server.", of: "radius.first_factor", value: "radius" },
-  { start: "radius.append_separator", of: "radius.append_mode", value: true },
-  { start: "radius.code_position", of: "radius.append_mode", value: true },
-];
+/** Settings of [radius] that have no effect without a value of another one, by key: those of any client. */
+const CONDITIONS: ReadonlyMap<string, { readonly name: ClientSetting; readonly by: string }> = new Map(
+  POLICY_SETTINGS.flatMap((name) => {
+    const { key, when = {} } = clientSetting(name);
+    const [by] = Object.keys(when) as ClientSetting[];
+    return by === undefined ? [] : [[`radius.${key}`, { name, by: `radius.${clientSetting(by).key}` }]];
+  }),
+);
 
 /** Whether a setting has an effect with the values of the form. A setting that is not the default is shown in any case. */
 export function isUsed(
   setting: Setting,
   { settings, draft }: { settings: readonly Setting[]; draft: FormDraft },
 ): boolean {
-  const needs = NEEDED.find(({ start }) => setting.key.startsWith(start));
-  const other = settings.find(({ key }) => key === needs?.of);
-  if (needs === undefined || other === undefined) return true;
+  const condition = CONDITIONS.get(setting.key);
+  const other = settings.find(({ key }) => key === condition?.by);
+  if (condition === undefined || other === undefined) return true;
   if (setting.source !== "default" || setting.problem !== null || draft.has(setting.key)) return true;
   const value = other.locked === null ? shownDraft(other, draft) : other.value;
-  return value === needs.value;
+  return isSettingUsed(condition.name, () => value);
 }
 
 /** Whether a search finds a setting: every word is in its label, key, help or value. */

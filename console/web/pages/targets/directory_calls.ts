@@ -13,7 +13,7 @@ import { t } from "../../i18n/translate.ts";
 import { faultText } from "../settings/setting_problems.ts";
 import { askAboutConflict } from "./directory_conflict.tsx";
 import { mergeDirectories } from "./directory_merge.ts";
-import { type ConnectorTable, type DirectoryTable, withConnector } from "./directory_form.ts";
+import { CONNECTOR_SECRETS, type ConnectorTable, type DirectoryTable, withConnector } from "./directory_form.ts";
 
 export type { TargetTest };
 
@@ -58,8 +58,6 @@ export async function fetchDirectory({ api }: Pick<Models, "api">, name: string)
   return toDirectory(item, answer);
 }
 
-const SECRETS: ReadonlySet<string> = new Set(["bind_password", "token", "password"]);
-
 /** Of a secret, the API's table has only whether it is set. */
 export function toDirectory(
   { table, ...view }: TargetSettingView,
@@ -68,10 +66,10 @@ export function toDirectory(
   const { backends, ...rest } = table as DirectoryTable;
   const entries = Object.entries(backends ?? {});
   const secrets = entries.flatMap(([name, one]) =>
-    Object.keys(one).filter((key) => SECRETS.has(key) && one[key] === true).map((key) => `${name}.${key}`)
+    Object.keys(one).filter((key) => CONNECTOR_SECRETS.has(key) && one[key] === true).map((key) => `${name}.${key}`)
   );
   const plain = entries.map(([name, one]) =>
-    [name, Object.fromEntries(Object.entries(one).filter(([key]) => !SECRETS.has(key)))] as const
+    [name, Object.fromEntries(Object.entries(one).filter(([key]) => !CONNECTOR_SECRETS.has(key)))] as const
   );
   return {
     ...view,

@@ -1,5 +1,11 @@
 // The settings of a directory as forms edit them: its table as in the settings file, and the drafts of its connectors. Pure functions.
 
+import { rowsByKey, type SettingRow, type SettingTable } from "../../../../platform/config/setting_rows.ts";
+import {
+  LDAP_BACKEND_SETTINGS,
+  SCIM_BACKEND_SETTINGS,
+  TARGET_SETTINGS,
+} from "../../../../platform/config/target_settings.ts";
 import type { MessageKey } from "../../i18n/catalogue.ts";
 import { t } from "../../i18n/translate.ts";
 
@@ -20,11 +26,12 @@ export interface DirectoryTable {
   readonly backends?: Readonly<Record<string, ConnectorTable>>;
 }
 
-/** The settings of a directory, with their bounds and defaults in platform/config/target_settings.ts. */
-export const DIRECTORY_ROWS = [
-  { name: "page_size", min: 1, max: 1000, preset: 100 },
-  { name: "max_drop_percent", min: 1, max: 100, preset: 20 },
-] as const;
+/** The numbers among the settings of a directory, with their bounds and defaults. */
+export const DIRECTORY_ROWS = Object.entries(rowsByKey(TARGET_SETTINGS)).flatMap(([name, row]) =>
+  row.type === "number"
+    ? [{ name: name as keyof DirectoryTable & `${string}_${string}`, min: row.min, max: row.max, preset: row.default }]
+    : []
+);
 
 /** The schemas that a directory adds, for reading: their URNs, else the text as it is. */
 export function extensionNames({ extensions = "" }: DirectoryTable): readonly string[] {
@@ -100,38 +107,65 @@ export interface ConnectorField {
   readonly isAdvanced?: true;
 }
 
-/** Off for a new connector: it only reads. */
-const ACCESS = { name: "access", type: "writes" } as const;
-const MODE = { name: "mode", type: "choice", choices: ["sync", "async"], preset: "sync" } as const;
-const SHARED: readonly ConnectorField[] = [
-  ACCESS,
-  MODE,
-  { name: "connections", type: "number", preset: 4, isAdvanced: true },
-  { name: "timeout_ms", type: "number", preset: 5000, isAdvanced: true },
+/** The order of the form. What is not listed comes last, among the details. */
+const SHOWN = [
+  "url",
+  "start_tls",
+  "token",
+  "user_name",
+  "password",
+  "bind_dn",
+  "bind_password",
+  "users_dn",
+  "groups_dn",
+  "access",
+  "mode",
 ];
+const DETAILS = ["connections", "timeout_ms", "ca_cert"];
+/** What the preset decides, or another dialog. */
+const NOT_IN_FORM: ReadonlySet<string> = new Set(["kind", "schema", "read_only"]);
 
-/** The fields of each kind, in the order of the form. */
+function fieldOf(name: string, row: SettingRow): ConnectorField {
+  const isSet = row.type === "flag" || row.type === "choice" || row.type === "number";
+  return {
+    name,
+    type: typeOf(name, row),
+    ...(row.mustBeGiven ? { isRequired: true } : {}),
+    ...(row.type === "choice" ? { choices: row.of } : {}),
+    ...(isSet ? { preset: row.default } : {}),
+    ...(SHOWN.includes(name) ? {} : { isAdvanced: true }),
+  };
+}
+
+function typeOf(name: string, row: SettingRow): ConnectorField["type"] {
+  // Off for a new connector: it only reads.
+  if (name === "access") return "writes";
+  if (row.format === "certificates") return "lines";
+  if (row.type === "flag") return "switch";
+  return row.type === "choice" || row.type === "number" || row.type === "secret" ? row.type : "text";
+}
+
+function connectorFields(table: SettingTable): readonly ConnectorField[] {
+  const order = [...SHOWN, ...DETAILS];
+  const place = (name: string) => order.indexOf(name) < 0 ? order.length : order.indexOf(name);
+  return Object.entries(rowsByKey(table)).filter(([name]) => !NOT_IN_FORM.has(name))
+    .toSorted(([a], [b]) => place(a) - place(b)).map(([name, row]) => fieldOf(name, row));
+}
+
+/** The fields of each kind, from the rows of its settings, in the order of the form. */
 export const CONNECTOR_FIELDS: Readonly<Record<ConnectorKind, readonly ConnectorField[]>> = {
   store: [],
   ldap: [
-    { name: "url", type: "text", isRequired: true },
-    { name: "start_tls", type: "switch", preset: false },
-    { name: "bind_dn", type: "text" },
-    { name: "bind_password", type: "secret" },
-    { name: "users_dn", type: "text", isRequired: true },
-    { name: "groups_dn", type: "text" },
-    ...SHARED,
-    { name: "ca_cert", type: "lines", isAdvanced: true },
+    ...connectorFields(LDAP_BACKEND_SETTINGS),
     { name: "attributes", type: "pairs", isAdvanced: true },
   ],
-  scim: [
-    { name: "url", type: "text", isRequired: true },
-    { name: "token", type: "secret" },
-    { name: "user_name", type: "text" },
-    { name: "password", type: "secret" },
-    ...SHARED,
-  ],
+  scim: connectorFields(SCIM_BACKEND_SETTINGS),
 };
+
+/** The keys of secrets in the tables of connectors. */
+export const CONNECTOR_SECRETS: ReadonlySet<string> = new Set(
+  Object.values(CONNECTOR_FIELDS).flat().filter(({ type }) => type === "secret").map(({ name }) => name),
+);
 
 /** The texts and switches of a connector's form. An empty secret keeps the stored one. */
 export type ConnectorDraft = Readonly<Record<string, string | boolean>>;
