@@ -3,7 +3,7 @@
 import type { Config, TargetSettings } from "../platform/config/config.ts";
 import { loadConfig, type SettingsFile } from "../platform/config/load.ts";
 import { DataDirFault } from "../platform/data_dir.ts";
-import type { OneTargetSetting } from "../console/api/target_settings/target_setting_types.ts";
+import type { OneTargetSetting } from "../console/api/target_settings/target_setting_routes.ts";
 import {
   type AdminApi,
   AdminRefusal,

@@ -2,8 +2,8 @@
 
 import { stringify } from "smol-toml";
 import { parseToml } from "../platform/config/parse_settings.ts";
-import type { SettingsAnswer, SettingValue, SettingView } from "../console/api/settings/setting_types.ts";
-import type { TargetSettingsAnswer } from "../console/api/target_settings/target_setting_types.ts";
+import type { SettingsAnswer, SettingValue, SettingView } from "../console/api/settings/setting_routes.ts";
+import type { TargetSettingsAnswer } from "../console/api/target_settings/target_setting_routes.ts";
 import { type AdminApi, AdminRefusal, apiValue } from "./admin_connection.ts";
 import { type CommandOutcome, printable, quoted, resultText, table } from "./format_result.ts";
 import { refusal, runCommand, runMain, success } from "./run_admin_command.ts";

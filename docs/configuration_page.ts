@@ -4,7 +4,12 @@ import { ADMIN_SETTINGS, GENERAL_ROWS } from "../platform/config/settings.ts";
 import { meaningText } from "../platform/setting_problems.ts";
 import { CLIENT_TABLE, POLICY_ROWS } from "../platform/config/client_rows.ts";
 import { defaultOf, meansOf } from "../platform/config/setting_values.ts";
-import { rowsByKey, type SettingRow, type SettingRows, type SettingTable } from "../platform/config/setting_rows.ts";
+import {
+  rowsByKey,
+  type SettingRow,
+  type SettingRows,
+  type SettingTable,
+} from "../platform/config/setting_rows.ts";
 import { BACKEND_ROWS, CREDENTIAL_SETTINGS, TARGET_SETTINGS } from "../platform/config/target_settings.ts";
 
 type Value = ReturnType<typeof defaultOf>;

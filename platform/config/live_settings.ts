@@ -33,7 +33,7 @@ import { isDeepEqual } from "../deep_equal.ts";
 import { redactWhenPrinted } from "./redact_settings.ts";
 import { type LifetimeSettings, lifetimesOf } from "../backup/expiry.ts";
 
-export interface LiveSettingsDeps {
+interface LiveSettingsDeps {
   readonly file: SettingsFile;
   readonly store: Store;
   readonly vault: Vault;
@@ -42,7 +42,7 @@ export interface LiveSettingsDeps {
 }
 
 /** A change that is not saved. */
-export interface SettingsDraft {
+interface SettingsDraft {
   /** As it would be. Not frozen, and valid only without faults. */
   readonly config: Config;
   readonly faults: readonly ConfigFault[];
@@ -52,7 +52,7 @@ export interface SettingsDraft {
 }
 
 /** Told the keys whose effective values may have changed; those of targets are `targets.<name>`. */
-export type SettingsListener = (changed: ReadonlySet<string>) => void;
+type SettingsListener = (changed: ReadonlySet<string>) => void;
 
 export class LiveSettings {
   /** In effect. Its tables keep their identity and change in place. */
@@ -280,7 +280,7 @@ function changedKeys(before: StoredValues, after: StoredValues): Set<string> {
   return changed;
 }
 
-export interface EffectiveSettings {
+interface EffectiveSettings {
   readonly config: Config;
   readonly warnings: readonly ConfigWarning[];
   readonly found: SortedTable;
@@ -294,7 +294,7 @@ export interface EffectiveSettings {
  * Combines the file with stored values. The file alone must be valid. Stored values that have a fault, or cause one in another setting,
  * are left out until no fault remains.
  */
-export function resolveSettings(
+function resolveSettings(
   evaluate: (stored: StoredValues) => Evaluation,
   stored: StoredValues,
 ): EffectiveSettings {
@@ -371,7 +371,7 @@ function copy(value: unknown): unknown {
 }
 
 /** A copy of `config` that {@link updateLiveConfig} can change. Readers see it as read-only. */
-export function createLiveConfig(config: Config): Config {
+function createLiveConfig(config: Config): Config {
   return copy(config) as Config;
 }
 
@@ -379,7 +379,7 @@ export function createLiveConfig(config: Config): Config {
  * Changes `live` to `next`, in place and within one task, so that no reader sees a mixture. Tables keep their identity; lists, and
  * tables that were `null`, are replaced if they change. Nothing else writes to a Config.
  */
-export function updateLiveConfig(live: Config, next: Config): void {
+function updateLiveConfig(live: Config, next: Config): void {
   assign(live as unknown as Table, next as unknown as Table);
 }
 

@@ -12,11 +12,11 @@ import {
 } from "../addresses.ts";
 import { isWithinBounds } from "../fields.ts";
 import {
-  MAX_CERTIFICATE_CHARACTERS,
-  MAX_OWN_CERTIFICATE_CHARACTERS,
   type FormatName,
   type FormatValue,
   type ListFormatName,
+  MAX_CERTIFICATE_CHARACTERS,
+  MAX_OWN_CERTIFICATE_CHARACTERS,
   type SettingRow,
   type TextFormatName,
 } from "./setting_rows.ts";

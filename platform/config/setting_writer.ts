@@ -47,7 +47,7 @@ const MAX_ATTEMPTS = 8;
 /** How long a change can be undone. */
 const UNDO_MS = 30 * 24 * 3600_000;
 
-export interface SettingWriterDeps {
+interface SettingWriterDeps {
   readonly store: Store;
   readonly clock: Pick<Clock, "nowMs">;
   readonly settings: WritableSettings;
@@ -268,7 +268,7 @@ const SECRETS_OF: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The keys that must not be undone alone: an earlier secret belongs to the address of its time. */
-export function partnersOf(key: string): readonly string[] {
+function partnersOf(key: string): readonly string[] {
   const pair = Object.entries(SECRETS_OF).find(([address, secrets]) =>
     address === key || secrets.includes(key)
   );

@@ -4,7 +4,14 @@
 import { DEFAULT_AUDIT_DAYS } from "../audit.ts";
 import { choice, choices, flag, number, secret, text } from "../fields.ts";
 import { DEFAULT_HELP_TEXT, MAIL_LANGUAGES } from "../mail/mail_templates.ts";
-import { listAs, MAX_SECRET_CHARACTERS, rowsByKey, setting, type SettingTable, textAs } from "./setting_rows.ts";
+import {
+  listAs,
+  MAX_SECRET_CHARACTERS,
+  rowsByKey,
+  setting,
+  type SettingTable,
+  textAs,
+} from "./setting_rows.ts";
 
 /** Each [[console.admin]]. */
 export const ADMIN_SETTINGS = {
@@ -73,20 +80,23 @@ export const SETTINGS = {
       editable: false,
       doc: "path of a PEM file; both or neither",
     }),
-    trustedProxies: listAs("ranges", [], { maxItems: 1000,
+    trustedProxies: listAs("ranges", [], {
+      maxItems: 1000,
       doc: "addresses or CIDRs of reverse proxies whose X-Forwarded-For is trusted, read from the right",
       example: ["127.0.0.1"],
     }),
   },
   radius: {
-    listen: listAs("listens", ["[::]:1812"], { maxItems: 64,
+    listen: listAs("listens", ["[::]:1812"], {
+      maxItems: 64,
       editable: false,
       doc:
         "a string or a list; dual stack; falls back to 0.0.0.0 without IPv6; both wildcards on one port, or a " +
         "wildcard and one of its addresses, are a fault",
     }),
     accounting: {
-      listen: listAs("listens", ["[::]:1813"], { maxItems: 64,
+      listen: listAs("listens", ["[::]:1813"], {
+        maxItems: 64,
         key: "radius.accounting_listen",
         editable: false,
         doc:
@@ -129,7 +139,8 @@ export const SETTINGS = {
       choice(["after_first_factor", "never", "always"], { default: "after_first_factor" }),
       { doc: "after_first_factor | never | always: whether a login may pair a factor of its own" },
     ),
-    countryCodes: listAs("country_codes", [], { maxItems: 1000,
+    countryCodes: listAs("country_codes", [], {
+      maxItems: 1000,
       doc: 'e.g. ["1", "49"]; [] = all but satellite and premium-rate numbers',
     }),
     device: {
@@ -294,7 +305,8 @@ export const SETTINGS = {
       doc:
         "how long the link of a mailed invitation is valid; a link that the console shows is valid for 24 h",
     }),
-    reminderDays: listAs("day_numbers", ["3", "7"], { maxItems: 10,
+    reminderDays: listAs("day_numbers", ["3", "7"], {
+      maxItems: 10,
       security: false,
       doc: "days after the invitation on which a user without a factor is reminded; [] = no reminders",
     }),

@@ -1,7 +1,14 @@
 // The tables of SCIM settings: targets, their backends by kind, and credentials.
 
 import { choice, flag, number, secret, text } from "../fields.ts";
-import { listAs, MAX_SECRET_CHARACTERS, rowsByKey, setting, type SettingTable, textAs } from "./setting_rows.ts";
+import {
+  listAs,
+  MAX_SECRET_CHARACTERS,
+  rowsByKey,
+  setting,
+  type SettingTable,
+  textAs,
+} from "./setting_rows.ts";
 
 /** Each [targets.<name>], besides its mapping and its backends. */
 export const TARGET_SETTINGS = {

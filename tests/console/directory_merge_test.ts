@@ -3,8 +3,11 @@
 import { assertEquals } from "@std/assert";
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { activateCatalogue } from "../../console/web/i18n/translate.ts";
-import type { DirectoryTable } from "../../console/web/pages/targets/directory_form.ts";
-import { mergeDirectories, theirChanges } from "../../console/web/pages/targets/directory_merge.ts";
+import {
+  type DirectoryTable,
+  mergeDirectories,
+  theirChanges,
+} from "../../console/web/pages/targets/directory_form.ts";
 
 // Group: english
 activateCatalogue("en", en);

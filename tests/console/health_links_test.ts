@@ -10,7 +10,7 @@ import { attentionItems } from "../../console/web/pages/overview/attention_panel
 import { settingHref } from "../../console/web/pages/settings/setting_topics.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { apiCaller } from "../fakes/console_caller.ts";
-import type { SettingsAnswer } from "../../console/api/settings/setting_types.ts";
+import type { SettingsAnswer } from "../../console/api/settings/setting_routes.ts";
 
 // Group: english
 activateCatalogue("en", en);

@@ -9,7 +9,7 @@ import type {
   TemplateView,
 } from "../../console/api/mail/mail_types.ts";
 import type { HealthReport } from "../../console/api/targets/target_types.ts";
-import type { SettingTest } from "../../console/api/settings/setting_types.ts";
+import type { SettingTest } from "../../console/api/settings/setting_routes.ts";
 import { openComposition, type TestComposition } from "../fakes/composition.ts";
 import { type SmtpServerFake, type SmtpServerOptions, startSmtpServer } from "../fakes/smtp_server.ts";
 import { becomes, whileTimePasses } from "../radius/rows/passing_time.ts";

@@ -11,6 +11,7 @@ import {
   isEdited,
   isSettingFound,
   isUsed,
+  namesFor,
   NO_DRAFT,
   readDraft,
   settingHelp,
@@ -18,7 +19,6 @@ import {
   shownDraft,
 } from "../../console/web/pages/settings/setting_form.ts";
 import { settingName } from "../../console/web/pages/settings/setting_labels.ts";
-import { namesFor } from "../../console/web/pages/settings/setting_names.ts";
 import { sentenceText } from "../../console/web/pages/settings/setting_problems.ts";
 import { settingHref, topicOf } from "../../console/web/pages/settings/setting_topics.ts";
 import { type ControlRow, settingOf } from "../fakes/setting_rows.ts";

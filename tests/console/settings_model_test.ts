@@ -1,12 +1,14 @@
 // The model of the Settings page: review, saving, conflicts with another administrator, and undo, over a fake API.
 
-import type { FormChanges } from "../../console/web/pages/settings/setting_form.ts";
+import type { FormChanges, Setting, SettingProblem } from "../../console/web/pages/settings/setting_form.ts";
 import { assertEquals, assertRejects } from "@std/assert";
 import { ApiFailure } from "../../console/web/app/api_client.ts";
-import type { SettingsAnswer } from "../../console/api/settings/setting_types.ts";
-import { type SaveAnswer, toSaveAnswer } from "../../console/web/pages/settings/setting_calls.ts";
-import type { Setting, SettingProblem } from "../../console/web/pages/settings/setting_types.ts";
-import { SettingsModel } from "../../console/web/pages/settings/settings_model.ts";
+import type { SettingsAnswer } from "../../console/api/settings/setting_routes.ts";
+import {
+  type SaveAnswer,
+  SettingsModel,
+  toSaveAnswer,
+} from "../../console/web/pages/settings/settings_model.ts";
 import { settingOf } from "../fakes/setting_rows.ts";
 
 const session = { whileSignedIn: <T>(call: () => Promise<T>) => call() };

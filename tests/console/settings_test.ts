@@ -1,8 +1,7 @@
 // The settings API: it shows the effective values, and no secret.
 
 import { assertEquals } from "@std/assert";
-import { LICENCES, passkeysAt } from "../../console/api/settings/setting_routes.ts";
-import type { SettingsAnswer } from "../../console/api/settings/setting_types.ts";
+import { LICENCES, passkeysAt, type SettingsAnswer } from "../../console/api/settings/setting_routes.ts";
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { apiCaller } from "../fakes/console_caller.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";

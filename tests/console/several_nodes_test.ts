@@ -5,7 +5,7 @@ import { createManualClock, startConsole } from "../fakes/console_app.ts";
 import { openComposition } from "../fakes/composition.ts";
 import { openNode } from "../fakes/shared_store.ts";
 import { createWorkRegistry } from "../../console/api/jobs/jobs.ts";
-import { createTargetRefreshes } from "../../console/api/targets/target_refreshes.ts";
+import { createTargetRefreshes } from "../../console/api/targets/target_routes.ts";
 import { Refusal } from "../../console/api/errors.ts";
 import { AdminStore } from "../../console/api/auth/admin_store.ts";
 import { Sessions } from "../../console/api/auth/sessions.ts";

@@ -1,6 +1,6 @@
 // Settings as the API returns them, for tests of the forms.
 
-import type { Setting } from "../../console/web/pages/settings/setting_types.ts";
+import type { Setting } from "../../console/web/pages/settings/setting_form.ts";
 
 export type ControlRow = Pick<Setting, "control" | "preset" | "value"> & Partial<Setting>;
 

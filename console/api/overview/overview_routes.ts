@@ -13,8 +13,7 @@ import { Refusal } from "../errors.ts";
 import type { HttpEnv } from "../hono_env.ts";
 import type { NodeRouteDeps } from "../nodes/node_routes.ts";
 import type { EnrolmentCounter } from "../reports/enrolment_counter.ts";
-import { hasSyncProblem, isBackendFailing } from "../targets/sync_problems.ts";
-import { targetSummary } from "../targets/target_routes.ts";
+import { hasSyncProblem, isBackendFailing, targetSummary } from "../targets/target_routes.ts";
 import type {
   FactorlessAnswer,
   LockedUsers,

@@ -1,31 +1,23 @@
 // Directories and their connectors: create, change, remove, test, and preview a mapping. The settings file locks the directories that it
 // defines.
 
-import { Hono } from "hono";
 import * as v from "valibot";
+import { Hono } from "hono";
 import type { LiveSettings } from "../../../platform/config/live_settings.ts";
 import { problemOf } from "../../../platform/setting_problems.ts";
-import type { TargetDraft } from "../../../platform/config/target_changes.ts";
+import type { TargetDiff, TargetDraft, TargetView } from "../../../platform/config/target_changes.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { BackendTrial } from "../../../scim/scim.ts";
 import { may } from "../auth/permissions.ts";
 import { type Connect, requireGateway } from "../deps.ts";
 import { Refusal } from "../errors.ts";
 import { callerOf, type HttpEnv, jsonBody, textUpTo } from "../hono_env.ts";
-import { badSettings, requireSaved } from "../settings/setting_changes.ts";
+import { badSettings, requireSaved } from "../settings/setting_routes.ts";
 import { readStored } from "../users/user_writes.ts";
 import type { MappingPreview } from "../targets/target_types.ts";
-import { TARGET_PRESETS } from "./target_presets.ts";
-import type {
-  OneTargetSetting,
-  TargetCheck,
-  TargetImpact,
-  TargetSaved,
-  TargetSettingsAnswer,
-  TargetSettingView,
-  TargetTable,
-  TargetTest,
-} from "./target_setting_types.ts";
+import type { SettingControl } from "../../../platform/config/setting_values.ts";
+import type { ConfigFault } from "../../../platform/config/config.ts";
+import type { SettingChange } from "../../../platform/config/list_settings.ts";
 
 export interface TargetSettingDeps {
   readonly settings: LiveSettings;
@@ -206,4 +198,128 @@ function testOf(
   const code = fault?.kind ?? (isEmbedded ? "embedded" : "answered");
   const message = fault === undefined ? MESSAGES[code] : `${MESSAGES[code]} (${fault.detail.slice(0, 300)})`;
   return { ok, code, message, tookMs, users };
+}
+
+const TARGET_PRESETS: readonly Omit<TargetPreset, "attributes">[] = [
+  {
+    id: "openldap",
+    table: {
+      kind: "ldap",
+      schema: "openldap",
+      url: "ldap://ldap.example.org:389",
+      start_tls: true,
+      bind_dn: "cn=countersign,dc=example,dc=org",
+      users_dn: "ou=people,dc=example,dc=org",
+      groups_dn: "ou=groups,dc=example,dc=org",
+    },
+  },
+  {
+    id: "active_directory",
+    table: {
+      kind: "ldap",
+      schema: "active_directory",
+      url: "ldaps://dc1.example.org:636",
+      bind_dn: "CN=Countersign,CN=Users,DC=example,DC=org",
+      users_dn: "CN=Users,DC=example,DC=org",
+      groups_dn: "CN=Users,DC=example,DC=org",
+    },
+  },
+];
+
+export type { ConfigFault, TargetDiff, TargetView };
+
+/** A table of a directory, as in the settings file. */
+type TargetTable = { readonly [key: string]: TableValue };
+type TableValue = string | number | boolean | readonly string[] | TargetTable;
+
+/** One row of a form: a key of a directory, or of a connector. */
+interface TargetFormRow {
+  /** `page_size` */
+  readonly key: string;
+  readonly doc: string;
+  readonly control: SettingControl;
+  readonly isSecret: boolean;
+  readonly isRequired: boolean;
+  readonly preset: string | number | boolean | readonly string[];
+}
+
+/** What a removal concerns. */
+export interface TargetImpact {
+  readonly users: number;
+  readonly groups: number;
+  /** Writes that its connectors did not get yet, at most 1000. */
+  readonly pendingWrites: number;
+  /** Provisioning tokens that may use it. */
+  readonly credentials: readonly string[];
+  /** Connections of identity providers that provision it. */
+  readonly connections: readonly string[];
+  /** RADIUS clients whose first factor is one of its connectors. */
+  readonly clients: readonly string[];
+  /** Users sign in from it. */
+  readonly isLogin: boolean;
+}
+
+/** With secrets as `true` (set) or `false`. */
+export interface TargetSettingView extends Omit<TargetView, "table"> {
+  readonly table: TargetTable;
+  readonly impact: TargetImpact;
+}
+
+interface RemovedTargetView {
+  readonly name: string;
+  readonly removed: SettingChange;
+  readonly dataUntilMs: number;
+}
+
+export interface TargetSettingsAnswer {
+  readonly nowMs: number;
+  readonly version: string;
+  /** The settings file; `null` without one. */
+  readonly file: string | null;
+  readonly items: readonly TargetSettingView[];
+  readonly removed: readonly RemovedTargetView[];
+  readonly forms: {
+    readonly target: readonly TargetFormRow[];
+    readonly backends: Readonly<Record<"store" | "ldap" | "scim", readonly TargetFormRow[]>>;
+  };
+  readonly presets: readonly TargetPreset[];
+}
+
+/** A connector to begin with. `attributes`: front-end attribute → LDAP attribute. */
+interface TargetPreset {
+  readonly id: "openldap" | "active_directory";
+  readonly table: TargetTable;
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+export interface OneTargetSetting {
+  readonly nowMs: number;
+  readonly version: string;
+  readonly item: TargetSettingView;
+}
+
+interface TargetCheck {
+  readonly faults: readonly ConfigFault[];
+  readonly warnings: readonly ConfigFault[];
+  readonly diff: readonly TargetDiff[];
+}
+
+/** `auditId`: null if nothing changed. `item`: null after a removal. */
+interface TargetSaved {
+  readonly nowMs: number;
+  readonly version: string;
+  readonly item: TargetSettingView | null;
+  readonly auditId: string | null;
+}
+
+/** `code`: `answered`, or the kind of the fault. */
+export interface TargetTest {
+  readonly ok: boolean;
+  readonly code: "embedded" | "answered" | "unreachable" | "refused" | "busy" | "nonsense" | "unsupported";
+  readonly message: string;
+  readonly tookMs: number;
+  readonly users: readonly {
+    readonly user: string;
+    readonly rows: readonly { readonly name: string; readonly values: readonly string[] }[];
+  }[];
 }

@@ -95,12 +95,12 @@ export const CONNECT_ROWS: Readonly<Record<string, PageRow>> = {
       },
       { file: "pages/targets/connector_list.tsx", name: "Remove ldap?", steps: [["button", "Remove ldap"]] },
       {
-        file: "pages/targets/directory_settings.tsx",
+        file: "pages/targets/target_page.tsx",
         name: "Edit settings",
         steps: [["button", "Edit settings"]],
       },
       {
-        file: "pages/targets/mapping_review.tsx",
+        file: "pages/targets/mapping_editor.tsx",
         name: "Change the mapping of default?",
         steps: [
           ["fill", "SCIM attribute", "title"],

@@ -68,7 +68,7 @@ export const GOVERN_ROWS: Readonly<Record<string, PageRow>> = {
         steps: [["button", "Edit Crew"]],
       },
       {
-        file: "pages/policies/remove_policy.tsx",
+        file: "pages/policies/policies_page.tsx",
         name: "Remove Crew?",
         steps: [["button", "Remove Crew"]],
       },

@@ -5,7 +5,7 @@ import type {
   ProviderStatus,
   RetentionRow,
   SettingsAnswer,
-} from "../../../api/settings/setting_types.ts";
+} from "../../../api/settings/setting_routes.ts";
 import type { PageProps } from "../../app/app_context.ts";
 import { AppearanceFields } from "../../app/appearance.tsx";
 import { durationText } from "../../app/format.ts";

@@ -10,13 +10,11 @@ import { Button } from "../../components/button.tsx";
 import { type DiffRow, DiffTable } from "../../components/diff_table.tsx";
 import { FormDialog } from "../../components/form_dialog.tsx";
 import { t } from "../../i18n/translate.ts";
-import type { SettingsConflict } from "./setting_calls.ts";
-import { settingValueText } from "./setting_form.ts";
+import type { SettingsConflict, SettingsModel } from "./settings_model.ts";
+import { type Setting, settingValueText } from "./setting_form.ts";
 import { settingName } from "./setting_labels.ts";
 import { sentenceText } from "./setting_problems.ts";
-import type { SettingsModel } from "./settings_model.ts";
 import { settingHref } from "./setting_topics.ts";
-import type { Setting } from "./setting_types.ts";
 
 interface SaveBarProps {
   readonly models: Models;

@@ -9,7 +9,12 @@ import {
 import type { MessageKey } from "../../i18n/catalogue.ts";
 import { findMessage, t } from "../../i18n/translate.ts";
 import { optionLabel, settingName, slugOf } from "./setting_labels.ts";
-import type { Setting, SettingValue } from "./setting_types.ts";
+import type {
+  DirectoryNames,
+  SettingCheck,
+  SettingValue,
+  SettingView,
+} from "../../../api/settings/setting_routes.ts";
 
 export { optionLabel, settingName };
 
@@ -101,7 +106,7 @@ export function entriesOf(text: string): string[] {
   return text.split(/[\n,]/).map((entry) => entry.trim()).filter(isFilled);
 }
 
-export type ReadValue =
+type ReadValue =
   | { readonly ok: true; readonly value: SettingValue | null }
   | { readonly ok: false; readonly problem: string };
 
@@ -228,3 +233,27 @@ export function isSettingFound(setting: Setting, search: string): boolean {
   ].join(" ").toLowerCase();
   return search.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
+
+/** What a setting can name with the values of the form, in order; `null` for other settings. */
+export function namesFor(
+  { control: { names } }: Setting,
+  { settings, directories, draft }: {
+    readonly settings: readonly Setting[];
+    readonly directories: readonly DirectoryNames[];
+    readonly draft: FormDraft;
+  },
+): readonly string[] | null {
+  if (names === undefined) return null;
+  if (names === "directories") return directories.map(({ name }) => name);
+  const login = settings.find(({ key }) => key === "radius.directory");
+  const chosen = login === undefined ? "" : draftText(shownDraft(login, draft));
+  return directories.find(({ name }) => name === chosen)?.ldap ?? [];
+}
+
+export type {
+  ConfigFault as SettingProblem,
+  DirectoryNames,
+  SettingValue,
+} from "../../../api/settings/setting_routes.ts";
+export type Setting = SettingView;
+export type CheckedSettings = SettingCheck;

@@ -6,14 +6,19 @@ import type {
   TargetSettingsAnswer,
   TargetSettingView,
   TargetTest,
-} from "../../../api/target_settings/target_setting_types.ts";
+} from "../../../api/target_settings/target_setting_routes.ts";
 import { ApiFailure, escapeParams, failureText, take } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
 import { t } from "../../i18n/translate.ts";
 import { faultText } from "../settings/setting_problems.ts";
 import { askAboutConflict } from "./directory_conflict.tsx";
-import { mergeDirectories } from "./directory_merge.ts";
-import { CONNECTOR_SECRETS, type ConnectorTable, type DirectoryTable, withConnector } from "./directory_form.ts";
+import {
+  CONNECTOR_SECRETS,
+  type ConnectorTable,
+  type DirectoryTable,
+  mergeDirectories,
+  withConnector,
+} from "./directory_form.ts";
 
 export type { TargetTest };
 
@@ -66,7 +71,9 @@ export function toDirectory(
   const { backends, ...rest } = table as DirectoryTable;
   const entries = Object.entries(backends ?? {});
   const secrets = entries.flatMap(([name, one]) =>
-    Object.keys(one).filter((key) => CONNECTOR_SECRETS.has(key) && one[key] === true).map((key) => `${name}.${key}`)
+    Object.keys(one).filter((key) => CONNECTOR_SECRETS.has(key) && one[key] === true).map((key) =>
+      `${name}.${key}`
+    )
   );
   const plain = entries.map(([name, one]) =>
     [name, Object.fromEntries(Object.entries(one).filter(([key]) => !CONNECTOR_SECRETS.has(key)))] as const

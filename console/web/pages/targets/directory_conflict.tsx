@@ -9,7 +9,7 @@ import { Dialog } from "../../components/dialog.tsx";
 import { DiffTable } from "../../components/diff_table.tsx";
 import { t } from "../../i18n/translate.ts";
 import type { LastChange } from "../../../api/errors.ts";
-import { theirChanges, type ThreeTables } from "./directory_merge.ts";
+import { theirChanges, type ThreeTables } from "./directory_form.ts";
 
 export interface DirectoryConflict extends ThreeTables {
   readonly lastChange: LastChange;

@@ -9,14 +9,24 @@ import type { Models } from "../../app/app_context.ts";
 import { Alert } from "../../components/alert.tsx";
 import { Button, CopyButton } from "../../components/button.tsx";
 import { UnsavedGuard } from "../../components/dialog.tsx";
-import { Field } from "../../components/field.tsx";
+import { Checkbox, Field } from "../../components/field.tsx";
 import { Panel } from "../../components/page_layout.tsx";
 import { t } from "../../i18n/translate.ts";
-import type { Directory, OnDirectorySaved } from "./directory_calls.ts";
-import { mappingToml, type MappingValues, type ReadOnlyByConnector, readOnlyOf } from "./mapping_form.ts";
-import { ChangedAttributes, MappingReview } from "./mapping_review.tsx";
-import { MappingRows, NAME_INPUT } from "./mapping_rows.tsx";
+import { type Directory, type OnDirectorySaved, saveDirectory } from "./directory_calls.ts";
+import {
+  attributeLabel,
+  canBeReadOnly,
+  groupRows,
+  isMisspelled,
+  mappingToml,
+  type MappingValues,
+  type ReadOnlyByConnector,
+  readOnlyOf,
+  withMapping,
+} from "./mapping_form.ts";
 import { previewMapping } from "./target_calls.ts";
+import { DiffTable } from "../../components/diff_table.tsx";
+import { FormDialog } from "../../components/form_dialog.tsx";
 
 const DEBOUNCE_MS = 250;
 const EXTRA = [
@@ -169,4 +179,147 @@ function useMappingPreview(models: Models, { target, user, values }: PreviewQuer
     };
   }, [JSON.stringify([user, values])]);
   return { preview, problem };
+}
+
+/** The attributes of an input for a name. */
+const NAME_INPUT = { autocomplete: "off", spellcheck: false, maxLength: 200 } as const;
+
+interface RowsProps {
+  readonly target: OneTarget;
+  readonly values: MappingValues;
+  readonly preview: MappingPreview | null;
+  readonly changes: Signal<MappingValues>;
+  readonly readOnly: Signal<ReadOnlyByConnector>;
+}
+
+function MappingRows(props: RowsProps) {
+  const groups = groupRows(props.target.mapping);
+  return (
+    <>
+      {groups.map(([group, rows]) => (
+        <fieldset class="mapping-group" key={group}>
+          <legend>{t(`targets.group_${group}`)}</legend>
+          {rows.map((row) => <RowFields key={row.scim} row={row} {...props} />)}
+        </fieldset>
+      ))}
+    </>
+  );
+}
+
+/** One attribute: its name at the connectors, the user's value, and the connectors that have their own values of it. */
+function RowFields(
+  { target, row, values, preview, changes, readOnly }: RowsProps & {
+    readonly row: OneTarget["mapping"][number];
+  },
+) {
+  const { scim, frontEnd } = row;
+  const put = (value: string) => {
+    const { [scim]: _before, ...others } = changes.value;
+    const isSame = value.trim() === "" ||
+      target.mapping.some((one) => one.scim === scim && one.frontEnd === value.trim());
+    changes.value = isSame ? others : { ...others, [scim]: value.trim() };
+  };
+  const name = values[scim] ?? frontEnd;
+  const value = preview?.rows.find((one) => one.name === name)?.then ?? [];
+  return (
+    <div class="mapping-row">
+      <Field
+        id={`mapping-${scim}`}
+        label={attributeLabel(scim)}
+        hint={isMisspelled(frontEnd) ? t("targets.misspelled", { scim }) : scim}
+        input={{
+          ...NAME_INPUT,
+          value: changes.value[scim] ?? frontEnd,
+          onInput: (event) => put(event.currentTarget.value),
+        }}
+      />
+      {preview !== null && (
+        <span class="mapping-value">
+          {value.length === 0
+            ? <span class="quiet">{t("targets.no_value")}</span>
+            : <bdi class="wrap">{value.join(", ")}</bdi>}
+        </span>
+      )}
+      {canBeReadOnly(scim) && (
+        <span class="mapping-kept">
+          {Object.entries(readOnly.value).map(([backend, paths]) => (
+            <Checkbox
+              key={backend}
+              label={t("targets.read_only_at", { backend })}
+              of={attributeLabel(scim)}
+              checked={paths.includes(scim)}
+              onChange={(isReadOnly) => {
+                const others = paths.filter((path) => path !== scim);
+                readOnly.value = { ...readOnly.value, [backend]: isReadOnly ? [...others, scim] : others };
+              }}
+            />
+          ))}
+        </span>
+      )}
+    </div>
+  );
+}
+
+/** The attributes of the user that the draft changes. */
+function ChangedAttributes({ preview: { user, rows } }: { preview: MappingPreview }) {
+  const differing = rows.filter(({ now, then }) => now.join("\n") !== then.join("\n"));
+  if (differing.length === 0) return <p role="status">{t("targets.mapping_same", { name: user })}</p>;
+  return (
+    <>
+      <p role="status">{t("targets.mapping_differs", { name: user, count: differing.length })}</p>
+      <DiffTable
+        label={t("targets.mapping_of", { name: user })}
+        rows={differing.map(({ name, now, then }) => ({ name, now: shown(now), after: shown(then) }))}
+      />
+    </>
+  );
+}
+
+const shown = (values: readonly string[]) => values.length === 0 ? null : values.join(", ");
+
+interface ReviewProps {
+  readonly models: Models;
+  readonly target: OneTarget;
+  readonly directory: Directory;
+  readonly onSaved: OnDirectorySaved;
+  readonly values: MappingValues;
+  readonly readOnly: ReadOnlyByConnector;
+  readonly onClose: () => void;
+}
+
+function MappingReview(
+  { models, target, directory, values, readOnly, onSaved, onClose }: ReviewProps,
+) {
+  const rows = target.mapping.flatMap(({ scim, frontEnd }) =>
+    values[scim] === undefined || values[scim] === frontEnd
+      ? []
+      : [{ name: scim, now: frontEnd, after: values[scim] ?? null }]
+  );
+  const added = Object.entries(values).filter(([scim]) => !target.mapping.some((row) => row.scim === scim))
+    .map(([scim, after]) => ({ name: scim, now: null, after }));
+  const before = readOnlyOf(directory.table);
+  const kept = Object.entries(readOnly).filter(([name, paths]) =>
+    paths.join() !== (before[name] ?? []).join()
+  )
+    .map(([name, paths]) => ({
+      name: t("targets.read_only_at", { backend: name }),
+      now: shown(before[name] ?? []),
+      after: shown(paths),
+    }));
+  return (
+    <FormDialog
+      title={t("targets.mapping_review_title", { name: directory.name })}
+      submitLabel={t("targets.mapping_save")}
+      failureTitle={t("targets.not_saved")}
+      onSubmit={async () => {
+        const table = withMapping(directory.table, { values, readOnly });
+        return await onSaved(t("targets.mapping_saved"), await saveDirectory(models, directory, table));
+      }}
+      onClose={onClose}
+      wide
+    >
+      <DiffTable label={t("targets.mapping")} rows={[...rows, ...added, ...kept]} />
+      <p class="quiet">{t("targets.mapping_effect")}</p>
+    </FormDialog>
+  );
 }
