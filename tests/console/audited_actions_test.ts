@@ -1,6 +1,7 @@
-// Every route that changes data records the actor, the action and the object in the commit of the change.
+// Every route that changes data records the actor, the action and the object in the commit of the change; how long records stay.
 
 import { assert, assertEquals } from "@std/assert";
+import { DatabaseSync } from "node:sqlite";
 import { auditActor, auditObjects } from "../../platform/audit.ts";
 import de from "../../console/web/i18n/de.json" with { type: "json" };
 import en from "../../console/web/i18n/en.json" with { type: "json" };
@@ -18,6 +19,10 @@ import { POLICY_ACTIONS } from "./actions/policy_actions.ts";
 import { VPN_SESSION_ACTIONS } from "./actions/vpn_session_actions.ts";
 import { SIGN_IN_ACTIONS } from "./actions/sign_in_actions.ts";
 import { TOKEN_ACTIONS } from "./actions/token_actions.ts";
+import { readBackupFile } from "../../platform/backup/backup_file.ts";
+import { startProgram } from "../support/program.ts";
+
+// Every route that changes data records the actor, the action and the object in the commit of the change.
 
 const ACTIONS: ApiActions = {
   ...SIGN_IN_ACTIONS,
@@ -161,4 +166,82 @@ Deno.test("the audit page has a label in each language for every action", () => 
     const key = `audit.event_${action.replaceAll(".", "_")}`;
     assert(Object.hasOwn(en, key) && Object.hasOwn(de, key), key);
   }
+});
+
+// console.audit_days in the real program: audit records that are written after the change expire after the new time.
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Sends a request of an operator to the control socket. */
+async function send(dataDir: string, method: string, path: string, json?: unknown) {
+  const client = Deno.createHttpClient({
+    proxy: { transport: "unix", path: `${dataDir}/control.sock` } as const,
+    poolMaxIdlePerHost: 0,
+  });
+  try {
+    const through: RequestInit & { client: Deno.HttpClient } = {
+      client,
+      method,
+      headers: { "content-type": "application/json" },
+      ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+    };
+    const answer = await fetch(`http://localhost/console/api${path}`, through);
+    const text = await answer.text();
+    assert(answer.ok, text);
+    return JSON.parse(text);
+  } finally {
+    client.close();
+  }
+}
+
+/** The days after which the audit records expire, in the order of their keys. Deno KV does not tell them. */
+function expiryDays(dataDir: string): number[] {
+  using db = new DatabaseSync(`${dataDir}/countersign.kv`, { readOnly: true });
+  const rows = db.prepare("SELECT k, expiration_ms FROM kv ORDER BY k").all();
+  const start = new TextEncoder().encode("\u0002audit\u0000");
+  return rows.flatMap(({ k, expiration_ms }) =>
+    k instanceof Uint8Array && start.every((octet, at) => k[at] === octet) &&
+      typeof expiration_ms === "number"
+      ? [Math.round((expiration_ms - Date.now()) / DAY_MS)]
+      : []
+  );
+}
+
+async function tempDir() {
+  const path = await Deno.makeTempDir({ prefix: "countersign-audit-days-" });
+  return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
+}
+
+/** The days after which the audit records of a backup expire. */
+async function backupDays(path: string): Promise<Set<number>> {
+  const days = new Set<number>();
+  await readBackupFile(path, {
+    onRecord(record) {
+      if (record.kind !== "set" || record.key[0] !== "audit" || record.expiresAtMs === null) return;
+      days.add(Math.round((record.expiresAtMs - Date.now()) / DAY_MS));
+    },
+  });
+  return days;
+}
+
+Deno.test("console.audit_days: records after a change have the new lifetime, also those of a command without a server", async () => {
+  await using program = await startProgram();
+  const { dataDir } = program;
+  const change = async (changes: Readonly<Record<string, unknown>>) => {
+    const { version } = await send(dataDir, "GET", "/settings");
+    await send(dataDir, "PUT", "/settings", { version, changes });
+  };
+  await change({ "factors.terminal_name": "One" });
+  await change({ "console.audit_days": 3 });
+  await change({ "factors.terminal_name": "Two" });
+  await program.stop();
+  const [first, ...later] = expiryDays(dataDir).slice(-3);
+  assertEquals([first, later.at(-1)], [90, 3]);
+  const { code, stderr } = await program.command("cli/settings.ts", "set", "factors.terminal_name", "Three");
+  assertEquals([code, stderr], [0, ""]);
+  assertEquals(expiryDays(dataDir).at(-1), 3);
+  await using files = await tempDir();
+  const backup = await program.command("cli/backup.ts", `${files.path}/a.backup`);
+  assertEquals([backup.code, backup.stderr], [0, ""]);
+  assertEquals(await backupDays(`${files.path}/a.backup`), new Set([3]));
 });

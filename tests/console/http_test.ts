@@ -1,15 +1,28 @@
-// The HTTP application: security headers, static files, and monitoring.
+// The HTTP application: answers, compression, and the listener.
 
-import { assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
 import { Hono } from "hono";
 import { compress } from "../../console/build/output.ts";
 import { assetResponse, loadDist } from "../../console/assets.ts";
 import { consolePreload, preferredLanguage } from "../../console/html_shell.ts";
-import { serveHttp } from "../../platform/http/http_listener.ts";
+import { type ListenerDeps, type ProbeResult, serveHttp } from "../../platform/http/http_listener.ts";
 import { systemClock } from "../../platform/runtime.ts";
 import type { ScimEnv } from "../../scim/http/app.ts";
 import { approval, conversation } from "../fakes/console_gateway.ts";
 import { createManualClock, startConsole } from "../fakes/console_app.ts";
+import { compressAnswers } from "../../console/compress_answers.ts";
+import { PAGE_POLICY } from "../../platform/http/security_headers.ts";
+import {
+  connectionLimit,
+  countFreeDescriptors,
+  createConnectionTable,
+  PROBED_DESCRIPTORS,
+} from "../../platform/http/connection_table.ts";
+import type { HttpApp } from "../../platform/http/http_server.ts";
+import { createLog } from "../../platform/log.ts";
+import { INCOMPLETE_HEAD, openHalf, waitForHealth } from "../security/attack_world.ts";
+
+// The HTTP application: security headers, static files, and monitoring.
 
 const ANSWERS: readonly (readonly [path: string, method: string, status: number])[] = [
   ["/", "GET", 302],
@@ -266,4 +279,152 @@ Deno.test("loadDist() explains how to build when there is no build", async () =>
   const empty = await Deno.makeTempDir();
   await assertRejects(() => loadDist(empty), Error, "deno task build");
   await Deno.remove(empty);
+});
+
+// Compression of the console's pages and of the answers of its API.
+
+const BODIES = {
+  large: { "content-type": "application/json" },
+  text: { "content-type": "text/plain" },
+  download: { "content-type": "application/json", "content-disposition": "attachment" },
+};
+const LARGE = JSON.stringify(Array.from({ length: 500 }, (_, at) => `user-${at}`));
+
+for (
+  const [what, method, path, encodings, isCompressed] of [
+    ["a large answer", "GET", "/large", "gzip, br", true],
+    ["a large page for a browser that excludes gzip", "GET", "/large", "br, gzip;q=0", false],
+    ["an answer without Accept-Encoding", "GET", "/large", "", false],
+    ["a small answer", "GET", "/small", "gzip", false],
+    ["an answer to a change: it may contain a secret", "POST", "/large", "gzip", false],
+    ["an export", "GET", "/download", "gzip", false],
+    ["plain text", "GET", "/text", "gzip", false],
+  ] as const
+) {
+  Deno.test(`compressAnswers() ${isCompressed ? "compresses" : "leaves"} ${what}`, async () => {
+    const app = new Hono().use(compressAnswers);
+    for (const [name, headers] of Object.entries(BODIES)) {
+      app.all(`/${name}`, (c) => c.body(LARGE, 200, headers));
+    }
+    app.get("/small", (c) => c.json({ ok: true }));
+    const headers = { "accept-encoding": encodings };
+    const answer = await app.request(path, { method, headers });
+    assertEquals(answer.headers.get("content-encoding"), isCompressed ? "gzip" : null);
+    const octets = await answer.bytes();
+    assertEquals(octets.length < LARGE.length / 2, isCompressed || path === "/small");
+    const text = isCompressed
+      ? await new Response(new Blob([octets]).stream().pipeThrough(new DecompressionStream("gzip"))).text()
+      : new TextDecoder().decode(octets);
+    assertEquals(text, path === "/small" ? '{"ok":true}' : LARGE);
+    assertEquals(
+      answer.headers.get("vary"),
+      method === "GET" && /large|small/.test(path) ? "accept-encoding" : null,
+    );
+  });
+}
+
+Deno.test("the console's pages and answers are compressed", async () => {
+  await using site = await startConsole();
+  const cookie = await site.signIn("owner");
+  const headers = { "accept-encoding": "gzip" };
+  const settings = await site.call("/console/api/settings", { cookie, headers });
+  assertEquals([settings.status, settings.headers.get("content-encoding")], [200, "gzip"]);
+  await settings.body?.cancel();
+  const page = await site.call("/users", { cookie, headers });
+  assertEquals([page.status, page.headers.get("vary")], [200, "accept-encoding"]);
+  assertEquals(page.headers.get("content-security-policy"), PAGE_POLICY);
+  await page.body?.cancel();
+});
+
+// The HTTP listener: connection limits, deadlines for silent connections, and reopening after a failure.
+
+const log = createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined });
+const answer = () => Promise.resolve(new Response("ok"));
+const app: HttpApp = Object.assign(answer, { answerControlSocket: answer, close: () => undefined });
+const start = (more: Partial<ListenerDeps>) =>
+  serveHttp({
+    listen: { hostname: "127.0.0.1", port: 0 },
+    tls: null,
+    app,
+    log,
+    clock: systemClock,
+    maxConnections: 100,
+    ...more,
+  });
+
+for (const [what, text] of [["a silent connection", ""], ["an incomplete head", INCOMPLETE_HEAD]] as const) {
+  Deno.test(`serveHttp() closes ${what} after the deadline`, async () => {
+    const listener = await start({ silenceMs: 300 });
+    using held = await openHalf(listener.address.port, { count: 5, text });
+    assertEquals(await held.closedByServer(30_000), 5);
+    await listener.stop({ deadlineMs: 500 });
+  });
+}
+
+Deno.test("serveHttp() opens the listener again on the same port when it accepts no connections", async () => {
+  let dead = true;
+  const listener = await start({
+    // A listener whose accept loop ended looks like this: clients connect, and are never accepted.
+    probe: () =>
+      Promise.resolve<ProbeResult>(
+        dead ? { outcome: "connected", port: -1, close: () => undefined } : { outcome: "unknown" },
+      ),
+  });
+  const { port } = listener.address;
+  const lost = new Promise<void>((resolve) => {
+    const look = setInterval(() => {
+      if (listener.isServing()) return;
+      clearInterval(look);
+      resolve();
+    }, 20);
+  });
+  await lost;
+  dead = false;
+  assertEquals(await waitForHealth(`http://127.0.0.1:${port}`), 200);
+  assertEquals(listener.address.port, port);
+  await listener.stop({ deadlineMs: 500 });
+});
+
+Deno.test("createConnectionTable() closes the oldest idle connection when it is full, and never a busy one", () => {
+  const closed: number[] = [];
+  const table = createConnectionTable({ maxConnections: 2 });
+  const of = (port: number) => ({ address: `192.0.2.${port}`, port, close: () => void closed.push(port) });
+  assert(table.add(of(1)) && table.add(of(2)));
+  table.begin(of(1));
+  assert(table.add(of(3)));
+  assertEquals(closed, [2]);
+  table.begin(of(3));
+  assertEquals([table.add(of(4)), closed], [false, [2]]);
+  table.end(of(1));
+  assert(table.add(of(4)));
+  assertEquals([closed, table.size()], [[2, 1], 2]);
+});
+
+Deno.test("createConnectionTable() reserves half of the connections for other sources, but a proxy may use all", () => {
+  const closed: number[] = [];
+  const table = createConnectionTable({ maxConnections: 4, isProxy: (address) => address === "10.0.0.1" });
+  const of = (address: string, port: number) => ({ address, port, close: () => void closed.push(port) });
+  for (const port of [1, 2, 3]) table.add(of(`2001:db8:0:1::${port}`, port));
+  assertEquals([closed, table.size()], [[1], 2]);
+  table.close("all");
+  closed.length = 0;
+  for (const port of [1, 2, 3, 4]) table.add(of("10.0.0.1", port));
+  assertEquals([closed, table.size()], [[], 4]);
+});
+
+Deno.test("connectionLimit() leaves file descriptors for the other parts", () => {
+  let open = 0;
+  const descriptor = () => {
+    if (open === 230) throw new Error("Too many open files");
+    open += 1;
+    return { [Symbol.dispose]: () => void (open -= 1) };
+  };
+  assertEquals([countFreeDescriptors(descriptor), open], [230, 0]);
+  assertEquals([connectionLimit(230), connectionLimit(PROBED_DESCRIPTORS)], [130, 2400]);
+});
+
+Deno.test("serveHttp() refuses connections after stop()", async () => {
+  const listener = await start({});
+  await listener.stop({ deadlineMs: 500 });
+  await assertRejects(() => Deno.connect({ hostname: "127.0.0.1", port: listener.address.port }));
 });

@@ -1,6 +1,6 @@
-// Request bodies: limits of size, time and total memory, before and after authentication.
+// Bodies of requests, several requests on one connection, and TLS.
 
-import { assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { Refusal } from "../../console/api/errors.ts";
 import {
   createRequestBodies,
@@ -9,7 +9,15 @@ import {
   type RequestBodyDeps,
 } from "../../console/request_gate.ts";
 import { createRequestLimit } from "../../platform/http/request_limit.ts";
-import { createManualClock } from "../fakes/console_app.ts";
+import { createManualClock, PASSWORD, startConsole } from "../fakes/console_app.ts";
+import { createRequestQueue, type HttpApp } from "../../platform/http/http_server.ts";
+import { serveHttp } from "../../platform/http/http_listener.ts";
+import { createUnsentOctets } from "../../platform/http/connection_table.ts";
+import { createLog } from "../../platform/log.ts";
+import { type Clock, systemClock } from "../../platform/runtime.ts";
+import { createManualClock as createHttpClock, eventually } from "../upstream/manual_clock.ts";
+
+// Request bodies: limits of size, time and total memory, before and after authentication.
 
 type Body = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
 
@@ -104,4 +112,226 @@ Deno.test("createRequestBodies() limits the pending unauthenticated bodies of ea
   clock.advance(3000);
   assertEquals(await waiting, "body_too_slow");
   assertEquals((await bodies.open(post(new Uint8Array(1)), "192.0.2.1").read()).length, 1);
+});
+
+// HTTP pipelining: one request of a connection at a time, and limits on unread responses.
+
+const log = createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined });
+
+const gate = () => Promise.withResolvers<void>();
+
+Deno.test("createRequestQueue() lets one request wait, and closes a connection that sends more", async () => {
+  const queue = createRequestQueue();
+  const connection = { destroyed: false, destroy: () => connection.destroyed = true };
+  const order: string[] = [];
+  const add = (name: string, until: Promise<void>) =>
+    queue.add(connection, () => until.then(() => void order.push(name)));
+  const [first, second, third] = [gate(), gate(), gate()];
+  const settled = () => new Promise((resolve) => setTimeout(resolve, 0));
+  assert(add("one", first.promise) && add("two", second.promise));
+  second.resolve();
+  await settled();
+  assertEquals(order, []);
+  first.resolve();
+  await settled();
+  assertEquals(order, ["one", "two"]);
+
+  assert(add("three", third.promise) && add("four", third.promise));
+  assertEquals([add("five", third.promise), connection.destroyed], [false, true]);
+  third.resolve();
+  await settled();
+  assertEquals([order, add("six", third.promise)], [["one", "two", "three"], false]);
+});
+
+Deno.test("createUnsentOctets() closes the response that made no progress for the longest time", () => {
+  const unsent = createUnsentOctets({ maxOctets: 100 });
+  const closed: string[] = [];
+  const add = (name: string, octets: number) => unsent.add(octets, () => void closed.push(name));
+  const first = add("first", 40);
+  add("second", 40);
+  first.progress();
+  const third = add("third", 40);
+  assertEquals([closed, unsent.total()], [["second"], 80]);
+  first.release();
+  first.release();
+  third.release();
+  assertEquals(unsent.total(), 0);
+  add("large", 500);
+  assertEquals([closed, unsent.total()], [["second"], 500]);
+});
+
+/** A reader that reads nothing for this time is disconnected. */
+const STALLED_MS = 300;
+
+const start = (body: Uint8Array<ArrayBuffer>, clock: Clock) => {
+  const answer = () => Promise.resolve(new Response(body));
+  const app: HttpApp = Object.assign(answer, { answerControlSocket: answer, close: () => undefined });
+  return serveHttp({
+    listen: { hostname: "127.0.0.1", port: 0 },
+    tls: null,
+    app,
+    log,
+    clock,
+    maxConnections: 10,
+    stalledMs: STALLED_MS,
+    // Real connections do not follow a clock that a test moves.
+    probe: () => Promise.resolve({ outcome: "unknown" }),
+  });
+};
+
+Deno.test("serveHttp() answers two requests that arrive together, one after the other", async () => {
+  const listener = await start(new TextEncoder().encode("<body>"), createHttpClock());
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port: listener.address.port });
+  const head = "GET / HTTP/1.1\r\nHost: x\r\n";
+  await connection.write(new TextEncoder().encode(`${head}\r\n${head}Connection: close\r\n\r\n`));
+  const text = await new Response(connection.readable).text();
+  assertEquals(text.split("<body>").length - 1, 2);
+  await listener.stop({ deadlineMs: 200 });
+});
+
+/** A listener with one large response; the kernel buffers some MB of it. */
+async function startLarge() {
+  const clock = createHttpClock();
+  /** How often the response waited for its reader. */
+  let waits = 0;
+  const counting: Clock = {
+    ...clock,
+    after(delayMs, task) {
+      if (delayMs === STALLED_MS) waits++;
+      return clock.after(delayMs, task);
+    },
+  };
+  const body = new Uint8Array(48_000_000).fill(65);
+  const listener = await start(body, counting);
+  const idleTimers = clock.timers();
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port: listener.address.port });
+  await connection.write(new TextEncoder().encode("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+  return {
+    clock,
+    connection,
+    waits: () => waits,
+    untilItWaits: () => eventually("the response waits", () => clock.timers() > idleTimers),
+    async readAll(afterEach: () => void = () => undefined): Promise<number> {
+      let octets = 0;
+      const buffer = new Uint8Array(1_000_000);
+      try {
+        for (let read = await connection.read(buffer); read !== null; read = await connection.read(buffer)) {
+          octets += read;
+          afterEach();
+        }
+      } catch (_reset) {
+        // A reset also counts as a close.
+      }
+      return octets;
+    },
+    bodyOctets: body.length,
+    async [Symbol.asyncDispose]() {
+      connection.close();
+      await listener.stop({ deadlineMs: 200 });
+    },
+  };
+}
+
+Deno.test("writeResponse() disconnects a client that reads nothing of a response that is sent at once", async () => {
+  await using site = await startLarge();
+  await site.untilItWaits();
+  site.clock.advance(STALLED_MS);
+  const octets = await site.readAll();
+  assert(octets < site.bodyOctets, `${octets} octets were sent`);
+});
+
+Deno.test("writeResponse() sends everything to a client that reads slowly", async () => {
+  await using site = await startLarge();
+  let seen = 0;
+  let passedMs = 0;
+  const octets = await site.readAll(() => {
+    // The reader read some data since the last time, so its deadline starts again.
+    if (site.waits() === seen) return;
+    seen = site.waits();
+    site.clock.advance(STALLED_MS - 1);
+    passedMs += STALLED_MS - 1;
+  });
+  assert(octets > site.bodyOctets, `only ${octets} octets were sent`);
+  // How often the writer waits depends on the buffers of the host.
+  assert(passedMs > 3 * STALLED_MS, `only ${passedMs} ms passed`);
+});
+
+// The listener with a certificate: Secure cookies with the __Host- prefix, and request bodies over TLS.
+
+/** A certificate for localhost, made for this run, or `null` where openssl is not installed. */
+async function makeCertificate(): Promise<{ certPem: string; keyPem: string } | null> {
+  const directory = await Deno.makeTempDir();
+  const [cert, key] = [`${directory}/cert.pem`, `${directory}/key.pem`];
+  const args = [
+    "req",
+    "-x509",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:prime256v1",
+    "-nodes",
+    "-days",
+    "2",
+  ];
+  const names = [
+    "-subj",
+    "/CN=localhost",
+    "-addext",
+    "subjectAltName=DNS:localhost,IP:127.0.0.1",
+    "-addext",
+    "basicConstraints=critical,CA:FALSE",
+  ];
+  try {
+    const command = new Deno.Command("openssl", { args: [...args, ...names, "-out", cert, "-keyout", key] });
+    const { success } = await command.output();
+    if (!success) return null;
+    return { certPem: await Deno.readTextFile(cert), keyPem: await Deno.readTextFile(key) };
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return null;
+    throw fault;
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+const tls = await makeCertificate();
+
+const NAME = "serveHttp() with TLS sets __Host- cookies";
+const reason = tls === null ? " (missing here: apt-get install openssl)" : "";
+
+Deno.test({ name: NAME + reason, ignore: tls === null }, async () => {
+  if (tls === null) return;
+  await using site = await startConsole();
+  const listener = await serveHttp({
+    listen: { hostname: "127.0.0.1", port: 0 },
+    tls,
+    app: site.app,
+    log: site.log,
+    // The server waits for the rest of a refused body, on this clock for as long as the body takes.
+    clock: createManualClock(),
+  });
+  const origin = `https://localhost:${listener.address.port}`;
+  const client = Deno.createHttpClient({ caCerts: [tls.certPem], http1: true, http2: false });
+  // Named first, because the browser types, which the console needs, do not know Deno's `client`.
+  const signIn: RequestInit & { client: Deno.HttpClient } = {
+    client,
+    method: "POST",
+    headers: { origin, "content-type": "application/json" },
+    body: JSON.stringify({ name: "owner", password: PASSWORD }),
+  };
+  const signedIn = await fetch(`${origin}/console/api/session`, signIn);
+  assertEquals((await signedIn.json()).session.name, "owner");
+  const cookie = signedIn.headers.get("set-cookie") ?? "";
+  assertMatch(cookie, /^__Host-countersign=[^;]{22}; Path=\/; HttpOnly; Secure; SameSite=Strict$/);
+  assertMatch(signedIn.headers.get("strict-transport-security") ?? "", /^max-age=/);
+  const look: typeof signIn = { client, headers: { cookie: cookie.split(";")[0] ?? "" } };
+  const live = await fetch(`${origin}/console/api/live`, look);
+  assertEquals(live.status, 200);
+  await live.body?.cancel();
+  const large: typeof signIn = { ...signIn, body: " ".repeat(2 * 1024 * 1024) };
+  const refused = await fetch(`${origin}/console/api/session`, large);
+  assertEquals([refused.status, (await refused.json()).error.code], [413, "body_too_large"]);
+  const stopped = listener.stop({ deadlineMs: 500 });
+  client.close();
+  await stopped;
 });
