@@ -24,8 +24,6 @@ const ADMINS = Object.entries(NAMES).map(([role, name]) =>
   `[[console.admin]]\nname = "${name}"\npassword = "${PASSWORD}"\nrole = "${role}"\n`
 ).join("");
 
-export const nameOfRole = (role: Role): string => NAMES[role];
-
 export interface Answer<T> {
   readonly status: number;
   /** The code of a refusal; `""` for any other response. */
