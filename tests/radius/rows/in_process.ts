@@ -64,6 +64,7 @@ export interface InProcess extends AsyncDisposable {
   readonly radius: Radius;
   readonly people: PeopleDirectory;
   readonly kv: Deno.Kv;
+  /** A test may replace `commit` and `append` while the gateway runs. */
   readonly store: Store;
   readonly vault: Vault;
   readonly services: Services;
@@ -92,7 +93,13 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   const random = createSystemRandom();
   const kv = await Deno.openKv(options.kvPath ?? ":memory:");
   const plainStore = createStore(kv, { nowMs: () => clock.nowMs() });
-  const store = options.between?.store?.(plainStore) ?? plainStore;
+  const behind = { ...options.between?.store?.(plainStore) ?? plainStore };
+  // Parts of the gateway copy the functions of the store, and a test replaces some later.
+  const store: Store = {
+    ...behind,
+    commit: (transaction) => behind.commit(transaction),
+    append: (line, listener) => behind.append(line, listener),
+  };
   const vault = createVault(MASTER_KEY, random);
   const settings = await openSettings(options, { ...{ store, vault, clock }, secondFactor, telephony });
   const { config } = settings;
@@ -125,7 +132,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
       radius,
       people,
       kv,
-      store,
+      store: behind,
       vault,
       services,
       secondFactor,
