@@ -159,6 +159,7 @@ for (const [name, moments, lines] of TIMELINES) {
     const shown = momentTexts(rows, { phone: "Pixel" }).map(({ label, why }) =>
       why === null ? label : `${label} / ${why}`
     );
+    activateCatalogue("en", {});
     assertEquals(shown, lines);
   });
 }
