@@ -2,6 +2,7 @@
 // scenario does not depend on the structure of the product.
 
 import type { Composition } from "../../compose.ts";
+import type { HttpApp } from "../../platform/http/http_server.ts";
 import { openComposition } from "../fakes/composition.ts";
 import { openRadiusClient, type RadiusClient } from "../support/radius_client.ts";
 import { createLogin, type Login } from "../radius/rows/login.ts";
@@ -102,7 +103,7 @@ append_mode = true
 }
 
 function openBrowser(
-  app: Composition["app"],
+  app: HttpApp,
   { clock, headers }: { clock: ManualClock; headers: Readonly<Record<string, string>> },
 ): Browser {
   const cookies = new Map<string, string>();
