@@ -29,6 +29,7 @@ export interface ClientRecord extends ClientContent {
 }
 
 /** Where the record of a client is stored. */
+export const clientKey = (name: string): Deno.KvKey => ["client", name];
 
 const POLICY_CONTENT = CONTENT_SETTINGS.filter((name) => POLICY_SETTINGS.some((policy) => policy === name));
 

@@ -4,18 +4,12 @@
 import type { ClientPolicy, ClientSettings } from "../../platform/config/config.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
-import type { Mutation, Store } from "../../platform/store.ts";
-import {
-  commitChanges,
-  type MirroredRow,
-  Table,
-  type TableChange,
-  type TableKind,
-} from "../../platform/table.ts";
+import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { ClientContent, FirstFactorServer } from "../../platform/client_settings.ts";
 import {
   type ClientActivity,
+  clientKey,
   type ClientRecord,
   ClientSecrets,
   findUnsigned,
@@ -52,19 +46,6 @@ interface OwnSecrets {
 }
 
 const MAX_CLIENTS = 2000;
-/** The id is the name. A client whose record cannot be read is not served. */
-const CLIENTS: TableKind<ClientRecord> = {
-  prefix: ["client"],
-  read(value) {
-    const record = value as ClientRecord;
-    const { name, address, sealed } = record;
-    if (typeof name !== "string" || !Array.isArray(address) || !(sealed instanceof Uint8Array)) {
-      throw new TypeError("it has no name, addresses and secret, so this client is not served");
-    }
-    return record;
-  },
-  whenUnreadable: "forget",
-};
 const NEVER: ClientUse = { packets: 0, lastMs: 0, previousMs: 0, unsignedMs: 0 };
 
 /** The only client while all clients are disabled. It has no address, so no request is served. The console can show its name. */
@@ -82,44 +63,45 @@ export class ClientRegistry {
   readonly #deps: RegistryDeps;
   readonly #secrets: ClientSecrets;
   #anyClient: ClientPolicy;
-  readonly #table: Table<ClientRecord>;
+  readonly #records = new Map<string, ClientRecord>();
+  /** Names of clients whose records this version cannot read. */
+  readonly #unreadable = new Set<string>();
 
   constructor(deps: RegistryDeps) {
     this.#deps = deps;
     this.#anyClient = deps.anyClient;
     this.#secrets = new ClientSecrets(deps.vault);
-    this.#table = new Table({
-      store: deps.store,
-      onForeignChange: ({ after }) => {
-        if (after !== undefined) this.#warnOf(after);
+    deps.store.follow(["client"], (entry) => {
+      try {
+        this.#remember(entry);
+      } finally {
         this.#apply();
-      },
-    }, CLIENTS);
+      }
+    });
   }
 
   /** Reads the stored clients. Call it once, before anything else. */
   async load(): Promise<void> {
-    await this.#table.load();
-    for (const { value } of this.#table.all()) this.#warnOf(value);
-    if (this.#hasRecords) this.#apply();
+    await this.#deps.store.load(["client"], (entry) => this.#remember(entry));
+    if (this.#records.size + this.#unreadable.size > 0) this.#apply();
   }
 
   /** Updates the packet gate after the settings changed. */
   refresh(anyClient: ClientPolicy): void {
     this.#anyClient = anyClient;
-    if (this.#hasRecords) this.#apply();
+    if (this.#records.size + this.#unreadable.size > 0) this.#apply();
   }
 
   /** In order of name. */
   list(): ShownClient[] {
     const ofSettings = this.#deps.settings.map((client) => showSettings(client, this.#activityOf(client)));
-    const ofRecords = this.#records().map((record) => this.#show(record));
+    const ofRecords = [...this.#records.values()].map((record) => this.#show(record));
     return [...ofSettings, ...ofRecords].sort((a, b) => a.name < b.name ? -1 : 1);
   }
 
   find(name: string): ShownClient | null {
-    const row = this.#row(name);
-    if (row !== undefined) return this.#show(row.value);
+    const record = this.#records.get(name);
+    if (record !== undefined) return this.#show(record);
     const client = this.#settingsOf(name);
     return client === undefined ? null : showSettings(client, this.#activityOf(client));
   }
@@ -136,10 +118,10 @@ export class ClientRegistry {
 
   /** The first-factor server of a client with its secret; `null` if it has none. */
   firstFactorServer(name: string): FirstFactorServer | null {
-    const row = this.#row(name);
-    return row === undefined
+    const record = this.#records.get(name);
+    return record === undefined
       ? this.#settingsOf(name)?.firstFactorServer ?? null
-      : this.#secrets.serverOf(row.value);
+      : this.#secrets.serverOf(record);
   }
 
   async add(
@@ -147,7 +129,7 @@ export class ClientRegistry {
     { secret, serverSecret, disconnectSecret, audit }: OwnSecrets & { secret: string; audit: Mutation },
   ): Promise<RegistryResult> {
     if (this.find(content.name) !== null) return { ok: false, reason: "taken" };
-    if (this.#table.size >= MAX_CLIENTS) return { ok: false, reason: "full" };
+    if (this.#records.size >= MAX_CLIENTS) return { ok: false, reason: "full" };
     const serverSealed = this.#secrets.sealServer(content, { given: serverSecret, before: null });
     if (serverSealed === undefined) return { ok: false, reason: "no_server_secret" };
     const nowMs = this.#deps.clock.nowMs();
@@ -156,7 +138,7 @@ export class ClientRegistry {
     const disconnectSealed = this.#secrets.sealDisconnect(content, { given: disconnectSecret, before: null });
     const secrets = { sealed, serverSealed, disconnectSealed, previous: null };
     const record = { ...content, ...secrets, ...times, version: 1 };
-    return await this.#commit(this.#table.add(content.name, record), { record, audit });
+    return await this.#write(record, { before: null, audit });
   }
 
   /** Changes all but the name and the secret. The other secrets stay unless new ones are given. */
@@ -164,15 +146,14 @@ export class ClientRegistry {
     content: ClientContent,
     { version, serverSecret, disconnectSecret, audit }: OwnSecrets & { version: number; audit: Mutation },
   ): Promise<RegistryResult> {
-    const row = this.#row(content.name);
-    if (row === undefined) return this.#refusal(content.name);
-    const { value: before } = row;
+    const before = this.#records.get(content.name);
+    if (before === undefined) return this.#refusal(content.name);
     if (before.version !== version) return { ok: false, reason: "changed" };
     const serverSealed = this.#secrets.sealServer(content, { given: serverSecret, before });
     if (serverSealed === undefined) return { ok: false, reason: "no_server_secret" };
     const disconnectSealed = this.#secrets.sealDisconnect(content, { given: disconnectSecret, before });
     const secrets = { serverSealed, disconnectSealed };
-    return await this.#replace(row, { ...content, ...secrets }, audit);
+    return await this.#write({ ...before, ...content, ...secrets, version: version + 1 }, { before, audit });
   }
 
   /** Sets a new secret. The current one stays valid for `overlapMs`. */
@@ -180,79 +161,82 @@ export class ClientRegistry {
     name: string,
     { secret, overlapMs, audit }: { secret: string; overlapMs: number; audit: Mutation },
   ): Promise<RegistryResult> {
-    const row = this.#row(name);
-    if (row === undefined) return this.#refusal(name);
-    const old = this.#secrets.open(name, "secret", row.value.sealed);
+    const before = this.#records.get(name);
+    if (before === undefined) return this.#refusal(name);
+    const old = this.#secrets.open(name, "secret", before.sealed);
     const nowMs = this.#deps.clock.nowMs();
     const previous = old === null || overlapMs === 0
       ? null
       : { sealed: this.#secrets.seal(name, "previous", old), untilMs: nowMs + overlapMs };
     const sealed = this.#secrets.seal(name, "secret", secret);
-    return await this.#replace(row, { sealed, previous, secretMs: nowMs }, audit);
+    const version = before.version + 1;
+    return await this.#write({ ...before, sealed, previous, secretMs: nowMs, version }, { before, audit });
   }
 
   /** Ends the validity of the previous secret. */
   async endOverlap(name: string, { audit }: { audit: Mutation }): Promise<RegistryResult> {
-    const row = this.#row(name);
-    return row === undefined ? this.#refusal(name) : await this.#replace(row, { previous: null }, audit);
+    const before = this.#records.get(name);
+    if (before === undefined) return this.#refusal(name);
+    return await this.#write({ ...before, previous: null, version: before.version + 1 }, { before, audit });
   }
 
   async remove(name: string, { audit }: { audit: Mutation }): Promise<RegistryResult> {
-    if (this.#row(name) === undefined) return this.#refusal(name);
-    return await this.#commit(this.#table.erase(name), { record: null, audit });
-  }
-
-  #replace(
-    row: MirroredRow<ClientRecord>,
-    next: Partial<ClientRecord>,
-    audit: Mutation,
-  ): Promise<RegistryResult> {
-    const record = { ...row.value, ...next, version: row.value.version + 1 };
-    return this.#commit(this.#table.replace(row, record), { record, audit });
-  }
-
-  async #commit(
-    change: TableChange,
-    { record, audit }: { record: ClientRecord | null; audit: Mutation },
-  ): Promise<RegistryResult> {
-    if (!await commitChanges(this.#deps.store, [change], { also: [audit] })) {
-      return { ok: false, reason: "changed" };
-    }
+    if (!this.#records.has(name)) return this.#refusal(name);
+    await this.#deps.store.commit({ mutations: [{ type: "delete", key: clientKey(name) }, audit] });
+    this.#records.delete(name);
     this.#apply();
-    return { ok: true, client: record && this.#show(record) };
+    return { ok: true, client: null };
   }
 
-  get #hasRecords(): boolean {
-    return this.#table.size + this.#table.unreadable.length > 0;
+  /** Writes a record that was derived from `before`, unless it was changed in between. */
+  async #write(
+    record: ClientRecord,
+    { before, audit }: { before: ClientRecord | null; audit: Mutation },
+  ): Promise<RegistryResult> {
+    const { store } = this.#deps;
+    const entry = await store.get<ClientRecord>(clientKey(record.name));
+    if ((entry.value?.version ?? null) !== (before?.version ?? null)) return { ok: false, reason: "changed" };
+    const { ok } = await store.commit({
+      checks: [{ key: entry.key, versionstamp: entry.versionstamp }],
+      mutations: [{ type: "set", key: clientKey(record.name), value: record }, audit],
+    });
+    if (!ok) return { ok: false, reason: "changed" };
+    this.#records.set(record.name, record);
+    this.#apply();
+    return { ok: true, client: this.#show(record) };
   }
 
-  /** A client of the settings hides a stored one with its name. */
-  #row(name: string): MirroredRow<ClientRecord> | undefined {
-    return this.#settingsOf(name) === undefined ? this.#table.get(name) : undefined;
-  }
-
-  #records(): ClientRecord[] {
-    const records = this.#table.all().map(({ value }) => value);
-    return records.filter(({ name }) => this.#settingsOf(name) === undefined).toArray();
-  }
-
-  #warnOf({ name }: ClientRecord): void {
-    if (this.#settingsOf(name) === undefined) return;
-    this.#deps.log.warn(
-      "a client is defined in the console and in the settings file: the settings file is used",
-      { client: name },
-    );
+  /** Takes over a stored record; `null`: it was deleted. */
+  #remember({ key, value }: StoreEntry<unknown>): void {
+    const { log } = this.#deps;
+    const name = String(key[1]);
+    const record = value as ClientRecord | null;
+    this.#unreadable.delete(name);
+    this.#records.delete(name);
+    if (record === null) return;
+    if (!isClientRecord(record)) {
+      this.#unreadable.add(name);
+      throw new TypeError("it has no name, addresses and secret, so this client is not served");
+    }
+    if (this.#settingsOf(name) === undefined) {
+      this.#records.set(name, record);
+    } else {
+      log.warn("a client is defined in the console and in the settings file: the settings file is used", {
+        client: name,
+      });
+    }
   }
 
   /** Updates the packet gate. A disabled client is not served, but while one exists, the gate does not accept arbitrary addresses. */
   #apply(): void {
     const { clients, settings, clock } = this.#deps;
     const anyClient = this.#anyClient;
-    const stored = this.#records()
+    const stored = [...this.#records.values()]
       .map((record) => this.#secrets.toKnownClient(record, { settings: anyClient, nowMs: clock.nowMs() }))
       .filter((client) => client !== null);
     const known = [...settings, ...stored];
-    clients.replace(known.length === 0 && this.#hasRecords ? [{ ...anyClient, ...NO_CLIENT }] : known);
+    const isConfigured = this.#records.size + this.#unreadable.size > 0;
+    clients.replace(known.length === 0 && isConfigured ? [{ ...anyClient, ...NO_CLIENT }] : known);
   }
 
   #settingsOf(name: string): ClientSettings | undefined {
@@ -272,4 +256,8 @@ export class ClientRegistry {
   #refusal(name: string): RegistryResult {
     return { ok: false, reason: this.#settingsOf(name) === undefined ? "unknown" : "in_settings" };
   }
+}
+
+function isClientRecord({ name, address, sealed }: ClientRecord): boolean {
+  return typeof name === "string" && Array.isArray(address) && sealed instanceof Uint8Array;
 }
