@@ -50,8 +50,8 @@ export interface TableDeps<Row> {
   /** For rows that expire. */
   readonly nowMs?: () => number;
   /**
-   * Called after another node added, changed or removed a row, or made it unreadable. A lost race of this node can report a change of this
-   * node too, so it must be idempotent.
+   * Called after another node added, changed or removed a row. A lost race of this node can report a change of this node too, so it
+   * must be idempotent.
    */
   readonly onForeignChange?: ((change: ForeignChange<Row>) => void) | undefined;
 }
@@ -74,12 +74,14 @@ export class Table<Row> {
   readonly #unreadable = new Map<string, string>();
   /** What was removed during a load, whose list may be older; `null`: no load is in progress. */
   #removed: Set<string> | null = null;
+  readonly #nowMs: () => number;
   #sweptMs: number;
 
   /** Follows other nodes from now on, so that no change between the load and the first one is missed. */
   constructor(deps: TableDeps<Row>, kind: TableKind<Row>) {
     this.#deps = deps;
     this.#kind = kind;
+    this.#nowMs = deps.nowMs ?? (() => 0);
     this.#sweptMs = this.#nowMs();
     deps.store.follow(kind.prefix, (entry) => this.#follow(entry));
   }
@@ -209,15 +211,12 @@ export class Table<Row> {
   #follow(entry: Deno.KvEntryMaybe<unknown>): void {
     const id = this.#idIn(entry.key);
     const before = this.#rows.get(id);
-    const unreadable = this.#unreadable.get(id);
     try {
       if (entry.versionstamp === null) this.#forget(id);
       else this.#take(entry);
     } finally {
       const after = this.#rows.get(id);
-      if (after !== before || this.#unreadable.get(id) !== unreadable) {
-        this.#deps.onForeignChange?.({ before: before?.value, after: after?.value });
-      }
+      if (after !== before) this.#deps.onForeignChange?.({ before: before?.value, after: after?.value });
     }
   }
 
@@ -287,10 +286,6 @@ export class Table<Row> {
 
   #keyOf(id: string): Deno.KvKey {
     return [...this.#kind.prefix, ...id.split(SEPARATOR)];
-  }
-
-  #nowMs(): number {
-    return this.#deps.nowMs?.() ?? 0;
   }
 
   #idIn(key: Deno.KvKey): string {
