@@ -1,4 +1,4 @@
-// The Settings page: settings, sign-in limits, retention limits, and licences. setting_changes.ts has the routes that change settings.
+// The Settings page: settings, their changes with check, undo and tests of services, sign-in limits, retention limits, and licences.
 
 import * as v from "valibot";
 import { DAY_MS, HOUR_MS } from "../../../platform/durations.ts";

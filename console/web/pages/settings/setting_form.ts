@@ -16,8 +16,6 @@ import type {
   SettingView,
 } from "../../../api/settings/setting_routes.ts";
 
-export { optionLabel, settingName };
-
 /** What a control holds: text, the state of a switch, chosen words, or `null` for "reset to the default". */
 export type DraftValue = string | boolean | readonly string[] | null;
 /** The edited settings by key. A setting that is not edited is absent. */
