@@ -1,23 +1,23 @@
 // A paired phone: its name, open requests, pairings to confirm, passcodes, and unpairing.
 
-import { plainTyped } from "../../platform/typed_text.ts";
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { PhonePairing, PhoneRequest } from "../../upstream/embedded/second_factor/interfaces.ts";
-import { countdownText } from "../web/app/format.ts";
-import { t } from "../web/i18n/translate.ts";
-import { InlineIcon } from "../web/components/inline_icon.tsx";
-import { TimeLeft } from "../web/components/time.tsx";
-import type { Passcode } from "./passcodes.ts";
-import type { PhoneModel } from "./phone_model.ts";
-import type { PhoneAppModel } from "./phone_app.ts";
 import type { ComponentChildren, RefObject } from "preact";
+import { plainTyped } from "../../platform/typed_text.ts";
+import type { PhonePairing, PhoneRequest } from "../../upstream/embedded/second_factor/interfaces.ts";
 import {
   type BrowserIdentity,
   MAX_DEVICE_LABEL_CHARACTERS,
   proposePhoneName,
 } from "../../platform/device_label.ts";
+import { countdownText } from "../web/app/format.ts";
+import { t } from "../web/i18n/translate.ts";
+import { InlineIcon } from "../web/components/inline_icon.tsx";
+import { TimeLeft } from "../web/components/time.tsx";
 import type { MessageKey } from "../web/i18n/catalogue.ts";
+import type { Passcode } from "./passcodes.ts";
+import type { PhoneModel } from "./phone_model.ts";
+import type { PhoneAppModel } from "./phone_app.ts";
 
 const NUMBER_DIGITS = 2;
 
@@ -122,7 +122,7 @@ export function DeniedQuestion({ model }: { model: PhoneModel }) {
  * The form of a request: it has the focus after the user chose the notification of the request. The focus is in the field of the
  * number or, without one, on the heading: a key that is pressed by accident must not approve.
  */
-export function useFocusOfOpened(
+function useFocusOfOpened(
   model: PhoneModel,
   { requestId }: Pick<PhoneRequest, "requestId">,
 ): RefObject<HTMLFormElement | null> {
@@ -137,7 +137,7 @@ export function useFocusOfOpened(
 }
 
 /** The two digits that the login or the help desk shows. */
-export function NumberField({ id, number, label, hint }: {
+function NumberField({ id, number, label, hint }: {
   id: string;
   number: Signal<string>;
   label: string;
@@ -320,4 +320,129 @@ interface SentenceProps {
 export function Sentence({ message, parts }: SentenceProps) {
   // The text between placeholders has even indices, the names of placeholders have odd ones.
   return <>{t(message).split(/\{(\w+)\}/).map((text, at) => at % 2 === 0 ? text : parts[text])}</>;
+}
+
+// The name of this phone, with a dialog to change it.
+
+interface PhoneNameProps {
+  readonly model: PhoneModel;
+  /** "" for none. */
+  readonly name: string;
+}
+
+export function PhoneName({ model, name }: PhoneNameProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const typed = useSignal(name);
+  const open = () => {
+    typed.value = name;
+    dialog.current?.showModal();
+  };
+  return (
+    <div class="phone-name">
+      <span>
+        <span class="quiet">{t("device.name")}</span>
+        <strong>{name || t("device.no_name")}</strong>
+      </span>
+      <button type="button" class="button button-plain" onClick={open}>
+        {t("common.rename")}
+      </button>
+      <dialog class="dialog" ref={dialog} aria-labelledby="rename-title">
+        <form
+          method="dialog"
+          class="card"
+          onSubmit={() => {
+            if (typed.value.trim() !== name) void model.rename(typed.value);
+          }}
+        >
+          <h2 id="rename-title">{t("common.rename")}</h2>
+          <NameField id="new-name" name={typed} />
+          <div class="choices">
+            <button type="button" class="button" onClick={() => dialog.current?.close()}>
+              {t("common.cancel")}
+            </button>
+            <button type="submit" class="button button-primary" disabled={typed.value.trim() === ""}>
+              {t("device.rename_save")}
+            </button>
+          </div>
+        </form>
+      </dialog>
+    </div>
+  );
+}
+
+// The question of the help desk on the phone page: is the user on the telephone with it? It lets no one sign in.
+
+export function CallerQuestion(
+  { request, model, nowMs }: { request: PhoneRequest; model: PhoneModel; nowMs: number },
+) {
+  const number = useSignal("");
+  const id = `request-${request.requestId}`;
+  const isOver = request.deadlineMs <= nowMs;
+  const isIncomplete = number.value.length !== NUMBER_DIGITS;
+  const busy = model.busy.value;
+  return (
+    <form
+      ref={useFocusOfOpened(model, request)}
+      class="card request"
+      aria-labelledby={id}
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!isIncomplete && !isOver) {
+          void model.answerCaller(request.requestId, { answer: "confirm", number: number.value });
+        }
+      }}
+    >
+      <h2 id={id}>{t("device.caller_question")}</h2>
+      <p>{t("device.caller_no_login")}</p>
+      <dl class="facts">
+        <dt>{t("device.caller_asks")}</dt>
+        <dd>
+          <bdi>{request.askedBy}</bdi>
+        </dd>
+        <dt>{t("device.caller_service")}</dt>
+        <dd>
+          <bdi>{request.requesterName}</bdi>
+        </dd>
+        <dt>{t("common.user")}</dt>
+        <dd class="mono">{request.userName}</dd>
+      </dl>
+      {isOver ? <p role="status">{t("device.request_over")}</p> : (
+        <>
+          <TimeLeft
+            startMs={request.createdMs}
+            deadlineMs={request.deadlineMs}
+            nowMs={nowMs}
+            label={t("common.time_left")}
+          />
+          <NumberField
+            id={`${id}-number`}
+            number={number}
+            label={t("device.caller_number")}
+            hint={t("device.caller_number_hint")}
+          />
+          <div class="choices">
+            <button
+              type="button"
+              class="button"
+              disabled={busy}
+              onClick={() => void model.answerCaller(request.requestId, { answer: "deny" })}
+            >
+              {t("common.deny")}
+            </button>
+            <button class="button button-primary" type="submit" disabled={busy || isIncomplete}>
+              {t("common.confirm")}
+            </button>
+          </div>
+          <button
+            type="button"
+            class="button button-bad"
+            disabled={busy}
+            onClick={() => void model.answerCaller(request.requestId, { answer: "not_me" })}
+          >
+            {t("device.caller_not_me")}
+          </button>
+        </>
+      )}
+    </form>
+  );
 }

@@ -1,19 +1,18 @@
 // Connects the parts of the phone page: the requests, notifications, offline passcodes, alerts, and the service worker.
 
-import { effect } from "@preact/signals";
+import { effect, type ReadonlySignal, signal } from "@preact/signals";
 import type { PhoneRequest, PhoneView } from "../../upstream/embedded/second_factor/interfaces.ts";
 import { DEVICE_KIND_HEADER } from "../../platform/device_label.ts";
 import { type ClockModel, runLater } from "../web/app/clock_model.ts";
 import { readyValue } from "../web/app/resource.ts";
 import { language, t } from "../web/i18n/translate.ts";
 import { Passcodes } from "./passcodes.ts";
-import { PhoneModel } from "./phone_model.ts";
-import { questionsOf } from "./questions.ts";
+import { PhoneModel, questionsOf } from "./phone_model.ts";
 import { openPhoneStorage, type PhoneStorage } from "./phone_storage.ts";
-import { PushModel } from "./push_model.ts";
-import { type BrowserFacts, browserFacts, pushSupport } from "./push_support.ts";
-import { createChime, RequestAlerts } from "./request_alerts.ts";
-import { WorkerLink } from "./worker_link.ts";
+import { type BrowserFacts, browserFacts, PushModel, pushSupport } from "./push_model.ts";
+import { type NotificationData, PAIRING_TAG } from "./worker/push_message.ts";
+import { CACHE_PREFIX } from "./worker/shell_cache.ts";
+import type { PageMessage } from "./worker/worker_scope.ts";
 
 /** The state of the page, for its components. */
 export interface PhoneAppModel {
@@ -163,5 +162,178 @@ function browserStorage(): Storage | null {
     return globalThis.localStorage;
   } catch (_storageIsOff) {
     return null;
+  }
+}
+
+// How an open page draws attention to a new request: the title, a sound and vibration. A notification of the service worker does the
+// same for a page that is closed or hidden.
+
+interface AlertDeps {
+  readonly setTitle: (count: number) => void;
+  readonly isVisible: () => boolean;
+  /** Whether the service worker shows notifications while the page is hidden. */
+  readonly hasNotifications: () => boolean;
+  readonly playSound: () => void;
+  readonly vibrate: () => void;
+  /** The stored choice. */
+  readonly storage: Pick<Storage, "getItem" | "setItem"> | null;
+}
+
+const STORAGE_KEY = "countersign-sound";
+
+export class RequestAlerts {
+  readonly #deps: AlertDeps;
+  readonly #sound: ReturnType<typeof signal<boolean>>;
+  #known: ReadonlySet<string> = new Set();
+
+  constructor(deps: AlertDeps) {
+    this.#deps = deps;
+    this.#sound = signal(deps.storage?.getItem(STORAGE_KEY) !== "off");
+  }
+
+  /** Whether new requests make a sound. */
+  get sound(): ReadonlySignal<boolean | undefined> {
+    return this.#sound;
+  }
+
+  setSound(isOn: boolean): void {
+    this.#sound.value = isOn;
+    this.#deps.storage?.setItem(STORAGE_KEY, isOn ? "on" : "off");
+    if (isOn) this.#deps.playSound();
+  }
+
+  /** Takes the ids of the open requests and pairings. Alerts once for each new one. */
+  update(ids: readonly string[]): void {
+    const { setTitle, isVisible, hasNotifications, playSound, vibrate } = this.#deps;
+    const isNew = ids.some((id) => !this.#known.has(id));
+    this.#known = new Set(ids);
+    setTitle(ids.length);
+    // The notification of a hidden page has its own sound.
+    if (!isNew || (!isVisible() && hasNotifications())) return;
+    vibrate();
+    if (this.#sound.value === true) playSound();
+  }
+}
+
+const NOTES_HZ = [880, 1175];
+const NOTE_S = 0.16;
+const VOLUME = 0.2;
+
+/** Two short tones, by Web Audio. Browsers allow sound only after a gesture, so the first one prepares it. */
+function createChime(target: Pick<EventTarget, "addEventListener">): () => void {
+  let audio: AudioContext | null = null;
+  const prepare = () => {
+    if (!("AudioContext" in globalThis)) return;
+    audio ??= new AudioContext();
+    void audio.resume();
+  };
+  for (const type of ["pointerdown", "keydown"]) target.addEventListener(type, prepare, { once: true });
+  return () => {
+    const context = audio;
+    if (context?.state !== "running") return;
+    NOTES_HZ.forEach((frequency, at) => {
+      const [tone, level] = [context.createOscillator(), context.createGain()];
+      const startS = context.currentTime + at * NOTE_S;
+      tone.frequency.value = frequency;
+      level.gain.setValueAtTime(VOLUME, startS);
+      level.gain.exponentialRampToValueAtTime(0.001, startS + NOTE_S);
+      tone.connect(level).connect(context.destination);
+      tone.start(startS);
+      tone.stop(startS + NOTE_S);
+    });
+  };
+}
+
+// The page's side of the service worker: its registration, its messages, its notifications, and the end of all of them.
+
+interface WorkerLinkDeps {
+  /** Missing without https. */
+  readonly container: ServiceWorkerContainer | undefined;
+  readonly caches: Pick<CacheStorage, "keys" | "delete"> | undefined;
+  readonly storage: Pick<PhoneStorage, "clear">;
+}
+
+/** Trusted Types (W3C), which TypeScript does not declare. */
+interface TrustedTypes {
+  createPolicy(name: string, rules: { createScriptURL: (url: string) => string }): {
+    createScriptURL(url: string): string;
+  };
+}
+
+const SCRIPT = "/device/sw.js";
+const SCOPE = "/device/";
+
+export class WorkerLink {
+  readonly #deps: WorkerLinkDeps;
+  #registering: Promise<ServiceWorkerRegistration | null> | null = null;
+  #trustedScript: string | null = null;
+
+  constructor(deps: WorkerLinkDeps) {
+    this.#deps = deps;
+  }
+
+  /** Registers the worker; `null` if the browser has no service workers here. */
+  registration(): Promise<ServiceWorkerRegistration | null> {
+    this.#registering ??= this.#register();
+    return this.#registering;
+  }
+
+  /** Calls back for each message of the worker. */
+  onMessage(notify: (message: PageMessage) => void): void {
+    const { container } = this.#deps;
+    container?.addEventListener("message", ({ data }: MessageEvent<PageMessage>) => notify(data));
+  }
+
+  /**
+   * Closes the notifications of requests that ended; on a visible page those of all requests and pairings, because the page shows
+   * them.
+   */
+  async closeNotifications(
+    { open, isVisible }: { open: readonly { readonly requestId: string }[]; isVisible: boolean },
+  ): Promise<void> {
+    const registration = await this.registration();
+    for (const notification of await registration?.getNotifications?.() ?? []) {
+      const { requestId = "" } = (notification.data ?? {}) as Partial<NotificationData>;
+      const isOpen = open.some((request) => request.requestId === requestId);
+      const asks = requestId !== "" || notification.tag === PAIRING_TAG;
+      if (asks && (isVisible || (requestId !== "" && !isOpen))) notification.close();
+    }
+  }
+
+  /** The phone is not paired any more: deletes the keys, the subscription, the offline shell and the worker. */
+  async forget(): Promise<void> {
+    this.#registering = null;
+    const { container, caches, storage } = this.#deps;
+    // Also without a worker, which a browser refuses with a certificate that the user accepted by hand.
+    await storage.clear();
+    const registration = await container?.getRegistration(SCOPE);
+    if (registration === undefined) return;
+    for (const notification of await registration.getNotifications?.() ?? []) notification.close();
+    await (await registration.pushManager?.getSubscription())?.unsubscribe();
+    await registration.unregister();
+    const names = await caches?.keys() ?? [];
+    await Promise.all(
+      names.filter((name) => name.startsWith(CACHE_PREFIX)).map((name) => caches?.delete(name)),
+    );
+  }
+
+  async #register(): Promise<ServiceWorkerRegistration | null> {
+    const { container } = this.#deps;
+    if (container === undefined) return null;
+    try {
+      return await container.register(this.#trusted(), { scope: SCOPE, updateViaCache: "none" });
+    } catch (_offlineOrForbidden) {
+      // A worker that was installed before works without the network.
+      return await container.getRegistration(SCOPE) ?? null;
+    }
+  }
+
+  /** The content security policy allows only this policy, once, and the policy allows only this script. */
+  #trusted(): string {
+    const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
+    const rules = { createScriptURL: () => SCRIPT };
+    this.#trustedScript ??= trustedTypes?.createPolicy("phone-worker", rules).createScriptURL(SCRIPT) ??
+      SCRIPT;
+    return this.#trustedScript;
   }
 }

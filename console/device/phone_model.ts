@@ -2,23 +2,15 @@
 
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { hc } from "hono/client";
-import type { PhoneView } from "../../upstream/embedded/second_factor/interfaces.ts";
+import type { PhonePairing, PhoneView } from "../../upstream/embedded/second_factor/interfaces.ts";
 import type { AppKey, EnrolledApp } from "../api/enrolment/invited_app.ts";
 import type { DeviceApi, PhoneNotice } from "../api/devices/device_api.ts";
 import { ApiFailure, errorText, take } from "../web/app/api_client.ts";
-import type { ClockModel, RunLater } from "../web/app/clock_model.ts";
+import { type ClockModel, MAX_SILENCE_MS, type RunLater } from "../web/app/clock_model.ts";
 import type { EventSourceLike } from "../web/app/live_stream.ts";
 import { type AsyncValue, LOADING, readyValue } from "../web/app/resource.ts";
 import { t } from "../web/i18n/translate.ts";
 import type { Passcode } from "./passcodes.ts";
-import { createPhoneStream, type PhoneStream } from "./phone_stream.ts";
-import {
-  type CallerAnswer,
-  CLOSING_CODES,
-  hasNewQuestion,
-  questionsOf,
-  withoutAnswered,
-} from "./questions.ts";
 
 /** What an action did: the message `did_<name>`. */
 type Done =
@@ -338,4 +330,127 @@ export class PhoneModel {
 
 function byId(id: string) {
   return { param: { id } };
+}
+
+// The phone page's event stream, with a check that it is alive. A connection can die without an error event, for example
+// when the phone sleeps or changes its network.
+
+interface PhoneStream {
+  /** Whether the open stream received something. */
+  readonly online: ReadonlySignal<boolean>;
+  /** Opens the stream unless it is open. */
+  listen(): void;
+  close(): void;
+  /** Closes a stream that is silent for too long. Returns whether the stream is closed. */
+  isLost(): boolean;
+}
+
+interface PhoneStreamDeps {
+  readonly open: () => EventSourceLike;
+  readonly nowMs: () => number;
+  readonly later: RunLater;
+  /** Receives the data of a `view` event. */
+  readonly onView: (data: string) => void;
+  readonly onSignedOut: () => void;
+  /** The browser closed the stream, or it was silent for too long. */
+  readonly onLost: () => void;
+}
+
+const CLOSED = 2;
+const CHECK_EVERY_MS = 2000;
+
+function createPhoneStream(deps: PhoneStreamDeps): PhoneStream {
+  const online = signal(false);
+  let stream: EventSourceLike | null = null;
+  let lastSignMs = 0;
+  let stopCheck = () => {};
+
+  const close = (): void => {
+    stream?.close();
+    stream = null;
+    stopCheck();
+    online.value = false;
+  };
+  const isLost = (): boolean => {
+    if (stream !== null && deps.nowMs() - lastSignMs > MAX_SILENCE_MS) close();
+    return stream === null;
+  };
+  const check = (): void => {
+    if (isLost()) deps.onLost();
+    else stopCheck = deps.later(CHECK_EVERY_MS, check);
+  };
+  const listen = (): void => {
+    if (stream !== null && stream.readyState !== CLOSED) return;
+    close();
+    const mine = deps.open();
+    stream = mine;
+    lastSignMs = deps.nowMs();
+    stopCheck = deps.later(CHECK_EVERY_MS, check);
+    const on = (type: string, act: (event: MessageEvent<string>) => void) =>
+      mine.addEventListener(type, (event) => {
+        if (stream !== mine) return;
+        lastSignMs = deps.nowMs();
+        online.value = true;
+        act(event);
+      });
+    on("open", () => undefined);
+    on("beat", () => undefined);
+    on("view", ({ data }) => deps.onView(data));
+    on("signed_out", deps.onSignedOut);
+    mine.onerror = () => {
+      if (stream !== mine) return;
+      online.value = false;
+      if (mine.readyState !== CLOSED) return;
+      close();
+      deps.onLost();
+    };
+  };
+  return { online, listen, close, isLost };
+}
+
+// What the phone page asks its user: requests, and pairings that wait for a confirmation.
+
+/** Request and pairing ids, with whether the person approved. */
+type AnsweredQuestions = ReadonlyMap<string, boolean>;
+
+/** The answer to the help desk. `not_me`: the user did not call. */
+type CallerAnswer =
+  | { readonly answer: "confirm"; readonly number: string }
+  | { readonly answer: "deny" | "not_me" };
+
+/** Refusals of an answer after which the question is closed. */
+const CLOSING_CODES: ReadonlySet<string> = new Set([
+  "wrong_number",
+  "already_decided",
+  "unknown_request",
+  "expired",
+]);
+
+/** The view without answered questions. An approved pairing is shown as enabled. */
+function withoutAnswered(view: PhoneView, answered: AnsweredQuestions): PhoneView {
+  const requests = view.requests.filter(({ requestId }) => !answered.has(requestId));
+  const pairings = view.pairings.flatMap((pairing): readonly PhonePairing[] => {
+    if (!asks(pairing)) return [pairing];
+    const isApproved = answered.get(pairing.pairingId);
+    if (isApproved === undefined) return [pairing];
+    return isApproved ? [{ ...pairing, status: "enabled" }] : [];
+  });
+  return { ...view, requests, pairings };
+}
+
+/** Whether `after` asks something that `before` did not ask. */
+function hasNewQuestion(before: PhoneView | null, after: PhoneView | null): boolean {
+  const known = questionsOf(before);
+  return questionsOf(after).some((id) => !known.includes(id));
+}
+
+/** The ids of the open requests, and of the pairings that wait for a confirmation. */
+export function questionsOf(view: PhoneView | null): string[] {
+  if (view === null) return [];
+  const asking = view.pairings.filter(asks).map(({ pairingId }) => pairingId);
+  return [...view.requests.map(({ requestId }) => requestId), ...asking];
+}
+
+function asks({ status }: PhonePairing): boolean {
+  return status === "asks_approval";
 }

@@ -10,9 +10,10 @@ import {
   openableRoutes,
   PAGE_ROUTES,
   type PageRoute,
+  REDIRECT_PATTERNS,
+  redirectedPath,
   sidebarRoutes,
 } from "../../console/web/app/routes.ts";
-import { REDIRECT_PATTERNS, redirectedPath } from "../../console/web/app/redirects.ts";
 import { Router } from "../../console/web/app/router.ts";
 import { signal } from "@preact/signals";
 import type { Models, Overlay } from "../../console/web/app/app_context.ts";

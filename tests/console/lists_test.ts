@@ -5,7 +5,7 @@ import { clearFilters, type ListFilter, pageNumber, toFilterQuery } from "../../
 import { FILTER_LISTS, type SavedFilterList } from "../../console/api/saved_filters/saved_filters.ts";
 import { PASSWORD, startConsole } from "../fakes/console_app.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
-import { cardColumns, type ColumnWidth, layOutColumns } from "../../console/web/components/table_layout.ts";
+import { cardColumns, type ColumnWidth, layOutColumns } from "../../console/web/components/data_table.tsx";
 import { assignSlots, type NextSlots } from "../../console/web/components/virtual_list.tsx";
 import { NameCounters } from "../../console/web/pages/live/live_counts.ts";
 import type { FoundList } from "../../console/api/find/find_routes.ts";

@@ -16,7 +16,7 @@ import type { RefreshReport } from "../../scim/pending_port.ts";
 import { apiValue } from "../../cli/admin_connection.ts";
 import { conversation } from "../fakes/console_gateway.ts";
 import { createFakeCluster, knownNode, threeNodes } from "../fakes/console_cluster.ts";
-import { nodeParts } from "../../console/api/nodes/node_parts.ts";
+import { nodeParts } from "../../console/api/nodes/node_routes.ts";
 import { STORE_SILENT_MS } from "../../platform/store.ts";
 
 // The console on two nodes that share a store: sessions, limits, the set-up link, streams, and a store that does not answer.

@@ -12,9 +12,8 @@ import { callerOf, EMPTY, type HttpEnv, jsonBody, ownOrigin, textUpTo } from "..
 import { createQrMatrix } from "../qr_svg.ts";
 import type { AdminStore } from "./admin_store.ts";
 import { type AdminFactors, type FactorEntry, type FactorRecord, hasSecondFactor } from "./factors.ts";
-import type { Passkeys } from "./passkeys.ts";
+import { type Passkeys, REGISTRATION } from "./passkeys.ts";
 import { may } from "./permissions.ts";
-import { REGISTRATION } from "./webauthn_schema.ts";
 
 export interface FactorRouteDeps {
   readonly store: Store;

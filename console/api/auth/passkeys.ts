@@ -1,6 +1,7 @@
 // Passkeys of administrators (WebAuthn Level 3), verified with SimpleWebAuthn, which is loaded on first use. A passkey is both
 // factors at once, because the authenticator verifies its holder.
 
+import * as v from "valibot";
 import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialCreationOptionsJSON,
@@ -10,29 +11,29 @@ import type {
 import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
 import type { Check, Mutation, Store } from "../../../platform/store.ts";
 import { equalDigests, type Vault } from "../../../platform/vault.ts";
-import type { AdminFactors, FactorRecord, PasskeyRecord } from "./factors.ts";
 import { Refusal } from "../errors.ts";
+import type { AdminFactors, FactorRecord, PasskeyRecord } from "./factors.ts";
 
 /** The origin of the page, which the browser signs. */
 export type Origin = string;
 
 /** The options for the browser, without extensions, because JSON cannot contain their octets. */
-export type RegistrationOptions = Omit<PublicKeyCredentialCreationOptionsJSON, "extensions">;
-export type PasskeyOptions = Omit<PublicKeyCredentialRequestOptionsJSON, "extensions">;
+type RegistrationOptions = Omit<PublicKeyCredentialCreationOptionsJSON, "extensions">;
+type PasskeyOptions = Omit<PublicKeyCredentialRequestOptionsJSON, "extensions">;
 
 /** A verified passkey. The caller commits it with the account. */
-export interface NewPasskey {
+interface NewPasskey {
   readonly passkey: PasskeyRecord;
   readonly checks: readonly Check[];
   readonly mutations: (account: PasskeyOwner) => Mutation[];
 }
 
-export interface PasskeyOwner {
+interface PasskeyOwner {
   readonly name: string;
   readonly accountId: string;
 }
 
-export interface PasskeysDeps {
+interface PasskeysDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;
@@ -278,3 +279,45 @@ function textOf(challenge: string): string {
     return "";
   }
 }
+
+// Schemas of passkey responses (WebAuthn Level 3 §5.1.8). They bound each text, so that no large input reaches the library that
+// verifies them.
+
+const octets = (maxCharacters: number) =>
+  v.pipe(v.string(), v.maxLength(maxCharacters), v.regex(/^[A-Za-z0-9_-]*$/));
+const ID = octets(1400);
+const BODY = octets(16_384);
+const COMMON = {
+  id: ID,
+  rawId: ID,
+  type: v.literal("public-key"),
+  authenticatorAttachment: v.optional(v.picklist(["cross-platform", "platform"])),
+  // Extension results are not used.
+  clientExtensionResults: v.pipe(v.unknown(), v.transform(() => ({}))),
+};
+
+/** The result of `navigator.credentials.create()`. */
+export const REGISTRATION: v.GenericSchema<unknown, RegistrationResponseJSON> = v.object({
+  ...COMMON,
+  response: v.object({
+    clientDataJSON: BODY,
+    attestationObject: BODY,
+    transports: v.optional(
+      v.pipe(
+        v.array(v.picklist(["ble", "cable", "hybrid", "internal", "nfc", "smart-card", "usb"])),
+        v.maxLength(8),
+      ),
+    ),
+  }),
+});
+
+/** The result of `navigator.credentials.get()`. */
+export const AUTHENTICATION: v.GenericSchema<unknown, AuthenticationResponseJSON> = v.object({
+  ...COMMON,
+  response: v.object({
+    clientDataJSON: BODY,
+    authenticatorData: BODY,
+    signature: BODY,
+    userHandle: v.optional(octets(256)),
+  }),
+});

@@ -1,8 +1,8 @@
 // The API of the phone page, below /device/api. The phone's token is in an HttpOnly cookie; every decision is a POST from the same
 // origin.
 
-import { type Context, Hono, type MiddlewareHandler } from "hono";
 import * as v from "valibot";
+import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { readCode } from "../../../radius/protocol/login_input.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { parseDeviceLabel } from "../../../platform/device_label.ts";
@@ -10,7 +10,6 @@ import { type Clock, toBase64Url } from "../../../platform/runtime.ts";
 import type { LimitTableDeps } from "../../../platform/limit_table.ts";
 import type { Mutation, Store } from "../../../platform/store.ts";
 import type { Vault } from "../../../platform/vault.ts";
-import { createChangeLimit } from "../change_limits.ts";
 import type { UserNotice } from "../../../platform/user_record.ts";
 import type { PhonePages } from "../../../upstream/embedded/push/phone_pages.ts";
 import { sourceKey } from "../../../platform/addresses.ts";
@@ -22,13 +21,16 @@ import type {
   PhoneResult,
   PhoneView,
 } from "../../../upstream/embedded/second_factor/interfaces.ts";
+import { auditEntry } from "../../../platform/audit.ts";
+import { type DevicePairingRow, pairingDetails } from "../../../radius/factors/pairing.ts";
+import { createChangeLimit } from "../change_limits.ts";
 import { browserLabel, EMPTY, type HttpEnv, jsonBody, sameOrigin } from "../hono_env.ts";
 import { eventChunk, type EventSink, type EventStreams } from "../conversations/event_stream.ts";
 import { createInvitedAppRoutes, type InvitedApp } from "../enrolment/invited_app.ts";
 import { Refusal } from "../errors.ts";
 import type { NotMeResult } from "../account/account_types.ts";
+import type { People } from "../deps.ts";
 import { deletePhoneToken, phoneToken, requirePhoneToken, setPhoneToken } from "./phone_cookie.ts";
-import type { PhoneNames } from "./phone_names.ts";
 import { createPushApi, noteUses } from "./push_api.ts";
 
 export interface DeviceApiDeps extends LimitTableDeps {
@@ -283,5 +285,43 @@ function followPhone(
   return () => {
     stopped = true;
     stopWatching();
+  };
+}
+
+// The names of phones on the phone page. The gateway's pairings keep them, because administrators and the account page change them, too.
+
+interface PhoneNames {
+  /** `null`: the phone of this pairing has no name. */
+  nameOf(pairingId: string): string | null;
+  /** Names the phone of a pairing. Does nothing for an unknown one. */
+  rename(pairingId: string, change: PhoneOrigin & { readonly name: string }): Promise<void>;
+}
+
+/** `undefined` without a directory. */
+export function phoneNamesOf({ people }: { readonly people?: People | undefined }): PhoneNames | undefined {
+  if (people === undefined) return undefined;
+  const { pairings } = people;
+  return {
+    nameOf(pairingId) {
+      const owner = pairings.ownerOf(pairingId);
+      const found = owner === null ? undefined : pairings.of(owner).find(({ id }) => id === pairingId);
+      return found?.kind === "device" ? found.name ?? null : null;
+    },
+    async rename(pairingId, { name, source, browser }) {
+      const also = (before: DevicePairingRow) => [
+        auditEntry({
+          action: "pairing.rename",
+          actor: `user:${before.shownUser}`,
+          object: `user:${before.shownUser}`,
+          source,
+          browser,
+          ...pairingDetails({ ...before, name }),
+          before: before.name,
+          after: name,
+        }),
+      ];
+      if (this.nameOf(pairingId) === name) return;
+      await pairings.rename(pairingId, { name, also });
+    },
   };
 }

@@ -10,8 +10,7 @@ import type { Store } from "../../../platform/store.ts";
 import { type Connect, type People, requireGateway } from "../deps.ts";
 import type { HealthPart, HealthReport } from "../targets/target_types.ts";
 import { isBackendFailing, targetSummary } from "../targets/target_routes.ts";
-import { nodeParts } from "../nodes/node_parts.ts";
-import type { NodeRouteDeps } from "../nodes/node_routes.ts";
+import { nodeParts, type NodeRouteDeps } from "../nodes/node_routes.ts";
 import type { AdminCommands } from "../auth/admin_commands.ts";
 import {
   administratorParts,

@@ -2,13 +2,14 @@
 
 import { Hono } from "hono";
 import { ALONE, type Cluster } from "../../../platform/cluster/cluster.ts";
-import type { Store } from "../../../platform/store.ts";
+import { type Store, STORE_SILENT_MS } from "../../../platform/store.ts";
 import type { AccountingSessionList } from "../../../radius/accounting/session_table.ts";
 import type { MailService } from "../../../platform/mail/mail_service.ts";
 import type { GatewayMonitor } from "../../../radius/ports.ts";
 import type { PhonePages } from "../../../upstream/embedded/push/phone_pages.ts";
 import type { PushStatus } from "../../../upstream/embedded/push/push_notifications.ts";
 import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
+import type { Clock } from "../../../platform/runtime.ts";
 import type { HttpEnv } from "../hono_env.ts";
 import type { People } from "../deps.ts";
 
@@ -18,7 +19,7 @@ export interface Readiness {
   readonly parts: Readonly<Record<string, string>>;
 }
 
-export interface MonitoringDeps {
+interface MonitoringDeps {
   readonly ready: () => Readiness;
   readonly watch: GatewayMonitor;
   readonly store: Pick<Store, "commitFailures">;
@@ -46,7 +47,7 @@ export function createMonitoringRoutes(deps: MonitoringDeps) {
 }
 
 /** All metrics: counters of the gateway, then gauges. */
-export function metricsText(deps: MonitoringDeps): string {
+function metricsText(deps: MonitoringDeps): string {
   const { watch, vpnSessions, secondFactorAdmin, ready, residentOctets, openStreams, people, mail } = deps;
   const { store, cluster } = deps;
   const nodes = cluster?.figures() ?? ALONE;
@@ -118,4 +119,35 @@ function pushGauges(
 function metricName(name: string): string {
   const words = name.replace(/([a-z0-9])([A-Z])/g, "$1_$2").toLowerCase();
   return words.replace(/[^a-z0-9_]/g, "_").replace(/_total$/, "");
+}
+
+// Whether the gateway can answer logins, for /readyz.
+
+/** A store that does not answer, or changes of other nodes that cannot be read: no login can be answered. */
+export function readinessOf(
+  { isHttpServing }: { readonly isHttpServing: () => boolean },
+  { store, clock, cluster }: {
+    readonly store: Pick<Store, "lastAnswerMs">;
+    readonly clock: Clock;
+    readonly cluster: Pick<Cluster, "isShared" | "figures">;
+  },
+): Readiness {
+  const silentMs = clock.nowMs() - store.lastAnswerMs();
+  const { lagMs } = cluster.figures();
+  const [isSilent, isBehind] = [silentMs > STORE_SILENT_MS, lagMs > STORE_SILENT_MS];
+  const isServing = isHttpServing();
+  const changes = isBehind ? `not read for ${secondsOf(lagMs)}` : "read";
+  return {
+    ok: !isSilent && !isBehind && isServing,
+    parts: {
+      radius: "listening",
+      store: isSilent ? `does not answer for ${secondsOf(silentMs)}` : "answers",
+      ...(cluster.isShared ? { changes } : {}),
+      http: isServing ? "listening" : "does not accept connections",
+    },
+  };
+}
+
+function secondsOf(spanMs: number): string {
+  return `${Math.round(spanMs / 1000)} s`;
 }

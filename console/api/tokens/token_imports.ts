@@ -3,8 +3,8 @@
 import { auditEntry } from "../../../platform/audit.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Log } from "../../../platform/log.ts";
-import { pauseFor } from "../../../platform/runtime.ts";
-import type { Store } from "../../../platform/store.ts";
+import { type Clock, pauseFor, type Random } from "../../../platform/runtime.ts";
+import type { Check, Mutation, Store } from "../../../platform/store.ts";
 import {
   MAX_SEED_FILE_CHARACTERS,
   readSeedFile,
@@ -22,11 +22,11 @@ import {
   type NewToken,
   tokenId,
 } from "../../../radius/tokens/token.ts";
-import type { People } from "../deps.ts";
+import { userNotice, type UserRecord } from "../../../platform/user_record.ts";
+import { type People, targetOf } from "../deps.ts";
 import { Refusal } from "../errors.ts";
-import { assignTokens, maxAssigned, readOwners } from "./imported_owners.ts";
 import { createWorkRegistry, type WorkRegistry, type WorkRegistryDeps } from "../jobs/jobs.ts";
-import type { TokenCaller } from "./token_commands.ts";
+import { type TokenCaller, tokenRecord } from "./token_commands.ts";
 import {
   TOKEN_IMPORT_VERDICTS,
   type TokenImportRow,
@@ -34,18 +34,18 @@ import {
   type TokenImportView,
 } from "./token_types.ts";
 
-export interface TokenImportDeps extends WorkRegistryDeps {
+interface TokenImportDeps extends WorkRegistryDeps {
   readonly people: People;
   readonly store: Store;
   readonly log: Log;
 }
 
-export interface TokenImportOptions extends SeedFileOptions {
+interface TokenImportOptions extends SeedFileOptions {
   /** Assigns tokens to the users that the file names. */
   readonly assigns: boolean;
 }
 
-export interface TokenImportQuery {
+interface TokenImportQuery {
   readonly verdict: TokenImportVerdict | "";
   readonly page: number;
   readonly size: number;
@@ -293,4 +293,76 @@ function viewOf(found: TokenImport, { verdict, page, size }: TokenImportQuery): 
     matching: fitting.length,
     rows: fitting.slice((page - 1) * size, page * size),
   };
+}
+
+// The users to whom an import assigns tokens. They are checked again in the commit that assigns them: after the dry run a user may have left, or
+// may have got other tokens. The token is then imported without a user.
+
+/** A token to import, and the user that the file names. */
+interface ImportedToken {
+  readonly token: NewToken;
+  readonly owner: string | null;
+}
+
+/** The active users among the owners, by canonical name. */
+type ImportedOwners = ReadonlyMap<string, { readonly name: string; readonly record: UserRecord }>;
+
+/** Tokens with the users that they are assigned to, and what their commit needs for it. */
+interface AssignedTokens {
+  readonly tokens: readonly ImportedToken[];
+  readonly checks: readonly Check[];
+  /** A record and a notice for each user. */
+  readonly mutations: readonly Mutation[];
+}
+
+/** Tokens of one commit with owners. Each can need two checks: a KV Connect server accepts nine, and a file a hundred. */
+const maxAssigned = ({ isShared }: { readonly isShared: boolean }): number => isShared ? 4 : 50;
+
+/** Reads the owners of tokens as they are now. */
+async function readOwners(
+  people: People,
+  tokens: readonly ImportedToken[],
+): Promise<ImportedOwners> {
+  const owners = new Map<string, { name: string; record: UserRecord }>();
+  const { directory } = targetOf(people, undefined);
+  for (const given of new Set(tokens.flatMap(({ owner }) => owner === null ? [] : [canonicalName(owner)]))) {
+    const record = await people.findUserRecord(given);
+    const stored = await directory.read("user", given);
+    if (record.status === "active" && stored !== null) {
+      owners.set(given, { name: stored.content.name, record });
+    }
+  }
+  return owners;
+}
+
+/** Assigns tokens to owners that are active and have room. */
+function assignTokens(
+  { people, clock, random }: { people: People; clock: Clock; random: Random },
+  { tokens, owners, caller }: {
+    tokens: readonly ImportedToken[];
+    owners: ImportedOwners;
+    caller: TokenCaller;
+  },
+): AssignedTokens {
+  const checks = new Map<string, Check>();
+  const counts = new Map<string, number>();
+  const mutations: Mutation[] = [];
+  const atMs = clock.nowMs();
+  const assigned = tokens.map(({ token, owner }): ImportedToken => {
+    const canonical = owner === null ? "" : canonicalName(owner);
+    const found = owners.get(canonical);
+    if (found === undefined) return { token, owner: null };
+    const count = (counts.get(canonical) ?? people.hardwareTokens.of(canonical).length) + 1;
+    if (count > MAX_TOKENS_PER_USER) return { token, owner: null };
+    counts.set(canonical, count);
+    const { name, record: { id: recordId, check } } = found;
+    checks.set(canonical, check);
+    const what = { serial: token.serial, shownUser: name };
+    mutations.push(
+      tokenRecord(caller, "hardware_token.assign", { record: what }),
+      userNotice(name, { atMs, what: "token", by: "administrator", recordId }, random.bytes(4).toHex()),
+    );
+    return { token, owner: name };
+  });
+  return { tokens: assigned, checks: [...checks.values()], mutations };
 }

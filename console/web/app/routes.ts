@@ -3,7 +3,6 @@
 import type { Role } from "../../api/auth/admin_records.ts";
 import type { SpriteIcon } from "../components/icons.tsx";
 import type { MessageKey } from "../i18n/catalogue.ts";
-import { matchParams } from "./path_params.ts";
 
 export const SIDEBAR_GROUPS = ["monitor", "directory", "integrations", "administration"] as const;
 
@@ -294,4 +293,59 @@ export function openableRoutes(): readonly (readonly [RouteName, PageRoute])[] {
 /** The page of a user. */
 export function userHref(name: string, target = ""): string {
   return `/users/${encodeURIComponent(name)}${target === "" ? "" : `?target=${encodeURIComponent(target)}`}`;
+}
+
+// Compares paths with patterns such as `/users/:id`.
+
+/** The named segments of a path, decoded; `null` if the path does not have this pattern. */
+function matchParams(pattern: string, segments: readonly string[]): Record<string, string> | null {
+  const parts = pattern.split("/");
+  if (parts.length !== segments.length) return null;
+  const params: Record<string, string> = {};
+  for (const [at, part] of parts.entries()) {
+    const segment = segments[at] ?? "";
+    if (!part.startsWith(":")) {
+      if (part !== segment) return null;
+    } else if (segment === "") return null;
+    else params[part.slice(1)] = decodeSegment(segment);
+  }
+  return params;
+}
+
+function decodeSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch (_notWellFormed) {
+    return segment;
+  }
+}
+
+// Addresses that redirect to the address of a page. The server answers them.
+
+/** Addresses by the name that the console shows. They redirect to the address of the page. */
+const OTHER_NAMES: Readonly<Record<string, RouteName>> = {
+  "administrators": "access",
+  "audit-log": "audit",
+  "authenticators": "devices",
+  "connectors": "targets",
+  "directories": "targets",
+  "identity-providers": "connections",
+  "provisioning-tokens": "credentials",
+  "radius-clients": "clients",
+  "reports": "charts",
+  "sign-in-log": "live",
+  "system-status": "health",
+};
+
+/** The patterns of the addresses that redirect. */
+export const REDIRECT_PATTERNS: readonly string[] = Object.keys(OTHER_NAMES).flatMap((name) => [
+  `/${name}`,
+  `/${name}/:id`,
+]);
+
+/** Where a path redirects to: `/directories/hq` to `/targets/hq`. `null`: it does not redirect. */
+export function redirectedPath(path: string): string | null {
+  const [, name = "", ...rest] = path.split("/");
+  const route = Object.hasOwn(OTHER_NAMES, name) ? OTHER_NAMES[name] : undefined;
+  return route === undefined ? null : [PAGE_ROUTES[route].pattern, ...rest].join("/");
 }

@@ -1,22 +1,31 @@
 // A page with one list: heading, filters, rows in each state, and pages.
 
 import type { ComponentChildren } from "preact";
-import type { FilterList } from "../../api/saved_filters/saved_filters.ts";
+import { useSignal } from "@preact/signals";
+import type { FilterList, SavedFilterList } from "../../api/saved_filters/saved_filters.ts";
 import { clearFilters, type ListFilter } from "../app/filters.ts";
 import type { Models } from "../app/app_context.ts";
-import { type HasOlderPages, type Resource, useOlderPages } from "../app/resource.ts";
+import {
+  type HasOlderPages,
+  readyValue,
+  type Resource,
+  useOlderPages,
+  useResource,
+} from "../app/resource.ts";
 import { t } from "../i18n/translate.ts";
 import type { MessageKey } from "../i18n/catalogue.ts";
+import { currentSort, formatSort, type SortOrder, sortRows } from "../app/sorting.ts";
+import { scrollPage } from "../app/router.ts";
+import { escapeParams, failureText, take } from "../app/api_client.ts";
 import { Button } from "./button.tsx";
-import { currentSort, formatSort, sortRows } from "../app/sorting.ts";
-import { DataTable, type DataTableProps } from "./data_table.tsx";
-import { chosenColumns, ListTools } from "./list_tools.tsx";
+import { DataTable, type DataTableProps, type TableColumn } from "./data_table.tsx";
 import { EmptyState, ErrorState, Fetched, type FetchTexts } from "./alert.tsx";
 import { FilterChips } from "./filter_chips.tsx";
 import { ListFilterBar } from "./list_filters.tsx";
 import { PageBar, type PageBarProps } from "./page_layout.tsx";
-import { scrollPage } from "../app/router.ts";
 import { Icon } from "./icons.tsx";
+import { Menu, type MenuItem } from "./menu.tsx";
+import { SaveFilterDialog } from "./save_filter_dialog.tsx";
 
 /** Why the list is empty, and the next step. */
 type EmptyTexts = readonly [title: MessageKey, next?: MessageKey];
@@ -229,4 +238,199 @@ function PageButton({ isEnd, onClick, children }: PageButtonProps) {
       {children}
     </button>
   );
+}
+
+// The tools of a list, beside its filters: the saved filters, the columns to show, and the order on small screens.
+
+interface ListToolsProps<T> {
+  readonly models: Models;
+  /** The name of the table in the preferences. */
+  readonly name: string;
+  readonly columns: readonly TableColumn<T>[];
+  readonly order: SortOrder | null;
+  readonly onOrder: (order: SortOrder) => void;
+  readonly filters: readonly ListFilter[];
+  /** The name under which the server stores the filters of this list. */
+  readonly savedAs: FilterList | undefined;
+}
+
+function ListTools<T>(props: ListToolsProps<T>) {
+  const { models, name, columns, order, onOrder, filters, savedAs } = props;
+  return (
+    <div class="list-tools">
+      <SortChoice columns={columns} order={order} onOrder={onOrder} />
+      {savedAs !== undefined && <SavedFilters models={models} list={savedAs} filters={filters} />}
+      <ColumnChoice models={models} name={name} columns={columns} />
+    </div>
+  );
+}
+
+type SortChoiceProps<T> = Pick<ListToolsProps<T>, "columns" | "order" | "onOrder">;
+
+/** Cards have no headings, so that small screens have a select. */
+function SortChoice<T>({ columns, order, onOrder }: SortChoiceProps<T>) {
+  const sortable = columns.filter(({ sort }) => sort !== undefined);
+  if (sortable.length === 0) return null;
+  return (
+    <select
+      class="input sort-choice"
+      aria-label={t("common.sort")}
+      value={order === null ? "" : formatSort(order)}
+      onChange={({ currentTarget: { value } }) =>
+        onOrder({ by: value.replace(/^-/, ""), isDescending: value.startsWith("-") })}
+    >
+      {order === null && <option value="">{t("common.sort")}</option>}
+      {sortable.flatMap(({ id = "", label }) =>
+        [false, true].map((isDescending) => (
+          <option key={`${isDescending} ${id}`} value={formatSort({ by: id, isDescending })}>
+            {t(isDescending ? "common.sort_down" : "common.sort_up", { label })}
+          </option>
+        ))
+      )}
+    </select>
+  );
+}
+
+type ColumnChoiceProps<T> = Pick<ListToolsProps<T>, "models" | "name" | "columns">;
+
+/** The first column always stays. */
+function ColumnChoice<T>({ models: { preferences }, name, columns }: ColumnChoiceProps<T>) {
+  const choices = columns.slice(1).filter(({ isPinned }) => isPinned !== true);
+  if (choices.length < 2) return null;
+  const isShown = ({ id, label, isOptional }: TableColumn<T>) =>
+    preferences.columns.value[name]?.[id ?? label] ?? isOptional !== true;
+  return (
+    <Menu
+      text={t("common.columns")}
+      icon="columns-3"
+      label={t("common.columns")}
+      items={() => [
+        ...choices.map((column) => ({
+          label: column.label,
+          checked: isShown(column),
+          run: () => preferences.setColumn(name, column.id ?? column.label, !isShown(column)),
+        })),
+        { label: t("common.columns_reset"), icon: "refresh-cw", run: () => preferences.resetColumns(name) },
+      ]}
+    />
+  );
+}
+
+/** The columns that the administrator did not hide. A column that was switched on is hidden last when the table is narrow. */
+function chosenColumns<T>(
+  columns: readonly TableColumn<T>[],
+  choices: Readonly<Record<string, boolean>> | undefined,
+): readonly TableColumn<T>[] {
+  return columns.flatMap((column, at) => {
+    const choice = choices?.[column.id ?? column.label];
+    if (at === 0 || column.isPinned === true) return [column];
+    if (choice === true) return [{ ...column, priority: 1 as const }];
+    return choice === false || column.isOptional === true ? [] : [column];
+  });
+}
+
+// The saved filters of a list: a menu that applies, saves and removes them. The server stores them for each administrator.
+
+interface SavedFiltersProps {
+  readonly models: Models;
+  readonly list: FilterList;
+  readonly filters: readonly ListFilter[];
+}
+
+function SavedFilters({ models, list, filters }: SavedFiltersProps) {
+  const { router } = models;
+  const saved = useResource(models, { fetch: () => createCalls(models, list).read(), inputs: [list] });
+  const saving = useSignal(false);
+  const items = readyValue(saved.state.value)?.items ?? [];
+  const query = savedQuery(models, filters);
+  const active = items.find((one) => one.query === query);
+  const menuItems = (): MenuItem[] => [
+    ...items.map(({ name, query }): MenuItem => ({
+      label: name,
+      checked: query === active?.query,
+      closes: true,
+      run: () => router.go(`${router.path.peek()}?${query}`),
+    })),
+    {
+      label: t("common.filter_save"),
+      icon: "plus",
+      reason: query === "" ? t("common.filter_save_why") : undefined,
+      run: () => saving.value = true,
+    },
+    ...active === undefined ? [] : [{
+      label: t("common.remove_name", { name: active.name }),
+      icon: "trash-2" as const,
+      isBad: true,
+      run: () => removeFilter(models, { list, saved, name: active.name }),
+    }],
+  ];
+  return (
+    <>
+      <Menu
+        text={active?.name ?? t("common.filters_saved")}
+        icon="bookmark"
+        label={t("common.filters_saved")}
+        items={menuItems}
+      >
+        {items.length === 0 && (
+          <p class="quiet small">
+            {saved.state.value.kind === "failed" ? t("common.filters_not_loaded") : t("common.filters_none")}
+          </p>
+        )}
+      </Menu>
+      {saving.value && (
+        <SaveFilterDialog
+          name={active?.name ?? ""}
+          onSave={async (name) => {
+            const next = await createCalls(models, list).save(name, query);
+            saved.set(next);
+            models.toasts.show(t("common.filter_saved", { name }), { tone: "ok" });
+          }}
+          onClose={() => saving.value = false}
+        />
+      )}
+    </>
+  );
+}
+
+interface RemovedFilter {
+  readonly list: FilterList;
+  readonly saved: Resource<SavedFilterList>;
+  readonly name: string;
+}
+
+async function removeFilter(models: Models, { list, saved, name }: RemovedFilter): Promise<void> {
+  const calls = createCalls(models, list);
+  const { items } = readyValue(saved.state.peek()) ?? { items: [] };
+  const query = items.find((one) => one.name === name)?.query ?? "";
+  try {
+    saved.set(await calls.remove(name));
+    const undo = async () => saved.set(await calls.save(name, query));
+    models.toasts.show(t("common.filter_removed", { name }), { tone: "ok", undo: () => void undo() });
+  } catch (fault) {
+    models.toasts.show(`${t("common.filter_not_removed")} ${failureText(fault)}`, { tone: "bad" });
+  }
+}
+
+/** The filters and the order in the address, always in the same order; "" without a filter. */
+function savedQuery({ router }: Pick<Models, "router">, filters: readonly ListFilter[]): string {
+  const given = filters.map(({ name }) => [name, router.param(name)]).filter(([, value]) => value !== "");
+  const order = router.param("sort");
+  if (given.length === 0 && order === "") return "";
+  return new URLSearchParams([...given, ...order === "" ? [] : [["sort", order]]]).toString();
+}
+
+function createCalls({ api, session }: Models, list: FilterList) {
+  const filters = api["saved-filters"][":list"];
+  return {
+    read: (): Promise<SavedFilterList> => take(filters.$get({ param: escapeParams({ list }) })),
+    save: (name: string, query: string): Promise<SavedFilterList> =>
+      session.whileSignedIn(() =>
+        take(filters[":name"].$put({ param: escapeParams({ list, name }), json: { query } }))
+      ),
+    remove: (name: string): Promise<SavedFilterList> =>
+      session.whileSignedIn(() =>
+        take(filters[":name"].$delete({ param: escapeParams({ list, name }), json: {} }))
+      ),
+  };
 }

@@ -1,8 +1,12 @@
 // Notifications of the phone page: what the browser supports, the permission, and the comparison of subscriptions at each visit.
 
 import { assertEquals } from "@std/assert";
-import { PushModel } from "../../../console/device/push_model.ts";
-import { type BrowserFacts, type PushSupport, pushSupport } from "../../../console/device/push_support.ts";
+import {
+  type BrowserFacts,
+  PushModel,
+  type PushSupport,
+  pushSupport,
+} from "../../../console/device/push_model.ts";
 import { memoryPhoneStorage } from "../../fakes/phone_storage.ts";
 
 const octets = (first: number) => new Uint8Array(65).fill(first);

@@ -1,7 +1,7 @@
 // How an open page draws attention to a request: once for each request, and never beside a notification.
 
 import { assertEquals } from "@std/assert";
-import { RequestAlerts } from "../../../console/device/request_alerts.ts";
+import { RequestAlerts } from "../../../console/device/phone_app.ts";
 
 function setUp({ isVisible = true, hasNotifications = false, stored = "" } = {}) {
   const events: string[] = [];

@@ -1,7 +1,7 @@
 // The page's side of the service worker: which notifications a visit closes, and what an unpaired phone forgets.
 
 import { assertEquals } from "@std/assert";
-import { WorkerLink } from "../../../console/device/worker_link.ts";
+import { WorkerLink } from "../../../console/device/phone_app.ts";
 import { memoryPhoneStorage } from "../../fakes/phone_storage.ts";
 
 const KEY = await crypto.subtle.generateKey({ name: "HMAC", hash: "SHA-1" }, false, ["sign"]);

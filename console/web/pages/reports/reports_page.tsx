@@ -14,7 +14,7 @@ import { readyValue, type Resource, useResource } from "../../app/resource.ts";
 import { Button } from "../../components/button.tsx";
 import { Alert, EmptyState, Fetched, Skeleton } from "../../components/alert.tsx";
 import { FilterChips } from "../../components/filter_chips.tsx";
-import { DateTimeFilter } from "../../components/date_time_filter.tsx";
+import { DateTimeFilter } from "../../components/list_filters.tsx";
 import { PageBar } from "../../components/page_layout.tsx";
 import { locale, t } from "../../i18n/translate.ts";
 import { BreakdownNotes, BreakdownPanels, FigurePanel, GeoIpNote } from "./breakdown_panels.tsx";
