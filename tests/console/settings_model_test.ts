@@ -4,11 +4,8 @@ import type { FormChanges, Setting, SettingProblem } from "../../console/web/pag
 import { assertEquals, assertRejects } from "@std/assert";
 import { ApiFailure } from "../../console/web/app/api_client.ts";
 import type { SettingsAnswer } from "../../console/api/settings/setting_routes.ts";
-import {
-  type SaveAnswer,
-  SettingsModel,
-  toSaveAnswer,
-} from "../../console/web/pages/settings/settings_model.ts";
+import { type SaveAnswer, toSaveAnswer } from "../../console/web/pages/settings/setting_calls.ts";
+import { SettingsModel } from "../../console/web/pages/settings/settings_model.ts";
 import { settingOf } from "../fakes/setting_rows.ts";
 
 const session = { whileSignedIn: <T>(call: () => Promise<T>) => call() };

@@ -18,7 +18,7 @@ import { t } from "../../i18n/translate.ts";
 import { useAction } from "../../app/action.ts";
 import { Button } from "../../components/button.tsx";
 import { changeClient, fetchClients, toClientDraft, toClientRequest } from "../clients/client_form.ts";
-import { settingCalls } from "../settings/settings_model.ts";
+import { settingCalls } from "../settings/setting_calls.ts";
 import { faultText } from "../settings/setting_problems.ts";
 import { refreshSession } from "../sign_in/sign_in_calls.ts";
 import { ClientStep, type SetupStepProps, TargetStep } from "./setup_steps.tsx";

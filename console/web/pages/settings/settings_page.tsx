@@ -11,13 +11,8 @@ import { SearchBox } from "../../components/search_box.tsx";
 import { PageBar, Panel } from "../../components/page_layout.tsx";
 import { language, t } from "../../i18n/translate.ts";
 import { SaveBar } from "./save_bar.tsx";
-import {
-  type ServiceName,
-  settingCalls,
-  SettingsModel,
-  testService,
-  toSaveAnswer,
-} from "./settings_model.ts";
+import { type ServiceName, settingCalls, testService, toSaveAnswer } from "./setting_calls.ts";
+import { SettingsModel } from "./settings_model.ts";
 import { SettingField } from "./setting_field.tsx";
 import { groupLabel, isSettingFound, isUsed, type Setting } from "./setting_form.ts";
 import {
