@@ -1,7 +1,6 @@
 // The performance limits of the console, and the weight of its pages.
 
-import { brotliCompressSync, gzipSync } from "node:zlib";
-import { type Dist, scriptsOfPage } from "../../../console/assets.ts";
+import { type Dist, type Encoding, scriptsOfPage } from "../../../console/assets.ts";
 import { catalogueFile, LANGUAGES } from "../../../console/web/i18n/catalogue.ts";
 import { PAGE_ROUTES } from "../../../console/web/app/routes.ts";
 
@@ -108,14 +107,13 @@ export interface Weights {
   readonly spriteOctets: number;
 }
 
-type Pack = (body: Uint8Array<ArrayBuffer>) => { readonly length: number };
-const BROTLI: Pack = (body) => brotliCompressSync(body);
-const GZIP: Pack = (body) => gzipSync(body, { level: 9 });
-
-/** Compressed octets of all files together, each counted once. */
-function weigh(dist: Dist, names: Iterable<string>, pack = GZIP): number {
+/** The octets of all files together as the build compressed them, each counted once. */
+function weigh(dist: Dist, names: Iterable<string>, encoding: Encoding = "gzip"): number {
   let total = 0;
-  for (const name of new Set(names)) total += pack(dist.read(name)?.body ?? new Uint8Array()).length;
+  for (const name of new Set(names)) {
+    const asset = dist.read(name);
+    total += (asset?.packed?.get(encoding) ?? asset?.body)?.length ?? 0;
+  }
   return total;
 }
 
@@ -128,17 +126,17 @@ export function weighConsole(dist: Dist): Weights {
     const files = [...frame, ...scriptsOfPage(manifest, name)];
     return {
       name,
-      scriptOctets: weigh(dist, files, BROTLI),
+      scriptOctets: weigh(dist, files, "br"),
       gzipOctets: weigh(dist, files),
       messageOctets: Math.max(...LANGUAGES.map((language) => {
         const names = [messages.web, pageMessages[name]].filter((one) => one !== undefined);
-        return weigh(dist, names.map((one) => catalogueFile(one, language)), BROTLI);
+        return weigh(dist, names.map((one) => catalogueFile(one, language)), "br");
       })),
     };
   });
   return {
     routes,
-    allScriptOctets: weigh(dist, [...frame, ...Object.values(lazy).flat()], BROTLI),
+    allScriptOctets: weigh(dist, [...frame, ...Object.values(lazy).flat()], "br"),
     styleOctets: weigh(dist, web.styles),
     spriteOctets: weigh(dist, [sprite]),
   };

@@ -2,7 +2,7 @@
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { type Figure, figureLine, isMet, largestLine, medianFigures } from "./bars.ts";
-import { readOptions } from "./run.ts";
+import { readOptions } from "./options.ts";
 
 const figure = (what: string, value: number): Figure => ({ what, value, unit: "ms", atMost: 20 });
 

@@ -1,4 +1,5 @@
-// Measures the console against its performance limits: deno task console-bars.
+// Measures the console against its limits (`deno task console-bars`): size, first view, ten thousand rows, a thousand
+// events a second. Times are medians of interleaved rounds, and depend on the machine.
 
 import { type Browser, chromium } from "../../packages/playwright.ts";
 import { type Dist, loadDist } from "../../../console/assets.ts";
@@ -8,57 +9,13 @@ import { startConsole } from "../../fakes/console_app.ts";
 import { startLargeTown } from "../../screenshots/large_town.ts";
 import { type Figure, figureLine, isMet, largestLine, medianFigures, type Speed } from "./bars.ts";
 import { byteFigures, firstViewFigures, liveFigures, rowFigures } from "./figures.ts";
-
-// The options of `deno task console-bars`.
-
-export interface BarsOptions {
-  /** Only the size of the built files. */
-  readonly bytes: boolean;
-  /** Also on a slow machine with a slow line. */
-  readonly slow: boolean;
-  readonly rounds: number;
-  /** The duration of the live load, in each round. */
-  readonly seconds: number;
-}
-
-const FLAGS: ReadonlySet<string> = new Set(["--bytes", "--slow"]);
-/** The maximum of each number, and its factor to the option's unit. */
-const NUMBERS = {
-  "--rounds": { most: 20, times: 1 },
-  "--seconds": { most: 3600, times: 1 },
-  "--minutes": { most: 60, times: 60 },
-} as const;
-
-/** `null`: show the usage. */
-export function readOptions(args: readonly string[]): BarsOptions | null {
-  const flags = new Set<string>();
-  const numbers = new Map<string, number>();
-  for (let at = 0; at < args.length; at += 1) {
-    const name = args[at] ?? "";
-    if (FLAGS.has(name)) flags.add(name);
-    else if (name in NUMBERS) {
-      const { most, times } = NUMBERS[name as keyof typeof NUMBERS];
-      const value = Number(args[at += 1] ?? "");
-      if (!(Number.isInteger(value) && value >= 1 && value <= most)) return null;
-      numbers.set(name, value * times);
-    } else return null;
-  }
-  return {
-    bytes: flags.has("--bytes"),
-    slow: flags.has("--slow"),
-    rounds: numbers.get("--rounds") ?? 3,
-    seconds: numbers.get("--minutes") ?? numbers.get("--seconds") ?? 10,
-  };
-}
-
-// Measures the console against its limits (`deno task console-bars`): size, first view, ten thousand rows, a thousand
-// events a second. Times are medians of interleaved rounds, and depend on the machine.
+import { type BarsOptions, readOptions } from "./options.ts";
 
 const HELP = `Measures the console against its limits, in Chromium over loopback, without TLS.
 
 deno task console-bars [--bytes] [--slow] [--rounds <n>] [--seconds <s> | --minutes <m>]
 
---bytes        Measure only the size of the built files.
+  --bytes        Measure only the size of the built files.
   --slow         Measure also with a quarter of the processor, 1.6 Mbit/s and 150 ms of delay.
   --rounds <n>   Rounds of each measurement (default: 3). Their medians are compared with the limits.
   --seconds <s>  Length of the live load in each round (default: 10).
