@@ -16,7 +16,10 @@ import { OutcomeFields } from "../../console/web/pages/policies/policy_dialog.ts
 import { EvaluationPanel } from "../../console/web/pages/policies/policy_evaluation.tsx";
 import { contentOf, draftOf } from "../../console/web/pages/policies/policy_form.ts";
 import { EnrolmentPanel } from "../../console/web/pages/reports/enrolment_panel.tsx";
+import { fieldRow } from "../../console/web/components/fields_dialog.tsx";
 import { FormFault, FormFields } from "../../console/web/components/form_fields.tsx";
+import { secret, text } from "../../platform/fields.ts";
+import type { MessageKey } from "../../console/web/i18n/catalogue.ts";
 import { ApiFailure } from "../../console/web/app/api_client.ts";
 import { openFakePage, rendered } from "../fakes/dom.ts";
 
@@ -35,6 +38,16 @@ Deno.test("FormFields() marks the field that the API does not accept, and no oth
   );
   assertEquals(inputs, [["f-host", undefined, undefined], ["f-port", "true", "f-port-problem"]]);
   assertStringIncludes(page.root.textContent, "Not a port.");
+});
+
+Deno.test("fieldRow() lets a stored secret stay empty, and no other field of an object that is changed", () => {
+  const key = (name: string) => `alerts.${name}` as MessageKey;
+  const rowOf = (field: Parameters<typeof fieldRow>[1]["field"]) =>
+    fieldRow({ key }, { name: "url", field, draft: {}, isNew: false, isSet: true });
+  const bounds = { max: 9, isRequired: true, hasHint: true } as const;
+  const [stored, other] = [rowOf(secret(bounds)), rowOf(text(bounds))];
+  assertEquals([stored.hint, stored.input?.required], ["alerts.keep_hint", false]);
+  assertEquals([other.hint, other.input?.required], ["alerts.url_hint", true]);
 });
 
 Deno.test("EnrolmentPanel() shows no share of the active users at the active users", async () => {

@@ -116,7 +116,7 @@ interface RowParts {
   readonly field: AnyField;
   readonly draft: FieldsDraft;
   readonly isNew: boolean;
-  /** A secret is stored. */
+  /** A secret is stored. Means nothing for other fields. */
   readonly isSet: boolean;
 }
 
@@ -127,8 +127,9 @@ export const snakeName = (name: string): string =>
 /** The row of a field in a form. */
 export function fieldRow(
   { key, labels = {}, refused = {} }: Pick<FieldsForm, "key" | "labels" | "refused">,
-  { name, field, draft, isNew, isSet }: RowParts,
+  { name, field, draft, isNew, ...parts }: RowParts,
 ): FieldRow<FieldsDraft> {
+  const isSet = parts.isSet && field.type === "secret";
   const hint = isSet ? key("keep_hint") : field.hasHint === true ? key(`${snakeName(name)}_hint`) : undefined;
   const row = {
     ...{ name, label: key(snakeName(name)), hint },
