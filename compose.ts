@@ -9,7 +9,6 @@ import type { LiveSettings } from "./platform/config/live_settings.ts";
 import { AdminStore } from "./console/api/auth/admin_store.ts";
 import type { Dist } from "./console/assets.ts";
 import type { People } from "./console/api/deps.ts";
-import { createPeople } from "./console/api/people.ts";
 import { type EnrolmentService, startEnrolment } from "./console/api/enrolment/enrolment_service.ts";
 import { createAccountRenames } from "./console/api/account/account_renames.ts";
 import { readinessOf } from "./console/api/health/metrics.ts";
@@ -42,6 +41,7 @@ import { ldapAttributeNames } from "./scim/backends/ldap/ldap_schemas.ts";
 import { parseResource } from "./scim/schema/parse_resource.ts";
 import { createMapping, toFrontEnd } from "./scim/schema/mapping.ts";
 import { createServices, type ServiceDeps, type Services } from "./upstream/services.ts";
+import type { Config } from "./platform/config/config.ts";
 
 export const VERSION = "0.2.0";
 /** The description of both SCIM interfaces. */
@@ -299,5 +299,52 @@ function passwordsOf({ hasPassword, verifyPassword, verifyAtBackend }: Scim): Pa
     hasPassword,
     directory: verifyPassword,
     ldap: (backend, user, password) => verifyAtBackend(backend, user, password),
+  };
+}
+
+interface PeopleSources {
+  readonly config: Pick<Config, "factors" | "helpDesk">;
+  readonly radius: Radius;
+  readonly identity: Pick<Scim, "targets" | "logins">;
+  readonly findUserRecord: FindUserRecord;
+  readonly lastSignIns: LastSignIns;
+  readonly parseResource: People["readContent"];
+}
+
+/** The users of the directory with their factors, from the services of the gateway and the directory. */
+function createPeople(
+  { config, radius, identity, findUserRecord, lastSignIns, parseResource }: PeopleSources,
+): People {
+  const {
+    pairings,
+    limits,
+    recoveryCodes,
+    hardwareTokens,
+    enrolment,
+    factorMarks,
+    bypassCodes,
+    policies,
+    access,
+    prepareNotMeReport,
+  } = radius;
+  return {
+    pairings,
+    limits,
+    recoveryCodes,
+    hardwareTokens,
+    enrolment,
+    factorMarks,
+    bypassCodes,
+    policies,
+    access,
+    prepareNotMeReport,
+    lastSignIns,
+    targets: identity.targets,
+    loginTarget: () => identity.logins.name,
+    findUserRecord: (userName) => findUserRecord(userName),
+    factors: config.factors,
+    helpDesk: config.helpDesk,
+    readContent: parseResource,
+    trials: radius.loginDryRun,
   };
 }

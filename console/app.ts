@@ -8,7 +8,7 @@ import type { SessionAdministration } from "../radius/dynamic_authorization/disc
 import type { Cluster } from "../platform/cluster/cluster.ts";
 import type { GatewayMonitor } from "../radius/ports.ts";
 import type { LogExport } from "../platform/log_export/log_export.ts";
-import type { Clock, Random } from "../platform/runtime.ts";
+import { type Clock, type Random, withTimeout } from "../platform/runtime.ts";
 import type { ScimApp, ScimEnv } from "../scim/http/app.ts";
 import type { Store } from "../platform/store.ts";
 import type { DeviceService, SecondFactorAdmin } from "../upstream/embedded/second_factor/interfaces.ts";
@@ -38,17 +38,14 @@ import { ERROR_CODES } from "./api/error_codes.ts";
 import { Refusal, type RefusalBody, refusalResponse } from "./api/errors.ts";
 import type { LiveSettings } from "../platform/config/live_settings.ts";
 import type { Installation } from "./api/settings/setting_routes.ts";
-import { assetResponse, type Dist } from "./assets.ts";
-import { compressAnswers } from "./compress_answers.ts";
+import { acceptedEncodings, assetResponse, type Dist } from "./assets.ts";
 import { clientAddress, createRequestLimit } from "../platform/http/request_limit.ts";
 import { consoleResponse, messagePreload, pageResponse } from "./html_shell.ts";
 import { HOME_PATH, PAGE_ROUTES, REDIRECT_PATTERNS, redirectedPath, startPath } from "./web/app/routes.ts";
-import { createPhonePageRoutes } from "./phone_page_routes.ts";
 import { createRequestGate, type HttpSettings } from "./request_gate.ts";
-import { createStoreCatchUp } from "./store_catch_up.ts";
 import { createApproveRoutes } from "./approval/approve_routes.ts";
 import type { HttpApp, PeerInfo } from "../platform/http/http_server.ts";
-import { securityHeaders } from "../platform/http/security_headers.ts";
+import { securityHeaders, WORKER_POLICY } from "../platform/http/security_headers.ts";
 
 export interface HttpAppDeps extends Pick<ConsoleApiDeps, "mail"> {
   readonly http: HttpSettings;
@@ -330,4 +327,94 @@ function errorResponse(fault: Error, { log, random }: { log: Log; random: Random
   log.error("an HTTP request failed", { id, error: fault.message, stack: fault.stack });
   const { status, message } = ERROR_CODES.internal;
   return Response.json({ error: { code: "internal", message, id } } satisfies RefusalBody, { status });
+}
+
+// Compresses pages and the answers of the console's API. Files of the build are compressed already, see assets.ts.
+//
+// Only answers to GET requests: they contain no secret. The length of a compressed answer tells whether a guess that the
+// answer repeats is right, so an answer with a secret must not be compressed.
+
+/** Compressing less saves no packet. */
+const MIN_OCTETS = 1024;
+const COMPRESSIBLE = /^(?:application\/json|text\/html)\b/;
+
+export const compressAnswers: MiddlewareHandler = async (c, next) => {
+  await next();
+  const { headers, body } = c.res;
+  // An export is a download, and too large to be held in memory.
+  if (c.req.method !== "GET" || body === null || headers.has("content-disposition")) return;
+  if (!COMPRESSIBLE.test(headers.get("content-type") ?? "")) return;
+  headers.append("vary", "accept-encoding");
+  if (!acceptedEncodings(c.req.raw).includes("gzip")) return;
+  const octets = await c.res.bytes();
+  const isLarge = octets.length >= MIN_OCTETS;
+  c.res = new Response(isLarge ? await gzip(octets) : octets, c.res);
+  c.res.headers.delete("content-length");
+  if (isLarge) c.res.headers.set("content-encoding", "gzip");
+};
+
+function gzip(octets: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+  return new Response(new Blob([octets]).stream().pipeThrough(new CompressionStream("gzip"))).bytes();
+}
+
+// The addresses of the phone page: the page, its web app manifest and its service worker. They are below /device/, which is the
+// scope of the installed app, so that the worker never controls the console.
+
+interface PhonePageDeps {
+  /** `null` while an external service is used: there is no phone page. */
+  readonly phone: () => DeviceService | null;
+  readonly dist: Dist;
+}
+
+const PERMANENT_REDIRECT = 308;
+/** Browsers ask for these files at each visit. */
+const REVALIDATED = { "cache-control": "no-cache" };
+
+export function createPhonePageRoutes({ phone, dist }: PhonePageDeps) {
+  const file = (name: string, request: Request, headers: Readonly<Record<string, string>>): Response => {
+    const asset = dist.read(name);
+    if (asset === null) throw new Refusal("not_found");
+    return assetResponse(asset, request, { ...REVALIDATED, ...headers });
+  };
+  const { phoneApp } = dist.manifest;
+  return new Hono<HttpEnv>()
+    // The browser keeps the fragment with an invitation (RFC 9110 §10.2.2).
+    .get("/device", (c) => c.redirect(`/device/${new URL(c.req.url).search}`, PERMANENT_REDIRECT))
+    .get(
+      "/device/",
+      (c) =>
+        phone() === null
+          ? noPhonePage()
+          : pageResponse("device", dist, { preload: messagePreload(c.req.raw) }),
+    )
+    .get("/device/manifest.webmanifest", (c) => file(phoneApp.manifest, c.req.raw, {}))
+    .get(
+      "/device/sw.js",
+      (c) => file(phoneApp.worker, c.req.raw, { "content-security-policy": WORKER_POLICY }),
+    );
+}
+
+/** A refusal for a person who typed the address. */
+function noPhonePage(): Response {
+  const { status, message } = ERROR_CODES.no_phone_page;
+  return new Response(`${message}\n`, { status, headers: { "content-type": "text/plain; charset=utf-8" } });
+}
+
+// With several nodes on one store, a request first waits until this node has what other nodes changed before it.
+
+const DEADLINE_MS = 3000;
+
+/** @throws Refusal `store_silent` if the store does not answer in time. Costs nothing if only this node uses the store. */
+export function createStoreCatchUp(
+  { store, clock }: { store: Pick<Store, "catchUp">; clock: Clock },
+): MiddlewareHandler<HttpEnv> {
+  return async (_c, next) => {
+    const catchingUp = store.catchUp();
+    if (catchingUp !== null) {
+      const reading = catchingUp.then(() => true, () => false);
+      const caughtUp = await withTimeout(reading, { clock, timeoutMs: DEADLINE_MS });
+      if (!caughtUp.inTime || !caughtUp.value) throw new Refusal("store_silent", { "retry-after": "1" });
+    }
+    await next();
+  };
 }

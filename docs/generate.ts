@@ -4,8 +4,9 @@ import { clientGuidesPage } from "./client_guides_page.ts";
 import { configurationPage } from "./configuration_page.ts";
 import { conversationPage } from "./conversation_page.ts";
 import { identityProvidersPage } from "./identity_providers_page.ts";
-import { logExportPage } from "./log_export_page.ts";
 import { scimPage } from "./scim_page.ts";
+import { ECS_FIELDS, ecsEventRows } from "../platform/log_export/ecs_fields.ts";
+
 import en from "../console/web/i18n/en.json" with { type: "json" };
 import { AUDIT_ACTIONS, type AuditObjectKind } from "../platform/audit_actions.ts";
 import { REQUEST_REFUSALS } from "../radius/server/request.ts";
@@ -56,7 +57,7 @@ function refused(): string {
 }
 
 /** The page: a heading for each reason, so that a link can point at it. */
-export function dropsPage(): string {
+function dropsPage(): string {
   return [INTRODUCTION, dropped(), REFUSED, refused()].join("\n");
 }
 
@@ -107,7 +108,7 @@ export const PAGES: Readonly<Record<string, () => string>> = {
   "conversation.md": conversationPage,
   "drops.md": dropsPage,
   "identity-providers.md": identityProvidersPage,
-  "log-export.md": () => logExportPage(tableText),
+  "log-export.md": logExportPage,
   "scim.md": scimPage,
 };
 
@@ -164,6 +165,33 @@ async function runScreenshots(name: string, rest: readonly string[] = []): Promi
   const args = ["run", "--quiet", "-A", "--lock=tests/deno.lock", script, ...rest];
   const { code } = await new Deno.Command("deno", { args, cwd: new URL("..", HERE) }).spawn().status;
   return code;
+}
+
+/** docs/log-export.md: the text, with the tables of the fields and of the actions. */
+function logExportPage(): string {
+  const fields = tableText(
+    ["field", "meaning"],
+    Object.entries(ECS_FIELDS).map(([name, { meaning }]) => [`\`${name}\``, meaning]),
+  );
+  const actions = tableText(
+    ["action", "category", "type", "outcome", "kind"],
+    ecsEventRows().map(({ action, event: { category, type, outcome, kind } }) => [
+      ...[`\`${action}\``, category.join(", "), type.join(", "), outcome, kind],
+    ]),
+  );
+  const text = Deno.readTextFileSync(new URL("log-export.md", import.meta.url));
+  return withTable(withTable(text, "fields", fields), "actions", actions);
+}
+
+function withTable(text: string, what: string, table: string): string {
+  const begin =
+    `<!-- The table of the ${what} is written by \`deno task docs\` from platform/log_export/ecs_fields.ts. -->\n`;
+  const from = text.indexOf(begin);
+  const to = text.indexOf(`<!-- end of the ${what} -->\n`);
+  if (from < 0 || to < from) {
+    throw new Error(`Cannot write docs/log-export.md: it has no place for the ${what}`);
+  }
+  return `${text.slice(0, from)}${begin}\n${table}\n${text.slice(to)}`;
 }
 
 if (import.meta.main) Deno.exit(await main(Deno.args));

@@ -1,8 +1,7 @@
 // What the gateway reads from the store before it serves, and then from memory. What it stores for users is that of the login target.
 
-import { ConversationStore } from "./conversation/conversation_store.ts";
+import { ConversationStore, followConversations } from "./conversation/conversation_store.ts";
 import { type Conversation, createOrderedIds, createStateTokens } from "./conversation/conversation.ts";
-import { followConversations } from "./conversation/follow_conversations.ts";
 import { placeOfTuple } from "./conversation/tuple.ts";
 import { SharedTuples } from "./conversation/shared_tuples.ts";
 import { LIMIT_ALARMS } from "./factors/hourly_limits.ts";

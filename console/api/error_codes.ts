@@ -2,10 +2,6 @@
 // The English catalogue of the browser takes these messages; other languages translate them as `errors.<code>`.
 
 import { CONNECTION_ERRORS, type ErrorRow } from "./connection_errors.ts";
-import { PHONE_ERRORS } from "./phone_errors.ts";
-import { ENROLMENT_ERRORS } from "./enrolment_errors.ts";
-import { ALERT_ERRORS } from "./alert_errors.ts";
-import { LOG_EXPORT_ERRORS } from "./log_export_errors.ts";
 
 export type { ErrorRow };
 
@@ -145,7 +141,43 @@ export const ERROR_CODES = {
   },
   weak_password: { status: 400, message: "The password needs at least 12 characters." },
   bad_name: { status: 400, message: "A name has 1 to 64 characters and no control characters." },
-  ...PHONE_ERRORS,
+  already_decided: { status: 409, message: "This request was already answered." },
+  message_gone: { status: 410, message: "This message has expired and is no longer available." },
+  no_phone_page: {
+    status: 404,
+    message: "This gateway uses an external second-factor service, so it has no phone page.",
+  },
+  no_approvals: { status: 404, message: "An external second-factor service handles approvals." },
+  no_outbox: { status: 404, message: "An external telephony service sends the messages." },
+  unknown_token: { status: 401, message: "This phone is not paired." },
+  unknown_invitation: { status: 404, message: "This invitation is not valid." },
+  account_changed: {
+    status: 410,
+    message:
+      "This link is no longer valid: its account was deactivated or removed. Ask your administrator for a new one.",
+  },
+  already_used: {
+    status: 410,
+    message: "This invitation was already used.",
+  },
+  expired: { status: 410, message: "This has expired." },
+  unknown_request: { status: 404, message: "This phone has no such request." },
+  wrong_number: { status: 403, message: "The number was wrong, so the sign-in was denied." },
+  too_many_tries: { status: 429, message: "Too many attempts. Wait a few minutes." },
+  push_off: {
+    status: 409,
+    message: "Notifications are off. They are off here, or this phone did not allow them.",
+  },
+  push_host_not_allowed: {
+    status: 422,
+    message:
+      "This browser's push service is not allowed here. Ask your administrator to add it to push.hosts.",
+  },
+  bad_push_subscription: { status: 422, message: "The browser's push subscription is not valid." },
+  bad_phone_name: {
+    status: 400,
+    message: "A phone name has 1 to 60 characters, no control characters and no text direction marks.",
+  },
   // Users, groups and their factors
   no_directory: {
     status: 404,
@@ -280,7 +312,18 @@ export const ERROR_CODES = {
   login_gone: { status: 404, message: "This sign-in does not exist or is no longer available." },
   unknown_vpn_session: { status: 404, message: "This VPN session has ended." },
   unknown_notice: { status: 404, message: "This notice was dismissed or replaced by a newer one." },
-  ...ENROLMENT_ERRORS,
+  campaign_too_large: {
+    status: 400,
+    message: "A campaign can have at most 50,000 users. Narrow the selection.",
+  },
+  too_many_campaigns: {
+    status: 409,
+    message: "200 campaigns are running. Cancel one, or wait until one ends.",
+  },
+  unknown_campaign: {
+    status: 404,
+    message: "This campaign does not exist. Campaigns are kept for 180 days.",
+  },
   // Jobs and imports
   too_many_chosen: { status: 400, message: "You can select at most 10,000 users. Narrow the list." },
   selection_changed: {
@@ -304,8 +347,16 @@ export const ERROR_CODES = {
   },
   // RADIUS clients, reply attributes, directories and credentials
   ...CONNECTION_ERRORS,
-  ...LOG_EXPORT_ERRORS,
-  ...ALERT_ERRORS,
+  unknown_destination: { status: 404, message: "No log export destination has this name." },
+  destination_taken: { status: 409, message: "A log export destination with this name already exists." },
+  too_many_destinations: { status: 409, message: "There are already 10 log export destinations." },
+  destination_authorization_again: {
+    status: 400,
+    message: "Enter the Authorization header again: the stored one is for another server.",
+  },
+  unknown_receiver: { status: 404, message: "No receiver of alerts has this name." },
+  receiver_taken: { status: 409, message: "A receiver of alerts with this name already exists." },
+  too_many_receivers: { status: 409, message: "There are already 10 receivers of alerts." },
   // The account page
   me_over: { status: 401, message: "Your session has ended. Use your phone or a new link to sign in again." },
   me_step_up: {

@@ -2,17 +2,23 @@
 // is full, it refuses new logins and never removes one in progress.
 
 import type { Clock } from "../../platform/runtime.ts";
-import type { Mutation, Store } from "../../platform/store.ts";
+import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import type { KvMutation } from "../../platform/commit_batch.ts";
-import type { JournalListener } from "../../platform/journal.ts";
+import { type JournalListener, readJournalValue } from "../../platform/journal.ts";
 import type { ConversationOutcome } from "../ports.ts";
 import type { Step } from "../protocol/steps.ts";
 import { addMoment, type Conversation, type TokenOf } from "./conversation.ts";
-import { conversationKey, decodeRecord, encodeConversation, type RecordWrite } from "./conversation_codec.ts";
+import {
+  conversationKey,
+  decodeRecord,
+  encodeConversation,
+  localizeRecord,
+  type RecordWrite,
+} from "./conversation_codec.ts";
 import { ConversationIndex, loginPacketKey } from "./conversation_index.ts";
 import { ConversationTable } from "./conversation_table.ts";
-import { EndedQueue } from "./ended_queue.ts";
-import { readStoredConversations } from "./stored_conversations.ts";
+import { toLocalTimes } from "./local_times.ts";
+import type { PeerNodes } from "./peers.ts";
 
 const PAIRING: Step = "SECONDFACTOR_AWAIT_PAIRING_APPROVAL";
 /** How long an ended conversation stays in memory, for retransmissions and for the console. */
@@ -327,4 +333,130 @@ export class ConversationStore {
     const key = conversationKey(conversation.orderedId);
     return { type: "set", key, value: octets, expireInMs: this.#expiryOf(conversation) };
   }
+}
+
+// The conversations that have ended, so that the one that ended first is removed first.
+
+const NONE = -1;
+
+/** Conversations in the order in which they ended. Removed ones are skipped. */
+export class EndedQueue {
+  readonly #table: ConversationTable;
+  #rows: number[] = [];
+  #serials: number[] = [];
+  #first = 0;
+
+  constructor(table: ConversationTable) {
+    this.#table = table;
+  }
+
+  push(row: number): void {
+    this.#rows.push(row);
+    this.#serials.push(this.#table.serial(row));
+  }
+
+  /** The row that ended first, or -1. It stays in the queue until it is removed from the table. */
+  take(): number {
+    this.trim();
+    return this.#rows[this.#first] ?? NONE;
+  }
+
+  trim(): void {
+    while (this.#first < this.#rows.length && !this.#isThere(this.#first)) this.#first++;
+    if (this.#first < 1024 || this.#first * 2 < this.#rows.length) return;
+    this.#rows = this.#rows.slice(this.#first);
+    this.#serials = this.#serials.slice(this.#first);
+    this.#first = 0;
+  }
+
+  #isThere(at: number): boolean {
+    return this.#table.serial(this.#rows[at] as number) === this.#serials[at];
+  }
+}
+
+// Reads the conversations of an earlier run: from the journal, and from the keys of conversations that took a further step.
+
+/**
+ * The conversations that are alive or ended recently, oldest first, and the number of records that cannot be read.
+ *
+ * @param deps.maxConversations the most that are read from the journal
+ */
+export async function readStoredConversations(
+  { store, clock, maxConversations, clockOffsetMs = () => 0 }: {
+    readonly store: Pick<Store, "journal" | "list">;
+    readonly clock: Pick<Clock, "nowMs">;
+    readonly maxConversations: number;
+    /** The clock of a node minus the clock of this node. */
+    readonly clockOffsetMs?: ((node: string) => number) | undefined;
+  },
+  endedRetentionMs: number,
+): Promise<{ conversations: Conversation[]; unreadable: number }> {
+  const now = clock.nowMs();
+  const found = new Map<string, Conversation>();
+  let unreadable = 0;
+  const add = (stored: Conversation | null): void => {
+    if (stored === null) return void unreadable++;
+    const conversation = toLocalTimes(stored, clockOffsetMs(stored.node));
+    if (conversation.deadlineMs > now || conversation.updatedMs + endedRetentionMs > now) {
+      found.set(conversation.orderedId, conversation);
+    }
+  };
+  for await (const line of store.journal()) {
+    if (found.size >= maxConversations) break;
+    const conversation = decodeRecord(line, { stored: "journal" });
+    // The newest line comes first.
+    if (conversation === null || !found.has(conversation.orderedId)) add(conversation);
+  }
+  // A record under its own key is newer than the journal line that began the conversation.
+  for await (const { value, versionstamp } of store.list<unknown>(["conversation"])) {
+    if (versionstamp !== null) add(decodeRecord(value, { stored: { versionstamp } }));
+  }
+  const conversations = [...found.values()].sort((a, b) => a.orderedId < b.orderedId ? -1 : 1);
+  return { conversations, unreadable };
+}
+
+// Takes over the conversations that other nodes write: new ones from the journal, and later records by their key.
+
+interface FollowConversationsDeps {
+  readonly store: Pick<Store, "follow">;
+  readonly conversations: ConversationStore;
+  readonly peers: PeerNodes;
+  /** Called for each conversation that was taken over, for the live views. */
+  readonly onFollowed: (conversation: Conversation, change: { readonly isNew: boolean }) => void;
+}
+
+/** Call it before conversations are loaded. */
+export function followConversations(
+  { store, conversations, peers, onFollowed }: FollowConversationsDeps,
+): void {
+  const adopt = (record: unknown, stored: Conversation["stored"]): void => {
+    const local = localizeRecord(record, (node) => peers.clockOffsetMs(node));
+    if (local === null) throw new TypeError("it is no login of this version");
+    const isNew = conversations.storedOf(local.orderedId) === "not";
+    const adopted = conversations.adopt(local, stored);
+    if (adopted !== null) onFollowed(adopted, { isNew });
+  };
+  const applyRecord = ({ key, value, versionstamp }: StoreEntry<unknown>): void => {
+    const id = String(key[1]);
+    // A record that expired in the store ends in memory by its own deadline.
+    const known = conversations.storedOf(id);
+    const isKnown = typeof known === "object" && known.versionstamp >= (versionstamp ?? "");
+    if (versionstamp === null || isKnown) return;
+    if (!conversations.isRunning(id)) return adopt(value, { versionstamp });
+    // Its packet in progress cannot be recorded any more.
+    const running = conversations.unpark(id);
+    if (running !== null) running.overtaken = true;
+  };
+  store.follow(["conversation"], applyRecord);
+  store.follow(["journal"], ({ value }) => {
+    const faults: unknown[] = [];
+    for (const line of readJournalValue(value)) {
+      try {
+        adopt(line, "journal");
+      } catch (fault) {
+        faults.push(fault);
+      }
+    }
+    if (faults.length > 0) throw faults[0];
+  });
 }

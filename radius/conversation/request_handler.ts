@@ -1,14 +1,19 @@
 // Handles requests that passed the packet gate: finds or begins their conversation, runs it, and answers.
 
 import type { Log } from "../../platform/log.ts";
-import { pauseFor } from "../../platform/runtime.ts";
-import type { PacketView } from "../protocol/packet.ts";
+import { pauseFor, type Random } from "../../platform/runtime.ts";
+import {
+  AUTHENTICATOR_AT,
+  MAX_PASSWORD_OCTETS,
+  type PacketView,
+  sixteenOctetText,
+} from "../protocol/packet.ts";
 import { typedOctets } from "../protocol/attributes.ts";
 import { isSshdPassword, readAnswer } from "../protocol/login_input.ts";
 import { RequestRunner } from "./request_runner.ts";
 import { loginInput } from "./run_input.ts";
 import { AnswerHandler, type LoginSettings, type TypedInput } from "./answer_handler.ts";
-import { isSamePassword, type PeerNodes } from "./peers.ts";
+import { isSamePassword, type PasswordDigests, PeerDigests, type PeerNodes } from "./peers.ts";
 import { findSameLogin, isBeingSent, isReissuedElsewhere, wasCutOff } from "./retransmissions.ts";
 import {
   callingStation,
@@ -24,7 +29,6 @@ import { logRequest, Responder, type ResponderDeps } from "../server/responder.t
 import { GarbledPasswordCheck, type UnsignedLimits } from "../server/unsigned_requests.ts";
 import { type Conversation, isLive, newConversation, type NewLogin } from "./conversation.ts";
 import { placeOfTuple, tupleOf } from "./tuple.ts";
-import { PasswordReader } from "./password_reader.ts";
 import { readTypedPassword, type TypedPasswordDeps } from "./typed_password.ts";
 import { DirectoryWaitQueue } from "./directory_wait_queue.ts";
 import { recordJoin } from "./login_history.ts";
@@ -32,6 +36,8 @@ import type { StateMachineDeps } from "./turn.ts";
 import { Rejections } from "./rejections.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
 import { type PacketWork, WorkQueue } from "./work_queue.ts";
+import { PrefixViews } from "../../platform/prefix_views.ts";
+import { createHmacMd5, type HmacMd5, MD5_OCTETS } from "../protocol/md5.ts";
 
 interface RequestHandlerDeps extends Omit<StateMachineDeps, "startOver">, ResponderDeps, TypedPasswordDeps {
   readonly sharedTuples: SharedTuples;
@@ -302,5 +308,45 @@ export class RequestHandler {
       recordJoin(this.#deps, work.conversation, { firstSource: first.source, joined: request });
     }
     this.#runner.takeOver(request, work);
+  }
+}
+
+// Reveals the password of a request (RFC 2865 §5.2), and makes the digests by which a re-issued packet is recognized.
+
+export class PasswordReader {
+  /** The key exists as long as the process. Digests under it are never stored. */
+  readonly #digestKey: HmacMd5;
+  readonly #peerDigests: PeerDigests;
+  /** Reused for each packet, so a value that is needed after the call is copied. */
+  readonly #plain = new Uint8Array(MAX_PASSWORD_OCTETS);
+  readonly #plainViews = new PrefixViews(this.#plain);
+  readonly #digest = new Uint8Array(MD5_OCTETS);
+
+  constructor({ random, peers }: { random: Random; peers: PeerNodes }) {
+    this.#digestKey = createHmacMd5(random.bytes(32));
+    this.#peerDigests = new PeerDigests(peers);
+  }
+
+  /**
+   * The password without its padding, as a view that is valid until the next call. `null`: the hidden one has an impossible length. Empty: there
+   * is none. Use {@link typedOctets} for what the user typed.
+   */
+  reveal({ client, octets }: Request, view: PacketView): Uint8Array | null {
+    const hidden = view.value("userPassword");
+    if (hidden === null) return this.#plainViews.of(0);
+    const length = client.secret.revealPasswordInto(this.#plain, hidden, {
+      authenticator: octets,
+      at: AUTHENTICATOR_AT,
+    });
+    return length < 0 ? null : this.#plainViews.of(length);
+  }
+
+  /** @param context the tuple of the packet */
+  digests(password: Uint8Array, context: string): PasswordDigests {
+    this.#digestKey.signInto(password, 0, password.length, this.#digest, 0);
+    return {
+      digest: sixteenOctetText(this.#digest, 0),
+      peerDigests: this.#peerDigests.of(password, context),
+    };
   }
 }

@@ -10,7 +10,7 @@ import { systemClock } from "../../platform/runtime.ts";
 import type { ScimEnv } from "../../scim/http/app.ts";
 import { approval, conversation } from "../fakes/console_gateway.ts";
 import { createManualClock, startConsole } from "../fakes/console_app.ts";
-import { compressAnswers } from "../../console/compress_answers.ts";
+import { compressAnswers } from "../../console/app.ts";
 import { PAGE_POLICY } from "../../platform/http/security_headers.ts";
 import {
   connectionLimit,

@@ -25,7 +25,8 @@ import { ListFilterBar } from "./list_filters.tsx";
 import { PageBar, type PageBarProps } from "./page_layout.tsx";
 import { Icon } from "./icons.tsx";
 import { Menu, type MenuItem } from "./menu.tsx";
-import { SaveFilterDialog } from "./save_filter_dialog.tsx";
+import { FormDialog } from "./form_dialog.tsx";
+import { type FieldRow, FormFields } from "./form_fields.tsx";
 
 /** Why the list is empty, and the next step. */
 type EmptyTexts = readonly [title: MessageKey, next?: MessageKey];
@@ -433,4 +434,33 @@ function createCalls({ api, session }: Models, list: FilterList) {
         take(filters[":name"].$delete({ param: escapeParams({ list, name }), json: {} }))
       ),
   };
+}
+
+// The dialog that saves the filters of a list under a name.
+
+const NAME_ROWS: readonly FieldRow<{ name: string }>[] = [{
+  name: "name",
+  label: "common.filter_name",
+  hint: "common.filter_name_hint",
+  input: { required: true, maxLength: 64, autofocus: true },
+}];
+
+interface SaveFilterProps {
+  readonly name: string;
+  readonly onSave: (name: string) => Promise<void>;
+  readonly onClose: () => void;
+}
+
+export function SaveFilterDialog({ name, onSave, onClose }: SaveFilterProps) {
+  const draft = useSignal({ name });
+  return (
+    <FormDialog
+      title={t("common.filter_save")}
+      submitLabel={t("common.save")}
+      onSubmit={() => onSave(draft.value.name.trim())}
+      onClose={onClose}
+    >
+      <FormFields prefix="saved-filter" draft={draft} rows={NAME_ROWS} />
+    </FormDialog>
+  );
 }

@@ -19,9 +19,8 @@ import { ConnectionRecords } from "./connection_records.ts";
 import { DeletionLimit, type DeletionState } from "./deletion_limit.ts";
 import { RequestLog } from "./request_log.ts";
 import type { RequestLogEntry } from "./request_entry.ts";
-import { RequestRates } from "./request_rate.ts";
-import { type IssuedToken, TokenIssuer } from "./token_issuer.ts";
 import type { TokenRequest } from "./token_request.ts";
+import { MINUTE_MS } from "../../../platform/durations.ts";
 
 interface ConnectionsDeps extends LimitTableDeps {
   readonly store: Store;
@@ -208,4 +207,90 @@ export class Connections {
 function requireNoWait(waitMs: number): void {
   if (waitMs === 0) return;
   throw new ScimRefusal("rate_limited", { headers: { "retry-after": String(Math.ceil(waitMs / 1000)) } });
+}
+
+// Requests per minute of each connection, on this node: a token bucket that holds the requests of one minute.
+
+interface Bucket {
+  tokens: number;
+  atMs: number;
+}
+
+const MAX_BUCKETS = 10_000;
+
+export class RequestRates {
+  readonly #clock: Pick<Clock, "nowMs">;
+  readonly #buckets = new Map<string, Bucket>();
+
+  constructor({ clock }: { clock: Pick<Clock, "nowMs"> }) {
+    this.#clock = clock;
+  }
+
+  /** Counts a request. Returns the milliseconds until the next one is allowed; 0: this one is. */
+  take(name: string, perMinute: number): number {
+    const tokens = this.#tokens(name, perMinute);
+    const isAllowed = tokens >= 1;
+    this.#set(name, isAllowed ? tokens - 1 : tokens);
+    return isAllowed ? 0 : Math.ceil((1 - tokens) * MINUTE_MS / perMinute);
+  }
+
+  /**
+   * Counts the other operations of a request that was admitted: later requests wait for them. If earlier operations already make requests wait, it counts
+   * nothing and returns the milliseconds until then.
+   */
+  charge(name: string, perMinute: number, operations: number): number {
+    const tokens = this.#tokens(name, perMinute);
+    if (tokens < 0) return Math.ceil((1 - tokens) * MINUTE_MS / perMinute);
+    this.#set(name, tokens - operations);
+    return 0;
+  }
+
+  #tokens(name: string, perMinute: number): number {
+    const nowMs = this.#clock.nowMs();
+    const known = this.#buckets.get(name) ?? { tokens: perMinute, atMs: nowMs };
+    const refill = Math.max(0, nowMs - known.atMs) * perMinute / MINUTE_MS;
+    return Math.min(perMinute, known.tokens + refill);
+  }
+
+  #set(name: string, tokens: number): void {
+    this.#buckets.delete(name);
+    this.#buckets.set(name, { tokens, atMs: this.#clock.nowMs() });
+    for (const oldest of this.#buckets.keys()) {
+      if (this.#buckets.size <= MAX_BUCKETS) break;
+      this.#buckets.delete(oldest);
+    }
+  }
+}
+
+// Issues OAuth access tokens to connections (RFC 6749 §4.4). A paused connection gets tokens too: its requests get 503, which identity
+// providers retry, while a failure here would make them ask for new credentials.
+
+export interface IssuedToken {
+  readonly token: string;
+  readonly expiresInS: number;
+}
+
+interface TokenIssuerDeps {
+  readonly authentication: ConnectionAuthentication;
+  readonly tokens: AccessTokens;
+  readonly onIssued: (connection: string, source: string) => void;
+}
+
+export class TokenIssuer {
+  readonly #deps: TokenIssuerDeps;
+
+  constructor(deps: TokenIssuerDeps) {
+    this.#deps = deps;
+  }
+
+  /** `null`: the client is unknown, or its secret is wrong. @throws ScimRefusal `too_many_failures` */
+  async issue({ clientId, clientSecret }: TokenRequest, source: string): Promise<IssuedToken | null> {
+    const { authentication, tokens, onIssued } = this.#deps;
+    const secret = await authentication.checkClient({ id: clientId, secret: clientSecret }, source);
+    if (secret === null) return null;
+    const { connection, id: secretId, expiresMs } = secret;
+    const issued = await tokens.sign({ connection, secretId, expiresMs });
+    onIssued(connection, source);
+    return issued;
+  }
 }

@@ -3,22 +3,28 @@
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { compareText } from "../../directory/keys.ts";
 import { INDEXED_VALUES } from "../../directory/value_keys.ts";
-import { filterPaths, type ScimFilter } from "../../filter/filter_tree.ts";
+import { filterPaths } from "../../filter/filter_tree.ts";
 import { matchesFilterBy } from "../../filter/filter_match.ts";
-import type { Listed, Listing } from "../../index_port.ts";
+import type { Listed, Listing, ResourceIndexes } from "../../index_port.ts";
 import type { Target } from "../../ports.ts";
 import type { ResourceKind, Stored } from "../../schema/resource.ts";
 import type { TargetSchemas } from "../schema/target_schemas.ts";
-import { filterAccess, readAttributePath, readResourceFilter } from "./filter_access.ts";
-import { withoutOtherTypes } from "./root_filter.ts";
+import { definitionAt, filterAccess, readAttributePath, readResourceFilter } from "./filter_access.ts";
 import { ALL_KEYS } from "./key_ranges.ts";
 import { type CursorPlace, type QueryCursorDeps, QueryCursors } from "./query_cursor.ts";
-import { type OrderedResources, orderOfIndex, orderOfList, readQueryPage } from "./query_page.ts";
+import {
+  type OrderedResources,
+  orderOfIndex,
+  orderOfList,
+  type QueryPage,
+  readQueryPage,
+} from "./query_page.ts";
 import type { QueryPlan } from "./plan_sets.ts";
-import { readFittingPage } from "./page_size.ts";
 import { countOfPlan, planQuery } from "./query_plan.ts";
 import { type QuerySort, readQuerySort } from "./query_sort.ts";
 import { QueryViews } from "./query_view.ts";
+import { type FilterPath, pathText, type ScimFilter } from "../../filter/filter.ts";
+import type { ResourceTypeDefinition } from "../schema/attribute_definition.ts";
 
 export interface ResourceQuery {
   readonly kind: ResourceKind;
@@ -228,4 +234,88 @@ async function listPlan(run: QueryRun, plan: QueryPlan): Promise<readonly Listed
   }
   const options = { offset: 0, limit: run.maxCompared };
   return await run.directory.indexes.list(run.kind, plan.listing, options);
+}
+
+// Reads the resources of a page until the page is large enough. A page may have fewer resources than the client asked for (RFC 7644 §3.4.2.4), and the
+// members of its groups can be millions.
+
+/** About the octets of a page as JSON. A single resource can have more. */
+const MAX_PAGE_OCTETS = 8_000_000;
+const MEMBER_OCTETS = 200;
+/** Read together: few large groups, or many small resources. */
+const CHUNK = { user: 100, group: 5 } as const;
+
+interface FittingPage {
+  readonly resources: readonly Stored[];
+  readonly next: CursorPlace | null;
+  readonly previous: CursorPlace | null;
+}
+
+/** @param options.isBackwards the page ends before a place, so that its last resources are kept. */
+export async function readFittingPage(
+  indexes: Pick<ResourceIndexes, "readMany">,
+  { listed, next, previous }: Pick<QueryPage, "listed" | "next" | "previous">,
+  { kind, isBackwards, maxOctets = MAX_PAGE_OCTETS }: {
+    kind: ResourceKind;
+    isBackwards: boolean;
+    maxOctets?: number | undefined;
+  },
+): Promise<FittingPage> {
+  const waiting = isBackwards ? listed.toReversed() : listed;
+  const resources: Stored[] = [];
+  let octets = 0;
+  let at = 0;
+  while (at < waiting.length && octets < maxOctets) {
+    const chunk = waiting.slice(at, at + CHUNK[kind]);
+    const read = await indexes.readMany(kind, isBackwards ? chunk.toReversed() : chunk);
+    if (isBackwards) resources.unshift(...read);
+    else resources.push(...read);
+    octets += read.reduce((sum, stored) => sum + octetsOf(stored), 0);
+    at += chunk.length;
+  }
+  const last: Listed | undefined = at < waiting.length ? waiting[at - 1] : undefined;
+  if (last === undefined) return { resources, next, previous };
+  return isBackwards
+    ? { resources, next, previous: { key: last.key, side: "before" } }
+    : { resources, next: { key: last.key, side: "after" }, previous };
+}
+
+function octetsOf({ content, attributesText }: Stored): number {
+  const members = content.kind === "group" ? content.members.length : 0;
+  return (attributesText?.length ?? 0) + members * MEMBER_OCTETS;
+}
+
+// Filters over both kinds of resources (RFC 7644 §3.4.2.1): an attribute that only the other type has is an attribute without a value.
+
+/** Matches no resource: each one has an id. */
+const NOTHING: ScimFilter = {
+  kind: "not",
+  filter: { kind: "present", path: { schema: null, attribute: "id", sub: null } },
+};
+
+/** The filter for resources of `type`. Conditions on attributes of `others` only match nothing; RFC 7644 §3.4.2.2: `ne` matches what has no value. */
+export function withoutOtherTypes(
+  filter: ScimFilter,
+  type: ResourceTypeDefinition,
+  others: readonly ResourceTypeDefinition[],
+): ScimFilter {
+  const isOther = (path: FilterPath) =>
+    definitionAt(type, path) === undefined &&
+    others.some((other) => readAttributePath(other, pathText(path)) !== undefined);
+  const rewrite = (one: ScimFilter): ScimFilter => {
+    switch (one.kind) {
+      case "and":
+      case "or":
+        return { kind: one.kind, filters: one.filters.map(rewrite) };
+      case "not":
+        return { kind: "not", filter: rewrite(one.filter) };
+      case "present":
+      case "each":
+        return isOther(one.path) ? NOTHING : one;
+      case "compare":
+        if (!isOther(one.path)) return one;
+        return one.operator === "ne" ? { kind: "not", filter: NOTHING } : NOTHING;
+    }
+  };
+  return rewrite(filter);
 }

@@ -1,9 +1,21 @@
 // Plans a filter: which keys of which index it needs. A plan that is not exact gives candidates, and each candidate is compared with the filter.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import { INDEXED_VALUES } from "../../directory/value_keys.ts";
-import { type FilterPath, pathText, type ScimFilter } from "../../filter/filter.ts";
-import { type CompareOperator, type FilterValue } from "../../filter/filter.ts";
+import {
+  comparedText,
+  dateText,
+  INDEXED_VALUES,
+  type IndexText,
+  markedText,
+  NO_VALUE,
+} from "../../directory/value_keys.ts";
+import {
+  type CompareOperator,
+  type FilterPath,
+  type FilterValue,
+  pathText,
+  type ScimFilter,
+} from "../../filter/filter.ts";
 import { cutWord, firstWord } from "../../filter/search_terms.ts";
 import type { IndexedAttribute } from "../../index_port.ts";
 import type { TargetDirectory } from "../../ports.ts";
@@ -12,6 +24,7 @@ import {
   ALL_KEYS,
   complementRanges,
   intersectRanges,
+  type KeyRanges,
   nameRanges,
   PRESENT_VALUES,
   uniteRanges,
@@ -26,7 +39,6 @@ import {
   unionOf,
   withRanges,
 } from "./plan_sets.ts";
-import { cutRanges, wantedText } from "./wanted_value.ts";
 
 interface QueryPlanDeps {
   readonly directory: Pick<TargetDirectory, "read" | "readById" | "indexes">;
@@ -271,3 +283,47 @@ function planValue(by: IndexedAttribute, operator: CompareOperator, value: Filte
   const counted = multi && operator === "sw" && isOnce ? length : "every";
   return { kind: "listing", listing: { by, ranges, counted }, isExact: isOnce && !wanted.isCut };
 }
+
+// The value of a comparison as the value index has it, and the keys of values that are cut.
+
+/** Values that begin alike: the index does not tell them apart. */
+export function cutRanges(operator: CompareOperator, { text }: IndexText): KeyRanges | null {
+  const same = { from: text, to: `${text}\u{10ffff}` };
+  switch (operator) {
+    case "eq":
+    case "sw":
+      return valueRanges("eq", markedText({ text, isCut: true }));
+    case "gt":
+    case "ge":
+      return [{ from: same.from, to: NO_VALUE }];
+    case "lt":
+    case "le":
+      return [{ from: "", to: same.to }];
+    default:
+      return null;
+  }
+}
+
+/** The value as the index has it. `null`: no value of the attribute can be equal. */
+export function wantedText(
+  type: "text" | "exactText" | "boolean" | "dateTime",
+  operator: CompareOperator,
+  value: FilterValue,
+): IndexText | null {
+  if (type === "boolean") {
+    const text = String(value).toLowerCase();
+    return (text === "true" || text === "false") && typeof value !== "number" ? { text, isCut: false } : null;
+  }
+  if (typeof value !== "string") return null;
+  if (type !== "dateTime" || operator === "sw") {
+    return comparedText(type === "exactText" ? type : "text", value);
+  }
+  const ms = Date.parse(value);
+  // The texts of other years have another order.
+  return Number.isNaN(ms) || ms < MIN_DATE_MS || ms >= MAX_DATE_MS
+    ? null
+    : { text: dateText(ms), isCut: false };
+}
+
+const MIN_DATE_MS = Date.parse("0000-01-01T00:00:00Z");
+const MAX_DATE_MS = Date.parse("+010000-01-01T00:00:00Z");

@@ -5,7 +5,7 @@ import { ScimRefusal } from "../../../../scim/http/refusals.ts";
 import type { AuthenticatedConnection } from "../../../../scim/v2/connections/authentication.ts";
 import type { ConnectionChange } from "../../../../scim/v2/connections/connection_settings.ts";
 import { allowedDeletions } from "../../../../scim/v2/connections/deletion_limit.ts";
-import { RequestRates } from "../../../../scim/v2/connections/request_rate.ts";
+import { RequestRates } from "../../../../scim/v2/connections/connections.ts";
 import { createManualClock } from "../../../upstream/manual_clock.ts";
 import {
   bearer,

@@ -1,5 +1,6 @@
 // The discovery endpoints, and custom extensions as settings.
 
+import fc from "../../../packages/fast_check.ts";
 import { assert, assertEquals, assertNotStrictEquals, assertStrictEquals } from "@std/assert";
 import type { JsonObject, JsonValue } from "../../../../scim/schema/resource.ts";
 import { isJsonArray, isJsonObject } from "../../../../scim/schema/json_limits.ts";
@@ -16,8 +17,7 @@ import {
 } from "../../../../scim/v2/schema/discovery.ts";
 import { renderListResponse } from "../../../../scim/v2/schema/list_response.ts";
 import { isOfType } from "../../../../scim/v2/schema/read_value.ts";
-import { COMMON_DEFINITIONS } from "../../../../scim/v2/schema/common_attributes.ts";
-import { createTargetSchemas } from "../../../../scim/v2/schema/target_schemas.ts";
+import { COMMON_DEFINITIONS, createTargetSchemas } from "../../../../scim/v2/schema/target_schemas.ts";
 import {
   BADGE_EXTENSION,
   BADGE_SCHEMAS,
@@ -26,7 +26,6 @@ import {
   GROUP_URN,
   USER_URN,
 } from "./read_bodies.ts";
-import fc from "../../../packages/fast_check.ts";
 import { parseExtensions } from "../../../../scim/v2/schema/custom_extension.ts";
 import { refused, taken } from "../../schema/bodies.ts";
 import { extensionsProblem, followExtensions } from "../../../../scim/v2/schema/extension_setting.ts";
