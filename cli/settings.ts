@@ -43,7 +43,7 @@ function planSettings(args: readonly string[]): SettingsPlan | string {
 }
 
 /** Carries out a plan. */
-export async function settings(api: AdminApi, plan: SettingsPlan): Promise<CommandOutcome> {
+async function settings(api: AdminApi, plan: SettingsPlan): Promise<CommandOutcome> {
   const answer = await apiValue(api.settings.$get()) as SettingsAnswer;
   switch (plan.verb) {
     case "list":

@@ -370,7 +370,7 @@ const PERMANENT_REDIRECT = 308;
 /** Browsers ask for these files at each visit. */
 const REVALIDATED = { "cache-control": "no-cache" };
 
-export function createPhonePageRoutes({ phone, dist }: PhonePageDeps) {
+function createPhonePageRoutes({ phone, dist }: PhonePageDeps) {
   const file = (name: string, request: Request, headers: Readonly<Record<string, string>>): Response => {
     const asset = dist.read(name);
     if (asset === null) throw new Refusal("not_found");
@@ -405,7 +405,7 @@ function noPhonePage(): Response {
 const DEADLINE_MS = 3000;
 
 /** @throws Refusal `store_silent` if the store does not answer in time. Costs nothing if only this node uses the store. */
-export function createStoreCatchUp(
+function createStoreCatchUp(
   { store, clock }: { store: Pick<Store, "catchUp">; clock: Clock },
 ): MiddlewareHandler<HttpEnv> {
   return async (_c, next) => {

@@ -34,7 +34,7 @@ const PAGES = {
   },
 } as const satisfies Record<string, PageRow>;
 
-export type PageName = keyof typeof PAGES;
+type PageName = keyof typeof PAGES;
 
 const NO_PRELOAD: Preload = { page: null, language: "en", isSignedOut: false };
 
@@ -141,7 +141,7 @@ export function preferredLanguage(request: Request): Language {
 const SESSION_COOKIE = /(^|[; ])(__Host-)?countersign=/;
 
 /** The files of an address, besides the files of every page. */
-export interface Preload {
+interface Preload {
   /** The name of the page, such as `live`; `null` if the address has none. */
   readonly page: string | null;
   readonly language: Language;

@@ -111,7 +111,7 @@ export function auditKey(id: string): Deno.KvKey {
 }
 
 /** How the index relates a name to a record. */
-export type AuditRole = "object" | "actor" | "events";
+type AuditRole = "object" | "actor" | "events";
 
 /** The name of the index entries of role `events`: all records but sign-ins and those of provisioning clients. */
 export const AUDITED_CHANGES = "changes";
@@ -164,7 +164,7 @@ export interface AuditWriterOptions {
   readonly retentionMs?: () => number;
 }
 
-export interface AuditWriter {
+interface AuditWriter {
   /** Turns the events of a transaction into records with ids, index entries and an expiry. */
   complete(mutations: readonly (KvMutation | AuditMutation)[]): readonly KvMutation[];
   /** An id that is smaller than that of every later record, and larger than that of every earlier one. */

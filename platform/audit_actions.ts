@@ -206,7 +206,7 @@ const AUDIT_GROUPS = {
   administrators: ["administrator", "session", "token", "filter", "first_step", "notice"],
   system: ["settings", "mail", "alert", "log_export", "audit"],
 } as const satisfies Record<string, readonly string[]>;
-export type AuditGroup = keyof typeof AUDIT_GROUPS;
+type AuditGroup = keyof typeof AUDIT_GROUPS;
 export const AUDIT_GROUP_NAMES = Object.keys(AUDIT_GROUPS) as readonly AuditGroup[];
 
 const GROUP_OF_WORD: ReadonlyMap<string, AuditGroup> = new Map(

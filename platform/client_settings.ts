@@ -185,7 +185,7 @@ export type ClientSetting = keyof Table;
 type SettingWith<Part> = { [K in ClientSetting]: Table[K] extends Part ? K : never }[ClientSetting];
 
 /** Settings that `[radius]` also has, for any client address. */
-export type PolicySetting = SettingWith<{ isPolicy: true }>;
+type PolicySetting = SettingWith<{ isPolicy: true }>;
 /** Settings that the console can change. */
 export type ConsoleSetting = SettingWith<{ console: object }>;
 

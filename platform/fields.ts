@@ -58,7 +58,7 @@ export interface OneNumber extends Common {
   readonly choices?: readonly number[];
 }
 
-export interface OneFlag extends Common {
+interface OneFlag extends Common {
   readonly type: "flag";
   readonly default: boolean;
 }

@@ -29,9 +29,9 @@ export interface SealedRecord<Settings> {
 
 /** The fields of a row. Webhooks are signed. */
 type RowFields = Fields & { readonly kind: OneChoice };
-export type RowSettings<F extends Fields> = ValuesOf<F> & { readonly isPaused: boolean };
+type RowSettings<F extends Fields> = ValuesOf<F> & { readonly isPaused: boolean };
 /** "": none. */
-export type RowSecrets<F extends Fields> = SecretsOf<F> & { readonly webhookSecret: string };
+type RowSecrets<F extends Fields> = SecretsOf<F> & { readonly webhookSecret: string };
 
 /** What the rows are. */
 export interface SealedKind<F extends RowFields> {
@@ -63,14 +63,14 @@ export interface RowActor {
   readonly source?: string | undefined;
 }
 
-export interface NewRow<F extends Fields> {
+interface NewRow<F extends Fields> {
   readonly settings: RowSettings<F>;
   readonly secrets: Partial<RowSecrets<F>>;
   /** Part of the commit. */
   readonly also?: readonly Mutation[];
 }
 
-export interface SealedChange<F extends Fields> {
+interface SealedChange<F extends Fields> {
   /** The version that the administrator saw. Absent: the change fits every version. */
   readonly version?: number;
   readonly action: AuditAction;
@@ -86,7 +86,7 @@ export interface SealedChange<F extends Fields> {
 /** `changed`: another change came first. `unreadable`: the stored settings or secrets are damaged, or the master key is another one. */
 export type SealedOutcome = "done" | "changed" | "unreadable";
 
-export type CreatedRow =
+type CreatedRow =
   /** The key of the signatures of a webhook, which is not shown again; "" for others. */
   | { readonly ok: true; readonly webhookSecret: string }
   | { readonly ok: false; readonly reason: "taken" | "too_many" };

@@ -174,8 +174,8 @@ export const PROBLEM_TEXTS = {
   ...WARNINGS,
 } as const;
 
-export type MeaningCode = keyof typeof MEANINGS;
-export type ProblemCode = Exclude<keyof typeof PROBLEM_TEXTS, MeaningCode>;
+type MeaningCode = keyof typeof MEANINGS;
+type ProblemCode = Exclude<keyof typeof PROBLEM_TEXTS, MeaningCode>;
 /** The value `means` is a {@link MeaningCode}, whose placeholders are among the values too. A list is a choice. */
 export type ProblemValues = Readonly<Record<string, string | number | readonly string[]>>;
 

@@ -45,7 +45,7 @@ export interface ForeignChange<Row> {
   readonly after: Row | undefined;
 }
 
-export interface TableDeps<Row> {
+interface TableDeps<Row> {
   readonly store: Store;
   /** For rows that expire. */
   readonly nowMs?: () => number;

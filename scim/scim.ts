@@ -321,7 +321,7 @@ function decodeUtf8(octets: Uint8Array): string | null {
 
 type Observer = (change: ResourceChange) => void;
 
-export class LoginTarget {
+class LoginTarget {
   /** Its properties are those of the target that is used now. */
   readonly target: Pick<Target, "name" | "directory">;
   readonly #observers: Observer[] = [];

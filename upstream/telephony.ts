@@ -9,7 +9,7 @@ import type { HttpAnswer, HttpCaller } from "./http/service_caller.ts";
 import { encodeForm, type FormParameters, percentEncode } from "./http/oauth1.ts";
 
 /** The address and the account of the service, and the number that the recipient sees. */
-export interface TelephonySettings {
+interface TelephonySettings {
   readonly url: string;
   readonly accountId: string;
   readonly authToken: string;

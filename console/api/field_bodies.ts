@@ -60,7 +60,7 @@ export interface FieldRules<F extends Fields> {
 }
 
 /** Values of a request, in which absent ones may be `undefined`. */
-export type GivenFields<F extends Fields> = {
+type GivenFields<F extends Fields> = {
   readonly [K in keyof F]?: ValueOf<F[K]> | undefined;
 };
 

@@ -223,7 +223,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 
 /** @example html`<p>${name}</p>` */
-export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
+function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
   let markup = parts[0] ?? "";
   values.forEach((value, at) => {
     markup += markupOf(value) + (parts[at + 1] ?? "");

@@ -414,7 +414,7 @@ interface MessageFor {
 }
 
 /** The mails of a message, for the commit that removes it. One address that cannot be used does not stop the others. */
-export function queueMails(
+function queueMails(
   { mail, render }: MessageChannelDeps,
   receiver: string,
   { record, message }: MessageFor,

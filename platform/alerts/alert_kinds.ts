@@ -5,7 +5,7 @@ import { choice, choices, defaultsOf, flag, list, secret, type SecretsOf, type V
 
 import { MINUTE_MS } from "../durations.ts";
 
-export const ALERT_SEVERITIES = ["warning", "critical"] as const;
+const ALERT_SEVERITIES = ["warning", "critical"] as const;
 export type AlertSeverity = typeof ALERT_SEVERITIES[number];
 
 interface AlertKindRow {

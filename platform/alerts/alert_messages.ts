@@ -42,7 +42,7 @@ export interface MessagePlan {
 /** A message that could not be delivered within this time failed. */
 export const MAX_MESSAGE_AGE_MS = DAY_MS;
 /** Messages of one limit that wait for one receiver. A newer one replaces that of the same alert. */
-export const MAX_PENDING = 200;
+const MAX_PENDING = 200;
 
 interface MessagePlanDeps {
   readonly nowMs: number;

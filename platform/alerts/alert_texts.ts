@@ -58,7 +58,7 @@ export function leftOutText(
 }
 
 /** The text of a test message. */
-export function testText(administrator: string, language: MailLanguage): AlertText {
+function testText(administrator: string, language: MailLanguage): AlertText {
   const by = safeName(administrator);
   return language === "de"
     ? { title: "Test-Alarm: Dieser Empfänger funktioniert", details: `Gesendet von: ${by}` }

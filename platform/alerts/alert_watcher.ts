@@ -313,7 +313,7 @@ interface AlertCursor {
 
 const ALERT_CURSOR: Deno.KvKey = ["alert_cursor"];
 /** A cursor as stored. Without a position, alerts begin now: the past has no news. */
-export function readCursor(value: unknown, nowMs: number, marks: readonly NodeMark[]): AlertCursor {
+function readCursor(value: unknown, nowMs: number, marks: readonly NodeMark[]): AlertCursor {
   const { position, counts, budgets } = (value ?? {}) as Partial<AlertCursor>;
   return {
     position: readPosition(position) ?? positionAt(nowMs, marks),

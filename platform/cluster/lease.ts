@@ -8,7 +8,7 @@ import type { Check, Store } from "../store.ts";
 import type { Nodes } from "./nodes.ts";
 
 /** The value under ["lease", name]. */
-export interface LeaseRecord {
+interface LeaseRecord {
   readonly node: string;
   readonly sinceMs: number;
 }

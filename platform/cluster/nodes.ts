@@ -29,7 +29,7 @@ export interface NodeRecord {
 }
 
 /** The load of a node. */
-export interface NodeFigures {
+interface NodeFigures {
   /** Logins in progress that this node handled last. */
   readonly waiting: number;
   /** Access-Requests per second since the last beat. */

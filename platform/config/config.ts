@@ -39,7 +39,7 @@ export interface MailSettings extends Omit<Values["mail"], "ca" | "from" | "repl
 export type ReplyValue = string | number | readonly (string | number)[];
 /** Attributes of an Access-Accept, by name. */
 export type ReplyAttributes = Readonly<Record<string, ReplyValue>>;
-export interface ReplyUser {
+interface ReplyUser {
   readonly user: string;
   readonly attributes: ReplyAttributes;
 }
@@ -53,7 +53,7 @@ export interface ReplyGroup {
   readonly groups?: GroupCombination;
 }
 
-export interface StoreBackendSettings extends TableValues<typeof STORE_BACKEND_SETTINGS> {
+interface StoreBackendSettings extends TableValues<typeof STORE_BACKEND_SETTINGS> {
   readonly name: string;
 }
 

@@ -17,7 +17,7 @@ export type SettingValue =
   | Readonly<Record<string, string | number>>;
 
 /** The pages of the settings form. */
-export const SETTING_TOPICS = [
+const SETTING_TOPICS = [
   "sign_in",
   "factors",
   "limits",
@@ -30,7 +30,7 @@ export const SETTING_TOPICS = [
   "console",
   "system",
 ] as const;
-export type SettingTopic = typeof SETTING_TOPICS[number];
+type SettingTopic = typeof SETTING_TOPICS[number];
 
 /** Who changed a setting in the console, and when (milliseconds since the epoch). */
 export interface SettingChange {
@@ -122,7 +122,7 @@ function topicOf(key: string): SettingTopic {
 }
 
 /** What the console stored about a setting. */
-export interface StoredSettingState {
+interface StoredSettingState {
   readonly changed: SettingChange | null;
   readonly problem: string | null;
   readonly cause: ConfigFault | null;

@@ -179,7 +179,7 @@ type SettingsFileOutcome =
  * Reads the settings file that COUNTERSIGN_CONFIG names, else `countersign.toml` in the working directory. Without a file, every setting
  * has its default. Unknown keys are in `faults`.
  */
-export function readSettingsFile(sources: ConfigSources): SettingsFileOutcome {
+function readSettingsFile(sources: ConfigSources): SettingsFileOutcome {
   const file = readFile(sources);
   if (!file.ok) return { ok: false, faults: [file.fault] };
   const { path } = file;

@@ -31,7 +31,7 @@ function secretNames(table: SettingTable): string[] {
 const INSPECTORS = [Symbol.for("Deno.customInspect"), Symbol.for("nodejs.util.inspect.custom")];
 
 /** A copy in which secrets are `***`; empty ones stay empty. */
-export function redact(value: unknown): unknown {
+function redact(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(redact);
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(

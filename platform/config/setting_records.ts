@@ -24,7 +24,7 @@ interface RecordHead extends SettingChange {
 }
 
 /** Without `value` and `sealed`: the default was restored. */
-export interface SettingRecord extends RecordHead {
+interface SettingRecord extends RecordHead {
   readonly value?: SettingValue;
   readonly sealed?: Uint8Array;
 }

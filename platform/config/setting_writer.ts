@@ -330,7 +330,7 @@ export function settingDiff(
 }
 
 /** The values of a change for the audit log. Of a secret, only that it changed. */
-export function auditValues(
+function auditValues(
   diff: readonly SettingDiff[],
   { changes }: { changes: SettingChanges },
 ): { before: AuditValues; after: AuditValues } {

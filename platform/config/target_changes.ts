@@ -22,7 +22,7 @@ import { controlOf, defaultOf, isPlainName, NAME_MEANS } from "./setting_values.
 import { rowsByKey, type SettingRows } from "./setting_rows.ts";
 
 /** How long the data of a removed target stays, unless an administrator deletes it. */
-export const REMOVED_DATA_MS = 30 * 24 * 3600_000;
+const REMOVED_DATA_MS = 30 * 24 * 3600_000;
 
 /** The target that always exists. */
 const DEFAULT_TARGET = "default";
@@ -42,7 +42,7 @@ export interface TargetView {
 }
 
 /** A removed target whose data is in the store. */
-export interface RemovedTarget {
+interface RemovedTarget {
   readonly name: string;
   readonly removed: SettingChange;
   readonly dataUntilMs: number;
@@ -66,7 +66,7 @@ export interface TargetDraft {
   readonly config: Config;
 }
 
-export interface TargetChangesDeps {
+interface TargetChangesDeps {
   readonly file: SettingsFile;
   readonly records: SettingRecords;
   readonly writer: Pick<SettingWriter, "save">;

@@ -226,7 +226,7 @@ function parseNames(
 }
 
 /** The mapping of a target for one kind of resource. Two SCIM attributes must not share a front-end attribute. */
-export function parseMapping(
+function parseMapping(
   table: TomlTable,
   { path, kind, reading }: { path: string; kind: keyof typeof NAMING; reading: ParseContext },
 ): Record<string, string> {
@@ -256,7 +256,7 @@ export function parseMapping(
 }
 
 /** Front-end attribute → LDAP attribute. */
-export function parseLdapAttributes(
+function parseLdapAttributes(
   table: TomlTable,
   { path, reading }: { path: string; reading: ParseContext },
 ): Record<string, string> {

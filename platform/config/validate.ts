@@ -83,7 +83,7 @@ function* listensAreApart({ config: { radius } }: ConfigView): Iterable<ConfigFa
 }
 
 /** Names of one kind must differ, ignoring case. */
-export function* namesDiffer(list: string, names: readonly string[]): Iterable<ConfigFault> {
+function* namesDiffer(list: string, names: readonly string[]): Iterable<ConfigFault> {
   const seen = new Map<string, number>();
   for (const [at, name] of names.entries()) {
     const canonical = name.normalize("NFC").toLowerCase();

@@ -12,11 +12,10 @@ import {
   type ValuesOf,
 } from "../fields.ts";
 
-export const DESTINATION_KINDS = ["syslog_tls", "syslog_udp", "webhook"] as const;
-export type DestinationKind = typeof DESTINATION_KINDS[number];
+const DESTINATION_KINDS = ["syslog_tls", "syslog_udp", "webhook"] as const;
 
 /** The kinds of records among which a destination selects. */
-export const RECORD_KINDS = ["logins", "audit", "drops", "alerts"] as const;
+const RECORD_KINDS = ["logins", "audit", "drops", "alerts"] as const;
 export type RecordKind = typeof RECORD_KINDS[number];
 
 /** `json`: the message is one JSON object. `structured_data`: the fields are parameters of one element. */

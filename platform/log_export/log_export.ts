@@ -375,7 +375,7 @@ interface ChannelHost {
 }
 
 /** Opens the channel of a destination. @param options.id names the receiver of webhooks: {@link WebhookReceiver} */
-export function openChannel(
+function openChannel(
   { clock, connectTls, openUdp, openHttp, sender }: ChannelHost & { readonly sender: WebhookSender },
   { id, settings, secrets }: {
     readonly id: string;

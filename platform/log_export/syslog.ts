@@ -17,7 +17,7 @@ interface SyslogOptions {
 }
 
 /** RFC 5424 §6.1: 8192 octets is what common receivers accept; a receiver SHOULD accept 2048. */
-export const MAX_STREAM_OCTETS = 8192;
+const MAX_STREAM_OCTETS = 8192;
 /** RFC 5426 §3.2: receivers SHOULD accept 2048 octets. */
 const MAX_DATAGRAM_OCTETS = 2048;
 /** RFC 5424 §6.2.1, table 2. */

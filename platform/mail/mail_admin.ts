@@ -45,7 +45,7 @@ export interface MailRow extends MailName {
   readonly canSend: boolean;
 }
 
-export interface MailAdminDeps {
+interface MailAdminDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Pick<Clock, "nowMs">;

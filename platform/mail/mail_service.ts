@@ -358,7 +358,7 @@ async function tryMail(
 }
 
 /** A text that administrators changed. */
-export interface StoredTemplate extends MailText {
+interface StoredTemplate extends MailText {
   readonly atMs: number;
   readonly by: string;
 }
@@ -375,7 +375,7 @@ const CHANGED_TEMPLATES: TableKind<StoredTemplate> = {
 };
 
 /** The templates that administrators changed. One that is not changed has the text of the table. */
-export class MailTemplateStore {
+class MailTemplateStore {
   readonly #table: Table<StoredTemplate>;
 
   constructor(store: Store) {

@@ -168,7 +168,7 @@ const SIGN_IN_REPLIES: ReadonlySet<number> = new Set([530, 534, 535, 538]);
 const SENDER_STATUS = /\b5\.(?:7\.60|2\.252)\b/;
 
 /** What a failed attempt means for the mail and for the queue. */
-export function problemCodeOf(fault: SmtpFault): MailProblemCode {
+function problemCodeOf(fault: SmtpFault): MailProblemCode {
   const { code = "", originalCode = "", command = "", responseCode = 0, response = "" } = fault;
   if (code === "ETLS" && command === "STARTTLS" && responseCode !== 0) return "no_starttls";
   if (code === "ESOCKET" && TLS_ERROR.test(originalCode)) return "tls";

@@ -176,7 +176,7 @@ export function isDeniedWhileWaiting(
 }
 
 /** The place in the history of a conversation where the phone or an administrator decided. */
-export const DECISION_PLACE = "decided";
+const DECISION_PLACE = "decided";
 
 /** Adds the decision to the history of the conversation, between its last row and now. */
 export function addDecision(

@@ -340,7 +340,7 @@ export class ConversationStore {
 const NONE = -1;
 
 /** Conversations in the order in which they ended. Removed ones are skipped. */
-export class EndedQueue {
+class EndedQueue {
   readonly #table: ConversationTable;
   #rows: number[] = [];
   #serials: number[] = [];
@@ -381,7 +381,7 @@ export class EndedQueue {
  *
  * @param deps.maxConversations the most that are read from the journal
  */
-export async function readStoredConversations(
+async function readStoredConversations(
   { store, clock, maxConversations, clockOffsetMs = () => 0 }: {
     readonly store: Pick<Store, "journal" | "list">;
     readonly clock: Pick<Clock, "nowMs">;

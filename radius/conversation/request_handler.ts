@@ -313,7 +313,7 @@ export class RequestHandler {
 
 // Reveals the password of a request (RFC 2865 §5.2), and makes the digests by which a re-issued packet is recognized.
 
-export class PasswordReader {
+class PasswordReader {
   /** The key exists as long as the process. Digests under it are never stored. */
   readonly #digestKey: HmacMd5;
   readonly #peerDigests: PeerDigests;

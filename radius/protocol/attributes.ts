@@ -12,7 +12,7 @@ import {
 import { integerValuesOf } from "./integer_values.ts";
 import { stepByName } from "./steps.ts";
 
-export type Encoded = { ok: true; value: Uint8Array<ArrayBuffer> } | { ok: false; problem: string };
+type Encoded = { ok: true; value: Uint8Array<ArrayBuffer> } | { ok: false; problem: string };
 
 const utf8 = new TextEncoder();
 const VENDOR_SPECIFIC = typeOf("Vendor-Specific");

@@ -17,7 +17,7 @@ import type { TypedTotp } from "../conversation/typed_totp.ts";
 import type { LoginPolicy } from "../conversation/login_policy.ts";
 
 /** The destination of an answer, with `hostname` and `port` as the socket reported them. */
-export interface Sender {
+interface Sender {
   readonly socket: number;
   readonly hostname: string;
   readonly port: number;

@@ -163,7 +163,7 @@ interface CachedUser {
   readonly nesting: number;
 }
 
-export interface LoginViewDeps {
+interface LoginViewDeps {
   readonly nesting: GroupNesting;
   readonly store: Store;
   readonly keys: DirectoryKeys;

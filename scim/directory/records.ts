@@ -178,7 +178,7 @@ export function toStored(
 }
 
 /** Parses once, on the first access. */
-export function once<T>(make: () => T): () => T {
+function once<T>(make: () => T): () => T {
   let made: { value: T } | null = null;
   return () => (made ??= { value: make() }).value;
 }

@@ -93,7 +93,7 @@ export const SCIM_ROUTES = [
 ] as const satisfies readonly RouteRow[];
 
 /** The path of the resources of a kind, below the target. */
-export const COLLECTIONS: Readonly<Record<ResourceKind, string>> = { user: "/Users", group: "/Groups" };
+const COLLECTIONS: Readonly<Record<ResourceKind, string>> = { user: "/Users", group: "/Groups" };
 
 /** The address of one resource. */
 export function resourceLocation(

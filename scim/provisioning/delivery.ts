@@ -274,7 +274,7 @@ const DELAYS: Backoff = { firstMs: 1000, longestMs: 10 * 60_000, factors: [0.8, 
 const UNAVAILABLE_DELAYS: Backoff = { ...DELAYS, longestMs: 60_000 };
 const MAX_RETRY_AFTER_MS = 3600_000;
 /** Failed attempts before a write becomes a dead letter. A fault that says that the backend is unreachable or busy never makes it one. */
-export const MAX_ATTEMPTS = 50;
+const MAX_ATTEMPTS = 50;
 
 /** Whether the fault concerns the whole backend, and not one resource. */
 export function isUnavailable({ kind }: BackendFault): boolean {

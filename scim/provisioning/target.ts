@@ -276,7 +276,7 @@ interface RetryDeps {
 }
 
 /** Returns how many dead letters are retried. @param options.backend only the dead letters of this backend. */
-export async function retryDeadLetters(
+async function retryDeadLetters(
   deps: RetryDeps,
   { backend }: { backend?: string },
 ): Promise<number> {

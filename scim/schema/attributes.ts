@@ -167,7 +167,7 @@ function splitSchema(kind: ResourceKind, text: string): { schema: string | null;
   return { schema: findAttribute(SCIM_ATTRIBUTES[kind], urn)?.name ?? urn, rest: plain.slice(colon + 1) };
 }
 
-export interface Draft {
+interface Draft {
   /** @param texts at least one text. No text is empty. */
   set(path: AttributePath, texts: readonly string[]): void;
   finish(): JsonObject;

@@ -152,7 +152,7 @@ function mergeObject(
 }
 
 /** Merges the entries of a multi-valued attribute. `undefined`: no entry remains. */
-export function mergeEntries(
+function mergeEntries(
   previous: readonly JsonObject[],
   read: readonly JsonObject[],
   { subs, firstOnly }: MergeScope,

@@ -301,7 +301,7 @@ export type RowOutcome =
   | { readonly did: "refused"; readonly code: ScimRefusalCode; readonly detail: string };
 
 /** The maximum number of rows of one request. */
-export const MAX_ROWS = 1000;
+const MAX_ROWS = 1000;
 const MAX_ROW_MEMBERS = 50_000;
 
 /** Reads rows from a request. `null` if a row is not valid, or if there are more than {@link MAX_ROWS}. */

@@ -45,7 +45,7 @@ const MAX_LINE_MEMBERS = 1000;
  *
  * @param options.publicUrl the beginning of the addresses of resources.
  */
-export function* resourceLines(
+function* resourceLines(
   target: RenderedTarget,
   stored: Stored,
   options: { publicUrl: string },

@@ -54,9 +54,9 @@ export async function writeExceptions(exceptions: Exceptions): Promise<void> {
   await Deno.writeTextFile(FILE, `${JSON.stringify(Object.fromEntries(rows), null, 2)}\n`);
 }
 
-/** A row for a cycle also covers what is left of that cycle. */
+/** A row may end with its reason, in parentheses. A row for a cycle also covers what is left of that cycle. */
 function covers(rule: RuleName, row: string, key: string): boolean {
-  if (rule !== "cycles") return row === key;
+  if (rule !== "cycles") return row === key || row.startsWith(`${key} (`);
   const members = new Set(row.split(" "));
   return key.split(" ").every((member) => members.has(member));
 }

@@ -1,7 +1,7 @@
 // The findings of the architecture rules in a source tree. One finding is one place that violates one rule.
 
 import { bannedWords } from "./banned_words.ts";
-import { importCycles, importEdges, importersOf } from "./import_graph.ts";
+import { importCycles, importEdges, importersOf, resolveImport } from "./import_graph.ts";
 import { isModule, type SourceFile } from "./sources.ts";
 import { type ModuleSyntax, parseModules } from "./syntax.ts";
 
@@ -27,13 +27,15 @@ export const SHARED_NAMES: ReadonlyMap<string, string> = new Map();
 /** These files quote what the rules forbid. */
 const QUOTES_RULES = /^tests\/architecture\/(banned_words|exceptions|structure_test)/;
 
-export type RuleName = "functions" | "files" | "names" | "cycles" | "words";
+export type RuleName = "functions" | "files" | "names" | "exports" | "small" | "cycles" | "words";
 
 /** By the name that the exceptions and the lists use. */
 export const RULES: Readonly<Record<RuleName, (tree: SourceTree) => Finding[]>> = {
   functions: longFunctions,
   files: longFiles,
   names: (tree) => sharedNames(tree).filter(({ key }) => !SHARED_NAMES.has(key)),
+  exports: unusedExports,
+  small: smallFiles,
   cycles,
   words: bannedWordUses,
 };
@@ -77,6 +79,36 @@ export function sharedNames({ modules }: SourceTree): Finding[] {
   return [...places].filter(([, paths]) => paths.length > 1)
     .sort(([a], [b]) => a < b ? -1 : 1)
     .map(([name, paths]) => ({ key: name, detail: `${name} is exported by ${paths.join(" and ")}` }));
+}
+
+/** Names of the product that no other module imports. */
+function unusedExports({ modules }: SourceTree): Finding[] {
+  const used = new Set<string>();
+  for (const [path, { imports, texts }] of modules) {
+    for (const { specifier, names } of imports) {
+      const target = resolveImport(path, specifier);
+      // A module that has the whole of another one names the export somewhere.
+      for (const name of names ?? texts.map(({ text }) => text)) used.add(`${target}#${name}`);
+    }
+  }
+  return [...modules].filter(([path]) => isProduct(path)).flatMap(([path, { exports }]) =>
+    exports.map((name) => `${path}#${name}`).filter((key) => !used.has(key))
+      .map((key) => ({ key, detail: `${key} is exported, and no other file imports it` }))
+  );
+}
+
+/** Small files whose only importer is beside them and does not load them on demand: they belong into that importer. */
+function smallFiles(tree: SourceTree): Finding[] {
+  const folderOf = (path: string) => path.slice(0, path.lastIndexOf("/") + 1);
+  return singleImporterFiles(tree).filter(({ path, lines, importer }) =>
+    lines < MIN_SEPARATE_LINES && folderOf(path) === folderOf(importer) &&
+    !tree.modules.get(importer)?.imports.some(({ specifier, isDynamic }) =>
+      isDynamic && resolveImport(importer, specifier) === path
+    )
+  ).map(({ path, lines, importer }) => ({
+    key: path,
+    detail: `${path} (${lines} lines) is a part of ${importer}, its only importer`,
+  }));
 }
 
 function cycles({ modules }: SourceTree): Finding[] {

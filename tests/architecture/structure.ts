@@ -25,8 +25,8 @@ const HELP = `Measures the size and shape of the sources: files, lines, function
   deno task structure --prune
 
   --against <revision>  also measure a git revision
-  --list                print the places behind the numbers. Lists: functions, files, names, cycles, words, imports,
-                        importers. Without a name: all of them
+  --list                print the places behind the numbers. Lists: functions, files, names, exports, small, cycles,
+                        words, imports, importers. Without a name: all of them
   --prune               remove the rows of tests/architecture/exceptions.json that no longer apply, and follow renamed
                         files. Adds no row
   --help                show this help`;

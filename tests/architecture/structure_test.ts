@@ -103,6 +103,25 @@ const BREACHES: Readonly<Record<RuleName, { files: SourceFile[]; key: string }>>
     files: [file("radius/a.ts", "export const Twice = 1;\n"), file("scim/a.ts", "export type Twice = 1;\n")],
     key: "Twice",
   },
+  exports: {
+    files: [
+      file("radius/a.ts", "export const used = 1;\nexport type Unused = 1;\n"),
+      file("radius/b.ts", 'import { used } from "./a.ts";\n'),
+    ],
+    key: "radius/a.ts#Unused",
+  },
+  small: {
+    files: [
+      file("radius/a.ts", "// Small.\n"),
+      file("radius/dialog.ts", "// On demand.\n"),
+      file("radius/flow/a.ts", "// Another folder.\n"),
+      file(
+        "radius/b.ts",
+        'import "./a.ts";\nimport "./flow/a.ts";\nconst d = () => import("./dialog.ts");\n',
+      ),
+    ],
+    key: "radius/a.ts",
+  },
   cycles: {
     files: [
       file("radius/a.ts", 'import type { B } from "./b.ts";\n'),

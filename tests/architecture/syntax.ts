@@ -14,6 +14,10 @@ export interface FunctionSpan {
 export interface ImportSite {
   readonly specifier: string;
   readonly types: boolean;
+  /** `import()`: the module is loaded on demand. */
+  readonly isDynamic: boolean;
+  /** The names that are imported. `null`: the whole module. */
+  readonly names: readonly string[] | null;
 }
 
 /** One comment, string, JSX text or identifier. */
@@ -123,7 +127,12 @@ class SyntaxReader {
     const specifier = isNode(node.source) ? node.source.value : undefined;
     if (typeof specifier !== "string") return;
     const types = node.type === "TSImportType" || node.importKind === "type" || node.exportKind === "type";
-    this.imports.push({ specifier, types });
+    this.imports.push({
+      specifier,
+      types,
+      isDynamic: node.type === "ImportExpression",
+      names: importedNames(node),
+    });
     if (node.type !== "ImportDeclaration") return;
     for (const { local } of node.specifiers as { local: unknown }[]) this.imported.add(nameOf(local) ?? "");
   }
@@ -150,6 +159,16 @@ class SyntaxReader {
       this.texts.push({ kind: "string", text: (node.value as { raw: string }).raw, line });
     }
   }
+}
+
+/** The names that an import takes from a module, or that an export passes on. `null`: the whole module. */
+function importedNames({ specifiers }: SyntaxNode): string[] | null {
+  if (!Array.isArray(specifiers)) return null;
+  const names = (specifiers as SyntaxNode[]).map((one) =>
+    one.type === "ImportDefaultSpecifier" ? "default" : nameOf(one.imported ?? one.local)
+  );
+  const isWhole = (specifiers as SyntaxNode[]).some(({ type }) => type.endsWith("NamespaceSpecifier"));
+  return isWhole ? null : names.filter((name) => name !== undefined);
 }
 
 /** What a node calls the function that it contains: the variable, property or called function. */

@@ -120,6 +120,6 @@ export function encodeForm(parameters: FormParameters): string {
 }
 
 /** The pairs of a form body or of a query without its `?`, decoded, with duplicates. */
-export function decodeForm(text: string): [string, string][] {
+function decodeForm(text: string): [string, string][] {
   return [...new URLSearchParams(text)];
 }

@@ -269,7 +269,7 @@ const OUTCOME_STYLES: Readonly<Record<string, StateStyle>> = {
   superseded: { tone: "idle", shape: "ring" },
 };
 
-export function isOpen(login: OwnLogin): login is AccountOpenLogin {
+function isOpen(login: OwnLogin): login is AccountOpenLogin {
   return !("endedMs" in login);
 }
 

@@ -26,7 +26,7 @@ import type { Clock } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
 
-export type AccountApiDeps =
+type AccountApiDeps =
   & Omit<AccountFactorDeps & AccountLoginsDeps, "attempts" | "accountAuth" | "history">
   & {
     /** @throws Refusal `no_directory` if the console runs without a directory. */
@@ -136,7 +136,7 @@ function createAccountSessionRoutes(deps: AccountApiDeps & { attempts: SignInRat
     });
 }
 
-export interface AccountStepUpDeps {
+interface AccountStepUpDeps {
   readonly people: Pick<People, "pairings" | "hardwareTokens" | "recoveryCodes">;
   readonly secondFactorAdmin: () => Pick<SecondFactorAdmin, "usePasscode"> | null;
   readonly store: Store;

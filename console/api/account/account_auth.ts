@@ -25,7 +25,7 @@ import type { People } from "../deps.ts";
 import { phoneToken } from "../devices/phone_cookie.ts";
 import { Refusal } from "../errors.ts";
 
-export interface AccountAuthDeps {
+interface AccountAuthDeps {
   readonly people: People;
   readonly phone: () => DeviceService | null;
   readonly store: Store;
@@ -171,13 +171,13 @@ export interface AccountLink {
 }
 
 /** A link with the changes that use it up. */
-export interface RedeemedLink {
+interface RedeemedLink {
   readonly link: AccountLink;
   readonly checks: readonly Check[];
   readonly mutations: readonly Mutation[];
 }
 
-export interface AccountLinks {
+interface AccountLinks {
   /** Creates and records a link, valid once, for a day. It voids an earlier one. @throws Refusal `changed_meanwhile`. */
   make(
     person: AccountOwner,
@@ -189,7 +189,7 @@ export interface AccountLinks {
   redeem(token: string): Promise<RedeemedLink>;
 }
 
-export interface AccountLinksDeps {
+interface AccountLinksDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;

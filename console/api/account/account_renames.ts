@@ -14,7 +14,7 @@ import {
   type AccountSessionRecord,
 } from "./account_sessions.ts";
 
-export interface AccountRenameDeps {
+interface AccountRenameDeps {
   readonly store: Store;
   readonly clock: Pick<Clock, "nowMs">;
 }

@@ -37,7 +37,7 @@ export interface AccountSessionRecord {
 export type AccountSessionIndex = readonly string[];
 
 /** The end of all sessions of a user but one, for a commit. */
-export interface PreparedSessionEnd {
+interface PreparedSessionEnd {
   readonly checks: readonly Check[];
   readonly mutations: readonly Mutation[];
 }
@@ -73,7 +73,7 @@ export interface NewAccountSession {
   readonly mutations: readonly Mutation[];
 }
 
-export interface AccountSessionsDeps {
+interface AccountSessionsDeps {
   readonly people: People;
   readonly store: Store;
   readonly vault: Vault;
@@ -83,7 +83,7 @@ export interface AccountSessionsDeps {
 
 const TOKEN_OCTETS = 16;
 /** How long a code lets a session that a phone opened add factors. */
-export const RECENT_CODE_MS = 5 * 60_000;
+const RECENT_CODE_MS = 5 * 60_000;
 const MAX_TOKEN_CHARACTERS = 64;
 export const ACCOUNT_SESSION_MS = 3600_000;
 const IDLE_MS = 15 * 60_000;
@@ -288,7 +288,7 @@ export interface AccountOwner {
 }
 
 /** A user that a phone is paired for. */
-export interface PhoneUser {
+interface PhoneUser {
   readonly userName: string;
   readonly pairingId: string;
 }
@@ -312,7 +312,7 @@ export async function findAccountOwner(people: People, name: string): Promise<Ac
 }
 
 /** Whether the pairing is a usable phone of the user, and neither revoked nor unconfirmed. */
-export function isPhoneOf({ pairings }: People, canonical: string, pairingId: string): boolean {
+function isPhoneOf({ pairings }: People, canonical: string, pairingId: string): boolean {
   return pairings.usable(canonical).some(({ kind, id }) => kind === "device" && id === pairingId);
 }
 

@@ -48,7 +48,7 @@ export interface AccountDevice {
   readonly isLast: boolean;
 }
 
-export interface AccountTotp {
+interface AccountTotp {
   readonly pairingId: string;
   readonly createdMs: number;
   readonly lastUsedMs: number | null;
@@ -69,7 +69,7 @@ export interface AccountToken {
   readonly isUsable: boolean;
 }
 
-export interface AccountNumber {
+interface AccountNumber {
   readonly pairingId: string;
   readonly kind: "sms" | "voice";
   /** Masked. */

@@ -86,6 +86,6 @@ export interface UserSessionsAnswer {
 }
 
 /** How many sessions the gateway tries to end. */
-export interface DisconnectOrdered {
+interface DisconnectOrdered {
   readonly ordered: number;
 }

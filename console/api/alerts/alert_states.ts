@@ -12,7 +12,7 @@ import type { Connect } from "../deps.ts";
 import type { Health } from "../health/health.ts";
 import type { HealthPart } from "../targets/target_types.ts";
 
-export interface AlertStateDeps {
+interface AlertStateDeps {
   readonly clock: Clock;
   readonly alerts?: AlertService | undefined;
   readonly tokens: Pick<ApiTokens, "list">;
@@ -60,7 +60,7 @@ function createProbe(health: Health, clock: Clock): () => void {
 }
 
 /** The states of parts. Nodes with the same name are one node, which was started again. */
-export function partStates(parts: readonly HealthPart[]): ObservedState[] {
+function partStates(parts: readonly HealthPart[]): ObservedState[] {
   const states = new Map<string, ObservedState>();
   for (const part of parts) {
     const kind = PART_KINDS.get(part.kind);
@@ -109,7 +109,7 @@ async function endStates(deps: AlertStateDeps): Promise<ObservedState[]> {
 }
 
 /** The state of something that ends. */
-export function toEndState({ kind, about, of, name, untilMs }: Ending, nowMs: number): ObservedState {
+function toEndState({ kind, about, of, name, untilMs }: Ending, nowMs: number): ObservedState {
   const { warning, critical } = END_WARNING_DAYS[kind];
   const leftDays = (untilMs - nowMs) / DAY_MS;
   return {

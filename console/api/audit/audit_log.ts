@@ -30,7 +30,7 @@ import { rangeAfter } from "../id_range.ts";
  * The filter of the audit log; "" means everything. Times are milliseconds since the epoch. Texts match any part of a field, without case;
  * `kind:name` as `object` matches the whole object, through the index.
  */
-export interface AuditFilter {
+interface AuditFilter {
   readonly actor: string;
   readonly object: string;
   /** The whole name: `client.change`. */
@@ -230,7 +230,7 @@ function text(value: unknown, mostCharacters = MAX_CHARACTERS): string {
   return said.slice(0, mostCharacters);
 }
 
-export interface AuditRouteDeps {
+interface AuditRouteDeps {
   readonly store: Store;
 }
 

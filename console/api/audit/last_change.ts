@@ -23,7 +23,7 @@ const CHANGES = {
 /** Sign-ins of a user are recorded under the same object; the search for the change ends after this many records. */
 const MAX_RECORDS = 500;
 
-export interface ChangedObject {
+interface ChangedObject {
   /** `user:ada`. */
   readonly object: string;
   readonly changes: keyof typeof CHANGES;

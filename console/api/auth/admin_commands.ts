@@ -30,7 +30,7 @@ import { type AdminFactors, factorsKey, isCodeLocked } from "./factors.ts";
 import { invitationKey, type InvitationRecord } from "./invitations.ts";
 import type { Passkeys } from "./passkeys.ts";
 
-export interface AdminCommandsDeps {
+interface AdminCommandsDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;

@@ -52,7 +52,7 @@ export interface Session {
 }
 
 /** The origin of an account, which decides who can change it. */
-export type AdminOrigin = "settings" | "console" | "provider";
+type AdminOrigin = "settings" | "console" | "provider";
 
 /** An account as it is stored. */
 export interface AdminRecord {
@@ -70,7 +70,7 @@ export interface AdminRecord {
 }
 
 export const MAX_ADMINS = 1000;
-export const MAX_NAME_CHARACTERS = 64;
+const MAX_NAME_CHARACTERS = 64;
 /** Every change of a role checks and writes this key. */
 export const ADMINS_GUARD: Deno.KvKey = ["console_admins_guard"];
 
@@ -122,7 +122,7 @@ export function adminOfRecord(record: AdminRecord, vault: Vault): Admin {
 /** Longest session of an administrator of the sign-in provider; the next sign-in there confirms the role. */
 export const MAX_PROVIDER_SESSION_MS = 4 * 60 * 60 * 1000;
 /** How long a role is valid after the provider confirmed it. API tokens of the account end then. */
-export const ROLE_CONFIRMED_MS = 7 * 24 * 60 * 60 * 1000;
+const ROLE_CONFIRMED_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** Whether the account's role is still valid. Pure. */
 export function isRoleConfirmed({ confirmedMs }: Admin, nowMs: number): boolean {

@@ -30,7 +30,7 @@ import { factorsKey, newAccountId } from "./factors.ts";
 import { type Claim, type ClaimLink, createInvitations, type Invitations } from "./invitations.ts";
 
 /** The request of a link's holder. Without a password, `also` must write another sign-in method. */
-export interface AdminClaim {
+interface AdminClaim {
   readonly token: string;
   /** Ignored if the link has a name. */
   readonly name: string;
@@ -40,7 +40,7 @@ export interface AdminClaim {
   readonly also?: (admin: Admin) => readonly Mutation[];
 }
 
-export interface AdminStoreDeps {
+interface AdminStoreDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;
@@ -242,7 +242,7 @@ export function createAdminPasswordHasher(deps: { random: Random; cost?: Cost })
 }
 
 /** The same hasher, with the same queue and the console's refusal. */
-export function withConsoleRefusals(hasher: PasswordHasher): PasswordHasher {
+function withConsoleRefusals(hasher: PasswordHasher): PasswordHasher {
   return {
     make: (password) => hasher.make(password).catch(refuseBusy),
     check: (password, hash) => hasher.check(password, hash).catch(refuseBusy),

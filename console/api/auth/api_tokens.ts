@@ -17,7 +17,7 @@ import type { AdminStore } from "./admin_store.ts";
 import { may } from "./permissions.ts";
 
 /** A token as it is stored, without the token itself. */
-export interface TokenRecord {
+interface TokenRecord {
   readonly id: string;
   readonly name: string;
   readonly role: Role;
@@ -29,7 +29,7 @@ export interface TokenRecord {
   readonly usedMs: number | null;
 }
 
-export interface ApiTokensDeps {
+interface ApiTokensDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;
@@ -37,7 +37,7 @@ export interface ApiTokensDeps {
   readonly admins: AdminStore;
 }
 
-export const MAX_TOKENS = 200;
+const MAX_TOKENS = 200;
 /** The only algorithm. It is never read from the token (RFC 8725 §3.1). */
 const ALGORITHM = "HS256";
 const ISSUER = "countersign";

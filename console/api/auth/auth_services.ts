@@ -87,7 +87,7 @@ export function createAuthServices(deps: AuthServiceDeps) {
   };
 }
 
-export type OidcServices = ReturnType<typeof createOidcServices>;
+type OidcServices = ReturnType<typeof createOidcServices>;
 
 /** The services of the provider that the settings name now; `null`: none. */
 function followOidc(deps: AuthServiceDeps): () => OidcServices | null {

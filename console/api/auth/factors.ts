@@ -42,7 +42,7 @@ export interface FactorRecord {
 }
 
 /** The sender of a code. */
-export interface CodeSender {
+interface CodeSender {
   readonly source: string;
   /** Identifies a source from which the account signed in before, or a live session. It has one try that a lock does not refuse. `null`: none. */
   readonly known: string | null;
@@ -54,9 +54,9 @@ export interface FactorEntry {
   readonly check: Check;
 }
 
-export type CodeKind = "totp" | "recovery";
+type CodeKind = "totp" | "recovery";
 
-export interface AdminFactorsDeps {
+interface AdminFactorsDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;

@@ -57,7 +57,7 @@ export interface Invitations {
   list(): Promise<InvitationRecord[]>;
 }
 
-export interface InvitationsDeps {
+interface InvitationsDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;

@@ -202,7 +202,7 @@ function octetsOf(text: string): Uint8Array<ArrayBuffer> | null {
   }
 }
 
-export interface OidcAdminsDeps {
+interface OidcAdminsDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;

@@ -15,7 +15,7 @@ import { Refusal } from "../errors.ts";
 import type { AdminFactors, FactorRecord, PasskeyRecord } from "./factors.ts";
 
 /** The origin of the page, which the browser signs. */
-export type Origin = string;
+type Origin = string;
 
 /** The options for the browser, without extensions, because JSON cannot contain their octets. */
 type RegistrationOptions = Omit<PublicKeyCredentialCreationOptionsJSON, "extensions">;

@@ -75,7 +75,7 @@ export function requiredPermission(c: Context<HttpEnv>): Permission | null {
 }
 
 /** A route of the console API. A segment of `path` that starts with `:` matches any one segment. */
-export interface RoutePermission {
+interface RoutePermission {
   readonly method: string;
   readonly path: string;
   /** `null`: the route declares no permission, so every request for it is refused. */

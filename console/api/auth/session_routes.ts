@@ -21,7 +21,7 @@ import { auditEntry } from "../../../platform/audit.ts";
 import { countGuesses, type SignInRateLimit, type StartRateLimit } from "./sign_in_rate_limit.ts";
 import type { ErrorCode } from "../error_codes.ts";
 
-export interface SessionRouteDeps {
+interface SessionRouteDeps {
   readonly admins: AdminStore;
   readonly sessions: Sessions;
   readonly signIn: SignIn;
@@ -51,7 +51,7 @@ const STEP_UP = v.union([
 ]);
 
 /** The response with a session, or without one. */
-export function createSessionAnswer(deps: SessionRouteDeps) {
+function createSessionAnswer(deps: SessionRouteDeps) {
   const { admins, features, firstSteps, providerName } = deps;
   return async (session: Session | null): Promise<SessionAnswer> => {
     const left = session === null ? null : await firstSteps.read();

@@ -34,7 +34,7 @@ interface SessionRecord {
 }
 
 /** The origin of a sign-in. */
-export interface SessionPlace {
+interface SessionPlace {
   readonly source: string;
   /** The User-Agent of the browser. */
   readonly agent: string;
@@ -50,9 +50,9 @@ export interface SessionRow extends Pick<SessionRecord, "source" | "agent" | "cr
 }
 
 /** How the administrator ends a session: a sign-out, or a new session in the same browser. */
-export type SessionEndAction = "administrator.sign_out" | "session.replace";
+type SessionEndAction = "administrator.sign_out" | "session.replace";
 
-export interface SessionsDeps {
+interface SessionsDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;

@@ -38,7 +38,7 @@ export interface VerifiedSignIn {
 }
 
 /** A name and a password. An account with an authenticator app needs a `code` too. */
-export interface PasswordSignIn {
+interface PasswordSignIn {
   readonly name: string;
   readonly password: string;
   readonly code?: string;
@@ -71,7 +71,7 @@ export interface SignIn {
   ): Promise<VerifiedSignIn>;
 }
 
-export interface SignInDeps {
+interface SignInDeps {
   readonly admins: AdminStore;
   readonly factors: AdminFactors;
   readonly passkeys: Passkeys;
@@ -222,7 +222,7 @@ async function judgeRecoveryCode(
 }
 
 /** One rejected sign-in. */
-export interface RejectedSignIn {
+interface RejectedSignIn {
   /** The typed name; `null` if there is none. */
   readonly name: string | null;
   readonly source: string;
@@ -234,7 +234,7 @@ export interface RejectedSignIns {
   note(refused: RejectedSignIn): Promise<void>;
 }
 
-export interface RejectedSignInDeps {
+interface RejectedSignInDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;

@@ -16,7 +16,7 @@ import { adminKeyName } from "./admin_records.ts";
 export const FAILURES_PER_MINUTE = MAX_FAILURES_PER_NAME;
 
 /** An attempt that counts as a failure until it is forgiven. */
-export interface SignInAttempt {
+interface SignInAttempt {
   /** Call it if the attempt did not fail. */
   forgive(): Promise<void>;
 }

@@ -15,7 +15,7 @@ import type { Clock } from "../../../platform/runtime.ts";
 import type { Mutation, Store } from "../../../platform/store.ts";
 import { CHART_SPANS, chartKey, type ChartSpan, type ChartWatermark, encodeTallies } from "./chart_series.ts";
 
-export interface RebuildDeps {
+interface RebuildDeps {
   readonly store: Store;
   readonly clock: Clock;
   /** The node of the running process, whose counts stay. */

@@ -32,7 +32,7 @@ export interface ClientFigures extends Figures {
   readonly client: string;
 }
 
-export interface TargetFigures extends Figures {
+interface TargetFigures extends Figures {
   readonly target: string;
 }
 
@@ -203,7 +203,7 @@ export const CHART_SPANS = {
 export type ChartSpan = keyof typeof CHART_SPANS;
 
 /** Whole minutes or hours that contain a range. */
-export interface ChartWindow {
+interface ChartWindow {
   readonly fromMs: number;
   readonly toMs: number;
   readonly span: ChartSpan;

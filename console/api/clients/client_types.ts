@@ -18,7 +18,7 @@ import type { DiscoveredSender } from "../../../radius/server/client_discovery.t
 import type { ShownClient } from "../../../radius/server/client_record.ts";
 
 /** How long the previous secret is accepted beside the new one. */
-export const OVERLAPS_MS = [0, HOUR_MS, 24 * HOUR_MS, 7 * 24 * HOUR_MS] as const;
+const OVERLAPS_MS = [0, HOUR_MS, 24 * HOUR_MS, 7 * 24 * HOUR_MS] as const;
 
 const NAME = v.pipe(v.string(), v.regex(/^[A-Za-z0-9._-]{1,64}$/));
 /** RFC 2865 §3 asks for at least 16 octets. */

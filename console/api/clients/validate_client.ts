@@ -44,7 +44,7 @@ export function toClientContent(
 }
 
 /** Checked settings of a client, and its new secrets. */
-export interface ValidClient {
+interface ValidClient {
   readonly content: ClientContent;
   readonly secrets: {
     readonly serverSecret: string | undefined;

@@ -55,7 +55,7 @@ export interface ConnectionRow {
 }
 
 /** Users deleted or deactivated in the last 24 hours, and how many are allowed (`null`: no limit). */
-export interface DeletionCount {
+interface DeletionCount {
   readonly counted: number;
   readonly allowed: number | null;
 }

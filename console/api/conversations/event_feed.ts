@@ -10,7 +10,7 @@ import { nodeNames, type NodeRouteDeps } from "../nodes/node_routes.ts";
 import { outboxList } from "../outbox/outbox_routes.ts";
 import { eventChunk } from "./event_stream.ts";
 
-export interface LiveFeedDeps {
+interface LiveFeedDeps {
   readonly watch: GatewayMonitor;
   readonly secondFactorAdmin: () => SecondFactorAdmin | null;
   readonly outbox: () => OutboxMessages | null;
@@ -22,7 +22,7 @@ export interface LiveFeedDeps {
 type SendChunk = (chunk: Uint8Array<ArrayBuffer>) => void;
 
 export const HISTORY_LIMIT = 5000;
-export const SNAPSHOT_LIMIT = 2000;
+const SNAPSHOT_LIMIT = 2000;
 const COUNTED_LIMIT = 20_000;
 const BATCH_MS = 80;
 const RESUME_CHUNK = 500;

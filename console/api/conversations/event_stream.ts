@@ -10,7 +10,7 @@ export interface EventSink {
 }
 
 /** One stream to be opened. */
-export interface StreamRequest {
+interface StreamRequest {
   /** Each owner has a limit, such as a phone. */
   readonly owner: string;
   /** The person of the owner, who has a limit too. Absent: the owner is the person. */
@@ -31,7 +31,7 @@ export interface EventStreams {
   openCount(): number;
 }
 
-export interface EventStreamsDeps {
+interface EventStreamsDeps {
   readonly clock: Clock;
   readonly maxOpen: number;
   readonly maxPerOwner: number;

@@ -7,10 +7,10 @@ import { type Denial, DENIAL_CAUSES } from "../../../radius/conversation/login_r
 import type { ConversationMoment, ConversationView, DropTally, StrayPacket } from "../../../radius/ports.ts";
 
 /** Values for the text. */
-export type ExplanationValues = Readonly<Record<string, string | number>>;
+type ExplanationValues = Readonly<Record<string, string | number>>;
 
 /** One step that led to the result. */
-export interface Evidence {
+interface Evidence {
   readonly atMs: number;
   /** A row of the flow table. */
   readonly row: string;

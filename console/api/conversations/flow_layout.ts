@@ -10,7 +10,7 @@ export interface FlowNode {
   readonly line: number;
 }
 
-export interface FlowEdge {
+interface FlowEdge {
   readonly from: FlowNodeName;
   readonly to: FlowNodeName;
 }
@@ -20,7 +20,7 @@ export interface FlowLayout {
   readonly edges: readonly FlowEdge[];
 }
 
-export type FlowNodeName = "start" | Step | "accepted" | "rejected";
+type FlowNodeName = "start" | Step | "accepted" | "rejected";
 
 /** A line for each factor, a column for each exchange of a login. */
 const PLACES: Readonly<Record<FlowNodeName, readonly [column: number, line: number]>> = {

@@ -144,7 +144,7 @@ const MAX_TALLIES = 200;
 const MAX_NAMES = 20;
 
 /** `null` when the login is neither in memory nor in the history. */
-export async function loginDetails(
+async function loginDetails(
   id: string,
   { watch, history, findSimilarUser, radiusPort, cluster, geoIp, policies = [] }: {
     watch: GatewayMonitor;
@@ -175,7 +175,7 @@ export async function loginDetails(
   };
 }
 
-export async function strayList(
+async function strayList(
   { watch, findSimilarUser, radiusPort, isOngoing }: {
     watch: GatewayMonitor;
     findSimilarUser: FindSimilarUser;
@@ -264,7 +264,7 @@ function viewOf(id: string, login: LoginRecord): ConversationView {
 /** The user, and how the unknown name differs from the user's name. */
 export type SimilarUser = SimilarName;
 
-export interface SimilarUserDeps {
+interface SimilarUserDeps {
   /** Absent where the console runs without a directory. */
   readonly people?: Pick<People, "findUserRecord">;
   /** Absent where the console runs without the gateway. */
@@ -272,9 +272,9 @@ export interface SimilarUserDeps {
 }
 
 /** Finds the user; `null` if the directory has or had the name itself, or has no similar one. */
-export type FindSimilarUser = (userName: string, client: string | null) => Promise<SimilarUser | null>;
+type FindSimilarUser = (userName: string, client: string | null) => Promise<SimilarUser | null>;
 
-export function createSimilarUsers({ people, connect }: SimilarUserDeps): FindSimilarUser {
+function createSimilarUsers({ people, connect }: SimilarUserDeps): FindSimilarUser {
   return async (userName, client) => {
     if (people === undefined) return null;
     const similar = similarNames(userName);
@@ -294,7 +294,7 @@ const NO_STRIPPING = { stripDomains: [], stripRealms: [] };
 const USER_NAME = 1;
 
 /** User-Name of a packet that was refused outside any login; `null` without one. */
-export function userNameOf({ hex, rows }: Pick<StrayPacket, "hex" | "rows">): string | null {
+function userNameOf({ hex, rows }: Pick<StrayPacket, "hex" | "rows">): string | null {
   const row = rows.find(({ type }) => type === USER_NAME);
   if (row === undefined) return null;
   // The decoded text of the row has lost a byte order mark.

@@ -17,7 +17,7 @@ const SUBSCRIPTION = v.object({
   keys: v.object({ p256dh: keyText, auth: keyText }),
 });
 
-export interface PushApiDeps {
+interface PushApiDeps {
   /** `null`: no push messages. */
   readonly pages: () => PhonePages | null;
 }

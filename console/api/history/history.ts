@@ -19,7 +19,7 @@ import { type HttpEnv, queryValues, time } from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
 
 /** The filter of the history; "" means everything. A range selects the logins that ended in it; times are milliseconds since the epoch. */
-export interface HistoryFilter {
+interface HistoryFilter {
   readonly outcome: string;
   readonly user: string;
   readonly client: string;

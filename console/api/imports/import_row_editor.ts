@@ -10,7 +10,7 @@ import { withTargetErrors } from "../errors.ts";
 import type { Transfer } from "../deps.ts";
 
 /** One row and its current state. */
-export interface SheetRow {
+interface SheetRow {
   readonly line: number;
   cells: readonly string[];
   read: RowRead;

@@ -16,18 +16,18 @@ export interface ImportId {
   readonly owner: string;
 }
 
-export interface ImportPageQuery {
+interface ImportPageQuery {
   readonly verdict: Verdict | "";
   readonly page: number;
   readonly size: number;
 }
 
-export interface CheckOptions {
+interface CheckOptions {
   readonly mayUpdate: boolean;
   readonly backends: readonly string[] | undefined;
 }
 
-export interface RowChange {
+interface RowChange {
   readonly line: number;
   readonly skip?: boolean | undefined;
   /** New cells; `null` keeps a cell. */
@@ -52,7 +52,7 @@ const MAX_ROWS = 10_000;
 const LIMITS = { most: 6, mostEach: 2, idleMs: 30 * 60_000 };
 const FIRST_PAGE: ImportPageQuery = { verdict: "", page: 1, size: 1 };
 
-export interface ImportsDeps extends WorkRegistryDeps {
+interface ImportsDeps extends WorkRegistryDeps {
   readonly log: Log;
   readonly transfer: Transfer;
 }

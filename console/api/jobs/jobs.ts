@@ -179,7 +179,7 @@ function viewOf(job: Job): JobView {
   };
 }
 
-export interface RegisteredWork {
+interface RegisteredWork {
   readonly id: string;
   /** The administrator who started it. */
   readonly owner: string;

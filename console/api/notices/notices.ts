@@ -48,7 +48,7 @@ export interface NoticeList {
   readonly items: readonly Notice[];
 }
 
-export interface NoticeStore {
+interface NoticeStore {
   /** The mutation that writes a notice; it replaces an earlier one of the same user and kind. */
   prepare(notice: Omit<Notice, "id" | "atMs">): Mutation;
   list(options: { user: string }): Promise<NoticeList>;
@@ -56,7 +56,7 @@ export interface NoticeStore {
   dismiss(id: string, caller: { actor: string; source: string }): Promise<void>;
 }
 
-export interface NoticesDeps {
+interface NoticesDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;

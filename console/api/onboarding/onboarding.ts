@@ -13,11 +13,11 @@ import * as v from "valibot";
 import { callerOf, type HttpEnv, jsonBody } from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
 
-export const FIRST_STEPS = ["client", "target", "password", "login"] as const;
-export type FirstStepName = typeof FIRST_STEPS[number];
+const FIRST_STEPS = ["client", "target", "password", "login"] as const;
+type FirstStepName = typeof FIRST_STEPS[number];
 
 /** The RADIUS address of the gateway. */
-export interface RadiusAddress {
+interface RadiusAddress {
   readonly port: number;
   /** The argument for `deno task try` on this machine: `host`, or `host:port` for another port. */
   readonly tryAt: string;
@@ -48,7 +48,7 @@ export interface Onboarding {
   skip(name: FirstStepName, caller: { skipped: boolean; actor: string; source: string }): Promise<void>;
 }
 
-export interface OnboardingDeps {
+interface OnboardingDeps {
   /** Absent if the console runs without the gateway: then there are no tasks. */
   readonly connect?: Connect;
   readonly store: Store;

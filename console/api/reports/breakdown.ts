@@ -44,7 +44,7 @@ export interface Breakdown {
   readonly networks: readonly BreakdownRow[];
 }
 
-export interface BreakdownDeps {
+interface BreakdownDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly geoIp?: Pick<GeoIp, "isConfigured" | "locate"> | undefined;

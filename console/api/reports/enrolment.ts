@@ -15,10 +15,10 @@ import { directoryNumbers } from "../users/user_views.ts";
 export const ENROLLED_FACTORS = ["device", "sms", "voice", "totp"] as const;
 export type EnrolledFactor = typeof ENROLLED_FACTORS[number];
 /** "No sign-in for 30 days", and so on. */
-export const INACTIVE_DAYS = [30, 60, 90] as const;
+const INACTIVE_DAYS = [30, 60, 90] as const;
 export type InactiveDays = typeof INACTIVE_DAYS[number];
 
-export interface FactorFigures {
+interface FactorFigures {
   /** Active users who enrolled it. */
   readonly users: number;
   /** Enrolled more than 90 days ago, and not used since then or for 90 days. */

@@ -13,7 +13,7 @@ import {
   type EnrolmentReport,
 } from "./enrolment.ts";
 
-export interface EnrolmentCounterDeps {
+interface EnrolmentCounterDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;

@@ -167,7 +167,7 @@ const MAX_EXPORTED = 100_000;
 const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 /** The lines of a file. @throws Refusal `no_directory`. */
-export async function reportLines(
+async function reportLines(
   deps: ReportExportDeps,
   request: ReportRequest,
 ): Promise<{ lines: AsyncGenerator<string>; isPartial: boolean }> {

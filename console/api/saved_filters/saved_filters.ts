@@ -14,7 +14,7 @@ import { callerOf, EMPTY, type HttpEnv, jsonBody } from "../hono_env.ts";
 export const FILTER_LISTS = ["users", "groups", "devices", "clients", "history", "audit"] as const;
 export type FilterList = typeof FILTER_LISTS[number];
 
-export interface SavedFilter {
+interface SavedFilter {
   readonly name: string;
   /** The query of the address, without `?`: `status=locked&sort=-name`. */
   readonly query: string;

@@ -5,7 +5,7 @@ import type { HardwareToken } from "../../../radius/tokens/token.ts";
 import type { People } from "../deps.ts";
 import type { HardwareTokenPage, HardwareTokenState, HardwareTokenView } from "./token_types.ts";
 
-export interface TokenListQuery {
+interface TokenListQuery {
   readonly q: string;
   readonly state: string;
   readonly kind: string;

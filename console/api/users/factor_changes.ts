@@ -146,7 +146,7 @@ export interface TotpEnrolment {
 }
 
 /** A confirmed seed, and the mutation that ends its enrolment. */
-export interface ProvenTotp {
+interface ProvenTotp {
   readonly pairing: NewPairing;
   readonly owner: UserRecord;
   readonly ending: Mutation;

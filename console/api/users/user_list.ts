@@ -209,7 +209,7 @@ function isInactiveFilterOff({ inactive = "" }: Pick<UserQuery, "inactive">): bo
 }
 
 /** Users that may match, in order of name: from the gateway's lists if they suffice, otherwise from the search. */
-export async function* candidates(
+async function* candidates(
   people: People,
   target: Target,
   query: UserQuery,

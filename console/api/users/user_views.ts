@@ -25,7 +25,7 @@ import type {
   UserView,
 } from "./user_types.ts";
 
-export interface ViewDeps {
+interface ViewDeps {
   readonly people: People;
   readonly watch: GatewayMonitor;
   readonly secondFactorAdmin: () => SecondFactorAdmin | null;

@@ -14,7 +14,7 @@ import {
 } from "./push_message.ts";
 import type { PageClient, PageClients, PageMessage, WorkerBuild } from "./worker_scope.ts";
 
-export interface WorkerNotificationDeps {
+interface WorkerNotificationDeps {
   readonly build: WorkerBuild;
   readonly registration: Pick<
     ServiceWorkerRegistration,

@@ -1,7 +1,7 @@
 // The offline shell of the phone page: its HTML and the files of one build, in a cache of their own. The page comes from the
 // network while there is one, so a new build is never hidden by an old cache.
 
-export interface ShellCacheDeps {
+interface ShellCacheDeps {
   readonly version: string;
   readonly files: readonly string[];
   readonly caches: Pick<CacheStorage, "open" | "keys" | "delete">;

@@ -10,7 +10,7 @@ export interface SortOrder {
 }
 
 /** A value that can be compared; `null` comes last. */
-export type SortValue = string | number | null;
+type SortValue = string | number | null;
 
 /** A column that can be sorted. */
 export interface Sortable<T> {
@@ -21,7 +21,7 @@ export interface Sortable<T> {
   readonly isLargestFirst?: boolean;
 }
 
-export function parseSort(text: string): SortOrder | null {
+function parseSort(text: string): SortOrder | null {
   const isDescending = text.startsWith("-");
   const by = isDescending ? text.slice(1) : text;
   return by === "" ? null : { by, isDescending };

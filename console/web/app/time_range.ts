@@ -6,7 +6,7 @@ import { HOUR_MS, MINUTE_MS } from "../../../platform/durations.ts";
 export const LOG_RANGES = ["minutes", "hour", "today", "yesterday", "day", "week", "month"] as const;
 
 /** Times in ms. `toMs` is `null` for a range that ends now, so that newer rows belong to it. */
-export interface TimeSpan {
+interface TimeSpan {
   readonly fromMs: number;
   readonly toMs: number | null;
 }

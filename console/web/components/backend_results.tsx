@@ -140,7 +140,7 @@ interface BackendInfo {
 }
 
 /** Names of backends; `null`: all. */
-export type ChosenBackends = Signal<readonly string[] | null>;
+type ChosenBackends = Signal<readonly string[] | null>;
 
 interface BackendChoiceProps {
   readonly backends: readonly BackendInfo[];

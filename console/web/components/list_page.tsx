@@ -451,7 +451,7 @@ interface SaveFilterProps {
   readonly onClose: () => void;
 }
 
-export function SaveFilterDialog({ name, onSave, onClose }: SaveFilterProps) {
+function SaveFilterDialog({ name, onSave, onClose }: SaveFilterProps) {
   const draft = useSignal({ name });
   return (
     <FormDialog

@@ -12,7 +12,7 @@ import { type CreatedSecret, SecretDialog } from "./form_dialog.tsx";
 import type { MenuItem } from "./menu.tsx";
 import { auditHref } from "./page_layout.tsx";
 
-export interface RowAction extends Pick<MenuItem, "label" | "icon" | "isBad"> {
+interface RowAction extends Pick<MenuItem, "label" | "icon" | "isBad"> {
   /** The role that may do it. Without it, every role that sees the list. */
   readonly needs?: Role;
   /** Why the action is disabled, besides the role. */

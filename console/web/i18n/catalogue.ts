@@ -15,7 +15,7 @@ type TranslatedCode = {
 }[keyof typeof ERROR_CODES];
 
 /** A message with a text for each plural form; the value `count` selects the form. */
-export interface PluralMessage {
+interface PluralMessage {
   readonly one: string;
   readonly other: string;
 }

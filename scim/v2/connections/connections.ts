@@ -265,7 +265,7 @@ export class RequestRates {
 // Issues OAuth access tokens to connections (RFC 6749 §4.4). A paused connection gets tokens too: its requests get 503, which identity
 // providers retry, while a failure here would make them ask for new credentials.
 
-export interface IssuedToken {
+interface IssuedToken {
   readonly token: string;
   readonly expiresInS: number;
 }
@@ -276,7 +276,7 @@ interface TokenIssuerDeps {
   readonly onIssued: (connection: string, source: string) => void;
 }
 
-export class TokenIssuer {
+class TokenIssuer {
   readonly #deps: TokenIssuerDeps;
 
   constructor(deps: TokenIssuerDeps) {

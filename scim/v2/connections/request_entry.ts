@@ -113,7 +113,7 @@ function cut(text: string, field: keyof typeof MAX_CHARACTERS): string {
   return text.slice(0, 4 * max).replace(UNSAFE, " ").trim().slice(0, max).toWellFormed();
 }
 
-export function outcomeOf(status: number): RequestOutcome {
+function outcomeOf(status: number): RequestOutcome {
   if (status < 400) return "done";
   return status < 500 ? "refused" : "failed";
 }

@@ -252,7 +252,7 @@ interface FittingPage {
 }
 
 /** @param options.isBackwards the page ends before a place, so that its last resources are kept. */
-export async function readFittingPage(
+async function readFittingPage(
   indexes: Pick<ResourceIndexes, "readMany">,
   { listed, next, previous }: Pick<QueryPage, "listed" | "next" | "previous">,
   { kind, isBackwards, maxOctets = MAX_PAGE_OCTETS }: {
@@ -294,7 +294,7 @@ const NOTHING: ScimFilter = {
 };
 
 /** The filter for resources of `type`. Conditions on attributes of `others` only match nothing; RFC 7644 §3.4.2.2: `ne` matches what has no value. */
-export function withoutOtherTypes(
+function withoutOtherTypes(
   filter: ScimFilter,
   type: ResourceTypeDefinition,
   others: readonly ResourceTypeDefinition[],

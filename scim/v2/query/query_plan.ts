@@ -287,7 +287,7 @@ function planValue(by: IndexedAttribute, operator: CompareOperator, value: Filte
 // The value of a comparison as the value index has it, and the keys of values that are cut.
 
 /** Values that begin alike: the index does not tell them apart. */
-export function cutRanges(operator: CompareOperator, { text }: IndexText): KeyRanges | null {
+function cutRanges(operator: CompareOperator, { text }: IndexText): KeyRanges | null {
   const same = { from: text, to: `${text}\u{10ffff}` };
   switch (operator) {
     case "eq":
@@ -305,7 +305,7 @@ export function cutRanges(operator: CompareOperator, { text }: IndexText): KeyRa
 }
 
 /** The value as the index has it. `null`: no value of the attribute can be equal. */
-export function wantedText(
+function wantedText(
   type: "text" | "exactText" | "boolean" | "dateTime",
   operator: CompareOperator,
   value: FilterValue,

@@ -20,7 +20,7 @@ import type {
 type RequestDenial = NonNullable<ApprovalRequest["denial"]>;
 
 /** How a request ended. The codes are those of this service. The history shows `cause`. */
-export interface Decision {
+interface Decision {
   readonly granted: boolean;
   readonly cancelled: boolean;
   readonly reasonCode: number;
@@ -28,7 +28,7 @@ export interface Decision {
   readonly cause: RequestDenial["cause"] | null;
 }
 
-export const DECISIONS = {
+const DECISIONS = {
   approved: { granted: true, cancelled: false, reasonCode: 0, reason: "", cause: null },
   passcode: { granted: true, cancelled: false, reasonCode: 0, reason: "", cause: null },
   denied: { granted: false, cancelled: false, reasonCode: 1, reason: "Denied on the phone", cause: "phone" },

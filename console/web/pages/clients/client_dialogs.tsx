@@ -76,12 +76,12 @@ export function RotateDialog({ models, one, page, onClose }: DialogPart) {
 }
 
 /** Without a secret, the server generates one. */
-export function optionalSecret(secret: string): { secret?: string } {
+function optionalSecret(secret: string): { secret?: string } {
   return secret === "" ? {} : { secret };
 }
 
 /** Shows a generated secret once. For a given secret, shows a toast. */
-export function secretOrToast(
+function secretOrToast(
   { toasts }: Pick<Models, "toasts">,
   { name, secret, said }: { name: string; secret: string | null; said: string },
 ): CreatedSecret | undefined {

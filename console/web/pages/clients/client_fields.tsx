@@ -77,7 +77,7 @@ const SERVER_FIELDS = CLIENT_FIELDS.filter((name) => name.startsWith("firstFacto
 
 type SecretField = Extract<FieldRow<ClientDraft>, { name: "firstFactorServer.secret" }>;
 
-export interface FirstFactorContext {
+interface FirstFactorContext {
   /** LDAP backends of the target whose users log in. */
   readonly ldap: readonly string[];
   readonly globalFirstFactor: FirstFactorKind;

@@ -82,7 +82,7 @@ function requestValue(draft: ClientDraft, name: ConsoleSetting): unknown {
 }
 
 /** The value of a field for the API; `null` if the field has no effect. */
-export function usedValue(draft: ClientDraft, name: ConsoleSetting): unknown {
+function usedValue(draft: ClientDraft, name: ConsoleSetting): unknown {
   return isFieldUsed(draft, name) ? requestValue(draft, name) ?? null : null;
 }
 
@@ -204,7 +204,7 @@ type ChangedClient = Parameters<Models["api"]["clients"][":id"]["$put"]>[0]["jso
 
 type Rotation = Parameters<Models["api"]["clients"][":id"]["secret"]["$post"]>[0]["json"];
 
-export type ClientForm = Omit<ChangedClient, "version">;
+type ClientForm = Omit<ChangedClient, "version">;
 
 export const addClient = ({ api, session }: ApiSession, json: NewClient) =>
   session.whileSignedIn(() => take(api.clients.$post({ json })));

@@ -294,7 +294,7 @@ interface ReviewProps {
   readonly onClose: () => void;
 }
 
-export function ClientReview({ models, began, draft, onSaved, onRefused, onClose }: ReviewProps) {
+function ClientReview({ models, began, draft, onSaved, onRefused, onClose }: ReviewProps) {
   const { client } = began.value;
   const { name } = client;
   const mine = draft.value;

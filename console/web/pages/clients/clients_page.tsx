@@ -140,14 +140,14 @@ function actionsOf({ name }: ClientRow): readonly MenuItem[] {
 }
 
 /** The state of a client. */
-export function clientState({ disabled, overlapUntilMs, use }: ClientRow) {
+function clientState({ disabled, overlapUntilMs, use }: ClientRow) {
   if (disabled) return { tone: "idle", shape: "ring", label: t("clients.field_disabled") } as const;
   if (overlapUntilMs !== null) return { tone: "wait", shape: "key", label: t("clients.overlap") } as const;
   if (use.lastMs === 0) return { tone: "idle", shape: "ring", label: t("clients.unheard") } as const;
   return { tone: "ok", shape: "check", label: t("clients.heard_from") } as const;
 }
 
-export function rejectRate({ accepted, rejected }: Pick<ClientRow, "accepted" | "rejected">): string {
+function rejectRate({ accepted, rejected }: Pick<ClientRow, "accepted" | "rejected">): string {
   const ended = accepted + rejected;
   if (ended === 0) return t("common.no_sign_ins");
   return t("clients.rate", { percent: Math.round(rejected / ended * 100), count: ended });

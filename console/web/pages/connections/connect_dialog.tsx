@@ -152,7 +152,7 @@ interface SetupDialogProps {
 }
 
 /** Only "Done" closes it, because the token cannot be shown again. */
-export function SetupDialog({ models, created, onClose }: SetupDialogProps) {
+function SetupDialog({ models, created, onClose }: SetupDialogProps) {
   const isSaved = useSignal(false);
   const { item, tokenUrl, secret } = created;
   return (

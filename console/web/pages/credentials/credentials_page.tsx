@@ -147,7 +147,7 @@ const ACCESS_ROWS: readonly FieldRow<Draft>[] = [{
   choiceLabel: (value) => t(`credentials.access_${value}`),
 }];
 
-export function CredentialDialog({ models, targets, onDone, onClose }: AddProps) {
+function CredentialDialog({ models, targets, onDone, onClose }: AddProps) {
   const draft = useSignal<Draft>({ name: "", access: "write" });
   const chosen = useSignal<readonly string[]>(targets.slice(0, 1));
   const make = async () => {
@@ -200,12 +200,12 @@ function FirstCall({ command }: { command: string }) {
 
 const idOf = (name: string) => ({ param: escapeParams({ id: name }) });
 
-export const fetchCredentials = ({ api }: Models) => take(api.credentials.$get());
+const fetchCredentials = ({ api }: Models) => take(api.credentials.$get());
 
-export const addCredential = (
+const addCredential = (
   { api, session }: Models,
   json: { name: string; targets: string[]; access: "read" | "write" },
 ) => session.whileSignedIn(() => take(api.credentials.$post({ json })));
 
-export const revokeCredential = ({ api, session }: Models, name: string) =>
+const revokeCredential = ({ api, session }: Models, name: string) =>
   session.whileSignedIn(() => take(api.credentials[":id"].$delete(idOf(name))));

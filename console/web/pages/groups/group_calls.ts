@@ -12,7 +12,7 @@ import type { Models } from "../../app/app_context.ts";
 import type { FilterQuery } from "../../app/filters.ts";
 import { backendsOf, targetQuery } from "../users/user_calls.ts";
 
-export interface GroupKey {
+interface GroupKey {
   readonly name: string;
   /** "" for the target whose users log in. */
   readonly target: string;

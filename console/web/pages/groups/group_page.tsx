@@ -198,7 +198,7 @@ interface MembersProps {
   readonly onChange: (change: { add: readonly string[]; remove: readonly string[] }) => Promise<boolean>;
 }
 
-export function GroupMembers({ models, group, calls, onChange }: MembersProps) {
+function GroupMembers({ models, group, calls, onChange }: MembersProps) {
   const { router } = models;
   const reason = permissionHint(models, "user_manager");
   const selection = useMemo(createSelection, [group.name]);

@@ -136,7 +136,7 @@ const NAME_ROWS: readonly FieldRow<{ name: string }>[] = [{
   input: { required: true, maxLength: 1024, autofocus: true },
 }];
 
-export function CreateGroupDialog({ models, page, onClose }: {
+function CreateGroupDialog({ models, page, onClose }: {
   models: Models;
   page: GroupPage;
   onClose: () => void;

@@ -4,7 +4,7 @@ import type { HealthPart } from "../../../api/targets/target_types.ts";
 import { clientHref } from "../../components/client_text.ts";
 import { t } from "../../i18n/translate.ts";
 
-export interface HealthLink {
+interface HealthLink {
   readonly href: string;
   /** The text of the link. */
   readonly action: string;

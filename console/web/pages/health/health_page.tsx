@@ -200,9 +200,9 @@ function nameOf({ kind, name }: HealthPart): string {
   return name === "" ? t(`health.kind_${kind}`) : kind === "unsigned" ? clientText(name) : name;
 }
 
-export const fetchHealth = ({ api }: Models) => take(api.health.$get());
+const fetchHealth = ({ api }: Models) => take(api.health.$get());
 
-export const testPart = ({ api, session }: Models, id: string) =>
+const testPart = ({ api, session }: Models, id: string) =>
   session.whileSignedIn(() => take(api.health.test.$post({ json: { id } })));
 
 /** The details of a row: its problem, or its figure. */

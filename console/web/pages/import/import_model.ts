@@ -150,7 +150,7 @@ async function readText(file: File): Promise<string | null> {
 const PIECE_CHARACTERS = 200_000;
 
 /** Uploads a file in pieces and starts the check of its rows. */
-export async function sendFile(
+async function sendFile(
   models: Models,
   file: { name: string; text: string; target: string; mayUpdate: boolean },
 ): Promise<ImportView> {
@@ -165,7 +165,7 @@ export async function sendFile(
   return await createImportCalls(models, id).check({ mayUpdate: file.mayUpdate });
 }
 
-export function createImportCalls({ api, session }: Models, id: string) {
+function createImportCalls({ api, session }: Models, id: string) {
   const one = api.imports[":id"];
   const param = escapeParams({ id });
   const ask = session.whileSignedIn;

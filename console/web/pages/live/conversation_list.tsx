@@ -263,7 +263,7 @@ function NoRows({ models }: { models: Models }) {
 // Media queries for what styles cannot decide, such as the address of a link.
 
 /** Screens where the rail is a bar at the bottom. */
-export const PHONE = "(max-width: 760px)";
+const PHONE = "(max-width: 760px)";
 
 /** Whether the query matches now. `false` where there are no media queries. */
 function useMedia(query: string): boolean {

@@ -186,7 +186,7 @@ function showInspectorTab({ router }: Pick<Models, "router">, tab: InspectorTab)
   router.setParams({ tab: tab === "summary" ? "" : tab });
 }
 
-export const tabId = (tab: InspectorTab) => `inspector-tab-${tab}`;
+const tabId = (tab: InspectorTab) => `inspector-tab-${tab}`;
 
 /** The tab that a key selects; `null` for other keys. */
 export function tabOfKey(key: string, current: InspectorTab): InspectorTab | null {

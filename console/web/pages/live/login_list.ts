@@ -20,7 +20,7 @@ export const MAX_LOGINS = 5000;
 /** Ends between two counts of the server. */
 const MAX_ENDS = 2000;
 
-export interface LoginEnd {
+interface LoginEnd {
   readonly id: string;
   readonly outcome: NonNullable<ConversationView["outcome"]>;
   /** When the server reported it, by its clock. The server counts an end before it reports it. */

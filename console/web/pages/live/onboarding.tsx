@@ -112,7 +112,7 @@ interface LoginStepProps {
   readonly skip: () => Promise<void>;
 }
 
-export function LoginStep({ models, steps, trial, skip }: LoginStepProps) {
+function LoginStep({ models, steps, trial, skip }: LoginStepProps) {
   const { board, router } = models;
   const newest = useComputed(() => board.rows.value[0] ?? null).value;
   const openedMs = useRef(models.clock.nowMs.peek());

@@ -17,9 +17,9 @@ import { escapeParams, take } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
 
 /** Without an id for a new policy. */
-export type PolicyContent = Omit<Policy, "id">;
-export type FactorRule = "settings" | "some" | "one";
-export type DraftEnrolment = "settings" | "never" | "after_first_factor" | "always";
+type PolicyContent = Omit<Policy, "id">;
+type FactorRule = "settings" | "some" | "one";
+type DraftEnrolment = "settings" | "never" | "after_first_factor" | "always";
 
 export interface PolicyDraft {
   readonly name: string;
@@ -141,7 +141,7 @@ export interface PolicyBasis {
 }
 
 /** A sign-in to evaluate. */
-export interface TriedLogin {
+interface TriedLogin {
   readonly user: string;
   readonly client: string;
   readonly address: string;

@@ -17,7 +17,7 @@ import { t } from "../../i18n/translate.ts";
 const MAX_NAMES = 4;
 
 /** One condition in words. */
-export interface ConditionText {
+interface ConditionText {
   readonly name: PolicyConditionName;
   readonly text: string;
 }

@@ -3,7 +3,7 @@
 import { HOUR_MS } from "../../../../platform/durations.ts";
 import type { Models } from "../../app/app_context.ts";
 
-export const REPORT_RANGES = {
+const REPORT_RANGES = {
   "1h": HOUR_MS,
   "6h": 6 * HOUR_MS,
   "24h": 24 * HOUR_MS,
@@ -11,7 +11,7 @@ export const REPORT_RANGES = {
   "30d": 30 * 24 * HOUR_MS,
   "90d": 90 * 24 * HOUR_MS,
 } as const;
-export type RangeName = keyof typeof REPORT_RANGES;
+type RangeName = keyof typeof REPORT_RANGES;
 export const DEFAULT_RANGE: RangeName = "24h";
 export const RANGE_NAMES = Object.keys(REPORT_RANGES) as readonly RangeName[];
 

@@ -17,7 +17,7 @@ import { StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 
-export interface SettingsPart extends Pick<PageProps, "models"> {
+interface SettingsPart extends Pick<PageProps, "models"> {
   readonly answer: SettingsAnswer;
 }
 

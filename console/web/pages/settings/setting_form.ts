@@ -100,7 +100,7 @@ const isFilled = (entry: string) => entry !== "";
 const linesOf = (text: string) => text.split("\n").map((line) => line.trim()).filter(isFilled);
 
 /** The entries of a list: one a line, or separated by commas. */
-export function entriesOf(text: string): string[] {
+function entriesOf(text: string): string[] {
   return text.split(/[\n,]/).map((entry) => entry.trim()).filter(isFilled);
 }
 

@@ -4,7 +4,7 @@ import { formatMessage } from "../../i18n/catalogue.ts";
 import { findMessage, language } from "../../i18n/translate.ts";
 import { slugOf } from "./setting_labels.ts";
 
-export interface ShownProblem {
+interface ShownProblem {
   /** In English, without its capital letter and its full stop. */
   readonly problem: string;
   readonly code?: string;

@@ -242,7 +242,7 @@ function Found({ models, model, answer, search }: FoundProps) {
 }
 
 /** The service of a topic. */
-export const TOPIC_SERVICES: Readonly<Partial<Record<TopicName, ServiceName>>> = {
+const TOPIC_SERVICES: Readonly<Partial<Record<TopicName, ServiceName>>> = {
   second_factor: "second_factor",
   telephony: "telephony",
   mail: "mail",
@@ -255,7 +255,7 @@ interface ServiceTestProps {
   readonly service: ServiceName;
 }
 
-export function ServiceTest({ models, model, service }: ServiceTestProps) {
+function ServiceTest({ models, model, service }: ServiceTestProps) {
   const action = useAction();
   const number = useSignal("");
   const result = useSignal<{ readonly of: string; readonly result: SettingTest } | null>(null);

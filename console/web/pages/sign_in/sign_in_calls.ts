@@ -14,7 +14,7 @@ export interface SignInFailure {
 type Given = Pick<Models, "api" | "session">;
 
 /** The input of the form. A step-up ignores the name. */
-export interface SignInInput {
+interface SignInInput {
   readonly name: string;
   readonly password: string;
   readonly code: string;
@@ -96,7 +96,7 @@ export async function refreshSession({ api, session }: Given): Promise<void> {
   if (answer !== null && answer.session !== null) session.adopt(answer);
 }
 
-export function toSignInFailure(fault: unknown): SignInFailure {
+function toSignInFailure(fault: unknown): SignInFailure {
   return { code: fault instanceof ApiFailure ? fault.code : "nonsense", text: failureText(fault) };
 }
 

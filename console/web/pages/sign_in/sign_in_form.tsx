@@ -191,7 +191,7 @@ interface PasswordFieldsProps {
   readonly autofill: boolean;
 }
 
-export function PasswordFields({ name, nameFixed, needsCode, autofill }: PasswordFieldsProps) {
+function PasswordFields({ name, nameFixed, needsCode, autofill }: PasswordFieldsProps) {
   return (
     <>
       {nameFixed

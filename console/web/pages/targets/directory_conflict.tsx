@@ -11,12 +11,12 @@ import { t } from "../../i18n/translate.ts";
 import type { LastChange } from "../../../api/errors.ts";
 import { theirChanges, type ThreeTables } from "./directory_form.ts";
 
-export interface DirectoryConflict extends ThreeTables {
+interface DirectoryConflict extends ThreeTables {
   readonly lastChange: LastChange;
 }
 
 /** `edit`: back to the form. */
-export type ConflictChoice = "mine" | "theirs" | "edit";
+type ConflictChoice = "mine" | "theirs" | "edit";
 
 interface OpenConflict {
   readonly conflict: DirectoryConflict;

@@ -53,7 +53,7 @@ export function extensionNames({ extensions = "" }: DirectoryTable): readonly st
   }
 }
 
-export type ConnectorKind = "store" | "ldap" | "scim";
+type ConnectorKind = "store" | "ldap" | "scim";
 
 /** What a new connector can be. A preset fills in what such servers have in common. */
 export const CONNECTOR_PRESETS = {
@@ -190,7 +190,7 @@ export function toConnectorDraft(preset: PresetName, table: ConnectorTable = {})
 }
 
 /** Whether the gateway may write to a connector. A new one has no kind yet. */
-export function mayWrite({ kind, access }: ConnectorTable): boolean {
+function mayWrite({ kind, access }: ConnectorTable): boolean {
   return kind !== undefined && access !== "read";
 }
 
@@ -210,7 +210,7 @@ function pairsText(value: ConnectorTable[string]): string {
 }
 
 /** Read pairs, or the line that is none. */
-export function readPairs(
+function readPairs(
   text: string,
 ): { readonly pairs: Record<string, string>; readonly bad: string | null } {
   const pairs: Record<string, string> = {};

@@ -38,7 +38,7 @@ const GROUPS = {
   ],
 } as const;
 const NAMES = Object.keys(GROUPS) as (keyof typeof GROUPS)[];
-export type MappingGroup = keyof typeof GROUPS | "other";
+type MappingGroup = keyof typeof GROUPS | "other";
 /** Within an attribute: the more usual part first. */
 const PARTS = ["givenName", "familyName", "formatted", "middleName", "honorificPrefix", "honorificSuffix"];
 

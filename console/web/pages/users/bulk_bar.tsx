@@ -27,7 +27,7 @@ import type { BulkTerms } from "./bulk_dialogs.tsx";
 const BulkDialog = lazy(async () => (await import("./bulk_dialogs.tsx")).BulkDialog);
 const InviteDialog = lazy(async () => (await import("../enrolment/invite_dialog.tsx")).InviteDialog);
 
-export interface BulkBarProps {
+interface BulkBarProps {
   readonly models: Models;
   readonly selection: Selection;
   /** The filters of the list, as in the address. */
@@ -166,7 +166,7 @@ interface JobProps {
   readonly onProblem: (text: string | null) => void;
 }
 
-export function JobNote({ models, job, isIrreversible = false, onProblem }: JobProps) {
+function JobNote({ models, job, isIrreversible = false, onProblem }: JobProps) {
   const { busy, run } = useAction();
   const now = job.value;
   if (now === null) return null;

@@ -139,7 +139,7 @@ export function DeleteUserDialog(
 }
 
 /** The objects that the change removes, as list items. */
-export function UserConsequences({ user: { record, login } }: { readonly user: UserView }) {
+function UserConsequences({ user: { record, login } }: { readonly user: UserView }) {
   const groups = record?.groups ?? [];
   const pairings = login?.pairings ?? [];
   const tokens = login?.tokens ?? [];

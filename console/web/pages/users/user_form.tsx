@@ -196,7 +196,7 @@ type ListFieldName = Exclude<keyof UserForm, TextFieldName>;
 export const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 
 /** The attribute of each field (RFC 7643 §4.1, §4.3). */
-export const FIELDS: Readonly<Record<keyof UserForm, readonly [string] | readonly [string, string]>> = {
+const FIELDS: Readonly<Record<keyof UserForm, readonly [string] | readonly [string, string]>> = {
   displayName: ["displayName"],
   givenName: ["name", "givenName"],
   familyName: ["name", "familyName"],
@@ -208,7 +208,7 @@ export const FIELDS: Readonly<Record<keyof UserForm, readonly [string] | readonl
   phoneNumbers: ["phoneNumbers"],
 };
 const NAMES = Object.keys(FIELDS) as (keyof UserForm)[];
-export const LIST_FIELDS: readonly ListFieldName[] = ["emails", "phoneNumbers"];
+const LIST_FIELDS: readonly ListFieldName[] = ["emails", "phoneNumbers"];
 
 const EMPTY_ENTRY: ContactEntry = { value: "", type: "work", primary: false, rest: {} };
 

@@ -33,7 +33,7 @@ interface UserAction {
   readonly isUndo?: boolean;
 }
 
-export interface UserPageModel {
+interface UserPageModel {
   /** Shows the user that a change returned. */
   put(user: UserView): void;
   /** Shows the result of a change, with the results of the backends. */
