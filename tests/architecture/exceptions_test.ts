@@ -33,6 +33,12 @@ Deno.test("judge() finds a new breach, and a row whose breach is gone", () => {
   });
 });
 
+Deno.test("judge() reads a row with its reason", () => {
+  const rows = ["radius/a.ts (a table of facts)"];
+  assertEquals(judge("small", [finding("radius/a.ts")], rows), { added: [], stale: [] });
+  assertEquals(judge("small", [finding("radius/a.tsx")], rows).stale, rows);
+});
+
 Deno.test("judge() lets a listed cycle become smaller, not larger", () => {
   const rows = ["a.ts b.ts c.ts"];
   assertEquals(judge("cycles", [finding("a.ts b.ts")], rows), { added: [], stale: [] });
