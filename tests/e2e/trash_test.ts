@@ -67,8 +67,8 @@ test("deleted users: several are restored, a taken name is not, and one is delet
     const bar = page.getByRole("region", { name: "2 selected" });
     await bar.getByRole("button", { name: "Restore" }).click();
     const dialog = page.getByRole("dialog", { name: "Restore 2 users?" });
-    assertEquals(await dialog.getByRole("listitem").allInnerTexts(), ["ada", "bob"]);
     await dialog.getByText("Users, passwords and group memberships (2) come back").waitFor();
+    assertEquals(await dialog.getByRole("listitem").allInnerTexts(), ["ada", "bob"]);
     await dialog.getByText("each user must enrol again").waitFor();
     await page.keyboard.press("Enter");
     await dialog.waitFor({ state: "detached" });

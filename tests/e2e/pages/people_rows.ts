@@ -54,7 +54,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
         smallSteps: [...BAR, ["menuitem", "Invite…"], PREVIEWED],
       },
       {
-        file: "components/save_filter_dialog.tsx",
+        file: "components/list_page.tsx",
         name: "Save current filters",
         steps: [["fill", "Search users", FULL_OTHER], ...SAVED],
         smallSteps: [["fill", "Search users", FULL_OTHER], ["button", "Filters and columns"], ...SAVED],
