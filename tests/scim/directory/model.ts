@@ -72,8 +72,10 @@ export function createModel(): Model {
       for (const [canonical, name] of membersOf(add)) members?.set(canonical, name);
     },
     drop(kind, canonical) {
-      if (kind === "group") groups.delete(canonical);
-      else if (users.delete(canonical)) {
+      if (kind === "group") {
+        // Where no user has the name, a member with the name was this group.
+        if (groups.delete(canonical) && !users.has(canonical)) leave(canonical);
+      } else if (users.delete(canonical)) {
         leave(canonical);
         gone.add(canonical);
       }
