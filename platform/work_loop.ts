@@ -1,4 +1,5 @@
-// A loop of background work: passes one after another, a wait between them that a wake-up ends, and tasks that a pass starts and that run beside it.
+// A loop of background work: passes one after another, a wait between them that a wake-up ends, and tasks that a pass
+// starts and that run beside it.
 
 import type { CancelTimer, Clock } from "./runtime.ts";
 
@@ -11,7 +12,7 @@ export interface WorkLoopDeps {
   readonly intervalMs: number;
   /** The wait after a pass that failed. Default: five seconds. */
   readonly retryMs?: number;
-  /** A wake-up waits for others for so long, so that they make one pass. Default: 0. */
+  /** The first wake-up waits for others for so long, so that they make one pass. Default: 0. */
   readonly wakeDelayMs?: number;
   /** Without a wake-up, no pass begins before it. */
   readonly pausedUntilMs?: () => number;
@@ -36,10 +37,12 @@ export class WorkLoop {
   /** Begins a pass, or another one after the pass in progress. The first call starts the loop. */
   wake(): void {
     const { wakeDelayMs = 0 } = this.#deps;
+    const isFirst = !this.#isWoken;
     this.#isWoken = true;
     if (!this.#isWaiting) return;
     if (wakeDelayMs === 0) this.#begin();
-    else this.#wait(wakeDelayMs);
+    // Later ones do not postpone the pass, or frequent ones would prevent it.
+    else if (isFirst) this.#wait(wakeDelayMs);
   }
 
   /** The next pass begins at this time at the latest. Call it during a pass, or before a wake-up. */
