@@ -5,6 +5,11 @@ import { type CommandOutcome, counted, quoted, resultText, table, utcTimeText } 
 import { runCommand, runMain, success } from "./run_admin_command.ts";
 import { parseCommandArgs } from "./terminal.ts";
 import type { DestinationRow } from "../console/api/log_export/log_export_types.ts";
+import {
+  DESTINATION_KIND_NAMES,
+  DESTINATION_KINDS,
+  type DestinationKind,
+} from "../platform/log_export/destination_choices.ts";
 
 const USAGE = `Send logins and the audit log to other systems, as syslog or as webhooks.
 
@@ -205,7 +210,7 @@ type Verb = typeof VERBS[number];
 interface NewDestinationPlan {
   readonly verb: "add";
   readonly name: string;
-  readonly kind: "syslog_tls" | "syslog_udp" | "webhook";
+  readonly kind: DestinationKind;
   readonly address: { readonly url: string } | { readonly host: string; readonly port: number };
   readonly allowsHttp: boolean;
   readonly format?: string;
@@ -235,6 +240,11 @@ function planLogExport(args: readonly string[]): LogExportPlan | string {
   return verb === "add" ? planAdd(name, values) : { verb, name };
 }
 
+const KIND_OPTIONS = {
+  syslog_tls: "syslog-tls",
+  syslog_udp: "syslog-udp",
+  webhook: "webhook",
+} as const satisfies Record<DestinationKind, OptionName>;
 const NUMBERS = {
   facility: "facility",
   "max-hours": "maxHours",
@@ -250,13 +260,17 @@ const FILES = {
 
 function planAdd(name: string, values: Values): NewDestinationPlan | string {
   const text = (option: OptionName) => typeof values[option] === "string" ? values[option] : undefined;
-  const kinds = (["syslog-tls", "syslog-udp", "webhook"] as const).filter((kind) => text(kind) !== undefined);
+  const kinds = DESTINATION_KIND_NAMES.filter((kind) => text(KIND_OPTIONS[kind]) !== undefined);
   const [kind] = kinds;
   if (kind === undefined || kinds.length > 1) {
     return "exactly one of --syslog-tls, --syslog-udp and --webhook is required";
   }
-  const address = kind === "webhook" ? { url: text(kind) ?? "" } : readHostAndPort(text(kind) ?? "", kind);
-  if (address === null) return `--${kind} must be a host and a port, such as logs.example.com:6514`;
+  const row = DESTINATION_KINDS[kind];
+  const where = text(KIND_OPTIONS[kind]) ?? "";
+  const address = row.hasUrl ? { url: where } : readHostAndPort(where, row);
+  if (address === null) {
+    return `--${KIND_OPTIONS[kind]} must be a host and a port, such as logs.example.com:6514`;
+  }
   const numbers: Record<string, number> = {};
   for (const [option, field] of Object.entries(NUMBERS)) {
     const given = text(option as OptionName);
@@ -273,24 +287,21 @@ function planAdd(name: string, values: Values): NewDestinationPlan | string {
   const format = text("format");
   const records = text("records");
   return {
-    ...{ verb: "add", name, address, numbers, files },
-    kind: kind === "webhook" ? kind : kind === "syslog-tls" ? "syslog_tls" : "syslog_udp",
+    ...{ verb: "add", name, kind, address, numbers, files },
     allowsHttp: values["allow-http"] === true,
     ...format === undefined ? {} : { format: format.replaceAll("-", "_") },
     ...records === undefined ? {} : { records: records.split(",") },
   };
 }
 
-const DEFAULT_PORTS = { "syslog-tls": 6514, "syslog-udp": 514 } as const;
-
 /** `host`, `host:port`, `[IPv6]` or `[IPv6]:port`. */
 function readHostAndPort(
   text: string,
-  kind: keyof typeof DEFAULT_PORTS,
+  { port }: { readonly port: number },
 ): { host: string; port: number } | null {
   const found = /^(?:\[([0-9a-f:.]+)\]|([^:[\]\s]+))(?::(\d{1,5}))?$/i.exec(text);
   if (found === null) return null;
-  return { host: found[1] ?? found[2] ?? "", port: Number(found[3] ?? DEFAULT_PORTS[kind]) };
+  return { host: found[1] ?? found[2] ?? "", port: Number(found[3] ?? port) };
 }
 
 if (import.meta.main) {

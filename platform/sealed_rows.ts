@@ -6,7 +6,6 @@ import type { AuditAction } from "./audit_actions.ts";
 import { createWebhookSecret } from "./log_export/webhook_sender.ts";
 import {
   type AnyField,
-  appliesTo,
   defaultsOf,
   type Fields,
   type OneChoice,
@@ -27,7 +26,7 @@ export interface SealedRecord<Settings> {
   readonly version: number;
 }
 
-/** The fields of a row. Webhooks are signed. */
+/** The fields of a row. */
 type RowFields = Fields & { readonly kind: OneChoice };
 type RowSettings<F extends Fields> = ValuesOf<F> & { readonly isPaused: boolean };
 /** "": none. */
@@ -41,6 +40,8 @@ export interface SealedKind<F extends RowFields> {
   readonly object: string;
   readonly maxRows: number;
   readonly fields: F;
+  /** Whether a row has a key for signatures. */
+  readonly isSigned: (settings: RowSettings<F>) => boolean;
   /** Other entries of the store that are removed with a row. */
   readonly dependents: (name: string) => readonly Deno.KvKey[];
   readonly actions: Readonly<Record<"create" | "secret" | "remove", AuditAction>>;
@@ -95,7 +96,6 @@ type CreatedRow =
 export const UNREADABLE_ROW =
   "the stored settings or secrets cannot be read; remove this entry and add it again";
 const ATTEMPTS = 5;
-const WEBHOOK = { kind: ["webhook"] };
 
 export class SealedRows<F extends RowFields> {
   readonly #deps: SealedRowsDeps;
@@ -148,9 +148,9 @@ export class SealedRows<F extends RowFields> {
     by: RowActor,
   ): Promise<CreatedRow> {
     const { clock, random } = this.#deps;
-    const { maxRows, fields, shown, actions } = this.#kind;
+    const { maxRows, fields, isSigned, shown, actions } = this.#kind;
     if (this.names.length >= maxRows) return { ok: false, reason: "too_many" };
-    const webhookSecret = appliesTo(WEBHOOK, settings) ? createWebhookSecret(random) : "";
+    const webhookSecret = isSigned(settings) ? createWebhookSecret(random) : "";
     const secrets = { ...noSecretsOf(fields), ...given, webhookSecret };
     const record = { settings, sealed: this.#seal(name, secrets), createdMs: clock.nowMs(), version: 1 };
     const audit = this.audit(name, by, { action: actions.create, after: shown(settings, secrets) });

@@ -66,6 +66,7 @@ export const RECEIVER_ROWS: SealedKind<typeof RECEIVER_FIELDS> = {
   object: "alert-receiver",
   maxRows: MAX_RECEIVERS,
   fields: RECEIVER_FIELDS,
+  isSigned: ({ kind }) => kind === "webhook",
   dependents: (name) => [receiverStateKey(name)],
   actions: {
     create: "alert.receiver_create",

@@ -7,6 +7,7 @@ import type { FieldChecks } from "../fields.ts";
 import { type SealedKind, type SealedRecord, SealedRows, type SealedRowsDeps } from "../sealed_rows.ts";
 import {
   DESTINATION_FIELDS,
+  DESTINATION_KINDS,
   type DestinationSettings,
   MAX_DESTINATIONS,
   type RecordKind,
@@ -57,7 +58,7 @@ const TOKEN_IN_PATH = /[^/]{20,}/g;
 
 /** Where a destination sends, for the list and the audit log. A query may contain a token, so it is left out, and so are long parts of the path. */
 export function addressOf({ kind, url, host, port }: DestinationSettings): string {
-  if (kind !== "webhook") return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+  if (!DESTINATION_KINDS[kind].hasUrl) return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
   const parsed = URL.parse(url);
   return parsed === null ? "" : parsed.origin + parsed.pathname.replace(TOKEN_IN_PATH, "…");
 }
@@ -77,6 +78,7 @@ const DESTINATION_ROWS: SealedKind<typeof DESTINATION_FIELDS> = {
   object: "log-export",
   maxRows: MAX_DESTINATIONS,
   fields: DESTINATION_FIELDS,
+  isSigned: ({ kind }) => DESTINATION_KINDS[kind].isSigned,
   dependents: (name) => [cursorKey(name)],
   actions: { create: "log_export.create", secret: "log_export.secret", remove: "log_export.remove" },
   shown(settings) {

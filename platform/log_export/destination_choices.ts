@@ -12,7 +12,14 @@ import {
   type ValuesOf,
 } from "../fields.ts";
 
-const DESTINATION_KINDS = ["syslog_tls", "syslog_udp", "webhook"] as const;
+/** Fields, addresses, permissions, the page and the command follow these rows. The ports: RFC 5425 §4.1, RFC 5426 §3.3. */
+export const DESTINATION_KINDS = {
+  syslog_tls: { hasUrl: false, isSigned: false, port: 6514 },
+  syslog_udp: { hasUrl: false, isSigned: false, port: 514 },
+  webhook: { hasUrl: true, isSigned: true, port: 443 },
+} as const satisfies Record<string, { hasUrl: boolean; isSigned: boolean; port: number }>;
+export type DestinationKind = keyof typeof DESTINATION_KINDS;
+export const DESTINATION_KIND_NAMES = Object.keys(DESTINATION_KINDS) as readonly DestinationKind[];
 
 /** The kinds of records among which a destination selects. */
 const RECORD_KINDS = ["logins", "audit", "drops", "alerts"] as const;
@@ -24,31 +31,33 @@ export type SyslogFormat = "json" | "structured_data";
 /** `json`: an object with the member `records`. `ndjson`: one record per line. */
 export type WebhookFormat = "json" | "ndjson";
 
-/** The standard ports: RFC 5425 §4.1, RFC 5426 §3.3. */
-const DEFAULT_PORTS = { syslog_tls: 6514, syslog_udp: 514 } as const;
-const WEBHOOK = { kind: ["webhook"] } as const;
+const HAS_URL = { kind: DESTINATION_KIND_NAMES.filter((kind) => DESTINATION_KINDS[kind].hasUrl) };
+const HAS_HOST = { kind: DESTINATION_KIND_NAMES.filter((kind) => !DESTINATION_KINDS[kind].hasUrl) };
 const SYSLOG = { kind: ["syslog_tls", "syslog_udp"] } as const;
 const SYSLOG_TLS = { kind: ["syslog_tls"] } as const;
 const PEM = { max: 32_000, lines: 3 } as const;
 
 export const DESTINATION_FIELDS = {
-  kind: choice(DESTINATION_KINDS, { default: "syslog_tls" }),
-  url: text({ max: 2000, isRequired: true, placeholder: "https://logs.example.com", when: WEBHOOK }),
-  allowsHttp: flag({ when: WEBHOOK }),
-  host: text({ max: 253, isRequired: true, when: SYSLOG }),
+  kind: choice(DESTINATION_KIND_NAMES, { default: "syslog_tls" }),
+  url: text({ max: 2000, isRequired: true, placeholder: "https://logs.example.com", when: HAS_URL }),
+  allowsHttp: flag({ when: HAS_URL }),
+  host: text({ max: 253, isRequired: true, when: HAS_HOST }),
   port: number({
-    ...{ min: 1, max: 65_535, default: DEFAULT_PORTS.syslog_tls },
-    usual: { by: "kind", of: DEFAULT_PORTS },
-    when: SYSLOG,
+    ...{ min: 1, max: 65_535, default: DESTINATION_KINDS.syslog_tls.port },
+    usual: {
+      by: "kind",
+      of: Object.fromEntries(DESTINATION_KIND_NAMES.map((kind) => [kind, DESTINATION_KINDS[kind].port])),
+    },
+    when: HAS_HOST,
   }),
   format: choice(["json", "structured_data", "ndjson"], {
     default: "json",
-    only: { structured_data: SYSLOG, ndjson: WEBHOOK },
+    only: { structured_data: SYSLOG, ndjson: { kind: ["webhook"] } },
   }),
   /** RFC 5424 §6.2.1, table 1. The default: security and authorization messages. */
   facility: number({ min: 0, max: 23, default: 10, when: SYSLOG }),
   /** The value of the Authorization header. */
-  authorization: secret({ max: 2000, hasHint: true, when: WEBHOOK }),
+  authorization: secret({ max: 2000, hasHint: true, when: HAS_URL }),
   /** Certificates of the authorities of the receiver; "": those of the platform. */
   ca: text({ ...PEM, hasHint: true, when: { kind: ["syslog_tls", "webhook"] } }),
   /** The client certificate, and its key. */

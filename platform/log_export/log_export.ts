@@ -383,19 +383,18 @@ function openChannel(
     readonly secrets: DestinationSecrets;
   },
 ): LogChannel {
+  const { kind, url, allowsHttp, ca } = settings;
+  const { privateKey, webhookSecret: secret, authorization } = secrets;
   const format = settings.format === "structured_data" ? "structured_data" : "json";
-  if (settings.kind === "syslog_udp") {
-    return new SyslogUdpChannel({ open: openUdp, clock }, { ...settings, format });
+  switch (kind) {
+    case "syslog_udp":
+      return new SyslogUdpChannel({ open: openUdp, clock }, { ...settings, format });
+    case "syslog_tls":
+      return new SyslogTlsChannel({ connect: connectTls, clock }, { ...settings, format, privateKey });
+    case "webhook":
+      return new WebhookChannel({ sender, client: ca === "" ? undefined : openHttp(ca) }, {
+        receiver: { id, url, allowsHttp, secret, authorization },
+        format: settings.format as WebhookFormat,
+      });
   }
-  if (settings.kind === "syslog_tls") {
-    const { privateKey } = secrets;
-    return new SyslogTlsChannel({ connect: connectTls, clock }, { ...settings, format, privateKey });
-  }
-  const { url, allowsHttp, ca } = settings;
-  const { webhookSecret: secret, authorization } = secrets;
-  const client = ca === "" ? undefined : openHttp(ca);
-  return new WebhookChannel({ sender, client }, {
-    receiver: { id, url, allowsHttp, secret, authorization },
-    format: settings.format as WebhookFormat,
-  });
 }

@@ -8,6 +8,7 @@ import { DESTINATION_CHECKS } from "../../../platform/log_export/destination.ts"
 import {
   DESTINATION_DEFAULTS,
   DESTINATION_FIELDS,
+  DESTINATION_KINDS,
   type DestinationSettings,
   NEW_DESTINATION_FIELDS,
 } from "../../../platform/log_export/destination_choices.ts";
@@ -102,10 +103,9 @@ export function createLogExportRoutes(deps: LogExportRouteDeps) {
 /** Only owners see the query of a URL, because it may contain a token of the receiver. */
 function shownTo(c: Context<HttpEnv>, item: DestinationRow): DestinationRow {
   const { settings, address } = item;
-  if (
-    settings.kind !== "webhook" || isPermitted(c.var.session.admin.role, { needs: "owner", helpDesk: false })
-  ) return item;
-  return { ...item, settings: { ...settings, url: address } };
+  const isOwner = isPermitted(c.var.session.admin.role, { needs: "owner", helpDesk: false });
+  const seesAll = isOwner || !DESTINATION_KINDS[settings.kind].hasUrl;
+  return seesAll ? item : { ...item, settings: { ...settings, url: address } };
 }
 
 /** Changes of destinations, with the refusals of the API. */
@@ -171,7 +171,7 @@ class DestinationRequests {
   }
 
   async renewSecret(name: string, { version }: v.InferOutput<typeof ONLY_VERSION>, by: Caller) {
-    if ((await this.find(name)).settings.kind !== "webhook") throw new Refusal("malformed");
+    if (!DESTINATION_KINDS[(await this.find(name)).settings.kind].isSigned) throw new Refusal("malformed");
     const { outcome, webhookSecret } = await this.logExport.destinations.renewSecret(name, version, by);
     requireChanged(outcome);
     return await this.#answer(name, webhookSecret);

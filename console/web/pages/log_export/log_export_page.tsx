@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import {
   DESTINATION_FIELDS,
+  DESTINATION_KINDS,
   NEW_DESTINATION_FIELDS,
 } from "../../../../platform/log_export/destination_choices.ts";
 import type { DestinationRow } from "../../../api/log_export/log_export_types.ts";
@@ -245,7 +246,7 @@ function actionsOf(row: DestinationRow, { rows, calls, edit }: ActionDeps): read
       needs: "owner",
       run: async () => void await calls.pause(name, !isPaused),
     }),
-    ...kind !== "webhook" ? [] : [rows.action({
+    ...!DESTINATION_KINDS[kind].isSigned ? [] : [rows.action({
       label: t("common.renew_signature_secret"),
       icon: "key-round",
       needs: "owner",
