@@ -16,7 +16,7 @@ import { PageBar } from "../../components/page_layout.tsx";
 import { StateText } from "../../components/status.tsx";
 import { ClockTime, Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
-import { alertLink, alertSentence, deliveryLabel, SEVERITY_TONES } from "./alert_texts.ts";
+import { alertLink, alertSentence, deliveryLabel, SEVERITY_TONES } from "./alert_labels.ts";
 import { ReceiverDialog, ReceiverTable } from "./receivers.tsx";
 
 const REFRESH_MS = 5000;

@@ -15,7 +15,7 @@ import { StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { LANGUAGE_NAMES, type MessageKey } from "../../i18n/catalogue.ts";
 import { t } from "../../i18n/translate.ts";
-import { receiverState } from "./alert_texts.ts";
+import { receiverState } from "./alert_labels.ts";
 
 const FieldsDialog = lazy(async () => (await import("../../components/fields_dialog.tsx")).FieldsDialog);
 

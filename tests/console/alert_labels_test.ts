@@ -3,7 +3,7 @@
 import { assertEquals } from "@std/assert";
 import type { AlertRow } from "../../console/api/alerts/alert_types.ts";
 import { ALERT_KIND_NAMES, ALERT_KINDS } from "../../platform/alerts/alert_kinds.ts";
-import { alertLink, alertSentence } from "../../console/web/pages/alerts/alert_texts.ts";
+import { alertLink, alertSentence } from "../../console/web/pages/alerts/alert_labels.ts";
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { activateCatalogue } from "../../console/web/i18n/translate.ts";
 
