@@ -1,5 +1,5 @@
-// Builds all services on an opened store and connects them. It opens no listener: `main.ts` adds the sockets, and commands
-// without a server use the result as it is.
+// Builds all services on an opened store and connects them. `main.ts` opens the sockets before, and reads them after. Commands without a server use
+// the result as it is.
 
 import { Cluster } from "./platform/cluster/cluster.ts";
 import { canonicalName } from "./platform/canonical_name.ts";

@@ -41,8 +41,8 @@ function noteTuple(
   if (hasToken) return;
   const place = placeOfTuple(tuple, user);
   // Without a signature, a packet without a password proves nothing: the menu was its answer, or it was rejected.
-  const proven = signed || (outcome !== "rejected" && moments[0]?.row !== "empty_password");
-  if (isNew) sharedTuples.distinguishes({ place, user, busy: false, proven });
+  const hasProof = signed || (outcome !== "rejected" && moments[0]?.row !== "empty_password");
+  if (isNew) sharedTuples.distinguishes({ place, user, busy: false, hasProof });
   if (outcome !== null) sharedTuples.concluded(place, user);
 }
 

@@ -2,12 +2,13 @@
 // message only if no newer one replaced it. So each message is delivered at least once.
 
 import { auditEntry } from "../audit.ts";
+import { retryPauseMs } from "../backoff.ts";
 import type { CallFault, CallProblem } from "../call_fault.ts";
 import type { WriteLease } from "../cluster/lease.ts";
 import type { KvMutation } from "../commit_batch.ts";
 import { HOUR_MS } from "../durations.ts";
 import type { Log } from "../log.ts";
-import { type WebhookMessage, webhookPauseMs, type WebhookSender } from "../log_export/webhook_sender.ts";
+import type { WebhookMessage, WebhookSender } from "../log_export/webhook_sender.ts";
 import { type MailQueue, MailRefusal, type NewMail } from "../mail/mail.ts";
 import type { Clock, Random } from "../runtime.ts";
 import type { Check, Mutation, Store, StoreEntry } from "../store.ts";
@@ -194,7 +195,7 @@ export class AlertDelivery {
     const { pending } = message;
     const { code, detail } = problem;
     line.failures++;
-    const pauseMs = webhookPauseMs({ failures: line.failures, retryAfterMs: problem.retryAfterMs }, random);
+    const pauseMs = retryPauseMs({ failures: line.failures, retryAfterMs: problem.retryAfterMs }, random);
     line.pausedUntilMs = atMs + pauseMs;
     const before = line.state?.problem ?? null;
     if (before === null) {

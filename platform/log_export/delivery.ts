@@ -2,6 +2,7 @@
 // failure it begins again at the stored position. So each record is delivered at least once, within the bound of the backlog.
 
 import { auditEntry, auditIdAt, auditIdMs } from "../audit.ts";
+import { retryPauseMs } from "../backoff.ts";
 import type { WriteLease } from "../cluster/lease.ts";
 import { HOUR_MS } from "../durations.ts";
 import type { Log } from "../log.ts";
@@ -19,7 +20,6 @@ import {
   type RecordReaderDeps,
   type StoredRecord,
 } from "./record_reader.ts";
-import { webhookPauseMs } from "./webhook_sender.ts";
 
 interface LogDeliveryDeps extends RecordReaderDeps {
   readonly store: Store;
@@ -85,6 +85,7 @@ export class Delivery {
     this.#trimmedMs = this.#savedMs = deps.clock.nowMs();
     this.#loop = new WorkLoop({
       clock: deps.clock,
+      // After a fault. Each round says when the next one is due.
       intervalMs: TRIM_MS,
       pass: async () => this.#loop.dueAt(deps.clock.nowMs() + await this.#round()),
       onFault: (fault) => this.#logFault(fault),
@@ -208,7 +209,7 @@ export class Delivery {
     } catch (fault) {
       this.#logFault(fault);
     }
-    return webhookPauseMs({ failures: this.#failures, retryAfterMs }, random);
+    return retryPauseMs({ failures: this.#failures, retryAfterMs }, random);
   }
 
   /** Counts the backlog, and skips what is beyond the bound. */

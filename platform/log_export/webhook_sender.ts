@@ -2,9 +2,7 @@
 // specification 1.0 (webhook-id, webhook-timestamp, webhook-signature). The caller stores what must be sent again, and when.
 
 import { createHmac } from "node:crypto";
-import { type Backoff, backoffMs } from "../backoff.ts";
 import type { CallFault } from "../call_fault.ts";
-import { HOUR_MS } from "../durations.ts";
 import { type Fetch, fetchWithDeadline, readRetryAfter } from "../fetch_with_deadline.ts";
 import { type BreakerLimits, createGuardedCaller, type GuardedCaller } from "../guarded_caller.ts";
 import type { Clock, Random } from "../runtime.ts";
@@ -36,7 +34,6 @@ export type WebhookOutcome = { readonly ok: true } | { readonly ok: false; reado
 
 /** Over the request, the head and the body of the answer. */
 const WEBHOOK_TIMEOUT_MS = 10_000;
-const MAX_RETRY_AFTER_MS = HOUR_MS;
 /** The answer is not used. */
 const MAX_ANSWER_OCTETS = 64 * 1024;
 const MAX_URL_CHARACTERS = 2000;
@@ -53,7 +50,6 @@ const BREAKER: BreakerLimits = {
   longestPauseMs: 60_000,
   jitter: 0.5,
 };
-const RETRIES: Backoff = { firstMs: 1000, longestMs: 300_000, factors: [1, 0.75] };
 
 /** A new key for signatures: `whsec_` and 32 random octets in base64. */
 export function createWebhookSecret(random: Random): string {
@@ -95,14 +91,6 @@ export function webhookUrlProblem(
   if (parsed === null || !/^https?:$/.test(parsed.protocol)) return "bad_url";
   if (parsed.username !== "" || parsed.password !== "" || parsed.hash !== "") return "bad_url";
   return parsed.protocol === "http:" && !allowsHttp ? "http_not_allowed" : null;
-}
-
-/** The pause before the next try, at least as long as the receiver asked. @param failures tries that failed in a row, from 1 */
-export function webhookPauseMs(
-  { failures, retryAfterMs }: { failures: number; retryAfterMs: number },
-  random: Random,
-): number {
-  return Math.max(Math.min(retryAfterMs, MAX_RETRY_AFTER_MS), backoffMs(RETRIES, failures, random));
 }
 
 export class WebhookSender {

@@ -268,7 +268,9 @@ function decodeFields(record: unknown): ConversationRecord | null {
   }
 }
 
-const AFTER_CRASH: Record<string, Prompt> = {
+const AFTER_CRASH: Readonly<
+  Record<NonNullable<(typeof PASSAGES)[keyof typeof PASSAGES]["afterCrash"]>, Prompt>
+> = {
   SECONDFACTOR_AWAIT_DEVICE_APPROVAL: "approve_on_device",
   GET_DEVICE_GENERATED_PASSCODE: "ask_device_code",
   AWAIT_SMS_DELIVERED_PASSCODE: "enter_texted_code",
@@ -286,6 +288,6 @@ export function resumeInterrupted(conversation: Conversation): boolean {
   const passage = PASSAGES[conversation.at];
   if (passage.afterCrash === null) return false;
   conversation.at = passage.afterCrash;
-  conversation.prompt = AFTER_CRASH[passage.afterCrash] ?? "menu";
+  conversation.prompt = AFTER_CRASH[passage.afterCrash];
   return true;
 }

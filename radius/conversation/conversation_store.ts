@@ -251,7 +251,7 @@ export class ConversationStore {
     const now = this.#deps.clock.nowMs();
     const expired: Conversation[] = [];
     for (const row of table.fromOldest()) {
-      // All conversations of this node have the same time to live, so no younger one is due.
+      // The time to live is the same, so no younger one is due. After a change of the setting, its end is noticed up to a minute late.
       const isYoung = table.startedMs(row) + ENDED_RETENTION_MS > now && table.deadlineMs(row) > now;
       if (isYoung && !this.#hasAdopted) break;
       if (!table.has(row)) continue;

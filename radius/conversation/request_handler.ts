@@ -116,7 +116,7 @@ export class RequestHandler {
     }
     this.#deps.counters.count("requests");
     const refusal = findRefusal(view, request.name) ??
-      (request.signed ? null : this.#findUnprovenPassword(request, view));
+      (request.signed ? null : this.#findGarbledPassword(request, view));
     if (refusal === null && !this.#deps.unsignedLimits.mayBegin(request, view)) {
       return this.#responder.drop(request, "rate_limited");
     }
@@ -174,8 +174,8 @@ export class RequestHandler {
   }
 
   /** Refuses an unsigned packet with a garbled password, because anyone can send it. */
-  #findUnprovenPassword(request: Request, view: PacketView): RequestRefusal | null {
-    const password = request.proven ? this.#passwords.reveal(request, view) : null;
+  #findGarbledPassword(request: Request, view: PacketView): RequestRefusal | null {
+    const password = request.hasProof ? this.#passwords.reveal(request, view) : null;
     if (password === null || password.length === 0) return null;
     // Random octets are never that text, but it has control characters.
     if (isSshdPassword(password)) return "sshd_password";
@@ -271,7 +271,7 @@ export class RequestHandler {
       place: tuple.place,
       user,
       busy: older !== null,
-      proven: request.proven && !isRival,
+      hasProof: request.hasProof && !isRival,
     });
     const conversation = this.#begin({
       client,

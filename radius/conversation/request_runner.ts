@@ -89,7 +89,7 @@ export class RequestRunner {
     if (tooMany !== null) this.#deps.responder.drop(tooMany, "overtaken", { keepSlot: true });
   }
 
-  /** Sends the last answer again, for the same Identifier or another one. */
+  /** Sends the last answer again, for the same Identifier or another one; or the Access-Reject of a login that a decision ended meanwhile. */
   repeat(request: Request, conversation: Conversation): void {
     const { responder, works, machine } = this.#deps;
     const work = works.find(conversation);

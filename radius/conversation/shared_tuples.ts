@@ -15,7 +15,7 @@ interface SharedTupleLogin {
   /** Whether another login of the tuple is in progress. */
   readonly busy: boolean;
   /** Whether the sender proved that it knows the secret. If not, nothing is recorded. */
-  readonly proven: boolean;
+  readonly hasProof: boolean;
 }
 
 const SHARED_MS = 24 * 3600_000;
@@ -63,14 +63,14 @@ export class SharedTuples {
    * Records a login. Returns whether its tuple distinguishes it. It does not if several user names share the tuple, if an earlier login of
    * the tuple has no final answer yet, or if either was found within the last day.
    */
-  distinguishes({ place, user, busy, proven }: SharedTupleLogin): boolean {
+  distinguishes({ place, user, busy, hasProof }: SharedTupleLogin): boolean {
     const key = this.#keyOf(place);
     const known = this.#find(key);
     const table = this.#current;
     const isOfAnother = known >= 0 && (!table.isUser(known, user) || table.isOpen(known));
     const isShared = busy || isOfAnother;
     const wasMarked = this.#isMarked(known);
-    if (!proven) return !isShared && !wasMarked;
+    if (!hasProof) return !isShared && !wasMarked;
     const row = known >= 0 ? known : this.#add({ key, user, open: true, sharedUntilMs: 0 });
     if (isShared && this.#isToRenew(row) && !this.#isFull()) this.#mark(key, row);
     if (known >= 0) {

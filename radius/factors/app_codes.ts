@@ -1,6 +1,6 @@
 // Codes of authenticator apps (RFC 6238): the parameters of an app, the drift of its clock, and its secret as an administrator enters it.
 
-import { acceptTokenCode, type OpenToken } from "../tokens/token_codes.ts";
+import { acceptOneTimeCode, type OpenToken } from "../tokens/token_codes.ts";
 import { type CodeAlgorithm, decodeBase32 } from "./totp.ts";
 
 /** How an app makes its codes. */
@@ -57,8 +57,8 @@ export function acceptAppCode(
 ): AppUse | null {
   const open = openApp(app, seed);
   // The clock of a phone may be right again.
-  const use = acceptTokenCode(open, typed) ??
-    (open.use.drift === 0 ? null : acceptTokenCode({ ...open, use: { ...open.use, drift: 0 } }, typed));
+  const use = acceptOneTimeCode(open, typed) ??
+    (open.use.drift === 0 ? null : acceptOneTimeCode({ ...open, use: { ...open.use, drift: 0 } }, typed));
   return use === null ? null : { step: use.next - 1, drift: use.drift };
 }
 

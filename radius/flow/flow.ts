@@ -1,5 +1,6 @@
 // The flow of a conversation: one ordered table of rows, and step(), which chooses the next row. At each place, the first row whose
-// conditions are all true applies. The diagram in the docs, the view in the console and the tests are derived from the rows.
+// conditions are all true applies. The diagram in the docs, the view in the console and the tests are derived from the rows. A login that a decision
+// ends while it waits has no row here, only a name: DENIED_ROW of radius/conversation/conversation.ts.
 
 import { CONDITIONS } from "./conditions.ts";
 import { EFFECTS } from "./effects.ts";

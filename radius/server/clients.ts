@@ -148,6 +148,7 @@ function anyAddressClient(
     secret: new SharedSecret(secret),
     anyAddress: true,
     hasNetwork: true,
+    // Its source addresses belong to no client that could sign.
     learns: false,
     requiresSignature: policy.messageAuthenticator === "require",
     nasIdentifier: "",

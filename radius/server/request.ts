@@ -38,8 +38,8 @@ export interface Request {
   readonly hasProxyState: boolean;
   /** Whether its Message-Authenticator was verified. */
   readonly signed: boolean;
-  /** Whether the sender proved that it knows the secret: by its signature, or by a password that can be revealed. Garbled passwords are refused. */
-  readonly proven: boolean;
+  /** Whether it shows that the sender knows the secret: it is signed, or has a password. If the password is garbled, the request is refused later. */
+  readonly hasProof: boolean;
   readonly name: UserName;
   /** User-Name as text, without the domain and the realm that the client strips. */
   readonly userName: string;

@@ -124,7 +124,7 @@ export class Responder {
 
   challenge(request: Request, conversation: Conversation, row: string): void {
     const { orderedId, at, hasToken, prompt, numbers, numberToMatch, pairingId } = conversation;
-    const asked = (prompt ?? "menu") === "menu" && !request.proven ? "short_menu" : prompt ?? "menu";
+    const asked = (prompt ?? "menu") === "menu" && !request.hasProof ? "short_menu" : prompt ?? "menu";
     const menu = this.#deps.menuOf(conversation);
     const phones = at === "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" ? offeredPhones(numbers, pairingId) : [];
     const message = renderPrompt(asked, { menu, numberToMatch, numbers, phones });
@@ -209,8 +209,8 @@ function shorterChallenges(reply: Reply): Reply[] {
  * A reply needs no limit if the sender knows the secret, or if the client has addresses of its own: a forged packet then only reaches that client,
  * and its source has a limited rate.
  */
-function hasNoSizeLimit({ proven, client }: Request): boolean {
-  return proven || !client.hasNetwork;
+function hasNoSizeLimit({ hasProof, client }: Request): boolean {
+  return hasProof || !client.hasNetwork;
 }
 
 /**

@@ -159,9 +159,9 @@ export class RadiusServer {
     // The gate verified the Request Authenticator of an Accounting-Request.
     const { userPassword } = view.slots;
     const hasPassword = userPassword.count > 0 && userPassword.lengthOctets > 0;
-    const proven = this.#gate.signed || isAccounting || hasPassword;
+    const hasProof = this.#gate.signed || isAccounting || hasPassword;
     // The source address may be forged, and its owner gets the reply, also to copies of the packet.
-    if (client.anyAddress && !proven && !unproven.take(source)) {
+    if (client.anyAddress && !hasProof && !unproven.take(source)) {
       return this.#drop("rate_limited", source, octets);
     }
     const place = { socket: listener.socket, hostname: from.hostname, port: from.port, octets };
@@ -174,7 +174,7 @@ export class RadiusServer {
       return reply === null ? this.#drop("duplicate_in_progress", source) : this.#send(place, reply);
     }
     if (this.#isStopping) return;
-    const request = this.#createRequest(client, { place, cache, proven, source, startedAt });
+    const request = this.#createRequest(client, { place, cache, hasProof, source, startedAt });
     if (view.code !== ACCESS_REQUEST && !isAccounting) this.#answerStatus(request, listener.service);
     else if (this.#deps.catchUp === null) this.#dispatch(request, view);
     else this.#dispatchLater(this.#deps.catchUp, request, cache);
@@ -200,7 +200,7 @@ export class RadiusServer {
   /** Copies a new packet out of the receive buffer. */
   #createRequest(
     client: Client,
-    { place, cache, proven, source, startedAt }: Pick<Request, "proven" | "source" | "startedAt"> & {
+    { place, cache, hasProof, source, startedAt }: Pick<Request, "hasProof" | "source" | "startedAt"> & {
       place: PacketPlace;
       cache: DuplicateCache;
     },
@@ -222,7 +222,7 @@ export class RadiusServer {
       user: name.canonical,
       hasProxyState: view.slots.proxyState.count > 0,
       signed,
-      proven,
+      hasProof,
     };
   }
 

@@ -113,7 +113,7 @@ export function mustChangeNothing(
   request: Request,
   { source, at }: Pick<Conversation, "source" | "at">,
 ): boolean {
-  return !request.proven && (request.source !== source || (at !== DEVICE && at !== PAIRING));
+  return !request.hasProof && (request.source !== source || (at !== DEVICE && at !== PAIRING));
 }
 
 /** Requests that do not prove that their sender knows the secret, per source. Enough for a small site. */
@@ -139,7 +139,7 @@ export class UnsignedLimits {
   /** Whether a request may begin a login now. */
   mayBegin(request: Request, view: PacketView): boolean {
     if (request.signed || view.slots.state.count > 0) return true;
-    if (request.proven) return this.#logins.take(request.source);
+    if (request.hasProof) return this.#logins.take(request.source);
     if (!wasCounted(request) && !this.unproven.take(request.source)) return false;
     return this.#unprovenLogins.take("all sources");
   }
@@ -150,8 +150,8 @@ export class UnsignedLimits {
   }
 }
 
-function wasCounted({ client, proven }: Request): boolean {
-  return client.anyAddress && !proven;
+function wasCounted({ client, hasProof }: Request): boolean {
+  return client.anyAddress && !hasProof;
 }
 
 /** One mark per slot. An attacker needs about a million packets with garbled passwords to overwrite a certain mark. */

@@ -6,7 +6,7 @@ import type { Check, Mutation, StoreEntry } from "../../platform/store.ts";
 import { RecordVersions } from "../../platform/cluster/record_versions.ts";
 import { NO_CHANGE, type UnversionedChange } from "../../platform/write_batch.ts";
 import type { FactorStoreDeps } from "../factors/pairing.ts";
-import { acceptTokenCode, type OpenToken } from "./token_codes.ts";
+import { acceptOneTimeCode, type OpenToken } from "./token_codes.ts";
 import {
   firstUse,
   type HardwareToken,
@@ -98,7 +98,7 @@ export class HardwareTokens {
     for (const token of this.usable(user)) {
       if (token.record.digits !== code.length) continue;
       const open = this.open(token);
-      const use = open === null ? null : acceptTokenCode(open, { code, nowMs });
+      const use = open === null ? null : acceptOneTimeCode(open, { code, nowMs });
       if (use !== null) return { token, use };
     }
     return null;

@@ -55,7 +55,7 @@ function stepNow({ record: { periodS } }: OpenToken, nowMs: number): number {
 }
 
 /** The position after a code is accepted; `null` if the code is not accepted. A code is accepted once. */
-export function acceptTokenCode(
+export function acceptOneTimeCode(
   token: OpenToken,
   { code, nowMs }: { code: string; nowMs: number },
 ): TokenUse | null {

@@ -316,10 +316,10 @@ function viewOf(state?: Uint8Array): PacketView {
 
 /** The properties of a request that the limits read. */
 function request(
-  parts: { source?: string; signed?: boolean; proven?: boolean; anyAddress?: boolean },
+  parts: { source?: string; signed?: boolean; hasProof?: boolean; anyAddress?: boolean },
 ): Request {
-  const { source = "192.0.2.1", signed = false, proven = false, anyAddress = false } = parts;
-  return { source, signed, proven, client: { anyAddress } } as unknown as Request;
+  const { source = "192.0.2.1", signed = false, hasProof = false, anyAddress = false } = parts;
+  return { source, signed, hasProof, client: { anyAddress } } as unknown as Request;
 }
 
 const count = (times: number, test: (at: number) => boolean) =>
@@ -327,7 +327,7 @@ const count = (times: number, test: (at: number) => boolean) =>
 
 Deno.test("a signed login is not limited, and neither is an answer", () => {
   const limits = new UnsignedLimits(createManualClock());
-  const signed = request({ signed: true, proven: true });
+  const signed = request({ signed: true, hasProof: true });
   assertEquals(count(10_000, () => limits.mayBegin(signed, viewOf())), 10_000);
   assertEquals(count(1000, () => limits.mayBegin(request({}), viewOf(STATE))), 1000);
 });
@@ -336,23 +336,23 @@ Deno.test("unsigned logins of one source: fewer without a readable password, and
   const clock = createManualClock();
   const limits = new UnsignedLimits(clock);
   assertEquals(count(5000, () => limits.mayBegin(request({}), viewOf())), 100);
-  assertEquals(count(5000, () => limits.mayBegin(request({ proven: true }), viewOf())), 1000);
+  assertEquals(count(5000, () => limits.mayBegin(request({ hasProof: true }), viewOf())), 1000);
   clock.advance(1000);
   assertEquals(count(5000, () => limits.mayBegin(request({}), viewOf())), 50);
-  assertEquals(count(5000, () => limits.mayBegin(request({ proven: true }), viewOf())), 500);
+  assertEquals(count(5000, () => limits.mayBegin(request({ hasProof: true }), viewOf())), 500);
 });
 
 Deno.test("unsigned logins from invented sources share a limit if they do not prove the secret", () => {
   const limits = new UnsignedLimits(createManualClock());
   const flood = (at: number) => limits.mayBegin(request({ source: `10.0.${at >> 8}.${at & 255}` }), viewOf());
   assertEquals(count(5000, flood), 2000);
-  assertEquals(limits.mayBegin(request({ source: "192.0.2.9", proven: true }), viewOf()), true);
+  assertEquals(limits.mayBegin(request({ source: "192.0.2.9", hasProof: true }), viewOf()), true);
 });
 
 Deno.test("Rejects without a conversation are limited per source, and counted once where any address is accepted", () => {
   const limits = new UnsignedLimits(createManualClock());
-  assertEquals(count(1000, () => limits.mayReject(request({ proven: true }))), 100);
-  assertEquals(count(1000, () => limits.mayReject(request({ signed: true, proven: true }))), 1000);
+  assertEquals(count(1000, () => limits.mayReject(request({ hasProof: true }))), 100);
+  assertEquals(count(1000, () => limits.mayReject(request({ signed: true, hasProof: true }))), 1000);
   // The server used the token of such a request when it arrived.
   assertEquals(count(1000, () => limits.mayReject(request({ anyAddress: true }))), 1000);
 });

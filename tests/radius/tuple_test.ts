@@ -226,8 +226,8 @@ async function ground(limits: { maxKnown?: number; maxShared?: number } = {}) {
   const vault = createVault(new Uint8Array(32), createSystemRandom());
   const make = () => new SharedTuples({ store, clock, log, vault, ...limits });
   const tuples = make();
-  const login = (place: string, user: string, more: { busy?: boolean; proven?: boolean } = {}) =>
-    tuples.distinguishes({ place, user, busy: false, proven: true, ...more });
+  const login = (place: string, user: string, more: { busy?: boolean; hasProof?: boolean } = {}) =>
+    tuples.distinguishes({ place, user, busy: false, hasProof: true, ...more });
   return {
     ...{ clock, store, tuples, login },
     async again() {
@@ -270,9 +270,9 @@ Deno.test("distinguishes() is false after another user name used the tuple, and 
 
 Deno.test("a login that does not prove the secret is checked, and leaves no mark", async () => {
   await using at = await ground();
-  assertEquals(at.login("p", "eve", { proven: false }), true);
+  assertEquals(at.login("p", "eve", { hasProof: false }), true);
   assertEquals(at.login("p", "ada"), true);
-  assertEquals([at.login("p", "eve", { proven: false }), at.login("p", "ada", { proven: false })], [
+  assertEquals([at.login("p", "eve", { hasProof: false }), at.login("p", "ada", { hasProof: false })], [
     false,
     false,
   ]);

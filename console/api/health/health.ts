@@ -46,6 +46,7 @@ export interface HealthDeps extends Pick<NodeRouteDeps, "cluster"> {
 }
 
 const MAX_UNSIGNED = 50;
+/** Later than the alert (END_WARNING_DAYS), because this warning stays on the page. */
 const CERTIFICATE_WARNING_DAYS = 21;
 const SLOW_STORE_MS = 250;
 const STORE_DEADLINE_MS = 3000;

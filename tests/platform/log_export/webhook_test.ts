@@ -1,6 +1,7 @@
 // Webhooks: the signature of the Standard Webhooks specification, the meaning of each answer, deadlines, and pauses.
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { retryPauseMs } from "../../../platform/backoff.ts";
 import type { Fetch } from "../../../platform/fetch_with_deadline.ts";
 import { type EcsRecord, toEcsRecord } from "../../../platform/log_export/ecs_fields.ts";
 import { ChannelFault, type SendOptions } from "../../../platform/log_export/log_channel.ts";
@@ -9,7 +10,6 @@ import {
   createWebhookSecret,
   signWebhook,
   type WebhookOutcome,
-  webhookPauseMs,
   type WebhookReceiver,
   WebhookSender,
   webhookUrlProblem,
@@ -167,12 +167,10 @@ Deno.test("a bad address is refused without a call", async () => {
 });
 
 Deno.test("pauses double up to five minutes, and are as long as the receiver asked", () => {
-  const pauses = [1, 2, 3, 9, 10, 1000].map((failures) =>
-    webhookPauseMs({ failures, retryAfterMs: 0 }, zeros)
-  );
+  const pauses = [1, 2, 3, 9, 10, 1000].map((failures) => retryPauseMs({ failures, retryAfterMs: 0 }, zeros));
   assertEquals(pauses, [1000, 2000, 4000, 256_000, 300_000, 300_000]);
-  assertEquals(webhookPauseMs({ failures: 1, retryAfterMs: 60_000 }, zeros), 60_000);
-  assertEquals(webhookPauseMs({ failures: 1, retryAfterMs: 9e9 }, zeros), 3_600_000);
+  assertEquals(retryPauseMs({ failures: 1, retryAfterMs: 60_000 }, zeros), 60_000);
+  assertEquals(retryPauseMs({ failures: 1, retryAfterMs: 9e9 }, zeros), 3_600_000);
 });
 
 // Batches of webhooks: size, format, stable ids, halves of a batch that is too large, and the meaning of problems.

@@ -3,7 +3,7 @@
 import { assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
 import {
-  acceptTokenCode,
+  acceptOneTimeCode,
   checkTokenCode,
   HOTP_LOOK_AHEAD,
   MAX_LEARNED_DRIFT,
@@ -47,52 +47,52 @@ const totp = (use: Partial<OpenToken["use"]> = {}, periodS = 30): OpenToken => (
 });
 const atStep = (step: number, periodS = 30) => step * periodS * 1000;
 
-Deno.test("acceptTokenCode() accepts the codes of RFC 4226 Appendix D, one after the other, each once", () => {
+Deno.test("acceptOneTimeCode() accepts the codes of RFC 4226 Appendix D, one after the other, each once", () => {
   let token = hotp(0);
   for (const [count, code] of HOTP.entries()) {
-    const use = acceptTokenCode(token, { code, nowMs: 5 });
+    const use = acceptOneTimeCode(token, { code, nowMs: 5 });
     assertEquals(use?.next, count + 1, code);
     if (use === null) throw new Error("refused");
     token = { ...token, use };
-    assertEquals(acceptTokenCode(token, { code, nowMs: 5 }), null, "a second time");
+    assertEquals(acceptOneTimeCode(token, { code, nowMs: 5 }), null, "a second time");
   }
 });
 
 for (const [seconds, ...codes] of TOTP) {
   for (const [at, algorithm] of (["SHA1", "SHA256", "SHA512"] as const).entries()) {
-    Deno.test(`acceptTokenCode() accepts RFC 6238 Appendix B's ${algorithm} code of ${seconds} s`, () => {
+    Deno.test(`acceptOneTimeCode() accepts RFC 6238 Appendix B's ${algorithm} code of ${seconds} s`, () => {
       const token: OpenToken = {
         ...totp(),
         record: { kind: "totp", algorithm, digits: 8, periodS: 30 },
         seed: SEEDS[algorithm],
       };
-      const use = acceptTokenCode(token, { code: codes[at] ?? "", nowMs: seconds * 1000 });
+      const use = acceptOneTimeCode(token, { code: codes[at] ?? "", nowMs: seconds * 1000 });
       assertEquals([use?.next, use?.drift], [Math.floor(seconds / 30) + 1, 0]);
     });
   }
 }
 
-Deno.test("acceptTokenCode() looks ahead, never back", () => {
-  const found = (at: number) => acceptTokenCode(hotp(20), { code: tokenCode(at), nowMs: 0 })?.next ?? null;
+Deno.test("acceptOneTimeCode() looks ahead, never back", () => {
+  const found = (at: number) => acceptOneTimeCode(hotp(20), { code: tokenCode(at), nowMs: 0 })?.next ?? null;
   assertEquals([19, 20, 20 + HOTP_LOOK_AHEAD, 21 + HOTP_LOOK_AHEAD].map(found), [null, 21, 31, null]);
 });
 
-Deno.test("acceptTokenCode() refuses a code of another length, and anything that is no code", () => {
+Deno.test("acceptOneTimeCode() refuses a code of another length, and anything that is no code", () => {
   for (const code of ["", "75522", "7552240", "755 224", "７５５２２４", "abcdef"]) {
-    assertEquals(acceptTokenCode(hotp(0), { code, nowMs: 0 }), null, code);
+    assertEquals(acceptOneTimeCode(hotp(0), { code, nowMs: 0 }), null, code);
   }
 });
 
-Deno.test("acceptTokenCode() learns the drift of a clock, at most ten steps from the last resynchronization", () => {
+Deno.test("acceptOneTimeCode() learns the drift of a clock, at most ten steps from the last resynchronization", () => {
   const steps = [99, 100, 101].map((step) =>
-    acceptTokenCode(totp(), { code: tokenCode(step), nowMs: atStep(100) })?.drift
+    acceptOneTimeCode(totp(), { code: tokenCode(step), nowMs: atStep(100) })?.drift
   );
   assertEquals(steps, [-1, 0, 1]);
   const edge = totp({ drift: MAX_LEARNED_DRIFT });
-  const use = acceptTokenCode(edge, { code: tokenCode(100 + MAX_LEARNED_DRIFT + 1), nowMs: atStep(100) });
+  const use = acceptOneTimeCode(edge, { code: tokenCode(100 + MAX_LEARNED_DRIFT + 1), nowMs: atStep(100) });
   assertEquals([use?.next, use?.drift], [112, MAX_LEARNED_DRIFT]);
   const moved = totp({ drift: 40, baseDrift: 40 });
-  assertEquals(acceptTokenCode(moved, { code: tokenCode(141), nowMs: atStep(100) })?.drift, 41);
+  assertEquals(acceptOneTimeCode(moved, { code: tokenCode(141), nowMs: atStep(100) })?.drift, 41);
 });
 
 Deno.test("resynchronizeToken() finds two consecutive codes ahead of an HOTP token, and uses both", () => {
@@ -134,7 +134,7 @@ Deno.test("a position never moves back, and no code is accepted twice, in any se
       for (const move of moves) {
         clock += 1;
         const at = (kind === "hotp" ? token.use.next : clock) + move;
-        const use = acceptTokenCode(token, { code: tokenCode(at), nowMs: atStep(clock) });
+        const use = acceptOneTimeCode(token, { code: tokenCode(at), nowMs: atStep(clock) });
         if (use === null) continue;
         const factor = use.next - 1;
         if (used.has(factor) || use.next <= token.use.next) return false;

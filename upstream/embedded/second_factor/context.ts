@@ -74,7 +74,7 @@ export interface SecondFactorContext extends SecondFactorDeps {
   readonly phoneEvents: EventEmitter;
   /** Called after another node added or changed a request. */
   readonly foreignRequests: Set<ForeignRequest>;
-  /** Called after any node recorded that a request or a pairing was denied. */
+  /** Called after any node recorded that a request or a pairing was denied. DecidedLogins of radius/ listens: `onDenied`. */
   readonly denials: Set<(denied: DeniedRequest) => void>;
   /** Called after this node committed something that a closed page should show. Must not throw, and returns at once. */
   readonly phoneNews: Set<(news: PhoneNews) => void>;

@@ -84,7 +84,9 @@ function retentionColumns(): TableColumn<RetentionRow>[] {
 
 function amountText({ amount, unit }: RetentionRow): string {
   if (unit === "count") return t("settings.most", { count: amount });
-  return t(`settings.${unit}`, { count: unit === "octets" ? amount / MIB : amount });
+  return unit === "octets"
+    ? t("settings.mebibytes", { count: amount / MIB })
+    : t(`settings.${unit}`, { count: amount });
 }
 
 export function About({ models, answer }: SettingsPart) {
