@@ -67,7 +67,7 @@ export const ECS_FIELDS: Readonly<Record<string, FieldRow>> = {
   },
   "event.outcome": { meaning: "`success`, `failure` or `unknown`", of: ({ event }) => event.outcome },
   "event.reason": {
-    meaning: "Why it was refused: the code that the console explains",
+    meaning: "Why it was refused, such as `phone` or `locked`. If absent: `row=…` of `countersign.details`",
     of: ({ record }) => listText(record.because),
   },
   "event.module": { meaning: "`countersign`", of: () => "countersign" },
