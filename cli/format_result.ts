@@ -62,7 +62,7 @@ const DETAILS: Readonly<Record<Factor, (pairing: ListedPairing) => string>> = {
   device: ({ totpLength = 0 }) => totpLength === 0 ? "no passcodes" : `${totpLength}-digit passcodes`,
   sms: ({ number = "" }) => number,
   voice: ({ number = "" }) => number,
-  totp: () => "6-digit passcodes",
+  totp: () => "authenticator app",
 };
 
 /** A pairing in the middle of a sentence. */
