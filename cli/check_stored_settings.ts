@@ -38,7 +38,8 @@ const lines = (entries: readonly string[]) => entries.map((entry) => `  ${printa
 function describeStored(file: SettingsFile, read: StoredSettings): StoredCheck {
   const { stored: { values, targets }, effective: { problems, warnings, used }, overridden } = read;
   const layer = (key: string) => layerOf(key, file, read);
-  const layered = ({ key, problem }: ConfigFault) => `${key} (${layer(key)}): ${problem}`;
+  const layered = ({ key, problem }: ConfigFault) =>
+    key === file.path ? `${key}: ${problem}` : `${key} (${layer(key)}): ${problem}`;
   const unused = [...problems].map(([key, cause]) =>
     cause.key === key
       ? `${key} (console): ${cause.problem}`

@@ -18,7 +18,7 @@ type FileSetting = {
 const DOCS: Readonly<Record<FileSetting, string>> = {
   name: "what logs and console call it; unique",
   address: "IP addresses and CIDR ranges; the most specific match wins",
-  secret: "the shared secret; 16 characters or more",
+  secret: "the shared secret; under 16 characters is a warning",
   nasIdentifier: "picks this client among several behind one address",
   nasIpAddress: "likewise, by NAS-IP-Address",
   messageAuthenticator:

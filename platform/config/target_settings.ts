@@ -17,7 +17,7 @@ export const TARGET_SETTINGS = {
   }),
   maxDropPercent: setting(number({ min: 1, max: 100, default: 20 }), {
     doc:
-      "a refresh that would take away more of the target's users or groups than this changes nothing and says so; one that would add more, and over 1,000, stops",
+      "a refresh removes none if more of a backend's users or groups are missing, and more than 10; it stops if it would add more, and over 1,000",
   }),
   extensions: textAs("extensions", "", {
     doc:

@@ -72,9 +72,13 @@ Deno.test("check-config sums up the settings in effect, with the layer of each w
 Deno.test("check-config names saved settings that do not fit a changed file, and those that it overrides", async () => {
   await using operator = await openOperator();
   await withServer(operator);
-  await writeFile(operator, '[factors]\nphone_numbers = "registered"\n[targets.corp]\npage_size = 9\n');
+  const text =
+    '[factors]\nphone_numbers = "registered"\n[targets.corp]\npage_size = 9\n[mail]\npassword = "a secret"\n';
+  await writeFile(operator, text);
+  await Deno.chmod(`${operator.home}/countersign.toml`, 0o644);
   const { code, stdout, stderr } = await check(operator);
   assertEquals(code, 1);
+  assertStringIncludes(stdout, "countersign.toml: it contains secrets");
   assertStringIncludes(
     stdout,
     "The settings file overrides:\n  factors.phone_numbers (settings file)\n  targets.corp (settings file)\n",
