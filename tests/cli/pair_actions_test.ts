@@ -133,7 +133,9 @@ Deno.test("listOf() shows the pairings of one user, and listAll() those of all",
   assertEquals(ann.includes("totp"), false);
   const all = await listAll(gateway.api);
   assertStringIncludes(all, "3 factors.");
-  for (const part of ["device", "6-digit passcodes", "+1*******123", "bob", "authenticator app"]) assertStringIncludes(all, part);
+  for (const part of ["device", "6-digit passcodes", "+1*******123", "bob", "authenticator app"]) {
+    assertStringIncludes(all, part);
+  }
   assertEquals(await listOf(gateway.api, "carl"), '"carl" has no factors.\n');
 });
 
