@@ -6,6 +6,7 @@ import {
   acceptsUnknownUsers,
   type DeviceState,
   type Policy,
+  POLICY_CONDITIONS,
   type PolicyConditionName,
   type PolicyConditions,
 } from "./policy.ts";
@@ -229,11 +230,8 @@ export class PolicyEvaluator {
     for (const policy of this.#enabled) {
       this.#begin(subject);
       if (this.#missOfUser(policy, subject) !== null) continue;
-      const { networks, exceptNetworks, device } = policy;
-      const isOpen = device === null || hasFactorState(policy, device, subject);
-      if (!isOpen && !device.has("remembered")) continue;
-      const isAnywhere = exceptNetworks === null && (networks === null || networks.containsAllIpv4);
-      yield { policy, isCertain: isAnywhere && policy.isAnytime && isOpen };
+      if (!IS_CERTAIN.device(policy, subject) && policy.device?.has("remembered") !== true) continue;
+      yield { policy, isCertain: POLICY_CONDITIONS.every((name) => IS_CERTAIN[name](policy, subject)) };
     }
   }
 
@@ -347,6 +345,22 @@ function hasFactorState(
   return subject.neverHadFactor || kind === "deny" && !subject.isKnown && !subject.hasFactor;
 }
 
+const isCertain = (): boolean => true;
+/** Whether a condition holds for each login of a user and client, if it holds for the user: at any time, and from any device and IPv4 address. */
+const IS_CERTAIN: Readonly<
+  Record<PolicyConditionName, (one: CompiledPolicy, subject: PolicySubject) => boolean>
+> = {
+  clients: isCertain,
+  users: isCertain,
+  exceptUsers: isCertain,
+  groups: isCertain,
+  exceptGroups: isCertain,
+  networks: ({ networks }) => networks === null || networks.containsAllIpv4,
+  exceptNetworks: ({ exceptNetworks }) => exceptNetworks === null,
+  times: ({ isAnytime }) => isAnytime,
+  device: (one, subject) => one.device === null || hasFactorState(one, one.device, subject),
+};
+
 /** Numbers for the names that policies mention. */
 class NameNumbers {
   readonly #numbers = new Map<string, number>();
@@ -367,7 +381,7 @@ class NameNumbers {
 }
 
 /** A policy, ready to be compared. */
-export class CompiledPolicy {
+export class CompiledPolicy implements Readonly<Record<PolicyConditionName, unknown>> {
   readonly policy: Policy;
   readonly clients: ReadonlySet<number> | null;
   readonly users: ReadonlySet<number> | null;

@@ -47,7 +47,7 @@ const ENTRIES = list({ max: 1024, maxItems: 200, minItems: 1 });
 
 /**
  * The conditions, in the order in which they are checked and shown. All must hold. In each list, one entry is enough; a list that is absent holds for
- * every login. To add one, add a row, its check to evaluator.ts, and `policies.field_…`, `if_…` and `miss_…` to both catalogues.
+ * every login. CONTRIBUTING.md says how to add one.
  */
 export const CONDITION_FIELDS = {
   clients: { ...ENTRIES, names: "clients", miss: "The policy is for other clients." },

@@ -49,6 +49,9 @@ const NEVER = { hasFactor: false, neverHadFactor: true };
 /** Conditions, facts that differ from {@link SUBJECT}, and the first condition that fails. */
 const ROWS: readonly (readonly [PolicyConditions, Partial<PolicySubject>, PolicyMiss | null])[] = [
   [{}, {}, null],
+  [{ networks: ["192.0.2.0/24"] }, {}, "networks"],
+  [{ exceptNetworks: ["10.0.0.0/8"] }, {}, "exceptNetworks"],
+  [{ times: [{ days: ["mon"], from: "08:00", to: "18:00", zone: "UTC" }] }, {}, "times"],
   [{ groups: ["staff"] }, {}, null],
   [{ groups: ["ＳＴＡＦＦ"] }, {}, "groups"],
   [{ groups: ["Zoë"] }, { groups: ["ZOE\u0308"] }, null],
@@ -176,6 +179,11 @@ for (const [conditions, facts, miss] of ROWS) {
     assertEquals(evaluator.decide(subject) === null, miss !== null);
   });
 }
+
+Deno.test("the rows have a login that misses each condition", () => {
+  const missed = new Set(ROWS.map(([, , miss]) => miss));
+  assertEquals(POLICY_CONDITIONS.filter((name) => !missed.has(name)), []);
+});
 
 for (const [conditions, facts, miss, outcome = BYPASS] of BYPASS_ROWS) {
   const title = JSON.stringify([conditions, facts, outcome]);

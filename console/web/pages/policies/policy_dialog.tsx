@@ -1,10 +1,9 @@
 // The editor of a policy: its name, its conditions, its outcome, and a replay with the draft.
 
 import { type Signal, useSignal } from "@preact/signals";
+import type { VNode } from "preact";
 import {
   CONDITION_FIELDS,
-  conditionRow,
-  type DeviceState,
   type NameConditionName,
   OUTCOME_FIELDS,
   type Policy,
@@ -170,59 +169,67 @@ function ConditionFields(props: ConditionProps) {
   );
 }
 
-function ConditionField(props: ConditionProps & { name: PolicyConditionName }) {
+function ConditionField(props: ConditionProps & { name: PolicyConditionName }): VNode {
   const { name, draft } = props;
-  const row = conditionRow(name);
-  const chosen = draft.value.conditions[name] ?? [];
-  if (row.type === "choices") {
-    return (
-      <fieldset class="policy-checks">
-        <legend>{t(`policies.field_${name}`)}</legend>
-        {row.of.map((state) => (
-          <Checkbox
-            key={state}
-            label={t(`policies.device_${state}`)}
-            checked={(chosen as readonly DeviceState[]).includes(state)}
-            onChange={(checked) =>
-              putCondition(draft, name, [
-                ...chosen.filter((one) => one !== state),
-                ...(checked ? [state] : []),
-              ])}
-          />
-        ))}
-      </fieldset>
-    );
+  const { conditions, networks } = draft.value;
+  switch (name) {
+    case "device": {
+      const { device = [] } = conditions;
+      return (
+        <fieldset class="policy-checks">
+          <legend>{t("policies.field_device")}</legend>
+          {CONDITION_FIELDS.device.of.map((state) => (
+            <Checkbox
+              key={state}
+              label={t(`policies.device_${state}`)}
+              checked={device.includes(state)}
+              onChange={(checked) =>
+                putCondition(draft, name, [
+                  ...device.filter((one) => one !== state),
+                  ...(checked ? [state] : []),
+                ])}
+            />
+          ))}
+        </fieldset>
+      );
+    }
+    case "times":
+      return <TimeFields draft={draft} />;
+    case "networks":
+    case "exceptNetworks":
+      return (
+        <TextAreaField
+          id={`policy-${name}`}
+          label={t(`policies.field_${name}`)}
+          hint={t(name === "networks" ? "policies.networks_hint" : "policies.networks_except_hint")}
+          input={{
+            ...{
+              rows: 2,
+              spellcheck: false,
+              autocomplete: "off",
+              placeholder: t("common.example", { value: "10.0.0.0/8" }),
+            },
+            value: networks[name] ?? "",
+            onInput: ({ currentTarget: { value } }) =>
+              draft.value = { ...draft.value, networks: { ...networks, [name]: value } },
+          }}
+        />
+      );
+    case "clients":
+    case "users":
+    case "exceptUsers":
+    case "groups":
+    case "exceptGroups":
+      return (
+        <ChosenNames
+          models={props.models}
+          name={name}
+          clients={props.clients}
+          chosen={conditions[name] ?? []}
+          onChange={(names) => putCondition(draft, name, names)}
+        />
+      );
   }
-  if (row.isTime) return <TimeFields draft={draft} />;
-  if (row.isNetwork) {
-    return (
-      <TextAreaField
-        id={`policy-${name}`}
-        label={t(`policies.field_${name}`)}
-        hint={t(name === "networks" ? "policies.networks_hint" : "policies.networks_except_hint")}
-        input={{
-          ...{
-            rows: 2,
-            spellcheck: false,
-            autocomplete: "off",
-            placeholder: t("common.example", { value: "10.0.0.0/8" }),
-          },
-          value: draft.value.networks[name] ?? "",
-          onInput: ({ currentTarget: { value } }) =>
-            draft.value = { ...draft.value, networks: { ...draft.value.networks, [name]: value } },
-        }}
-      />
-    );
-  }
-  return (
-    <ChosenNames
-      models={props.models}
-      name={name as NameConditionName}
-      clients={props.clients}
-      chosen={chosen as readonly string[]}
-      onChange={(names) => putCondition(draft, name, names)}
-    />
-  );
 }
 
 function putCondition(draft: Signal<PolicyDraft>, name: PolicyConditionName, entries: unknown): void {
