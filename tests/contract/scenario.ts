@@ -26,7 +26,7 @@ export const SCENARIO_NAMES = {
     ...["walt", "rosa", "olga", "laurids"],
   ],
   group: ["staff", "crew", "team", "workforce"],
-  target: ["default", "crm", "partner"],
+  target: ["default", "crm", "partner", "corp"],
   backend: ["local", "archive", "remote"],
   client: ["vpn", "branch", "wifi"],
   administrator: ["owner", "invited"],

@@ -97,6 +97,10 @@ export const SCENARIO: Readonly<Record<string, ScenarioStep>> = {
     const attributes = [{ name: "Filter-Id", value: "staff" }];
     await operator.send("PUT", "/groups/staff/replies", { attributes, version: 0 });
   },
+  async "a setting and a directory of the console"({ gateway: { operator } }) {
+    await operator.send("PUT", "/settings", { version: "99", changes: { "factors.pushes.per_user": 6 } });
+    await operator.send("PUT", "/target-settings/corp", { version: "99", table: { page_size: 7 } });
+  },
   async "factors of users"({ gateway: { operator, clock }, phone, app }) {
     const { link } = await operator.send<{ link: string }>("POST", "/users/anna/invitation", {});
     await operator.send("POST", "/users/bert/pairings", { kind: "sms", number: NUMBERS.sms });
