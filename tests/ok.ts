@@ -1,7 +1,7 @@
 // The quick check before a commit (`deno task ok`): one line for each check, and the output of failed ones.
 
-import { summaryLine } from "./support/junit_summary.ts";
-import { reportFolder, runSuite, SUITES, TEST_LOCK } from "./support/suites.ts";
+import { addTallies, EMPTY_TALLY, summaryLine, type Tally } from "./support/junit_summary.ts";
+import { reportFolder, runSuites, SUITES, TEST_LOCK } from "./support/suites.ts";
 import { runProgram } from "./support/child.ts";
 
 interface Check {
@@ -24,14 +24,18 @@ const CHECKS: readonly Check[] = [
   { title: "docs", args: ["task", "--quiet", "docs", "--check"] },
 ];
 
-async function holds(check: Check): Promise<boolean> {
-  const { code, stdout, stderr, elapsedMs } = await runProgram(Deno.execPath(), {
-    args: check.args,
-    timeoutMs: 600_000,
-  });
-  console.log(`${code === 0 ? "ok  " : "FAIL"}  ${check.title}  (${(elapsedMs / 1000).toFixed(1)} s)`);
-  if (code !== 0) console.log(`${stdout}${stderr}`.trimEnd());
-  return code === 0;
+/** Runs the checks and shows a line for each. One that does not hold is a failure. */
+export async function runChecks(): Promise<Tally> {
+  return addTallies(await Promise.all(CHECKS.map(runCheck)));
+}
+
+async function runCheck({ title, args }: Check): Promise<Tally> {
+  const { code, stdout, stderr, elapsedMs } = await runProgram(Deno.execPath(), { args, timeoutMs: 600_000 });
+  console.log(`${code === 0 ? "ok  " : "FAIL"}  ${title}  (${(elapsedMs / 1000).toFixed(1)} s)`);
+  if (code === 0) return EMPTY_TALLY;
+  const output = `${stdout}${stderr}`.trimEnd();
+  console.log(output);
+  return { ...EMPTY_TALLY, failed: 1, failures: [`deno ${args[0]}\n${output.slice(-2000)}`] };
 }
 
 async function main(args: readonly string[]): Promise<number> {
@@ -44,16 +48,13 @@ async function main(args: readonly string[]): Promise<number> {
     console.error(`Cannot use "${unknown}".\n\n${HELP}`);
     return 2;
   }
-  let good = true;
-  for (const check of CHECKS) good = await holds(check) && good;
-  if (args.includes("--no-tests")) return good ? 0 : 1;
-  const folder = await reportFolder();
-  for (const name of ["architecture", "unit"] as const) {
-    const { tally } = await runSuite(name, { folder });
-    good = tally.failed === 0 && good;
-    console.log(`${tally.failed === 0 ? "ok  " : "FAIL"}  ${SUITES[name].title}  (${summaryLine(tally)})`);
+  const { failed } = await runChecks();
+  if (args.includes("--no-tests")) return failed === 0 ? 0 : 1;
+  const results = await runSuites(["architecture", "unit"], { folder: await reportFolder() });
+  for (const { suite, tally } of results) {
+    console.log(`${tally.failed === 0 ? "ok  " : "FAIL"}  ${SUITES[suite].title}  (${summaryLine(tally)})`);
   }
-  return good ? 0 : 1;
+  return failed === 0 && results.every(({ tally }) => tally.failed === 0) ? 0 : 1;
 }
 
 if (import.meta.main) Deno.exit(await main(Deno.args));

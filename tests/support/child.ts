@@ -9,7 +9,7 @@ export interface Ended {
   readonly elapsedMs: number;
 }
 
-/** Options of {@link runProgram} and {@link streamProgram} besides the program and its arguments. */
+/** Options of {@link runProgram} besides the program and its arguments. */
 export interface RunOptions {
   readonly args?: readonly string[];
   readonly cwd?: string;
@@ -18,6 +18,8 @@ export interface RunOptions {
   readonly stdin?: string;
   /** The program is killed after this time; 60 s by default. */
   readonly timeoutMs?: number;
+  /** The program is killed when this process ends, also when this process is killed. Works where setpriv is. */
+  readonly endsWithParent?: boolean;
   /** The program gets SIGINT when this resolves. */
   readonly interruptAfter?: () => Promise<void>;
   /** Called with the id of the process when it has started. */
@@ -29,8 +31,10 @@ const DEFAULT_TIMEOUT_MS = 60_000;
 /** Runs a program to its end and returns its output. Throws only when it cannot be started. */
 export async function runProgram(program: string, options: RunOptions = {}): Promise<Ended> {
   const startedMs = performance.now();
-  const child = new Deno.Command(program, {
-    args: [...options.args ?? []],
+  const args = [...options.args ?? []];
+  const [command, commandArgs] = options.endsWithParent ? endingWithParent(program, args) : [program, args];
+  const child = new Deno.Command(command, {
+    args: commandArgs,
     cwd: options.cwd,
     env: options.env,
     stdin: options.stdin === undefined ? "null" : "piped",
@@ -56,35 +60,31 @@ export async function runProgram(program: string, options: RunOptions = {}): Pro
   }
 }
 
-/** Runs a program whose output is shown in the terminal; returns its exit code, -1 after the deadline. */
-export async function streamProgram(program: string, options: RunOptions = {}): Promise<number> {
-  const child = new Deno.Command(program, {
-    args: [...options.args ?? []],
-    cwd: options.cwd,
-    env: options.env,
-    stdin: "null",
-    stdout: "inherit",
-    stderr: "inherit",
-  }).spawn();
-  options.onStart?.(child.pid);
-  const deadline = killAfter(child, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-  try {
-    const { code } = await child.status;
-    return deadline.passed() ? -1 : code;
-  } finally {
-    deadline.clear();
-  }
+/**
+ * The command of a program that is killed when this process ends, also when this process is killed: it keeps running
+ * otherwise. Where setpriv of util-linux is missing, the program as it is.
+ */
+export function endingWithParent(program: string, args: string[]): [program: string, args: string[]] {
+  return SETPRIV === undefined ? [program, args] : [SETPRIV, ["--pdeathsig", "KILL", program, ...args]];
 }
 
+const SETPRIV = ["/usr/bin/setpriv", "/bin/setpriv"].find((path) => {
+  try {
+    return Deno.statSync(path).isFile;
+  } catch {
+    return false;
+  }
+});
+
 /**
- * Measures the processor time of a process and of the programs that it started, once a second, because the system
+ * Measures the processor time of a process and of the programs that it started, again and again, because the system
  * forgets it with the process. Programs that still run are not included. It needs /proc; elsewhere it is 0.
  */
 export function meterCpu(): { follow(pid: number): void; stop(): number } {
   let seconds = 0;
   let timer: ReturnType<typeof setInterval> | undefined;
   return {
-    follow: (pid) => void (timer = setInterval(() => (seconds = cpuSecondsOf(pid) ?? seconds), 1000)),
+    follow: (pid) => void (timer = setInterval(() => (seconds = cpuSecondsOf(pid) ?? seconds), 250)),
     stop: () => {
       clearInterval(timer);
       return seconds;

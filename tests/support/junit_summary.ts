@@ -24,13 +24,16 @@ export interface Timing {
   readonly seconds: number;
 }
 
+/** The test file of a place that a report names. Without it, the place. */
+type FileOf = (place: string, test: string) => string;
+
 /** Reads a JUnit report of deno. */
-export function readJunit(xml: string): Tally {
+export function readJunit(xml: string, fileOf?: FileOf): Tally {
   const failures: string[] = [];
   const skips: string[] = [];
   let passed = 0;
   for (const body of testcases(xml)) {
-    const name = `${attribute(body, "classname")}: ${attribute(body, "name")}`;
+    const name = `${placeOf(body, fileOf)}: ${attribute(body, "name")}`;
     if (body.includes("<failure") || body.includes("<error")) failures.push(`${name}${reasonOf(body)}`);
     else if (body.includes("<skipped")) skips.push(name);
     else passed++;
@@ -39,12 +42,16 @@ export function readJunit(xml: string): Tally {
 }
 
 /** The durations in a JUnit report of deno, in the order in which the tests ran. */
-export function readTimings(xml: string): Timing[] {
+export function readTimings(xml: string, fileOf?: FileOf): Timing[] {
   return testcases(xml).map((body) => ({
-    file: attribute(body, "classname").replace(/^\.\//, ""),
+    file: placeOf(body, fileOf),
     name: attribute(body, "name"),
     seconds: Number(attribute(body, "time")),
   }));
+}
+
+function placeOf(body: string, fileOf: FileOf = (place) => place): string {
+  return fileOf(attribute(body, "classname").replace(/^\.\//, ""), attribute(body, "name"));
 }
 
 /** The slowest tests and files, as lines for people. @param loads seconds that a file took to load */

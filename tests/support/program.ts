@@ -1,7 +1,7 @@
 // Starts the real program for a test: on free ports, with a temporary data directory, and with its log.
 
 import { TextLineStream } from "./lines.ts";
-import { endChild, type Ended, runProgram, signal } from "./child.ts";
+import { endChild, type Ended, endingWithParent, runProgram, signal } from "./child.ts";
 import { type GatewayPaths, prepareSettings, type ToldListeners } from "./gateway_settings.ts";
 import { openRadiusClient, type RadiusClient } from "./radius_client.ts";
 
@@ -154,12 +154,13 @@ async function launch(
   const { maxDescriptors, preload, program = `${ROOT}main.ts` } = options;
   const before = preload === undefined ? [] : [`--preload=${preload}`];
   const run = ["run", "--quiet", "--no-prompt", ...PROGRAM_FLAGS, ...before, program];
-  // prlimit sets the limit on itself and then becomes the program, so the process id is the program's.
-  const [command, args] = maxDescriptors === undefined
+  // prlimit and setpriv set something on themselves and then become the program, so the process id is the program's.
+  const [command, args]: [string, string[]] = maxDescriptors === undefined
     ? [Deno.execPath(), run]
     : ["prlimit", [`--nofile=${maxDescriptors}:${maxDescriptors}`, Deno.execPath(), ...run]];
-  const child = new Deno.Command(command, {
-    args,
+  const [wrapper, wrapperArgs] = endingWithParent(command, args);
+  const child = new Deno.Command(wrapper, {
+    args: wrapperArgs,
     cwd: ROOT,
     env: { ...options.env, ...environment(paths) },
     stdin: "null",

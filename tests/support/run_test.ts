@@ -10,8 +10,9 @@ import {
   slowestLines,
   summaryLine,
 } from "./junit_summary.ts";
-import { runProgram } from "./child.ts";
-import { groupFiles, readLoadTimes, writeGroups } from "./test_groups.ts";
+import { endingWithParent, runProgram } from "./child.ts";
+import { TextLineStream } from "./lines.ts";
+import { groupFiles, readFacts, writeGroups } from "./test_groups.ts";
 
 const REPORT = `<?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="deno test" tests="4" failures="1" errors="0" time="0.029">
@@ -34,8 +35,8 @@ Deno.test("readJunit() counts passed, failed and skipped tests and names the lat
     passed: 2,
     failed: 1,
     skipped: 1,
-    failures: ["./a_test.ts: bad <one>\n    Uncaught Error: <skipped/>"],
-    skips: ["./a_test.ts: later"],
+    failures: ["a_test.ts: bad <one>\n    Uncaught Error: <skipped/>"],
+    skips: ["a_test.ts: later"],
   });
 });
 
@@ -72,44 +73,72 @@ Deno.test("slowestLines() adds up each file, with its loading, and counts a step
   ]);
 });
 
-Deno.test("groupFiles() puts neighbours into groups of about the same size, and marked files into their own", () => {
-  const files = Array.from({ length: 41 }, (_, index) => `tests/${String(index).padStart(2, "0")}_test.ts`);
-  const groups = groupFiles(files, 1, () => "");
-  assertEquals(groups.map(({ length }) => length), [7, 7, 7, 7, 7, 6]);
+Deno.test("groupFiles() puts neighbours into groups of about a minute, and marked files into their own", () => {
+  const numbered = (folder: string, count: number) =>
+    Array.from({ length: count }, (_, index) => `${folder}/${String(index).padStart(2, "0")}_test.ts`);
+  const files = [...numbered("tests/interop", 2), ...numbered("tests/platform", 41)];
+  const groups = groupFiles(files, () => "");
+  assertEquals(groups.map(({ length }) => length), [1, 1, 30, 11], "long ones are alone");
   assertEquals(groups.flat(), files);
-  assertEquals(groupFiles(Array<string>(200).fill("a"), 1, () => "").length, 10, "20 files are the most");
-  assertEquals(groupFiles(["a", "b", "c", "d"], 1, (file) => ["a", "c"].includes(file) ? "english" : ""), [
-    ["b"],
-    ["d"],
+  assertEquals(groupFiles(["a", "b", "c", "d"], (file) => ["a", "c"].includes(file) ? "english" : ""), [
     ["a", "c"],
+    ["b", "d"],
   ]);
 });
 
 Deno.test("a group names the file of each test, and a file that cannot be loaded fails alone", async () => {
   const folder = await Deno.makeTempDir({ prefix: "countersign-group-" });
   try {
+    await Deno.writeTextFile(
+      `${folder}/helper.ts`,
+      "export const check = (name: string) => Deno.test(name, async (test) => { await test.step('a > b', () => {}); });",
+    );
     const texts = {
       broken: 'import "./missing.ts";',
-      works: 'Deno.test("works", () => {});',
+      works: 'import { check } from "./helper.ts"; check("by > a helper");',
       fails: 'Deno.test("fails", () => { throw new Error("no"); });',
     };
     const files = Object.keys(texts).map((name) => `${folder}/${name}_test.ts`);
     for (const [name, text] of Object.entries(texts)) {
       await Deno.writeTextFile(`${folder}/${name}_test.ts`, text);
     }
-    const groups = await writeGroups({ folder, suite: "some", files, jobs: 1 });
+    const [group = { path: "" }] = await writeGroups({ folder, suite: "some", files });
     const report = `${folder}/report.xml`;
     const { code } = await runProgram(Deno.execPath(), {
-      args: ["test", "--no-check", "--allow-all", `--junit-path=${report}`, ...groups],
+      args: ["test", "--no-check", "--allow-all", `--junit-path=${report}`, group.path],
       cwd: folder,
     });
     assertEquals(code, 1);
-    const { passed, failures } = readJunit(await Deno.readTextFile(report));
-    assertEquals(passed, 1);
-    const heads = failures.map((one) => one.replace(/\n[^]*$/, "").replace(/^.*tests\/support/, "…"));
-    assertEquals(heads, [`…/test_groups.ts: ${files[0]} can be loaded`, "./fails_test.ts: fails"]);
-    assertEquals(Object.keys(await readLoadTimes(groups)), files);
+    const { loads, fileOf } = await readFacts(group.path);
+    const xml = await Deno.readTextFile(report);
+    const { failures } = readJunit(xml, fileOf);
+    assertEquals(failures.map((one) => one.replace(/\n[^]*$/, "")), [
+      `${files[0]}: ${files[0]} can be loaded`,
+      "fails_test.ts: fails",
+    ]);
+    assertEquals(
+      readTimings(xml, fileOf).filter(({ name }) => name.startsWith("by")).map((
+        { file, name },
+      ) => [file, name]),
+      [[files[1], "by > a helper"], [files[1], "by > a helper > a > b"]],
+    );
+    assertEquals(Object.keys(loads), files);
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
+});
+
+Deno.test("endingWithParent() starts a program that does not outlive a parent that is killed", async () => {
+  const [command, args] = endingWithParent("sleep", ["300"]);
+  const parent = `const child = new Deno.Command(${JSON.stringify(command)}, { args: ${
+    JSON.stringify(args)
+  } }).spawn();
+    console.log(child.pid); await new Promise((resolve) => setTimeout(resolve, 300_000));`;
+  const child = new Deno.Command(Deno.execPath(), { args: ["eval", parent], stdout: "piped" }).spawn();
+  const lines = child.stdout.pipeThrough(new TextLineStream()).getReader();
+  await lines.read();
+  child.kill("SIGKILL");
+  await child.status;
+  // The output ends with the last process that has it.
+  while (!(await lines.read()).done);
 });

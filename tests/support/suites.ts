@@ -1,19 +1,17 @@
-// The suites of the whole test run, as rows, and the start of each.
+// The suites of the whole test run, as rows, and how their groups of files run side by side.
 
-import { judge, readJunit, readTimings, type Tally, type Timing } from "./junit_summary.ts";
-import { meterCpu, type RunOptions, runProgram, streamProgram } from "./child.ts";
-import { findTestFiles, type LoadTimes, readLoadTimes, writeGroups } from "./test_groups.ts";
+import { addTallies, judge, readJunit, readTimings, type Tally, type Timing } from "./junit_summary.ts";
+import { meterCpu, runProgram } from "./child.ts";
+import { findTestFiles, readFacts, type TestGroup, writeGroups } from "./test_groups.ts";
 
-/** One `deno test` process. */
+/** Test files that need the same. */
 export interface Suite {
   readonly title: string;
   readonly paths: readonly string[];
   readonly ignore: readonly string[];
-  /** The number of its files that run in parallel. The tests of a file run one after the other. */
-  readonly jobs: number;
-  /** Ends a suite that hangs. Several times the duration of the suite on a busy machine. */
-  readonly timeoutMs: number;
   readonly permissions: readonly string[];
+  /** Its tests wait for programs and deadlines most of the time. */
+  readonly waits: boolean;
 }
 
 /** The permissions of tests: they start servers and peers on free ports in temporary directories. */
@@ -31,77 +29,107 @@ const BROWSER_PERMISSIONS = ["--allow-all"] as const;
 /** The packages of the tests have a lock file of their own, so that a start does not install them (docs/adr/0003). */
 export const TEST_LOCK = "--lock=tests/deno.lock";
 
-/** In the order in which they run. */
+/** In the order in which the results are shown. */
 export const SUITES = {
   unit: {
     title: "unit tests",
     paths: ["tests"],
     ignore: ["tests/interop", "tests/e2e", "tests/architecture", "tests/cluster"],
-    // More than the cores: these tests wait for programs, deadlines and limits a third of their time.
-    jobs: 3,
-    timeoutMs: 1_800_000,
     permissions: PERMISSIONS,
+    waits: false,
   },
   architecture: {
     title: "architecture",
     paths: ["tests/architecture"],
     ignore: [],
-    jobs: 1,
-    timeoutMs: 300_000,
     permissions: PERMISSIONS,
+    waits: false,
   },
+  e2e: { title: "browser", paths: ["tests/e2e"], ignore: [], permissions: BROWSER_PERMISSIONS, waits: false },
   interop: {
     title: "real peers",
     paths: ["tests/interop"],
     ignore: [],
-    jobs: 1,
-    timeoutMs: 1_200_000,
     permissions: PERMISSIONS,
+    waits: true,
   },
   cluster: {
     title: "several nodes",
     paths: ["tests/cluster"],
     ignore: [],
-    jobs: 2,
-    timeoutMs: 1_800_000,
     permissions: PERMISSIONS,
-  },
-  e2e: {
-    title: "browser",
-    paths: ["tests/e2e"],
-    ignore: [],
-    jobs: 2,
-    timeoutMs: 4_200_000,
-    permissions: BROWSER_PERMISSIONS,
+    waits: true,
   },
 } as const satisfies Record<string, Suite>;
 
 export type SuiteName = keyof typeof SUITES;
 
-/** The outcome of one suite. */
+/** How many groups run at the same time: on two cores, those that wait leave room for those that compute. */
+const JOBS = { computing: 3, waiting: 2 } as const;
+/** Ends a group that hangs. Several times the duration of the longest one on a busy machine. */
+const TIMEOUT_MS = 1_800_000;
+
+/** The outcome of a suite, or of one of its groups. */
 export interface SuiteResult {
+  readonly suite: SuiteName;
   readonly tally: Tally;
   readonly timings: readonly Timing[];
   /** Seconds that each file took to load. The first one of a group loads what the others share. */
-  readonly loads: LoadTimes;
-  /** Of its process and of all programs that it started and that have ended. */
+  readonly loads: Readonly<Record<string, number>>;
+  /** From the start to the end of each group, added up. */
+  readonly seconds: number;
+  /** Of its processes and of all programs that they started and that have ended. */
   readonly cpuSeconds: number;
 }
 
+/** The options of {@link runSuites}. */
+export interface RunOfSuites {
+  /** Where the reports stay. */
+  readonly folder: string;
+  /** Only tests with this in their names, or that match it when it is written /like this/. */
+  readonly filter?: string | undefined;
+  /** Suites that can only start when something has been built, and therefore come last. */
+  readonly after?: Partial<Record<SuiteName, Promise<unknown>>>;
+}
+
 /**
- * Runs one suite in its own process. Its output is shown at once; with `isBackground`, at its end. Its report stays in
- * the folder.
+ * Runs the suites. Each group is a process. The longest groups start first, so that no core idles at the end. The output
+ * of a group is shown at its end.
  */
-export async function runSuite(
-  name: SuiteName,
-  { folder, filter, isBackground = false }: { folder: string; filter?: string; isBackground?: boolean },
+export async function runSuites(names: readonly SuiteName[], options: RunOfSuites): Promise<SuiteResult[]> {
+  const { folder, after = {} } = options;
+  const written = await Promise.all(names.map(async (suite) => {
+    const files = findTestFiles(SUITES[suite].paths, SUITES[suite].ignore);
+    return (await writeGroups({ folder, suite, files })).map((group) => ({ ...group, suite }));
+  }));
+  const groups = written.flat().sort((a, b) =>
+    Number(a.suite in after) - Number(b.suite in after) || b.seconds - a.seconds
+  );
+  const waiting = groups.filter(({ suite }) => SUITES[suite].waits);
+  const computing = groups.filter(({ suite }) => !SUITES[suite].waits);
+  const work = async (queue: (TestGroup & { suite: SuiteName })[]): Promise<SuiteResult[]> => {
+    const results: SuiteResult[] = [];
+    for (let group = queue.shift(); group !== undefined; group = queue.shift()) {
+      await after[group.suite];
+      results.push(await runGroup(group, options));
+    }
+    return results;
+  };
+  const workers = [
+    ...Array.from({ length: JOBS.computing }, () => work(computing)),
+    ...Array.from({ length: JOBS.waiting }, () => work(waiting)),
+  ];
+  const results = (await Promise.all(workers)).flat();
+  return names.map((suite) => addResults(suite, results.filter((one) => one.suite === suite)));
+}
+
+async function runGroup(
+  { suite, path }: TestGroup & { suite: SuiteName },
+  { filter }: RunOfSuites,
 ): Promise<SuiteResult> {
-  const suite: Suite = SUITES[name];
-  const report = `${folder}/${name}.xml`;
-  const files = findTestFiles(suite.paths, suite.ignore);
-  const groups = await writeGroups({ folder, suite: name, files, jobs: suite.jobs });
+  const report = path.replace(/_test\.ts$/, ".xml");
   const cpu = meterCpu();
-  const exitCode = await (isBackground ? runSilently : streamProgram)(Deno.execPath(), {
+  const { code, stdout, stderr, elapsedMs } = await runProgram(Deno.execPath(), {
     args: [
       "test",
       "--config=deno.json",
@@ -110,38 +138,48 @@ export async function runSuite(
       "--quiet",
       "--no-prompt",
       TEST_LOCK,
-      ...suite.permissions,
-      ...(suite.jobs > 1 ? ["--parallel"] : []),
+      ...SUITES[suite].permissions,
       ...(filter === undefined ? [] : [`--filter=${filter}`]),
       `--junit-path=${report}`,
-      ...groups,
+      path,
     ],
-    env: { DENO_JOBS: String(suite.jobs) },
-    timeoutMs: suite.timeoutMs,
+    timeoutMs: TIMEOUT_MS,
+    endsWithParent: true,
     onStart: cpu.follow,
   });
+  console.log(`${stdout}${stderr}`.trim());
   const cpuSeconds = cpu.stop();
+  const { loads, fileOf } = await readFacts(path);
   const xml = await readIfPresent(report);
-  const tally = judge(xml === null ? null : readJunit(xml), { suite: suite.title, exitCode });
+  const tally = judge(xml === null ? null : readJunit(xml, fileOf), {
+    suite: `${SUITES[suite].title}, ${path}`,
+    exitCode: code,
+  });
   return {
+    suite,
     // deno reports tests that a filter excludes as skipped.
     tally: filter === undefined ? tally : { ...tally, skipped: 0, skips: [] },
-    timings: xml === null ? [] : readTimings(xml),
-    loads: await readLoadTimes(groups),
+    timings: xml === null ? [] : readTimings(xml, fileOf),
+    loads,
+    seconds: elapsedMs / 1000,
     cpuSeconds,
+  };
+}
+
+function addResults(suite: SuiteName, groups: readonly SuiteResult[]): SuiteResult {
+  return {
+    suite,
+    tally: addTallies(groups.map(({ tally }) => tally)),
+    timings: groups.flatMap(({ timings }) => timings),
+    loads: Object.assign({}, ...groups.map(({ loads }) => loads)),
+    seconds: groups.reduce((sum, one) => sum + one.seconds, 0),
+    cpuSeconds: groups.reduce((sum, one) => sum + one.cpuSeconds, 0),
   };
 }
 
 /** A new folder for the reports of a run. It stays, so that a run can be compared with an earlier one. */
 export async function reportFolder(): Promise<string> {
   return await Deno.makeTempDir({ prefix: "countersign-tests-" });
-}
-
-/** Prints the output of the program after it has ended, so that it does not mix with that of another suite. */
-async function runSilently(program: string, options: RunOptions): Promise<number> {
-  const { code, stdout, stderr } = await runProgram(program, options);
-  console.log(stdout + stderr);
-  return code;
 }
 
 /** `null` when deno wrote no report. */

@@ -1,16 +1,39 @@
 // Groups of test files. `deno test` loads each file that it is given in a worker of its own, up to 180 modules, and runs
-// them cold: a third of the time of the whole run. So the runner writes modules that import about twenty files each, and
-// runs these. A report still names the file in which a test is written. A file alone is run by `deno test`, as always.
+// them cold: a third of the time of the whole run. So the runner writes modules that import many files each, and runs
+// these. A report still names the file in which a test is written. A file alone is run by `deno test`, as always.
 
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-/** Large enough to load shared modules rarely. */
-const MOST_FILES = 20;
-/** Enough groups for each job that parallel jobs end at about the same time. */
-const GROUPS_PER_JOB = 6;
+/**
+ * About how many seconds a file takes, measured on two cores. The longest path that contains the file counts. Only
+ * what is much longer than its neighbours needs a row: the longest groups of files start first.
+ */
+const SECONDS: Readonly<Record<string, number>> = {
+  "tests": 2,
+  "tests/bench/identity/report_test.ts": 35,
+  "tests/cli": 10,
+  "tests/cluster": 60,
+  "tests/console/audited_actions_test.ts": 20,
+  "tests/e2e": 20,
+  "tests/e2e/pages_narrow_test.ts": 120,
+  "tests/e2e/pages_wide_test.ts": 150,
+  "tests/fault_injection": 20,
+  "tests/interop": 80,
+  "tests/radius/rows": 6,
+  "tests/scim/directory": 4,
+  "tests/scim/v2/suites/schemathesis_test.ts": 100,
+  "tests/security": 25,
+};
+/** Long enough to load shared modules rarely, and so short that all jobs end at about the same time. */
+const SECONDS_OF_GROUP = 60;
 
-/** How many seconds each file took to load. The first files of a group load what the others share. */
-export type LoadTimes = Readonly<Record<string, number>>;
+/** A module that imports test files. */
+export interface TestGroup {
+  readonly path: string;
+  readonly files: readonly string[];
+  /** Its estimated duration. */
+  readonly seconds: number;
+}
 
 /** The test files below the paths, sorted. A path may be a file. */
 export function findTestFiles(paths: readonly string[], ignore: readonly string[] = []): string[] {
@@ -33,28 +56,36 @@ const GROUP_MARK = /^\/\/ Group: (\w+)$/m;
  * The same files are always in the same groups: neighbours, because they share most modules. Files with a mark are in the
  * group that the mark names, and no others.
  */
-export function groupFiles(files: readonly string[], jobs: number, markOf = readMark): string[][] {
-  const marked = Map.groupBy(files, markOf);
-  const plain = marked.get("") ?? [];
-  marked.delete("");
-  const mostFiles = Math.min(MOST_FILES, Math.ceil(plain.length / (jobs * GROUPS_PER_JOB)));
-  const groups = Math.ceil(plain.length / mostFiles);
-  const size = Math.ceil(plain.length / groups);
-  return [
-    ...Array.from({ length: groups }, (_, index) => plain.slice(index * size, (index + 1) * size)),
-    ...marked.values(),
-  ];
+export function groupFiles(files: readonly string[], markOf = readMark): string[][] {
+  const groups: string[][] = [];
+  for (const [, marked] of Map.groupBy(files, markOf)) {
+    let group: string[] = [];
+    for (const file of marked) {
+      if (group.length > 0 && secondsOf([...group, file]) > SECONDS_OF_GROUP) groups.push(group), group = [];
+      group.push(file);
+    }
+    groups.push(group);
+  }
+  return groups;
 }
 
 const readMark = (file: string): string => GROUP_MARK.exec(Deno.readTextFileSync(file))?.[1] ?? "";
 
-/** Writes the groups of a suite into a folder. @returns their paths, in order */
+function secondsOf(files: readonly string[]): number {
+  return files.reduce((sum, file) => {
+    let path = file;
+    while (path.includes("/") && SECONDS[path] === undefined) path = path.slice(0, path.lastIndexOf("/"));
+    return sum + (SECONDS[path] ?? 1);
+  }, 0);
+}
+
+/** Writes the groups of a suite into a folder. */
 export async function writeGroups(
-  { folder, suite, files, jobs }: { folder: string; suite: string; files: readonly string[]; jobs: number },
-): Promise<string[]> {
+  { folder, suite, files }: { folder: string; suite: string; files: readonly string[] },
+): Promise<TestGroup[]> {
   const here = import.meta.url;
   return await Promise.all(
-    groupFiles(files, jobs).map(async (group, index) => {
+    groupFiles(files).map(async (group, index) => {
       const path = `${folder}/${suite}_${String(index + 1).padStart(2, "0")}_test.ts`;
       const lines = group.map((file) => {
         const url = JSON.stringify(pathToFileURL(Deno.realPathSync(file)).href);
@@ -66,9 +97,17 @@ export async function writeGroups(
           lines.join("")
         }]);\n`,
       );
-      return path;
+      return { path, files: group, seconds: secondsOf(group) };
     }),
   );
+}
+
+/** What a group notes about its files while it loads them. */
+interface GroupFacts {
+  /** How many seconds each file took to load. The first files load what the others share. */
+  readonly loads: Record<string, number>;
+  /** The files of the tests that a helper registers, by their names: a report names the module that registers them. */
+  readonly registered: Record<string, string>;
 }
 
 /** Called by a group. A file that cannot be loaded is one failed test; the others run. */
@@ -76,30 +115,54 @@ export async function loadGroup(
   group: string,
   files: readonly (readonly [file: string, load: () => Promise<unknown>])[],
 ): Promise<void> {
-  const times: Record<string, number> = {};
+  const facts: GroupFacts = { loads: {}, registered: {} };
+  let current = "";
+  noteTests((name) => facts.registered[name] = current);
   for (const [file, load] of files) {
+    current = file;
     const startedMs = performance.now();
     try {
       await load();
     } catch (fault) {
       Deno.test(`${file} can be loaded`, () => Promise.reject(fault));
     }
-    times[file] = (performance.now() - startedMs) / 1000;
+    facts.loads[file] = (performance.now() - startedMs) / 1000;
   }
-  await Deno.writeTextFile(loadsFile(fileURLToPath(group)), JSON.stringify(times));
+  await Deno.writeTextFile(factsFile(fileURLToPath(group)), JSON.stringify(facts));
 }
 
-/** What the groups wrote. A group that did not load is left out. */
-export async function readLoadTimes(groups: readonly string[]): Promise<LoadTimes> {
-  const read = async (group: string): Promise<LoadTimes> => {
-    try {
-      return JSON.parse(await Deno.readTextFile(loadsFile(group)));
-    } catch (fault) {
-      if (fault instanceof Deno.errors.NotFound) return {};
-      throw fault;
-    }
+/** Calls back with the name of each test that is registered in another module than a test file. */
+function noteTests(note: (name: string) => void): void {
+  const test = Deno.test;
+  const noting = new Proxy(test, {
+    apply(target, self, args) {
+      note(typeof args[0] === "string" ? args[0] : args[0].name);
+      return Reflect.apply(target, self, args);
+    },
+  });
+  // The report has the place of the call, which is here for a noted test, so the others are not noted.
+  const isInTestFile = () => /_test\.ts:/.test(new Error().stack?.split("\n")[3] ?? "");
+  Object.defineProperty(Deno, "test", { get: () => isInTestFile() ? test : noting });
+}
+
+/** What a group noted. One that did not load noted nothing. */
+export async function readFacts(
+  group: string,
+): Promise<{ loads: Readonly<Record<string, number>>; fileOf: (place: string, test: string) => string }> {
+  let facts: GroupFacts = { loads: {}, registered: {} };
+  try {
+    facts = JSON.parse(await Deno.readTextFile(factsFile(group)));
+  } catch (fault) {
+    if (!(fault instanceof Deno.errors.NotFound)) throw fault;
+  }
+  return {
+    loads: facts.loads,
+    fileOf(place, test) {
+      const names = test.split(" > ").map((_, index, all) => all.slice(0, all.length - index).join(" > "));
+      const known = place.endsWith("_test.ts") ? undefined : names.find((name) => name in facts.registered);
+      return known === undefined ? place : facts.registered[known] ?? place;
+    },
   };
-  return Object.assign({}, ...await Promise.all(groups.map(read)));
 }
 
-const loadsFile = (group: string): string => `${group}.loads.json`;
+const factsFile = (group: string): string => `${group}.facts.json`;
