@@ -1,6 +1,7 @@
 // The layouts of the store and the metrics, after a scenario in which every factor, interface and kind of record is
 // used. The snapshots are updated as snapshot.ts describes.
 
+import { assertEquals } from "@std/assert";
 import { loadSharedSecret, openDataDir } from "../../platform/data_dir.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import type { Mutation, Transaction } from "../../platform/store.ts";
@@ -30,6 +31,15 @@ Deno.test("the store and /metrics keep their layouts through every kind of chang
     const lines = (await scenario.gateway.read("/metrics")).match(TYPE_LINE) ?? [];
     await assertSnapshot("metrics.txt", `${lines.sort().join("\n")}\n`);
   });
+});
+
+Deno.test("docs/architecture.md names each key of the store", async () => {
+  const text = (path: string) => Deno.readTextFile(new URL(path, import.meta.url));
+  const page = await text("../../docs/architecture.md");
+  const tables = new Set(
+    (await text("snapshots/store_keys.txt")).split("\n").map((line) => line.split(" ")[0]),
+  );
+  assertEquals([...tables].filter((table) => !page.includes(`"${table}"`) && table !== ""), []);
 });
 
 Deno.test("the data directory keeps the layouts of a first start", async () => {
