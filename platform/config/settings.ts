@@ -163,7 +163,7 @@ export const SETTINGS = {
     },
     pushes: {
       perUser: setting(number({ ...COUNT, default: 5 }), {
-        doc: "approvals asked of one user in the window",
+        doc: "approvals asked of one user in the window, over all clients",
       }),
       windowMs: setting(number({ min: 1, max: 86_400, default: 3600, unit: "s" }), { doc: "the window" }),
     },
