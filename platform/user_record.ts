@@ -123,7 +123,7 @@ export interface UserNotice {
   readonly what: "device" | "sms" | "voice" | "totp" | "token" | "recovery_codes" | "bypass";
   /** The factor was removed. Absent: it was added. */
   readonly isRemoved?: true;
-  /** `self`: on the user's own page. `phone`: a phone used an invitation. */
+  /** `self`: on the user's own page. `phone`: with an invitation. */
   readonly by: "administrator" | "self" | "phone";
   /** The directory record that the notice is about. */
   readonly recordId: string;

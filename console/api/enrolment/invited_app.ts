@@ -100,7 +100,7 @@ function requestOf(
   { source, browser }: RequestOrigin,
 ): FactorRequest {
   return {
-    ...{ user: userName, actor: `user:${userName}`, source, addedBy },
+    ...{ user: userName, actor: `user:${userName}`, source, addedBy, isInvited: true },
     ...(browser === undefined ? {} : { browser }),
   };
 }

@@ -41,6 +41,8 @@ export interface FactorRequest {
   readonly source: string;
   /** The browser of the request: "Firefox on Windows". */
   readonly browser?: string;
+  /** Whether the user adds the factor with an invitation, outside the account page. */
+  readonly isInvited?: boolean;
   /** The phone that opened the account session. */
   readonly addedBy?: AddingPhone | undefined;
   /** Further mutations of the commit that removes a factor, such as a mail to the user. */
@@ -49,15 +51,16 @@ export interface FactorRequest {
 
 /** The audit record of a change. */
 export function factorAudit(
-  { user, actor, source, browser }: FactorRequest,
+  { user, actor, source, browser, isInvited }: FactorRequest,
   entry: Omit<AuditEntry, "actor" | "source" | "browser" | "object" | "how">,
 ): Mutation {
+  const byActor = actor.startsWith("user:") ? "account" : actor === "command" ? "command" : "console";
   return auditEntry({
     actor,
     source,
     browser,
     object: `user:${user}`,
-    how: actor.startsWith("user:") ? "account" : actor === "command" ? "command" : "console",
+    how: isInvited === true ? "invitation" : byActor,
     ...entry,
   });
 }
@@ -65,10 +68,11 @@ export function factorAudit(
 /** The notice for the user about an added or removed factor. */
 export function factorNotice(
   { clock, random }: Pick<FactorDeps, "clock" | "random">,
-  { user, actor }: FactorRequest,
+  { user, actor, isInvited }: FactorRequest,
   change: Pick<UserNotice, "what" | "recordId" | "isRemoved">,
 ): Mutation {
-  const by = actor === `user:${user}` ? "self" : "administrator";
+  const byActor = actor === `user:${user}` ? "self" : "administrator";
+  const by = isInvited === true ? "phone" : byActor;
   return userNotice(user, { atMs: clock.nowMs(), by, ...change }, random.bytes(4).toHex());
 }
 

@@ -266,11 +266,11 @@ Deno.test("an invitation enrols an authenticator app once, with recovery codes o
   assertEquals(asPhone.ok ? "" : asPhone.reason, "already_used");
   const { id: recordId } = await node.deps.people.findUserRecord("ada");
   const notices = await readUserNotices(scene.store, { userName: "ada", recordId });
-  assertEquals(notices.map(({ what, by }) => `${what} ${by}`).sort(), ["recovery_codes self", "totp self"]);
+  assertEquals(notices.map(({ what, by }) => `${what} ${by}`).sort(), ["recovery_codes phone", "totp phone"]);
   const audits = (await scene.audits()).filter(({ actor }) => actor === "user:ada");
-  assertEquals(audits.map(({ action, source }) => `${action} ${source}`), [
-    "pairing.add 192.0.2.9",
-    "recovery_codes.make 192.0.2.9",
+  assertEquals(audits.map(({ action, source, how }) => `${action} ${source} ${how}`), [
+    "pairing.add 192.0.2.9 invitation",
+    "recovery_codes.make 192.0.2.9 invitation",
   ]);
   assert(!JSON.stringify(audits).includes(secret), "the seed is in no record");
 });
