@@ -147,12 +147,25 @@ export function choicesFor<T extends string>(
   return only === undefined ? of : of.filter((one) => appliesTo(only[one], values));
 }
 
+/** The default of a number, by the other values. */
+export function usualNumber({ usual, default: otherwise }: OneNumber, values: object): number {
+  return usual?.of[String((values as Values)[usual.by])] ?? otherwise;
+}
+
 /** The values of a new object, without secrets. */
-export function defaultsOf<F extends Fields>(fields: F): ValuesOf<F> {
+export function defaultsOf<F extends Fields>(fields: F, given: object = {}): ValuesOf<F> {
   return Object.fromEntries(
-    Object.entries(fields).flatMap(([name, field]) => field.type === "secret" ? [] : [[name, field.default]]),
+    Object.entries(fields).flatMap(([name, field]) =>
+      field.type === "secret"
+        ? []
+        : [[name, field.type === "number" ? usualNumber(field, given) : field.default]]
+    ),
   ) as ValuesOf<F>;
 }
+
+/** `maxHours`: `max_hours`, in the keys of messages. */
+export const snakeName = (name: string): string =>
+  name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** Values and secrets in which fields that do not apply have their default, so that nothing unchecked is stored. */
 export function withoutInapplicable<V extends object>(fields: Fields, values: V): V {

@@ -10,6 +10,8 @@ import {
   type Fields,
   OBJECT_NAME,
   type OneNumber,
+  snakeName,
+  usualNumber,
 } from "../../../platform/fields.ts";
 import { useAction } from "../app/action.ts";
 import { ApiFailure } from "../app/api_client.ts";
@@ -120,10 +122,6 @@ interface RowParts {
   readonly isSet: boolean;
 }
 
-/** `maxHours`: `max_hours`, in the keys of messages. */
-export const snakeName = (name: string): string =>
-  name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-
 /** The row of a field in a form. */
 export function fieldRow(
   { key, labels = {}, refused = {} }: Pick<FieldsForm, "key" | "labels" | "refused">,
@@ -182,11 +180,7 @@ function numberInput(field: OneNumber, draft: FieldsDraft) {
   const limits = { type: "number", min, max } as const;
   return usual === undefined
     ? { ...limits, required: true }
-    : { ...limits, placeholder: t("common.default_value", { value: usualOf(field, draft) }) };
-}
-
-function usualOf({ usual, default: otherwise }: OneNumber, draft: FieldsDraft): number {
-  return usual?.of[String(draft[usual.by])] ?? otherwise;
+    : { ...limits, placeholder: t("common.default_value", { value: usualNumber(field, draft) }) };
 }
 
 /** Several values have a least or a largest number. */
@@ -212,7 +206,7 @@ export function toFieldsBody(fields: Fields, draft: FieldsDraft): Record<string,
   const values = Object.entries(fields).flatMap(([name, field]): [string, unknown][] => {
     const value = draft[name] ?? "";
     if (!appliesTo(field.when, draft) || (field.type === "secret" && value === "")) return [];
-    if (field.type === "number") return [[name, value === "" ? usualOf(field, draft) : Number(value)]];
+    if (field.type === "number") return [[name, value === "" ? usualNumber(field, draft) : Number(value)]];
     if (field.type === "list") return [[name, itemsOf(value)]];
     // A choice that another kind does not have.
     if (field.type === "choice" && !choicesFor(field, draft).some((one) => one === value)) {

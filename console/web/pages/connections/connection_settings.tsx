@@ -2,18 +2,13 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { snakeName } from "../../../../platform/fields.ts";
 import { CONNECTION_FIELDS } from "../../../../scim/v2/connections/connection_settings.ts";
 import type { ConnectionChange, ConnectionRow } from "../../../api/connections/connection_types.ts";
 import { permissionHint } from "../../app/session_model.ts";
 import { Alert } from "../../components/alert.tsx";
 import { ReadOnlyField } from "../../components/field.tsx";
-import {
-  fieldRow,
-  type FieldsDraft,
-  snakeName,
-  toFieldsBody,
-  toFieldsDraft,
-} from "../../components/fields_dialog.tsx";
+import { fieldRow, type FieldsDraft, toFieldsBody, toFieldsDraft } from "../../components/fields_dialog.tsx";
 import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
 import { Panel } from "../../components/page_layout.tsx";
 import { ReviewDialog, ReviewedForm } from "../../components/review_dialog.tsx";
