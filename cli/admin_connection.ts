@@ -38,7 +38,8 @@ export class AdminUnreachable extends Error {
 /** The API refused a request. The message is a sentence. */
 export class AdminRefusal extends Error {
   override readonly name = "AdminRefusal";
-  constructor(readonly code: string, message: string) {
+  /** @param field the name of the field that cannot be used, with the code `bad_field`. */
+  constructor(readonly code: string, message: string, readonly field?: string) {
     super(message);
   }
 }
@@ -137,7 +138,7 @@ export async function apiValue<T>(call: Promise<{ ok: boolean; json(): Promise<T
   const response = await call;
   if (response.ok) return await response.json();
   const { error } = await response.json() as RefusalBody;
-  throw new AdminRefusal(error.code, error.message);
+  throw new AdminRefusal(error.code, error.message, error.field);
 }
 
 /** Awaits a call, and replaces the message of a refusal. */

@@ -28,6 +28,8 @@ Exit codes: 0 for success, 1 for failure, 2 for wrong usage.
 interface AdminCommand<Plan extends object> {
   /** The help text, without what is the same for all commands. */
   readonly usage: string;
+  /** Instead of the help, after wrong arguments: where a long help is. */
+  readonly hint?: string;
   /** Reads the arguments. A text is the problem with them. */
   readonly plan: (args: readonly string[]) => Plan | string;
   readonly run: (plan: Plan) => Promise<CommandOutcome>;
@@ -37,14 +39,14 @@ interface AdminCommand<Plan extends object> {
 
 /** Runs a command with the arguments of the process, prints its result, and ends the process with its exit code. */
 export async function runMain<Plan extends object>(
-  { usage, plan: planArgs, run, needsStop = false }: AdminCommand<Plan>,
+  { usage, hint, plan: planArgs, run, needsStop = false }: AdminCommand<Plan>,
 ): Promise<void> {
   const help = `${usage}\n${needsStop ? "" : WITH_OR_WITHOUT_SERVER}${USAGE_FOOTER}`;
   if (isHelpRequested(Deno.args)) return printOutcome(success(help));
   const plan = planArgs(Deno.args);
   printOutcome(
     typeof plan === "string"
-      ? { out: "", err: `Cannot use the arguments: ${printable(plan)}.\n\n${help}`, exitCode: 2 }
+      ? { out: "", err: `Cannot use the arguments: ${printable(plan)}.\n\n${hint ?? help}`, exitCode: 2 }
       : await run(plan),
   );
   // The runtime retries a call to a KV Connect server without an end, also after the store is closed.

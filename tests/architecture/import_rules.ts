@@ -136,6 +136,8 @@ export const ROOMS: readonly RoomRow[] = [
       "compose.ts",
       "console/api/console_api.ts",
       "console/assets.ts",
+      // The labels of the forms are the help of the options.
+      "console/web/i18n/",
       ...RADIUS_FACTS,
       "scim/schema/",
       "scim/v2/schema/",

@@ -295,8 +295,8 @@ async function createUsers(node: ClusterNode, prefix: string, count: number): Pr
 async function add(cluster: Cluster, receiver: Receiver): Promise<void> {
   const { code, stdout, stderr } = await runProgram(Deno.execPath(), {
     args: [
-      ...["run", "--quiet", "--no-prompt", ...PROGRAM_FLAGS, "cli/log_export.ts", "add", "siem"],
-      ...["--webhook", receiver.url, "--allow-http"],
+      ...["run", "--quiet", "--no-prompt", ...PROGRAM_FLAGS, "cli/admin.ts", "log-export", "add", "siem"],
+      ...["--kind", "webhook", "--url", receiver.url, "--allows-http"],
     ],
     env: {
       NO_COLOR: "1",
