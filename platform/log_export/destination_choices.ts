@@ -18,8 +18,8 @@ export const DESTINATION_KINDS = {
   syslog_udp: { hasUrl: false, isSigned: false, port: 514 },
   webhook: { hasUrl: true, isSigned: true, port: 443 },
 } as const satisfies Record<string, { hasUrl: boolean; isSigned: boolean; port: number }>;
-export type DestinationKind = keyof typeof DESTINATION_KINDS;
-export const DESTINATION_KIND_NAMES = Object.keys(DESTINATION_KINDS) as readonly DestinationKind[];
+type DestinationKind = keyof typeof DESTINATION_KINDS;
+const DESTINATION_KIND_NAMES = Object.keys(DESTINATION_KINDS) as readonly DestinationKind[];
 
 /** The kinds of records among which a destination selects. */
 const RECORD_KINDS = ["logins", "audit", "drops", "alerts"] as const;

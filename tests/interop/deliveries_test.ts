@@ -216,17 +216,23 @@ async function createdIn(rsyslog: Rsyslog): Promise<string[]> {
   );
 }
 
+const logExport = (gateway: RunningProgram, ...args: string[]) =>
+  runBeside(gateway, "admin", "log-export", ...args);
+
 async function addDestination(gateway: RunningProgram, ...options: string[]): Promise<void> {
-  const added = await runBeside(gateway, "log_export", "add", "siem", ...options);
+  const added = await logExport(gateway, "add", "siem", ...options);
   assertEquals([added.code, added.stderr], [0, ""]);
 }
+
+const syslogTls = (
+  { tlsPort, authority }: Rsyslog,
+) => ["--kind=syslog-tls", "--host=localhost", `--port=${tlsPort}`, `--ca-file=${authority.caFile}`];
 
 testNeeding(NEEDS, "rsyslog receives every record over TLS across restarts of both sides", async () => {
   await using rsyslog = await startRsyslog();
   await using gateway = await startProgram({ toml: TOML });
-  const address = `localhost:${rsyslog.tlsPort}`;
-  await addDestination(gateway, "--syslog-tls", address, "--ca", rsyslog.authority.caFile);
-  const tested = await runBeside(gateway, "log_export", "test", "siem");
+  await addDestination(gateway, ...syslogTls(rsyslog));
+  const tested = await logExport(gateway, "test", "siem");
   assertEquals([tested.code, tested.stderr], [0, ""]);
   await createUsers(gateway, 0, 20);
   await eventually("the first users are there", async () => (await createdIn(rsyslog)).includes("user19"));
@@ -241,8 +247,8 @@ testNeeding(NEEDS, "rsyslog receives every record over TLS across restarts of bo
   await createUsers(gateway, 60, 20);
   const isComplete = async () => new Set(await createdIn(rsyslog)).size === 80;
   await eventually("all users are there", isComplete, { withinMs: 60_000 });
-  const listed = await runBeside(gateway, "log_export", "list");
-  assertStringIncludes(listed.stdout, address);
+  const listed = await logExport(gateway, "list");
+  assertStringIncludes(listed.stdout, `localhost:${rsyslog.tlsPort}`);
   const first = await createdIn(rsyslog);
   assert(first.length >= 80);
 });
@@ -253,25 +259,15 @@ testNeeding(
   async () => {
     await using rsyslog = await startRsyslog({ needsClientCertificate: true });
     await using gateway = await startProgram({ toml: `${TOML}\n[radius]\nunknown_users = "reject"\n` });
-    const address = `localhost:${rsyslog.tlsPort}`;
-    const { authority, client } = rsyslog;
-    const files = ["--ca", authority.caFile, "--cert", client.certFile, "--key", client.keyFile];
-    await addDestination(gateway, "--syslog-tls", address, ...files, "--records", "logins");
-    const plain = await runBeside(
-      gateway,
-      "log_export",
-      "add",
-      "plain",
-      "--syslog-tls",
-      address,
-      "--ca",
-      authority.caFile,
-    );
+    const { certFile, keyFile } = rsyslog.client;
+    const options = [`--certificate-file=${certFile}`, `--private-key-file=${keyFile}`, "--records=logins"];
+    await addDestination(gateway, ...syslogTls(rsyslog), ...options);
+    const plain = await logExport(gateway, "add", "plain", ...syslogTls(rsyslog));
     assertEquals(plain.code, 0);
-    const refused = await runBeside(gateway, "log_export", "test", "plain");
+    const refused = await logExport(gateway, "test", "plain");
     assertEquals(refused.code, 1);
     assertMatch(refused.stderr, /The test of "plain" failed \((certificate|connection_lost)\)/);
-    const tested = await runBeside(gateway, "log_export", "test", "siem");
+    const tested = await logExport(gateway, "test", "siem");
     assertEquals([tested.code, tested.stderr], [0, ""]);
     using radius = gateway.client();
     const reply = await radius.ask({ userName: "stranger", password: "12345678" });
@@ -292,13 +288,8 @@ testNeeding(
 testNeeding(NEEDS, "a record arrives over UDP, and as structured data", async () => {
   await using rsyslog = await startRsyslog();
   await using gateway = await startProgram({ toml: TOML });
-  await addDestination(
-    gateway,
-    "--syslog-udp",
-    `127.0.0.1:${rsyslog.udpPort}`,
-    "--format",
-    "structured-data",
-  );
+  const options = ["--host=127.0.0.1", `--port=${rsyslog.udpPort}`, "--format=structured-data"];
+  await addDestination(gateway, "--kind=syslog-udp", ...options);
   await createUsers(gateway, 0, 1);
   await eventually(
     "the record is there",
