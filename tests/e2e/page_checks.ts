@@ -7,16 +7,23 @@ import axe from "../packages/axe.ts";
 import type { Page } from "../packages/playwright.ts";
 import { browserTest } from "./browser.ts";
 
-// Checks of a page that return problems as lines: axe-core, names in the browser's accessibility tree, and overflow.
-// The policy of the page forbids a script tag, so the source of axe is evaluated.
-
 const ALL_RULES = {
   type: "tag",
   values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
 } as const;
 /** The rules whose result depends on the color scheme. */
 const COLOR_RULES = { type: "rule", values: ["color-contrast", "link-in-text-block"] } as const;
-type Rules = typeof ALL_RULES | typeof COLOR_RULES;
+/** The rules whose result depends on the color scheme or on the size of the window. */
+const LOOK_RULES = { type: "rule", values: [...COLOR_RULES.values, "target-size"] } as const;
+type Rules = typeof ALL_RULES | typeof COLOR_RULES | typeof LOOK_RULES;
+
+/** The part of a page that is checked, by selectors. */
+export interface PagePart {
+  /** Only this; the default is the whole page. */
+  readonly within?: string;
+  /** Not this, for example because it was checked on another page. */
+  readonly without?: string;
+}
 
 interface Finding {
   readonly id: string;
@@ -89,22 +96,25 @@ interface Reading {
   readonly hasChanged: boolean;
 }
 
-async function readByAxe(page: Page, { within, rules }: { within: string; rules: Rules }): Promise<Reading> {
+async function readByAxe(
+  page: Page,
+  { within = "html", without, rules }: PagePart & { rules: Rules },
+): Promise<Reading> {
   await atRest(page, within);
   if (!await page.evaluate(() => "axe" in globalThis)) await page.evaluate(axe.source);
-  const { violations, incomplete, hasChanged } = await page.evaluate(async ({ rules, within }) => {
+  const { violations, incomplete, hasChanged } = await page.evaluate(async ({ rules, part }) => {
     const runner = (globalThis as unknown as { axe: typeof axe }).axe;
     let hasChanged = false;
     const observer = new MutationObserver(() => hasChanged = true);
     observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
-    const { violations, incomplete } = await runner.run(within, {
+    const { violations, incomplete } = await runner.run(part, {
       runOnly: { type: rules.type, values: [...rules.values] },
       resultTypes: ["violations", "incomplete"],
     });
     hasChanged ||= observer.takeRecords().length > 0;
     observer.disconnect();
     return { violations, incomplete, hasChanged };
-  }, { rules, within });
+  }, { rules, part: { include: [[within]], exclude: without === undefined ? [] : [[without]] } });
   const linesOf = (kind: string, findings: readonly Finding[]) =>
     findings.map(({ id, nodes }) =>
       `${kind} ${id}: ${nodes[0]?.html} (${nodes.length}) ${nodes[0]?.failureSummary}`
@@ -120,7 +130,7 @@ async function readByAxe(page: Page, { within, rules }: { within: string; rules:
  * axe checks one rule after another. A page that changes meanwhile (a row disappears) is checked again: a real fault
  * stays.
  */
-async function readUntilStill(page: Page, options: { within: string; rules: Rules }): Promise<string[]> {
+async function readUntilStill(page: Page, options: PagePart & { rules: Rules }): Promise<string[]> {
   let read = await readByAxe(page, options);
   for (let reading = 1; reading < MAX_READINGS && read.lines.length > 0 && read.hasChanged; reading += 1) {
     read = await readByAxe(page, options);
@@ -128,22 +138,22 @@ async function readUntilStill(page: Page, options: { within: string; rules: Rule
   return read.lines;
 }
 
-/**
- * Each violation, each check that axe could not finish, and each control without a name, as one line.
- *
- * @param options.within only this part of the page.
- */
-export async function findAccessibilityProblems(page: Page, { within = "html" } = {}): Promise<string[]> {
-  return [...await readUntilStill(page, { within, rules: ALL_RULES }), ...await findUnnamed(page)];
+/** Each violation, each check that axe could not finish, and each control without a name, as one line. */
+export async function findAccessibilityProblems(page: Page, part: PagePart = {}): Promise<string[]> {
+  return [...await readUntilStill(page, { ...part, rules: ALL_RULES }), ...await findUnnamed(page)];
 }
 
 /**
  * The contrast problems of the page in this color scheme. The scheme changes colors only, so the other rules are not
  * run again.
  */
-export async function findContrastProblems(page: Page, scheme: "light" | "dark"): Promise<string[]> {
+export async function findContrastProblems(
+  page: Page,
+  scheme: "light" | "dark",
+  part: PagePart = {},
+): Promise<string[]> {
   await page.emulateMedia({ colorScheme: scheme });
-  return await readUntilStill(page, { within: "html", rules: COLOR_RULES });
+  return await readUntilStill(page, { ...part, rules: COLOR_RULES });
 }
 
 /** Whether the page is wider than its window. */
@@ -183,12 +193,18 @@ export async function findMessageKeys(page: Page): Promise<string[]> {
 }
 
 /** All problems of the page in its present size and scheme. */
-export async function findPageProblems(page: Page, { within = "html" } = {}): Promise<string[]> {
-  return [
-    ...await findAccessibilityProblems(page, { within }),
-    ...await findOverflow(page),
-    ...await findMessageKeys(page),
-  ];
+export async function findPageProblems(page: Page, part: PagePart = {}): Promise<string[]> {
+  return [...await findAccessibilityProblems(page, part), ...await findTextProblems(page)];
+}
+
+/** The problems of this size and scheme, on a page that has no problem in another one. */
+export async function findLookProblems(page: Page, part: PagePart = {}): Promise<string[]> {
+  return [...await readUntilStill(page, { ...part, rules: LOOK_RULES }), ...await findTextProblems(page)];
+}
+
+/** Texts without room, and keys instead of texts. */
+export async function findTextProblems(page: Page): Promise<string[]> {
+  return [...await findOverflow(page), ...await findMessageKeys(page)];
 }
 
 /** Asserts that the page has no problem in light colors, and no color problem in dark ones. */

@@ -5,14 +5,18 @@ import { assertEquals } from "@std/assert";
 import type { Page } from "../../packages/playwright.ts";
 import { FULL_SPARE, type FullConsole, HOSTILE_NAMES, startFullConsole } from "../../fakes/console_full.ts";
 import { browserTest, currentDist, type LookName, LOOKS, type Tab } from "../browser.ts";
-import { findContrastProblems, findPageProblems, laidOut, scrollsSideways } from "../page_checks.ts";
+import {
+  findContrastProblems,
+  findLookProblems,
+  findPageProblems,
+  findTextProblems,
+  laidOut,
+  scrollsSideways,
+} from "../page_checks.ts";
 import { readFocus, readStops } from "../focus_checks.ts";
 import type { PageRow } from "./page_row.ts";
 import { PAGE_ROWS } from "./page_rows.ts";
 import { arrived, failApi, goWithin, openPage, take } from "./page_walk.ts";
-
-// The page matrix: each page in one look, with hostile data, in one browser tab. Then with a failing server, without
-// data, and with a message over it.
 
 /**
  * High enough for a whole dialog and for the list of the palette: axe cannot compute the contrast of elements that are
@@ -21,6 +25,9 @@ import { arrived, failApi, goWithin, openPage, take } from "./page_walk.ts";
 const TALL_PX = 3200;
 /** The page below an open dialog was checked before, and can be neither seen nor reached. */
 const OPEN_DIALOG = "dialog[open]";
+
+/** The sidebar is the same beside every page, except for the mark of the page: it is checked beside the first one. */
+const SIDEBAR = ".sidebar";
 
 /** The palette is the same over every page, except for the commands of a user. */
 const PALETTE_PLACES: ReadonlySet<PageRow["place"]> = new Set(["live", "user"]);
@@ -73,13 +80,15 @@ async function inTallWindow<T>(page: Page, check: () => Promise<T>): Promise<T> 
 
 const label = (what: string, problems: readonly string[]) => problems.map((line) => `${what}: ${line}`);
 
+/** The names and roles in a dialog do not depend on the look, so they are checked in the wide one. */
 async function checkDialogs({ page, look }: Walk, { dialogs }: PageRow): Promise<string[]> {
   const problems: string[] = [];
+  const find = look === "wide" ? findPageProblems : findLookProblems;
   for (const { name, steps, smallSteps = steps, isSecret = false } of dialogs) {
     await take(page, look === "narrow" ? smallSteps : steps);
     const dialog = page.getByRole("dialog", { name }).last();
     await dialog.waitFor();
-    const found = await inTallWindow(page, () => findPageProblems(page, { within: OPEN_DIALOG }));
+    const found = await inTallWindow(page, () => find(page, { within: OPEN_DIALOG }));
     problems.push(...label(`dialog ${name}`, found));
     if (isSecret) {
       await dialog.getByRole("checkbox", { name: "I have saved it" }).check();
@@ -103,19 +112,22 @@ async function checkPalette({ page }: Walk): Promise<string[]> {
   });
 }
 
+/** The row beside which the sidebar is checked, too. */
+const FIRST_WHOLE = Object.values(PAGE_ROWS).find(isWhole);
+
 /** The checks of the page at rest, without a click on a button. */
 async function checkAtRest({ page, look }: Walk, row: PageRow): Promise<string[]> {
-  const problems = await findPageProblems(page);
+  const part = row === FIRST_WHOLE ? {} : { without: SIDEBAR };
+  const problems = await findPageProblems(page, part);
   const drawn = await page.locator("#app img, #app [onerror]").count();
   if (drawn > 0) problems.push(`hostile data made ${drawn} elements`);
-  if (look === "wide") {
-    problems.push(...label("dark", await findContrastProblems(page, "dark")));
-    await page.emulateMedia({ colorScheme: LOOKS.wide.colorScheme });
-  }
   if (row.part === true) return problems;
-  problems.push(...await findStopProblems(page));
-  if (look === "wide") problems.push(...await findEdgeless(page), ...await findCutText(page));
-  return problems;
+  if (look === "wide") {
+    problems.push(...label("dark", await findContrastProblems(page, "dark", part)));
+    await page.emulateMedia({ colorScheme: LOOKS.wide.colorScheme });
+    problems.push(...await findEdgeless(page), ...await findCutText(page));
+  }
+  return [...problems, ...await findStopProblems(page, row === FIRST_WHOLE || row.outside ? "body" : "main")];
 }
 
 /** Scripts that the data ran, and addresses that it fetched. */
@@ -168,7 +180,10 @@ function failureWalk(look: LookName): void {
       if (row.asks !== undefined) await take(page, row.asks);
       await page.locator("main").getByRole(role).filter({ hasText: says }).filter({ visible: true }).first()
         .waitFor();
-      return await findPageProblems(page);
+      // A part fails in the same words as the page that it belongs to.
+      return row.part === true
+        ? await findTextProblems(page)
+        : await findPageProblems(page, { without: SIDEBAR });
     });
     await page.unrouteAll({ behavior: "wait" });
   }, { look });
@@ -185,7 +200,7 @@ function emptyWalk(look: LookName): void {
     });
     await forEachRow(context, { rows, complaints: tab.complaints }, async (row, mustLoad) => {
       await reach(walk, row, mustLoad);
-      return await findPageProblems(tab.page);
+      return await findPageProblems(tab.page, { without: SIDEBAR });
     });
   }, { look });
 }
@@ -210,7 +225,8 @@ function messageWalk(look: LookName): void {
       }
       await reach(walk, { ...row, byName: undefined }, false);
       await page.locator(".toast").first().waitFor();
-      return await findPageProblems(page);
+      // The page below it was checked before. What a message covers has no known contrast.
+      return await findLookProblems(page, { without: SIDEBAR });
     });
     await page.locator(".toasts").getByRole("button", { name: "Dismiss" }).first().click();
     await page.locator(".toast").first().waitFor({ state: "detached" });
@@ -234,15 +250,17 @@ export function pageMatrix(look: LookName): void {
 const MAX_STOPS = 90;
 const AT_ONCE = 15;
 
-/** Walks through the page by Tab from its beginning; returns the problems, and too few stops. */
-export async function findStopProblems(page: Page): Promise<string[]> {
+/** Walks by Tab from the beginning of the page, or of its content; returns the problems, and too few stops. */
+export async function findStopProblems(page: Page, from: "body" | "main" = "body"): Promise<string[]> {
   const problems: string[] = [];
-  await page.evaluate(() => {
-    document.body.tabIndex = -1;
-    document.body.focus();
-    document.body.removeAttribute("tabindex");
+  await page.evaluate((from) => {
+    const start = document.querySelector<HTMLElement>(from) ?? document.body;
+    const before = start.getAttribute("tabindex");
+    start.tabIndex = -1;
+    start.focus();
+    if (before === null) start.removeAttribute("tabindex");
     scrollTo(0, 0);
-  });
+  }, from);
   for (let stops = 0; stops < MAX_STOPS; stops += AT_ONCE) {
     const states = await readStops(page, AT_ONCE);
     const end = states.findIndex(({ isOnBody }) => isOnBody);
@@ -250,7 +268,9 @@ export async function findStopProblems(page: Page): Promise<string[]> {
     problems.push(
       ...seen.filter(({ problem }) => problem !== "").map(({ name, problem }) => `${problem}: ${name}`),
     );
-    if (end >= 0) return stops + end < 2 ? [...problems, `${stops + end} stops`] : problems;
+    if (end >= 0) {
+      return stops + end < (from === "body" ? 2 : 1) ? [...problems, `${stops + end} stops`] : problems;
+    }
   }
   return problems;
 }
