@@ -179,7 +179,7 @@ export const SETTINGS = {
         doc: "then only an administrator unlocks",
       }),
       warnLocksPerHour: setting(number({ ...COUNT, default: 20 }), {
-        doc: "with more locks in an hour the log and the health page show a warning",
+        doc: "with more locks in an hour the log and System status show a warning",
       }),
       warnFailuresPerHour: setting(number({ ...COUNT, default: 500 }), {
         doc: "likewise, with more failures of all users",
