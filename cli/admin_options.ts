@@ -61,8 +61,15 @@ export function planArguments(
   const { actions, object } = resources[resource] as ResourceArguments;
   if (!Object.hasOwn(actions, action)) return `there is no action ${quoted(action)}`;
   const { takes = "name", fields = {} } = actions[action] as ActionArguments;
-  const parsed = parseCommandArgs(others, { json: { type: "boolean" }, ...optionsOf(fields) });
-  if (!parsed.ok) return parsed.problem;
+  const options = optionsOf(fields);
+  const parsed = parseCommandArgs(others, { json: { type: "boolean" }, ...options });
+  if (!parsed.ok) {
+    const { problem } = parsed;
+    const file = Object.keys(options).find((one) =>
+      problem === `unknown option '--${one.replace(/-file$/, "")}'`
+    );
+    return file === undefined ? problem : `${problem}; --${file} reads the value from a file`;
+  }
   const { words: [name = "", id = "", more] } = parsed;
   const values: OptionValues = parsed.values;
   if (takes === "" && name !== "") return `${action} takes no name`;

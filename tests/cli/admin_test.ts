@@ -228,7 +228,10 @@ const PLANS: readonly (readonly [string, AdminPlan | string])[] = [
     "--allows-http and --no-allows-http exclude each other",
   ],
   ["log-export change siem", "change needs an option"],
-  ["log-export add hook --authorization=planted", "unknown option '--authorization'"],
+  [
+    "log-export add hook --authorization=planted",
+    "unknown option '--authorization'; --authorization-file reads the value from a file",
+  ],
   ["log-export add siem", "--kind is required: one of syslog_tls, syslog_udp, webhook"],
   ["log-export add siem --kind=syslog-tls", "--host is required: a text of 1 to 253 characters"],
   ["alert-receiver add ops --kind=mail", "--addresses is required: 1 to 20 values, separated by commas"],
