@@ -185,7 +185,13 @@ export class PhoneModel {
     const approve = given.answer === "confirm";
     const number = given.answer === "confirm" ? given.number : null;
     const call = () => this.#send(requestId, { approve, number, notMe: given.answer === "not_me" });
-    await this.#run(() => this.#answer(requestId, { approve, call }), `caller_${given.answer}`);
+    const answer = () => this.#answer(requestId, { approve, call });
+    // The API's message is about a sign-in.
+    const textOf = (fault: unknown) =>
+      fault instanceof ApiFailure && fault.code === "wrong_number"
+        ? t("device.caller_wrong_number")
+        : errorText(fault);
+    await this.#run(answer, `caller_${given.answer}`, textOf);
   }
 
   async decidePairing(pairingId: string, decision: { approve: boolean; name: string }): Promise<void> {
@@ -288,7 +294,7 @@ export class PhoneModel {
   }
 
   /** Runs one call, and shows its result or its failure. */
-  async #run<T>(call: () => Promise<T>, done?: Done): Promise<T | null> {
+  async #run<T>(call: () => Promise<T>, done?: Done, textOf = errorText): Promise<T | null> {
     this.#busy.value = true;
     this.#tell(null);
     try {
@@ -296,7 +302,7 @@ export class PhoneModel {
       if (done !== undefined) this.#tell({ good: true, text: t(`device.did_${done}`) });
       return value;
     } catch (fault) {
-      this.#tell({ good: false, text: errorText(fault) });
+      this.#tell({ good: false, text: textOf(fault) });
       if (fault instanceof ApiFailure && fault.code === "unknown_token") await this.load();
       return null;
     } finally {

@@ -396,6 +396,15 @@ Deno.test("PhoneModel tells the server about the notification of the request tha
   assertEquals(bodies.map((text) => JSON.parse(text).isNotified), [true, true, false, true]);
 });
 
+Deno.test("PhoneModel does not call a question of the help desk a sign-in if its number was wrong", async () => {
+  const { model, load, answers } = setUp();
+  await load(viewOf("r1"));
+  answers.push(() => Promise.resolve(Response.json({ error: { code: "wrong_number" } }, { status: 403 })));
+  await model.answerCaller("r1", { answer: "confirm", number: "11" });
+  assertEquals(model.result.value?.text, "device.caller_wrong_number");
+  assertEquals(readyValue(model.view.value)?.requests, []);
+});
+
 Deno.test("PhoneModel says that the pairing was ended elsewhere, not that the user ended it here", async () => {
   const revoked = setUp();
   await revoked.load(viewOf());
