@@ -28,6 +28,9 @@ Deno.test("POST /log-export creates a destination with the defaults", async () =
   assertEquals([item.settings.format, item.settings.facility, item.settings.maxHours], ["json", 10, 72]);
   const again = await gateway.ask("POST", "/log-export", SYSLOG);
   assertEquals([again.status, again.code], [409, "destination_taken"]);
+  const udp = { ...SYSLOG, name: "udp", kind: "syslog_udp" } as const;
+  const { item: other } = await apiValue(gateway.api["log-export"].$post({ json: udp }));
+  assertEquals(other.address, "logs.example.com:514");
 });
 
 Deno.test("the secrets of a webhook are shown once, and are not in the store, the list and the audit log", async () => {

@@ -132,7 +132,8 @@ class DestinationRequests {
     by: Caller,
   ): Promise<ChangedDestination> {
     const { destinations } = this.logExport;
-    const none = { settings: DESTINATION_DEFAULTS, secrets: noSecretsOf(DESTINATION_FIELDS) };
+    const settingsOf = { ...DESTINATION_DEFAULTS, ...defaultsOf(DESTINATION_FIELDS, given) };
+    const none = { settings: settingsOf, secrets: noSecretsOf(DESTINATION_FIELDS) };
     const { settings, secrets } = usableFields(DESTINATIONS, none, given);
     const past = usableFields({ fields: NEW_DESTINATION_FIELDS }, NEW, { pastHours });
     const fromMs = this.#deps.clock.nowMs() - past.settings.pastHours * HOUR_MS;
