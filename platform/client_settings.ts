@@ -27,8 +27,8 @@ export type ClientSettingRow = AnyField & {
   readonly format?: FormatName;
   /** The key in `[[radius.client]]`. Without it, only the console has the setting. */
   readonly key?: string;
-  /** `[radius]` has the key too, for any client address. */
-  readonly isPolicy?: true;
+  /** How requests are treated: `[radius]` has the key too, for any client address. */
+  readonly isForRequests?: true;
   /** The settings file must have the key. */
   readonly mustBeGiven?: true;
   /** In the example of docs/configuration.md, instead of the default. */
@@ -65,20 +65,20 @@ export const CLIENT_SETTINGS = {
   messageAuthenticator: {
     ...choice(["require", "auto", "off"], { default: "auto" }),
     key: "message_authenticator",
-    isPolicy: true,
+    isForRequests: true,
     console: { choices: ["auto", "require", "off"] },
   },
-  limitProxyState: { ...flag(), key: "limit_proxy_state", isPolicy: true },
+  limitProxyState: { ...flag(), key: "limit_proxy_state", isForRequests: true },
   firstFactor: {
     ...choice(["none", "directory", "ldap", "radius"], { default: "none" }),
     key: "first_factor",
-    isPolicy: true,
+    isForRequests: true,
     console: { choices: ["settings", "none", "directory", "ldap", "radius"], initial: "settings" },
   },
   firstFactorBackend: {
     ...text({ max: 64, when: { firstFactor: ["ldap"] } }),
     key: "first_factor_backend",
-    isPolicy: true,
+    isForRequests: true,
     example: "",
     console: { max: 256 },
     names: "ldap_connectors",
@@ -87,21 +87,21 @@ export const CLIENT_SETTINGS = {
     ...text({ max: 260, when: OF_SERVER }),
     format: "peer",
     key: "first_factor_server.address",
-    isPolicy: true,
+    isForRequests: true,
     example: "192.0.2.20:1812",
     console: { auditName: "firstFactorServer" },
   },
   "firstFactorServer.secret": {
     ...secret({ max: MAX_SECRET_CHARACTERS, when: OF_SERVER }),
     key: "first_factor_server.secret",
-    isPolicy: true,
+    isForRequests: true,
     example: "env:UPSTREAM_SECRET",
     console: { max: 128, auditName: "firstFactorServerSecret" },
   },
   "firstFactorServer.timeoutMs": {
     ...number({ min: 100, max: 30_000, default: 3000, unit: "ms", when: OF_SERVER }),
     key: "first_factor_server.timeout_ms",
-    isPolicy: true,
+    isForRequests: true,
     console: {
       max: 10_000,
       choices: [1000, 2000, 3000, 5000, 10_000],
@@ -111,41 +111,41 @@ export const CLIENT_SETTINGS = {
   "firstFactorServer.messageAuthenticator": {
     ...choice(["require", "auto"], { default: "require", when: OF_SERVER }),
     key: "first_factor_server.message_authenticator",
-    isPolicy: true,
+    isForRequests: true,
     console: { isOptional: true, auditName: "firstFactorServerMessageAuthenticator" },
   },
   device: {
     ...choice(["challenge", "hold", "hold_then_challenge"], { default: "challenge" }),
     key: "device",
-    isPolicy: true,
+    isForRequests: true,
     console: {},
   },
-  holdMs: { ...number({ min: 1, max: 300, default: 25, unit: "s" }), key: "hold_s", isPolicy: true },
-  appendMode: { ...flag(), key: "append_mode", isPolicy: true, console: {} },
+  holdMs: { ...number({ min: 1, max: 300, default: 25, unit: "s" }), key: "hold_s", isForRequests: true },
+  appendMode: { ...flag(), key: "append_mode", isForRequests: true, console: {} },
   appendSeparator: {
     ...text({ max: 20, default: ",", when: IF_APPENDED }),
     format: "separator",
     key: "append_separator",
-    isPolicy: true,
+    isForRequests: true,
     console: { isOptional: true },
   },
   codePosition: {
     ...choice(["separated", "behind", "front"], { default: "separated", when: IF_APPENDED }),
     key: "code_position",
-    isPolicy: true,
+    isForRequests: true,
     console: { isOptional: true },
   },
   unknownUsers: {
     ...choice(["auto", "allow", "reject"], { default: "auto" }),
     key: "unknown_users",
-    isPolicy: true,
+    isForRequests: true,
     console: {},
   },
   stripDomains: {
     ...list({ max: 500, maxItems: 100 }),
     format: "domains",
     key: "strip_domains",
-    isPolicy: true,
+    isForRequests: true,
     example: [],
     console: { isOptional: true },
   },
@@ -153,7 +153,7 @@ export const CLIENT_SETTINGS = {
     ...list({ max: 500, maxItems: 100 }),
     format: "realms",
     key: "strip_realms",
-    isPolicy: true,
+    isForRequests: true,
     example: [],
     console: { isOptional: true },
   },
@@ -161,7 +161,7 @@ export const CLIENT_SETTINGS = {
     ...list({ max: 500, maxItems: 100 }),
     format: "users",
     key: "health_check_users",
-    isPolicy: true,
+    isForRequests: true,
     example: [],
     console: { isOptional: true },
   },
@@ -185,7 +185,7 @@ export type ClientSetting = keyof Table;
 type SettingWith<Part> = { [K in ClientSetting]: Table[K] extends Part ? K : never }[ClientSetting];
 
 /** Settings that `[radius]` also has, for any client address. */
-type PolicySetting = SettingWith<{ isPolicy: true }>;
+type RequestSetting = SettingWith<{ isForRequests: true }>;
 /** Settings that the console can change. */
 export type ConsoleSetting = SettingWith<{ console: object }>;
 
@@ -208,8 +208,8 @@ export type ServerPart<K> = K extends `firstFactorServer.${infer Part}` ? Part :
 export type FirstFactorServer = { readonly [K in ServerSetting as ServerPart<K>]: TypedValue<K> };
 
 /** How requests of a client are treated. */
-export type ClientPolicy =
-  & { readonly [K in Exclude<PolicySetting, ServerSetting>]: TypedValue<K> }
+export type RequestSettings =
+  & { readonly [K in Exclude<RequestSetting, ServerSetting>]: TypedValue<K> }
   & { readonly firstFactorServer: FirstFactorServer | null };
 
 /** A client of the settings file. */
@@ -226,8 +226,8 @@ export type ClientContent =
 const NAMES = Object.keys(CLIENT_SETTINGS) as ClientSetting[];
 
 /** The settings of [radius]. */
-export const POLICY_SETTINGS = NAMES.filter((name): name is PolicySetting =>
-  clientSetting(name).isPolicy === true
+export const REQUEST_SETTINGS = NAMES.filter((name): name is RequestSetting =>
+  clientSetting(name).isForRequests === true
 );
 /** The settings of the console, with the secret of the first-factor server. */
 export const CONSOLE_SETTINGS = NAMES.filter((name): name is ConsoleSetting =>

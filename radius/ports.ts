@@ -3,7 +3,7 @@
 
 import type { AccountRefusal } from "../platform/account_refusals.ts";
 import type { UnversionedChange } from "../platform/write_batch.ts";
-import type { ClientPolicy } from "../platform/config/config.ts";
+import type { RequestSettings } from "../platform/config/config.ts";
 import type { Denial } from "./conversation/login_record.ts";
 import type { UsedFactor } from "./flow/context.ts";
 import type { PacketRow } from "./protocol/dissect_packet.ts";
@@ -152,7 +152,7 @@ export type FirstFactorVerdict = "right" | "wrong" | "unchecked" | "unavailable"
 export interface PasswordAttempt {
   /** The client's name. */
   readonly client: string;
-  readonly policy: Pick<ClientPolicy, "firstFactor" | "firstFactorBackend">;
+  readonly settings: Pick<RequestSettings, "firstFactor" | "firstFactorBackend">;
   /** Canonical. */
   readonly user: string;
   /** As typed. */

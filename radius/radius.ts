@@ -25,7 +25,7 @@ import type { PeerNodes } from "./conversation/peers.ts";
 import { AcceptAttributes } from "./factors/reply_attributes.ts";
 import { ReplyAttributeRegistry } from "./factors/reply_attribute_registry.ts";
 import { UserReplyRegistry } from "./factors/user_replies.ts";
-import { PolicyFirstFactor } from "./factors/first_factor.ts";
+import { ClientFirstFactor } from "./factors/first_factor.ts";
 import type { EnrolmentMarks } from "./factors/enrolment_marks.ts";
 import type { FactorMarks } from "./factors/factor_marks.ts";
 import type { Limits } from "./factors/limits.ts";
@@ -164,10 +164,10 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   await register.load();
   const health = new FirstFactorHealth({ log, clock });
   const authClient = new RadiusAuthClient({
-    serverOf: (name) => clients.all.find((client) => client.name === name)?.policy.firstFactorServer ?? null,
+    serverOf: (name) => clients.all.find((one) => one.name === name)?.settings.firstFactorServer ?? null,
     ...{ open: deps.openSocket, clock, random: deps.random, log, health },
   });
-  const firstFactor = new PolicyFirstFactor({
+  const firstFactor = new ClientFirstFactor({
     radius: authClient,
     passwords: deps.passwords,
     isLocked: (user) => limits.isLocked(user),
@@ -237,7 +237,7 @@ interface ServerParts extends StoredState {
   readonly monitor: ReturnType<typeof createEventBus>;
   readonly clients: ReturnType<typeof createClients>;
   readonly clientDiscovery: ClientDiscovery;
-  readonly firstFactor: PolicyFirstFactor;
+  readonly firstFactor: ClientFirstFactor;
   readonly acceptAttributes: AcceptAttributes;
   readonly offboarding: Offboarding;
   readonly disconnects: Disconnects;

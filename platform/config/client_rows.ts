@@ -1,11 +1,11 @@
-// The keys of [[radius.client]], and of the policy in [radius] for any client address, from the rows of platform/client_settings.ts.
+// The keys of [[radius.client]], and of those in [radius] for any client address, from the rows of platform/client_settings.ts.
 
 import {
   CLIENT_SETTINGS,
-  type ClientPolicy,
   type ClientSettingRow,
   type ClientSettings,
-  POLICY_SETTINGS,
+  REQUEST_SETTINGS,
+  type RequestSettings,
   settingsObject,
 } from "../client_settings.ts";
 import { rowsByKey, type SettingTable } from "./setting_rows.ts";
@@ -66,22 +66,23 @@ const FILE_SETTINGS = Object.keys(CLIENT_SETTINGS).filter((name): name is FileSe
 function tableOf(names: readonly FileSetting[]): SettingTable {
   return Object.fromEntries(
     names.map((name) => {
-      const { console: _console, isPolicy: _isPolicy, ...row }: ClientSettingRow = CLIENT_SETTINGS[name];
+      const { console: _console, isForRequests: _isForRequests, ...row }: ClientSettingRow =
+        CLIENT_SETTINGS[name];
       return [name, { ...row, doc: DOCS[name] }];
     }),
   );
 }
 
 /** How requests of a client are treated: keys of [[radius.client]], and of [radius] for any client address. */
-export const POLICY_TABLE = tableOf(POLICY_SETTINGS);
-export const POLICY_ROWS = rowsByKey(POLICY_TABLE);
+export const REQUEST_SETTING_TABLE = tableOf(REQUEST_SETTINGS);
+export const REQUEST_SETTING_ROWS = rowsByKey(REQUEST_SETTING_TABLE);
 /** Each [[radius.client]]. */
 export const CLIENT_TABLE = tableOf(FILE_SETTINGS);
 
-/** The policy of parsed values, without settings of another first factor. */
-export function toClientPolicy(values: Readonly<Record<string, unknown>>): ClientPolicy {
+/** The settings of parsed values, without settings of another first factor. */
+export function toRequestSettings(values: Readonly<Record<string, unknown>>): RequestSettings {
   return withOneFirstFactor(
-    settingsObject(POLICY_SETTINGS, (name) => values[name]) as unknown as ClientPolicy,
+    settingsObject(REQUEST_SETTINGS, (name) => values[name]) as unknown as RequestSettings,
   );
 }
 
@@ -93,7 +94,7 @@ export function toClientSettings(values: Readonly<Record<string, unknown>>): Cli
 }
 
 /** The parsed value of a missing address is "". */
-function withOneFirstFactor<T extends ClientPolicy>(of: T): T {
+function withOneFirstFactor<T extends RequestSettings>(of: T): T {
   const address: unknown = of.firstFactorServer?.address ?? "";
   return {
     ...of,

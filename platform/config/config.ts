@@ -1,7 +1,7 @@
 // The types of the settings that the program uses: one Config, with units in its names. Its members come from the tables of settings.
 
 import type { SocketAddress } from "../addresses.ts";
-import type { ClientPolicy, ClientSettings } from "../client_settings.ts";
+import type { ClientSettings, RequestSettings } from "../client_settings.ts";
 import type { Mailbox } from "../mail/mail_address.ts";
 import type { Problem } from "../setting_problems.ts";
 import type { TableValues } from "./setting_rows.ts";
@@ -14,7 +14,7 @@ import type {
   TARGET_SETTINGS,
 } from "./target_settings.ts";
 
-export type { ClientPolicy, ClientSettings, SocketAddress };
+export type { ClientSettings, RequestSettings, SocketAddress };
 
 type Values = TableValues<typeof SETTINGS>;
 export type AdminSettings = TableValues<typeof ADMIN_SETTINGS>;
@@ -105,7 +105,7 @@ export interface Config extends Omit<Values, "console" | "http" | "mail" | "radi
       /** Whether the file has `radius.accounting_listen`. If not, the gateway starts even if the port is in use. */
       readonly isGiven: boolean;
     };
-    readonly anyClient: ClientPolicy;
+    readonly anyClient: RequestSettings;
     readonly clients: readonly ClientSettings[];
     readonly replyDefault: ReplyAttributes;
     /** In the order of the file, which is their priority. */

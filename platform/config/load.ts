@@ -19,7 +19,13 @@ import { type ConfigView, FAULT_CHECKS, TARGET_FAULT_CHECKS, TARGET_WARNING_CHEC
 import { freezeRedacted, readableSecretWarnings } from "./redact_settings.ts";
 import { listSettings, REPLY_DEFAULT_KEY } from "./list_settings.ts";
 import { ADMIN_SETTINGS, GENERAL_ROWS, SETTINGS } from "./settings.ts";
-import { CLIENT_TABLE, POLICY_ROWS, POLICY_TABLE, toClientPolicy, toClientSettings } from "./client_rows.ts";
+import {
+  CLIENT_TABLE,
+  REQUEST_SETTING_ROWS,
+  REQUEST_SETTING_TABLE,
+  toClientSettings,
+  toRequestSettings,
+} from "./client_rows.ts";
 import type { SettingTable } from "./setting_rows.ts";
 import { parseTargets } from "./targets.ts";
 import { CREDENTIAL_SETTINGS } from "./target_settings.ts";
@@ -40,7 +46,10 @@ const FILE_VARIABLE = "COUNTERSIGN_CONFIG";
 const DEFAULT_FILE = "countersign.toml";
 
 const SHAPE: TableShape = {
-  keys: new Set([...Object.keys(GENERAL_ROWS), ...Object.keys(POLICY_ROWS).map((key) => `radius.${key}`)]),
+  keys: new Set([
+    ...Object.keys(GENERAL_ROWS),
+    ...Object.keys(REQUEST_SETTING_ROWS).map((key) => `radius.${key}`),
+  ]),
   lists: new Set(["radius.client", "scim.credential", "console.admin"]),
   maps: new Set([
     "radius.reply.default",
@@ -119,7 +128,7 @@ function readConfig(
     radius: {
       ...radius,
       accounting: { ...radius.accounting, isGiven: found.values.has("radius.accounting_listen") },
-      anyClient: toClientPolicy(parseTable(POLICY_TABLE, reading, at)),
+      anyClient: toRequestSettings(parseTable(REQUEST_SETTING_TABLE, reading, at)),
       clients: list(CLIENT_TABLE, "radius.client").map(toClientSettings),
       replyDefault: parseReplyDefault(map("radius.reply.default"), reading),
       replyGroups: parseReplyGroups(map("radius.reply.group"), reading),

@@ -3,12 +3,12 @@
 import { resolve } from "node:path";
 import type {
   BackendSettings,
-  ClientPolicy,
   ClientSettings,
   Config,
   ConfigFault,
   ConfigWarning,
   LdapBackendSettings,
+  RequestSettings,
   ScimBackendSettings,
 } from "./config.ts";
 import { isLoopback, isWildcard, socketAddressText } from "../addresses.ts";
@@ -120,10 +120,10 @@ function* clientsDiffer({ config: { radius } }: ConfigView): Iterable<ConfigFaul
   }
 }
 
-function* firstFactorHasServer(prefix: string, policy: ClientPolicy): Iterable<ConfigFault> {
-  if (policy.firstFactor !== "radius") return;
+function* firstFactorHasServer(prefix: string, settings: RequestSettings): Iterable<ConfigFault> {
+  if (settings.firstFactor !== "radius") return;
   const problem = problemOf("first_factor_server_missing");
-  const server = policy.firstFactorServer;
+  const server = settings.firstFactorServer;
   if (server === null) yield { key: `${prefix}first_factor_server.address`, ...problem };
   else if (server.secret === "") yield { key: `${prefix}first_factor_server.secret`, ...problem };
 }
@@ -310,21 +310,21 @@ function* credentialsFitTargets({ config: { scim, targets } }: ConfigView): Iter
 
 function* firstFactorBackend(
   prefix: string,
-  policy: ClientPolicy,
+  settings: RequestSettings,
   { config }: ConfigView,
 ): Iterable<ConfigFault> {
-  if (policy.firstFactor !== "ldap") return;
+  if (settings.firstFactor !== "ldap") return;
   const directory = config.targets.find(({ name }) => name === config.radius.directory);
   const ldap = directory?.backends.filter(({ kind }) => kind === "ldap").map(({ name }) => name) ?? [];
-  if (ldap.includes(policy.firstFactorBackend)) return;
-  const isEmpty = policy.firstFactorBackend === "";
+  if (ldap.includes(settings.firstFactorBackend)) return;
+  const isEmpty = settings.firstFactorBackend === "";
   const code = ldap.length === 0
     ? isEmpty ? "first_factor_backend_none" : "first_factor_backend_lost"
     : isEmpty
     ? "first_factor_backend_empty"
     : "first_factor_backend_unknown";
   const values = {
-    value: JSON.stringify(policy.firstFactorBackend),
+    value: JSON.stringify(settings.firstFactorBackend),
     directory: joinKey("", config.radius.directory),
     names: quoted(ldap),
   };

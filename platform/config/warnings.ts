@@ -1,16 +1,16 @@
 // Warnings: settings that are valid but need attention.
 
-import type { ClientPolicy, ConfigWarning } from "./config.ts";
+import type { ConfigWarning, RequestSettings } from "./config.ts";
 import {
   type ClientSetting,
   clientSetting,
   isSettingUsed,
-  POLICY_SETTINGS,
+  REQUEST_SETTINGS,
   settingOf,
 } from "../client_settings.ts";
 import { isLoopback, isWildcard } from "../addresses.ts";
 import type { ConfigCheck, ConfigView } from "./validate.ts";
-import { POLICY_ROWS } from "./client_rows.ts";
+import { REQUEST_SETTING_ROWS } from "./client_rows.ts";
 import { problemOf } from "../setting_problems.ts";
 import { entryPrefix } from "./parse_tables.ts";
 import { snakeCase } from "./setting_rows.ts";
@@ -29,41 +29,41 @@ function* weakSecret(key: string, secret: string): Iterable<ConfigWarning> {
 
 function* policyWarnings(
   prefix: string,
-  policy: ClientPolicy,
+  settings: RequestSettings,
   given: ReadonlySet<string>,
 ): Iterable<ConfigWarning> {
-  if (policy.messageAuthenticator === "off") {
+  if (settings.messageAuthenticator === "off") {
     yield { key: `${prefix}message_authenticator`, ...problemOf("unsigned") };
   }
-  if (policy.unknownUsers === "allow" && policy.firstFactor !== "none") {
+  if (settings.unknownUsers === "allow" && settings.firstFactor !== "none") {
     yield { key: `${prefix}unknown_users`, ...problemOf("unknown_users") };
   }
-  if (policy.firstFactorServer?.messageAuthenticator === "auto") {
+  if (settings.firstFactorServer?.messageAuthenticator === "auto") {
     yield {
       key: `${prefix}first_factor_server.message_authenticator`,
       ...problemOf("server_unsigned"),
     };
   }
-  if (policy.firstFactorServer !== null) {
-    yield* weakSecret(`${prefix}first_factor_server.secret`, policy.firstFactorServer.secret);
+  if (settings.firstFactorServer !== null) {
+    yield* weakSecret(`${prefix}first_factor_server.secret`, settings.firstFactorServer.secret);
   }
-  yield* unusedSettings(prefix, policy, given);
+  yield* unusedSettings(prefix, settings, given);
 }
 
 function* unusedSettings(
   prefix: string,
-  policy: ClientPolicy,
+  settings: RequestSettings,
   given: ReadonlySet<string>,
 ): Iterable<ConfigWarning> {
   const warned = new Set<string>();
-  for (const name of POLICY_SETTINGS) {
+  for (const name of REQUEST_SETTINGS) {
     const { key = name, when = {} } = clientSetting(name);
     const [by] = Object.keys(when) as ClientSetting[];
     const [table = key] = key.split(".");
     if (by === undefined || !given.has(prefix + key) || warned.has(table)) continue;
-    if (isSettingUsed(name, (of) => settingOf(policy, of))) continue;
+    if (isSettingUsed(name, (of) => settingOf(settings, of))) continue;
     warned.add(table);
-    const value = settingOf(policy, by);
+    const value = settingOf(settings, by);
     const other = clientSetting(by).key;
     const values = { other: `${other}`, value: JSON.stringify(value) };
     yield { key: prefix + table, ...problemOf("no_effect_while_is", values) };
@@ -82,7 +82,7 @@ function* clients({ config: { radius }, given }: ConfigView): Iterable<ConfigWar
 
 function* keysWithoutEffect({ config: { radius }, given }: ConfigView): Iterable<ConfigWarning> {
   if (radius.clients.length === 0) return;
-  for (const name of ["secret", ...Object.keys(POLICY_ROWS)]) {
+  for (const name of ["secret", ...Object.keys(REQUEST_SETTING_ROWS)]) {
     const key = `radius.${name}`;
     if (given.has(key)) {
       yield { key, ...problemOf("no_effect_beside_clients") };

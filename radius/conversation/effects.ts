@@ -56,7 +56,7 @@ export function prepareEffect(
     case "check_first_factor":
       return calling(() => checkFirstFactor(deps, at));
     case "hold": {
-      const until = at.attempt.receivedMs + at.attempt.client.policy.holdMs;
+      const until = at.attempt.receivedMs + at.attempt.client.settings.holdMs;
       return calling(() =>
         awaitDecision(deps, at, until, deps.secondFactor.embedded ? POLL_WITH_NOTICE_MS : POLL_MS)
       );
@@ -177,7 +177,7 @@ async function checkFirstFactor(deps: UpstreamDeps, { conversation, attempt }: S
   if (attempt.checkedBefore !== null) return noteFirstFactor(attempt, attempt.checkedBefore);
   const verdict = await deps.firstFactor.verify({
     client: conversation.client,
-    policy: attempt.client.policy,
+    settings: attempt.client.settings,
     user: conversation.user,
     userName: conversation.shownUser,
     password: attempt.password,

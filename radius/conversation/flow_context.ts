@@ -122,7 +122,7 @@ class LazyFacts implements Facts {
   }
   get userRefused(): boolean {
     const { user } = this.#conversation;
-    const refusedFor = refusalOfUser(this.#attempt.client.policy, {
+    const refusedFor = refusalOfUser(this.#attempt.client.settings, {
       status: this.user.status,
       isLocked: () => this.#deps.limits.isLocked(user),
     });
@@ -131,7 +131,7 @@ class LazyFacts implements Facts {
   }
   get firstFactor(): Facts["firstFactor"] {
     if (this.#attempt.firstFactor !== null) return this.#attempt.firstFactor;
-    if (this.#attempt.client.policy.firstFactor === "none") return "not_configured";
+    if (this.#attempt.client.settings.firstFactor === "none") return "not_configured";
     return this.#conversation.firstFactorRight ? "right" : "asked";
   }
   get enabled(): ReadonlySet<Factor> {
@@ -255,7 +255,7 @@ class LazyFacts implements Facts {
   }
   get held(): Facts["held"] {
     if (this.#attempt.appended?.kind === "push") return "to_the_end";
-    const { device } = this.#attempt.client.policy;
+    const { device } = this.#attempt.client.settings;
     // Only the first request of a login is held. A user who chose from the menu can answer a prompt.
     if (this.#attempt.answer !== null || device === "challenge") return "no";
     return device === "hold" ? "to_the_end" : "then_challenge";

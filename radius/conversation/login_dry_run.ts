@@ -58,7 +58,7 @@ export function createLoginDryRun(deps: FlowContextDeps, all: () => readonly Cli
     async run(request) {
       const client = all().find(({ name }) => name === request.client);
       if (client === undefined) return null;
-      const user = canonicalName(stripUserName(request.user, client.policy));
+      const user = canonicalName(stripUserName(request.user, client.settings));
       for (let tries = 0; tries < MAX_ROWS; tries += 1) {
         const pending = deps.directory.prepare(user);
         if (pending === null) return dryRun(deps, { request, client, user });
@@ -77,7 +77,7 @@ function dryRun(
   const attempt = newLoginAttempt({ client, receivedMs: deps.clock.nowMs(), signed: true }, {
     answer: null,
     password: new Uint8Array(password === "empty" ? 0 : 1),
-    appended: appended === null || !client.policy.appendMode ? null : { kind: appended, nth: 0 },
+    appended: appended === null || !client.settings.appendMode ? null : { kind: appended, nth: 0 },
   });
   const conversation = newConversation(
     {

@@ -206,11 +206,11 @@ export class RequestHandler {
 
   /** Handles an Access-Request without State: a new login, or one that is already in progress. */
   #login(request: Request, login: LoginInput): void {
-    const { policy, name: client } = request.client;
+    const { settings, name: client } = request.client;
     const { tuple, typed, user } = login;
-    const read = readTypedPassword(this.#deps, login.octets, { user, client, policy });
+    const read = readTypedPassword(this.#deps, login.octets, { user, client, settings });
     // The octets are reused for the next packet, and a first factor is checked later.
-    const password = policy.firstFactor === "none" ? read.password : read.password.slice();
+    const password = settings.firstFactor === "none" ? read.password : read.password.slice();
     const checked = this.#retries.get(request)?.checked;
     const checkedBefore = checked === undefined || checked.firstFactor === null ? null : checked;
     const { appended } = read;
@@ -239,7 +239,9 @@ export class RequestHandler {
       // The next try of the client finds the result.
       return this.#responder.drop(request, "overtaken");
     }
-    if (this.#works.find(known) !== undefined || !wasCutOff(known, attempt.appended, request.client.policy)) {
+    if (
+      this.#works.find(known) !== undefined || !wasCutOff(known, attempt.appended, request.client.settings)
+    ) {
       return this.#runner.repeat(request, known);
     }
     this.#runner.run(
@@ -255,7 +257,7 @@ export class RequestHandler {
     { attempt, newest, mayJoin }: { attempt: LoginAttempt; newest: Conversation | null; mayJoin: boolean },
   ): void {
     const { conversations, sharedTuples, logins: { state: stateForm } } = this.#deps;
-    const { policy, name: client } = request.client;
+    const { settings, name: client } = request.client;
     const older = newest !== null && isLive(newest, this.#deps.clock) ? newest : null;
     const wasDistinct = older !== null && tuple.distinct && !sharedTuples.isShared(tuple.place);
     const joined = wasDistinct && attempt.password.length > 0
@@ -285,7 +287,7 @@ export class RequestHandler {
       signed: request.signed,
     });
     const isReplaced = older !== null && !isRival && (wasDistinct || stateForm === "name");
-    conversations.add(conversation, { behind: isReplaced && policy.firstFactor !== "none" });
+    conversations.add(conversation, { behind: isReplaced && settings.firstFactor !== "none" });
     const replaces = isReplaced ? older.orderedId : null;
     this.#runner.run([request], conversation, loginInput(attempt, { typed, replaces }));
   }

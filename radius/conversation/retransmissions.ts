@@ -152,7 +152,7 @@ export function isBeingSent({ interrupted, requestId, passcode, newPairingId }: 
 export function wasCutOff(
   { outcome, at, lastAnswer }: Conversation,
   appended: Appended | null,
-  { device }: Request["client"]["policy"],
+  { device }: Request["client"]["settings"],
 ): boolean {
   return outcome === null && at === DEVICE && lastAnswer?.state === null &&
     (device === "hold" || appended?.kind === "push");

@@ -62,7 +62,7 @@ export function advanceConversation(
   };
   try {
     const from = firstPlace(deps, turn);
-    if (packet.attempt.client.policy.firstFactor === "none") replaceOlder(deps, turn);
+    if (packet.attempt.client.settings.firstFactor === "none") replaceOlder(deps, turn);
     advance(deps, turn, from);
   } catch (fault) {
     queueMicrotask(() => failTurn(turn, fault));

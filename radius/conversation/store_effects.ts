@@ -105,7 +105,7 @@ function keepPasscode(
   { conversation, attempt, batch }: Turn,
 ): void {
   const { passcode, secretId, user } = conversation;
-  const isAppended = attempt.appended !== null || attempt.client.policy.appendMode;
+  const isAppended = attempt.appended !== null || attempt.client.settings.appendMode;
   if (passcode === null || attempt.answer !== null || !isAppended) return;
   const { factor, number, digest, expiresMs } = passcode;
   const pairing = pairings.usable(user).find((one) => one.kind === factor && one.number === number);

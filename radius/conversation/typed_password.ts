@@ -32,15 +32,15 @@ export interface TypedPasswordDeps {
 export function readTypedPassword(
   deps: TypedPasswordDeps,
   typed: Uint8Array,
-  { user, client, policy }: { user: string; client: string; policy: AppendSettings },
+  { user, client, settings }: { user: string; client: string; settings: AppendSettings },
 ): TypedPassword {
-  if (!policy.appendMode && !maybeStaticChallenge(typed)) return { password: typed, appended: null };
+  if (!settings.appendMode && !maybeStaticChallenge(typed)) return { password: typed, appended: null };
   const hasBypassCode = deps.bypassCodes.status(user) !== null;
   const { smsDigits, voiceDigits } = deps.settings.passcode;
   const sent = deps.sentPasscodes.of({ user, client });
   const sentDigits = sent === null ? 0 : sent.factor === "sms" ? smsDigits : voiceDigits;
-  const isSeparated = !policy.appendMode || policy.codePosition === "separated";
-  return readAppended(typed, policy, {
+  const isSeparated = !settings.appendMode || settings.codePosition === "separated";
+  return readAppended(typed, settings, {
     hasBypassCode,
     sentDigits,
     digits: isSeparated ? NO_DIGITS : codeDigits(deps, user, { sentDigits, hasBypassCode }),

@@ -1,4 +1,4 @@
-// The first factor by the policy of a client: another RADIUS server, the password of the directory, or a bind at an LDAP backend. Limits the
+// The first factor by the settings of a client: another RADIUS server, the password of the directory, or a bind at an LDAP backend. Limits the
 // cost of password checks: one per user at a time, and a bounded queue that one client cannot fill alone.
 
 import { type Clock, withTimeout } from "../../platform/runtime.ts";
@@ -41,7 +41,7 @@ interface PolicyFirstFactorDeps {
   readonly health: FirstFactorHealth;
 }
 
-export class PolicyFirstFactor implements FirstFactorVerifier {
+export class ClientFirstFactor implements FirstFactorVerifier {
   readonly #deps: PolicyFirstFactorDeps;
   /** By user. */
   readonly #remembered = new Map<string, { readonly digest: string; readonly untilMs: number }>();
@@ -62,7 +62,7 @@ export class PolicyFirstFactor implements FirstFactorVerifier {
   }
 
   verify(attempt: PasswordAttempt): Promise<FirstFactorVerdict> {
-    switch (attempt.policy.firstFactor) {
+    switch (attempt.settings.firstFactor) {
       case "radius":
         return this.#atServer(attempt);
       case "directory":
@@ -92,13 +92,13 @@ export class PolicyFirstFactor implements FirstFactorVerifier {
     return this.#users.run(attempt.user, () => this.#unlessLocked(attempt.user, check));
   }
 
-  #atBackend({ client, policy, user, userName, password }: PasswordAttempt): Promise<FirstFactorVerdict> {
+  #atBackend({ client, settings, user, userName, password }: PasswordAttempt): Promise<FirstFactorVerdict> {
     const { passwords } = this.#deps;
     if (passwords === undefined) return Promise.resolve("unavailable");
     // RFC 4513 §5.1.2: a bind without a password is anonymous, and succeeds.
     if (password.length === 0) return Promise.resolve("unchecked");
     const octets = password.slice();
-    const { firstFactorBackend } = policy;
+    const { firstFactorBackend } = settings;
     const check = () => passwords.ldap(firstFactorBackend, userName, octets);
     return this.#guard(
       { first_factor: "ldap", backend: firstFactorBackend },

@@ -13,7 +13,7 @@ import type { EnrolmentRule, PolicyOutcome, SessionAttributes } from "./policy.t
 import type { PolicyRegistry } from "./policy_registry.ts";
 import { readPolicies, type ReadPolicy } from "./read_policy.ts";
 import type { RememberedDevices } from "./remembered_devices.ts";
-import type { ClientPolicy, FactorSettings } from "../../platform/config/config.ts";
+import type { FactorSettings, RequestSettings } from "../../platform/config/config.ts";
 import { isCountryAllowed } from "../../platform/phone_number.ts";
 import {
   everHadFactor,
@@ -28,7 +28,7 @@ import type { DirectoryUser, LoginDirectory } from "../ports.ts";
 interface PolicyPreviewDeps extends PreviewUserDeps {
   readonly registry: PolicyRegistry;
   readonly remembered: RememberedDevices;
-  readonly clients: () => readonly Pick<Client, "name" | "policy">[];
+  readonly clients: () => readonly Pick<Client, "name" | "settings">[];
   readonly clock: Pick<Clock, "nowMs">;
 }
 
@@ -129,7 +129,7 @@ export class PolicyPreview {
 
   #isLockedOutAt(
     evaluator: PolicyEvaluator,
-    { user, client }: { user: string; client: Pick<Client, "name" | "policy"> },
+    { user, client }: { user: string; client: Pick<Client, "name" | "settings"> },
   ): boolean {
     const subject = this.#subjectOf({ user, client: client.name, address: "", atMs: 0 });
     for (const { policy, isCertain } of evaluator.possible(subject)) {
@@ -142,7 +142,7 @@ export class PolicyPreview {
   /** Whether a user has, or can add, a factor that the outcome allows. */
   #letsIn(
     compiled: CompiledPolicy,
-    { user: name, client }: { user: string; client: Pick<Client, "name" | "policy"> },
+    { user: name, client }: { user: string; client: Pick<Client, "name" | "settings"> },
   ): boolean {
     const { outcome } = compiled.policy;
     if (outcome.kind !== "challenge") return outcome.kind === "bypass";
@@ -151,7 +151,7 @@ export class PolicyPreview {
     const rules = compiled.rules(this.#deps.enabled());
     const user = new PreviewUser(this.#deps, name);
     if (user.hasReplacementCodes && rules.recoveryCodes) return true;
-    const enrolment = { rule, isPasswordChecked: client.policy.firstFactor !== "none" };
+    const enrolment = { rule, isPasswordChecked: client.settings.firstFactor !== "none" };
     return [...rules.enabled].some((factor) => user.canUse(factor, enrolment));
   }
 
@@ -159,7 +159,7 @@ export class PolicyPreview {
     { user, isStripped = false, client: name, address, atMs }: PreviewLogin,
   ): Promise<PolicySubject> {
     const client = isStripped ? undefined : this.#deps.clients().find((one) => one.name === name);
-    const canonical = canonicalName(client === undefined ? user : stripUserName(user, client.policy));
+    const canonical = canonicalName(client === undefined ? user : stripUserName(user, client.settings));
     await this.#prepare(canonical);
     return this.#subjectOf({ user: canonical, client: name, address, atMs });
   }
@@ -198,7 +198,7 @@ export class PolicyPreview {
     const client = this.#deps.clients().find(({ name }) => name === subject.client);
     const user = new PreviewUser(this.#deps, subject.user);
     const reject = { kind: "reject", factors: [], required: null, attributes: NO_ATTRIBUTES } as const;
-    if (outcome?.kind === "deny" || user.isRefused(client?.policy)) return reject;
+    if (outcome?.kind === "deny" || user.isRefused(client?.settings)) return reject;
     if (this.#isAccepted(outcome, subject, { client, rules })) {
       return { ...reject, kind: "accept", attributes };
     }
@@ -206,7 +206,7 @@ export class PolicyPreview {
     const rule = outcome?.kind === "challenge" ? outcome.enrolment : undefined;
     const enrolment = {
       rule,
-      isPasswordChecked: client !== undefined && client.policy.firstFactor !== "none",
+      isPasswordChecked: client !== undefined && client.settings.firstFactor !== "none",
     };
     const isLacking = required !== null &&
       !(rules.enabled.has(required) && user.canUse(required, enrolment));
@@ -218,11 +218,11 @@ export class PolicyPreview {
   #isAccepted(
     outcome: PolicyOutcome | null,
     { user, client: clientName, address: place }: PolicySubject,
-    { client, rules }: { client: Pick<Client, "policy"> | undefined; rules: PolicyRules },
+    { client, rules }: { client: Pick<Client, "settings"> | undefined; rules: PolicyRules },
   ): boolean {
-    if (client?.policy.messageAuthenticator === "off") return false;
+    if (client?.settings.messageAuthenticator === "off") return false;
     const isChecked = trustsClient(outcome) ||
-      (client !== undefined && client.policy.firstFactor !== "none");
+      (client !== undefined && client.settings.firstFactor !== "none");
     if (!isChecked) return false;
     if (outcome?.kind === "bypass") return true;
     const hours = outcome?.kind === "challenge" ? outcome.rememberHours ?? 0 : 0;
@@ -282,10 +282,10 @@ class PreviewUser {
     return recoveryCodes.status(this.#name).left > 0 || bypassCodes.status(this.#name) !== null;
   }
 
-  /** Whether every login of the user is rejected. @param policy of the client; `undefined` for an unknown one */
-  isRefused(policy: Pick<ClientPolicy, "unknownUsers" | "firstFactor"> | undefined): boolean {
+  /** Whether every login of the user is rejected. @param settings of the client; `undefined` for an unknown one */
+  isRefused(settings: Pick<RequestSettings, "unknownUsers" | "firstFactor"> | undefined): boolean {
     const { status } = this.record;
-    if (status === "unknown") return policy !== undefined && rejectsUnknownUsers(policy);
+    if (status === "unknown") return settings !== undefined && rejectsUnknownUsers(settings);
     return status !== "active";
   }
 

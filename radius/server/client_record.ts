@@ -2,10 +2,10 @@
 
 import {
   type ClientContent,
-  type ClientPolicy,
   CONTENT_SETTINGS,
   type FirstFactorServer,
-  POLICY_SETTINGS,
+  REQUEST_SETTINGS,
+  type RequestSettings,
   settingOf,
   settingsObject,
 } from "../../platform/client_settings.ts";
@@ -31,11 +31,11 @@ export interface ClientRecord extends ClientContent {
 /** Where the record of a client is stored. */
 export const clientKey = (name: string): Deno.KvKey => ["client", name];
 
-const POLICY_CONTENT = CONTENT_SETTINGS.filter((name) => POLICY_SETTINGS.some((policy) => policy === name));
+const REQUEST_CONTENT = CONTENT_SETTINGS.filter((name) => REQUEST_SETTINGS.some((one) => one === name));
 
-/** The settings of a policy that a record contains. */
-function policyContent(of: ClientPolicy | ClientContent): Record<string, unknown> {
-  return settingsObject(POLICY_CONTENT, (name) => settingOf(of, name));
+/** The settings of requests that a record contains. */
+function requestContent(of: RequestSettings | ClientContent): Record<string, unknown> {
+  return settingsObject(REQUEST_CONTENT, (name) => settingOf(of, name));
 }
 
 /** `previous`: the secret before a rotation; `server`: that of the first-factor server; `disconnect`: that of Disconnect-Requests. */
@@ -105,7 +105,7 @@ export class ClientSecrets {
   /** The client for the packet gate at `nowMs`; `null` if it is disabled, or its secret cannot be opened. */
   toKnownClient(
     record: ClientRecord,
-    { settings, nowMs }: { settings: ClientPolicy; nowMs: number },
+    { settings, nowMs }: { settings: RequestSettings; nowMs: number },
   ): KnownClient | null {
     const { name, previous } = record;
     const secret = this.open(name, "secret", record.sealed);
@@ -140,17 +140,17 @@ function storedServerSecret(
 
 function policyOf(
   record: ClientRecord,
-  { settings, server }: { settings: ClientPolicy; server: FirstFactorServer | null },
-): ClientPolicy {
+  { settings, server }: { settings: RequestSettings; server: FirstFactorServer | null },
+): RequestSettings {
   const { firstFactor, firstFactorBackend } = record.firstFactor === "settings" ? settings : record;
   const firstFactorServer = record.firstFactor === "settings" ? settings.firstFactorServer : server;
   return {
     ...settings,
-    ...policyContent(record),
+    ...requestContent(record),
     firstFactor,
     firstFactorBackend,
     firstFactorServer,
-  } as ClientPolicy;
+  } as RequestSettings;
 }
 
 /** A client as the console shows it, without its secrets. */
@@ -219,7 +219,7 @@ export function findUnsigned(clients: Clients, shown: () => readonly ShownClient
   const [any] = clients.all;
   if (any?.anyAddress) {
     // "auto" is the default of a new installation, so the warning waits for the first accepted unsigned request.
-    const isAlways = any.policy.messageAuthenticator === "off";
+    const isAlways = any.settings.messageAuthenticator === "off";
     return any.requiresSignature ? [] : [{ name: any.name, lastMs: any.use.unsignedMs, isAlways }];
   }
   return shown().filter(({ disabled, signing }) => !disabled && signing.acceptsUnsigned)

@@ -1,7 +1,7 @@
 // The registry of RADIUS clients that the console created, beside those of the settings. A change is one commit with its audit record, and
 // applies from the next packet on.
 
-import type { ClientPolicy, ClientSettings } from "../../platform/config/config.ts";
+import type { ClientSettings, RequestSettings } from "../../platform/config/config.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
@@ -35,7 +35,7 @@ interface RegistryDeps {
   readonly log: Log;
   readonly clients: Clients;
   readonly settings: readonly ClientSettings[];
-  readonly anyClient: ClientPolicy;
+  readonly anyClient: RequestSettings;
   readonly signing: Pick<SigningClients, "addressesOf" | "names">;
 }
 
@@ -62,7 +62,7 @@ const NO_CLIENT = {
 export class ClientRegistry {
   readonly #deps: RegistryDeps;
   readonly #secrets: ClientSecrets;
-  #anyClient: ClientPolicy;
+  #anyClient: RequestSettings;
   readonly #records = new Map<string, ClientRecord>();
   /** Names of clients whose records this version cannot read. */
   readonly #unreadable = new Set<string>();
@@ -87,7 +87,7 @@ export class ClientRegistry {
   }
 
   /** Updates the packet gate after the settings changed. */
-  refresh(anyClient: ClientPolicy): void {
+  refresh(anyClient: RequestSettings): void {
     this.#anyClient = anyClient;
     if (this.#records.size + this.#unreadable.size > 0) this.#apply();
   }

@@ -1,7 +1,7 @@
 // Finds the client of a datagram: by the most specific network that contains the source address, then by NAS-Identifier or
 // NAS-IP-Address if several clients share the network.
 
-import type { ClientPolicy, ClientSettings } from "../../platform/config/config.ts";
+import type { ClientSettings, RequestSettings } from "../../platform/config/config.ts";
 import { decodeText, parseIpv4, parseIpv6 } from "../protocol/attributes.ts";
 import { SharedSecret } from "../protocol/authenticity.ts";
 import type { PacketView } from "../protocol/packet.ts";
@@ -9,7 +9,7 @@ import type { PacketView } from "../protocol/packet.ts";
 /** A client for the packet gate. */
 export interface Client {
   readonly name: string;
-  readonly policy: ClientPolicy;
+  readonly settings: RequestSettings;
   readonly secret: SharedSecret;
   /** Whether every source address is accepted. Each request then logs a warning. */
   readonly anyAddress: boolean;
@@ -60,8 +60,8 @@ export interface Clients {
   readonly all: readonly Client[];
   /** Replaces the clients from the next packet on. Without clients, every address is served. */
   replace(settings: readonly KnownClient[]): void;
-  /** Replaces the policy and the secret for any client address. */
-  replaceAny(policy: ClientPolicy, secret: string): void;
+  /** Replaces the settings and the secret for any client address. */
+  replaceAny(settings: RequestSettings, secret: string): void;
 }
 
 /** Cached look-ups, by source address. */
@@ -80,7 +80,7 @@ export function normalAddress(hostname: string): string {
 export function createClients(
   { settings, anyClient, anySecret }: {
     settings: readonly KnownClient[];
-    anyClient: ClientPolicy;
+    anyClient: RequestSettings;
     anySecret: string;
   },
 ): Clients {
@@ -115,9 +115,9 @@ export function createClients(
       return all;
     },
     replace,
-    replaceAny(policy, secret) {
+    replaceAny(settings, secret) {
       const isInUse = all === any;
-      any = anyAddressClient(policy, { secret, use: any[0]?.use ?? unused() });
+      any = anyAddressClient(settings, { secret, use: any[0]?.use ?? unused() });
       if (isInUse) all = any;
     },
     findByAddress(hostname) {
@@ -139,18 +139,18 @@ const unused = (): ClientUse => ({ packets: 0, lastMs: 0, previousMs: 0, unsigne
 export const ANY_ADDRESS_CLIENT = "any";
 
 function anyAddressClient(
-  policy: ClientPolicy,
+  settings: RequestSettings,
   { secret, use }: { secret: string; use: ClientUse },
 ): readonly Client[] {
   return [{
     name: ANY_ADDRESS_CLIENT,
-    policy,
+    settings,
     secret: new SharedSecret(secret),
     anyAddress: true,
     hasNetwork: true,
     // Its source addresses belong to no client that could sign.
     learns: false,
-    requiresSignature: policy.messageAuthenticator === "require",
+    requiresSignature: settings.messageAuthenticator === "require",
     nasIdentifier: "",
     nasIpAddress: null,
     disconnect: null,
@@ -163,7 +163,7 @@ function anyAddressClient(
 function createClient(setting: KnownClient, use: ClientUse): Client {
   const client: Client = {
     name: setting.name,
-    policy: setting,
+    settings: setting,
     secret: new SharedSecret(setting.secret),
     anyAddress: false,
     hasNetwork: !setting.address.every(isSingle),

@@ -240,7 +240,7 @@ function deleteOldest(map: Map<string, unknown>): void {
 
 /** Whether the request was signed. A packet with a wrong signature was dropped before. */
 function signatureOf({ octets, client }: Request): string {
-  if (client.policy.messageAuthenticator === "off") return "unchecked";
+  if (client.settings.messageAuthenticator === "off") return "unchecked";
   for (let at = 20; at + 2 <= octets.length;) {
     if (octets[at] === 80) return "signed";
     const size = octets[at + 1] as number;

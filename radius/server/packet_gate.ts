@@ -99,14 +99,14 @@ function isGarbled(view: PacketView, { secret }: Client): boolean {
   return garbled;
 }
 
-/** RFC 3579 §3.2, RFC 5997 §3, and the client's policy. */
+/** RFC 3579 §3.2, RFC 5997 §3, and the client's settings. */
 function checkSignature(gate: PacketGate, client: Client, mustSign: boolean): DropReason | null {
   const { view } = gate;
   if (view.code === ACCOUNTING_REQUEST) return checkAccounting(gate, client);
   const { messageAuthenticator, proxyState, eapMessage } = view.slots;
   // Status-Server and EAP always need a valid Message-Authenticator.
   const mustBeSigned = view.code === STATUS_SERVER || eapMessage.count > 0;
-  if (messageAuthenticator.count > 0 && (mustBeSigned || client.policy.messageAuthenticator !== "off")) {
+  if (messageAuthenticator.count > 0 && (mustBeSigned || client.settings.messageAuthenticator !== "off")) {
     const place = {
       lengthOctets: view.lengthOctets,
       valueAt: messageAuthenticator.at,
@@ -122,7 +122,7 @@ function checkSignature(gate: PacketGate, client: Client, mustSign: boolean): Dr
   if (view.code === STATUS_SERVER) return "unsigned_status_server";
   if (eapMessage.count > 0) return "unsigned_eap";
   if (mustSign) return "missing_message_authenticator";
-  if (proxyState.count > 0 && client.policy.limitProxyState) return "unsigned_proxy_state";
+  if (proxyState.count > 0 && client.settings.limitProxyState) return "unsigned_proxy_state";
   return null;
 }
 
@@ -130,10 +130,10 @@ function checkSignature(gate: PacketGate, client: Client, mustSign: boolean): Dr
  * RFC 2866 §3. An Accounting-Request is authenticated by its Request Authenticator, so the Message-Authenticator settings of Access-Requests
  * do not apply. A Message-Authenticator is checked if it is present. `signed` stays false, because it is only about logins.
  */
-function checkAccounting({ view }: PacketGate, { secret, policy }: Client): DropReason | null {
+function checkAccounting({ view }: PacketGate, { secret, settings }: Client): DropReason | null {
   if (!secret.isAccountingRequest(view.octets, view.lengthOctets)) return "wrong_request_authenticator";
   const { messageAuthenticator } = view.slots;
-  if (messageAuthenticator.count === 0 || policy.messageAuthenticator === "off") return null;
+  if (messageAuthenticator.count === 0 || settings.messageAuthenticator === "off") return null;
   const place = {
     lengthOctets: view.lengthOctets,
     valueAt: messageAuthenticator.at,

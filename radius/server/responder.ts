@@ -107,7 +107,7 @@ export class Responder {
       message: renderPrompt(prompt, {
         ...NO_CHOICE,
         helpText: helpText(),
-        separator: request.client.policy.appendSeparator,
+        separator: request.client.settings.appendSeparator,
       }),
     };
     const reply = eapIdentifier === undefined ? plain : { ...plain, eapIdentifier };

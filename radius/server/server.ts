@@ -208,7 +208,7 @@ export class RadiusServer {
     const { view, signed } = this.#gate;
     const receivedMs = this.#deps.clock.nowMs();
     const octets = this.#arena.copy(view.octets, view.lengthOctets);
-    const name = this.#userNames.read(view, client.policy);
+    const name = this.#userNames.read(view, client.settings);
     return {
       octets,
       client,

@@ -2,7 +2,7 @@
 // and every packet of a login has the same name.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import type { ClientPolicy } from "../../platform/config/config.ts";
+import type { RequestSettings } from "../../platform/config/config.ts";
 import { decodeText, isUtf8 } from "../protocol/attributes.ts";
 import { isRefusedUserName, stripUserName } from "../protocol/login_input.ts";
 import type { PacketView } from "../protocol/packet.ts";
@@ -23,8 +23,8 @@ export interface UserName {
 }
 
 interface RememberedName extends UserName {
-  /** The policy decides what is stripped. */
-  readonly policy: ClientPolicy;
+  /** They decide what is stripped. */
+  readonly settings: RequestSettings;
 }
 
 /** A power of two. */
@@ -38,10 +38,10 @@ export class UserNames {
   readonly #octets = new Uint8Array(SLOTS * PLACE_OCTETS);
 
   /** The User-Name of a packet. */
-  read(view: PacketView, policy: ClientPolicy): UserName {
+  read(view: PacketView, settings: RequestSettings): UserName {
     const { octets, slots: { userName: { at, count, lengthOctets } } } = view;
     const length = count === 0 ? 0 : lengthOctets;
-    if (length >= PLACE_OCTETS) return nameOf(octets.subarray(at, at + length), policy);
+    if (length >= PLACE_OCTETS) return nameOf(octets.subarray(at, at + length), settings);
     let hash = length;
     for (let i = 0; i < length; i++) {
       hash = Math.imul(hash ^ (octets[at + i] as number), 0x5bd1e995);
@@ -50,12 +50,12 @@ export class UserNames {
     const slot = hash & (SLOTS - 1);
     const place = slot * PLACE_OCTETS;
     const known = this.#names[slot];
-    if (known !== undefined && known.policy === policy && this.#octets[place] === length) {
+    if (known !== undefined && known.settings === settings && this.#octets[place] === length) {
       let i = 0;
       while (i < length && this.#octets[place + 1 + i] === octets[at + i]) i++;
       if (i === length) return known;
     }
-    const name = nameOf(octets.subarray(at, at + length), policy);
+    const name = nameOf(octets.subarray(at, at + length), settings);
     this.#names[slot] = name;
     this.#octets[place] = length;
     for (let i = 0; i < length; i++) this.#octets[place + 1 + i] = octets[at + i] as number;
@@ -71,8 +71,8 @@ export function macOf(text: string): string {
 
 const MAX_MAC_CHARACTERS = 17;
 
-function nameOf(octets: Uint8Array, policy: ClientPolicy): RememberedName {
-  const shown = stripUserName(decodeText(octets), policy);
+function nameOf(octets: Uint8Array, settings: RequestSettings): RememberedName {
+  const shown = stripUserName(decodeText(octets), settings);
   const canonical = canonicalName(shown);
   return {
     shown,
@@ -80,7 +80,7 @@ function nameOf(octets: Uint8Array, policy: ClientPolicy): RememberedName {
     isRefused: isRefusedUserName(shown),
     isUtf8: isUtf8(octets),
     mac: macOf(shown),
-    isHealthCheck: policy.healthCheckUsers.some((name) => canonicalName(name) === canonical),
-    policy,
+    isHealthCheck: settings.healthCheckUsers.some((name) => canonicalName(name) === canonical),
+    settings,
   };
 }

@@ -148,7 +148,7 @@ for (const [field, { rules = {}, change, before, after }] of Object.entries(CHAN
     assertEquals([values(record?.before), values(record?.after)], [before, after]);
     assertEquals(JSON.stringify(record).includes(SERVER.secret), false);
     // The gateway uses the values from the next packet on.
-    const known = site.clients.findByAddress("198.51.100.9")?.[0]?.policy as unknown as Record<
+    const known = site.clients.findByAddress("198.51.100.9")?.[0]?.settings as unknown as Record<
       string,
       unknown
     >;

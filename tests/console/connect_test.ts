@@ -133,8 +133,8 @@ Deno.test("POST /clients accepts an LDAP backend of the settings as the first fa
   const json = { ...CLIENT, firstFactor: "ldap", firstFactorBackend: "ldap" };
   const { body } = await ask(site, "/clients", { method: "POST", json });
   assertEquals(body.client.firstFactorBackend, "ldap");
-  const policy = site.clients.findByAddress("198.51.100.9")?.[0]?.policy;
-  assertEquals([policy?.firstFactor, policy?.firstFactorBackend], ["ldap", "ldap"]);
+  const settings = site.clients.findByAddress("198.51.100.9")?.[0]?.settings;
+  assertEquals([settings?.firstFactor, settings?.firstFactorBackend], ["ldap", "ldap"]);
 });
 
 Deno.test("PUT /clients/:id refuses an edit of an older version, and clients of the settings file", async () => {

@@ -4,7 +4,7 @@ import {
   type ClientSetting,
   clientSetting,
   isSettingUsed,
-  POLICY_SETTINGS,
+  REQUEST_SETTINGS,
 } from "../../../../platform/client_settings.ts";
 import type { MessageKey } from "../../i18n/catalogue.ts";
 import { findMessage, t } from "../../i18n/translate.ts";
@@ -201,7 +201,7 @@ export function unitText(unit: NonNullable<Setting["control"]["unit"]>): string 
 
 /** Settings of [radius] that have no effect without a value of another one, by key: those of any client. */
 const CONDITIONS: ReadonlyMap<string, { readonly name: ClientSetting; readonly by: string }> = new Map(
-  POLICY_SETTINGS.flatMap((name) => {
+  REQUEST_SETTINGS.flatMap((name) => {
     const { key, when = {} } = clientSetting(name);
     const [by] = Object.keys(when) as ClientSetting[];
     return by === undefined ? [] : [[`radius.${key}`, { name, by: `radius.${clientSetting(by).key}` }]];
