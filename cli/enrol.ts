@@ -24,8 +24,8 @@ Usage:
   deno task enrol invite --group <group>    Invite the members of a group.
   deno task enrol invite --users <a,b>      Invite these users.
   deno task enrol invite --file <file>      Invite the users of a file, such as the file of an import.
-  deno task enrol campaigns                 List the campaigns, with their progress.
-  deno task enrol cancel <campaign>         End a campaign. Sent invitations stay valid.
+  deno task enrol campaigns                 List the campaigns, with their ids and progress.
+  deno task enrol cancel <id>               End a campaign. Sent invitations stay valid.
   deno task enrol report                    Write the enrolment report to standard output.
 
 Options of invite:
