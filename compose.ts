@@ -197,7 +197,7 @@ function composeRenames(
   return prepareRenames([{ prepareRename: createAccountRenames({ store, clock }) }, ...parts]);
 }
 
-/** Where addresses are, and when users signed in last. */
+/** GeoIP (where addresses are; only the console uses it, so it starts after RADIUS), and when users signed in last. */
 function startReportSources(
   { settings: { config }, dataDir: { store }, clock, log }: CompositionDeps,
   { identity, radius: { monitor } }: Pick<Composition, "identity" | "radius">,

@@ -106,6 +106,7 @@ async function start(): Promise<void> {
   const generated = config.radius.clients.length === 0 ? await loadSharedSecret(dataDir, random) : null;
   const composition = await compose({
     ...{ settings, dataDir, dist, clock, random, log, startedMs },
+    // With clients, no request uses it.
     generatedSecret: generated?.secret ?? "unused",
     radiusListeners: sockets.authentication.map(({ address }) => socketAddressText(address)),
     isHttpServing: () => listener.isServing(),

@@ -165,7 +165,9 @@ export const SETTINGS = {
       perUser: setting(number({ ...COUNT, default: 5 }), {
         doc: "approvals asked of one user in the window, over all clients",
       }),
-      windowMs: setting(number({ min: 1, max: 86_400, default: 3600, unit: "s" }), { doc: "the window" }),
+      windowMs: setting(number({ min: 1, max: 86_400, default: 3600, unit: "s" }), {
+        doc: "the window: how long an approval counts",
+      }),
     },
     lockout: {
       failures: setting(number({ ...COUNT, default: 10 }), {
@@ -192,7 +194,9 @@ export const SETTINGS = {
       perNumber: setting(number({ ...COUNT, default: 5 }), {
         doc: "texts and calls to one number in the window",
       }),
-      windowMs: setting(number({ min: 1, max: 86_400, default: 600, unit: "s" }), { doc: "the window" }),
+      windowMs: setting(number({ min: 1, max: 86_400, default: 600, unit: "s" }), {
+        doc: "the window: how long a text or call counts",
+      }),
       totalPerHour: setting(number({ ...COUNT, default: 500 }), {
         doc: "texts and calls for all users in an hour; when it is reached, nothing is sent",
       }),

@@ -1,4 +1,5 @@
-// The real program with kill -9: logins continue, and accounting, charts and reports are complete.
+// The real program with kill -9 during a login, at different moments: the next packet continues the login, and no push or text is sent twice.
+// Accounting, charts and reports are complete. tests/radius/rows/restart_test.ts has each passage of the flow.
 
 import { assert, assertEquals } from "@std/assert";
 import { stringify } from "smol-toml";
@@ -16,9 +17,6 @@ import { eventually } from "../upstream/manual_clock.ts";
 import { startProgram } from "../support/program.ts";
 import { mmdbFile } from "../fakes/mmdb_file.ts";
 import { unhandledLines } from "./unhandled_lines.ts";
-
-// The real program with `kill -9` during a login, at different moments: the next packet continues the login, and no
-// push or text is sent twice.
 
 let world: ProgramWithServices;
 let nasPort = 0;
