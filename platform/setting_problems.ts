@@ -46,7 +46,7 @@ const MEANINGS = {
   means_text: "a text of at most {max} characters on one line",
   means_text_from: "a text of {min} to {max} characters on one line",
   means_texts: 'a list of texts of 1 to 256 characters, as in ["admins"]',
-  means_url: "an http:// or https:// address without user, query and fragment, or empty",
+  means_url: "an http:// or https:// address without user, query and fragment",
   means_users: 'a list of user names without blanks and commas, as in ["probe"]',
   means_user_id: "a text of 1 to 128 characters on one line, without a colon",
 } as const;
