@@ -138,8 +138,13 @@ async function readUntilStill(page: Page, options: PagePart & { rules: Rules }):
   return read.lines;
 }
 
+/** The sidebar is the same beside every page, except for the mark of the page: the page matrix checks it once. */
+const CONTENT: PagePart = { without: ".sidebar" };
+/** With the sidebar. */
+export const WHOLE_PAGE: PagePart = {};
+
 /** Each violation, each check that axe could not finish, and each control without a name, as one line. */
-export async function findAccessibilityProblems(page: Page, part: PagePart = {}): Promise<string[]> {
+export async function findAccessibilityProblems(page: Page, part = CONTENT): Promise<string[]> {
   return [...await readUntilStill(page, { ...part, rules: ALL_RULES }), ...await findUnnamed(page)];
 }
 
@@ -150,7 +155,7 @@ export async function findAccessibilityProblems(page: Page, part: PagePart = {})
 export async function findContrastProblems(
   page: Page,
   scheme: "light" | "dark",
-  part: PagePart = {},
+  part = CONTENT,
 ): Promise<string[]> {
   await page.emulateMedia({ colorScheme: scheme });
   return await readUntilStill(page, { ...part, rules: COLOR_RULES });
@@ -193,12 +198,12 @@ export async function findMessageKeys(page: Page): Promise<string[]> {
 }
 
 /** All problems of the page in its present size and scheme. */
-export async function findPageProblems(page: Page, part: PagePart = {}): Promise<string[]> {
+export async function findPageProblems(page: Page, part = CONTENT): Promise<string[]> {
   return [...await findAccessibilityProblems(page, part), ...await findTextProblems(page)];
 }
 
 /** The problems of this size and scheme, on a page that has no problem in another one. */
-export async function findLookProblems(page: Page, part: PagePart = {}): Promise<string[]> {
+export async function findLookProblems(page: Page, part = CONTENT): Promise<string[]> {
   return [...await readUntilStill(page, { ...part, rules: LOOK_RULES }), ...await findTextProblems(page)];
 }
 
@@ -208,24 +213,25 @@ export async function findTextProblems(page: Page): Promise<string[]> {
 }
 
 /** Asserts that the page has no problem in light colors, and no color problem in dark ones. */
-export async function assertHolds(page: Page, { within = "html" } = {}): Promise<void> {
+export async function assertHolds(page: Page, part = CONTENT): Promise<void> {
   await page.emulateMedia({ colorScheme: "light" });
-  assertEquals(await findPageProblems(page, { within }), []);
+  assertEquals(await findPageProblems(page, part), []);
   assertEquals(await findContrastProblems(page, "dark"), [], "dark");
   await page.emulateMedia({ colorScheme: "light" });
 }
 
-/** Asserts that the page has no problem in its present look, and none at 320 px in dark colors. */
+/** Asserts that the page has no problem in its present look, and none of the look at 320 px in dark colors. */
 export async function assertHoldsInBothLooks(
   page: Page,
-  { within = "html", check }: { within?: string; check?: (page: Page) => Promise<void> } = {},
+  { within, check }: { within?: string; check?: (page: Page) => Promise<void> } = {},
 ): Promise<void> {
   const window = page.viewportSize() ?? { width: 1360, height: 860 };
-  assertEquals(await findPageProblems(page, { within }), [], "wide and light");
+  const part = within === undefined ? CONTENT : { within };
+  assertEquals(await findPageProblems(page, part), [], "wide and light");
   await check?.(page);
   await page.emulateMedia({ colorScheme: "dark" });
   await page.setViewportSize({ width: 320, height: 860 });
-  assertEquals(await findPageProblems(page, { within }), [], "320 px and dark");
+  assertEquals(await findLookProblems(page, part), [], "320 px and dark");
   await check?.(page);
   await page.emulateMedia({ colorScheme: "light" });
   await page.setViewportSize(window);

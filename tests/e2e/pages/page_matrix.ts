@@ -12,6 +12,7 @@ import {
   findTextProblems,
   laidOut,
   scrollsSideways,
+  WHOLE_PAGE,
 } from "../page_checks.ts";
 import { readFocus, readStops } from "../focus_checks.ts";
 import type { PageRow } from "./page_row.ts";
@@ -25,9 +26,6 @@ import { arrived, failApi, goWithin, openPage, take } from "./page_walk.ts";
 const TALL_PX = 3200;
 /** The page below an open dialog was checked before, and can be neither seen nor reached. */
 const OPEN_DIALOG = "dialog[open]";
-
-/** The sidebar is the same beside every page, except for the mark of the page: it is checked beside the first one. */
-const SIDEBAR = ".sidebar";
 
 /** The palette is the same over every page, except for the commands of a user. */
 const PALETTE_PLACES: ReadonlySet<PageRow["place"]> = new Set(["live", "user"]);
@@ -82,14 +80,21 @@ const label = (what: string, problems: readonly string[]) => problems.map((line)
 
 /** The names and roles in a dialog do not depend on the look, so they are checked in the wide one. */
 async function checkDialogs({ page, look }: Walk, { dialogs }: PageRow): Promise<string[]> {
+  if (dialogs.length === 0) return [];
+  return await inTallWindow(page, () => walkDialogs({ page, look }, dialogs));
+}
+
+async function walkDialogs(
+  { page, look }: Pick<Walk, "page" | "look">,
+  dialogs: PageRow["dialogs"],
+): Promise<string[]> {
   const problems: string[] = [];
   const find = look === "wide" ? findPageProblems : findLookProblems;
   for (const { name, steps, smallSteps = steps, isSecret = false } of dialogs) {
     await take(page, look === "narrow" ? smallSteps : steps);
     const dialog = page.getByRole("dialog", { name }).last();
     await dialog.waitFor();
-    const found = await inTallWindow(page, () => find(page, { within: OPEN_DIALOG }));
-    problems.push(...label(`dialog ${name}`, found));
+    problems.push(...label(`dialog ${name}`, await find(page, { within: OPEN_DIALOG })));
     if (isSecret) {
       await dialog.getByRole("checkbox", { name: "I have saved it" }).check();
       await dialog.getByRole("button", { name: "Done" }).click();
@@ -117,8 +122,10 @@ const FIRST_WHOLE = Object.values(PAGE_ROWS).find(isWhole);
 
 /** The checks of the page at rest, without a click on a button. */
 async function checkAtRest({ page, look }: Walk, row: PageRow): Promise<string[]> {
-  const part = row === FIRST_WHOLE ? {} : { without: SIDEBAR };
-  const problems = await findPageProblems(page, part);
+  const isFirst = row === FIRST_WHOLE;
+  const part = isFirst ? WHOLE_PAGE : undefined;
+  const find = look === "narrow" && row.part === true ? findLookProblems : findPageProblems;
+  const problems = await find(page, part);
   const drawn = await page.locator("#app img, #app [onerror]").count();
   if (drawn > 0) problems.push(`hostile data made ${drawn} elements`);
   if (row.part === true) return problems;
@@ -127,7 +134,7 @@ async function checkAtRest({ page, look }: Walk, row: PageRow): Promise<string[]
     await page.emulateMedia({ colorScheme: LOOKS.wide.colorScheme });
     problems.push(...await findEdgeless(page), ...await findCutText(page));
   }
-  return [...problems, ...await findStopProblems(page, row === FIRST_WHOLE || row.outside ? "body" : "main")];
+  return [...problems, ...await findStopProblems(page, isFirst || row.outside === true ? "body" : "main")];
 }
 
 /** Scripts that the data ran, and addresses that it fetched. */
@@ -166,6 +173,7 @@ function dataWalk(look: LookName): void {
 
 function failureWalk(look: LookName): void {
   const how = look === "wide" ? "answers 500" : "is gone";
+  const find = look === "wide" ? findPageProblems : findLookProblems;
   browserTest(`pages, ${look}: when the server ${how}`, async (tab, context) => {
     const { page } = tab;
     await using site = await startFullConsole({ dist: await currentDist() });
@@ -181,9 +189,7 @@ function failureWalk(look: LookName): void {
       await page.locator("main").getByRole(role).filter({ hasText: says }).filter({ visible: true }).first()
         .waitFor();
       // A part fails in the same words as the page that it belongs to.
-      return row.part === true
-        ? await findTextProblems(page)
-        : await findPageProblems(page, { without: SIDEBAR });
+      return row.part === true ? await findTextProblems(page) : await find(page);
     });
     await page.unrouteAll({ behavior: "wait" });
   }, { look });
@@ -200,7 +206,7 @@ function emptyWalk(look: LookName): void {
     });
     await forEachRow(context, { rows, complaints: tab.complaints }, async (row, mustLoad) => {
       await reach(walk, row, mustLoad);
-      return await findPageProblems(tab.page, { without: SIDEBAR });
+      return await findPageProblems(tab.page);
     });
   }, { look });
 }
@@ -226,7 +232,7 @@ function messageWalk(look: LookName): void {
       await reach(walk, { ...row, byName: undefined }, false);
       await page.locator(".toast").first().waitFor();
       // The page below it was checked before. What a message covers has no known contrast.
-      return await findLookProblems(page, { without: SIDEBAR });
+      return await findLookProblems(page);
     });
     await page.locator(".toasts").getByRole("button", { name: "Dismiss" }).first().click();
     await page.locator(".toast").first().waitFor({ state: "detached" });
