@@ -45,6 +45,13 @@ export const STYLE_RULES = {
     problem: matches(/\.skip\(|\.ignore\(|\bignore: (true|!)/),
     breach: planted("tests/a_test.ts", "Deno.test.ignore(() => {});"),
   },
+  "reads a value of a page once, where the page may follow later (holds() waits)": {
+    applies: (path) => path.startsWith("tests/e2e/") && path.endsWith("_test.ts"),
+    problem: matches(
+      /\bassert(Equals|Match)\(\s*[[(]?\s*await (?![^;>]*=>)[^;]*?\.((allInnerTexts|allTextContents|isDisabled|isEnabled|isChecked|inputValue|getAttribute|innerText)\(|count\(\), [1-9])/,
+    ),
+    breach: planted("tests/e2e/a_test.ts", 'assertEquals(await rows.allInnerTexts(), ["ada"]);'),
+  },
   "leaves something to be done": {
     applies: (path) => isCode(path) || isProse(path),
     problem: matches(/\b(TODO|FIXME|XXX|HACK)\b/),

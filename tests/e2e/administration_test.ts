@@ -7,7 +7,7 @@ import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../
 import type { Page } from "../packages/playwright.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import { openAccess, secretShown, staysOpen } from "./page_actions.ts";
-import { browserTest, chooseRowAction, currentDist, enterAs, submitPassword } from "./browser.ts";
+import { browserTest, chooseRowAction, currentDist, enterAs, holds, submitPassword } from "./browser.ts";
 import { consoleTests } from "./console_tests.ts";
 import { assertHoldsInBothLooks, findAccessibilityProblems, laidOut } from "./page_checks.ts";
 
@@ -34,7 +34,7 @@ test(
     await asked.getByRole("alert").getByText(/Wrong name or password/).waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("alert").getByText(/didn.t confirm your sign-in/).waitFor();
-    assertEquals(await page.getByLabel("Name").inputValue(), "Grace");
+    await holds(() => page.getByLabel("Name").inputValue(), "Grace");
     await page.getByRole("button", { name: "Create link" }).click();
     await asked.getByLabel("Password").fill(PASSWORD);
     await asked.getByRole("button", { name: "Confirm" }).click();
@@ -67,7 +67,7 @@ test("an invitation creates one account with its role; the owner changes, disabl
   await guest.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
   const again = await theirs.newPage();
   await again.goto(link);
-  assertMatch(await again.getByRole("alert").innerText(), /not valid/);
+  await holds(() => again.getByRole("alert").innerText(), /not valid/);
 
   await page.reload();
   await page.getByRole("row", { name: /Grace.*Active/ }).waitFor();
@@ -81,7 +81,7 @@ test("an invitation creates one account with its role; the owner changes, disabl
   await page.getByRole("button", { name: "Disable" }).click();
   await page.getByRole("status").getByText("Grace was disabled.").waitFor();
   await submitPassword(guest, "Grace");
-  assertMatch(await guest.getByRole("alert").innerText(), /Wrong name or password/);
+  await holds(() => guest.getByRole("alert").innerText(), /Wrong name or password/);
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await page.getByRole("button", { name: "Remove administrator" }).click();
   await page.getByRole("row", { name: /Grace/ }).waitFor({ state: "detached" });
@@ -94,11 +94,11 @@ test("administrators of the settings file are read-only, and a viewer can change
   const dialog = page.getByRole("dialog", { name: "viewer" });
   await dialog.getByText("Defined in the settings file").first().waitFor();
   assertEquals(await dialog.getByRole("combobox").count(), 0);
-  assertEquals(await dialog.getByRole("button", { name: "Remove" }).isDisabled(), true);
+  await holds(() => dialog.getByRole("button", { name: "Remove" }).isDisabled(), true);
   await openAccess(page, { site, role: "viewer" });
   const invite = page.getByRole("button", { name: "Invite administrator" });
-  assertEquals(await invite.isDisabled(), true);
-  assertEquals(await invite.getAttribute("title"), "Requires the owner role");
+  await holds(() => invite.isDisabled(), true);
+  await holds(() => invite.getAttribute("title"), "Requires the owner role");
 });
 
 test("an API token is shown once, works, and is refused after it is revoked", async ({ page, site }) => {
@@ -127,7 +127,7 @@ test("sessions are listed with their source, and can be ended", async ({ page, s
   await openAccess(page, { site, hash: "#sessions" });
   await page.getByText("(this session)").waitFor();
   const rows = page.getByRole("row", { name: /127\.0\.0\.1/ });
-  assertEquals(await rows.count() >= 2, true);
+  await holds(async () => await rows.count() >= 2, true);
   for (let left = await page.getByRole("button", { name: /^End / }).count(); left > 0; left -= 1) {
     await page.getByRole("button", { name: /^End / }).first().click();
     await page.getByRole("dialog").getByRole("button", { name: "End", exact: true }).click();
@@ -198,14 +198,14 @@ viewerTest(
   "/audit lists actions, filters by a click and by the address, and shows names as text",
   async ({ page, site }) => {
     await openWithRecords(site, page);
-    assertEquals(await rowsOf(page).count(), ALL_RECORDS);
+    await holds(() => rowsOf(page).count(), ALL_RECORDS);
     assertEquals(await page.locator("img[src=x]").count(), 0);
     await assertHoldsInBothLooks(page);
     await page.getByRole("button", { name: "client:vpn-1" }).first().click();
     await page.getByRole("cell", { name: `10.0.0.1 → ${HOSTILE}` }).waitFor();
     await rowsOf(page).nth(3).waitFor({ state: "detached" });
     await page.waitForURL((url) => url.searchParams.get("object") === "client:vpn-1");
-    assertEquals(await rowsOf(page).count(), 3);
+    await holds(() => rowsOf(page).count(), 3);
     assertEquals(await findAccessibilityProblems(page), []);
     await page.goto(`${site.origin}/audit?actor=no-such-name`);
     await page.getByText("No records match").waitFor();
@@ -246,11 +246,11 @@ viewerTest("/audit is filtered by a click on any cell, and each filter is a chip
 viewerTest("/audit shows the values before and after, without unchanged ones", async ({ page, site }) => {
   await openWithRecords(site, page);
   const parts = page.getByRole("row", { name: /grace/ }).getByRole("listitem");
-  assertEquals(await parts.allInnerTexts(), [
+  await holds(() => parts.allInnerTexts(), [
     "Addresses: 10.0.0.110.0.0.1, 10.0.0.2",
     "Disabled: noyes",
   ]);
-  assertEquals(await page.getByRole("row", { name: /grace/ }).locator("del").allInnerTexts(), [
+  await holds(() => page.getByRole("row", { name: /grace/ }).locator("del").allInnerTexts(), [
     "10.0.0.1",
     "no",
   ]);

@@ -6,7 +6,7 @@ import { FULL_RECEIVER } from "../fakes/console_alerts.ts";
 import { startFullConsole } from "../fakes/console_full.ts";
 import { createFakeCluster, knownNode } from "../fakes/console_cluster.ts";
 import { conversation } from "../fakes/console_gateway.ts";
-import { browserTest, chooseRowAction, currentDist, enterAs } from "./browser.ts";
+import { browserTest, chooseRowAction, currentDist, enterAs, holds } from "./browser.ts";
 import { consoleTests } from "./console_tests.ts";
 import { watchFocus } from "./focus_checks.ts";
 import { type KeyStep, runKeySteps } from "./keyboard_run.ts";
@@ -119,14 +119,14 @@ fullTest(
     await open("/alerts", "Alerts", { role: "viewer" });
     const panel = page.getByRole("region", { name: "Open alerts" });
     const first = panel.getByRole("button", { name: /^Acknowledge/ }).first();
-    assertEquals(await first.isDisabled(), true);
+    await holds(() => first.isDisabled(), true);
     await open("/alerts", "Alerts", { role: "operator" });
     await first.waitFor();
     const before = await panel.getByRole("listitem").count();
     await first.click();
     await page.getByText("The alert is acknowledged.").waitFor();
     await page.getByRole("table", { name: "Recent alerts" }).getByText("Acknowledged by operator,").waitFor();
-    assertEquals(await panel.getByRole("listitem").count(), before - 1);
+    await holds(() => panel.getByRole("listitem").count(), before - 1);
     await assertHoldsInBothLooks(page, { within: "main" });
   },
 );
@@ -134,7 +134,7 @@ fullTest(
 fullTest("a viewer cannot change a receiver, and an operator can only test one", async ({ page, open }) => {
   for (const [role, test, edit] of [["viewer", "true", "true"], ["operator", null, "true"]] as const) {
     await open("/alerts", "Alerts", { role });
-    assertEquals(await page.getByRole("button", { name: "Add receiver" }).isDisabled(), true);
+    await holds(() => page.getByRole("button", { name: "Add receiver" }).isDisabled(), true);
     await page.getByRole("button", { name: `Actions for ${FULL_RECEIVER}` }).click();
     const offOf = (name: string) =>
       page.getByRole("menuitem", { name, exact: false }).first().getAttribute("aria-disabled");

@@ -1,6 +1,7 @@
 // A real Chromium for tests: one browser for each test file, a fresh profile for each test, and the errors of each
 // page.
 
+import { assertEquals, assertMatch, equal } from "@std/assert";
 import {
   type Browser,
   type BrowserContext,
@@ -113,6 +114,32 @@ export function browserTest(
       }
     },
   });
+}
+
+const READ_AGAIN_MS = 20;
+
+/**
+ * Waits until a value that a page shows is the expected one, or matches it: a page follows an action with a delay. After
+ * the deadline it fails with the difference.
+ *
+ * @example await holds(() => page.getByRole("listitem").allInnerTexts(), ["ada", "bob"]);
+ */
+export async function holds<T>(
+  read: () => Promise<T>,
+  expected: NoInfer<T> | RegExp,
+  message?: string,
+): Promise<void> {
+  for (const end = performance.now() + ACTION_TIMEOUT_MS;;) {
+    const actual = await read();
+    const isPattern = expected instanceof RegExp;
+    if (isPattern ? String(actual).search(expected) >= 0 : equal(actual, expected)) return;
+    if (performance.now() > end) {
+      return isPattern
+        ? assertMatch(String(actual), expected, message)
+        : assertEquals<unknown>(actual, expected, message);
+    }
+    await new Promise((resolve) => setTimeout(resolve, READ_AGAIN_MS));
+  }
 }
 
 /** Opens the menu of a row, and chooses an action. @param of how screen readers name the row */

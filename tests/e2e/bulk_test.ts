@@ -1,6 +1,6 @@
 // Actions on many users in a browser: bulk actions, import, and the picker of members.
 
-import { assertEquals, assertMatch } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
 import type { Page } from "../packages/playwright.ts";
 import { PASSWORD } from "../fakes/console_app.ts";
@@ -8,6 +8,7 @@ import { consoleTests } from "./console_tests.ts";
 import { assertHolds } from "./page_checks.ts";
 import { endSession, holdCalls, listensFor } from "./page_actions.ts";
 import { chooseFile } from "./pages/page_walk.ts";
+import { holds } from "./browser.ts";
 
 // Bulk actions on users in a browser: they count first, show their progress, can be undone, and run once.
 
@@ -44,7 +45,7 @@ test("bulk: selected users are deactivated and restored; all matches join a grou
     .click();
   const dialog = page.getByRole("dialog", { name: "Add 60 users to a group" });
   const verb = dialog.getByRole("button", { name: "Add 60 users" });
-  assertEquals(await verb.isDisabled(), true);
+  await holds(() => verb.isDisabled(), true);
   const picker = dialog.getByRole("combobox", { name: "Add to group" });
   await picker.fill("staff");
   await dialog.getByRole("option", { name: "staff" }).waitFor();
@@ -135,7 +136,7 @@ test("bulk: a deletion counts first, and from 25 users on the number must be typ
   const dialog = page.getByRole("dialog", { name: "Delete 30 users?" });
   await dialog.getByText("From ldap: 30").waitFor();
   const verb = dialog.getByRole("button", { name: "Delete 30 users" });
-  assertEquals(await verb.isDisabled(), true);
+  await holds(() => verb.isDisabled(), true);
   await assertHolds(page);
   await dialog.getByLabel(/30/).fill("30");
   await verb.click();
@@ -242,8 +243,8 @@ test("import: three good and two bad rows; a dry run, one corrected, one skipped
   await table.getByRole("button", { name: "Skip Line 6" }).click();
   await page.getByRole("button", { name: "Import 4 rows" }).click();
   await page.getByText("Import completed.").waitFor();
-  assertMatch(
-    await page.getByRole("status").filter({ hasText: "Import completed." }).innerText(),
+  await holds(
+    () => page.getByRole("status").filter({ hasText: "Import completed." }).innerText(),
     /4 created/,
   );
   await assertHolds(page);
@@ -300,7 +301,7 @@ test("picker: Enter picks the single, exact or highlighted match, arrow keys mov
   // The message disappears after a while, so the test waits for it first.
   await page.getByText("Added grace to staff.").waitFor();
   await table.getByRole("link", { name: "grace" }).waitFor();
-  assertEquals([await hasFocus(page), await search(page).inputValue()], [true, ""]);
+  await holds(async () => [await hasFocus(page), await search(page).inputValue()], [true, ""]);
   assertEquals(await topOf(page, ".table-frame"), before, "the message does not push the page down");
   // Several matches: nothing is selected without a highlight. The text is set at once: if it were typed key by key,
   // matches of its beginning could appear first, and Enter selects none of those.
@@ -330,7 +331,10 @@ test("picker: Enter picks the single, exact or highlighted match, arrow keys mov
   assertEquals(await topOf(page, ".table-frame"), before);
   await page.keyboard.type("zzz");
   await page.keyboard.press("Escape");
-  assertEquals([await search(page).inputValue(), new URL(page.url()).pathname], ["", "/groups/staff"]);
+  await holds(async () => [await search(page).inputValue(), new URL(page.url()).pathname], [
+    "",
+    "/groups/staff",
+  ]);
   assertEquals((await site.membersOf("staff")).toSorted(), ["ada", "adam", "adele", "grace", "seed"]);
 });
 
@@ -376,7 +380,7 @@ test("users: Esc from a user returns to the row, with the filters and the select
   await page.getByRole("heading", { name: "Users", level: 1 }).waitFor();
   await page.locator('tr[data-key="ada"] a:focus').waitFor();
   await page.waitForURL((url) => url.search === "?q=ada");
-  assertEquals(await page.getByRole("row", { name: /adam/ }).getByRole("checkbox").isChecked(), true);
+  await holds(() => page.getByRole("row", { name: /adam/ }).getByRole("checkbox").isChecked(), true);
   // The row has the focus when it is drawn, and the table's keys are ready a moment later.
   await listensFor(page, ["j"]);
   await page.keyboard.press("j");

@@ -13,7 +13,7 @@ import { assertHolds, assertHoldsInBothLooks, findAccessibilityProblems } from "
 import { consoleTests } from "./console_tests.ts";
 import { type ConsoleProgram, startConsoleProgram } from "./console_program.ts";
 import { answerQuestion, endSession, holdCalls, runUserAction } from "./page_actions.ts";
-import { browserTest, currentDist, enterAs } from "./browser.ts";
+import { browserTest, currentDist, enterAs, holds } from "./browser.ts";
 import { goWithin } from "./pages/page_walk.ts";
 
 // RADIUS clients in a browser, with the real gateway: add a client, rotate its secret, edit it concurrently, remove it.
@@ -53,8 +53,8 @@ async function addByListening(page: Page, gateway: ConsoleProgram): Promise<void
   await knock(client);
   await dialog.getByText("Signed with this secret").waitFor();
   await dialog.getByRole("button", { name: "Use this address 127.0.0.1" }).click();
-  assertEquals(await dialog.getByLabel("Addresses").inputValue(), "127.0.0.1");
-  assertEquals(await dialog.getByLabel("Name", { exact: true }).inputValue(), "vpn-1");
+  await holds(() => dialog.getByLabel("Addresses").inputValue(), "127.0.0.1");
+  await holds(() => dialog.getByLabel("Name", { exact: true }).inputValue(), "vpn-1");
   await dialog.getByRole("button", { name: "Add client" }).click();
   await page.getByText("The client vpn-1 was added.").waitFor();
 }
@@ -137,8 +137,8 @@ test("clients: one of the settings file is read-only, and a viewer sees why noth
   await open("/clients/of-file", "of-file", { role: "viewer" });
   await page.getByText("This client is defined in the settings file. Change it there.").waitFor();
   const rotate = page.getByRole("button", { name: "Rotate secret" });
-  assertEquals(await rotate.isDisabled(), true);
-  assertEquals(await rotate.getAttribute("title"), "Requires the owner role");
+  await holds(() => rotate.isDisabled(), true);
+  await holds(() => rotate.getAttribute("title"), "Requires the owner role");
 });
 
 test("clients: two owners change one; the second sees the first change, keeps it, and saves on top", async ({ page, context, site, open }) => {
@@ -159,15 +159,15 @@ test("clients: two owners change one; the second sees the first change, keeps it
   const raced = page.getByRole("dialog", { name: "vpn-1 was changed in the meantime" });
   await raced.getByText("Changed fields: NAS-Identifier.").waitFor();
   const table = raced.getByRole("table");
-  assertEquals(await table.getByRole("row").count(), 2);
+  await holds(() => table.getByRole("row").count(), 2);
   await table.getByRole("row", { name: /Push handling.*Hold the request/ }).waitFor();
   await assertHolds(page);
   await raced.getByRole("button", { name: "Save my changes" }).click();
   await page.getByText("The client vpn-1 was changed.").waitFor();
-  assertEquals(await page.getByLabel("NAS-Identifier").inputValue(), "edge");
+  await holds(() => page.getByLabel("NAS-Identifier").inputValue(), "edge");
   await page.reload();
   await page.getByRole("heading", { name: "vpn-1", level: 1 }).waitFor();
-  assertEquals(await page.getByLabel("Push handling").inputValue(), "hold");
+  await holds(() => page.getByLabel("Push handling").inputValue(), "hold");
 });
 
 programTest(
@@ -182,7 +182,7 @@ programTest(
     await page.getByLabel("First factor", { exact: true }).selectOption("radius");
     const factor = page.getByRole("group", { name: "Password at another RADIUS server" });
     const test = factor.getByRole("button", { name: "Test first factor" });
-    assertEquals([await test.isDisabled(), await test.getAttribute("title")], [
+    await holds(async () => [await test.isDisabled(), await test.getAttribute("title")], [
       true,
       "Enter the address and the secret first.",
     ]);
@@ -203,7 +203,7 @@ programTest(
     await dialog.getByRole("button", { name: "Save", exact: true }).click();
     await page.getByText("The client vpn-1 was changed.").waitFor();
     await factor.getByText("A secret is set. Enter another one to replace it.").waitFor();
-    assertEquals(await factor.getByLabel("Shared secret of the server").inputValue(), "");
+    await holds(() => factor.getByLabel("Shared secret of the server").inputValue(), "");
     await test.click();
     await factor.getByText("The server responds, and the secret is correct.").waitFor();
     using client = withSecret(site, SECRETS.first);

@@ -1,6 +1,6 @@
 // Identity providers in a browser, and attributes that are read-only at a backend.
 
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import type { RequestLogEntry } from "../../scim/v2/connections/request_entry.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
 import { apiCaller } from "../fakes/console_caller.ts";
@@ -10,7 +10,7 @@ import { startPeopleConsole } from "../fakes/console_people.ts";
 import { consoleTests } from "./console_tests.ts";
 import { assertHoldsInBothLooks, findAccessibilityProblems } from "./page_checks.ts";
 import { answerQuestion } from "./page_actions.ts";
-import { browserTest, currentDist, enterAs } from "./browser.ts";
+import { browserTest, currentDist, enterAs, holds } from "./browser.ts";
 
 // Identity providers in a browser: the guided setup with its test, the live request log, settings, secrets, and existing users.
 
@@ -69,25 +69,25 @@ test("Okta is connected: the values to copy are at their steps, and the test wai
   await step("a bad name is explained beside its field", async () => {
     await page.getByRole("button", { name: "Connect Okta" }).click();
     const name = page.getByRole("dialog", { name: "Connect Okta" }).getByLabel("Name");
-    assertEquals(await name.inputValue(), "okta");
+    await holds(() => name.inputValue(), "okta");
     assertEquals(await page.getByRole("dialog").getByLabel("Kind").count(), 0, "Okta takes a token only");
     await name.fill("Okta Prod");
     await page.getByText("Begin with a letter. Use only lower-case letters").waitFor();
-    assertEquals(await name.getAttribute("aria-invalid"), "true");
+    await holds(() => name.getAttribute("aria-invalid"), "true");
     await name.fill("okta");
   });
   await step("the steps", async () => {
     await page.getByRole("button", { name: "Connect", exact: true }).click();
     const dialog = page.getByRole("dialog", { name: "Set up okta" });
-    assertMatch(
-      await dialog.getByRole("group", { name: "Base address" }).innerText(),
+    await holds(
+      () => dialog.getByRole("group", { name: "Base address" }).innerText(),
       /\/scim\/v2\/default$/,
     );
     const token = await dialog.getByRole("group", { name: "Bearer token" }).innerText();
     assert(await isAccepted(site, token));
     await page.keyboard.press("Escape");
     assertEquals(await dialog.isVisible(), true, "only Done closes it");
-    assertEquals(await dialog.getByRole("button", { name: "Done" }).getAttribute("aria-disabled"), "true");
+    await holds(() => dialog.getByRole("button", { name: "Done" }).getAttribute("aria-disabled"), "true");
   });
   await step("the test", async () => {
     await page.getByRole("button", { name: "Test", exact: true }).click();
@@ -249,15 +249,15 @@ test("Entra ID and other products have their own steps, and a client secret has 
   await dialog.getByLabel("Name").fill("hr");
   await dialog.getByLabel("Kind").selectOption("client_secret");
   await dialog.getByRole("button", { name: "Connect", exact: true }).click();
-  assertMatch(await page.getByRole("group", { name: "Token address" }).innerText(), /\/scim\/oauth\/token$/);
-  assertEquals(await page.getByRole("group", { name: "Client ID" }).innerText(), "hr");
+  await holds(() => page.getByRole("group", { name: "Token address" }).innerText(), /\/scim\/oauth\/token$/);
+  await holds(() => page.getByRole("group", { name: "Client ID" }).innerText(), "hr");
 });
 
 test("German, a viewer, and the note on Provisioning tokens", async ({ page, site, open, step }) => {
   await connect(site);
   await open("/connections/okta#settings", "okta", { role: "viewer" });
   await page.getByText("6000").waitFor();
-  assertEquals(await page.getByRole("button", { name: "Pause", exact: true }).isDisabled(), true);
+  await holds(() => page.getByRole("button", { name: "Pause", exact: true }).isDisabled(), true);
   await page.evaluate(() => localStorage.setItem("countersign-language", "de"));
   await page.goto(`${site.origin}/connections/okta#setup`);
   await page.reload();
@@ -302,7 +302,7 @@ browserTest(
     const truth = page.getByRole("region", { name: "Attributes by connector, for ada" });
     const row = truth.getByRole("row", { name: /^title/ });
     await row.getByText("read-only at ldap-a").waitFor();
-    assertEquals(await row.getByText(hostile).count(), 2);
+    await holds(() => row.getByText(hostile).count(), 2);
     assertEquals(await truth.getByText("Differs").count(), 0);
     assertEquals(await findAccessibilityProblems(page), []);
     await page.getByRole("link", { name: "Profile", exact: true }).click();
@@ -350,14 +350,14 @@ browserTest(
     // The row of an attribute has the user's value beside its checkbox.
     const emails = page.locator(".mapping-row").filter({ has: page.getByText("ada@example.org") });
     await emails.waitFor();
-    assertEquals(await page.getByRole("checkbox", { name: "Read-only at ldap Job title" }).isChecked(), true);
+    await holds(() => page.getByRole("checkbox", { name: "Read-only at ldap Job title" }).isChecked(), true);
     const always = /^Read-only at ldap (User name|ID|External ID|Active)$/;
     assertEquals(await page.getByRole("checkbox", { name: always }).count(), 0);
     const box = emails.getByRole("checkbox", { name: /^Read-only at ldap / });
-    assertEquals(await box.isChecked(), false);
+    await holds(() => box.isChecked(), false);
     await box.focus();
     await page.keyboard.press("Space");
-    assertEquals(await box.isChecked(), true);
+    await holds(() => box.isChecked(), true);
     await page.getByText("No changes for ada.").waitFor();
     await page.getByText(/\[targets\.default\.backends\.ldap\]/).waitFor();
     await page.getByText('read_only = ["title","emails[].value"]').waitFor();

@@ -1,12 +1,12 @@
 // Directories, credentials and health in a browser, with the real program and a real slapd.
 
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import type { Locator, Page } from "../packages/playwright.ts";
 import { runProgram } from "../support/child.ts";
 import { ldapTarget, type Slapd, startSlapd } from "../support/slapd.ts";
 import { eventually } from "../upstream/manual_clock.ts";
-import { browserTest, chooseRowAction, currentDist, enterAs } from "./browser.ts";
+import { browserTest, chooseRowAction, currentDist, enterAs, holds } from "./browser.ts";
 import { type ConsoleProgram, startConsoleProgram } from "./console_program.ts";
 import { consoleTests } from "./console_tests.ts";
 import { assertHolds, findAccessibilityProblems } from "./page_checks.ts";
@@ -26,7 +26,7 @@ programTest(
     await dialog.getByLabel("Name").fill("hr");
     await dialog.getByRole("button", { name: "Add token" }).click();
     const password = await page.getByRole("group", { name: "Password of hr" }).innerText();
-    assertMatch(await page.getByRole("group", { name: "curl" }).innerText(), /^curl --user 'hr:/);
+    await holds(() => page.getByRole("group", { name: "curl" }).innerText(), /^curl --user 'hr:/);
     const read = async () => {
       const headers = { authorization: `Basic ${btoa(`hr:${password}`)}` };
       const response = await fetch(`${site.origin}/idm/scim/default/Users?count=1`, { headers });
@@ -101,8 +101,8 @@ test("targets: a directory of the settings file is text, and a mapping is printe
   await site.people.put("ada", { title: "Countess" });
   await open("/targets/default", "default");
   await page.getByText("Set in /srv/countersign.toml").waitFor();
-  assertEquals(await page.getByRole("button", { name: "Add connector" }).isDisabled(), true);
-  assertEquals(await page.getByRole("button", { name: "Edit settings" }).isDisabled(), true);
+  await holds(() => page.getByRole("button", { name: "Add connector" }).isDisabled(), true);
+  await holds(() => page.getByRole("button", { name: "Edit settings" }).isDisabled(), true);
   await page.getByLabel("SCIM attribute").fill("title");
   await page.getByLabel("Name at the connectors").fill("jobTitle");
   await page.getByText(/\[targets\.default\.mapping\.user\]/).waitFor();
@@ -349,20 +349,20 @@ function isInBody(element: Locator): Promise<boolean> {
 /** The connector of the other directory is marked, and so is the reason why it cannot be saved. */
 async function chooseDirectoryWithoutConnector(page: Page): Promise<void> {
   const connector = page.getByLabel("LDAP connector");
-  assertEquals(await connector.locator("option").allTextContents(), ["None", "ldap"]);
+  await holds(() => connector.locator("option").allTextContents(), ["None", "ldap"]);
   await page.getByRole("link", { name: "Sign-in", exact: true }).click();
   const directory = page.getByLabel("Directory for sign-ins");
-  assertEquals(await directory.locator("option").allTextContents(), ["default (default)", "corp"]);
+  await holds(() => directory.locator("option").allTextContents(), ["default (default)", "corp"]);
   await directory.selectOption("default");
   await page.getByRole("link", { name: "RADIUS", exact: true }).click();
-  assertEquals(await connector.locator("option").allTextContents(), [
+  await holds(() => connector.locator("option").allTextContents(), [
     "None",
     "ldap (no longer exists)",
   ]);
   await page.getByRole("button", { name: "Review and save" }).click();
   await page.getByText('There is no LDAP connector "ldap", and the directory default has none.').waitFor();
   await page.getByRole("button", { name: "Discard" }).click();
-  assertEquals(await connector.inputValue(), "ldap");
+  await holds(() => connector.inputValue(), "ldap");
 }
 
 /** Changes the order, the mapping and the settings of the directory; removes its connector and the directory. */
@@ -384,7 +384,7 @@ async function changeAndRemove(page: Page, program: ConsoleProgram): Promise<voi
   assertEquals(await findAccessibilityProblems(page), []);
   await review.getByRole("button", { name: "Save mapping" }).click();
   await page.getByText("Mapping saved.").waitFor();
-  assertEquals(await mail.inputValue(), "workMail");
+  await holds(() => mail.inputValue(), "workMail");
   await page.getByRole("button", { name: "Undo", exact: true }).last().click();
   await page.getByText("The change was undone.").waitFor();
   await page.waitForFunction(() =>
@@ -418,7 +418,7 @@ async function changeAndRemove(page: Page, program: ConsoleProgram): Promise<voi
   await removal.getByRole("button", { name: "Remove ldap" }).click();
   await removal.getByRole("alert").waitFor();
   await removal.getByRole("button", { name: "Cancel" }).click();
-  assertEquals(await page.getByRole("button", { name: "Remove directory" }).isDisabled(), true);
+  await holds(() => page.getByRole("button", { name: "Remove directory" }).isDisabled(), true);
 }
 
 browserTest(

@@ -10,7 +10,7 @@ import { startConnectConsole } from "../fakes/console_connect.ts";
 import { conversation, ended } from "../fakes/console_gateway.ts";
 import { setUpRadclient } from "../interop/peers/radclient.ts";
 import type { Page } from "../packages/playwright.ts";
-import { browserTest, currentDist, enterAs } from "./browser.ts";
+import { browserTest, currentDist, enterAs, holds } from "./browser.ts";
 import { becomeOwner, type ConsoleProgram, pairPhone, startFirstProgram } from "./console_program.ts";
 import { consoleTests } from "./console_tests.ts";
 
@@ -22,7 +22,7 @@ const goOn = (page: Page) => page.getByRole("button", { name: "Next", exact: tru
 
 async function addClient(page: Page, gateway: ConsoleProgram): Promise<void> {
   await heading(page, "Step 2 of 5: Add a RADIUS client").waitFor();
-  assertEquals(await goOn(page).getAttribute("title"), "Not done yet: complete this step or skip it");
+  await holds(() => goOn(page).getAttribute("title"), "Not done yet: complete this step or skip it");
   await page.getByText(`(UDP port ${gateway.radiusPort})`).waitFor();
   await page.getByRole("button", { name: "Add client" }).click();
   const dialog = page.getByRole("dialog", { name: "Add client" });
@@ -37,7 +37,7 @@ async function addClient(page: Page, gateway: ConsoleProgram): Promise<void> {
   const knock = stranger.login({ name: "zoe", password: "pw" }).catch(() => undefined);
   await dialog.getByRole("button", { name: "Use this address 127.0.0.1" }).click();
   // Otherwise every packet without it, such as that of "deno task try", would be dropped.
-  assertEquals(await dialog.getByLabel("NAS-Identifier").inputValue(), "");
+  await holds(() => dialog.getByLabel("NAS-Identifier").inputValue(), "");
   await dialog.getByLabel("Name", { exact: true }).fill("vpn-1");
   await dialog.getByRole("button", { name: "Add client" }).click();
   await page.getByRole("link", { name: "vpn-1" }).waitFor();
@@ -61,7 +61,7 @@ async function connectLdap(page: Page, slapd: Slapd): Promise<void> {
   await dialog.getByLabel("Bind DN").fill(slapd.bindDn);
   await dialog.getByLabel("Bind password").fill(slapd.bindPassword);
   await dialog.getByLabel("Base DN of users").fill(slapd.usersDn);
-  assertEquals(await dialog.getByLabel("Countersign may change this directory").isChecked(), false);
+  await holds(() => dialog.getByLabel("Countersign may change this directory").isChecked(), false);
   await dialog.getByRole("button", { name: "Add connector" }).click();
   await dialog.waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Refresh" }).click();
@@ -175,7 +175,7 @@ browserTest("Live lists the remaining steps, and shows a first login on the diag
   await enterAs(page, { site, role: "owner" });
   const list = checklist(page);
   await list.getByRole("link", { name: "Add a RADIUS client" }).waitFor();
-  assertEquals(await list.getByRole("listitem").count(), 4);
+  await holds(() => list.getByRole("listitem").count(), 4);
   await list.getByRole("button", { name: "Skip Add a RADIUS client" }).click();
   await list.getByRole("button", { name: "Resume Add a RADIUS client" }).waitFor();
   await page.reload();
@@ -227,6 +227,6 @@ browserTest(
     const asked = page.getByRole("dialog", { name: "Confirm it's you" });
     await asked.getByLabel("Password").fill(PASSWORD);
     await asked.getByRole("button", { name: "Confirm" }).click();
-    assertEquals((await page.locator(".secret pre").innerText()).split("\n").length, 10);
+    await holds(async () => (await page.locator(".secret pre").innerText()).split("\n").length, 10);
   },
 );

@@ -11,6 +11,7 @@ import { rowOf } from "./pages/page_rows.ts";
 import { failApi, mendApi, openPage, seen, take } from "./pages/page_walk.ts";
 import { endSession } from "./page_actions.ts";
 import { consoleTests } from "./console_tests.ts";
+import { holds } from "./browser.ts";
 
 // Every form with text input, when the server fails or the session ends: the message is shown, no input is lost, and a
 // second click works.
@@ -263,7 +264,10 @@ test("an edited profile: a tab, a link and Back ask first, and Discard continues
     assertEquals(await findAccessibilityProblems(page, { within: "dialog[open]" }), []);
     await answer(page, "Keep editing");
     await question(page).waitFor({ state: "detached" });
-    assertEquals([await title.inputValue(), new URL(page.url()).pathname], ["Countess", "/users/ada"]);
+    await holds(async () => [await title.inputValue(), new URL(page.url()).pathname], [
+      "Countess",
+      "/users/ada",
+    ]);
   }
   await page.getByRole("link", { name: "Sign-in log", exact: true }).click();
   await answer(page, "Discard");
@@ -282,7 +286,7 @@ test("the dialog for a new user: Escape and Cancel ask first, and without input 
   await dialog.getByLabel("User name").fill("grace");
   await page.keyboard.press("Escape");
   await answer(page, "Keep editing");
-  assertEquals(await dialog.getByLabel("User name").inputValue(), "grace");
+  await holds(() => dialog.getByLabel("User name").inputValue(), "grace");
   await dialog.getByRole("button", { name: "Cancel" }).click();
   await answer(page, "Discard");
   await dialog.waitFor({ state: "detached" });
@@ -310,7 +314,7 @@ peopleTest(
     // Preact runs effects at most 100 ms after the frame; a later drawing runs them as well.
     await page.getByLabel("Title").fill("Countess");
     await laidOut(page);
-    assertEquals([await field.inputValue(), await page.getByLabel("Title").inputValue()], [
+    await holds(async () => [await field.inputValue(), await page.getByLabel("Title").inputValue()], [
       "analysis",
       "Countess",
     ]);

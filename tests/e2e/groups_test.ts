@@ -4,7 +4,7 @@ import { assertEquals } from "@std/assert";
 import { RECENT_FACTOR_MS } from "../../console/api/auth/permissions.ts";
 import { createManualClock, PASSWORD } from "../fakes/console_app.ts";
 import { SCIM_ACTOR, startPeopleConsole } from "../fakes/console_people.ts";
-import { browserTest, chooseRowAction, currentDist, enterAs } from "./browser.ts";
+import { browserTest, chooseRowAction, currentDist, enterAs, holds } from "./browser.ts";
 import { assertHolds } from "./page_checks.ts";
 import { consoleTests } from "./console_tests.ts";
 
@@ -88,7 +88,7 @@ test("groups: a viewer sees every part, and each action names the role that it n
   await page.getByText("Not in the directory").waitFor();
   for (const name of ["Delete group", /^Remove/]) {
     const button = page.getByRole("button", { name });
-    assertEquals([await button.isDisabled(), await button.getAttribute("title")], [
+    await holds(async () => [await button.isDisabled(), await button.getAttribute("title")], [
       true,
       "Requires the user manager role",
     ]);

@@ -9,7 +9,7 @@ import { listensFor, runUserAction } from "./page_actions.ts";
 import { rowOf } from "./pages/page_rows.ts";
 import { openPage, pageOpener } from "./pages/page_walk.ts";
 import { consoleTests } from "./console_tests.ts";
-import { browserTest } from "./browser.ts";
+import { browserTest, holds } from "./browser.ts";
 import { findFocusProblems, watchFocus } from "./focus_checks.ts";
 import { laidOut } from "./page_checks.ts";
 
@@ -184,7 +184,7 @@ test("keys: during typing only letters appear", async ({ page, site }) => {
   const before = await standing(page);
   const letters = EVERY_KEY.join("");
   await page.keyboard.type(letters);
-  assertEquals([await box.inputValue(), await standing(page)], [letters, before]);
+  await holds(async () => [await box.inputValue(), await standing(page)], [letters, before]);
 });
 
 test("keys: they have no effect below a dialog", async ({ page, site }) => {

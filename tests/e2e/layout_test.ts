@@ -10,7 +10,7 @@ import { consoleTests } from "./console_tests.ts";
 import { findAccessibilityProblems, laidOut, scrollsSideways } from "./page_checks.ts";
 import { waiting } from "./page_actions.ts";
 import { goWithin } from "./pages/page_walk.ts";
-import { browserTest, currentDist, enterAs, LOOKS, openTab } from "./browser.ts";
+import { browserTest, currentDist, enterAs, holds, LOOKS, openTab } from "./browser.ts";
 
 // The layout of the Live page, measured in a browser: the height of the list, the inspector, the drawer, and that nothing moves.
 
@@ -164,7 +164,7 @@ test("on a phone, a sign-in is a page with the user in its heading, and Back res
   assertEquals([await findAccessibilityProblems(page), await scrollsSideways(page)], [[], false]);
   await page.getByRole("link", { name: "Back to the sign-in log" }).click();
   await page.getByRole("heading", { name: "Sign-in log", level: 1 }).waitFor();
-  assertEquals(await page.getByRole("searchbox").inputValue(), "user");
+  await holds(() => page.getByRole("searchbox").inputValue(), "user");
 });
 
 test("the page of a sign-in in progress follows it", async ({ page, site, open }) => {

@@ -6,7 +6,7 @@ import { startFullConsole } from "../fakes/console_full.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { startWorkingDay } from "../screenshots/working_day.ts";
 import { consoleTests } from "./console_tests.ts";
-import { browserTest, chooseRowAction, currentDist, enterAs, LOOKS, openTab } from "./browser.ts";
+import { browserTest, chooseRowAction, currentDist, enterAs, holds, LOOKS, openTab } from "./browser.ts";
 import { assertHolds, findPageProblems, laidOut, scrollsSideways } from "./page_checks.ts";
 import { goWithin } from "./pages/page_walk.ts";
 
@@ -119,7 +119,7 @@ test("lists: columns are switched off and on, and this browser remembers them", 
   await status.waitFor();
   await page.getByRole("button", { name: "Columns" }).click();
   const item = page.getByRole("menuitemcheckbox", { name: "Status" });
-  assertEquals(await item.getAttribute("aria-checked"), "true");
+  await holds(() => item.getAttribute("aria-checked"), "true");
   await assertHolds(page);
   await item.click();
   await status.waitFor({ state: "detached" });

@@ -10,7 +10,7 @@ import { totpCode } from "../support/totp.ts";
 import { openRadiusClient } from "../support/radius_client.ts";
 import { buildAccountingRequest } from "../support/radius_packets.ts";
 import { startDisconnectNas } from "../radius/rows/disconnect_nas.ts";
-import { enterAs } from "./browser.ts";
+import { enterAs, holds } from "./browser.ts";
 import { type ConsoleProgram, startConsoleProgram } from "./console_program.ts";
 import { consoleTests } from "./console_tests.ts";
 import { assertHoldsInBothLooks, findAccessibilityProblems } from "./page_checks.ts";
@@ -95,12 +95,12 @@ test("a lost connection shows the age of the data, disables the buttons with a r
   });
   const deny = page.getByRole("button", { name: "Deny the sign-in of ada" });
   await deny.waitFor();
-  assertEquals(await deny.isEnabled(), true);
+  await holds(() => deny.isEnabled(), true);
   line.cut();
   await page.getByText(/This data is \d+ s old/).waitFor();
   await page.getByRole("main").getByText("Reconnecting").waitFor();
-  assertEquals(await deny.isEnabled(), false);
-  assertEquals(await deny.getAttribute("title"), "Not available while the server is not responding");
+  await holds(() => deny.isEnabled(), false);
+  await holds(() => deny.getAttribute("title"), "Not available while the server is not responding");
   for (let number = 2; number <= 5; number += 1) {
     site.watch.put(conversation(number, { user: `u${number}`, startedMs }));
   }
@@ -109,8 +109,8 @@ test("a lost connection shows the age of the data, disables the buttons with a r
   line.mend();
   await page.getByText("Reconnected. 4 sign-ins changed in the meantime.").waitFor({ timeout: 30_000 });
   await page.getByRole("link", { name: "u5" }).waitFor();
-  assertEquals(await page.getByRole("row").count(), 6);
-  assertEquals(await deny.isEnabled(), true);
+  await holds(() => page.getByRole("row").count(), 6);
+  await holds(() => deny.isEnabled(), true);
 });
 
 test("a server that freezes without closing is reported within 15 s, and no age counts on", async ({ page, site }) => {
@@ -131,7 +131,7 @@ test("a server that freezes without closing is reported within 15 s, and no age 
   const frozen = await age.innerText();
   await page.clock.runFor(30_000);
   await page.getByText(/This data is 4\d s old/).waitFor();
-  assertEquals(await age.innerText(), frozen);
+  await holds(() => age.innerText(), frozen);
 });
 
 async function login(gateway: ConsoleProgram, userName: string): Promise<void> {
@@ -155,7 +155,7 @@ programTest(
     await site.stop();
     const note = page.getByText(/This data is \d+ s old/);
     await note.waitFor();
-    assertMatch(await page.getByRole("main").innerText(), /before-the-stop/);
+    await holds(() => page.getByRole("main").innerText(), /before-the-stop/);
     await site.restart();
     assertEquals(site.httpUrl, origin);
     await note.waitFor({ state: "detached", timeout: 30_000 });
@@ -206,7 +206,7 @@ async function wrongPasscodeIsExplained(page: Page, peer: RadclientSetUp): Promi
   await inspector.getByRole("tab", { name: "Packets" }).click();
   const packets = inspector.getByRole("region", { name: "Packets" });
   await packets.getByText("Access-Request").first().waitFor();
-  assertEquals(await packets.locator("summary strong").allInnerTexts(), [
+  await holds(() => packets.locator("summary strong").allInnerTexts(), [
     "Access-Request",
     "Access-Challenge",
     "Access-Request",
@@ -215,7 +215,7 @@ async function wrongPasscodeIsExplained(page: Page, peer: RadclientSetUp): Promi
   await packets.getByText("Access-Request").first().click();
   await packets.getByRole("row", { name: /^User-Name 1 edsger/ }).waitFor();
   await packets.getByRole("row", { name: /^User-Password 2 redacted/ }).waitFor();
-  assertEquals(await packets.getByText("Message-Authenticator verified").count(), 2);
+  await holds(() => packets.getByText("Message-Authenticator verified").count(), 2);
   await inspector.getByRole("button", { name: "Close" }).click();
 }
 
@@ -246,7 +246,7 @@ async function droppedPacketsAreExplained(page: Page, gateway: ConsoleProgram): 
     .waitFor();
   await page.getByText("vpn-1 uses CHAP or MS-CHAP. A second factor requires PAP.").waitFor();
   const wrong = page.getByText(/^vpn-1 uses another shared secret\. \d+ packets? failed since/);
-  assertMatch(await wrong.first().innerText(), /since \d\d:\d\d:\d\d\.$/);
+  await holds(() => wrong.first().innerText(), /since \d\d:\d\d:\d\d\.$/);
 }
 
 async function historyAndChartsHaveIt(
@@ -261,7 +261,7 @@ async function historyAndChartsHaveIt(
   await page.getByRole("table").getByText("Accepted").waitFor();
   const reason = page.getByRole("table").getByText("Wrong passcode");
   await reason.waitFor();
-  assertEquals(await reason.getAttribute("title"), "The passcode was wrong, already used, or expired.");
+  await holds(() => reason.getAttribute("title"), "The passcode was wrong, already used, or expired.");
   await page.goto(`${gateway.httpUrl}/charts?range=1h`);
   await page.getByRole("img", { name: "1 accepted, 1 rejected, 0 other" }).waitFor();
 }
@@ -335,7 +335,7 @@ operatorTest(
     const answer = await send(site, copied.replace("<password>", "pw").replace("carol", "copied"));
     assertMatch(answer, /Received Access-Challenge/);
     await page.getByRole("link", { name: "copied" }).waitFor();
-    assertEquals(await page.getByRole("button", { name: "Factor 2" }).count(), 1);
+    await holds(() => page.getByRole("button", { name: "Factor 2" }).count(), 1);
   },
 );
 
@@ -433,7 +433,7 @@ sessionTest(
     await reportNotMe(site, "bea");
     await open("/overview", "Overview");
     const item = page.getByRole("listitem").filter({ hasText: "Disconnect bea at vpn-1 by hand" });
-    assertMatch(await item.innerText(), /NAS edge-1, session s-3, address 10\.8\.0\.2\./);
+    await holds(() => item.innerText(), /NAS edge-1, session s-3, address 10\.8\.0\.2\./);
     await item.getByRole("link").click();
     await page.getByRole("heading", { name: "bea", level: 1 }).waitFor();
     await page.getByRole("region", { name: "VPN sessions" })
@@ -451,8 +451,8 @@ sessionTest(
     await reportNotMe(site, "cyd");
     await open("/users/cyd", "cyd");
     const notice = page.getByRole("alert").filter({ hasText: "cyd reported: this was not me." });
-    assertMatch(
-      await notice.innerText(),
+    await holds(
+      () => notice.innerText(),
       /No VPN session of this user is known\. If the sign-in was accepted, end/,
     );
   },

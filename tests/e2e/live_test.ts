@@ -10,6 +10,7 @@ import { consoleTests } from "./console_tests.ts";
 import { listensFor, users, waitForUsers, waiting } from "./page_actions.ts";
 import { findAccessibilityProblems } from "./page_checks.ts";
 import { goWithin } from "./pages/page_walk.ts";
+import { holds } from "./browser.ts";
 
 // The Live page in a browser: logins, filters, the inspector, push requests, messages, and the keyboard.
 
@@ -24,7 +25,7 @@ test("Live shows new and changed logins without a reload", async ({ page, site, 
   const view = conversation(2, { user: "after", startedMs });
   site.watch.put(view);
   await waitForUsers(page, ["after", "before"]);
-  assertEquals(await page.getByRole("row").nth(1).getByText("Waiting for the phone").count(), 1);
+  await holds(() => page.getByRole("row").nth(1).getByText("Waiting for the phone").count(), 1);
   const funnel = page.getByRole("region", { name: "Sign-in flow" });
   await funnel.getByRole("button", { name: "Waiting 2" }).waitFor();
   await funnel.getByRole("button", { name: "Flow diagram" }).click();
@@ -74,7 +75,7 @@ test("filters are in the address: shared, reloaded, cleared", async ({ page, sit
   await waitForUsers(page, ["alan"]);
   await page.reload();
   await waitForUsers(page, ["alan"]);
-  assertEquals(await page.getByRole("searchbox").inputValue(), "A");
+  await holds(() => page.getByRole("searchbox").inputValue(), "A");
   for (const chip of ["Search: A", "State: Waiting for the phone", "Client: wifi"]) {
     await page.getByRole("button", { name: `Clear filter ${chip}`, exact: true }).waitFor();
   }
@@ -143,7 +144,7 @@ test("a viewer sees pending requests, but decides nothing", async ({ page, site,
   site.secondFactorAdmin.wait(waiting("r1"));
   await open("/live?approvals=open", "Sign-in log");
   const deny = page.getByRole("button", { name: "Deny the sign-in of ada" });
-  assertEquals([await deny.isDisabled(), await deny.getAttribute("title")], [
+  await holds(async () => [await deny.isDisabled(), await deny.getAttribute("title")], [
     true,
     "Requires the operator role",
   ]);
@@ -295,7 +296,7 @@ test("r without a selected login opens the newest at its beginning", async ({ pa
   await page.keyboard.press("r");
   await page.getByRole("slider", { name: "Replay position" }).waitFor();
   await page.waitForURL((url) => url.search === "?c=c0000000003&t=0&tab=steps");
-  assertEquals(await page.locator(".moments .to-come").count(), 1);
+  await holds(() => page.locator(".moments .to-come").count(), 1);
 });
 
 test("the help lists every key of Live, and the filtered list is accessible", async ({ page, site, open }) => {
@@ -384,7 +385,7 @@ test("a viewer sees masked messages, but reads none", async ({ page, site, open 
   put(site);
   await open("/test-inbox", "Test inbox");
   const reveal = page.getByRole("button", { name: "Reveal the message to +1****100" });
-  assertEquals([await reveal.isDisabled(), await reveal.getAttribute("title")], [
+  await holds(async () => [await reveal.isDisabled(), await reveal.getAttribute("title")], [
     true,
     "Requires the owner role",
   ]);

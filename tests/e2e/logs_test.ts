@@ -16,7 +16,7 @@ import { buildRequest } from "../support/radius_packets.ts";
 import { startWorkingDay } from "../screenshots/working_day.ts";
 import { findAccessibilityProblems, laidOut, scrollsSideways } from "./page_checks.ts";
 import { consoleTests } from "./console_tests.ts";
-import { enterAs, openTab } from "./browser.ts";
+import { enterAs, holds, openTab } from "./browser.ts";
 
 // The inspector with packets, replay and explanation; dropped packets; the history; many tabs. In a browser.
 
@@ -115,8 +115,8 @@ test("a login has its own page, whose link contains the moment of the replay", a
   await openAs(page, { site, path: `/live/c/${view.id}?t=3` });
   const moment = page.getByRole("slider", { name: "Replay position" });
   await moment.waitFor();
-  assertEquals(await moment.getAttribute("aria-valuetext"), "3.0 s Waiting for the phone");
-  assertEquals(await page.locator(".moments .to-come").count(), 1);
+  await holds(() => moment.getAttribute("aria-valuetext"), "3.0 s Waiting for the phone");
+  await holds(() => page.locator(".moments .to-come").count(), 1);
   await page.getByRole("button", { name: "Step", exact: true }).click();
   await page.waitForURL(/t=6$/);
   await page.getByRole("button", { name: "Step", exact: true }).click();
@@ -137,7 +137,7 @@ test("the diagram counts, filters, and highlights the path of the selected sign-
   assert(await flow.locator("path").count() > 5);
   await page.getByRole("link", { name: "ada" }).click();
   await flow.locator("path.taken").first().waitFor({ state: "attached" });
-  assertEquals(await flow.locator("path.taken").count(), 2);
+  await holds(() => flow.locator("path.taken").count(), 2);
   await flow.getByRole("button", { name: "Menu 1" }).click();
   await page.getByText("1 of 2 sign-ins").waitFor();
 });
@@ -147,8 +147,8 @@ test("dropped packets are explained, with their number and the time of the first
   await open("/live", "Sign-in log");
   await page.getByRole("link", { name: "1 packet dropped" }).click();
   await page.getByRole("heading", { name: "Dropped packets" }).waitFor();
-  assertMatch(
-    await page.locator(".stray .explain").innerText(),
+  await holds(
+    () => page.locator(".stray .explain").innerText(),
     /^vpn-1 uses another shared secret\. 14 packets failed since \d\d:\d\d:\d\d\.$/,
   );
   await page.getByText("Set the same secret at vpn-1 and here.").waitFor();
@@ -167,13 +167,13 @@ test("dropped packets appear when they are dropped, do not move during use, and 
   drop(site, { id: 3, source: "192.0.2.30", reason: "unknown_client" });
   const newer = page.getByRole("button", { name: "Show newer packets" });
   await newer.waitFor();
-  assertEquals(await strays.count(), 2);
+  await holds(() => strays.count(), 2);
   await newer.click();
   await page.getByRole("heading", { name: /192\.0\.2\.30/ }).waitFor();
   await page.getByRole("region", { name: "Ongoing problems" }).getByRole("button", { name: "192.0.2.20" })
     .click();
   await page.waitForURL(/source=192\.0\.2\.20/);
-  assertEquals(await strays.count(), 1);
+  await holds(() => strays.count(), 1);
   assertEquals(await findAccessibilityProblems(page), []);
   await page.getByRole("button", { name: /Clear filter/ }).click();
   await page.waitForFunction(() => document.querySelectorAll(".stray").length === 3);
@@ -188,7 +188,7 @@ test("the history is filtered by a click on a cell, and the filter is in the add
   await openAs(page, { site, path: "/history" });
   const rows = page.locator("tbody tr[data-key]");
   await rows.getByText("Wrong passcode").first().waitFor();
-  assertEquals(await rows.count(), 4);
+  await holds(() => rows.count(), 4);
   await page.getByLabel("Outcome", { exact: true }).selectOption("Accepted");
   await page.getByRole("button", { name: "grace", exact: true }).waitFor();
   await page.waitForURL(/outcome=accepted/);
@@ -323,8 +323,8 @@ test("/history has the client and the caller in two columns", async ({ page, sit
   await open("/history", "Sign-in log");
   for (const [user, caller] of [["ada", CALLER], ["grace", ""]] as const) {
     const row = page.getByRole("row").filter({ hasText: user });
-    assertEquals(await (await cellOf(page, row, "Client")).innerText(), "vpn-1");
-    assertEquals(await (await cellOf(page, row, "Caller")).innerText(), caller);
+    await holds(async () => await (await cellOf(page, row, "Client")).innerText(), "vpn-1");
+    await holds(async () => await (await cellOf(page, row, "Caller")).innerText(), caller);
   }
   await fitsAllWidths(page);
 });
@@ -340,9 +340,9 @@ test("/audit labels the address of the client and the caller of a sign-in", asyn
   };
   for (const [event, values] of Object.entries(rows)) {
     const cell = await cellOf(page, page.getByRole("row").filter({ hasText: event }), "IP address");
-    assertEquals((await cell.innerText()).split(/\s+/), values, event);
+    await holds(async () => (await cell.innerText()).split(/\s+/), values, event);
   }
-  assertEquals(await page.getByText(CALLER).count(), 1, "it is said once");
+  await holds(() => page.getByText(CALLER).count(), 1, "it is said once");
   for (const width of [390, 320]) {
     await page.setViewportSize({ width, height: 860 });
     const block = page.getByRole("row").filter({ hasText: CALLER });

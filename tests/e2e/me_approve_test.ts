@@ -5,7 +5,7 @@ import type { BrowserContextOptions, Page } from "../packages/playwright.ts";
 import { type ConsoleProgram, startConsoleProgram } from "./console_program.ts";
 import { CODES } from "../support/radius_packets.ts";
 import { assertHoldsInBothLooks, findAccessibilityProblems } from "./page_checks.ts";
-import { LOOKS, openTab, type Tab } from "./browser.ts";
+import { holds, LOOKS, openTab, type Tab } from "./browser.ts";
 import { consoleTests } from "./console_tests.ts";
 
 const PHONE = "Pixel of <b>Ada</b>";
@@ -110,7 +110,7 @@ test("opening the page decides nothing; the number and Approve accept the login"
     await page.getByText(fact, { exact: true })
       .waitFor();
   }
-  assertMatch(await page.getByRole("definition").last().textContent() ?? "", /^\d+ seconds when/);
+  await holds(() => page.getByRole("definition").last().textContent(), /^\d+ seconds when/);
   await page.getByLabel("Number shown at your sign-in").fill(number);
   await page.getByRole("button", { name: "Approve" }).click();
   await page.getByRole("heading", { name: "Approved", level: 1 }).waitFor();
@@ -185,7 +185,7 @@ test(
     const stranger = await scriptless(world, {});
     await stranger.page.goto(address);
     await stranger.page.getByRole("heading", { name: "Open this page on your phone" }).waitFor();
-    assertEquals(await stranger.page.getByRole("link", { name: "Open again" }).getAttribute("href"), path);
+    await holds(() => stranger.page.getByRole("link", { name: "Open again" }).getAttribute("href"), path);
 
     const bert = await scriptless(world, { cookie: await linkOf("bert") });
     await bert.page.goto(address);
@@ -238,7 +238,7 @@ test("the page is German in a German browser, and hostile names are text", async
   const { page } = await scriptless(world, { cookie: world.phone, locale: "de-DE" });
   const response = await page.goto(world.gateway.origin + path);
   await page.getByRole("heading", { name: "Melden Sie sich gerade an?" }).waitFor();
-  assertEquals(await page.locator("html").getAttribute("lang"), "de");
+  await holds(() => page.locator("html").getAttribute("lang"), "de");
   await page.getByText(HOSTILE, { exact: true }).waitFor();
   assertEquals(await page.locator("img, script").count(), 0);
   const policy = response?.headers()["content-security-policy"] ?? "";

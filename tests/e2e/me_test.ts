@@ -8,6 +8,7 @@ import { FAKE_INVITATION } from "../fakes/console_phone.ts";
 import { scrollsSideways } from "./page_checks.ts";
 import { consoleTests } from "./console_tests.ts";
 import { endSession, holdCalls } from "./page_actions.ts";
+import { holds } from "./browser.ts";
 
 // The account page in a browser at 320 px: sign-in, factors, recovery codes, logins, and every refusal.
 
@@ -59,11 +60,11 @@ test("me: an authenticator app is set up with its first code, and removed", asyn
       "";
   assertMatch(uri, /^otpauth:\/\/totp\//);
   const secret = new URL(uri).searchParams.get("secret") ?? "";
-  assertEquals((await dialog(page).locator("code").innerText()).replaceAll(" ", ""), secret);
+  await holds(async () => (await dialog(page).locator("code").innerText()).replaceAll(" ", ""), secret);
   // The code of the moment in which it is typed.
   const right = () => totpCode(fromBase32(secret), Date.now());
   const check = dialog(page).getByRole("button", { name: "Verify code" });
-  assertEquals(await check.isDisabled(), true);
+  await holds(() => check.isDisabled(), true);
   await dialog(page).getByLabel("Code from the app").fill(right() === "000000" ? "000001" : "000000");
   await check.click();
   await dialog(page).getByText("The code does not match this secret.").waitFor();
@@ -90,7 +91,7 @@ test("me: recovery codes are shown once, and closing asks whether they are store
     assertEquals(await section(page, name).isVisible(), false, "on paper there are the codes alone");
   }
   await page.emulateMedia({ media: "screen" });
-  assertEquals(await dialog(page).getByRole("button", { name: "Done" }).isDisabled(), true);
+  await holds(() => dialog(page).getByRole("button", { name: "Done" }).isDisabled(), true);
   await page.keyboard.press("Escape");
   await dialog(page).getByRole("alert").getByText("Confirm that you have saved the codes").waitFor();
   await dialog(page).getByLabel("I have saved them").check();
@@ -125,14 +126,14 @@ test("me: waiting logins come first, recent ones show how and why they ended", a
   await waiting.getByText("vpn-7", { exact: true }).waitFor();
   const recent = section(page, "Recent sign-ins").getByRole("listitem");
   await recent.first().getByText("Accepted", { exact: true }).waitFor();
-  assertEquals(await recent.count(), 6);
+  await holds(() => recent.count(), 6);
   await section(page, "Recent sign-ins").getByRole("button", { name: "Show 2 more" }).click();
-  assertEquals(await recent.count(), 8, "and none of another user's");
+  await holds(() => recent.count(), 8, "and none of another user's");
   const denied = recent.nth(1);
   for (const text of ["Rejected", "vpn-1", "203.0.113.9", "Denied on the phone"]) {
     await denied.getByText(text, { exact: !text.startsWith("Denied") }).waitFor();
   }
-  assertMatch(await denied.locator("time").getAttribute("title") ?? "", /\d\d:\d\d/);
+  await holds(() => denied.locator("time").getAttribute("title"), /\d\d:\d\d/);
 });
 
 test("me: “this was not me” explains its effect, acts, and reports the result", async ({ page, site }) => {
@@ -320,7 +321,7 @@ test("me: a session that ends keeps the page and the input, and continues after 
   await again.getByRole("textbox", { name: "One-time link" }).fill(await site.link());
   await again.getByRole("button", { name: "Use link" }).click();
   await again.waitFor({ state: "detached" });
-  assertEquals(await app.getByLabel("Code from the app").inputValue(), code);
+  await holds(() => app.getByLabel("Code from the app").inputValue(), code);
   // The key belonged to the old session: there is a message, and nothing is added.
   await app.getByText("The secret was not confirmed in time. Start again.").waitFor();
   assertEquals(site.pairings.of("ada"), []);
@@ -359,7 +360,7 @@ test("me: after the loss of the server the data stays, with its age, and a retry
   await dialog(page).getByRole("button", { name: "Cancel" }).click();
   await page.evaluate(() => globalThis.dispatchEvent(new Event("online")));
   await page.getByText(/This page shows the data of \d\d:\d\d/).waitFor();
-  assertEquals(await section(page, "Phones").getByRole("listitem").count(), 1);
+  await holds(() => section(page, "Phones").getByRole("listitem").count(), 1);
   await lookAway(page);
   await page.unroute("**/me/api/**");
   await page.getByRole("button", { name: "Try again" }).click();

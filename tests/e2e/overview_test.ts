@@ -1,6 +1,6 @@
 // The Overview and the Reports page in a browser.
 
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { approval } from "../fakes/console_gateway.ts";
 import { startFullConsole } from "../fakes/console_full.ts";
@@ -17,6 +17,7 @@ import { startConsoleProgram } from "./console_program.ts";
 import { consoleTests } from "./console_tests.ts";
 import { holdCalls, runUserAction } from "./page_actions.ts";
 import { assertHoldsInBothLooks, scrollsSideways } from "./page_checks.ts";
+import { holds } from "./browser.ts";
 
 // The Overview page: each tile opens its list, real RADIUS packets change the counts, and a slow count holds up nothing.
 
@@ -69,7 +70,7 @@ programTest(
     await shows(page, "Rejected sign-ins", "3");
     const rejected = page.getByRole("region", { name: "Latest rejected sign-ins" });
     await rejected.getByRole("link", { name: "User locked" }).waitFor();
-    assertEquals(await rejected.getByRole("link", { name: "Wrong password" }).count(), 2);
+    await holds(() => rejected.getByRole("link", { name: "Wrong password" }).count(), 2);
     await page.getByRole("region", { name: "Needs attention" }).getByText("1 user is locked: ada").first()
       .waitFor();
 
@@ -83,7 +84,7 @@ programTest(
     await page.getByRole("heading", { name: "Ada Lovelace", level: 1 }).waitFor();
     const latest = page.getByRole("region", { name: "Latest sign-ins" });
     await latest.getByText("User locked").waitFor();
-    assertEquals(await latest.getByText("Wrong password").count(), 2);
+    await holds(() => latest.getByText("Wrong password").count(), 2);
     await page.getByText(/^Locked until/).waitFor();
     await page.getByRole("button", { name: "Unlock" }).click();
     await page.getByText("ada was unlocked.").waitFor();
@@ -134,7 +135,10 @@ test("overview: counts that do not answer leave the rest of the page, and come l
   await page.getByRole("region", { name: "Latest rejected sign-ins" }).getByRole("listitem").first()
     .waitFor();
   await page.getByText("SMS and calls are captured, not sent").first().waitFor();
-  assertEquals(await tile(page, "Locked users").innerText().then((text) => text.includes("–")), true);
+  await holds(
+    async () => await tile(page, "Locked users").innerText().then((text) => text.includes("–")),
+    true,
+  );
   site.secondFactorAdmin.wait(approval("of the overview test"));
   slow.release();
   await shows(page, "Locked users", "0");
@@ -160,7 +164,7 @@ peopleTest(
     await site.put("ada", { displayName: "Ada Lovelace" });
     await open("/users/ada", "Ada Lovelace");
     const primary = page.locator("main header .button-primary");
-    assertEquals(await primary.innerText(), "Pair a phone");
+    await holds(() => primary.innerText(), "Pair a phone");
     await page.getByText("User name ada").or(page.getByRole("term").filter({ hasText: "User name" })).first()
       .waitFor();
     await runUserAction(page, "Test sign-in");
@@ -173,7 +177,7 @@ peopleTest(
     await site.pairings.addDevice({ userName: "ada", id: "p1", totpLength: 6, name: "Pixel" });
     await page.reload();
     await page.getByText("Phone (automatic)").waitFor();
-    assertEquals(await primary.innerText(), "Test sign-in");
+    await holds(() => primary.innerText(), "Test sign-in");
     await primary.click();
     await dialog.getByRole("button", { name: "Test sign-in" }).click();
     await dialog.getByText("Result: a push is sent to the phone; the answer decides.").waitFor();
@@ -278,7 +282,7 @@ reportsTest(
       span(await read.textContent()),
       "the outcomes of this time",
     );
-    assertEquals(await page.locator(".time-plot .chosen").count(), 2);
+    await holds(() => page.locator(".time-plot .chosen").count(), 2);
     await page.keyboard.press("Home");
     await read.getByText(/: Median: no sign-ins, 95th percentile: no sign-ins\./).waitFor();
     await page.keyboard.press("Shift+End");
@@ -293,7 +297,7 @@ reportsTest("numbers and names open the sign-ins behind them", async ({ page, op
   await open("/charts?range=1h", "Reports");
   const rejected = page.getByRole("table", { name: "Users with the most rejected sign-ins" });
   await rejected.getByRole("rowheader").first().waitFor();
-  assertEquals(await rejected.getByRole("rowheader").allInnerTexts(), ["grace"]);
+  await holds(() => rejected.getByRole("rowheader").allInnerTexts(), ["grace"]);
   await rejected.getByRole("row", { name: /grace/ }).getByRole("link", { name: "5", exact: true }).click();
   await page.waitForURL(/\/history\?.*user=grace.*outcome=rejected.*from=/);
   await page.waitForFunction(() => document.querySelectorAll("tbody tr[data-key]").length === 5);
@@ -319,7 +323,7 @@ reportsTest("a report is exported with the filters of the page", async ({ page, 
   ]);
   assertEquals(download.suggestedFilename(), "clients.csv");
   const link = page.getByRole("link", { name: "Export By reason as JSON" });
-  assertMatch(await link.getAttribute("href") ?? "", /client=vpn-1.*report=reasons&format=json/);
+  await holds(() => link.getAttribute("href"), /client=vpn-1.*report=reasons&format=json/);
 });
 
 reportsTest(

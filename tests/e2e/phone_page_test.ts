@@ -1,6 +1,6 @@
 // The phone page in a browser at 320 px: pairing, decisions, the passcode, errors, and the states of notifications.
 
-import { assertEquals, assertMatch } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { DEVICE_KIND_HEADER } from "../../platform/device_label.ts";
 import { startConsole } from "../fakes/console_app.ts";
 import { FAKE_INVITATION, FAKE_NUMBER, phoneRequest } from "../fakes/console_phone.ts";
@@ -9,6 +9,7 @@ import { startPushService } from "../fakes/push_service.ts";
 import { consoleTests } from "./console_tests.ts";
 import { assertHolds, scrollsSideways } from "./page_checks.ts";
 import { replacePushManager } from "./push_browser.ts";
+import { holds } from "./browser.ts";
 
 // The phone page in a browser at 320 px: pairing, decisions, the passcode, and every error message.
 
@@ -22,11 +23,7 @@ test("an invitation pairs the phone by a button, not when it is opened", async (
   await page.goto("about:blank");
   await page.goto(link);
   const name = page.getByLabel("Name of this phone");
-  assertMatch(
-    await name.inputValue(),
-    /^(Chrome|Chromium) on \w+$/,
-    "the browser's own words are proposed",
-  );
+  await holds(() => name.inputValue(), /^(Chrome|Chromium) on \w+$/, "the browser's own words are proposed");
   await name.fill("Pixel of Ada");
   await page.getByRole("button", { name: "Pair this phone" }).click();
   await page.getByText("This phone is paired.").waitFor();
@@ -59,9 +56,9 @@ test("a request appears without a reload and is approved with its number", async
   const card = page.getByRole("form", { name: "Is this you signing in?" });
   for (const fact of ["Company VPN", "ada", "vpn-1", "198.51.100.23"]) await card.getByText(fact).waitFor();
   const approve = card.getByRole("button", { name: "Approve" });
-  assertEquals(await approve.isDisabled(), true);
+  await holds(() => approve.isDisabled(), true);
   await card.getByLabel("Number shown at your sign-in").fill("4");
-  assertEquals(await approve.isDisabled(), true);
+  await holds(() => approve.isDisabled(), true);
   await card.getByLabel("Number shown at your sign-in").fill(FAKE_NUMBER);
   await approve.click();
   await page.getByText("Approved. Return to your sign-in.").waitFor();
@@ -133,7 +130,7 @@ test("the passcode is shown on demand, and unpairing asks first", async ({ page,
   await page.goto(`${site.origin}/device#invite=${FAKE_INVITATION}`);
   await page.getByRole("button", { name: "Pair this phone" }).click();
   await page.getByRole("button", { name: "Show passcode for ada" }).click();
-  assertMatch(await page.locator(".digits").innerText(), /^\d{3}\s\d{3}$/);
+  await holds(() => page.locator(".digits").innerText(), /^\d{3}\s\d{3}$/);
   assertEquals(site.phone.seedsIssued, 1, "the page computes the passcode");
   await page.getByRole("button", { name: "Hide passcode" }).click();
   assertEquals(await page.locator(".digits").count(), 0);
@@ -161,11 +158,11 @@ test("in a German browser every text of the phone page is German", async ({ page
   await page.goto(`${site.origin}/device`);
   await page.getByRole("button", { name: "Kopplungssatz anzeigen" }).click();
   await page.getByText("amber fox river stone").waitFor();
-  assertMatch(await page.locator("main").innerText(), /Er gilt einmal und läuft in \d+:\d\d ab\./);
+  await holds(() => page.locator("main").innerText(), /Er gilt einmal und läuft in \d+:\d\d ab\./);
   await page.goto("about:blank");
   await page.goto(`${site.origin}/device#invite=${FAKE_INVITATION}`);
   await page.getByText(/Anmeldungen von ada bei .+ bestätigen Sie dann auf diesem Telefon\./).waitFor();
-  assertMatch(await page.getByLabel("Name dieses Telefons").inputValue(), /^(Chrome|Chromium) auf \w+$/);
+  await holds(() => page.getByLabel("Name dieses Telefons").inputValue(), /^(Chrome|Chromium) auf \w+$/);
   await page.getByRole("button", { name: "Telefon koppeln" }).click();
   await page.getByText("Dieses Telefon ist gekoppelt.").waitFor();
   await page.getByText("Keine Anfragen", { exact: true }).waitFor();
@@ -318,7 +315,7 @@ test("on an iPhone, an invitation reaches the app on the Home Screen as a pasted
   await page.goto(`${site.origin}/device/`);
   const field = page.getByLabel("Invitation link");
   await field.fill("no link");
-  assertEquals(await page.getByRole("button", { name: "Continue", exact: true }).isDisabled(), true);
+  await holds(() => page.getByRole("button", { name: "Continue", exact: true }).isDisabled(), true);
   await field.fill(link);
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Pair this phone" }).click();
@@ -356,7 +353,7 @@ test("an open page shows a request in its title, and plays a sound unless it is 
   await page.waitForFunction(() => document.title.startsWith("(1)"));
   assertEquals(await heard(), [2, 2], "it still vibrates");
   await page.reload();
-  assertEquals(await page.getByLabel("Play a sound for new requests").isChecked(), false);
+  await holds(() => page.getByLabel("Play a sound for new requests").isChecked(), false);
 });
 
 test("an iPad that calls itself a Mac is a tablet", async ({ page, context, site }) => {

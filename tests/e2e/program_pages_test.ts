@@ -10,7 +10,7 @@ import { openRadiusClient } from "../support/radius_client.ts";
 import { CODES } from "../support/radius_packets.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import { createOktaClient } from "../fakes/okta_client.ts";
-import { browserTest, currentDist, enterAs, LOOKS, openTab } from "./browser.ts";
+import { browserTest, currentDist, enterAs, holds, LOOKS, openTab } from "./browser.ts";
 import {
   becomeOwner,
   type ConsoleProgram,
@@ -124,7 +124,7 @@ consoleTests(startConnectConsole, { role: "viewer", toml: OF_FILE })(
     await open("/clients/of-file", "of-file");
     const button = page.getByRole("button", { name: "Require signed requests" });
     await button.waitFor();
-    assertEquals([await button.isDisabled(), await button.getAttribute("title")], [
+    await holds(async () => [await button.isDisabled(), await button.getAttribute("title")], [
       true,
       "Requires the owner role",
     ]);
@@ -152,11 +152,11 @@ test("a viewer sees who is connected on Live, and a user's sessions on the user'
   await page.getByRole("button", { name: "Connected now 2" }).click();
   const panel = page.getByRole("list", { name: "Connected now" });
   const rows = panel.getByRole("listitem");
-  assertMatch(
-    await rows.first().innerText(),
+  await holds(
+    () => rows.first().innerText(),
     /^Connected\s+ada\s+10\.8\.0\.6 ← 198\.51\.100\.7\s+Any address\s+.*\s+1\.5 MB down, 0 B up\s+Disconnect\s+ada 1$/s,
   );
-  assertEquals(await rows.count(), 2);
+  await holds(() => rows.count(), 2);
   // Before the session ends: Live polls the connected users every few seconds, and then the link disappears.
   await panel.getByRole("link", { name: "ada" }).click();
   await page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
@@ -357,7 +357,7 @@ browserTest(
     // Back to the form, with what was typed.
     await page.keyboard.press("Escape");
     await conflict.waitFor({ state: "detached" });
-    assertEquals(await dialogOf(page).getByLabel("Page size").inputValue(), "60");
+    await holds(() => dialogOf(page).getByLabel("Page size").inputValue(), "60");
 
     await save(page);
     await conflict.getByRole("button", { name: "Save mine on top" }).click();

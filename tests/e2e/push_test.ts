@@ -6,7 +6,7 @@ import { eventually } from "../upstream/manual_clock.ts";
 import type { RadclientLogin } from "../interop/peers/radclient.ts";
 import { type FakePushService, startPushService } from "../fakes/push_service.ts";
 import { APP_ICONS, drawAppIcons } from "../screenshots/app_icons.ts";
-import { browserTest, currentDist } from "./browser.ts";
+import { browserTest, currentDist, holds } from "./browser.ts";
 import { assertHolds } from "./page_checks.ts";
 import {
   offlineCopies,
@@ -144,7 +144,7 @@ pushTest(
     const page = await phone.context.newPage();
     await page.goto(`${origin}/device/`);
     await page.getByRole("button", { name: "Try again" }).waitFor();
-    assertEquals([await storedKeys(page), await page.getByText("ada").count()], [[], 0]);
+    await holds(async () => [await storedKeys(page), await page.getByText("ada").count()], [[], 0]);
     // The page tries again by itself.
     await phone.context.setOffline(false);
     await page.getByRole("button", { name: "Show pairing phrase" }).waitFor();

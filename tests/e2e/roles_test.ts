@@ -11,6 +11,7 @@ import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { PAGE_ROWS, rowOf } from "./pages/page_rows.ts";
 import { arrived, failureOf, goWithin, openPage, pageOpener, seen } from "./pages/page_walk.ts";
 import { consoleTests } from "./console_tests.ts";
+import { holds } from "./browser.ts";
 
 // Where the pages offer each action of the console API: the page and the name of the button. The route table has the
 // required role of each action.
@@ -355,7 +356,7 @@ test("roles: keys and the palette start no action that the role may not use", as
   // The page handles keys, and this one follows those two.
   await page.keyboard.press("?");
   await seen(help, "Create group");
-  assertEquals(await page.getByRole("dialog").count(), 1);
+  await holds(() => page.getByRole("dialog").count(), 1);
 });
 
 Deno.test("ROLE_ACTIONS has exactly the actions of the route table, each on a page that exists", () => {

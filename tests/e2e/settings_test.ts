@@ -4,7 +4,7 @@ import { assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { findAccessibilityProblems, findPageProblems } from "./page_checks.ts";
-import { browserTest, currentDist, enterAs, openTab } from "./browser.ts";
+import { browserTest, currentDist, enterAs, holds, openTab } from "./browser.ts";
 import { consoleTests } from "./console_tests.ts";
 import { goWithin } from "./pages/page_walk.ts";
 
@@ -168,7 +168,7 @@ test(
     await page.getByRole("heading", { name: "Settings", level: 1 }).waitFor();
     await page.getByRole("link", { name: "Appearance" }).click();
     await page.getByLabel("Theme").selectOption("dark");
-    assertEquals(await page.locator("html").getAttribute("data-theme"), "dark");
+    await holds(() => page.locator("html").getAttribute("data-theme"), "dark");
     await page.getByLabel("Language").selectOption("de");
     await page.getByRole("heading", { name: "Einstellungen", level: 1 }).waitFor();
     await page.getByRole("link", { name: "Aufbewahrung und Logs" }).click();
@@ -216,8 +216,8 @@ test("/settings: a change is reviewed, saved and undone", async ({ page, open })
   await page.getByText("Changed by owner").waitFor();
   await page.getByRole("button", { name: "Undo", exact: true }).click();
   await page.getByText("The change was undone.").waitFor();
-  assertEquals(await page.getByLabel(LIMIT).inputValue(), "");
-  assertEquals(await page.getByLabel(LIMIT).getAttribute("placeholder"), "Default: 10");
+  await holds(() => page.getByLabel(LIMIT).inputValue(), "");
+  await holds(() => page.getByLabel(LIMIT).getAttribute("placeholder"), "Default: 10");
 });
 
 test("/settings: a saved value is reset to its default", async ({ page, open }) => {
@@ -245,7 +245,7 @@ test("/settings: a change is undone from the audit log, once", async ({ page, op
   await row.getByRole("button", { name: /^Undo/ }).click();
   await row.getByRole("alert").waitFor();
   await page.goto(`${site.origin}/settings/limits`);
-  assertEquals(await page.getByLabel(LIMIT).inputValue(), "");
+  await holds(() => page.getByLabel(LIMIT).inputValue(), "");
 });
 
 test("/settings: a bad value has its reason next to the field, from the form and from the server", async ({ page, open }) => {
@@ -268,7 +268,7 @@ test("/settings: a bad value has its reason next to the field, from the form and
   const problem = await address.getAttribute("aria-describedby");
   const text = await page.locator(`[id="${problem?.split(" ")[0]}"]`).textContent();
   assertEquals(text?.includes("It must be") || text?.includes("it must be"), true, text ?? "");
-  assertEquals(await address.getAttribute("aria-invalid"), "true");
+  await holds(() => address.getAttribute("aria-invalid"), "true");
   assertEquals(await page.getByRole("dialog").count(), 0);
 });
 
@@ -290,12 +290,12 @@ test("/settings: two browsers change the same setting, and the second one decide
     await dialog.getByText(/You changed this in another tab on /).waitFor();
     await dialog.getByText(`The value is now ${theirs}.`).waitFor();
     assertEquals(await findAccessibilityProblems(page), []);
-    assertEquals(await dialog.getByRole("button", { name: "Save 1 change" }).isDisabled(), true);
+    await holds(() => dialog.getByRole("button", { name: "Save 1 change" }).isDisabled(), true);
     await dialog.getByRole("button", { name: keep }).click();
     if (value !== "") await dialog.getByRole("button", { name: "Save 1 change" }).click();
     await dialog.waitFor({ state: "detached" });
     await bar(page).waitFor({ state: "detached" });
-    assertEquals(await page.getByLabel(LIMIT).inputValue(), value === "" ? theirs : value);
+    await holds(() => page.getByLabel(LIMIT).inputValue(), value === "" ? theirs : value);
   }
 });
 
@@ -318,7 +318,7 @@ test("/settings: edits survive a change of the topic, and leaving the page asks"
   await page.getByLabel("Text message").uncheck();
   await bar(page).getByText("2 unsaved changes").waitFor();
   await page.getByRole("link", { name: "Lockout and limits (1)" }).click();
-  assertEquals(await page.getByLabel(LIMIT).inputValue(), "7");
+  await holds(() => page.getByLabel(LIMIT).inputValue(), "7");
   await page.goBack();
   await page.getByLabel("Text message").waitFor();
   await page.getByRole("link", { name: "Users", exact: true }).click();
@@ -342,7 +342,7 @@ test("/settings: a secret is written and never shown", async ({ page, open }) =>
   await page.getByRole("button", { name: "Review and save" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("row", { name: "Consumer key none New value" }).waitFor();
-  assertEquals((await dialog.textContent())?.includes(SECRET), false);
+  await holds(async () => (await dialog.textContent())?.includes(SECRET), false);
   await dialog.getByRole("button", { name: "Save 3 changes" }).click();
   await page.getByRole("button", { name: "Replace Consumer key" }).waitFor();
   assertEquals((await page.content()).includes(SECRET), false);

@@ -1,6 +1,6 @@
 // Sign-in to the console in a browser: set-up, passwords, apps, passkeys, a provider, and sessions that end.
 
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { decodeBase32, totpAt } from "../../radius/factors/totp.ts";
 import { RECENT_FACTOR_MS } from "../../console/api/auth/permissions.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
@@ -8,7 +8,7 @@ import { conversation } from "../fakes/console_gateway.ts";
 import type { Page } from "../packages/playwright.ts";
 import { auditRecordsOf } from "../fakes/audited.ts";
 import { oidcSettings, startOidcProvider } from "../fakes/oidc_provider.ts";
-import { browserTest, currentDist, enterAs, signIn, submitPassword } from "./browser.ts";
+import { browserTest, currentDist, enterAs, holds, signIn, submitPassword } from "./browser.ts";
 import { consoleTests } from "./console_tests.ts";
 import {
   endSession,
@@ -49,7 +49,7 @@ test(
     const refused = other.waitForResponse(/\/console\/api\/setup$/);
     await other.getByRole("button", { name: "Create owner" }).click();
     assertEquals((await refused).ok(), false);
-    assertMatch(await other.getByRole("alert").innerText(), /no longer valid/);
+    await holds(() => other.getByRole("alert").innerText(), /no longer valid/);
   },
 );
 
@@ -58,7 +58,7 @@ test("sign-in shows a message for a wrong password, accepts the right one, and s
   await page.getByLabel("Name").fill("viewer");
   await page.getByLabel("Password").fill("wrong");
   await page.keyboard.press("Enter");
-  assertEquals(await page.getByRole("alert").innerText(), "Wrong name or password.");
+  await holds(() => page.getByRole("alert").innerText(), "Wrong name or password.");
   await signIn(page, "viewer");
   const [cookie] = await context.cookies();
   assertEquals([cookie?.httpOnly, cookie?.sameSite], [true, "Strict"]);
@@ -77,13 +77,13 @@ test("a session that ends during work opens the sign-in dialog, and the action c
   await endSession(page);
   await page.getByRole("button", { name: "Deny the sign-in of ada" }).click();
   const dialog = page.getByRole("dialog");
-  assertEquals(await dialog.getByLabel("Name").inputValue(), "operator");
+  await holds(() => dialog.getByLabel("Name").inputValue(), "operator");
   assertEquals(site.secondFactorAdmin.decided, []);
   await dialog.getByLabel("Password").fill(PASSWORD);
   await dialog.getByRole("button", { name: "Sign in" }).click();
   await page.getByText("No pending push requests").waitFor();
   assertEquals(site.secondFactorAdmin.decided, [{ id: "r1", verb: "deny" }]);
-  assertEquals(await page.getByRole("searchbox").inputValue(), "kept");
+  await holds(() => page.getByRole("searchbox").inputValue(), "kept");
 });
 
 test("a dialog that opens while the sign-in dialog closes stays open", async ({ page, site, open }) => {
@@ -124,7 +124,7 @@ test(
     await dialog.getByLabel("Password").fill(PASSWORD);
     await dialog.getByRole("button", { name: "Sign in" }).click();
     await dialog.waitFor({ state: "detached" });
-    assertEquals(await page.getByRole("searchbox").inputValue(), "kept");
+    await holds(() => page.getByRole("searchbox").inputValue(), "kept");
   },
 );
 
@@ -211,7 +211,7 @@ ownerTest("an authenticator app is set up with its QR code, and then sign-in req
   await page.getByRole("img", { name: "QR code for the authenticator app" }).waitFor();
   await page.getByLabel("Code", { exact: true }).fill("000000");
   await page.getByRole("button", { name: "Verify code" }).click();
-  assertMatch(await page.getByRole("alert").innerText(), /That code is wrong/);
+  await holds(() => page.getByRole("alert").innerText(), /That code is wrong/);
   const code = await codeShown(page, clock.nowMs());
   const seed = decodeBase32(await page.locator("code").first().innerText());
   await page.getByLabel("Code", { exact: true }).fill(code);
@@ -219,7 +219,7 @@ ownerTest("an authenticator app is set up with its QR code, and then sign-in req
   const codes = (await secretShown(page).innerText()).split("\n");
   assertEquals(codes.length, 10);
   await staysOpen(page, "Save your recovery codes");
-  assertEquals(await page.getByRole("button", { name: "Done" }).isDisabled(), true);
+  await holds(() => page.getByRole("button", { name: "Done" }).isDisabled(), true);
   await page.getByLabel("I have saved it").check();
   await page.getByRole("button", { name: "Done" }).click();
   await page.getByText("10 recovery codes left").waitFor();
@@ -232,7 +232,7 @@ ownerTest("an authenticator app is set up with its QR code, and then sign-in req
   // The code of the set-up was already used.
   await field.fill(code);
   await page.keyboard.press("Enter");
-  assertMatch(await page.getByRole("alert").innerText(), /was already used/);
+  await holds(() => page.getByRole("alert").innerText(), /was already used/);
   clock.advance(60_000);
   await field.fill(totpAt(seed ?? new Uint8Array(), Math.floor(clock.nowMs() / 30_000), 6));
   await page.keyboard.press("Enter");
@@ -253,7 +253,7 @@ ownerTest("a passkey is added, signs in with one click, and is removed", async (
   await addPasskey(page, "laptop");
   await page.getByRole("status").getByText("The passkey laptop was added.").waitFor();
   await addPasskey(page, "laptop again");
-  assertMatch(await page.getByRole("alert").innerText(), /already registered/);
+  await holds(() => page.getByRole("alert").innerText(), /already registered/);
   await page.keyboard.press("Escape");
   await page.getByRole("dialog", { name: "Discard your changes?" })
     .getByRole("button", { name: "Discard", exact: true }).click();
@@ -299,7 +299,7 @@ ownerTest(
     await page.goto(`${byName(site)}/setup${link.hash}`);
     await page.getByLabel("Name").fill("Ada");
     await page.getByRole("button", { name: "Create owner with a passkey" }).click();
-    assertEquals((await page.locator(".secret pre").innerText()).split("\n").length, 10);
+    await holds(async () => (await page.locator(".secret pre").innerText()).split("\n").length, 10);
     await page.getByRole("checkbox").check();
     await page.getByRole("button", { name: "Done" }).click();
     await page.getByRole("heading", { name: "Add a second key" }).waitFor();
@@ -311,7 +311,7 @@ ownerTest(
     await page.goto(`${byName(site)}/access#sign-in`);
     await page.getByRole("button", { name: "Remove First passkey" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
-    assertMatch(await page.getByRole("alert").innerText(), /your only sign-in method/);
+    await holds(() => page.getByRole("alert").innerText(), /your only sign-in method/);
   },
 );
 
@@ -320,7 +320,7 @@ ownerTest("a passkey cannot be created at an IP address, and the page says why",
   await page.getByText("To use a passkey, open this console by its host name").waitFor();
   assertEquals(await page.getByRole("button", { name: "Use a passkey" }).count(), 0);
   await openAccess(page, { site, hash: "#sign-in" });
-  assertEquals(await page.getByRole("button", { name: "Add a passkey" }).isDisabled(), true);
+  await holds(() => page.getByRole("button", { name: "Add a passkey" }).isDisabled(), true);
 });
 
 browserTest(

@@ -8,8 +8,8 @@ import { approval, conversation, ended } from "../fakes/console_gateway.ts";
 import { FAKE_INVITATION, FAKE_TOKEN, phoneRequest } from "../fakes/console_phone.ts";
 import type { Page } from "../packages/playwright.ts";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
-import { browserTest, currentDist, enterAs } from "./browser.ts";
-import { findAccessibilityProblems, type ReachState, stateTests } from "./page_checks.ts";
+import { browserTest, currentDist, enterAs, holds } from "./browser.ts";
+import { findAccessibilityProblems, type ReachState, stateTests, WHOLE_PAGE } from "./page_checks.ts";
 import { endSession } from "./page_actions.ts";
 
 // States of sign-in, Live, access, first steps and the phone page outside the page matrix: no problem in either look.
@@ -156,7 +156,7 @@ browserTest(
       document.querySelector("main")?.append(button);
       document.documentElement.lang = "";
     });
-    const problems = (await findAccessibilityProblems(page)).join("\n");
+    const problems = (await findAccessibilityProblems(page, WHOLE_PAGE)).join("\n");
     for (const rule of ["label", "color-contrast", "button-name", "html-has-lang"]) {
       assertEquals(problems.includes(`violation ${rule}`), true, `${rule} in:\n${problems}`);
     }
@@ -226,7 +226,7 @@ function step(path: string, heading: string, role = "owner"): ReachState<Connect
 async function cannotSkip(page: Page, name: string): Promise<void> {
   const skip = page.getByRole("button", { name });
   await skip.waitFor();
-  assertEquals([await skip.isDisabled(), await skip.getAttribute("title")], [
+  await holds(async () => [await skip.isDisabled(), await skip.getAttribute("title")], [
     true,
     "Requires the owner role",
   ]);
@@ -240,7 +240,6 @@ stateTests({
   states: {
     "the client": step(...CLIENT_STEP),
     "the client, as a viewer": step(...CLIENT_STEP, "viewer"),
-    "the target": step("/first-run?step=target", "Step 3 of 5: Connect a directory or add users"),
     "the check of passwords": step(
       "/first-run?step=password",
       "Step 4 of 5: Choose how passwords are checked",
@@ -270,15 +269,6 @@ stateTests({
       await page.getByText("Access-Request").first().click();
       await page.getByText("redacted").first().waitFor();
     },
-    "the history with a filter": async (page, site) => {
-      await enterAs(page, {
-        site,
-        role: "viewer",
-        path: "/history?outcome=rejected",
-        heading: "Sign-in log",
-      });
-      await page.getByRole("table").getByRole("row").nth(1).waitFor();
-    },
   },
 });
 
@@ -304,13 +294,7 @@ function at(
 }
 
 const USER_STATES: Readonly<Record<string, ReachState<PeopleConsole>>> = {
-  "users with long names": at("/users", { heading: "Users" }),
   "users as a viewer": at("/users", { heading: "Users", role: "viewer" }),
-  "users that could not be fetched": at(
-    "/users?status=odd",
-    { heading: "Users" },
-    (page) => page.getByRole("alert").waitFor(),
-  ),
   "overview of a locked user": at("/users/ada"),
   "profile with further attributes": at("/users/ada#profile"),
   "profile as a viewer": at("/users/ada#profile", { role: "viewer" }),

@@ -9,6 +9,7 @@ import { startConsoleProgram } from "./console_program.ts";
 import { consoleTests } from "./console_tests.ts";
 import { assertHolds, assertHoldsInBothLooks } from "./page_checks.ts";
 import { answerQuestion, runUserAction } from "./page_actions.ts";
+import { holds } from "./browser.ts";
 
 const test = consoleTests(startPeopleConsole, { role: "owner" });
 
@@ -68,7 +69,7 @@ test("deleted users: several are restored, a taken name is not, and one is delet
     await bar.getByRole("button", { name: "Restore" }).click();
     const dialog = page.getByRole("dialog", { name: "Restore 2 users?" });
     await dialog.getByText("Users, passwords and group memberships (2) come back").waitFor();
-    assertEquals(await dialog.getByRole("listitem").allInnerTexts(), ["ada", "bob"]);
+    await holds(() => dialog.getByRole("listitem").allInnerTexts(), ["ada", "bob"]);
     await dialog.getByText("each user must enrol again").waitFor();
     await page.keyboard.press("Enter");
     await dialog.waitFor({ state: "detached" });
@@ -111,8 +112,8 @@ test("deleted users: a user manager finds and restores by keyboard, and cannot d
   await page.getByRole("checkbox", { name: "Select ada" }).focus();
   await page.keyboard.press("Space");
   const purge = page.getByRole("button", { name: "Delete permanently" });
-  assertEquals(await purge.isDisabled(), true);
-  assertEquals(await purge.getAttribute("title"), "Requires the owner role");
+  await holds(() => purge.isDisabled(), true);
+  await holds(() => purge.getAttribute("title"), "Requires the owner role");
   await page.getByRole("region", { name: "1 selected" }).getByRole("button", { name: "Restore" }).focus();
   await page.keyboard.press("Enter");
   await answerQuestion(page, "Restore 1 user?", "Restore");

@@ -5,7 +5,7 @@ import type { Page } from "../packages/playwright.ts";
 import { PASSWORD } from "../fakes/console_app.ts";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
 import { conversation } from "../fakes/console_gateway.ts";
-import { browserTest, currentDist, enterAs } from "./browser.ts";
+import { browserTest, currentDist, enterAs, holds } from "./browser.ts";
 import { answerQuestion, endSession, runUserAction } from "./page_actions.ts";
 import { consoleTests } from "./console_tests.ts";
 import { startConsoleProgram } from "./console_program.ts";
@@ -56,7 +56,7 @@ test("users: a user is created in the dialog, and the page of that user opens", 
   await page.getByRole("heading", { name: "Ada Lovelace", level: 1 }).waitFor();
   await page.getByRole("link", { name: "Profile", exact: true }).click();
   await page.getByLabel("First name").waitFor();
-  assertEquals(await page.getByLabel("First name").inputValue(), "Ada");
+  await holds(() => page.getByLabel("First name").inputValue(), "Ada");
   const stored = await site.target.directory.read("user", "ada");
   assertEquals(stored?.content.attributes.emails, [{ value: "ada@example.org", type: "work" }]);
   await page.getByRole("link", { name: "All users" }).click();
@@ -67,7 +67,7 @@ test("users: a user is created in the dialog, and the page of that user opens", 
   await dialog.getByLabel("User name").fill("Ada");
   await dialog.getByRole("button", { name: "Create user" }).click();
   await dialog.getByText("A user with this name already exists.").waitFor();
-  assertEquals(await dialog.getByText(/exists/).count(), 1, "it is said once");
+  await holds(() => dialog.getByText(/exists/).count(), 1, "it is said once");
   assertEquals(await dialog.getByRole("alert").count(), 0);
 });
 
@@ -83,8 +83,8 @@ test("users: the name of a user from LDAP is a field, and a directory number is 
     heading: "Harry Potter",
   });
   await page.getByLabel("Full name").waitFor();
-  assertEquals(await page.getByLabel("Full name").inputValue(), "Harry Potter");
-  assertEquals(await page.getByLabel("Display name").getAttribute("placeholder"), "Default: Harry Potter");
+  await holds(() => page.getByLabel("Full name").inputValue(), "Harry Potter");
+  await holds(() => page.getByLabel("Display name").getAttribute("placeholder"), "Default: Harry Potter");
   assertEquals(await page.getByText("formatted").count(), 0);
   await page.getByRole("main").getByRole("link", { name: /^Authenticators/ }).click();
   await page.getByText("From the directory, not verified.").waitFor();
@@ -119,8 +119,8 @@ test("users: the list is searched, filtered and paged in the address", async ({ 
   await page.getByRole("button", { name: "Clear filters" }).click();
   await page.getByText("1–50 of 60").waitFor();
   const create = page.getByRole("button", { name: "Create user" });
-  assertEquals(await create.isDisabled(), true);
-  assertEquals(await create.getAttribute("title"), "Requires the user manager role");
+  await holds(() => create.isDisabled(), true);
+  await holds(() => create.getAttribute("title"), "Requires the user manager role");
 });
 
 test("users: a change shows the old and the new value before it is saved", async ({ page, site }) => {
@@ -155,8 +155,8 @@ test("users: the second of two administrators sees the first change, and both ch
   await dialog.getByText("department of the second").waitFor();
   await dialog.getByRole("button", { name: "Save my changes" }).click();
   await page.getByText("ada was changed.").waitFor();
-  assertEquals(await page.getByLabel("Title").inputValue(), "title of the first");
-  assertEquals(await page.getByLabel("Department").inputValue(), "department of the second");
+  await holds(() => page.getByLabel("Title").inputValue(), "title of the first");
+  await holds(() => page.getByLabel("Department").inputValue(), "department of the second");
 });
 
 browserTest(
@@ -201,7 +201,7 @@ test("users: a session that ends during editing loses no input", async ({ page, 
   await dialog.getByLabel("Password").fill(PASSWORD);
   await dialog.getByRole("button", { name: "Sign in" }).click();
   await page.getByText("ada was changed.").waitFor();
-  assertEquals(await page.getByLabel("Title").inputValue(), "typed before the session ended");
+  await holds(() => page.getByLabel("Title").inputValue(), "typed before the session ended");
 });
 
 const HOSTILE = `"><img src=x onerror=alert(1)>`;
@@ -317,7 +317,7 @@ test("users: numbers are added, shown masked, preferred and revoked", async ({ p
   };
   const refused = await add("12", "Text message");
   await refused.getByText(/Enter the number with \+ and country code/).waitFor();
-  assertEquals(await refused.getByLabel("Phone number").inputValue(), "12", "what was typed stays");
+  await holds(() => refused.getByLabel("Phone number").inputValue(), "12", "what was typed stays");
   await refused.getByRole("button", { name: "Cancel" }).click();
   const question = page.getByRole("dialog", { name: "Discard your changes?" });
   await question.getByRole("button", { name: "Discard", exact: true }).click();
@@ -370,7 +370,7 @@ programTest(
     await page.getByRole("link", { name: "zoe", exact: true }).click();
     await page.getByRole("button", { name: "Create this user" }).click();
     const form = page.getByRole("dialog", { name: "Create user" });
-    assertEquals(await form.getByLabel("User name").inputValue(), "zoe");
+    await holds(() => form.getByLabel("User name").inputValue(), "zoe");
     await form.getByRole("button", { name: "Create user" }).click();
     await page.getByText("The directory has no user with this name.").waitFor({ state: "detached" });
   },
