@@ -2,6 +2,7 @@
 
 import { DROP_REASONS, type DropReason } from "../protocol/drop_reasons.ts";
 
+/** They are 0 before the first count, so that the first one is an increase for a monitoring system. */
 const COUNTED = [
   "requests",
   "challenges",
@@ -14,7 +15,12 @@ const COUNTED = [
   "accounting_requests",
   "accounting_responses",
   "accounting_sessions_evicted",
+  "sends",
   "send_failures",
+  "failures",
+  "locks",
+  "expired",
+  "users_left",
 ];
 
 interface Count {
