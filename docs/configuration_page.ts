@@ -2,7 +2,7 @@
 
 import { ADMIN_SETTINGS, GENERAL_ROWS } from "../platform/config/settings.ts";
 import { meaningText } from "../platform/setting_problems.ts";
-import { CLIENT_TABLE, REQUEST_SETTING_ROWS } from "../platform/config/client_rows.ts";
+import { CLIENT_TABLE, RADIUS_ROWS } from "../platform/config/client_rows.ts";
 import { defaultOf, meansOf } from "../platform/config/setting_values.ts";
 import {
   rowsByKey,
@@ -132,7 +132,7 @@ export function exampleToml(): string {
   const parts = generalSections().flatMap((section) => {
     const text = sectionText(section);
     if (section.header === "[radius]") {
-      const keys = Object.keys(REQUEST_SETTING_ROWS).filter((key) =>
+      const keys = Object.keys(RADIUS_ROWS).filter((key) =>
         !key.includes(".") && key !== "first_factor_backend"
       );
       const hint =

@@ -74,8 +74,8 @@ function tableOf(names: readonly FileSetting[]): SettingTable {
 }
 
 /** How requests of a client are treated: keys of [[radius.client]], and of [radius] for any client address. */
-export const REQUEST_SETTING_TABLE = tableOf(REQUEST_SETTINGS);
-export const REQUEST_SETTING_ROWS = rowsByKey(REQUEST_SETTING_TABLE);
+export const RADIUS_TABLE = tableOf(REQUEST_SETTINGS);
+export const RADIUS_ROWS = rowsByKey(RADIUS_TABLE);
 /** Each [[radius.client]]. */
 export const CLIENT_TABLE = tableOf(FILE_SETTINGS);
 

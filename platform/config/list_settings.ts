@@ -3,7 +3,7 @@
 
 import type { ConfigFault } from "./config.ts";
 import { GENERAL_ROWS } from "./settings.ts";
-import { REQUEST_SETTING_ROWS } from "./client_rows.ts";
+import { RADIUS_ROWS } from "./client_rows.ts";
 import type { SortedTable } from "./parse_settings.ts";
 import { controlOf, defaultOf, type SettingControl } from "./setting_values.ts";
 import { type SettingRow } from "./setting_rows.ts";
@@ -80,7 +80,7 @@ const REPLY_DEFAULT: AttributesRow = { type: "attributes", doc: "attributes of e
 export const ALL_SETTINGS: ReadonlyMap<string, ListedRow> = new Map<string, ListedRow>(
   [
     ...Object.entries<ListedRow>(GENERAL_ROWS),
-    ...Object.entries(REQUEST_SETTING_ROWS).map(([name, row]) => [`radius.${name}`, row] as const),
+    ...Object.entries(RADIUS_ROWS).map(([name, row]) => [`radius.${name}`, row] as const),
     [REPLY_DEFAULT_KEY, REPLY_DEFAULT] as const,
   ].map(([key, row], at) => ({ key, row, at, table: tableOf(key) }))
     .toSorted((a, b) => firstAt(a.table) - firstAt(b.table) || a.at - b.at)

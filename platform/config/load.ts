@@ -21,8 +21,8 @@ import { listSettings, REPLY_DEFAULT_KEY } from "./list_settings.ts";
 import { ADMIN_SETTINGS, GENERAL_ROWS, SETTINGS } from "./settings.ts";
 import {
   CLIENT_TABLE,
-  REQUEST_SETTING_ROWS,
-  REQUEST_SETTING_TABLE,
+  RADIUS_ROWS,
+  RADIUS_TABLE,
   toClientSettings,
   toRequestSettings,
 } from "./client_rows.ts";
@@ -46,10 +46,7 @@ const FILE_VARIABLE = "COUNTERSIGN_CONFIG";
 const DEFAULT_FILE = "countersign.toml";
 
 const SHAPE: TableShape = {
-  keys: new Set([
-    ...Object.keys(GENERAL_ROWS),
-    ...Object.keys(REQUEST_SETTING_ROWS).map((key) => `radius.${key}`),
-  ]),
+  keys: new Set([...Object.keys(GENERAL_ROWS), ...Object.keys(RADIUS_ROWS).map((key) => `radius.${key}`)]),
   lists: new Set(["radius.client", "scim.credential", "console.admin"]),
   maps: new Set([
     "radius.reply.default",
@@ -128,7 +125,7 @@ function readConfig(
     radius: {
       ...radius,
       accounting: { ...radius.accounting, isGiven: found.values.has("radius.accounting_listen") },
-      anyClient: toRequestSettings(parseTable(REQUEST_SETTING_TABLE, reading, at)),
+      anyClient: toRequestSettings(parseTable(RADIUS_TABLE, reading, at)),
       clients: list(CLIENT_TABLE, "radius.client").map(toClientSettings),
       replyDefault: parseReplyDefault(map("radius.reply.default"), reading),
       replyGroups: parseReplyGroups(map("radius.reply.group"), reading),

@@ -10,7 +10,7 @@ import {
 } from "../client_settings.ts";
 import { isLoopback, isWildcard } from "../addresses.ts";
 import type { ConfigCheck, ConfigView } from "./validate.ts";
-import { REQUEST_SETTING_ROWS } from "./client_rows.ts";
+import { RADIUS_ROWS } from "./client_rows.ts";
 import { problemOf } from "../setting_problems.ts";
 import { entryPrefix } from "./parse_tables.ts";
 import { snakeCase } from "./setting_rows.ts";
@@ -82,7 +82,7 @@ function* clients({ config: { radius }, given }: ConfigView): Iterable<ConfigWar
 
 function* keysWithoutEffect({ config: { radius }, given }: ConfigView): Iterable<ConfigWarning> {
   if (radius.clients.length === 0) return;
-  for (const name of ["secret", ...Object.keys(REQUEST_SETTING_ROWS)]) {
+  for (const name of ["secret", ...Object.keys(RADIUS_ROWS)]) {
     const key = `radius.${name}`;
     if (given.has(key)) {
       yield { key, ...problemOf("no_effect_beside_clients") };

@@ -12,12 +12,12 @@ import {
   type ValuesOf,
 } from "../fields.ts";
 
-/** Fields, addresses, permissions, the page and the command follow these rows. The ports: RFC 5425 §4.1, RFC 5426 §3.3. */
+/** Fields, addresses, permissions and the page follow these rows. */
 export const DESTINATION_KINDS = {
-  syslog_tls: { hasUrl: false, isSigned: false, port: 6514 },
-  syslog_udp: { hasUrl: false, isSigned: false, port: 514 },
-  webhook: { hasUrl: true, isSigned: true, port: 443 },
-} as const satisfies Record<string, { hasUrl: boolean; isSigned: boolean; port: number }>;
+  syslog_tls: { hasUrl: false, isSigned: false },
+  syslog_udp: { hasUrl: false, isSigned: false },
+  webhook: { hasUrl: true, isSigned: true },
+} as const satisfies Record<string, { hasUrl: boolean; isSigned: boolean }>;
 type DestinationKind = keyof typeof DESTINATION_KINDS;
 const DESTINATION_KIND_NAMES = Object.keys(DESTINATION_KINDS) as readonly DestinationKind[];
 
@@ -31,6 +31,8 @@ export type SyslogFormat = "json" | "structured_data";
 /** `json`: an object with the member `records`. `ndjson`: one record per line. */
 export type WebhookFormat = "json" | "ndjson";
 
+/** The standard ports: RFC 5425 §4.1, RFC 5426 §3.3. */
+const DEFAULT_PORTS = { syslog_tls: 6514, syslog_udp: 514 } as const;
 const HAS_URL = { kind: DESTINATION_KIND_NAMES.filter((kind) => DESTINATION_KINDS[kind].hasUrl) };
 const HAS_HOST = { kind: DESTINATION_KIND_NAMES.filter((kind) => !DESTINATION_KINDS[kind].hasUrl) };
 const SYSLOG = { kind: ["syslog_tls", "syslog_udp"] } as const;
@@ -43,11 +45,8 @@ export const DESTINATION_FIELDS = {
   allowsHttp: flag({ when: HAS_URL }),
   host: text({ max: 253, isRequired: true, when: HAS_HOST }),
   port: number({
-    ...{ min: 1, max: 65_535, default: DESTINATION_KINDS.syslog_tls.port },
-    usual: {
-      by: "kind",
-      of: Object.fromEntries(DESTINATION_KIND_NAMES.map((kind) => [kind, DESTINATION_KINDS[kind].port])),
-    },
+    ...{ min: 1, max: 65_535, default: DEFAULT_PORTS.syslog_tls },
+    usual: { by: "kind", of: DEFAULT_PORTS },
     when: HAS_HOST,
   }),
   format: choice(["json", "structured_data", "ndjson"], {

@@ -5,8 +5,8 @@ import { canonicalName } from "../../platform/canonical_name.ts";
 import {
   acceptsUnknownUsers,
   type DeviceState,
+  type NameConditionName,
   type Policy,
-  POLICY_CONDITIONS,
   type PolicyConditionName,
   type PolicyConditions,
 } from "./policy.ts";
@@ -231,7 +231,7 @@ export class PolicyEvaluator {
       this.#begin(subject);
       if (this.#missOfUser(policy, subject) !== null) continue;
       if (!IS_CERTAIN.device(policy, subject) && policy.device?.has("remembered") !== true) continue;
-      yield { policy, isCertain: POLICY_CONDITIONS.every((name) => IS_CERTAIN[name](policy, subject)) };
+      yield { policy, isCertain: Object.values(IS_CERTAIN).every((holds) => holds(policy, subject)) };
     }
   }
 
@@ -345,16 +345,13 @@ function hasFactorState(
   return subject.neverHadFactor || kind === "deny" && !subject.isKnown && !subject.hasFactor;
 }
 
-const isCertain = (): boolean => true;
-/** Whether a condition holds for each login of a user and client, if it holds for the user: at any time, and from any device and IPv4 address. */
+/** Whether a condition that names no user, group or client holds for each login: at any time, and from any device and IPv4 address. */
 const IS_CERTAIN: Readonly<
-  Record<PolicyConditionName, (one: CompiledPolicy, subject: PolicySubject) => boolean>
+  Record<
+    Exclude<PolicyConditionName, NameConditionName>,
+    (one: CompiledPolicy, subject: PolicySubject) => boolean
+  >
 > = {
-  clients: isCertain,
-  users: isCertain,
-  exceptUsers: isCertain,
-  groups: isCertain,
-  exceptGroups: isCertain,
   networks: ({ networks }) => networks === null || networks.containsAllIpv4,
   exceptNetworks: ({ exceptNetworks }) => exceptNetworks === null,
   times: ({ isAnytime }) => isAnytime,

@@ -3,7 +3,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { shownOf } from "./samples.ts";
 import { GENERAL_ROWS } from "../../../platform/config/settings.ts";
-import { REQUEST_SETTING_ROWS } from "../../../platform/config/client_rows.ts";
+import { RADIUS_ROWS } from "../../../platform/config/client_rows.ts";
 
 const SECRET = "a secret that must not be seen";
 
@@ -11,7 +11,7 @@ Deno.test("listSettings() has every row once, with its default if the file has n
   const shown = shownOf("");
   const keys = [
     ...Object.keys(GENERAL_ROWS),
-    ...Object.keys(REQUEST_SETTING_ROWS).map((key) => `radius.${key}`),
+    ...Object.keys(RADIUS_ROWS).map((key) => `radius.${key}`),
     "radius.reply.default",
   ];
   assertEquals(shown.map(({ key }) => key).toSorted(), keys.toSorted());

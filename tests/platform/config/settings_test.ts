@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { ADMIN_SETTINGS, GENERAL_ROWS } from "../../../platform/config/settings.ts";
-import { CLIENT_TABLE, REQUEST_SETTING_ROWS } from "../../../platform/config/client_rows.ts";
+import { CLIENT_TABLE, RADIUS_ROWS } from "../../../platform/config/client_rows.ts";
 import { rowsByKey, type SettingRows } from "../../../platform/config/setting_rows.ts";
 import {
   BACKEND_ROWS,
@@ -66,7 +66,7 @@ const GROUPS: readonly {
   },
   {
     name: "a key of any client",
-    rows: REQUEST_SETTING_ROWS,
+    rows: RADIUS_ROWS,
     samples: POLICY_SAMPLES,
     keyOf: (key) => `radius.${key}`,
     tomlOf: (key, value) => `radius.${key} = ${value}`,
