@@ -325,13 +325,12 @@ async function importSeedFile(
   const checked = await whenState(api, id, "checked");
   if (checked.problem !== null) return refusal(`Cannot import ${quoted(name)}: ${checked.detail}\n`);
   const problems = await readRefused(api, id);
-  if (isDryRun) return success(reportText(checked, problems, "Nothing was changed."));
-  if (checked.counts.new > 0) {
+  if (!isDryRun && checked.counts.new > 0) {
     await apiValue<TokenImportView>(imports[":id"].apply.$post({ param, json: {} }));
     const { imported, problem, detail } = await whenState(api, id, "applied");
     if (problem !== null) return refusal(`${detail} ${counted(imported, "token")} were imported.\n`);
   }
-  const done = `Imported ${counted(checked.counts.new, "token")}.`;
+  const done = isDryRun ? "Nothing was changed." : `Imported ${counted(checked.counts.new, "token")}.`;
   const report = reportText(checked, problems, done);
   return checked.counts.refused > 0 ? { out: report, err: "", exitCode: 1 } : success(report);
 }

@@ -1,7 +1,8 @@
-// `deno task tokens`: the arguments.
+// `deno task tokens`: the arguments, and an import with a refused row.
 
 import { assertEquals } from "@std/assert";
 import { planTokens, type TokenPlan } from "../../cli/tokens.ts";
+import { openOperator } from "./operator.ts";
 
 const IMPORT = {
   kind: null,
@@ -54,3 +55,14 @@ for (const [text, expected] of ROWS) {
     assertEquals(planTokens(text.split(" ").filter((word) => word !== "")), expected);
   });
 }
+
+Deno.test("deno task tokens import ends with 1 if a row was refused, also in a dry run", async () => {
+  await using operator = await openOperator();
+  const file = `${operator.home}/seeds.csv`;
+  await Deno.writeTextFile(file, "H1,3132333435363738393031323334353637383930\nH2,zz\n");
+  const counts = "2 rows: 1 new, 0 known, 1 refused, 0 assigned.";
+  const tried = await operator.run("tokens", "import", file, "--dry-run");
+  assertEquals([tried.code, tried.stdout.split("\n")[0]], [1, `${counts} Nothing was changed.`]);
+  const done = await operator.run("tokens", "import", file);
+  assertEquals([done.code, done.stdout.split("\n")[0]], [1, `${counts} Imported 1 token.`]);
+});
