@@ -40,7 +40,7 @@ export async function findFocusProblems(page: Page): Promise<string[]> {
   return problem === "" ? lost : [...lost, `${problem}: ${name}`];
 }
 
-interface FocusState {
+export interface FocusState {
   /** The beginning of the element; empty if nothing has the focus. */
   readonly name: string;
   /** Empty when a user sees the focus. */
@@ -104,4 +104,22 @@ export async function readStops(page: Page, count: number): Promise<FocusState[]
   // One after the other: on a busy machine, keys that are sent together are all pressed before the first is released.
   for (let pressed = 0; pressed < count; pressed++) await page.keyboard.press("Tab");
   return await page.evaluate(() => (globalThis as unknown as { tabStops: FocusState[] }).tabStops);
+}
+
+/**
+ * Moves the focus to each control inside the element by a script; returns the focus after each. Faster than Tab: for
+ * what does not depend on the order.
+ */
+export async function readControls(page: Page, within: string): Promise<FocusState[]> {
+  // After a key, elements that a script focuses show their ring.
+  await page.keyboard.press("Tab");
+  return await page.evaluate<FocusState[]>(`{
+    const readFocusNow = ${readFocusNow};
+    [...document.querySelectorAll("${within} :is(a, button, input, select, textarea, summary, [tabindex])")]
+      .filter((one) => one.tabIndex >= 0 && one.checkVisibility())
+      .flatMap((one) => {
+        one.focus();
+        return one === document.activeElement ? [readFocusNow()] : [];
+      });
+  }`);
 }

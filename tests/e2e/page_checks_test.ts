@@ -1,13 +1,13 @@
 // Tests of the page matrix: complete rows, effective checks, lists at every width, and hostile files and addresses.
 
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { PAGE_ROUTES } from "../../console/web/app/routes.ts";
 import { startFullConsole } from "../fakes/console_full.ts";
 import { consoleTests } from "./console_tests.ts";
 import { findAccessibilityProblems, scrollsSideways } from "./page_checks.ts";
 import { DIALOGS_ELSEWHERE, PAGE_ROWS, rowOf } from "./pages/page_rows.ts";
 import { chooseFile, failureOf, openPage, seen } from "./pages/page_walk.ts";
-import { findStopProblems } from "./pages/page_matrix.ts";
+import { findControlProblems, findStopProblems } from "./pages/page_matrix.ts";
 import { holds } from "./browser.ts";
 
 const WEB = new URL("../../console/web/", import.meta.url);
@@ -53,6 +53,17 @@ test(
     assertEquals(await findStopProblems(page), []);
   },
 );
+
+test("reach: a control whose focus has no mark is found", { look: "narrow" }, async ({ page, site }) => {
+  await openPage(page, { site, row: rowOf("devices") });
+  assertEquals(await findControlProblems(page, "main"), []);
+  await page.evaluate(() => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync("* { outline: none !important; box-shadow: none !important; }");
+    document.adoptedStyleSheets.push(sheet);
+  });
+  assertMatch((await findControlProblems(page, "main")).join("\n"), /^has no mark of the focus: /);
+});
 
 test("reach: axe finds a target that is too small", async ({ page, site }) => {
   await openPage(page, { site, row: rowOf("devices") });

@@ -14,7 +14,7 @@ import {
   scrollsSideways,
   WHOLE_PAGE,
 } from "../page_checks.ts";
-import { readFocus, readStops } from "../focus_checks.ts";
+import { type FocusState, readControls, readFocus, readStops } from "../focus_checks.ts";
 import type { PageRow } from "./page_row.ts";
 import { PAGE_ROWS } from "./page_rows.ts";
 import { arrived, failApi, goWithin, openPage, take } from "./page_walk.ts";
@@ -134,7 +134,10 @@ async function checkAtRest({ page, look }: Walk, row: PageRow): Promise<string[]
     await page.emulateMedia({ colorScheme: LOOKS.wide.colorScheme });
     problems.push(...await findEdgeless(page), ...await findCutText(page));
   }
-  return [...problems, ...await findStopProblems(page, isFirst || row.outside === true ? "body" : "main")];
+  const from = isFirst || row.outside === true ? "body" : "main";
+  // The order of the stops does not depend on the look, but where they are does.
+  const stops = look === "wide" ? findStopProblems(page, from) : findControlProblems(page, from);
+  return [...problems, ...await stops];
 }
 
 /** Scripts that the data ran, and addresses that it fetched. */
@@ -271,15 +274,22 @@ export async function findStopProblems(page: Page, from: "body" | "main" = "body
     const states = await readStops(page, AT_ONCE);
     const end = states.findIndex(({ isOnBody }) => isOnBody);
     const seen = end < 0 ? states : states.slice(0, end);
-    problems.push(
-      ...seen.filter(({ problem }) => problem !== "").map(({ name, problem }) => `${problem}: ${name}`),
-    );
+    problems.push(...problemsOf(seen));
     if (end >= 0) {
       return stops + end < (from === "body" ? 2 : 1) ? [...problems, `${stops + end} stops`] : problems;
     }
   }
   return problems;
 }
+
+/** The same problems of the controls, without the way by Tab. */
+export async function findControlProblems(page: Page, within: "body" | "main"): Promise<string[]> {
+  const states = await readControls(page, within);
+  return states.length === 0 ? ["no control"] : problemsOf(states);
+}
+
+const problemsOf = (states: readonly FocusState[]) =>
+  states.filter(({ problem }) => problem !== "").map(({ name, problem }) => `${problem}: ${name}`);
 
 /** Elements without an edge in forced colors that are visible only by their color. */
 export async function findEdgeless(page: Page): Promise<string[]> {
