@@ -52,6 +52,10 @@ function pathsOf(paths: Paths, target: string): Paths {
   }));
 }
 
+/** To write arrays of 10,000 values and 50,000 members, schemathesis needs a minute and a half. Other tests send them. */
+const withoutLongArrays = (key: string, value: unknown) =>
+  key === "maxItems" && Number(value) > 1000 ? undefined : value;
+
 testNeeding({ peers: [], scimPeers: true }, "/openapi.json describes what the interface does", async () => {
   await using world = await startSuiteWorld();
   const { authorization } = await world.server("fuzz");
@@ -62,7 +66,10 @@ testNeeding({ peers: [], scimPeers: true }, "/openapi.json describes what the in
   assert(Object.keys(paths).length >= 10, `paths below ${PREFIX}: ${Object.keys(paths)}`);
   const folder = await Deno.makeTempDir({ prefix: "countersign-schemathesis-" });
   try {
-    await Deno.writeTextFile(`${folder}/openapi.json`, JSON.stringify({ ...document, paths }));
+    await Deno.writeTextFile(
+      `${folder}/openapi.json`,
+      JSON.stringify({ ...document, paths }, withoutLongArrays),
+    );
     await Deno.writeTextFile(`${folder}/schemathesis.toml`, CONFIG);
     await Deno.copyFile(new URL("schemathesis_hooks.py", import.meta.url), `${folder}/schemathesis_hooks.py`);
     const { code, stdout, stderr } = await runProgram(`${found.bin}/schemathesis`, {
