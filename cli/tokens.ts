@@ -93,6 +93,7 @@ export function planTokens([action, ...args]: readonly string[]): TokenPlan | st
 
 function run(plan: TokenPlan): Promise<CommandOutcome> {
   if (plan.does === "import") return runTokenImport(plan.plan);
+  if (plan.does === "test") return runCommand((api) => testCode(api, plan));
   return runCommand(async (api) => success(await performOnTokens(api, plan)));
 }
 
@@ -102,7 +103,7 @@ const PAGE_SIZE = 200;
 /** Performs an action, and returns the text of its result. */
 async function performOnTokens(
   api: AdminApi,
-  plan: Exclude<TokenPlan, { does: "import" }>,
+  plan: Exclude<TokenPlan, { does: "import" | "test" }>,
 ): Promise<string> {
   if (plan.does === "list") return await listTokens(api, plan);
   const { serial } = plan;
@@ -131,15 +132,14 @@ async function performOnTokens(
       );
     case "remove":
       return result("Removed", await call(one.$delete({ param, json: {} })));
-    case "test":
-      return await testCode(api, plan);
   }
 }
 
+/** Ends with 1 if a login would refuse the code. */
 async function testCode(
   api: AdminApi,
   { serial, code }: { serial: string; code: string },
-): Promise<string> {
+): Promise<CommandOutcome> {
   const param = { id: pathName(serial, "serial number") };
   const { check } = await rewordRefusal(
     apiValue(api["hardware-tokens"][":id"].test.$post({ param, json: { code } })),
@@ -147,15 +147,15 @@ async function testCode(
   );
   switch (check.kind) {
     case "valid":
-      return resultText(
-        `The code is valid. It was not used up. It is ${check.ahead} ahead of the expected one.`,
+      return success(
+        resultText(`The code is valid. It was not used up. It is ${check.ahead} ahead of the expected one.`),
       );
     case "used":
-      return resultText("This code was already used, or a later one was.");
+      return refusal("This code was already used, or a later one was.");
     case "out_of_sync":
-      return resultText(`The token is out of sync by ${check.ahead} codes. Resynchronize it.`);
+      return refusal(`The token is out of sync by ${check.ahead} codes. Resynchronize it.`);
     case "wrong":
-      return resultText("This is not a code of this token.");
+      return refusal("This is not a code of this token.");
   }
 }
 

@@ -25,7 +25,6 @@ const PROBLEMS: Readonly<Partial<Record<CallProblem, CallProblem>>> = {
   bad_url: "bad_settings",
   http_not_allowed: "bad_settings",
   failed: "refused",
-  paused: "busy",
 };
 
 export class WebhookChannel implements LogChannel {

@@ -56,7 +56,7 @@ for (const [text, expected] of ROWS) {
   });
 }
 
-Deno.test("deno task tokens import ends with 1 if a row was refused, also in a dry run", async () => {
+Deno.test("deno task tokens: an import ends with 1 if a row was refused, also in a dry run, and a test if the code was", async () => {
   await using operator = await openOperator();
   const file = `${operator.home}/seeds.csv`;
   await Deno.writeTextFile(file, "H1,3132333435363738393031323334353637383930\nH2,zz\n");
@@ -65,4 +65,8 @@ Deno.test("deno task tokens import ends with 1 if a row was refused, also in a d
   assertEquals([tried.code, tried.stdout.split("\n")[0]], [1, `${counts} Nothing was changed.`]);
   const done = await operator.run("tokens", "import", file);
   assertEquals([done.code, done.stdout.split("\n")[0]], [1, `${counts} Imported 1 token.`]);
+  // RFC 4226, appendix D: the secret has these codes at the counters 0 and 1.
+  for (const [code, exitCode] of [["755224", 0], ["000000", 1]] as const) {
+    assertEquals((await operator.run("tokens", "test", "H1", code)).code, exitCode);
+  }
 });
