@@ -8,6 +8,7 @@ import type {
 } from "../../console/api/account/account_types.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
+import { FAKE_TOKEN } from "../fakes/console_phone.ts";
 import {
   ACCOUNT_API,
   enteredByLink,
@@ -91,6 +92,9 @@ Deno.test("me phone: a paired phone opens only its user's page, until the pairin
   await site.put("bert");
   await pairPhone(site);
   const browser = visitor(site, PHONE_COOKIE);
+  site.phone.typePhrase();
+  assertEquals((await browser.ask<AccountSessionAnswer>("/session")).phoneUsers, [], "not approved yet");
+  await site.phone.decidePairing(FAKE_TOKEN, "p1", { approve: true });
   assertEquals((await browser.ask<AccountSessionAnswer>("/session")).phoneUsers, ["ada"]);
   assertEquals(await browser.refused("/session", post({ phone: true, userName: "bert" })), [
     403,

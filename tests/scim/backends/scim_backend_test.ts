@@ -220,7 +220,7 @@ for (const [status, kind, unsure, retry] of STATUSES) {
     );
     const fault = faultOf(await backend.put({ content: user("anna"), password: "planted-password" }));
     assertEquals([fault.kind, fault.unsure, fault.retry, fault.retryAfterMs], [kind, unsure, retry, 7000]);
-    assert(!fault.detail.includes("planted") && fault.detail.includes(String(status)), fault.detail);
+    assert(!fault.detail.includes("planted") && fault.detail.includes(`(${status}: x: no: `), fault.detail);
   });
 }
 
