@@ -384,3 +384,21 @@ Deno.test("ChartStore keeps a login that ends while a flush of many steps waits 
   assertEquals(stored, 61);
   await store.close();
 });
+
+Deno.test("ChartStore reports a rebuild that the store ends, unless it is stopped", async () => {
+  for (const isStopped of [false, true]) {
+    const clock = createManualClock(1.8e12);
+    let reports = 0;
+    const log = createLog({ format: "text", level: "error", clock, write: () => void reports++ });
+    const kept = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
+    const store = { ...kept, get: () => Promise.reject(new Error("the store is closed")) };
+    const watch = createFakeWatch();
+    const charts = new ChartStore({ store, clock, random: createSystemRandom(), log, watch });
+    charts.start();
+    if (isStopped) charts.stop();
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    await log.flush();
+    assertEquals(reports, isStopped ? 0 : 1);
+    await kept.close();
+  }
+});

@@ -268,10 +268,10 @@ export class ChartStore {
   #rebuildLogged(): Promise<void> {
     const { clock, log } = this.#deps;
     return this.#rebuild().catch((fault: unknown) => {
+      // Its store is closed, and the next start rebuilds.
+      if (this.#isStopped) return;
       log.error("the counts for charts could not be rebuilt from the history", { fault: String(fault) });
-      if (!this.#isStopped) {
-        clock.after(REBUILD_RETRY_MS, () => void (this.#rebuilding = this.#rebuildLogged()));
-      }
+      clock.after(REBUILD_RETRY_MS, () => void (this.#rebuilding = this.#rebuildLogged()));
     });
   }
 }
