@@ -32,7 +32,7 @@ import {
   withFileValues,
 } from "./admin_options.ts";
 import { type CommandOutcome, counted, quoted, resultText, table, utcTimeText } from "./format_result.ts";
-import { checkTarget, runCommand, runMain, success, targetNames } from "./run_admin_command.ts";
+import { adminCommand, checkTarget, runCommand, runMain, success, targetNames } from "./run_admin_command.ts";
 
 type Answer = Promise<{ ok: boolean; json(): Promise<unknown> }>;
 type Send = (args: { readonly param?: object; readonly json?: object; readonly query?: object }) => Answer;
@@ -489,8 +489,11 @@ async function run(plan: AdminPlan | { readonly help: string }): Promise<Command
   }, { targets });
 }
 
-if (import.meta.main) {
-  const [resource = ""] = Deno.args;
+/** The hint after wrong arguments, and the help, are those of the resource. */
+export function runAdmin(args: readonly string[]): Promise<CommandOutcome> {
+  const [resource = ""] = args;
   const hint = `Help: deno task admin ${Object.hasOwn(RESOURCES, resource) ? `${resource} ` : ""}--help\n`;
-  await runMain({ usage: adminHelp(RESOURCES, resource), hint, plan: planAdmin, run });
+  return adminCommand({ usage: adminHelp(RESOURCES, resource), hint, plan: planAdmin, run })(args);
 }
+
+if (import.meta.main) await runMain(runAdmin);

@@ -22,7 +22,7 @@ import { systemClock } from "../platform/runtime.ts";
 import { AdminUnreachable, openAdminConnection, readInTime } from "./admin_connection.ts";
 import type { CommandOutcome } from "./format_result.ts";
 import type { OfflineAdmin } from "./admin_connection.ts";
-import { runMain, runWithSettings, success } from "./run_admin_command.ts";
+import { adminCommand, runMain, runWithSettings, success } from "./run_admin_command.ts";
 import { checkNoRestore, sizeText, summaryText, supervised } from "./store_copy.ts";
 import { interruptSignal, parseCommandArgs, type Progress, terminalProgress } from "./terminal.ts";
 
@@ -221,4 +221,6 @@ async function* keysOf(path: string): AsyncGenerator<Deno.KvKey> {
   for await (const record of readUnfinished(path)) yield record.key;
 }
 
-if (import.meta.main) await runMain({ usage: USAGE, plan: planBackup, run });
+export const backupCommand = adminCommand({ usage: USAGE, plan: planBackup, run });
+
+if (import.meta.main) await runMain(backupCommand);

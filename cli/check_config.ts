@@ -188,14 +188,18 @@ async function checkAll(args: readonly string[], sources: ConfigSources): Promis
   return checkConfig(args, sources, await checkStored(loaded.config, loaded.settingsFile));
 }
 
-if (import.meta.main) {
-  const { out, err, exitCode } = await checkAll(Deno.args, {
+/** {@link checkAll} with the settings of the process. */
+export const checkConfigCommand = (args: readonly string[]) =>
+  checkAll(args, {
     env: Deno.env.get,
     readTextFile: Deno.readTextFileSync,
     fileMode: (path) => Deno.statSync(path).mode,
     cwd: Deno.cwd(),
     ...VALUE_CHECKS,
   });
+
+if (import.meta.main) {
+  const { out, err, exitCode } = await checkConfigCommand(Deno.args);
   const encoder = new TextEncoder();
   Deno.stdout.writeSync(encoder.encode(out));
   Deno.stderr.writeSync(encoder.encode(err));

@@ -3,7 +3,7 @@
 import { type AdminApi, apiValue, pathName, rewordRefusal } from "./admin_connection.ts";
 import { type CommandOutcome, firstOf, quoted, resultText } from "./format_result.ts";
 import { parseCommandArgs } from "./terminal.ts";
-import { runCommand, runMain, success } from "./run_admin_command.ts";
+import { adminCommand, runCommand, runMain, success } from "./run_admin_command.ts";
 
 const USAGE = `Accept unsigned requests of a RADIUS client again.
 
@@ -51,10 +51,10 @@ async function clientNames(api: AdminApi): Promise<string> {
     : `The clients are ${firstOf(items.map(({ name }) => quoted(name)), 20)}.`;
 }
 
-if (import.meta.main) {
-  await runMain({
-    usage: USAGE,
-    plan: planClient,
-    run: (plan) => runCommand((api) => forget(api, plan)),
-  });
-}
+export const clientCommand = adminCommand({
+  usage: USAGE,
+  plan: planClient,
+  run: (plan) => runCommand((api) => forget(api, plan)),
+});
+
+if (import.meta.main) await runMain(clientCommand);

@@ -5,7 +5,7 @@ import { pauseFor } from "../platform/runtime.ts";
 import { type AdminApi, AdminRefusal, apiValue, commandClock, pathName } from "./admin_connection.ts";
 import { type CommandOutcome, counted, resultText, table, utcTimeText } from "./format_result.ts";
 import { parseCommandArgs } from "./terminal.ts";
-import { runCommand, runMain, success } from "./run_admin_command.ts";
+import { adminCommand, runCommand, runMain, success } from "./run_admin_command.ts";
 
 const USAGE = `End VPN sessions at their RADIUS client with Disconnect-Requests (RFC 5176).
 
@@ -151,9 +151,9 @@ function resultTable(sessions: readonly SessionView[]): string {
 }
 
 if (import.meta.main) {
-  await runMain({
+  await runMain(adminCommand({
     usage: USAGE,
     plan: planDisconnect,
     run: (plan) => runCommand((api) => disconnect(api, plan)),
-  });
+  }));
 }

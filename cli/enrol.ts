@@ -10,7 +10,7 @@ import {
   table,
   utcTimeText,
 } from "./format_result.ts";
-import { checkTarget, refusal, runCommand, runMain, success } from "./run_admin_command.ts";
+import { adminCommand, checkTarget, refusal, runCommand, runMain, success } from "./run_admin_command.ts";
 import { parseCommandArgs, type Progress, terminalProgress } from "./terminal.ts";
 import type { CampaignPreview, CampaignView } from "../console/api/enrolment/campaigns.ts";
 import { createMapping } from "../scim/schema/mapping.ts";
@@ -301,4 +301,6 @@ function usersOf({ all, group, users, file }: Values): InvitePlan["users"] | str
   return names.length === 0 ? "--users must name a user" : { kind: "users", names };
 }
 
-if (import.meta.main) await runMain({ usage: USAGE, plan: planEnrol, run });
+export const enrolCommand = adminCommand({ usage: USAGE, plan: planEnrol, run });
+
+if (import.meta.main) await runMain(enrolCommand);

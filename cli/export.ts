@@ -6,7 +6,7 @@ import { type AdminApi, apiValue, pathName, readLines } from "./admin_connection
 import { createCsvWriter } from "../scim/transfer/csv_writer.ts";
 import { type CommandOutcome, firstOf, printable } from "./format_result.ts";
 import { parseCommandArgs, type Progress, terminalProgress } from "./terminal.ts";
-import { checkTarget, refusal, runCommand, runMain } from "./run_admin_command.ts";
+import { adminCommand, checkTarget, refusal, runCommand, runMain } from "./run_admin_command.ts";
 
 const USAGE = `Export the users and groups of a target.
 
@@ -203,4 +203,6 @@ async function writeAll(stream: { write(octets: Uint8Array): Promise<number> }, 
   for (let at = 0; at < octets.length;) at += await stream.write(octets.subarray(at));
 }
 
-if (import.meta.main) await runMain({ usage: USAGE, plan: planExport, run });
+export const exportCommand = adminCommand({ usage: USAGE, plan: planExport, run });
+
+if (import.meta.main) await runMain(exportCommand);

@@ -2,7 +2,7 @@
 
 import { type AdminApi, AdminRefusal, AdminUnreachable, apiValue } from "./admin_connection.ts";
 import { type CommandOutcome, counted, printable } from "./format_result.ts";
-import { checkTarget, refusal, runCommand, runMain } from "./run_admin_command.ts";
+import { adminCommand, checkTarget, refusal, runCommand, runMain } from "./run_admin_command.ts";
 import { parseCommandArgs, type Progress, terminalProgress } from "./terminal.ts";
 import { canonicalName } from "../platform/canonical_name.ts";
 import type { Config } from "../platform/config/config.ts";
@@ -474,4 +474,6 @@ class Memberships {
   }
 }
 
-if (import.meta.main) await runMain({ usage: USAGE, plan: planImport, run });
+export const importCommand = adminCommand({ usage: USAGE, plan: planImport, run });
+
+if (import.meta.main) await runMain(importCommand);

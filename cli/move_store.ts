@@ -10,7 +10,7 @@ import type { SettingsFile } from "../platform/config/load.ts";
 import { lockDataDir } from "../platform/data_dir.ts";
 import { isKvUrl, openKv } from "../platform/open_kv.ts";
 import { type CommandOutcome, printable } from "./format_result.ts";
-import { runMain, runWithSettings } from "./run_admin_command.ts";
+import { adminCommand, runMain, runWithSettings } from "./run_admin_command.ts";
 import {
   abandonCopy,
   checkNoNodes,
@@ -195,4 +195,6 @@ export function differencesOf(
   return lines.join("");
 }
 
-if (import.meta.main) await runMain({ usage: USAGE, plan: planMove, run, needsStop: true });
+export const moveStoreCommand = adminCommand({ usage: USAGE, plan: planMove, run, needsStop: true });
+
+if (import.meta.main) await runMain(moveStoreCommand);

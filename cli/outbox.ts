@@ -4,7 +4,7 @@ import type { OneTarget } from "../console/api/targets/target_types.ts";
 import { type AdminApi, AdminRefusal, apiValue, pathName } from "./admin_connection.ts";
 import { type CommandOutcome, counted, pendingWritesTable, quoted, resultText } from "./format_result.ts";
 import { parseCommandArgs } from "./terminal.ts";
-import { checkTarget, runCommand, runMain, success } from "./run_admin_command.ts";
+import { adminCommand, checkTarget, runCommand, runMain, success } from "./run_admin_command.ts";
 
 const USAGE = `List and retry the writes of a target to its asynchronous backends.
 
@@ -94,14 +94,14 @@ async function retryText(
   return resultText(tried === 0 ? "There are no failed writes." : `Retrying ${counted(tried, "write")}.`);
 }
 
-if (import.meta.main) {
-  await runMain({
-    usage: USAGE,
-    plan: planOutbox,
-    run: (plan) =>
-      runCommand((api, config) => {
-        checkTarget(plan.target, config);
-        return outbox(api, plan);
-      }, { targets: [plan.target] }),
-  });
-}
+export const outboxCommand = adminCommand({
+  usage: USAGE,
+  plan: planOutbox,
+  run: (plan) =>
+    runCommand((api, config) => {
+      checkTarget(plan.target, config);
+      return outbox(api, plan);
+    }, { targets: [plan.target] }),
+});
+
+if (import.meta.main) await runMain(outboxCommand);

@@ -17,7 +17,7 @@ import {
   resultText,
 } from "./format_result.ts";
 import { parseCommandArgs, readSecretLine, writeNotice } from "./terminal.ts";
-import { refusal, runCommand, runMain, success } from "./run_admin_command.ts";
+import { adminCommand, refusal, runCommand, runMain, success } from "./run_admin_command.ts";
 
 const USAGE = `Add, list and revoke the second factors of a user.
 
@@ -294,4 +294,6 @@ function paramOf(user: string): { id: string } {
   return { id: pathName(user, "user") };
 }
 
-if (import.meta.main) await runMain({ usage: USAGE, plan: planPair, run });
+export const pairCommand = adminCommand({ usage: USAGE, plan: planPair, run });
+
+if (import.meta.main) await runMain(pairCommand);

@@ -4,7 +4,7 @@ import type { OneTarget, RefreshState } from "../console/api/targets/target_type
 import { type AdminApi, apiValue, pathName } from "./admin_connection.ts";
 import { type CommandOutcome, counted, printable, quoted, resultText } from "./format_result.ts";
 import { parseCommandArgs, type Progress, terminalProgress } from "./terminal.ts";
-import { checkTarget, refusal, runCommand, runMain, success } from "./run_admin_command.ts";
+import { adminCommand, checkTarget, refusal, runCommand, runMain, success } from "./run_admin_command.ts";
 
 const USAGE = `Read all backends of a target again.
 
@@ -80,4 +80,6 @@ function outcomeOf(target: string, { report, problem }: RefreshState): CommandOu
   );
 }
 
-if (import.meta.main) await runMain({ usage: USAGE, plan: planRefresh, run });
+export const refreshCommand = adminCommand({ usage: USAGE, plan: planRefresh, run });
+
+if (import.meta.main) await runMain(refreshCommand);

@@ -9,7 +9,7 @@ import { findMasterKey, lockDataDir, MASTER_KEY_CHECK } from "../platform/data_d
 import { createSystemRandom } from "../platform/runtime.ts";
 import { createVault } from "../platform/vault.ts";
 import { type CommandOutcome, printable } from "./format_result.ts";
-import { refusal, runMain, runWithSettings, success } from "./run_admin_command.ts";
+import { adminCommand, refusal, runMain, runWithSettings, success } from "./run_admin_command.ts";
 import { abandonCopy, openCopyTarget, refuseContent, summaryText, supervised } from "./store_copy.ts";
 import { interruptSignal, parseCommandArgs, type Progress, terminalProgress } from "./terminal.ts";
 
@@ -150,4 +150,6 @@ async function write(
   return summaryText("Restored", { entries: writer.written, octets: writer.octets, seconds }) + left;
 }
 
-if (import.meta.main) await runMain({ usage: USAGE, plan: planRestore, run, needsStop: true });
+export const restoreCommand = adminCommand({ usage: USAGE, plan: planRestore, run, needsStop: true });
+
+if (import.meta.main) await runMain(restoreCommand);

@@ -37,18 +37,25 @@ interface AdminCommand<Plan extends object> {
   readonly needsStop?: boolean;
 }
 
-/** Runs a command with the arguments of the process, prints its result, and ends the process with its exit code. */
-export async function runMain<Plan extends object>(
+/** What a command prints, and its exit code, for its arguments. It reads the settings of the process. */
+type RunArguments = (args: readonly string[]) => Promise<CommandOutcome>;
+
+/** A command with its help, and with an error for wrong arguments. */
+export function adminCommand<Plan extends object>(
   { usage, hint, plan: planArgs, run, needsStop = false }: AdminCommand<Plan>,
-): Promise<void> {
+): RunArguments {
   const help = `${usage}\n${needsStop ? "" : WITH_OR_WITHOUT_SERVER}${USAGE_FOOTER}`;
-  if (isHelpRequested(Deno.args)) return printOutcome(success(help));
-  const plan = planArgs(Deno.args);
-  printOutcome(
-    typeof plan === "string"
-      ? { out: "", err: `Cannot use the arguments: ${printable(plan)}.\n\n${hint ?? help}`, exitCode: 2 }
-      : await run(plan),
-  );
+  return async (args) => {
+    if (isHelpRequested(args)) return success(help);
+    const plan = planArgs(args);
+    if (typeof plan !== "string") return await run(plan);
+    return { out: "", err: `Cannot use the arguments: ${printable(plan)}.\n\n${hint ?? help}`, exitCode: 2 };
+  };
+}
+
+/** Runs a command with the arguments of the process, prints its result, and ends the process with its exit code. */
+export async function runMain(command: RunArguments): Promise<void> {
+  printOutcome(await command(Deno.args));
   // The runtime retries a call to a KV Connect server without an end, also after the store is closed.
   Deno.exit();
 }

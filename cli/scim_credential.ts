@@ -11,7 +11,15 @@ import {
   resultText,
 } from "./format_result.ts";
 import { parseCommandArgs, readSecretLine, writeNotice } from "./terminal.ts";
-import { checkTarget, refusal, runCommand, runMain, success, targetNames } from "./run_admin_command.ts";
+import {
+  adminCommand,
+  checkTarget,
+  refusal,
+  runCommand,
+  runMain,
+  success,
+  targetNames,
+} from "./run_admin_command.ts";
 
 const USAGE = `Create, list and revoke SCIM credentials for HTTP Basic authentication.
 
@@ -144,4 +152,6 @@ function wantedTargets(given: string | null, config: Config): string[] {
   return names;
 }
 
-if (import.meta.main) await runMain({ usage: USAGE, plan: planScimCredential, run });
+export const scimCredentialCommand = adminCommand({ usage: USAGE, plan: planScimCredential, run });
+
+if (import.meta.main) await runMain(scimCredentialCommand);

@@ -6,7 +6,7 @@ import type { SettingsAnswer, SettingValue, SettingView } from "../console/api/s
 import type { TargetSettingsAnswer } from "../console/api/target_settings/target_setting_routes.ts";
 import { type AdminApi, AdminRefusal, apiValue } from "./admin_connection.ts";
 import { type CommandOutcome, printable, quoted, resultText, table } from "./format_result.ts";
-import { refusal, runCommand, runMain, success } from "./run_admin_command.ts";
+import { adminCommand, refusal, runCommand, runMain, success } from "./run_admin_command.ts";
 import { parseCommandArgs, readSecretLine, writeNotice } from "./terminal.ts";
 
 const USAGE = `Show and change the settings that are saved in the console.
@@ -174,10 +174,10 @@ function withoutSecrets(table: TargetSettingsAnswer["items"][number]["table"]): 
   return JSON.parse(JSON.stringify(table, (key, value) => secrets.includes(key) ? undefined : value));
 }
 
-if (import.meta.main) {
-  await runMain({
-    usage: USAGE,
-    plan: planSettings,
-    run: (plan) => runCommand((api) => settings(api, plan)),
-  });
-}
+export const settingsCommand = adminCommand({
+  usage: USAGE,
+  plan: planSettings,
+  run: (plan) => runCommand((api) => settings(api, plan)),
+});
+
+if (import.meta.main) await runMain(settingsCommand);

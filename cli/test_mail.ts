@@ -4,7 +4,7 @@ import { MAIL_LANGUAGES, type MailLanguage } from "../platform/mail/mail_templat
 import { type AdminApi, apiValue } from "./admin_connection.ts";
 import { type CommandOutcome, resultText } from "./format_result.ts";
 import { parseCommandArgs } from "./terminal.ts";
-import { refusal, runCommand, runMain, success } from "./run_admin_command.ts";
+import { adminCommand, refusal, runCommand, runMain, success } from "./run_admin_command.ts";
 
 const USAGE = `Send a test message through the configured mail server.
 
@@ -39,10 +39,10 @@ async function testMailServer(api: AdminApi, plan: MailTestPlan): Promise<Comman
   return refusal(resultText(`The mail server did not accept the message: ${problem}.`, { notes }));
 }
 
-if (import.meta.main) {
-  await runMain({
-    usage: USAGE,
-    plan: planMailTest,
-    run: (plan) => runCommand((api) => testMailServer(api, plan)),
-  });
-}
+export const mailTestCommand = adminCommand({
+  usage: USAGE,
+  plan: planMailTest,
+  run: (plan) => runCommand((api) => testMailServer(api, plan)),
+});
+
+if (import.meta.main) await runMain(mailTestCommand);

@@ -10,7 +10,7 @@ import {
   table,
   utcTimeText,
 } from "./format_result.ts";
-import { refusal, runCommand, runMain, success } from "./run_admin_command.ts";
+import { adminCommand, refusal, runCommand, runMain, success } from "./run_admin_command.ts";
 import { parseCommandArgs, readSecretLine, writeNotice } from "./terminal.ts";
 import type {
   HardwareTokenPage,
@@ -376,4 +376,6 @@ function reportText(view: TokenImportView, refused: readonly TokenImportRow[], d
   );
 }
 
-if (import.meta.main) await runMain({ usage: USAGE, plan: planTokens, run });
+export const tokensCommand = adminCommand({ usage: USAGE, plan: planTokens, run });
+
+if (import.meta.main) await runMain(tokensCommand);

@@ -4,7 +4,7 @@ import type { LockView, UserView } from "../console/api/users/user_types.ts";
 import { type AdminApi, AdminRefusal, apiValue, pathName } from "./admin_connection.ts";
 import { type CommandOutcome, counted, lockTable, quoted, resultText } from "./format_result.ts";
 import { parseCommandArgs } from "./terminal.ts";
-import { runCommand, runMain, success } from "./run_admin_command.ts";
+import { adminCommand, runCommand, runMain, success } from "./run_admin_command.ts";
 
 const USAGE = `Unlock a user after failed sign-ins.
 
@@ -84,10 +84,10 @@ function limitNote(blockedUntilMs: number | null, limit: "pushes" | "sends"): st
   ];
 }
 
-if (import.meta.main) {
-  await runMain({
-    usage: USAGE,
-    plan: planUnlock,
-    run: (plan) => runCommand((api) => unlock(api, plan)),
-  });
-}
+export const unlockCommand = adminCommand({
+  usage: USAGE,
+  plan: planUnlock,
+  run: (plan) => runCommand((api) => unlock(api, plan)),
+});
+
+if (import.meta.main) await runMain(unlockCommand);

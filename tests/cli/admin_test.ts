@@ -107,7 +107,12 @@ Deno.test("deno task admin manages destinations of the log export; secrets come 
   const udp = await run("add", "siem", "--kind", "syslog-udp", "--host", "logs.example.com");
   // The port of the kind.
   assertEquals(udp.stdout, 'Created the destination "siem" at logs.example.com:514.\n');
-  const hook = ["hook", "--kind=webhook", "--url=http://192.0.2.1/in", "--authorization-file=header"];
+  const hook = [
+    "hook",
+    "--kind=webhook",
+    "--url=http://192.0.2.1/in",
+    `--authorization-file=${operator.home}/header`,
+  ];
   const plain = await run("add", ...hook);
   assertEquals([plain.code, plain.stdout], [1, ""]);
   assertStringIncludes(

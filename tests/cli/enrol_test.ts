@@ -57,13 +57,14 @@ Deno.test("enrol: a file of users is invited, listed, reported and cancelled bes
   // The mails wait: no server answers on this port.
   const toml = '[mail]\nhost = "127.0.0.1"\nport = 9\nsecurity = "none"\nfrom = "no-reply@example.com"\n';
   await using operator = await openOperator({ toml });
-  await Deno.writeTextFile(`${operator.home}/users.csv`, USERS);
+  const file = `${operator.home}/users.csv`;
+  await Deno.writeTextFile(file, USERS);
   await using _gateway = await openStandIn(operator, { toml });
-  assertEquals((await operator.run("import", "default", "users.csv")).code, 0);
-  const dry = await operator.run("enrol", "invite", "--file", "users.csv", "--dry-run");
+  assertEquals((await operator.run("import", "default", file)).code, 0);
+  const dry = await operator.run("enrol", "invite", "--file", file, "--dry-run");
   assertMatch(dry.stdout, /^2 of 3 users would get a mail\. Nothing was sent\./);
   assertMatch(dry.stdout, /1 user not invited: no address\./);
-  const sent = await operator.run("enrol", "invite", "--file", "users.csv", "--name", "Week 1", "--wait");
+  const sent = await operator.run("enrol", "invite", "--file", file, "--name", "Week 1", "--wait");
   assertMatch(sent.stdout, /^2 invitations queued in campaign "Week 1", 0/);
   const [, id = ""] = /campaign "Week 1", (\S+)\.$/m.exec(sent.stdout) ?? [];
   const listed = await operator.run("enrol", "campaigns");

@@ -1,9 +1,8 @@
 // `deno task import` checks e-mail addresses and phone numbers like the import of the console.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { startProgram } from "../support/program.ts";
-import { openOperator } from "./operator.ts";
-import { CREDENTIAL, CREDENTIAL_TOML, runBeside } from "./people_world.ts";
+import { openOperator, openStandIn } from "./operator.ts";
+import { CREDENTIAL_TOML, writeResource } from "./people_world.ts";
 
 Deno.test("deno task import refuses new e-mail addresses and phone numbers that are not valid, with line and reason", async () => {
   await using operator = await openOperator();
@@ -31,27 +30,16 @@ dora,dora@example.com,+49 151 12345678
 });
 
 Deno.test("deno task import --update keeps a stored value that is not valid, and refuses it for another user", async () => {
-  await using gateway = await startProgram({ toml: CREDENTIAL_TOML });
-  const created = await fetch(`${gateway.httpUrl}/idm/scim/default/Users`, {
-    method: "POST",
-    headers: {
-      authorization: `Basic ${btoa(`${CREDENTIAL.name}:${CREDENTIAL.password}`)}`,
-      "content-type": "application/scim+json",
-    },
-    body: JSON.stringify({ userName: "old", phoneNumbers: [{ value: "extension 12" }] }),
-  });
-  await created.body?.cancel();
-  assertEquals(created.status, 201);
-  const file = await Deno.makeTempFile({ suffix: ".csv" });
-  try {
-    await Deno.writeTextFile(file, "userName,title,phoneNumber\nold,Dr,extension 12\n");
-    const kept = await runBeside(gateway, "import", "default", file, "--update");
-    assertEquals([kept.code, kept.stderr], [0, ""]);
-    assertStringIncludes(kept.stdout, "0 created, 1 updated");
-    await Deno.writeTextFile(file, "userName,phoneNumber\nnew,extension 12\n");
-    const refused = await runBeside(gateway, "import", "default", file, "--update");
-    assertStringIncludes(refused.stderr, 'line 2: "extension 12" is not a phone number.');
-  } finally {
-    await Deno.remove(file);
-  }
+  await using operator = await openOperator({ toml: CREDENTIAL_TOML });
+  await using server = await openStandIn(operator, { toml: CREDENTIAL_TOML });
+  const body = { userName: "old", phoneNumbers: [{ value: "extension 12" }] };
+  await writeResource(server, "POST", { path: "Users", body });
+  const file = `${operator.home}/people.csv`;
+  await Deno.writeTextFile(file, "userName,title,phoneNumber\nold,Dr,extension 12\n");
+  const kept = await operator.run("import", "default", file, "--update");
+  assertEquals([kept.code, kept.stderr], [0, ""]);
+  assertStringIncludes(kept.stdout, "0 created, 1 updated");
+  await Deno.writeTextFile(file, "userName,phoneNumber\nnew,extension 12\n");
+  const refused = await operator.run("import", "default", file, "--update");
+  assertStringIncludes(refused.stderr, 'line 2: "extension 12" is not a phone number.');
 });

@@ -1,41 +1,19 @@
 // The audit records of phone numbers that SCIM or an operator with `deno task import` changes.
 
 import { assertEquals } from "@std/assert";
-import { type RunningProgram, startProgram } from "../support/program.ts";
-import { CREDENTIAL, CREDENTIAL_TOML, runBeside } from "./people_world.ts";
+import { openOperator, openStandIn, type Operator } from "./operator.ts";
+import { CREDENTIAL_TOML, writeResource } from "./people_world.ts";
 
 type AuditRecord = Readonly<Record<string, unknown>>;
 
-async function send(
-  { httpUrl }: RunningProgram,
-  method: string,
-  { path, body }: { path: string; body: unknown },
-): Promise<void> {
-  const answer = await fetch(`${httpUrl}/idm/scim/default/${path}`, {
-    method,
-    headers: {
-      authorization: `Basic ${btoa(`${CREDENTIAL.name}:${CREDENTIAL.password}`)}`,
-      "content-type": "application/scim+json",
-    },
-    body: JSON.stringify(body),
-  });
-  await answer.body?.cancel();
-  assertEquals(answer.ok, true, `${method} ${path}: ${answer.status}`);
+async function importTable({ home, run }: Operator, text: string): Promise<void> {
+  await Deno.writeTextFile(`${home}/users.csv`, text);
+  const imported = await run("import", "default", `${home}/users.csv`, "--update");
+  assertEquals([imported.code, imported.stderr], [0, ""]);
 }
 
-async function importTable(gateway: RunningProgram, text: string): Promise<void> {
-  const file = await Deno.makeTempFile({ suffix: ".csv" });
-  try {
-    await Deno.writeTextFile(file, text);
-    const imported = await runBeside(gateway, "import", "default", file, "--update");
-    assertEquals([imported.code, imported.stderr], [0, ""]);
-  } finally {
-    await Deno.remove(file);
-  }
-}
-
-/** The records about ada, in the order of the events; the gateway must have stopped. */
-async function recordsOf({ dataDir }: RunningProgram): Promise<AuditRecord[]> {
+/** The records about ada, in the order of the events; the server must have stopped. */
+async function recordsOf({ dataDir }: Operator): Promise<AuditRecord[]> {
   const kv = await Deno.openKv(`${dataDir}/countersign.kv`);
   try {
     const all = await Array.fromAsync(kv.list<AuditRecord>({ prefix: ["audit"] }), ({ value }) => value);
@@ -53,18 +31,20 @@ function lineOf({ actor, action, before, after, factor, number, how }: AuditReco
 }
 
 Deno.test("a phone number that SCIM or an import changes is recorded with its values and as a factor, masked", async () => {
-  await using gateway = await startProgram({ toml: CREDENTIAL_TOML });
+  await using operator = await openOperator({ toml: CREDENTIAL_TOML });
   const user = (...numbers: string[]) => ({
     userName: "ada",
     phoneNumbers: numbers.map((value) => ({ value })),
   });
-  await send(gateway, "POST", { path: "Users", body: user("+4915112345678") });
-  await send(gateway, "PUT", { path: "Users/ada", body: user("+4915112345678", "+14155550123") });
-  await send(gateway, "PUT", { path: "Users/ada", body: user("+14155550123") });
-  await importTable(gateway, "userName,phoneNumber\nada,+4915187654321\n");
-  await importTable(gateway, "userName,phoneNumber\nada,\n");
-  await gateway.stop();
-  const records = await recordsOf(gateway);
+  {
+    await using server = await openStandIn(operator, { toml: CREDENTIAL_TOML });
+    await writeResource(server, "POST", { path: "Users", body: user("+4915112345678") });
+    await writeResource(server, "PUT", { path: "Users/ada", body: user("+4915112345678", "+14155550123") });
+    await writeResource(server, "PUT", { path: "Users/ada", body: user("+14155550123") });
+    await importTable(operator, "userName,phoneNumber\nada,+4915187654321\n");
+    await importTable(operator, "userName,phoneNumber\nada,\n");
+  }
+  const records = await recordsOf(operator);
   assertEquals(records.map(lineOf), [
     "scim:tests user.created: nothing > +4*********678",
     "scim:tests pairing.add: directory_number +4*********678 profile",

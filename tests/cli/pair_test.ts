@@ -199,7 +199,7 @@ Deno.test("deno task pair escapes control characters of a terminal", async () =>
 
 Deno.test("two simultaneous commands both succeed without a server", async () => {
   await using operator = await openOperator();
-  const ended = await Promise.all(["a", "b"].map((id) => operator.run("pair", "ann", "--device", id)));
+  const ended = await Promise.all(["a", "b"].map((id) => operator.start("pair", "ann", "--device", id)));
   assertEquals(ended.map(({ code, stderr }) => [code, stderr]), [[0, ""], [0, ""]]);
   assertStringIncludes((await operator.run("pair", "--list")).stdout, "2 factors.");
 });

@@ -18,7 +18,7 @@ Deno.test("a command says that the endpoint refuses the token, and shows no toke
     return new Response(`bad token ${TOKEN}`, { status: 401 });
   });
   await using operator = await openOperator({ toml: endpoint.toml, env: { DENO_KV_ACCESS_TOKEN: TOKEN } });
-  const { code, stdout, stderr } = await operator.run("pair", "--list");
+  const { code, stdout, stderr } = await operator.start("pair", "--list");
   assertEquals([code, stdout], [1, ""]);
   assertStringIncludes(stderr, "the server refuses the access token (HTTP 401). Set DENO_KV_ACCESS_TOKEN");
   assert(!stderr.includes(TOKEN) && stderr.trim().split("\n").length === 1, stderr);
@@ -37,7 +37,7 @@ Deno.test("a command ends although the runtime still retries a call to the endpo
     })
   );
   await using operator = await openOperator({ toml: endpoint.toml, env: { DENO_KV_ACCESS_TOKEN: TOKEN } });
-  const { code, stderr } = await operator.run("pair", "--list");
+  const { code, stderr } = await operator.start("pair", "--list");
   assertEquals(code, 1);
   assertStringIncludes(stderr, "Cannot open the store");
   await endpoint.shutdown();
@@ -49,7 +49,7 @@ Deno.test("a command and check-config say that the token is missing", async () =
     env: { DENO_KV_ACCESS_TOKEN: "" },
   });
   for (const command of ["pair", "check_config"]) {
-    const { code, stderr } = await operator.run(command, ...command === "pair" ? ["--list"] : []);
+    const { code, stderr } = await operator.start(command, ...command === "pair" ? ["--list"] : []);
     assertEquals(code, 1);
     assertStringIncludes(stderr, "store.kv: the environment variable DENO_KV_ACCESS_TOKEN is not set");
   }

@@ -99,7 +99,7 @@ async function success(operator: Operator, ...[command, ...args]: Command): Prom
 }
 
 async function failure(operator: Operator, ...[command, ...args]: Command): Promise<string> {
-  const { code, stdout, stderr } = await operator.run(command, ...args);
+  const { code, stdout, stderr } = await operator.start(command, ...args);
   assertEquals([code, stdout], [1, ""], stderr);
   assertEquals(stderr.trim().split("\n").length, 1, stderr);
   assert(!stderr.includes(DENOKV_TOKEN));

@@ -337,13 +337,13 @@ testNeeding(
       );
 
       await using other = await openOperator({ toml: tomlOf(slapd, "sync") });
-      const refreshed = await other.run("refresh", "default");
+      const refreshed = await other.start("refresh", "default");
       assertEquals([refreshed.code, refreshed.stderr], [0, ""]);
       assertMatch(
         refreshed.stdout,
         /^Target "default" is up to date with its backends: 121 created, 0 updated, /,
       );
-      const exported = await other.run("export", "default", "--format", "csv");
+      const exported = await other.start("export", "default", "--format", "csv");
       assertStringIncludes(exported.stdout, "user7,true,Family7,Given7,u7@example.com,staff\r\n");
     } finally {
       await Deno.remove(file);
