@@ -16,23 +16,25 @@ const runOn = ({ configPath }: RunningProgram, command: string, ...args: string[
   runHere(command, args, { env: { COUNTERSIGN_CONFIG: configPath } });
 
 Deno.test("deno task import creates users and groups that the running gateway knows at once", async () => {
-  await using gateway = await startProgram({ toml: CREDENTIAL_TOML });
+  await using operator = await openOperator();
+  await using _server = await openStandIn(operator);
+  const file = `${operator.home}/people.csv`;
   const rows = Array.from({ length: 600 }, (_, at) => `user${at},Family${at},all|g${at % 3}\n`).join("");
-  await using file = await openTempFile({ suffix: ".csv", text: `userName,familyName,groups\n${rows}` });
-  const imported = await runOn(gateway, "import", "default", file.path);
+  await Deno.writeTextFile(file, `userName,familyName,groups\n${rows}`);
+  const imported = await operator.run("import", "default", file);
   assertEquals([imported.code, imported.stderr], [0, ""]);
   assertMatch(
     imported.stdout,
     /^600 created, 0 updated, 0 unchanged, 0 refused; 4 groups with new members, 4 of them new\. \(/,
   );
-  const last = await getResource(gateway, "Users/user599");
-  assertEquals([last?.name, groupsOf(last ?? {})], [{ familyName: "Family599", givenName: "" }, [
-    "all",
-    "g2",
-  ]]);
-  assertEquals((await getResource(gateway, "Groups/all") as { members: unknown[] }).members.length, 600);
+  const { stdout } = await operator.run("export", "default", "--groups");
+  const exported = stdout.trimEnd().split("\n").map((line) => JSON.parse(line));
+  const last = exported.find(({ id }) => id === "user599");
+  assertEquals(last.name, { familyName: "Family599", givenName: "" });
+  assertEquals(groupsOf(last), ["all", "g2"]);
+  assertEquals(exported.find(({ id }) => id === "all").members.length, 600);
 
-  const again = await runOn(gateway, "import", "default", file.path, "--update");
+  const again = await operator.run("import", "default", file, "--update");
   assertMatch(again.stdout, /^0 created, 0 updated, 600 unchanged, 0 refused\. \(/);
 });
 

@@ -98,8 +98,12 @@ async function success(operator: Operator, ...[command, ...args]: Command): Prom
   return stdout;
 }
 
-async function failure(operator: Operator, ...[command, ...args]: Command): Promise<string> {
-  const { code, stdout, stderr } = await operator.start(command, ...args);
+/** Use `start` for a store that does not answer: the runtime retries until the process ends. */
+async function failure(
+  run: Operator["run" | "start"],
+  ...[command, ...args]: Command
+): Promise<string> {
+  const { code, stdout, stderr } = await run(command, ...args);
   assertEquals([code, stdout], [1, ""], stderr);
   assertEquals(stderr.trim().split("\n").length, 1, stderr);
   assert(!stderr.includes(DENOKV_TOKEN));
@@ -149,18 +153,22 @@ testNeeding(
     await using files = await openOnFile();
     const backup = `${operator.home}/a.backup`;
     await success(operator, "backup", backup);
-    const refusals = (one: Operator, says: string, commands: readonly Command[]) =>
-      Promise.all(commands.map(async (command) => {
-        assertStringIncludes(await failure(one, ...command), says, command.join(" "));
-      }));
-    await refusals(operator, "Stop all nodes first.", [
+    // One after another, because they lock the data directory.
+    const refusals = async (run: Operator["run" | "start"], says: string, commands: readonly Command[]) => {
+      for (const command of commands) {
+        assertStringIncludes(await failure(run, ...command), says, command.join(" "));
+      }
+    };
+    const beside: readonly Command[] = [
       ["restore", backup, "--force"],
       ["move_store", cluster.store.url, empty.url],
       ["move_store", empty.url, cluster.store.url, "--force"],
-    ]);
+    ];
+    // Each waits for signs of running nodes, so they run at the same time.
+    await Promise.all(beside.map((command) => refusals(operator.start, "Stop all nodes first.", [command])));
     await cluster.node(0).stop();
     const before = await entriesIn(cluster.store);
-    await refusals(operator, "it is not empty. It contains ", [
+    await refusals(operator.run, "it is not empty. It contains ", [
       ["restore", backup],
       ["move_store", empty.url, cluster.store.url],
     ]);
@@ -175,17 +183,12 @@ testNeeding(
         [distant, "Cannot open the store", empty],
       ] as const
     ) {
-      // One after another, because they lock the data directory.
-      for (
-        const command of [
-          ["backup", `${operator.home}/b.backup`],
-          ["restore", backup, "--force"],
-          ["move_store", url, fileOf(files)],
-          ["move_store", fileOf(operator), url],
-        ] as const
-      ) {
-        await refusals(one, says, [command]);
-      }
+      await refusals(one.start, says, [
+        ["backup", `${operator.home}/b.backup`],
+        ["restore", backup, "--force"],
+        ["move_store", url, fileOf(files)],
+        ["move_store", fileOf(operator), url],
+      ]);
     }
     assertEquals(await filesOf(operator), ["a.backup", "countersign.toml"]);
     assertEquals([await filesOf(files), await entriesIn(cluster.store)], [["countersign.toml"], before]);
@@ -275,9 +278,9 @@ testNeeding(
       assertEquals(code, 1, stderr);
       assertStringIncludes(stderr, "Interrupted. The store");
       assertStringIncludes(stderr, "Run the command again with --force.");
-      assertStringIncludes(await failure(operator, "pair", "--list"), "was interrupted");
+      assertStringIncludes(await failure(operator.run, "pair", "--list"), "was interrupted");
       const again = args.filter((one) => one !== "--force");
-      assertStringIncludes(await failure(operator, command, ...again), "an interrupted restore with");
+      assertStringIncludes(await failure(operator.run, command, ...again), "an interrupted restore with");
       await success(operator, command, ...again, "--force");
       assertEquals(await entriesIn(store), entries);
     }
