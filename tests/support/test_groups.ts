@@ -11,7 +11,6 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 const SECONDS: Readonly<Record<string, number>> = {
   "tests": 2,
   "tests/bench/identity/report_test.ts": 35,
-  "tests/cli": 10,
   "tests/cluster": 60,
   "tests/console/audited_actions_test.ts": 20,
   "tests/e2e": 20,
