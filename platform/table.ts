@@ -100,7 +100,9 @@ export class Table<Row> {
     return this.#rows.get(id);
   }
 
+  /** Of the rows that have not expired, give or take a minute: a limit that was reached ends by itself. */
   get size(): number {
+    this.#sweepIfDue();
     return this.#rows.size;
   }
 
@@ -119,8 +121,9 @@ export class Table<Row> {
     return this.#found(ids.values().drop(Math.max(0, ids.size - limit)));
   }
 
-  /** How many rows have an index key. */
+  /** How many rows have an index key. Like {@link size}. */
   count(indexKey: string): number {
+    this.#sweepIfDue();
     return this.#idsOf(indexKey).size;
   }
 
@@ -189,8 +192,7 @@ export class Table<Row> {
   }
 
   #changeOf(id: string, row: Row | null, check: Check | null): TableChange {
-    const nowMs = this.#nowMs();
-    if (nowMs - this.#sweptMs >= SWEEP_EVERY_MS) this.#sweep(nowMs);
+    const nowMs = this.#sweepIfDue();
     return {
       mutation: row === null ? { type: "delete", key: this.#keyOf(id) } : this.#setting(id, row, nowMs),
       check,
@@ -254,6 +256,13 @@ export class Table<Row> {
     if (before === undefined) return;
     this.#rows.delete(id);
     this.#removeFromIndex(before, []);
+  }
+
+  /** @returns the time */
+  #sweepIfDue(): number {
+    const nowMs = this.#nowMs();
+    if (nowMs - this.#sweptMs >= SWEEP_EVERY_MS) this.#sweep(nowMs);
+    return nowMs;
   }
 
   /** Removes expired rows from memory. The store removes its own. */

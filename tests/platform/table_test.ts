@@ -229,7 +229,7 @@ for (const whenUnreadable of ["keep", "forget"] as const) {
   });
 }
 
-Deno.test("an expired row is not loaded, and leaves memory with a later change", async () => {
+Deno.test("an expired row is not loaded, and leaves memory with a later change or count", async () => {
   let nowMs = 0;
   await using node = await openOne({ nowMs: () => nowMs });
   const { store, table } = node;
@@ -240,6 +240,9 @@ Deno.test("an expired row is not loaded, and leaves memory with a later change",
   assertEquals(idsOf([...late.table.all()]), ["b"]);
   await commit(node, table.add("c", ADA));
   assertEquals(idsOf(table.list("user ada")), ["b", "c"]);
+  await commit(node, table.add("d", { ...ADA, untilMs: 80_000 }));
+  nowMs += 60_000;
+  assertEquals([table.count("user ada"), table.size], [2, 2]);
 });
 
 /** The rows before the move from `a` to `z`, and after it. */

@@ -4,8 +4,9 @@
 import { assertEquals } from "@std/assert";
 import { createEmbeddedSecondFactor } from "../../../../upstream/embedded/second_factor/second_factor.ts";
 import type { Store } from "../../../../platform/store.ts";
+import { CAPS } from "../../../../upstream/embedded/second_factor/records.ts";
 import { CONTEXT, openServiceDeps, right } from "../../start_services.ts";
-import { startSecondFactor } from "./start_second_factor.ts";
+import { type SecondFactorSetup, startSecondFactor } from "./start_second_factor.ts";
 
 Deno.test("SecondFactorService.initiate() of the embedded service accepts a terminal name of 256 characters and no longer one", async () => {
   await using setup = await startSecondFactor();
@@ -89,3 +90,34 @@ Deno.test("SecondFactorService.initiate() of the embedded service fails when the
   await embedded.close();
   await ground.store.close();
 });
+
+/** What fills a limit. The answer is whether there was room. */
+const LIMITED: {
+  readonly [Cap in keyof typeof CAPS]?: (setup: SecondFactorSetup, at: number) => Promise<boolean>;
+} = {
+  unpairedPhones: async ({ embedded }, at) => (await embedded.phone.startWithPhrase(`192.0.2.${at}`)).ok,
+  requests: async ({ embedded: { service, phone }, pairingId, token }) => {
+    const context = { ...CONTEXT, hasPrompt: true };
+    const asked = await service.initiate({ pairingId, terminalName: "VPN", context });
+    if (asked.ok) await phone.decide(token, asked.value.id, { approve: false });
+    return asked.ok;
+  },
+  invitations: ({ embedded }, at) => embedded.admin.invite(`user${at}`).then(() => true, () => false),
+};
+
+for (const [cap, add] of Object.entries(LIMITED)) {
+  Deno.test(`the limit of ${cap} ends when they expire, without another change`, async () => {
+    const known = Reflect.get(CAPS, cap);
+    Reflect.set(CAPS, cap, 3);
+    try {
+      await using setup = await startSecondFactor();
+      const room: boolean[] = [];
+      for (let at = 0; at < 5; at++) room.push(await add(setup, at));
+      assertEquals([room[0], room.at(-1)], [true, false]);
+      setup.clock.advance(30 * 24 * 3_600_000);
+      assertEquals(await add(setup, 9), true);
+    } finally {
+      Reflect.set(CAPS, cap, known);
+    }
+  });
+}
