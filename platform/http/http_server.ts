@@ -379,8 +379,7 @@ function dropRest(incoming: IncomingMessage, clock: Clock): Promise<void> {
       stop();
       resolve();
     };
-    // The stream of a body that the application left would pause the connection after each chunk.
-    incoming.removeAllListeners("data").on("data", (chunk: Uint8Array) => {
+    incoming.on("data", (chunk: Uint8Array) => {
       octets += chunk.length;
       if (octets > MAX_LINGER_OCTETS) settle();
     });
