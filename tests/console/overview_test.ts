@@ -99,11 +99,14 @@ Deno.test("GET /overview counts what the lists behind the tiles show, after each
   }
 });
 
-/** The count when no other one is running. A changed count may begin a moment later, so that counting costs little. */
+/**
+ * The count when no other one is running. A changed count begins after twenty times as long as the last one took, on a
+ * busy machine some seconds, so that counting costs little.
+ */
 async function settledCount(read: () => Promise<FactorlessAnswer>, wanted: number): Promise<number | null> {
   for (let tries = 0;; tries += 1) {
     const { count, progress } = await read();
-    if ((count === wanted && progress === null) || tries === 200) return count;
+    if ((count === wanted && progress === null) || tries === 4000) return count;
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
