@@ -190,8 +190,8 @@ export interface WaitingMail {
 interface KnownMail extends WaitingMail {
   /** How often the server failed while this mail was tried. Others are tried first, so that a mail that the server cannot take does not stop the queue. */
   readonly failures: number;
-  /** The value of {@link MailIndex.additions} when it was added; 0 if it was read from the store. */
-  readonly additionNumber: number;
+  /** The number of its addition to this index, from 1; 0: it was read from the store. */
+  readonly addedAs: number;
   /** Mails that were queued in the same millisecond keep their order. */
   readonly order: number;
 }
@@ -234,7 +234,7 @@ export class MailIndex {
   /** Adds a mail that waits, or replaces it. */
   add(name: MailName, head: MailHead): void {
     const failures = this.#waiting.get(mailNameText(name))?.failures ?? 0;
-    this.#put({ name, head, failures, additionNumber: ++this.#additions, order: ++this.#order });
+    this.#put({ name, head, failures, addedAs: ++this.#additions, order: ++this.#order });
     this.#failed.delete(mailNameText(name));
   }
 
@@ -268,11 +268,13 @@ export class MailIndex {
         name,
         head,
         failures: before.get(mailNameText(name))?.failures ?? 0,
-        additionNumber: 0,
+        addedAs: 0,
         order: ++this.#order,
       });
     }
-    for (const mail of before.values()) if (mail.additionNumber > since) this.#put(mail);
+    for (const mail of before.values()) {
+      if (mail.addedAs > since) this.#put(mail);
+    }
     this.#failed = new Map();
     for (const name of failed) this.#failed.set(mailNameText(name), name);
   }
