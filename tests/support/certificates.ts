@@ -11,8 +11,14 @@ export interface Authority {
   /** The authority's own certificate. */
   readonly caPem: string;
   readonly caFile: string;
-  /** A certificate for a server. @param names such as `DNS:localhost` and `IP:127.0.0.1`. */
-  issue(names: readonly string[], options?: { readonly isRsa?: boolean }): Promise<Certificate>;
+  /**
+   * A certificate for a server, or for a user whose name is `commonName`.
+   * @param names such as `DNS:localhost` and `IP:127.0.0.1`
+   */
+  issue(
+    names: readonly string[],
+    options?: { readonly isRsa?: boolean; readonly commonName?: string },
+  ): Promise<Certificate>;
 }
 
 /** Creates an authority with its files in `folder`, which the caller removes. */
@@ -28,14 +34,14 @@ export async function makeAuthority(folder: string): Promise<Authority> {
   return {
     caPem: await Deno.readTextFile(caFile),
     caFile,
-    async issue(names, { isRsa = false } = {}) {
+    async issue(names, { isRsa = false, commonName = "server" } = {}) {
       const stem = `${folder}/server-${++count}`;
       const made = { certFile: `${stem}.pem`, keyFile: `${stem}.key` };
       await Deno.writeTextFile(`${stem}.ext`, `subjectAltName=${names.join(",")}\n`);
       const key = isRsa ? ["rsa:2048"] : ["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
       await openssl([
         ...["req", "-newkey", ...key, "-nodes"],
-        ...["-subj", "/CN=server", "-keyout", made.keyFile, "-out", `${stem}.csr`],
+        ...["-subj", `/CN=${commonName}`, "-keyout", made.keyFile, "-out", `${stem}.csr`],
       ]);
       await openssl([
         ...["x509", "-req", "-in", `${stem}.csr`, "-CA", caFile, "-CAkey", caKeyFile, "-CAcreateserial"],

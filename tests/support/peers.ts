@@ -19,7 +19,12 @@ export const PEERS = {
   freeradius: {
     package: "freeradius",
     proofs: ["/usr/sbin/freeradius"],
-    neededBy: "interop: a proxy in front; bench: the server beside which we measure",
+    neededBy: "interop: a proxy in front, a first-factor server; bench: the server beside which we measure",
+  },
+  eapolTest: {
+    package: "eapoltest",
+    proofs: ["/usr/bin/eapol_test", "/usr/sbin/eapol_test"],
+    neededBy: "interop: EAP",
   },
   pamRadius: {
     package: "libpam-radius-auth",
@@ -61,6 +66,26 @@ export const PEERS = {
     package: "libcharon-extra-plugins",
     proofs: ["/usr/lib/ipsec/plugins/libstrongswan-eap-radius.so"],
     neededBy: "interop: its RADIUS plug-in",
+  },
+  libipsec: {
+    package: "libcharon-extra-plugins",
+    proofs: ["/usr/lib/ipsec/plugins/libstrongswan-kernel-libipsec.so"],
+    neededBy: "proofs: IPsec without the kernel",
+  },
+  strongswanExtra: {
+    package: "libstrongswan-extra-plugins",
+    proofs: ["/usr/lib/ipsec/plugins/libstrongswan-md4.so"],
+    neededBy: "proofs: the cryptography of MS-CHAPv2",
+  },
+  charonMschap: {
+    package: "libcharon-extauth-plugins",
+    proofs: ["/usr/lib/ipsec/plugins/libstrongswan-eap-mschapv2.so"],
+    neededBy: "proofs: EAP-MSCHAPv2 in its client",
+  },
+  iproute: {
+    package: "iproute2",
+    proofs: ["/usr/bin/ip", "/bin/ip"],
+    neededBy: "proofs: network namespaces",
   },
   charonXauth: {
     package: "libcharon-extauth-plugins",
