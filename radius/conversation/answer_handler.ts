@@ -67,7 +67,7 @@ export class AnswerHandler {
     const { works, runner, rejections, clock, peers, logins: { loginJoinWindowMs } } = this.#deps;
     const dot = answer.state.indexOf(".");
     const step = stepByName(dot < 0 ? answer.state : answer.state.slice(0, dot));
-    if (step === null) return rejections.refuse(request, "unknown_state", { view: null, isLogged: true });
+    if (step === null) return rejections.refuse(request, "unknown_state", { isLogged: true });
     const token = dot < 0 ? null : answer.state.slice(dot + 1);
     const { conversation, comparison } = findByState(this.#deps, request, {
       tuple: answer.tuple.key,

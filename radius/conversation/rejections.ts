@@ -6,7 +6,6 @@ import type { Clock } from "../../platform/runtime.ts";
 import { NOTHING_KNOWN } from "../flow/context.ts";
 import { step } from "../flow/flow.ts";
 import type { SecondFactorService } from "../ports.ts";
-import type { PacketView } from "../protocol/packet.ts";
 import type { Step } from "../protocol/steps.ts";
 import { type Request, REQUEST_REFUSALS, type RequestRefusal } from "../server/request.ts";
 import { logRequest, type Responder, type ResponderDeps, senderOf } from "../server/responder.ts";
@@ -59,7 +58,7 @@ export class Rejections {
   refuse(
     request: Request,
     refusal: RequestRefusal,
-    { view, isLogged }: { view: PacketView | null; isLogged: boolean },
+    { isLogged }: { isLogged: boolean },
   ): void {
     const { unsignedLimits, counters, folded } = this.#deps;
     if (!unsignedLimits.mayReject(request)) return this.#responder.drop(request, "rate_limited");
@@ -74,13 +73,7 @@ export class Rejections {
       message: `request refused: ${sentence}`,
       fields: { reason: refusal, ...senderOf(request) },
     });
-    const eap = refusal === "eap" ? view?.value("eapMessage") ?? null : null;
-    const reason = { row: refusal, conversation: null };
-    this.#responder.reject(
-      request,
-      prompt,
-      eap === null ? reason : { ...reason, eapIdentifier: eap[1] ?? 0 },
-    );
+    this.#responder.reject(request, prompt, { row: refusal, conversation: null });
   }
 }
 

@@ -112,7 +112,7 @@ export class RequestHandler {
   /** Handles an Access-Request. `view` is only read before the first wait. */
   accept(request: Request, view: PacketView): void {
     if (request.name.isHealthCheck) {
-      return this.#responder.rejectHealthCheck(request, view.value("eapMessage"));
+      return this.#responder.rejectHealthCheck(request);
     }
     this.#deps.counters.count("requests");
     const refusal = findRefusal(view, request.name) ??
@@ -120,7 +120,7 @@ export class RequestHandler {
     if (refusal === null && !this.#deps.unsignedLimits.mayBegin(request, view)) {
       return this.#responder.drop(request, "rate_limited");
     }
-    if (refusal !== null) return this.#rejections.refuse(request, refusal, { view, isLogged: false });
+    if (refusal !== null) return this.#rejections.refuse(request, refusal, { isLogged: false });
     logRequest(this.#deps, request);
     this.#prepare(request, view);
   }
@@ -190,7 +190,7 @@ export class RequestHandler {
     const revealed = this.#passwords.reveal(request, view);
     if (revealed === null || isSshdPassword(revealed)) {
       const refusal = revealed === null ? "bad_password_length" : "sshd_password";
-      return this.#rejections.refuse(request, refusal, { view, isLogged: true });
+      return this.#rejections.refuse(request, refusal, { isLogged: true });
     }
     const octets = typedOctets(revealed);
     if (!request.name.isUtf8 || octets.buffer !== revealed.buffer) this.#rejections.noteEncoding(request);

@@ -4,11 +4,13 @@
 import {
   forEachAttribute,
   HEADER_OCTETS,
+  MAX_VALUE_OCTETS,
   PACKET_CODES,
   PacketWriter,
   type ReplyName,
 } from "../protocol/packet.ts";
 import { typeOf } from "../protocol/dictionary.ts";
+import { splitEapMessage } from "../protocol/eap.ts";
 import { stepByName } from "../protocol/steps.ts";
 import { splitReplyMessage } from "../flow/prompts.ts";
 import { encodeRepeated } from "../protocol/attributes.ts";
@@ -24,15 +26,14 @@ export interface Reply {
   readonly isEchoed?: boolean;
   /** Encoded attributes of an Access-Accept. */
   readonly attributes?: Uint8Array;
-  /** RFC 3579 §2.2: the Reject of an EAP conversation contains EAP-Failure. */
-  readonly eapIdentifier?: number;
+  /** The EAP packet that it carries. Then it has no Reply-Message (RFC 3579 §2.6.5). */
+  readonly eap?: Uint8Array;
 }
 
 const STATE = typeOf("State");
 const REPLY_MESSAGE = typeOf("Reply-Message");
 const PROXY_STATE = typeOf("Proxy-State");
 const EAP_MESSAGE = typeOf("EAP-Message");
-const EAP_FAILURE = 4;
 const PROMPT = typeOf("Prompt");
 const NO_ECHO = Uint8Array.of(PROMPT, 6, 0, 0, 0, 0);
 const ECHO = Uint8Array.of(PROMPT, 6, 0, 0, 0, 1);
@@ -56,12 +57,12 @@ export function writeReply(request: Request, reply: Reply): Uint8Array<ArrayBuff
     writeState(reply.state);
     if (reply.isEchoed !== undefined) writer.raw(reply.isEchoed ? ECHO : NO_ECHO);
   }
-  if (reply.eapIdentifier !== undefined) {
-    writer.attribute(EAP_MESSAGE, Uint8Array.of(EAP_FAILURE, reply.eapIdentifier, 0, 4));
+  if (reply.eap !== undefined) {
+    for (const part of splitEapMessage(reply.eap)) writer.attribute(EAP_MESSAGE, part);
   }
   if (reply.attributes !== undefined) writer.raw(reply.attributes);
   const proxyOctets = request.hasProxyState ? proxyStateOctets(request.octets) : 0;
-  for (const part of messageParts(reply.message)) {
+  for (const part of messageParts(reply)) {
     if (part.length + 2 + proxyOctets <= writer.roomOctets) writer.attribute(REPLY_MESSAGE, part);
     // Clients refuse a challenge without a text, and a user cannot answer an incomplete text.
     else if (reply.state !== undefined) {
@@ -73,11 +74,17 @@ export function writeReply(request: Request, reply: Reply): Uint8Array<ArrayBuff
 }
 
 /** The octets of a challenge or a Reject, without writing it: header, Message-Authenticator, and the attributes. */
-export function replyOctets(request: Request, { message, state, isEchoed, eapIdentifier }: Reply): number {
-  const text = messageParts(message).reduce((sum, part) => sum + part.length + 2, 0);
+export function replyOctets(request: Request, reply: Reply): number {
+  const { state, isEchoed, eap } = reply;
+  const text = messageParts(reply).reduce((sum, part) => sum + part.length + 2, 0);
   return HEADER_OCTETS + MESSAGE_AUTHENTICATOR_OCTETS + text + (state === undefined ? 0 : state.length + 2) +
-    (isEchoed === undefined ? 0 : ECHO.length) + (eapIdentifier === undefined ? 0 : 6) +
+    (isEchoed === undefined ? 0 : ECHO.length) + attributeOctets(eap) +
     (request.hasProxyState ? proxyStateOctets(request.octets) : 0);
+}
+
+/** The octets of an EAP packet as attributes. */
+function attributeOctets(eap: Uint8Array | undefined): number {
+  return eap === undefined ? 0 : eap.length + 2 * Math.ceil(eap.length / MAX_VALUE_OCTETS);
 }
 
 /** A State that is only the name of a step is sent very often. */
@@ -93,7 +100,8 @@ export function writeAccountingResponse({ client, octets }: Request): Uint8Array
 }
 
 /** The octets of a text. Cached, with a bound, because few texts are sent very often. */
-function messageParts(message: string): Uint8Array<ArrayBuffer>[] {
+function messageParts({ message: text, eap }: Pick<Reply, "message" | "eap">): Uint8Array<ArrayBuffer>[] {
+  const message = eap === undefined ? text : "";
   let parts = messages.get(message);
   if (parts === undefined) {
     parts = splitReplyMessage(message);

@@ -6,6 +6,7 @@ import type { LogFields, LogLevel } from "../../platform/log_line.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import { describeAttributes } from "../protocol/attributes.ts";
 import { DROP_REASONS } from "../protocol/drop_reasons.ts";
+import { eapFailure, eapIdentifierOf } from "../protocol/eap.ts";
 import type { Factor } from "../flow/context.ts";
 import { isSecretPrompt, type Prompt, PROMPTS, renderPrompt } from "../flow/prompts.ts";
 import { offeredPhones } from "../factors/device_choice.ts";
@@ -85,32 +86,27 @@ export class Responder {
   }
 
   /** Rejects a request of a health check: at once, and without log line, record, delay or event. */
-  rejectHealthCheck(request: Request, eapMessage: Uint8Array | null): void {
+  rejectHealthCheck(request: Request): void {
     const { counters, send } = this.#deps;
-    const reply: Reply = { name: "Access-Reject", message: PROMPTS.denied.text };
-    const octets = writeReply(
-      request,
-      eapMessage === null ? reply : { ...reply, eapIdentifier: eapMessage[1] ?? 0 },
-    );
+    const reply: Reply = { name: "Access-Reject", message: PROMPTS.denied.text, ...failureOf(request) };
+    const octets = writeReply(request, reply);
     request.slot.reply = octets;
     send(request, octets);
     counters.count("health_checks");
   }
 
-  /** @param reason.eapIdentifier of the EAP packet that is refused */
-  reject(request: Request, prompt: Prompt, reason: ReplyReason & { eapIdentifier?: number }): void {
+  reject(request: Request, prompt: Prompt, reason: ReplyReason): void {
     if (this.#delayed >= MAX_DELAYED) return this.drop(request, "too_busy", { keepSlot: true });
     const { clock, random, helpText } = this.#deps;
-    const { eapIdentifier } = reason;
-    const plain: Reply = {
+    const reply: Reply = {
       name: "Access-Reject",
       message: renderPrompt(prompt, {
         ...NO_CHOICE,
         helpText: helpText(),
         separator: request.client.settings.appendSeparator,
       }),
+      ...failureOf(request),
     };
-    const reply = eapIdentifier === undefined ? plain : { ...plain, eapIdentifier };
     const jitterMs = ((random.bytes(1)[0] as number) / 256) * REJECT_JITTER_MS;
     // A clock that was set back must not make the delay longer.
     const delayMs = REJECT_DELAY_MS + jitterMs;
@@ -196,6 +192,12 @@ export class Responder {
       tookMs: Math.round((performance.now() - request.startedAt) * 10) / 10,
     });
   }
+}
+
+/** RFC 3579 §2.2: the Access-Reject of a request with EAP contains EAP-Failure. */
+function failureOf({ octets }: Request): Pick<Reply, "eap"> {
+  const identifier = eapIdentifierOf(octets);
+  return identifier === null ? {} : { eap: eapFailure(identifier) };
 }
 
 /** The challenge, and ones with fewer octets: without Prompt (RFC 2869 §5.10), with only the first line, and without a text. */
