@@ -114,6 +114,14 @@ export const CLIENT_SETTINGS = {
     isForRequests: true,
     console: { isOptional: true, auditName: "firstFactorServerMessageAuthenticator" },
   },
+  replyFromFirstFactor: {
+    ...list({ max: 128, maxItems: 100, default: ["all"], when: OF_SERVER }),
+    format: "reply_names",
+    key: "reply_from_first_factor",
+    isForRequests: true,
+    example: ["all"],
+    console: { isOptional: true },
+  },
   device: {
     ...choice(["challenge", "hold", "hold_then_challenge"], { default: "challenge" }),
     key: "device",

@@ -113,6 +113,11 @@ export class FieldReader {
     this.#end = end;
   }
 
+  /** Whether all fields are read. */
+  get isAtEnd(): boolean {
+    return this.#at >= this.#end;
+  }
+
   small(): number {
     return this.#octets[this.#take(1)] as number;
   }

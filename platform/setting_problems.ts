@@ -36,6 +36,8 @@ const MEANINGS = {
   means_peer: '"IP:port" or "[IPv6]:port" with an IP address, as in "192.0.2.20:1812"',
   means_ranges: 'a list of IP addresses and CIDR ranges, as in ["10.1.0.0/16", "192.0.2.7"]',
   means_realms: 'a list of realms without @, backslash and blanks, as in ["corp.example"]',
+  means_reply_names:
+    '"all", "none" or a list of names of RADIUS attributes, as in ["Class", "Filter-Id", "26.9.1"]',
   means_scim_attribute:
     'a SCIM attribute, as in "title", "name.familyName", "emails[].value" or with its schema\'s URN',
   means_seconds: "a whole number of seconds from {min} to {max}",

@@ -6,6 +6,7 @@ import type { UnversionedChange } from "../platform/write_batch.ts";
 import type { RequestSettings } from "../platform/config/config.ts";
 import type { Denial } from "./conversation/login_record.ts";
 import type { UsedFactor } from "./flow/context.ts";
+import type { ClearAttribute } from "./protocol/clear_attributes.ts";
 import type { PacketRow } from "./protocol/dissect_packet.ts";
 
 /** Why a call to a service failed. A fault is a value; the flow table chooses the next row. */
@@ -148,6 +149,14 @@ export interface LoginDirectory {
  */
 export type FirstFactorVerdict = "right" | "wrong" | "unchecked" | "unavailable" | "busy" | AccountRefusal;
 
+/** The answer of a first-factor server, with its attributes in clear form and in order. */
+export interface FirstFactorReply {
+  readonly code: "Access-Accept" | "Access-Reject" | "Access-Challenge";
+  readonly attributes: readonly ClearAttribute[];
+  /** The server that answered, by its address and port. */
+  readonly server: string;
+}
+
 /** A typed password, as octets. */
 export interface PasswordAttempt {
   /** The client's name. */
@@ -158,11 +167,15 @@ export interface PasswordAttempt {
   /** As typed. */
   readonly userName: string;
   readonly password: Uint8Array;
+  /** The client's request. Absent: there is none, as in a test. */
+  readonly request?: Uint8Array;
+  /** The challenge of the first-factor server that the password answers. */
+  readonly challenge?: FirstFactorReply | null;
 }
 
-/** Checks a password by the `first_factor` of a client. */
+/** Checks a password by the `first_factor` of a client. The answer of another RADIUS server is its verdict. */
 export interface FirstFactorVerifier {
-  verify(attempt: PasswordAttempt): Promise<FirstFactorVerdict>;
+  verify(attempt: PasswordAttempt): Promise<FirstFactorVerdict | FirstFactorReply>;
 }
 
 /** The passwords of the directory whose users log in. */

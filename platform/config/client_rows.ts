@@ -34,6 +34,9 @@ const DOCS: Readonly<Record<FileSetting, string>> = {
   "firstFactorServer.messageAuthenticator":
     "require | auto; require: an answer of that server without Message-Authenticator is ignored. auto: " +
     "required from the first signed answer onwards, until the next restart",
+  replyFromFirstFactor:
+    "all | none | a list of names: which attributes of that server's answer the client gets, as in " +
+    '["Class", "Filter-Id", "26.9.1"]; the reply attributes of the gateway replace those of the same type',
   device: "challenge | hold | hold_then_challenge: how a device approval is awaited",
   holdMs: "longest wait inside one Access-Request",
   appendMode:

@@ -37,6 +37,7 @@ export type ListFormatName =
   | "names"
   | "ranges"
   | "realms"
+  | "reply_names"
   | "texts"
   | "users";
 export type FormatName = TextFormatName | ListFormatName;

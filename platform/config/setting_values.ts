@@ -23,6 +23,7 @@ import {
 import { type Mailbox, parseMailbox } from "../mail/mail_address.ts";
 import { type Meaning, meaning, type ProblemValues } from "../setting_problems.ts";
 import { isAppendSeparator, isDomainOrRealm, isListedUserName } from "../../radius/protocol/login_input.ts";
+import { isReplySource } from "../../radius/protocol/relayed_attributes.ts";
 
 /** The store accepts values of 64 KiB, and a text of other alphabets takes two octets per character. */
 const MAX_EXTENSIONS_CHARACTERS = 24_000;
@@ -179,6 +180,7 @@ const LIST_FORMATS: { readonly [N in ListFormatName]: ListFormat<FormatValue<N>[
   /** Addresses of clients: host bits are cleared, a range of one address becomes that address. */
   ranges: listFormat("means_ranges", canonicalRange),
   realms: listFormat("means_realms", accepts(isDomainOrRealm)),
+  reply_names: listFormat("means_reply_names", (entry, _at, all) => isReplySource(entry, all) ? entry : null),
   /** Texts that another system defines, such as names of groups. */
   texts: listFormat("means_texts", accepts((entry) => isLine(entry, 1, 256))),
   users: listFormat("means_users", accepts(isListedUserName)),
@@ -214,9 +216,9 @@ function isTextFormat(name: FormatName): name is TextFormatName {
   return name in TEXT_FORMATS;
 }
 
-/** The file can have one address without a list, and numbers of days. A form has only texts. */
+/** The file can have one address or one name without a list, and numbers of days. A form has only texts. */
 function toEntries(name: ListFormatName, raw: unknown): readonly unknown[] | null {
-  if (name === "listens" && typeof raw === "string") return [raw];
+  if ((name === "listens" || name === "reply_names") && typeof raw === "string") return [raw];
   if (!Array.isArray(raw)) return null;
   return name === "day_numbers" ? raw.map((one) => typeof one === "number" ? String(one) : one) : raw;
 }

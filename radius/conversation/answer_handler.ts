@@ -4,7 +4,7 @@ import type { Log } from "../../platform/log.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import { readAnswer } from "../protocol/login_input.ts";
 import { type Step, stepByName } from "../protocol/steps.ts";
-import { newLoginAttempt, type Request } from "../server/request.ts";
+import { type CheckedFirstFactor, newLoginAttempt, type Request } from "../server/request.ts";
 import { type Responder, senderOf } from "../server/responder.ts";
 import { mustChangeNothing } from "../server/unsigned_requests.ts";
 import { type Conversation, isDeniedWhileWaiting, isLive, type TokenOf } from "./conversation.ts";
@@ -26,6 +26,7 @@ export interface TypedInput {
 interface Answer extends TypedInput {
   /** The text of the State attribute. */
   readonly state: string;
+  readonly checkedBefore: CheckedFirstFactor | null;
 }
 
 /** Settings of logins. They can change. */
@@ -51,6 +52,7 @@ export interface AnswerHandlerDeps {
   readonly whenUserIsKnown: (request: Request, resume: () => void) => void;
 }
 
+const FIRST_FACTOR: Step = "FIRSTFACTOR_GET_ANSWER";
 /** Different answers to one challenge that can wait. */
 const MAX_WAITING_ANSWERS = 4;
 
@@ -100,7 +102,10 @@ export class AnswerHandler {
         ? runner.repeat(request, conversation)
         : rejections.gone(request, step);
     }
-    const attempt = newLoginAttempt(request, { answer: readAnswer(octets) });
+    const attempt = newLoginAttempt(request, {
+      answer: readAnswer(octets),
+      ...(step === FIRST_FACTOR ? { password: octets.slice(), checkedBefore: answer.checkedBefore } : {}),
+    });
     const hasPassword = octets.length > 0;
     runner.run([request], conversation, { attempt, state: step, typed, hasPassword, replaces: null });
   }

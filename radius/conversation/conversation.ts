@@ -53,6 +53,8 @@ export interface ConversationRecord {
   round: number;
   updatedMs: number;
   firstFactorRight: boolean;
+  /** The last answer of the first-factor server, sealed by `sealReply()`; "" for none. */
+  firstFactorReply: string;
   factor: UsedFactor | null;
   requestId: string | null;
   pairingId: string | null;
@@ -104,6 +106,7 @@ export interface NewLogin extends
     "client" | "user" | "shownUser" | "source" | "place" | "tuple" | "hasToken" | "signed"
   > {
   readonly firstFactorRight?: boolean;
+  readonly firstFactorReply?: string;
 }
 
 /** Begins a conversation. Sets all fields in the same order, so that all conversations have one hidden class in V8. */
@@ -128,6 +131,7 @@ export function newConversation(
     round: 0,
     updatedMs: nowMs,
     firstFactorRight: login.firstFactorRight ?? false,
+    firstFactorReply: login.firstFactorReply ?? "",
     factor: null,
     requestId: null,
     pairingId: null,

@@ -97,6 +97,7 @@ function writeFields(to: FieldWriter, record: ConversationRecord): void {
   writeNodes(to, record);
   to.text(record.policy);
   to.textOrNull(record.token);
+  to.octetText(record.firstFactorReply);
 }
 
 function writeNodes(to: FieldWriter, { node, peerDigests }: ConversationRecord): void {
@@ -159,6 +160,8 @@ function readFields(from: FieldReader): ConversationRecord {
     ...readNodes(from),
     policy: from.text(),
     token: from.textOrNull(),
+    // A record of version 0.2 ends here.
+    firstFactorReply: from.isAtEnd ? "" : from.octetText(),
     hasToken: (flags & HAS_TOKEN) !== 0,
     signed: (flags & SIGNED) !== 0,
     firstFactorRight: (flags & FIRST_FACTOR_RIGHT) !== 0,

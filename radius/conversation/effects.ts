@@ -22,7 +22,9 @@ import { ANY_ADDRESS_CLIENT } from "../server/clients.ts";
 import { type Conversation, passcodeDigest } from "./conversation.ts";
 import { NOT_SENT_REASONS, type NotSentReason, whyNotSent } from "../factors/send_reasons.ts";
 import { orderPhones } from "../factors/device_choice.ts";
-import type { DevicePairing, Fault, Outcome } from "../ports.ts";
+import { keptReply } from "../protocol/relayed_attributes.ts";
+import type { DevicePairing, Fault, FirstFactorReply, Outcome } from "../ports.ts";
+import { openReply, sealReply } from "./first_factor_reply.ts";
 
 /** Too many passwords wait. The request gets no answer, so that the client sends it again. */
 export class FirstFactorBusy extends Error {
@@ -173,24 +175,52 @@ function spokenIntro({ settings }: UpstreamDeps, name: string): string {
   return `This is ${settings.requesterName}. The passcode of ${name} for ${settings.terminalName} is:`;
 }
 
-async function checkFirstFactor(deps: UpstreamDeps, { conversation, attempt }: ServiceCall): Promise<void> {
-  if (attempt.checkedBefore !== null) return noteFirstFactor(attempt, attempt.checkedBefore);
+async function checkFirstFactor(deps: UpstreamDeps, call: ServiceCall): Promise<void> {
+  const { conversation, attempt } = call;
+  if (attempt.checkedBefore !== null) return noteFirstFactor(deps, call, attempt.checkedBefore);
+  const { octets } = attempt;
   const verdict = await deps.firstFactor.verify({
     client: conversation.client,
     settings: attempt.client.settings,
     user: conversation.user,
     userName: conversation.shownUser,
     password: attempt.password,
+    ...(octets === undefined ? {} : { request: octets }),
+    challenge: attempt.answer === null ? null : openReply(deps.vault, conversation),
   });
   if (verdict === "busy") throw new FirstFactorBusy();
-  noteFirstFactor(attempt, {
-    passwordChecked: verdict === "right" || verdict === "wrong",
-    firstFactor: verdict === "unchecked" ? "wrong" : verdict,
-  });
+  noteFirstFactor(
+    deps,
+    call,
+    typeof verdict === "object" ? checkedByServer(verdict) : {
+      passwordChecked: verdict === "right" || verdict === "wrong",
+      firstFactor: verdict === "unchecked" ? "wrong" : verdict,
+      firstFactorReply: null,
+    },
+  );
 }
 
-function noteFirstFactor(attempt: LoginAttempt, checked: CheckedFirstFactor): void {
+const VERDICTS = {
+  "Access-Accept": "right",
+  "Access-Reject": "wrong",
+  "Access-Challenge": "challenged",
+} as const;
+
+function checkedByServer(answer: FirstFactorReply): CheckedFirstFactor {
+  const firstFactor = VERDICTS[answer.code];
+  return { firstFactor, firstFactorReply: answer, passwordChecked: firstFactor !== "challenged" };
+}
+
+function noteFirstFactor(
+  { vault }: Pick<UpstreamDeps, "vault">,
+  { conversation, attempt }: Pick<ServiceCall, "conversation" | "attempt">,
+  checked: CheckedFirstFactor,
+): void {
   Object.assign(attempt, checked);
+  const { firstFactorReply: answer } = checked;
+  conversation.firstFactorReply = answer === null
+    ? ""
+    : sealReply(vault, conversation, keptReply(answer, attempt.client.settings.replyFromFirstFactor));
   if (isAccountRefusal(checked.firstFactor)) attempt.refusedFor = checked.firstFactor;
 }
 

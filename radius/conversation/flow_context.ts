@@ -57,6 +57,9 @@ export interface FlowContextDeps {
   readonly policies: LoginPolicies;
 }
 
+/** The questions of a first-factor server in one login. A new PIN needs three or four. */
+const MAX_CHALLENGES = 8;
+
 export function gatherFacts(deps: FlowContextDeps, conversation: Conversation, attempt: LoginAttempt): Facts {
   return new LazyFacts(deps, conversation, attempt);
 }
@@ -133,6 +136,10 @@ class LazyFacts implements Facts {
     if (this.#attempt.firstFactor !== null) return this.#attempt.firstFactor;
     if (this.#attempt.client.settings.firstFactor === "none") return "not_configured";
     return this.#conversation.firstFactorRight ? "right" : "asked";
+  }
+  /** Until the first factor is right, each packet of the login is a question or an answer of the server. */
+  get challengesLeft(): boolean {
+    return this.#conversation.round < MAX_CHALLENGES;
   }
   get enabled(): ReadonlySet<Factor> {
     return this.#rules.enabled;

@@ -141,9 +141,9 @@ export class RequestHandler {
     else this.#wait(request, { user, pending }, resume);
   }
 
-  #retry(request: Request, { firstFactor, passwordChecked }: CheckedFirstFactor): void {
+  #retry(request: Request, { firstFactor, firstFactorReply, passwordChecked }: CheckedFirstFactor): void {
     const count = (this.#retries.get(request)?.count ?? 0) + 1;
-    this.#retries.set(request, { count, checked: { firstFactor, passwordChecked } });
+    this.#retries.set(request, { count, checked: { firstFactor, firstFactorReply, passwordChecked } });
     if (count > MAX_RETRIES) return this.#responder.drop(request, "store_failed");
     this.#prepare(request, readView(request));
   }
@@ -199,7 +199,8 @@ export class RequestHandler {
     const typed = this.#passwords.digests(octets, tuple.key);
     const state = view.value("state");
     if (state !== null) {
-      return this.#answers.handle(request, { tuple, octets, typed, state: readAnswer(state) });
+      const checkedBefore = this.#checkedBefore(request);
+      return this.#answers.handle(request, { tuple, octets, typed, state: readAnswer(state), checkedBefore });
     }
     this.#login(request, { tuple, octets, typed, user, place: callingStation(view) });
   }
@@ -211,9 +212,8 @@ export class RequestHandler {
     const read = readTypedPassword(this.#deps, login.octets, { user, client, settings });
     // The octets are reused for the next packet, and a first factor is checked later.
     const password = settings.firstFactor === "none" ? read.password : read.password.slice();
-    const checked = this.#retries.get(request)?.checked;
-    const checkedBefore = checked === undefined || checked.firstFactor === null ? null : checked;
     const { appended } = read;
+    const checkedBefore = this.#checkedBefore(request);
     const attempt = newLoginAttempt(request, { answer: null, password, appended, checkedBefore });
     const newest = this.#deps.conversations.newestOn(tuple.key);
     const { peers: { node }, sharedTuples, clock, logins: { loginJoinWindowMs: joinWindowMs } } = this.#deps;
@@ -227,6 +227,12 @@ export class RequestHandler {
     this.#deps.counters.count("logins_joined");
     recordJoin(this.#deps, newest, { firstSource: newest.source, joined: request });
     this.#continue(request, newest, { attempt, typed });
+  }
+
+  /** The result of the first factor of a request that is handled again. */
+  #checkedBefore(request: Request): CheckedFirstFactor | null {
+    const checked = this.#retries.get(request)?.checked;
+    return checked === undefined || checked.firstFactor === null ? null : checked;
   }
 
   /** Handles a login again that is known: it waits again, or gets the last answer. */

@@ -14,9 +14,9 @@ import type { PacketCapture } from "../server/packet_capture.ts";
 import { authenticatorText } from "./retransmissions.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
 import {
-  acceptAttributesOf,
   ApprovalUsedError,
   ConcurrentUpdateError,
+  repeatedReplyOf,
   type StateMachineDeps,
   type TurnListener,
   type TurnResult,
@@ -97,8 +97,7 @@ export class RequestRunner {
     const reason = { row: "repeated", conversation };
     if (conversation.outcome === "accepted") {
       if (machine.offboarding.hasLeft(conversation)) return this.#rejectRemovedUser(request, conversation);
-      const attributes = acceptAttributesOf(machine, conversation);
-      return responder.accept(request, { ...reason, attributes });
+      return responder.accept(request, { ...reason, reply: repeatedReplyOf(machine, conversation) });
     }
     if (conversation.outcome === null && isStep(conversation.at)) {
       return responder.challenge(request, conversation, "repeated");
@@ -108,11 +107,11 @@ export class RequestRunner {
 
   #answerAll(work: PacketWork, finished: TurnResult, { refusedFor }: LoginAttempt): void {
     const { responder, machine } = this.#deps;
-    const { conversation, row, kind, attributes } = finished;
+    const { conversation, row, kind, reply } = finished;
     if (kind !== "challenge") this.#conclude(conversation);
     for (const request of this.#waitingFor(work)) {
       if (kind === "challenge") responder.challenge(request, conversation, row.name);
-      else if (attributes !== null) responder.accept(request, { row: row.name, conversation, attributes });
+      else if (reply !== null) responder.accept(request, { row: row.name, conversation, reply });
       else responder.reject(request, row.prompt ?? "denied", { row: row.name, conversation, refusedFor });
     }
     machine.conversations.park(conversation);

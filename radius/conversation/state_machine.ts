@@ -7,6 +7,7 @@ import type { Facts, UsedFactor } from "../flow/context.ts";
 import { type FlowPlace, isStep } from "../protocol/steps.ts";
 import { gatherFacts } from "./flow_context.ts";
 import { addDecision, type Conversation, factorFields } from "./conversation.ts";
+import { acceptReplyOf } from "./first_factor_reply.ts";
 import { auditLogin, historyMutation } from "./login_history.ts";
 import { decideLoginPolicy } from "./login_policy.ts";
 import { WRONG_CODE_ROWS } from "./login_record.ts";
@@ -241,10 +242,10 @@ function finish(
     );
   }
   // Those of the policy that was decided: meanwhile, it may have another name.
-  const attributes = kind === "accept"
-    ? deps.acceptAttributes.of(conversation.user, turn.attempt.policy?.attributes)
+  const reply = kind === "accept"
+    ? acceptReplyOf(deps, conversation, { ofPolicy: turn.attempt.policy?.attributes })
     : null;
-  const result: TurnResult = { conversation, row, kind, attributes };
+  const result: TurnResult = { conversation, row, kind, reply };
   if (isFirstRecordOnly(turn)) return new FirstRecord(deps, turn, result).begin();
   const committed = commitTurn(deps, turn);
   const key = approvalKey;

@@ -23,6 +23,8 @@ export function applyStoreEffect(
     case "note_first_factor":
       conversation.firstFactorRight = true;
       return replaceOlder(deps, turn);
+    case "replace_older":
+      return replaceOlder(deps, turn);
     case "count_failure":
       return countFailure(deps, turn, facts);
     case "count_failure_if_checked":

@@ -9,6 +9,7 @@ import type { LoginAttempt } from "../server/request.ts";
 import type { FlowContextDeps } from "./flow_context.ts";
 import { addMoment, type Conversation, factorFields, type LastAnswer } from "./conversation.ts";
 import { conversationKey, type RecordWrite } from "./conversation_codec.ts";
+import { type AcceptReply, acceptReplyOf } from "./first_factor_reply.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import { attributesOf } from "./login_policy.ts";
 import { auditLogin, historyMutation } from "./login_history.ts";
@@ -25,8 +26,8 @@ export interface TurnResult {
   readonly conversation: Conversation;
   readonly row: FlowRow;
   readonly kind: "challenge" | "accept" | "reject";
-  /** Encoded attributes of an Access-Accept, otherwise `null`. */
-  readonly attributes: Uint8Array | null;
+  /** The attributes of an Access-Accept, otherwise `null`. */
+  readonly reply: AcceptReply | null;
 }
 
 /** Receives the end of a turn. Exactly one function is called, once, and never before the call that began the turn has returned. */
@@ -84,15 +85,13 @@ export function replaceOlder({ conversations, secondFactor }: StateMachineDeps, 
 }
 
 /**
- * The encoded attributes of an Access-Accept that is sent again: those of the settings, of the user's groups, and of the policy. The directory has
- * prepared the user.
+ * The attributes of an Access-Accept that is sent again: those of the settings, of the user's groups, of the policy, and of the first-factor
+ * server. The directory has prepared the user.
  */
-export function acceptAttributesOf(
-  { acceptAttributes, policies }: Pick<StateMachineDeps, "acceptAttributes" | "policies">,
-  { user, policy }: Pick<Conversation, "user" | "policy">,
-): Uint8Array {
-  const named = policy === "" ? null : policies.registry.current.byName(policy);
-  return acceptAttributes.of(user, attributesOf(named));
+export function repeatedReplyOf(deps: StateMachineDeps, conversation: Conversation): AcceptReply {
+  const { policy } = conversation;
+  const named = policy === "" ? null : deps.policies.registry.current.byName(policy);
+  return acceptReplyOf(deps, conversation, { ofPolicy: attributesOf(named) });
 }
 
 /** Adds the row to the history of the conversation. */

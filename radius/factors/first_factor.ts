@@ -3,7 +3,13 @@
 
 import { type Clock, withTimeout } from "../../platform/runtime.ts";
 import type { Vault } from "../../platform/vault.ts";
-import type { FirstFactorVerdict, FirstFactorVerifier, PasswordAttempt, Passwords } from "../ports.ts";
+import type {
+  FirstFactorReply,
+  FirstFactorVerdict,
+  FirstFactorVerifier,
+  PasswordAttempt,
+  Passwords,
+} from "../ports.ts";
 import { isAccountRefusal } from "../../platform/account_refusals.ts";
 import type { FirstFactorHealth } from "./first_factor_health.ts";
 
@@ -61,7 +67,7 @@ export class ClientFirstFactor implements FirstFactorVerifier {
     };
   }
 
-  verify(attempt: PasswordAttempt): Promise<FirstFactorVerdict> {
+  verify(attempt: PasswordAttempt): Promise<FirstFactorVerdict | FirstFactorReply> {
     switch (attempt.settings.firstFactor) {
       case "radius":
         return this.#atServer(attempt);
@@ -86,7 +92,7 @@ export class ClientFirstFactor implements FirstFactorVerifier {
     for (const check of this.#inProgress.values()) check.changed = true;
   }
 
-  #atServer(attempt: PasswordAttempt): Promise<FirstFactorVerdict> {
+  #atServer(attempt: PasswordAttempt): Promise<FirstFactorVerdict | FirstFactorReply> {
     const copy = { ...attempt, password: attempt.password.slice() };
     const check = () => this.#deps.radius.verify(copy);
     return this.#users.run(attempt.user, () => this.#unlessLocked(attempt.user, check));
@@ -106,8 +112,8 @@ export class ClientFirstFactor implements FirstFactorVerifier {
     );
   }
 
-  #unlessLocked(user: string, check: () => Promise<FirstFactorVerdict>): Promise<FirstFactorVerdict> {
-    return this.#deps.isLocked(user) ? Promise.resolve("unchecked") : check();
+  #unlessLocked<T>(user: string, check: () => Promise<T>): Promise<T | "unchecked"> {
+    return this.#deps.isLocked(user) ? Promise.resolve("unchecked" as const) : check();
   }
 
   #atDirectory({ password, ...attempt }: PasswordAttempt): Promise<FirstFactorVerdict> {
@@ -214,7 +220,7 @@ export class UserChecks {
   }
 
   /** `busy` if too many checks of this user wait, or if this one could not begin in time. */
-  run(user: string, check: PasswordCheck): Promise<FirstFactorVerdict> {
+  run<T>(user: string, check: () => Promise<T>): Promise<T | "busy"> {
     const others = this.#waiting.get(user);
     if (others !== undefined && others.length >= MAX_WAITING_PER_USER) return Promise.resolve("busy");
     return new Promise((resolve, reject) => {

@@ -39,6 +39,8 @@ export const CONDITIONS = {
   password_over: { text: "the password is right, and the LDAP server demands a new one", holds: (f) => isPasswordOver(f.firstFactor) },
   account_refused: { text: "the LDAP server refuses the account for another reason than the password", holds: (f) => isAccountRefusal(f.firstFactor) },
   first_factor_unavailable: { text: "the first factor cannot be checked", holds: (f) => f.firstFactor === "unavailable" },
+  first_factor_challenged: { text: "the first-factor server asks the user a question", holds: (f) => f.firstFactor === "challenged" },
+  challenges_used_up: { text: "it asked too many questions", holds: (f) => !f.challengesLeft },
   password_empty: { text: "the password is empty", holds: (f) => f.passwordEmpty },
 
   appended: { text: "something other than auto was appended to the password", holds: (f) => f.appended !== null && f.appended.kind !== "auto" },

@@ -51,7 +51,16 @@ export interface Facts {
   readonly keptPasscodeMatches: boolean;
   /** The user is inactive, deleted, locked out, or unknown where unknown users are rejected. */
   readonly userRefused: boolean;
-  readonly firstFactor: "not_configured" | "asked" | "right" | "wrong" | "unavailable" | AccountRefusal;
+  readonly firstFactor:
+    | "not_configured"
+    | "asked"
+    | "right"
+    | "wrong"
+    | "challenged"
+    | "unavailable"
+    | AccountRefusal;
+  /** Whether the first-factor server may ask the user one more question. */
+  readonly challengesLeft: boolean;
   readonly enabled: ReadonlySet<Factor>;
   /** The factors that the user can choose in the menu. */
   readonly menu: ReadonlySet<Factor>;
@@ -139,6 +148,7 @@ export const NOTHING_KNOWN: Facts = {
   keptPasscodeMatches: false,
   userRefused: false,
   firstFactor: "not_configured",
+  challengesLeft: false,
   enabled: new Set(),
   menu: new Set(),
   policy: null,

@@ -7,6 +7,7 @@
 export const EFFECTS = {
   check_first_factor: { upstream: true, text: "checks the first factor" },
   note_first_factor: { upstream: false, text: "notes that the first factor was right" },
+  replace_older: { upstream: false, text: "replaces the older login of the same place" },
   count_failure: { upstream: false, text: "counts a failure of the user" },
   count_failure_if_checked: {
     upstream: false,

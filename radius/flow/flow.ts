@@ -9,6 +9,7 @@ import { type FlowPlace, isStep } from "../protocol/steps.ts";
 import type { Facts } from "./context.ts";
 
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
+const FIRST_FACTOR = "FIRSTFACTOR_GET_ANSWER";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 const PHRASE = "SECONDFACTOR_GET_PAIRING_PHRASE";
 const PAIRING = "SECONDFACTOR_AWAIT_PAIRING_APPROVAL";
@@ -22,6 +23,7 @@ export const FLOW: readonly FlowRow[] = [
     refused_meanwhile: [["user_refused"], ["drop_request"], "denied", "reject"],
     denied_by_policy_meanwhile: [["policy_denies"], ["drop_request"], "denied", "reject"],
     bypassed_by_policy_meanwhile: [["policy_bypasses"], ["note_no_factor", "clear_failures", "drop_request"], "accepted", "accept"],
+    cancelled_before_first_factor: [["answer_is_cancel", "first_factor_configured"], ["drop_request"], "gone", "reject"],
     cancelled: [["answer_is_cancel"], ["start_over"], "menu", MENU],
     forbidden_by_policy_meanwhile: [["step_forbidden"], ["drop_request"], "menu", MENU],
   }),
@@ -43,9 +45,14 @@ export const FLOW: readonly FlowRow[] = [
     refused_after_first_factor: [["user_refused"], [], "denied", "reject"],
     denied_by_policy_after_first_factor: [["policy_denies_now"], [], "denied", "reject"],
     first_factor_unavailable: [["first_factor_unavailable"], [], "denied", "reject"],
+    first_factor_asks_too_often: [["first_factor_challenged", "challenges_used_up"], [], "denied", "reject"],
+    first_factor_asks: [["first_factor_challenged"], ["replace_older"], "first_factor_asks", FIRST_FACTOR],
     bypassed_after_first_factor: [["policy_bypasses"], ["note_first_factor", "clear_failures"], "accepted", "accept"],
     remembered_after_first_factor: [["device_remembered"], ["note_first_factor", "clear_failures"], "accepted", "accept"],
     first_factor_right: [["always"], ["note_first_factor"], null, "factor"],
+  }),
+  ...rows(FIRST_FACTOR, {
+    first_factor_answered: [["always"], ["check_first_factor"], null, "first_factor"],
   }),
   ...requiredRows("factor", ""),
   ...rows("factor", {

@@ -39,6 +39,7 @@ export const PROMPTS = {
   enter_texted_code: { text: `Enter the passcode from the text message.\n${CANCEL}`, secret: true },
   enter_spoken_code: { text: `Enter the passcode conveyed by voice.\n${CANCEL}`, secret: true },
   ask_device_code: { text: `Enter the passcode that your device generates.\n${CANCEL}`, secret: true },
+  first_factor_asks: { text: `{question}\n${CANCEL}`, secret: true },
   code_not_checked: { text: `The passcode cannot be checked right now. Enter a new one in a moment.\n${CANCEL}`, secret: true },
 
   accepted: { text: "Welcome.", final: true },
@@ -78,6 +79,8 @@ export interface PromptContext {
   readonly helpText?: string;
   /** The separator of append mode. */
   readonly separator?: string;
+  /** What the first-factor server asks. */
+  readonly question?: string;
 }
 
 /** A phone in a prompt. */
@@ -96,9 +99,9 @@ const FILLED = new WeakMap<ReadonlySet<Factor>, Map<Prompt, string>>();
 export function renderPrompt(prompt: Prompt, context: PromptContext): string {
   const { text } = PROMPTS[prompt];
   if (!text.includes("{")) return text;
-  const { phones = [], helpText = "", separator = "" } = context;
+  const { phones = [], helpText = "", separator = "", question = "" } = context;
   const plainMenu = context.numberToMatch === null && context.numbers.length === 0 && phones.length === 0 &&
-    helpText === "" && separator === "";
+    helpText === "" && separator === "" && question === "";
   if (plainMenu) {
     const known = FILLED.get(context.menu)?.get(prompt);
     if (known !== undefined) return known;
@@ -107,6 +110,7 @@ export function renderPrompt(prompt: Prompt, context: PromptContext): string {
     .replace("{menu}", () => menuLines(context.menu))
     .replace("{help}", () => helpText === "" ? "" : ` ${helpText}`)
     .replace("{separator}", () => separator)
+    .replace("{question}", () => question)
     .replace("{letters}", () => shortMenu(context.menu))
     .replace("{phone}", () => phones.find(({ isAsked }) => isAsked)?.name ?? "your device")
     .replace("{phones}", () => phoneLines(phones))

@@ -1,6 +1,6 @@
 // All computations with a shared secret: Response Authenticator (RFC 2865 §3), User-Password (§5.2), Message-Authenticator
-// (RFC 3579 §3.2), Accounting-Request and Accounting-Response (RFC 2866 §3), Disconnect-Request (RFC 5176 §2.3). No other file of the gateway signs, verifies or hides with a
-// shared secret.
+// (RFC 3579 §3.2), Accounting-Request and Accounting-Response (RFC 2866 §3), Disconnect-Request (RFC 5176 §2.3), salted values (RFC 2868 §3.5,
+// RFC 2548 §2.4.2). No other file of the gateway signs, verifies or hides with a shared secret.
 
 import {
   AUTHENTICATOR_AT,
@@ -19,6 +19,10 @@ const ZEROS = new Uint8Array(MD5_OCTETS);
 const slab = new BufferArena();
 /** The longest shared secret: one buffer has room for a packet and the secret after it. */
 const MAX_SECRET_OCTETS = 256;
+
+/** RFC 2868 §3.5: two octets, then at most 15 blocks of 16, which begin with the length of the value. */
+const SALT_OCTETS = 2;
+const MAX_SALTED_OCTETS = 239;
 
 /** A shared secret that can be used but not read. */
 export class SharedSecret {
@@ -217,22 +221,68 @@ export class SharedSecret {
     if (plain.length > MAX_PASSWORD_OCTETS) throw new RangeError("A password has at most 128 octets");
     const hidden = new Uint8Array(Math.max(16, Math.ceil(plain.length / 16) * 16));
     hidden.set(plain);
-    for (let block = 0; block < hidden.length; block += AUTHENTICATOR_OCTETS) {
-      this.#mask(block === 0 ? requestAuthenticator : hidden, Math.max(0, block - AUTHENTICATOR_OCTETS));
-      for (let i = block; i < block + AUTHENTICATOR_OCTETS; i++) {
-        hidden[i] = (hidden[i] as number) ^ (this.#expected[i - block] as number);
+    return this.#hide(hidden, requestAuthenticator.subarray(0, AUTHENTICATOR_OCTETS));
+  }
+
+  /**
+   * Hides a value with a salt (RFC 2868 §3.5, RFC 2548 §2.4.2): the salt, then the length and the value, padded and hidden.
+   *
+   * @param salt two octets; the highest bit is set, and no other value of the packet has the same salt
+   * @throws RangeError if the value has more than 239 octets, because the result would not fit into an attribute
+   */
+  hideSalted(
+    plain: Uint8Array,
+    { authenticator, salt }: { authenticator: Uint8Array; salt: Uint8Array },
+  ): Uint8Array<ArrayBuffer> {
+    if (plain.length > MAX_SALTED_OCTETS) throw new RangeError("A salted value has at most 239 octets");
+    const padded = new Uint8Array(Math.ceil((1 + plain.length) / 16) * 16);
+    padded[0] = plain.length;
+    padded.set(plain, 1);
+    return Uint8Array.of(...salt, ...this.#hide(padded, Uint8Array.of(...authenticator, ...salt)));
+  }
+
+  /**
+   * Reveals what {@link hideSalted} hides.
+   *
+   * @param hidden the salt and the hidden octets
+   * @returns `null` if the hidden octets are no blocks of 16, or if the revealed length is more than they have: another secret hid them
+   */
+  revealSalted(hidden: Uint8Array, authenticator: Uint8Array): Uint8Array<ArrayBuffer> | null {
+    const length = hidden.length - SALT_OCTETS;
+    if (length < 16 || length % 16 !== 0) return null;
+    const salt = hidden.subarray(0, SALT_OCTETS);
+    const plain = hidden.slice(SALT_OCTETS);
+    for (let block = 0; block < length; block += AUTHENTICATOR_OCTETS) {
+      if (block === 0) {
+        this.#mask(Uint8Array.of(...authenticator, ...salt), 0, AUTHENTICATOR_OCTETS + SALT_OCTETS);
+      } else this.#mask(hidden, SALT_OCTETS + block - AUTHENTICATOR_OCTETS);
+      for (let i = 0; i < AUTHENTICATOR_OCTETS; i++) {
+        plain[block + i] = (plain[block + i] as number) ^ (this.#expected[i] as number);
       }
     }
-    return hidden;
+    const valueOctets = plain[0] as number;
+    return valueOctets < length ? plain.slice(1, 1 + valueOctets) : null;
+  }
+
+  /** Hides padded octets in place. @param first the octets before c(1): the Request Authenticator, for a salted value with its salt */
+  #hide(padded: Uint8Array<ArrayBuffer>, first: Uint8Array): Uint8Array<ArrayBuffer> {
+    for (let block = 0; block < padded.length; block += AUTHENTICATOR_OCTETS) {
+      if (block === 0) this.#mask(first, 0, first.length);
+      else this.#mask(padded, block - AUTHENTICATOR_OCTETS);
+      for (let i = block; i < block + AUTHENTICATOR_OCTETS; i++) {
+        padded[i] = (padded[i] as number) ^ (this.#expected[i - block] as number);
+      }
+    }
+    return padded;
   }
 
   /** Computes b(i) = MD5(secret + c(i-1)) into `#expected`; c(i-1) is 16 octets of `before` at `at`, c(0) the Request Authenticator. */
-  #mask(before: Uint8Array, at: number): void {
+  #mask(before: Uint8Array, at: number, lengthOctets = AUTHENTICATOR_OCTETS): void {
     const scratch = this.#scratch;
     const secretOctets = this.#octets.length;
     for (let i = 0; i < secretOctets; i++) scratch[i] = this.#octets[i] as number;
-    for (let i = 0; i < AUTHENTICATOR_OCTETS; i++) scratch[secretOctets + i] = before[at + i] as number;
-    md5Into(scratch, 0, secretOctets + AUTHENTICATOR_OCTETS, this.#expected, 0);
+    for (let i = 0; i < lengthOctets; i++) scratch[secretOctets + i] = before[at + i] as number;
+    md5Into(scratch, 0, secretOctets + lengthOctets, this.#expected, 0);
   }
 }
 

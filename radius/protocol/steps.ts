@@ -3,6 +3,7 @@
 
 /** The steps, with their names in the console and the docs. */
 export const STEPS = {
+  FIRSTFACTOR_GET_ANSWER: { title: "Answering the first-factor server" },
   CHOOSE_WHICH_MULTIFACTOR: { title: "Choosing a factor" },
   SECONDFACTOR_GET_PAIRING_PHRASE: { title: "Typing a pairing phrase" },
   SECONDFACTOR_AWAIT_PAIRING_APPROVAL: { title: "Confirming the pairing" },

@@ -1,6 +1,7 @@
 // RADIUS clients of the console: the stored record under ["client", name], its sealed secrets, and the view without secrets.
 
 import {
+  CLIENT_SETTINGS,
   type ClientContent,
   CONTENT_SETTINGS,
   type FirstFactorServer,
@@ -142,7 +143,9 @@ function policyOf(
   record: ClientRecord,
   { settings, server }: { settings: RequestSettings; server: FirstFactorServer | null },
 ): RequestSettings {
-  const { firstFactor, firstFactorBackend } = record.firstFactor === "settings" ? settings : record;
+  const { firstFactor, firstFactorBackend, replyFromFirstFactor } = record.firstFactor === "settings"
+    ? settings
+    : record;
   const firstFactorServer = record.firstFactor === "settings" ? settings.firstFactorServer : server;
   return {
     ...settings,
@@ -150,6 +153,8 @@ function policyOf(
     firstFactor,
     firstFactorBackend,
     firstFactorServer,
+    // A record of version 0.2 does not have it.
+    replyFromFirstFactor: replyFromFirstFactor ?? CLIENT_SETTINGS.replyFromFirstFactor.default,
   } as RequestSettings;
 }
 

@@ -2,6 +2,7 @@
 // §3.2).
 
 import {
+  authenticatorOf,
   forEachAttribute,
   HEADER_OCTETS,
   MAX_VALUE_OCTETS,
@@ -9,6 +10,8 @@ import {
   PacketWriter,
   type ReplyName,
 } from "../protocol/packet.ts";
+import type { Random } from "../../platform/runtime.ts";
+import { type ClearAttribute, clearOctets, writeClearAttributes } from "../protocol/clear_attributes.ts";
 import { typeOf } from "../protocol/dictionary.ts";
 import { splitEapMessage } from "../protocol/eap.ts";
 import { stepByName } from "../protocol/steps.ts";
@@ -28,6 +31,8 @@ export interface Reply {
   readonly attributes?: Uint8Array;
   /** The EAP packet that it carries. Then it has no Reply-Message (RFC 3579 §2.6.5). */
   readonly eap?: Uint8Array;
+  /** Attributes of the first-factor server, in front of `attributes`. Their values are hidden for the packet that is answered. */
+  readonly clear?: readonly ClearAttribute[];
 }
 
 const STATE = typeOf("State");
@@ -48,9 +53,10 @@ const messages = new Map<string, Uint8Array<ArrayBuffer>[]>();
 /**
  * The octets of a reply.
  *
- * @throws RangeError if the request's Proxy-States leave no room for the text of a challenge.
+ * @param random for the salts of `reply.clear`
+ * @throws RangeError if the attributes do not fit, or if the request's Proxy-States leave no room for the text of a challenge.
  */
-export function writeReply(request: Request, reply: Reply): Uint8Array<ArrayBuffer> {
+export function writeReply(request: Request, reply: Reply, random?: Random): Uint8Array<ArrayBuffer> {
   const { secret } = request.client;
   secret.beginSigned(writer, PACKET_CODES[reply.name].code, request.octets[1] as number);
   if (reply.state !== undefined) {
@@ -59,6 +65,13 @@ export function writeReply(request: Request, reply: Reply): Uint8Array<ArrayBuff
   }
   if (reply.eap !== undefined) {
     for (const part of splitEapMessage(reply.eap)) writer.attribute(EAP_MESSAGE, part);
+  }
+  if (reply.clear !== undefined && reply.clear.length > 0) {
+    if (random === undefined) throw new TypeError("Cannot hide attributes: there is no randomness");
+    writeClearAttributes(writer, reply.clear, {
+      ...{ secret, random },
+      authenticator: authenticatorOf(request.octets),
+    });
   }
   if (reply.attributes !== undefined) writer.raw(reply.attributes);
   const proxyOctets = request.hasProxyState ? proxyStateOctets(request.octets) : 0;
@@ -75,9 +88,10 @@ export function writeReply(request: Request, reply: Reply): Uint8Array<ArrayBuff
 
 /** The octets of a challenge or a Reject, without writing it: header, Message-Authenticator, and the attributes. */
 export function replyOctets(request: Request, reply: Reply): number {
-  const { state, isEchoed, eap } = reply;
+  const { state, isEchoed, eap, clear = [] } = reply;
   const text = messageParts(reply).reduce((sum, part) => sum + part.length + 2, 0);
-  return HEADER_OCTETS + MESSAGE_AUTHENTICATOR_OCTETS + text + (state === undefined ? 0 : state.length + 2) +
+  return HEADER_OCTETS + MESSAGE_AUTHENTICATOR_OCTETS + text + clearOctets(clear) +
+    (state === undefined ? 0 : state.length + 2) +
     (isEchoed === undefined ? 0 : ECHO.length) + attributeOctets(eap) +
     (request.hasProxyState ? proxyStateOctets(request.octets) : 0);
 }

@@ -12,6 +12,7 @@ import { macOf, type UserName } from "./user_names.ts";
 import type { Denial } from "../conversation/login_record.ts";
 import type { Facts } from "../flow/context.ts";
 import type { NotSentReason } from "../factors/send_reasons.ts";
+import type { FirstFactorReply } from "../ports.ts";
 import type { CodeFault } from "../tokens/token_codes.ts";
 import type { TypedTotp } from "../conversation/typed_totp.ts";
 import type { LoginPolicy } from "../conversation/login_policy.ts";
@@ -171,8 +172,10 @@ export interface LoginAttempt {
   readonly client: Client;
   /** `null` at the start of a login. */
   readonly answer: string | null;
-  /** The password of a login without the appended text; empty for an answer. */
+  /** The password of a login without the appended text, or the answer to the first-factor server; empty for other answers. */
   readonly password: Uint8Array;
+  /** The packet. Absent: a dry run has none. */
+  readonly octets?: Uint8Array | undefined;
   readonly appended: Appended | null;
   readonly receivedMs: number;
   /** Whether the packet's Message-Authenticator was verified. */
@@ -183,7 +186,9 @@ export interface LoginAttempt {
   readonly approvalUsed: boolean;
   /** The result for the same request before it was handled again. A server may count each wrong password. */
   readonly checkedBefore: CheckedFirstFactor | null;
-  firstFactor: "wrong" | "unavailable" | "right" | AccountRefusal | null;
+  firstFactor: "wrong" | "unavailable" | "right" | "challenged" | AccountRefusal | null;
+  /** What the first-factor server answered; `null` for another first factor. */
+  firstFactorReply: FirstFactorReply | null;
   /** Whether the password was compared with the right one. */
   passwordChecked: boolean;
   /** Why the user was refused. For the log and the audit log, never for the reply. */
@@ -210,13 +215,16 @@ export interface LoginAttempt {
 }
 
 /** The result of the first factor of a request. */
-export type CheckedFirstFactor = Pick<LoginAttempt, "firstFactor" | "passwordChecked">;
+export type CheckedFirstFactor = Pick<
+  LoginAttempt,
+  "firstFactor" | "firstFactorReply" | "passwordChecked"
+>;
 
 const NO_OCTETS = new Uint8Array(0);
 
 /** The state of a new packet. */
 export function newLoginAttempt(
-  request: Pick<Request, "client" | "receivedMs" | "signed">,
+  request: Pick<Request, "client" | "receivedMs" | "signed"> & Partial<Pick<Request, "octets">>,
   typed:
     & Pick<LoginAttempt, "answer">
     & Partial<Pick<LoginAttempt, "password" | "appended" | "checkedBefore">>,
@@ -226,12 +234,14 @@ export function newLoginAttempt(
     password: typed.password ?? NO_OCTETS,
     appended: typed.appended ?? null,
     client: request.client,
+    octets: request.octets,
     receivedMs: request.receivedMs,
     signed: request.signed,
     holdsAgain: false,
     approvalUsed: false,
     checkedBefore: typed.checkedBefore ?? null,
     firstFactor: null,
+    firstFactorReply: null,
     passwordChecked: false,
     refusedFor: null,
     decision: null,

@@ -4,6 +4,7 @@ import { codeFaultText } from "../tokens/token_codes.ts";
 import type { Log } from "../../platform/log.ts";
 import type { LogFields, LogLevel } from "../../platform/log_line.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
+import type { Vault } from "../../platform/vault.ts";
 import { describeAttributes } from "../protocol/attributes.ts";
 import { DROP_REASONS } from "../protocol/drop_reasons.ts";
 import { eapFailure, eapIdentifierOf } from "../protocol/eap.ts";
@@ -11,6 +12,7 @@ import type { Factor } from "../flow/context.ts";
 import { isSecretPrompt, type Prompt, PROMPTS, renderPrompt } from "../flow/prompts.ts";
 import { offeredPhones } from "../factors/device_choice.ts";
 import type { Conversation, TokenOf } from "../conversation/conversation.ts";
+import { type AcceptReply, questionOf, rejectMessages } from "../conversation/first_factor_reply.ts";
 import type { Counters } from "./counters.ts";
 import type { FoldedLog } from "./folded_log.ts";
 import type { GatewayEvent } from "../ports.ts";
@@ -21,6 +23,8 @@ import type { Request } from "./request.ts";
 export interface ResponderDeps {
   readonly clock: Clock;
   readonly random: Random;
+  /** Opens the answers of first-factor servers. */
+  readonly vault: Vault;
   readonly log: Log;
   readonly folded: FoldedLog;
   readonly counters: Counters;
@@ -79,10 +83,8 @@ export class Responder {
     return this.#delayed;
   }
 
-  /** @param reason.attributes encoded */
-  accept(request: Request, reason: ReplyReason & { attributes: Uint8Array }): void {
-    const { attributes } = reason;
-    this.#deliver(request, { name: "Access-Accept", message: "", attributes }, reason);
+  accept(request: Request, reason: ReplyReason & { reply: AcceptReply }): void {
+    this.#deliver(request, { name: "Access-Accept", message: "", ...reason.reply }, reason);
   }
 
   /** Rejects a request of a health check: at once, and without log line, record, delay or event. */
@@ -97,15 +99,18 @@ export class Responder {
 
   reject(request: Request, prompt: Prompt, reason: ReplyReason): void {
     if (this.#delayed >= MAX_DELAYED) return this.drop(request, "too_busy", { keepSlot: true });
-    const { clock, random, helpText } = this.#deps;
+    const { clock, random, helpText, vault } = this.#deps;
+    const failure = failureOf(request);
+    // RFC 3579 §2.6.5: a reply with EAP has no Reply-Message.
+    const clear = failure.eap === undefined ? rejectMessages(vault, reason.conversation) : [];
+    const separator = request.client.settings.appendSeparator;
     const reply: Reply = {
       name: "Access-Reject",
-      message: renderPrompt(prompt, {
-        ...NO_CHOICE,
-        helpText: helpText(),
-        separator: request.client.settings.appendSeparator,
-      }),
-      ...failureOf(request),
+      message: clear.length > 0
+        ? ""
+        : renderPrompt(prompt, { ...NO_CHOICE, helpText: helpText(), separator }),
+      clear,
+      ...failure,
     };
     const jitterMs = ((random.bytes(1)[0] as number) / 256) * REJECT_JITTER_MS;
     // A clock that was set back must not make the delay longer.
@@ -123,9 +128,17 @@ export class Responder {
     const asked = (prompt ?? "menu") === "menu" && !request.hasProof ? "short_menu" : prompt ?? "menu";
     const menu = this.#deps.menuOf(conversation);
     const phones = at === "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" ? offeredPhones(numbers, pairingId) : [];
-    const message = renderPrompt(asked, { menu, numberToMatch, numbers, phones });
+    const question = at === "FIRSTFACTOR_GET_ANSWER" ? questionOf(this.#deps.vault, conversation) : null;
+    const message = renderPrompt(asked, {
+      ...{ menu, numberToMatch, numbers, phones },
+      ...(question === null ? {} : { question: question.text }),
+    });
     const state = hasToken ? `${at}.${this.#deps.tokenOf(orderedId, at)}` : at;
-    const reply: Reply = { name: "Access-Challenge", message, state, isEchoed: !isSecretPrompt(asked) };
+    const reply: Reply = {
+      ...{ name: "Access-Challenge", message, state },
+      isEchoed: question?.isEchoed ?? !isSecretPrompt(asked),
+      ...(question === null ? {} : { clear: question.attributes }),
+    };
     const fitting = hasNoSizeLimit(request)
       ? reply
       : shorterChallenges(reply).find((one) => isSmallReply(request, one));
@@ -159,12 +172,12 @@ export class Responder {
   }
 
   #deliver(request: Request, reply: Reply, { row, conversation, refusedFor }: ReplyReason): void {
-    const { log, send, counters, packets } = this.#deps;
+    const { log, send, counters, packets, random } = this.#deps;
     let octets: Uint8Array<ArrayBuffer>;
     try {
       const isSmall = hasNoSizeLimit(request) || reply.name === "Access-Challenge" ||
         isSmallReply(request, reply);
-      octets = writeReply(request, isSmall ? reply : { ...reply, message: "" });
+      octets = writeReply(request, isSmall ? reply : withoutText(reply), random);
     } catch (fault) {
       const line: DropLine = {
         reason: "reply_not_written",
@@ -200,9 +213,14 @@ function failureOf({ octets }: Request): Pick<Reply, "eap"> {
   return identifier === null ? {} : { eap: eapFailure(identifier) };
 }
 
+/** A text of the gateway, or of the first-factor server, is left out of a Reject. An Accept keeps its attributes. */
+function withoutText(reply: Reply): Reply {
+  return { ...reply, message: "", ...(reply.name === "Access-Reject" ? { clear: [] } : {}) };
+}
+
 /** The challenge, and ones with fewer octets: without Prompt (RFC 2869 §5.10), with only the first line, and without a text. */
 function shorterChallenges(reply: Reply): Reply[] {
-  const { isEchoed: _prompt, ...plain } = reply;
+  const { isEchoed: _prompt, clear: _ofServer, ...plain } = reply;
   const [message = ""] = reply.message.split("\n");
   return [reply, plain, { ...plain, message }, { ...plain, message: "" }];
 }

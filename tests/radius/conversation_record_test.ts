@@ -103,7 +103,7 @@ const anyConversation: fc.Arbitrary<Conversation> = fc.record({
   ...{ orderedId: text, secretId: text, client: text, user: text, shownUser: text, source: text },
   ...{ place: text, tuple: text, hasToken: fc.boolean(), signed: fc.boolean() },
   ...{ startedMs: time, deadlineMs: time, at: step, round: fc.integer({ min: 0, max: 65_535 }) },
-  ...{ updatedMs: time, firstFactorRight: fc.boolean() },
+  ...{ updatedMs: time, firstFactorRight: fc.boolean(), firstFactorReply: octetText },
   factor: fc.option(fc.constantFrom("device", "sms", "voice", "totp", "recovery")),
   ...{
     requestId: textOrNull,
@@ -139,15 +139,18 @@ Deno.test("decodeRecord() reads every conversation that encodeConversation() wro
   }));
 });
 
-Deno.test("decodeRecord() returns null for every truncation, and ignores fields of a later version", () => {
+Deno.test("decodeRecord() returns null for every truncation, and reads records with the fields of another version", () => {
   const passcode = { factor: "sms", digest: "d", expiresMs: 9, number: "+15005550006" } as const;
   const moments = [{ atMs: 1, step: "menu", row: "row" }];
   const fields = { clock, passcode, numbers: ["1"], moments, stored: "journal" } as const;
-  const one = conversation("x", { ...fields, policy: "p", token: "t" });
+  const firstFactorReply = "sealed";
+  const one = conversation("x", { ...fields, policy: "p", token: "t", firstFactorReply });
   const octets = encodeConversation(one).slice();
   const read = (end: number) => decodeRecord(octets.subarray(0, end), { stored: "journal" });
+  const endOfEarlier = octets.length - 2 - firstFactorReply.length;
   for (let end = 0; end < octets.length; end++) {
-    assertEquals(read(end), null, `${end} octets`);
+    const earlier = end === endOfEarlier ? { ...one, firstFactorReply: "" } : null;
+    assertEquals(read(end), earlier, `${end} octets`);
   }
   const later = Uint8Array.of(...octets, 0, 3, 97, 98, 99);
   assertEquals(decodeRecord(later, { stored: "journal" }), one);

@@ -31,6 +31,7 @@ export function conversation(
     round: 1,
     updatedMs: now,
     firstFactorRight: false,
+    firstFactorReply: "",
     factor: null,
     requestId: null,
     pairingId: null,

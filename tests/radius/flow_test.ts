@@ -80,11 +80,12 @@ Deno.test("FLOW has no row that an earlier row with fewer conditions shadows", (
 Deno.test("FLOW checks at every step whether the user is refused, the policy, and Cancel, before anything else", () => {
   for (const place of PLACES.filter(isStep)) {
     assertEquals(
-      rowsFrom(place).slice(0, 5).map(({ name }) => name),
+      rowsFrom(place).slice(0, 6).map(({ name }) => name),
       [
         "refused_meanwhile",
         "denied_by_policy_meanwhile",
         "bypassed_by_policy_meanwhile",
+        "cancelled_before_first_factor",
         "cancelled",
         "forbidden_by_policy_meanwhile",
       ],
@@ -130,7 +131,10 @@ Deno.test("FLOW selects no factor before the first factor is verified or is not 
   const start = rowsFrom("start");
   const before = start.slice(0, start.findIndex(({ to }) => to === "first_factor"));
   assertEquals(before.map(({ to }) => to), ["reject", "reject"]);
+  const asking = rowsFrom("FIRSTFACTOR_GET_ANSWER").filter(({ from }) => from !== "*");
+  assertEquals(asking.map(({ name, to }) => [name, to]), [["first_factor_answered", "first_factor"]]);
   assertEquals(rowsFrom("first_factor").filter(({ to }) => to !== "reject").map(({ name }) => name), [
+    "first_factor_asks",
     "bypassed_after_first_factor",
     "remembered_after_first_factor",
     "first_factor_right",

@@ -98,6 +98,32 @@ export function hidePassword(
   return hidden;
 }
 
+/** RFC 2868 §3.5 and RFC 2548 §2.4.2: the salt, then the length and the value in blocks, each hidden with the one before. */
+export function hideSalted(
+  value: Uint8Array,
+  key: { secret: string; authenticator: Uint8Array; salt: Uint8Array },
+): Uint8Array<ArrayBuffer> {
+  const padded = new Uint8Array(Math.ceil((1 + value.length) / 16) * 16);
+  padded.set([value.length, ...value]);
+  const authenticator = Uint8Array.of(...key.authenticator, ...key.salt);
+  return Uint8Array.of(...key.salt, ...hidePassword(padded, { ...key, authenticator }));
+}
+
+/** What {@link hideSalted} hid. */
+export function revealSalted(
+  hidden: Uint8Array,
+  { secret, authenticator }: { secret: string; authenticator: Uint8Array },
+): Uint8Array {
+  const plain: number[] = [];
+  let previous = Uint8Array.of(...authenticator, ...hidden.subarray(0, 2));
+  for (let at = 2; at < hidden.length; at += 16) {
+    const mask = createHash("md5").update(secret).update(previous).digest();
+    previous = hidden.slice(at, at + 16);
+    plain.push(...previous.map((octet, i) => octet ^ (mask[i] ?? 0)));
+  }
+  return Uint8Array.from(plain.slice(1, 1 + (plain[0] ?? 0)));
+}
+
 /**
  * Reads a reply and lists its faults: structure, authenticators, order, copies, attributes that the code does not
  * allow.

@@ -18,6 +18,7 @@ import {
   isDomainOrRealm,
   isListedUserName,
 } from "../../../radius/protocol/login_input.ts";
+import { isReplySource } from "../../../radius/protocol/relayed_attributes.ts";
 import type { FIRST_FACTOR_TEST, FirstFactorAnswer, NEW_CLIENT } from "./client_types.ts";
 import type { Connect } from "../deps.ts";
 import { badField, Refusal } from "../errors.ts";
@@ -98,12 +99,14 @@ const RULES: Readonly<Record<string, string>> = {
   peer: "Enter the server as host:port, such as 192.0.2.20:1812 or [2001:db8::1]:1812.",
   ranges: "Not an IP address or a range such as 192.0.2.0/24.",
   realms: AFFIX,
+  reply_names: "Enter all, none, or names of RADIUS attributes, such as Class, Filter-Id or 26.9.1.",
   separator: "A separator is one punctuation mark. A hyphen, a letter, a digit or a space is not allowed.",
   users: "Not a user name for this list. Enter it without spaces and commas, such as probe.",
 };
-const FITS: Readonly<Record<string, (text: string) => boolean>> = {
+const FITS: Readonly<Record<string, (text: string, all: readonly string[]) => boolean>> = {
   domains: isDomainOrRealm,
   realms: isDomainOrRealm,
+  reply_names: isReplySource,
   separator: isAppendSeparator,
   users: isListedUserName,
 };
@@ -113,7 +116,8 @@ function refuseBadNameParts(given: object): void {
     const fits = FITS[clientSetting(name).format ?? ""];
     if (fits === undefined) continue;
     const value = settingOf(given, name) as string | readonly string[];
-    const wrong = (typeof value === "string" ? [value] : value).find((text) => !fits(text));
+    const values = typeof value === "string" ? [value] : value;
+    const wrong = values.find((text) => !fits(text, values));
     if (wrong !== undefined) refuseValue(name, wrong);
   }
 }

@@ -56,6 +56,8 @@ export const ROW_REASONS = {
   password_over: "password_expired",
   account_refused: "account_refused",
   first_factor_unavailable: "password_not_checked",
+  first_factor_asks_too_often: "first_factor_asks_too_often",
+  cancelled_before_first_factor: "started_over",
   appended_unusable: "appended_unusable",
   appended_unopened: "push_not_sent",
   appended_text_sent: "passcode_sent",

@@ -25,6 +25,7 @@ type FlowNodeName = "start" | Step | "accepted" | "rejected";
 /** A line for each factor, a column for each exchange of a login. */
 const PLACES: Readonly<Record<FlowNodeName, readonly [column: number, line: number]>> = {
   start: [0, 0],
+  FIRSTFACTOR_GET_ANSWER: [0, 1],
   CHOOSE_WHICH_MULTIFACTOR: [1, 0],
   SECONDFACTOR_GET_PAIRING_PHRASE: [2, 0],
   SECONDFACTOR_AWAIT_PAIRING_APPROVAL: [3, 0],

@@ -34,6 +34,7 @@ export interface StateLabel extends StateStyle {
 const START: StateStyle = { tone: "idle", shape: "door" };
 
 const STEP_STYLES: Readonly<Record<Step, StateStyle>> = {
+  FIRSTFACTOR_GET_ANSWER: { tone: "challenge", shape: "key" },
   CHOOSE_WHICH_MULTIFACTOR: { tone: "challenge", shape: "diamond" },
   SECONDFACTOR_GET_PAIRING_PHRASE: { tone: "wait", shape: "link" },
   SECONDFACTOR_AWAIT_PAIRING_APPROVAL: { tone: "wait", shape: "link" },

@@ -188,6 +188,23 @@ export const POLICY_SAMPLES: Samples = {
     '["a b"]',
     '["a@b"]',
   ]],
+  "reply_from_first_factor": [[
+    '["all"]',
+    '"all"',
+    '"none"',
+    '["none"]',
+    "[]",
+    '["Class", "cisco-avpair", "26.9.1"]',
+  ], [
+    "true",
+    '["all", "Class"]',
+    '["none", "Class"]',
+    '["No-Such-Attribute"]',
+    '["State"]',
+    '["Message-Authenticator"]',
+    '["26.9"]',
+    '""',
+  ]],
   "strip_realms": [["[]", '["corp.example"]'], [
     '"corp.example"',
     '["@corp.example"]',

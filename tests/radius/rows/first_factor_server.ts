@@ -1,7 +1,7 @@
 // A RADIUS server that accepts one password, as the first factor of a test. It uses the packets of the tests.
 
 import { createHash, createHmac } from "node:crypto";
-import { hidePassword } from "../../support/radius_packets.ts";
+import { type Attribute, hidePassword } from "../../support/radius_packets.ts";
 
 /** Its behaviour for a request. */
 export type FirstFactorConduct = "judge" | "silent" | "challenge" | "wrong_secret" | "unsigned";
@@ -15,7 +15,15 @@ export interface FirstFactorServer extends Disposable {
   conduct: FirstFactorConduct;
   /** The only right password. */
   password: string;
+  /** Answers instead of `conduct`, if it is set. */
+  script: FirstFactorScript | null;
 }
+
+/** A reply by the attributes of the request and its password in clear. */
+export type FirstFactorScript = (
+  request: { readonly attributes: readonly Attribute[]; readonly password: string },
+  key: { readonly secret: string; readonly authenticator: Uint8Array },
+) => { readonly code: number; readonly attributes: readonly Attribute[] };
 
 const SECRET = "first-factor-secret-of-tests";
 
@@ -42,6 +50,7 @@ first_factor_server.timeout_ms = ${timeoutMs}
     asked,
     conduct,
     password,
+    script: null,
     [Symbol.dispose]: () => socket.close(),
   };
   const loop = async () => {
@@ -62,6 +71,12 @@ first_factor_server.timeout_ms = ${timeoutMs}
 }
 
 function answerTo(request: Uint8Array, server: FirstFactorServer): Uint8Array | null {
+  if (server.script !== null) {
+    const key = { secret: SECRET, authenticator: request.slice(4, 20) };
+    const password = revealPassword(valueOf(request, 2), key);
+    const { code, attributes } = server.script({ attributes: attributesOf(request), password }, key);
+    return reply(request, code, SECRET, attributes);
+  }
   if (server.conduct === "silent") return null;
   if (server.conduct === "challenge") return reply(request, 11, SECRET);
   const hidden = hidePassword(new TextEncoder().encode(server.password), {
@@ -74,21 +89,45 @@ function answerTo(request: Uint8Array, server: FirstFactorServer): Uint8Array | 
   return reply(request, code, server.conduct === "wrong_secret" ? "another-secret" : SECRET);
 }
 
-function valueOf(packet: Uint8Array, type: number): Uint8Array {
+function attributesOf(packet: Uint8Array): Attribute[] {
+  const list: Attribute[] = [];
   for (let at = 20; at + 2 <= packet.length;) {
     const length = packet[at + 1] ?? 0;
     if (length < 2) break;
-    if (packet[at] === type) return packet.slice(at + 2, at + length);
+    list.push({ type: packet[at] ?? 0, value: packet.slice(at + 2, at + length) });
     at += length;
   }
-  return new Uint8Array(0);
+  return list;
 }
 
-function reply(request: Uint8Array, code: number, secret: string): Uint8Array {
-  const bytes = new Uint8Array(38);
-  bytes.set([code, request[1] ?? 0, 0, bytes.length]);
+function valueOf(packet: Uint8Array, type: number): Uint8Array {
+  return attributesOf(packet).find((one) => one.type === type)?.value ?? new Uint8Array(0);
+}
+
+/** RFC 2865 §5.2. */
+function revealPassword(hidden: Uint8Array, key: { secret: string; authenticator: Uint8Array }): string {
+  let previous = key.authenticator;
+  const plain: number[] = [];
+  for (let at = 0; at < hidden.length; at += 16) {
+    const mask = createHash("md5").update(key.secret).update(previous).digest();
+    previous = hidden.slice(at, at + 16);
+    plain.push(...previous.map((octet, i) => octet ^ (mask[i] ?? 0)));
+  }
+  return new TextDecoder().decode(Uint8Array.from(plain)).replace(/\0+$/, "");
+}
+
+function reply(
+  request: Uint8Array,
+  code: number,
+  secret: string,
+  attributes: readonly Attribute[] = [],
+): Uint8Array {
+  const more = attributes.flatMap(({ type, value }) => [type, value.length + 2, ...value]);
+  const bytes = new Uint8Array(38 + more.length);
+  bytes.set([code, request[1] ?? 0, bytes.length >> 8, bytes.length & 0xff]);
   bytes.set(request.slice(4, 20), 4);
   bytes.set([80, 18], 20);
+  bytes.set(more, 38);
   bytes.set(createHmac("md5", secret).update(bytes).digest(), 22);
   bytes.set(createHash("md5").update(bytes).update(secret).digest(), 4);
   return bytes;

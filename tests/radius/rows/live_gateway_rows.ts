@@ -190,6 +190,17 @@ export const GATEWAY_ROWS: Readonly<Record<string, LiveSettingRow>> = {
     before: false,
     after: true,
   },
+  "radius.reply_from_first_factor": {
+    prepare: async (world) => {
+      await openServers(world);
+      const attributes = [{ type: 18, value: new TextEncoder().encode("closed") }];
+      for (const server of serversOf(world)) server.script = () => ({ code: 3, attributes });
+    },
+    change: { "radius.reply_from_first_factor": ["none"] },
+    observe: async (world) => (await world.login({ user: "anna" }).start("right")).message,
+    before: "closed",
+    after: "Access denied.",
+  },
   "radius.first_factor_server.message_authenticator": {
     prepare: async (world) => {
       await openServers(world);

@@ -1,0 +1,151 @@
+// The last answer of the first-factor server, as a conversation stores it: sealed, because its attributes are in clear form and can contain keys
+// and passwords. A login that waits for its second factor keeps it over a restart, on another node, and in a backup.
+
+import type { Vault } from "../../platform/vault.ts";
+import type { FirstFactorReply } from "../ports.ts";
+import { type ClearAttribute, clearIdentity, clearOctets } from "../protocol/clear_attributes.ts";
+import { decodeText, readInteger } from "../protocol/attributes.ts";
+import { typeOf } from "../protocol/dictionary.ts";
+import { MAX_VALUE_OCTETS, PACKET_CODES } from "../protocol/packet.ts";
+import type { AcceptAttributes } from "../factors/reply_attributes.ts";
+import type { ConversationRecord } from "./conversation.ts";
+
+type AnsweredLogin = Pick<ConversationRecord, "client" | "user" | "firstFactorReply">;
+
+const CODES = [
+  "Access-Accept",
+  "Access-Reject",
+  "Access-Challenge",
+] as const satisfies FirstFactorReply["code"][];
+const NO_ATTRIBUTES: readonly ClearAttribute[] = [];
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** A login that started over keeps the answer, so the key has no id of the conversation. */
+function recordKeyOf({ client, user }: Pick<AnsweredLogin, "client" | "user">): Deno.KvKey {
+  return ["first_factor_reply", client, user];
+}
+
+/** The text that `firstFactorReply` of a conversation stores. @param login its client and user */
+export function sealReply(
+  vault: Pick<Vault, "seal">,
+  login: Pick<AnsweredLogin, "client" | "user">,
+  { code, server, attributes }: FirstFactorReply,
+): string {
+  const name = encoder.encode(server).subarray(0, 0xff);
+  const plain = new Uint8Array(2 + name.length + clearOctets(attributes));
+  plain[0] = PACKET_CODES[code].code;
+  plain[1] = name.length;
+  plain.set(name, 2);
+  let at = 2 + name.length;
+  for (const { type, value } of attributes) {
+    plain[at] = type;
+    plain[at + 1] = value.length;
+    plain.set(value, at + 2);
+    at += 2 + value.length;
+  }
+  return textOf(vault.seal(recordKeyOf(login), plain));
+}
+
+/** The answer of a conversation; `null` if there is none, or if it was sealed for another login. */
+export function openReply(vault: Pick<Vault, "open">, login: AnsweredLogin): FirstFactorReply | null {
+  if (login.firstFactorReply === "") return null;
+  const sealed = Uint8Array.from(login.firstFactorReply, (character) => character.charCodeAt(0));
+  const plain = vault.open(recordKeyOf(login), sealed);
+  const code = CODES.find((name) => PACKET_CODES[name].code === plain?.[0]);
+  if (plain === null || code === undefined) return null;
+  const serverEnd = 2 + (plain[1] as number);
+  const attributes: ClearAttribute[] = [];
+  for (let at = serverEnd; at + 2 <= plain.length;) {
+    const end = at + 2 + (plain[at + 1] as number);
+    attributes.push({ type: plain[at] as number, value: plain.subarray(at + 2, end) });
+    at = end;
+  }
+  return { code, server: decoder.decode(plain.subarray(2, serverEnd)), attributes };
+}
+
+/** One character for each octet. */
+function textOf(octets: Uint8Array): string {
+  let text = "";
+  for (const octet of octets) text += String.fromCharCode(octet);
+  return text;
+}
+
+/** The attributes of an Access-Accept. */
+export interface AcceptReply {
+  /** Those of the gateway, encoded. */
+  readonly attributes: Uint8Array;
+  /** Those of the first-factor server, without types that the gateway has. */
+  readonly clear: readonly ClearAttribute[];
+}
+
+/** @param options.ofPolicy the attributes of the policy that applies; the directory has prepared the user */
+export function acceptReplyOf(
+  { acceptAttributes, vault }: {
+    readonly acceptAttributes: Pick<AcceptAttributes, "of">;
+    readonly vault: Pick<Vault, "open">;
+  },
+  login: AnsweredLogin,
+  { ofPolicy }: { ofPolicy: Parameters<AcceptAttributes["of"]>[1] },
+): AcceptReply {
+  const attributes = acceptAttributes.of(login.user, ofPolicy);
+  const answer = openReply(vault, login);
+  return {
+    attributes,
+    clear: answer?.code === "Access-Accept" ? withoutTypesOf(answer.attributes, attributes) : NO_ATTRIBUTES,
+  };
+}
+
+/** The attributes whose type is not among encoded ones. Attributes with different tags have one type. */
+function withoutTypesOf(
+  attributes: readonly ClearAttribute[],
+  encoded: Uint8Array,
+): readonly ClearAttribute[] {
+  if (encoded.length === 0) return attributes;
+  const own = new Set<string>();
+  for (let at = 0; at + 2 <= encoded.length; at += encoded[at + 1] as number) {
+    const value = encoded.subarray(at + 2, at + (encoded[at + 1] as number));
+    own.add(clearIdentity({ type: encoded[at] as number, value }));
+  }
+  return attributes.filter((attribute) => !own.has(clearIdentity(attribute)));
+}
+
+/** The Reply-Messages of the first-factor server that refused the password of a login, in order. */
+export function rejectMessages(
+  vault: Pick<Vault, "open">,
+  login: AnsweredLogin | null,
+): readonly ClearAttribute[] {
+  const answer = login === null ? null : openReply(vault, login);
+  return answer?.code === "Access-Reject" ? answer.attributes : NO_ATTRIBUTES;
+}
+
+const REPLY_MESSAGE = typeOf("Reply-Message");
+const PROMPT = typeOf("Prompt");
+const STATE = typeOf("State");
+const LINE_FEED = 0x0a;
+/** A challenge needs room for other attributes. */
+const MAX_QUESTION_CHARACTERS = 2000;
+
+/** What the first-factor server asks the user of a login. */
+interface ServerQuestion {
+  readonly text: string;
+  /** Whether the client may show what the user types (RFC 2869 §5.10). Without Prompt it may not, because most answers are secret. */
+  readonly isEchoed: boolean;
+  /** The other attributes of the challenge, such as Session-Timeout. */
+  readonly attributes: readonly ClearAttribute[];
+}
+
+export function questionOf(vault: Pick<Vault, "open">, login: AnsweredLogin): ServerQuestion {
+  const attributes = openReply(vault, login)?.attributes ?? NO_ATTRIBUTES;
+  // A text that fills its attribute continues in the next one (RFC 2865 §5.18).
+  const octets = attributes.flatMap(({ type, value }) =>
+    type !== REPLY_MESSAGE ? [] : value.length < MAX_VALUE_OCTETS ? [...value, LINE_FEED] : [...value]
+  );
+  const text = decodeText(Uint8Array.from(octets)).trim().slice(0, MAX_QUESTION_CHARACTERS);
+  const prompt = attributes.find(({ type }) => type === PROMPT)?.value;
+  return {
+    text: text === "" ? "Enter the answer." : text,
+    isEchoed: prompt !== undefined && prompt.length === 4 && readInteger(prompt) === 1,
+    attributes: attributes.filter(({ type }) => type !== REPLY_MESSAGE && type !== PROMPT && type !== STATE),
+  };
+}
