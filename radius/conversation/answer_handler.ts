@@ -26,7 +26,7 @@ export interface TypedInput {
 interface Answer extends TypedInput {
   /** The text of the State attribute. */
   readonly state: string;
-  readonly checkedBefore: CheckedFirstFactor | null;
+  readonly checkedBefore?: CheckedFirstFactor | null;
 }
 
 /** Settings of logins. They can change. */
@@ -104,7 +104,9 @@ export class AnswerHandler {
     }
     const attempt = newLoginAttempt(request, {
       answer: readAnswer(octets),
-      ...(step === FIRST_FACTOR ? { password: octets.slice(), checkedBefore: answer.checkedBefore } : {}),
+      ...(step === FIRST_FACTOR
+        ? { password: octets.slice(), checkedBefore: answer.checkedBefore ?? null }
+        : {}),
     });
     const hasPassword = octets.length > 0;
     runner.run([request], conversation, { attempt, state: step, typed, hasPassword, replaces: null });

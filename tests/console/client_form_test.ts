@@ -29,6 +29,7 @@ const ROW = {
   appendSeparator: ",",
   codePosition: "separated",
   healthCheckUsers: [],
+  replyFromFirstFactor: ["all"],
   stripDomains: [],
   stripRealms: [],
   disconnectPort: 0,
@@ -76,6 +77,7 @@ for (
       "firstFactorServer.address",
       "firstFactorServer.timeoutMs",
       "firstFactorServer.messageAuthenticator",
+      "replyFromFirstFactor",
     ]],
     [
       "the signature rule of a server that is not used",
@@ -141,6 +143,7 @@ Deno.test("toClientDraft() reverses toClientRequest(), including the signature r
     unknownUsers: "allow",
     stripDomains: "CORP LAB",
     stripRealms: "corp.example",
+    replyFromFirstFactor: "Class Filter-Id",
     appendMode: true,
     appendSeparator: ";",
     codePosition: "behind",

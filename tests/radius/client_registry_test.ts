@@ -34,6 +34,7 @@ const CONTENT: ClientContent = {
   unknownUsers: "allow",
   stripDomains: [],
   stripRealms: [],
+  replyFromFirstFactor: ["all"],
   disconnectPort: 0,
 };
 

@@ -139,6 +139,7 @@ Deno.test("a client of the console has its own port and secret, which apply from
     ...{ device: "challenge", appendMode: false, appendSeparator: ",", unknownUsers: "allow" },
     ...{ codePosition: "separated", healthCheckUsers: [] },
     ...{ stripDomains: [], stripRealms: [] },
+    replyFromFirstFactor: ["all"],
   };
   const audit = { type: "delete", key: ["no audit record"] } as const;
   await register.add(content, { secret: SECRET, disconnectSecret: OWN_SECRET, audit });

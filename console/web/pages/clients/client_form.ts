@@ -63,7 +63,7 @@ export function toClientRequest(draft: ClientDraft): ClientForm {
   return settingsObject(CONSOLE_SETTINGS, (name) => {
     const isOfFirstFactor = clientSetting(name).when?.["firstFactor"] !== undefined;
     if (!isOfFirstFactor || isFieldUsed(draft, name)) return requestValue(draft, name);
-    return name.includes(".") ? undefined : NEW_CLIENT_DRAFT[name];
+    return name.includes(".") ? undefined : requestValue(NEW_CLIENT_DRAFT, name);
   }) as unknown as ClientForm;
 }
 
