@@ -278,7 +278,7 @@ async function createApp(
       probeTelephony: () => services.probeTelephony?.() ?? null,
       canonicalRange,
       serverAddress: parseSocketAddress,
-      probeFirstFactor: radius.probeFirstFactor,
+      firstFactorServers: radius.firstFactorServers,
       backendHealth: identity.backendHealth,
       probe: identity.probeBackend,
       tryBackend: identity.tryBackend,

@@ -39,6 +39,8 @@ export type ClientSettingRow = AnyField & {
 };
 
 const MAX_SECRET_CHARACTERS = 1024;
+/** Each has its share of the time in which a login needs an answer. */
+const MAX_SERVERS = 8;
 const OF_SERVER = { firstFactor: ["radius"] };
 const IF_APPENDED = { appendMode: ["true"] };
 
@@ -84,11 +86,11 @@ export const CLIENT_SETTINGS = {
     names: "ldap_connectors",
   },
   "firstFactorServer.address": {
-    ...text({ max: 260, when: OF_SERVER }),
-    format: "peer",
+    ...list({ max: 260, maxItems: MAX_SERVERS, when: OF_SERVER }),
+    format: "peers",
     key: "first_factor_server.address",
     isForRequests: true,
-    example: "192.0.2.20:1812",
+    example: ["192.0.2.20:1812", "192.0.2.21:1812"],
     console: { auditName: "firstFactorServer" },
   },
   "firstFactorServer.secret": {
@@ -210,7 +212,7 @@ type TypedValue<K extends ClientSetting> = Exclude<SettingValueOf<Table[K]>, "">
 export type ConsoleValue<K extends ConsoleSetting> = Table[K] extends
   { type: "choice"; console: { choices: readonly (infer Choice)[] } } ? Choice : TypedValue<K>;
 
-/** The settings of the server that checks passwords, with `firstFactor: "radius"`. */
+/** The settings of the servers that check passwords, with `firstFactor: "radius"`. */
 export type ServerSetting = ClientSetting & `firstFactorServer.${string}`;
 export type ServerPart<K> = K extends `firstFactorServer.${infer Part}` ? Part : never;
 export type FirstFactorServer = { readonly [K in ServerSetting as ServerPart<K>]: TypedValue<K> };

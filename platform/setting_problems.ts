@@ -33,7 +33,7 @@ const MEANINGS = {
   means_name: "1 to 64 of the letters A to Z and a to z, digits, dot, _ and -, not dots alone",
   means_names: 'a list of one or more names, each once, as in ["default"]',
   means_origin: 'an http:// or https:// address without a path, as in "https://login.example.com"',
-  means_peer: '"IP:port" or "[IPv6]:port" with an IP address, as in "192.0.2.20:1812"',
+  means_peers: '"IP:port" or "[IPv6]:port" with an IP address, or a list of them, as in ["192.0.2.20:1812"]',
   means_ranges: 'a list of IP addresses and CIDR ranges, as in ["10.1.0.0/16", "192.0.2.7"]',
   means_realms: 'a list of realms without @, backslash and blanks, as in ["corp.example"]',
   means_reply_names:

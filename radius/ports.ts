@@ -178,6 +178,19 @@ export interface FirstFactorVerifier {
   verify(attempt: PasswordAttempt): Promise<FirstFactorVerdict | FirstFactorReply>;
 }
 
+/** A RADIUS server that checks the first factor of clients. */
+export interface FirstFactorServerStatus {
+  /** `host:port`. */
+  readonly server: string;
+  /** A client that has it. */
+  readonly client: string;
+  /** `unknown`: no request was answered since the start. `all_down`: it is down, and so are all others of the client. */
+  readonly state: "answers" | "unknown" | "down" | "all_down";
+  readonly lastAnswerMs: number | null;
+  /** Why there is no answer, as far as that is known; or "". */
+  readonly fault: string;
+}
+
 /** The passwords of the directory whose users log in. */
 export interface Passwords {
   /** Whether the directory has a password of this user. Computes no hash. @param user canonical */

@@ -1,6 +1,5 @@
 // Wires the RADIUS gateway.
 
-import type { FirstFactorServer } from "../platform/client_settings.ts";
 import type { Config } from "../platform/config/config.ts";
 import type { Log } from "../platform/log.ts";
 import type { Clock, Random } from "../platform/runtime.ts";
@@ -33,7 +32,7 @@ import type { Offboarding, OnPhoneRevoked } from "./factors/offboarding.ts";
 import type { Pairings } from "./factors/pairings.ts";
 import { createGatewayRenames } from "./factors/user_rename.ts";
 import { FirstFactorHealth } from "./factors/first_factor_health.ts";
-import { RadiusAuthClient } from "./factors/radius_auth_client.ts";
+import { FirstFactorServers } from "./factors/first_factor_servers.ts";
 import type { BypassCodeStore } from "./factors/bypass_codes.ts";
 import type { RecoveryCodeStore } from "./factors/recovery_codes.ts";
 import type { HardwareTokens } from "./tokens/hardware_tokens.ts";
@@ -42,7 +41,6 @@ import { PolicyPreview } from "./policy/policy_preview.ts";
 import type { PolicyRegistry } from "./policy/policy_registry.ts";
 import type { RememberedDevices } from "./policy/remembered_devices.ts";
 import type {
-  FirstFactorVerdict,
   GatewayMonitor,
   LoginDirectory,
   Passwords,
@@ -108,8 +106,8 @@ export interface Radius {
     readonly preview: PolicyPreview;
   };
   readonly access: NamedAccess;
-  /** Tests whether another RADIUS server answers, and with this secret. */
-  probeFirstFactor(server: FirstFactorServer): Promise<FirstFactorVerdict>;
+  /** The RADIUS servers that check the first factor of clients. */
+  readonly firstFactorServers: Pick<FirstFactorServers, "probe" | "status" | "test">;
   /** Prepares the removal or deactivation of a user: from now on, logins do not find their pairings. The caller commits the mutations. */
   prepareOffboarding(canonicalName: string): PreparedChange;
   /** Prepares the rename of a user or group of the login target: factors, limits and policies follow. */
@@ -163,12 +161,16 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   });
   await register.load();
   const health = new FirstFactorHealth({ log, clock });
-  const authClient = new RadiusAuthClient({
-    serverOf: (name) => clients.all.find((one) => one.name === name)?.settings.firstFactorServer ?? null,
+  const servers = new FirstFactorServers({
+    serversOf: (name) => clients.all.find((one) => one.name === name)?.settings.firstFactorServer ?? null,
+    all: () =>
+      clients.all.flatMap(({ name, settings: { firstFactorServer: servers } }) =>
+        servers === null ? [] : [{ client: name, servers }]
+      ),
     ...{ open: deps.openSocket, clock, random: deps.random, log, health },
   });
   const firstFactor = new ClientFirstFactor({
-    radius: authClient,
+    radius: servers,
     passwords: deps.passwords,
     isLocked: (user) => limits.isLocked(user),
     ...{ vault: deps.vault, clock, health },
@@ -203,7 +205,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
       ...{ ...factors, policies, replies, userReplies },
       replySources: Object.values(radius.replyFromDirectory),
     }),
-    probeFirstFactor: (server) => authClient.probe(server),
+    firstFactorServers: servers,
     loginDryRun: createLoginDryRun(dryRunDeps, () => clients.all),
     prepareNotMeReport: createNotMeReports({ ...ending, limits, remembered, bypassCodes, disconnects }),
     prepareOffboarding: (user) => offboarding.prepare(user),
@@ -220,7 +222,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     close() {
       stopSweeping();
       disconnects.close();
-      authClient.close();
+      servers.close();
     },
   };
 }

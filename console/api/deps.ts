@@ -13,7 +13,7 @@ import type { ClientRegistry } from "../../radius/server/client_registry.ts";
 import type { FirstFactorServer } from "../../platform/client_settings.ts";
 import type { ClientDiscovery } from "../../radius/server/client_discovery.ts";
 import type { SigningClients } from "../../radius/server/signing_clients.ts";
-import type { FirstFactorVerdict, SecondFactorService } from "../../radius/ports.ts";
+import type { FirstFactorServerStatus, SecondFactorService } from "../../radius/ports.ts";
 import type { BackendTrial } from "../../scim/scim.ts";
 import type { BackendHealth } from "../../scim/backends/guarded_backend.ts";
 import type { Credentials } from "../../scim/http/credentials.ts";
@@ -71,8 +71,14 @@ export interface Connect {
   canonicalRange(text: string): string | null;
   /** `host:port` or `[IPv6]:port`; `null` for anything else. */
   serverAddress(text: string): SocketAddress | null;
-  /** Tests whether a RADIUS server answers with this secret. */
-  probeFirstFactor(server: FirstFactorServer): Promise<FirstFactorVerdict>;
+  /** The RADIUS servers that check the first factor. */
+  readonly firstFactorServers: {
+    /** Resolves to the servers that do not answer, or do not have this secret. */
+    probe(servers: FirstFactorServer): Promise<readonly string[]>;
+    status(): readonly FirstFactorServerStatus[];
+    /** Asks a server of the settings whether it answers. */
+    test(server: string): Promise<void>;
+  };
   backendHealth(target: string, backend: string): BackendHealth | null;
   probe(target: string, backend: string): Promise<BackendOutcome<null> | null>;
   /** Tests settings of a backend that are not saved. */

@@ -285,6 +285,7 @@ const SEVERITY_PREFIXES: Readonly<Record<MailLanguage, Readonly<Record<AlertSeve
 /** What a part, a certificate or a credential is, by its code. */
 const PART_TEXTS: Readonly<Record<MailLanguage, ReadonlyMap<string, string>>> = {
   en: new Map([
+    ["first_factor", "The first-factor server"],
     ["second_factor", "The second-factor service"],
     ["telephony", "The telephony service"],
     ["push", "The push service"],
@@ -301,6 +302,7 @@ const PART_TEXTS: Readonly<Record<MailLanguage, ReadonlyMap<string, string>>> = 
     ["token", "The API token"],
   ]),
   de: new Map([
+    ["first_factor", "Der Server für den ersten Faktor"],
     ["second_factor", "Der Zwei-Faktor-Dienst"],
     ["telephony", "Der Telefonie-Dienst"],
     ["push", "Der Push-Dienst"],

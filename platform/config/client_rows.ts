@@ -28,9 +28,10 @@ const DOCS: Readonly<Record<FileSetting, string>> = {
   firstFactor: "none | directory | ldap | radius: who checks the password before the second factor",
   firstFactorBackend:
     'for first_factor = "ldap": the name of an ldap backend of the target that radius.directory names',
-  "firstFactorServer.address": 'the server that first_factor = "radius" asks: an IP address and a port',
-  "firstFactorServer.secret": "the secret shared with that server",
-  "firstFactorServer.timeoutMs": "how long its answer is awaited",
+  "firstFactorServer.address":
+    'the servers that first_factor = "radius" asks, in order of preference: an IP address and a port, or a list',
+  "firstFactorServer.secret": "the secret shared with these servers",
+  "firstFactorServer.timeoutMs": "how long an answer is awaited, all servers together",
   "firstFactorServer.messageAuthenticator":
     "require | auto; require: an answer of that server without Message-Authenticator is ignored. auto: " +
     "required from the first signed answer onwards, until the next restart",
@@ -96,12 +97,12 @@ export function toClientSettings(values: Readonly<Record<string, unknown>>): Cli
   );
 }
 
-/** The parsed value of a missing address is "". */
+/** Without an address, there is no server. */
 function withOneFirstFactor<T extends RequestSettings>(of: T): T {
-  const address: unknown = of.firstFactorServer?.address ?? "";
+  const hasServer = (of.firstFactorServer?.address ?? []).length > 0;
   return {
     ...of,
     firstFactorBackend: of.firstFactor === "ldap" ? of.firstFactorBackend : "",
-    firstFactorServer: of.firstFactor === "radius" && address !== "" ? of.firstFactorServer : null,
+    firstFactorServer: of.firstFactor === "radius" && hasServer ? of.firstFactorServer : null,
   };
 }

@@ -22,7 +22,6 @@ export type TextFormatName =
   | "mailbox"
   | "origin"
   | "own_certificates"
-  | "peer"
   | "separator"
   | "url"
   | "user_id";
@@ -35,6 +34,7 @@ export type ListFormatName =
   | "host_patterns"
   | "listens"
   | "names"
+  | "peers"
   | "ranges"
   | "realms"
   | "reply_names"
@@ -43,9 +43,8 @@ export type ListFormatName =
 export type FormatName = TextFormatName | ListFormatName;
 /** What a value is in the program. "": not set. */
 export type FormatValue<N extends FormatName> = N extends "listen" ? SocketAddress
-  : N extends "peer" ? SocketAddress | ""
   : N extends "mailbox" ? Mailbox | ""
-  : N extends "listens" ? readonly SocketAddress[]
+  : N extends "listens" | "peers" ? readonly SocketAddress[]
   : N extends TextFormatName ? string
   : readonly string[];
 

@@ -88,7 +88,7 @@ function parseLdapUrl(text: string): string | null {
     : `${scheme.toLowerCase()}://${socketAddressText(address)}`;
 }
 
-/** An IP address, because it is compared with the sender of a reply. */
+/** An IP address and a port. */
 function parsePeer(text: string): SocketAddress | null {
   const parsed = parseSocketAddress(text);
   return parsed === null || parsed.port === 0 || canonicalIp(parsed.hostname) === null ? null : parsed;
@@ -136,7 +136,6 @@ const TEXT_FORMATS: { readonly [N in TextFormatName]: TextFormat<FormatValue<N>>
   listen: textFormat("means_listen", parseSocketAddress),
   mailbox: textFormat<Mailbox | "">("means_mailbox", orEmpty(parseMailbox)),
   origin: textFormat("means_origin", parseOrigin),
-  peer: textFormat<SocketAddress | "">("means_peer", orEmpty(parsePeer)),
   separator: textFormat("means_separator", accepts(isAppendSeparator)),
   /** A slash at the end is removed. */
   url: textFormat("means_url", orEmpty(canonicalUrl)),
@@ -177,6 +176,8 @@ const LIST_FORMATS: { readonly [N in ListFormatName]: ListFormat<FormatValue<N>[
   ),
   listens: listFormat("means_listens", parseSocketAddress, { minItems: 1 }),
   names: listFormat("means_names", accepts(isPlainName), { minItems: 1, isUnique: true }),
+  /** Servers in order of preference, each once. */
+  peers: listFormat("means_peers", (entry, at, all) => all.indexOf(entry) < at ? null : parsePeer(entry)),
   /** Addresses of clients: host bits are cleared, a range of one address becomes that address. */
   ranges: listFormat("means_ranges", canonicalRange),
   realms: listFormat("means_realms", accepts(isDomainOrRealm)),
@@ -219,6 +220,7 @@ function isTextFormat(name: FormatName): name is TextFormatName {
 /** The file can have one address or one name without a list, and numbers of days. A form has only texts. */
 function toEntries(name: ListFormatName, raw: unknown): readonly unknown[] | null {
   if ((name === "listens" || name === "reply_names") && typeof raw === "string") return [raw];
+  if (name === "peers" && typeof raw === "string") return raw === "" ? [] : [raw];
   if (!Array.isArray(raw)) return null;
   return name === "day_numbers" ? raw.map((one) => typeof one === "number" ? String(one) : one) : raw;
 }

@@ -275,12 +275,18 @@ function partnersOf(key: string): readonly string[] {
   return pair === undefined ? [] : [pair[0], ...pair[1]];
 }
 
+/** The addresses of a setting that has one, or several. */
+function listOf(value: SettingValue | null | undefined): readonly unknown[] {
+  return [value ?? ""].flat().filter((one) => one !== "");
+}
+
 /** A stored secret is never sent to a new address: otherwise, an administrator could read it by naming an address of theirs. */
 function repeatedSecretFaults(changes: SettingChanges, settings: readonly SettingView[]): ConfigFault[] {
   const views = new Map(settings.map((view) => [view.key, view]));
   return Object.entries(SECRETS_OF).flatMap(([address, secrets]) => {
     const next = changes[address] ?? "";
-    if (next === "" || next === views.get(address)?.value) return [];
+    const known = listOf(views.get(address)?.value);
+    if (listOf(next).every((one) => known.includes(one))) return [];
     return secrets.flatMap((key): ConfigFault[] => {
       const view = views.get(key);
       if (view === undefined || !view.isSet || typeof changes[key] === "string") return [];

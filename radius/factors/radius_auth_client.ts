@@ -1,168 +1,265 @@
-// The first factor at another RADIUS server: PAP, forwarded with the shared secret of that server (RFC 2865 §2.3).
+// One RADIUS server that checks logins: its sockets, its requests by Identifier, and whether it answers (RFC 2865 §2, RFC 3579 §3.2, RFC 5997).
 
-import type { FirstFactorServer } from "../../platform/client_settings.ts";
+import { type SocketAddress, socketAddressText } from "../../platform/addresses.ts";
 import type { Log } from "../../platform/log.ts";
 import { type CancelTimer, type Clock, pauseFor, type Random } from "../../platform/runtime.ts";
-import type { FirstFactorVerdict, FirstFactorVerifier, PasswordAttempt } from "../ports.ts";
-import { findMessageAuthenticator, SharedSecret } from "../protocol/authenticity.ts";
-import {
-  HEADER_OCTETS,
-  MAX_PASSWORD_OCTETS,
-  MAX_VALUE_OCTETS,
-  PACKET_CODES,
-  PacketWriter,
-} from "../protocol/packet.ts";
+import { SharedSecret } from "../protocol/authenticity.ts";
+import { type ClearAttribute, readClearAttributes, writeClearAttributes } from "../protocol/clear_attributes.ts";
 import { typeOf } from "../protocol/dictionary.ts";
+import {
+  forEachAttribute,
+  HEADER_OCTETS,
+  PACKET_CODES,
+  packetName,
+  PacketWriter,
+  type ReplyName,
+} from "../protocol/packet.ts";
 import type { DatagramSocket } from "../server/server.ts";
-import type { FirstFactorHealth } from "./first_factor_health.ts";
 
-/** No user has this name. Any signed answer for it proves that the server has the right secret. */
-const PROBE_NAME = "countersign-test";
-
-/** Why an answer that was received is ignored. */
-const OTHER_SECRET = ": an answer is not signed with this shared secret";
-
-/** How often a request is sent before the server counts as unavailable. */
-const TRIES = 3;
-
-interface RadiusAuthClientDeps {
-  /** The server of a client, or `null` if its first factor is not RADIUS. */
-  readonly serverOf: (client: string) => FirstFactorServer | null;
+export interface AuthServerDeps {
   /** Opens a datagram socket on a free port. */
   readonly open: (hostname: string) => DatagramSocket;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly health: FirstFactorHealth;
 }
 
-export class RadiusAuthClient implements FirstFactorVerifier {
-  readonly #deps: RadiusAuthClientDeps;
-  readonly #peers = new Map<string, AuthServerPeer>();
-
-  constructor(deps: RadiusAuthClientDeps) {
-    this.#deps = deps;
-  }
-
-  /** Tests a server with a name that no user has. "right" and "wrong" both mean that it answers and knows the secret. */
-  async probe(server: FirstFactorServer): Promise<FirstFactorVerdict> {
-    const peer = new AuthServerPeer(server, this.#deps);
-    try {
-      const password = new TextEncoder().encode(this.#deps.random.bytes(8).toHex());
-      return await peer.ask(PROBE_NAME, password);
-    } finally {
-      peer.close();
-    }
-  }
-
-  async verify({ client, userName, password }: PasswordAttempt): Promise<FirstFactorVerdict> {
-    const server = this.#deps.serverOf(client);
-    if (server === null) return "unavailable";
-    // Text that was not UTF-8 is longer now. No server knows a name or a password that is too long for its attribute.
-    const nameOctets = new TextEncoder().encode(userName).length;
-    if (nameOctets > MAX_VALUE_OCTETS || password.length > MAX_PASSWORD_OCTETS) return "unchecked";
-    return await this.#peerOf(client, server).ask(userName, password);
-  }
-
-  close(): void {
-    for (const peer of this.#peers.values()) peer.close();
-    this.#peers.clear();
-  }
-
-  #peerOf(client: string, server: FirstFactorServer): AuthServerPeer {
-    const key = `${server.address.hostname} ${server.address.port} ${client}`;
-    const known = this.#peers.get(key);
-    if (known !== undefined && known.isFor(server)) return known;
-    // The settings changed. Requests in progress end by their own deadline.
-    known?.close();
-    const peer = new AuthServerPeer(server, this.#deps);
-    this.#peers.set(key, peer);
-    return peer;
-  }
+export interface AuthServerSettings {
+  readonly address: SocketAddress;
+  readonly secret: string;
+  readonly messageAuthenticator: "require" | "auto";
 }
+
+export interface AuthAnswer {
+  readonly code: ReplyName;
+  readonly attributes: readonly ClearAttribute[];
+}
+
+export interface AuthRequest {
+  readonly code: "Access-Request" | "Status-Server";
+  readonly attributes: readonly ClearAttribute[];
+  /** How long the server has for its answer. A later one counts, too, until the request is released. */
+  readonly waitMs: number;
+  /** How often the packet is sent within that time. */
+  readonly copies: number;
+  /** `null`: the signed answer has attributes that cannot be read. */
+  readonly answered: (answer: AuthAnswer | null) => void;
+  readonly silent: () => void;
+}
+
+/** No user has this name. Any signed answer for it proves that the server has the right secret. */
+const PROBE_NAME = "countersign-test";
+/** A server with more requests in a row without an answer is not asked to check logins. */
+const MAX_SILENT = 3;
+/** Longer than the usual delay of an Access-Reject. */
+const PROBE_WAIT_MS = 3000;
+/** RFC 3539 §3.4.1: at least 6 s between two probes, changed at random by up to 2 s. */
+const PROBE_PAUSE_MS = 10_000;
+const PROBE_JITTER_MS = 2000;
+/** A server of a list is probed after so much time without an answer, so that a failed standby is known before it is needed. */
+const IDLE_MS = 60_000;
+const MAX_SOCKETS = 16;
+const IDENTIFIERS = 256;
+
+const MESSAGE_AUTHENTICATOR = typeOf("Message-Authenticator");
+const EAP_MESSAGE = typeOf("EAP-Message");
+const NAS_IDENTIFIER = typeOf("NAS-Identifier");
+const NAS_IP_ADDRESSES = ["NAS-IP-Address", "NAS-IPv6-Address"].map((name) => typeOf(name as "NAS-IP-Address"));
+/** A proxy signs anew, and keeps what it adds to itself (RFC 3579 §3.2, RFC 2865 §5.33). */
+const NEVER_SENT: ReadonlySet<number> = new Set([MESSAGE_AUTHENTICATOR, typeOf("Proxy-State")]);
+const OWN_NAME = new TextEncoder().encode("countersign");
 
 interface PendingRequest {
   readonly authenticator: Uint8Array;
-  readonly settle: (verdict: FirstFactorVerdict) => void;
+  readonly answered: (answer: AuthAnswer | null) => void;
 }
 
-/** One server with its socket and its requests by Identifier. */
-class AuthServerPeer {
-  readonly #server: FirstFactorServer;
-  readonly #deps: RadiusAuthClientDeps;
+interface RequestSocket {
+  readonly socket: DatagramSocket;
+  readonly pending: (PendingRequest | undefined)[];
+  inUse: number;
+  next: number;
+}
+
+export class AuthServer {
+  /** `host:port`. */
+  readonly name: string;
+  readonly #settings: AuthServerSettings;
+  readonly #deps: AuthServerDeps;
   readonly #secret: SharedSecret;
-  readonly #socket: DatagramSocket;
-  readonly #pending: (PendingRequest | undefined)[] = new Array(256).fill(undefined);
+  readonly #sockets: RequestSocket[] = [];
   readonly #writer = new PacketWriter();
-  #nextIdentifier = 0;
   /** Whether answers without Message-Authenticator are ignored, because they can be forged in transit (CVE-2024-3596). */
   #mustSign: boolean;
   #hasWarned = false;
-  /** What the socket or the last ignored answer says about requests without an answer, behind a colon; or "". */
+  /** What a socket or the last ignored answer says about requests without an answer, behind a colon; or "". */
   #lastFault = "";
-  /** Clients that share a server and its secret share its health, too. */
-  readonly #key: string;
+  /** Signed answers since the start. */
+  #answers = 0;
+  #lastAnswerMs: number | null = null;
+  /** Requests in a row without an answer. */
+  #silent = 0;
+  #isDown = false;
+  #isProbing = false;
+  #nextProbeMs: number;
+  #probeCode: AuthRequest["code"] = "Status-Server";
   #isOpen = true;
 
-  constructor(server: FirstFactorServer, deps: RadiusAuthClientDeps) {
-    this.#server = server;
+  constructor(settings: AuthServerSettings, deps: AuthServerDeps) {
+    this.name = socketAddressText(settings.address);
+    this.#settings = settings;
     this.#deps = deps;
-    this.#secret = new SharedSecret(server.secret);
-    this.#key = `radius ${server.address.hostname} ${server.address.port} ${server.secret}`;
-    this.#mustSign = server.messageAuthenticator === "require";
-    this.#socket = deps.open(server.address.hostname.includes(":") ? "::" : "0.0.0.0");
-    void this.#receiveAll();
+    this.#secret = new SharedSecret(settings.secret);
+    this.#mustSign = settings.messageAuthenticator === "require";
+    this.#nextProbeMs = deps.clock.nowMs() + PROBE_PAUSE_MS;
   }
 
-  isFor({ secret, timeoutMs, messageAuthenticator }: FirstFactorServer): boolean {
-    return secret === this.#server.secret && timeoutMs === this.#server.timeoutMs &&
-      messageAuthenticator === this.#server.messageAuthenticator;
+  /** Whether it is asked to check logins. */
+  get isUsable(): boolean {
+    return this.#silent < MAX_SILENT;
   }
 
-  ask(userName: string, password: Uint8Array): Promise<FirstFactorVerdict> {
-    const identifier = this.#freeIdentifier();
-    if (identifier === null) return Promise.resolve<FirstFactorVerdict>("busy");
-    const authenticator = this.#deps.random.bytes(16);
-    const packet = this.#write({ identifier, authenticator, userName, password });
+  /** Whether neither logins nor a probe got an answer. */
+  get isDown(): boolean {
+    return this.#isDown;
+  }
+
+  /** The time of the last signed answer; `null`: none since the start. */
+  get lastAnswerMs(): number | null {
+    return this.#lastAnswerMs;
+  }
+
+  /** Why requests have no answer, as far as that is known, behind a colon; or "". */
+  get lastFault(): string {
+    return this.#lastFault;
+  }
+
+  /**
+   * Sends a request until it is answered, or `waitMs` is over.
+   *
+   * @returns a function that releases the Identifier; `null` if none is free
+   * @throws RangeError if the attributes do not fit into a packet
+   */
+  send(request: AuthRequest): (() => void) | null {
+    const socket = this.#freeSocket();
+    if (socket === null) return null;
+    const { clock, random } = this.#deps;
+    const { waitMs, copies, answered } = request;
+    const identifier = takeIdentifier(socket);
+    const authenticator = random.bytes(16);
+    const packet = this.#write({ ...request, identifier, authenticator });
+    const before = this.#answers;
+    let cancel: CancelTimer = () => {};
+    const pending: PendingRequest = {
+      authenticator,
+      answered: (answer) => {
+        release();
+        answered(answer);
+      },
+    };
+    const release = (): void => {
+      cancel();
+      if (socket.pending[identifier] !== pending) return;
+      socket.pending[identifier] = undefined;
+      socket.inUse--;
+    };
+    const copy = (left: number): void => {
+      if (left === 0) {
+        // A server that answered others received this request, too, and does not want to answer it.
+        if (this.#answers === before) this.#silent++;
+        return request.silent();
+      }
+      this.#transmit(socket.socket, packet);
+      cancel = clock.after(waitMs / copies, () => copy(left - 1));
+    };
+    socket.pending[identifier] = pending;
+    socket.inUse++;
+    copy(copies);
+    return release;
+  }
+
+  /** Probes the server if that is due. @param isOfList whether other servers can replace it, so that it may be idle for long */
+  probeIfDue({ isOfList }: { isOfList: boolean }): void {
+    const nowMs = this.#deps.clock.nowMs();
+    if (nowMs < this.#nextProbeMs) return;
+    const isIdle = isOfList && (this.#lastAnswerMs === null || nowMs - this.#lastAnswerMs >= IDLE_MS);
+    if (this.#silent > 0 || isIdle) void this.probe();
+  }
+
+  /** Asks whether it answers: with Status-Server, or with a login of a name that no user has. At most one probe is in progress. */
+  async probe(): Promise<void> {
+    if (this.#isProbing || !this.#isOpen) return;
+    const { clock, random, log } = this.#deps;
+    this.#isProbing = true;
+    const jitter = (random.bytes(1)[0] as number) / 127.5 - 1;
+    this.#nextProbeMs = clock.nowMs() + PROBE_PAUSE_MS + jitter * PROBE_JITTER_MS;
+    const other = this.#probeCode === "Status-Server" ? "Access-Request" : "Status-Server";
+    for (const code of [this.#probeCode, other] as const) {
+      if (!await this.ask(code, { waitMs: PROBE_WAIT_MS, copies: 1 })) continue;
+      this.#probeCode = code;
+      break;
+    }
+    this.#isProbing = false;
+    if (this.isUsable || this.#isDown || !this.#isOpen) return;
+    this.#isDown = true;
+    log.warn("a first-factor server does not answer", { server: this.name, fault: `no answer${this.#lastFault}` });
+  }
+
+  /** Resolves to whether it answers a request that is not a user's login. RFC 5997 §4.2: Status-Server is not retransmitted. */
+  ask(code: AuthRequest["code"], times: Pick<AuthRequest, "waitMs" | "copies">): Promise<boolean> {
+    const octets = (text: string) => new TextEncoder().encode(text);
+    const attributes = code === "Status-Server" ? [] : [
+      { type: typeOf("User-Name"), value: octets(PROBE_NAME) },
+      { type: typeOf("User-Password"), value: octets(this.#deps.random.bytes(8).toHex()) },
+    ];
     return new Promise((resolve) => {
-      let timer: CancelTimer = () => {};
-      const settle = (verdict: FirstFactorVerdict): void => {
-        timer();
-        this.#pending[identifier] = undefined;
-        resolve(verdict);
+      const answered = () => resolve(true);
+      const silent = () => {
+        release?.();
+        resolve(false);
       };
-      this.#pending[identifier] = { authenticator, settle };
-      const { timeoutMs } = this.#server;
-      const send = (triesLeft: number): void => {
-        if (triesLeft === 0) {
-          this.#failed(`no answer within ${timeoutMs} ms${this.#lastFault}`);
-          return settle("unavailable");
-        }
-        this.#send(packet);
-        timer = this.#deps.clock.after(timeoutMs / TRIES, () => send(triesLeft - 1));
-      };
-      send(TRIES);
+      const release = this.send({ code, attributes, ...times, answered, silent });
+      // All Identifiers are in use: the logins show whether it answers.
+      if (release === null) resolve(this.isUsable);
     });
   }
 
   close(): void {
     this.#isOpen = false;
-    this.#socket.close();
+    for (const { socket } of this.#sockets) socket.close();
   }
 
-  #send(packet: Uint8Array): void {
-    const { address } = this.#server;
-    this.#socket.send(packet, { transport: "udp", ...address }).catch((fault: unknown) => {
+  #transmit(socket: DatagramSocket, packet: Uint8Array): void {
+    if (!this.#isOpen) return;
+    socket.send(packet, { transport: "udp", ...this.#settings.address }).catch((fault: unknown) => {
       this.#lastFault = `: ${fault}`;
     });
   }
 
-  async #receiveAll(): Promise<void> {
+  /** A socket with a free Identifier. Another one is opened when all are in use. */
+  #freeSocket(): RequestSocket | null {
+    const known = this.#sockets.find(({ inUse }) => inUse < IDENTIFIERS);
+    if (known !== undefined) return known;
+    if (this.#sockets.length >= MAX_SOCKETS || !this.#isOpen) return null;
+    try {
+      const socket = this.#deps.open(this.#settings.address.hostname.includes(":") ? "::" : "0.0.0.0");
+      const opened: RequestSocket = { socket, pending: new Array(IDENTIFIERS).fill(undefined), inUse: 0, next: 0 };
+      this.#sockets.push(opened);
+      void this.#receiveAll(opened);
+      return opened;
+    } catch (fault) {
+      // The host has no more sockets. Those that are open continue.
+      this.#lastFault = `: ${fault}`;
+      return null;
+    }
+  }
+
+  async #receiveAll(from: RequestSocket): Promise<void> {
     const buffer = new Uint8Array(4096);
     while (this.#isOpen) {
       try {
-        const [octets] = await this.#socket.receive(buffer);
-        this.#take(octets);
+        const [octets] = await from.socket.receive(buffer);
+        this.#take(from, octets);
       } catch (fault) {
         if (!this.#isOpen) return;
         // Some hosts report "Connection refused" here. Each request continues until its own deadline.
@@ -172,44 +269,56 @@ class AuthServerPeer {
     }
   }
 
-  #take(octets: Uint8Array): void {
+  #take({ pending }: RequestSocket, octets: Uint8Array): void {
     if (octets.length < HEADER_OCTETS) return;
-    const request = this.#pending[octets[1] as number];
+    const request = pending[octets[1] as number];
     const length = ((octets[2] as number) << 8) | (octets[3] as number);
     if (request === undefined || length < HEADER_OCTETS || length > octets.length) return;
     const reply = octets.slice(0, length);
-    if (!this.#secret.isAnswerTo(reply, request.authenticator)) {
-      this.#lastFault = OTHER_SECRET;
-      return;
+    const code = packetName(reply[0] as number);
+    if (code !== "Access-Accept" && code !== "Access-Reject" && code !== "Access-Challenge") return;
+    const { authenticator } = request;
+    if (!this.#isSigned(reply, authenticator)) return;
+    this.#works();
+    const attributes = readClearAttributes(reply, { secret: this.#secret, authenticator });
+    if (attributes.ok) return request.answered({ code, attributes: attributes.value });
+    this.#lastFault = `: its answer has an attribute that cannot be read: ${attributes.reason}`;
+    request.answered(null);
+  }
+
+  /** Whether both signatures of a reply are valid, or the first one, where a server may leave the other one out. */
+  #isSigned(reply: Uint8Array, authenticator: Uint8Array): boolean {
+    const lengthOctets = reply.length;
+    let place: { lengthOctets: number; valueAt: number; valueOctets: number } | null = null;
+    let hasEap = false;
+    forEachAttribute(reply, lengthOctets, (type, valueAt, valueOctets) => {
+      if (type === MESSAGE_AUTHENTICATOR) place ??= { lengthOctets, valueAt, valueOctets };
+      else if (type === EAP_MESSAGE) hasEap = true;
+    });
+    const isValid = this.#secret.isAnswerTo(reply, authenticator) &&
+      (place === null || this.#secret.isAuthentic(reply, place, authenticator));
+    if (!isValid) {
+      this.#lastFault = ": an answer is not signed with this shared secret";
+      return false;
     }
-    const signature = findMessageAuthenticator(reply);
-    const place = signature === null ? null : { ...signature, lengthOctets: length };
-    if (place === null && this.#mustSign) return this.#warnUnsigned();
-    if (place !== null && !this.#secret.isAuthentic(reply, place, request.authenticator)) {
-      this.#lastFault = OTHER_SECRET;
-      return;
+    // RFC 3579 §3.2: EAP without it is discarded, whatever the settings are.
+    if (place === null && (this.#mustSign || hasEap)) {
+      this.#warnUnsigned();
+      return false;
     }
     // In the mode "auto", a server that signed once must sign from then on.
     this.#mustSign ||= place !== null;
-    const code = reply[0];
-    const verdict = code === PACKET_CODES["Access-Accept"].code
-      ? "right"
-      : code === PACKET_CODES["Access-Reject"].code
-      ? "wrong"
-      : "unavailable";
-    if (verdict === "unavailable") this.#failed("it answered with a challenge, which is not supported there");
-    else this.#works();
-    request.settle(verdict);
-  }
-
-  #failed(fault: string): void {
-    const { hostname: server, port } = this.#server.address;
-    this.#deps.health.failed(this.#key, { first_factor: "radius", server, port }, fault);
+    return true;
   }
 
   #works(): void {
+    this.#answers++;
+    this.#lastAnswerMs = this.#deps.clock.nowMs();
     this.#lastFault = "";
-    this.#deps.health.works(this.#key);
+    this.#silent = 0;
+    if (!this.#isDown) return;
+    this.#isDown = false;
+    this.#deps.log.info("a first-factor server answers again", { server: this.name });
   }
 
   #warnUnsigned(): void {
@@ -219,32 +328,32 @@ class AuthServerPeer {
     this.#deps.log.warn(
       "an answer of the first-factor server has no Message-Authenticator and is ignored: update that server, or set " +
         'first_factor_server.message_authenticator = "auto"',
-      { server: this.#server.address.hostname },
+      { server: this.#settings.address.hostname },
     );
   }
 
-  #freeIdentifier(): number | null {
-    for (let i = 0; i < 256; i++) {
-      const identifier = (this.#nextIdentifier + i) & 0xff;
-      if (this.#pending[identifier] !== undefined) continue;
-      this.#nextIdentifier = identifier + 1;
-      return identifier;
-    }
-    return null;
-  }
-
   #write(
-    { identifier, authenticator, userName, password }: {
-      identifier: number;
-      authenticator: Uint8Array;
-      userName: string;
-      password: Uint8Array;
+    { code, identifier, authenticator, attributes }: Pick<AuthRequest, "code" | "attributes"> & {
+      readonly identifier: number;
+      readonly authenticator: Uint8Array;
     },
   ): Uint8Array {
-    this.#secret.beginSigned(this.#writer, PACKET_CODES["Access-Request"].code, identifier);
-    this.#writer.attribute(typeOf("User-Name"), new TextEncoder().encode(userName));
-    this.#writer.attribute(typeOf("User-Password"), this.#secret.hidePassword(password, authenticator));
-    this.#writer.attribute(typeOf("NAS-Identifier"), new TextEncoder().encode("countersign"));
-    return this.#secret.signRequest(this.#writer, authenticator);
+    const sent = attributes.filter(({ type }) => !NEVER_SENT.has(type));
+    // RFC 2865 §4.1: a request names its NAS.
+    if (!sent.some(({ type }) => type === NAS_IDENTIFIER || NAS_IP_ADDRESSES.includes(type))) {
+      sent.push({ type: NAS_IDENTIFIER, value: OWN_NAME });
+    }
+    const writer = this.#writer;
+    this.#secret.beginSigned(writer, PACKET_CODES[code].code, identifier);
+    writeClearAttributes(writer, sent, { secret: this.#secret, authenticator, random: this.#deps.random });
+    return this.#secret.signRequest(writer, authenticator);
   }
+}
+
+/** The next Identifier of a socket that has a free one. */
+function takeIdentifier(socket: RequestSocket): number {
+  let identifier = socket.next;
+  while (socket.pending[identifier] !== undefined) identifier = (identifier + 1) % IDENTIFIERS;
+  socket.next = (identifier + 1) % IDENTIFIERS;
+  return identifier;
 }

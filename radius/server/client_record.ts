@@ -10,6 +10,7 @@ import {
   settingOf,
   settingsObject,
 } from "../../platform/client_settings.ts";
+import { type SocketAddress, socketAddressText } from "../../platform/addresses.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { Clients, ClientUse, KnownClient } from "./clients.ts";
 import type { ClientSettings } from "../../platform/config/config.ts";
@@ -27,6 +28,29 @@ export interface ClientRecord extends ClientContent {
   readonly createdMs: number;
   /** Grows with each change. A change names the version that it is based on. */
   readonly version: number;
+}
+
+/** A record in the store: nodes of version 0.2 know one first-factor server, so the others are beside it. */
+export type StoredClient = Omit<ClientRecord, "firstFactorServer"> & {
+  readonly firstFactorServer:
+    | null
+    | Omit<NonNullable<ClientContent["firstFactorServer"]>, "address"> & {
+      readonly address: SocketAddress;
+      readonly others?: readonly SocketAddress[];
+    };
+};
+
+export function toStoredClient({ firstFactorServer: server, ...record }: ClientRecord): StoredClient {
+  const [address, ...others] = server?.address ?? [];
+  return server === null || address === undefined
+    ? { ...record, firstFactorServer: null }
+    : { ...record, firstFactorServer: { ...server, address, ...others.length === 0 ? {} : { others } } };
+}
+
+export function fromStoredClient({ firstFactorServer: server, ...record }: StoredClient): ClientRecord {
+  if (server === null || server === undefined) return { ...record, firstFactorServer: null };
+  const { address, others = [], ...rest } = server;
+  return { ...record, firstFactorServer: { ...rest, address: [address, ...others] } };
 }
 
 /** Where the record of a client is stored. */
@@ -129,14 +153,13 @@ export class ClientSecrets {
   }
 }
 
-/** The stored secret, if it was entered for the same server. */
+/** The stored secret, if it was entered for these servers. */
 function storedServerSecret(
   { address }: Pick<FirstFactorServer, "address">,
   { firstFactorServer, serverSealed }: ClientRecord,
 ): Uint8Array | null {
-  const before = firstFactorServer?.address;
-  const isSame = address.hostname === before?.hostname && address.port === before?.port;
-  return isSame ? serverSealed : null;
+  const known = firstFactorServer?.address.map(socketAddressText) ?? [];
+  return address.every((one) => known.includes(socketAddressText(one))) ? serverSealed : null;
 }
 
 function policyOf(

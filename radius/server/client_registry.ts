@@ -13,9 +13,12 @@ import {
   type ClientRecord,
   ClientSecrets,
   findUnsigned,
+  fromStoredClient,
   type ShownClient,
   showRecord,
   showSettings,
+  type StoredClient,
+  toStoredClient,
   type UnsignedClient,
 } from "./client_record.ts";
 import { clientSigning } from "./signing_clients.ts";
@@ -198,7 +201,7 @@ export class ClientRegistry {
     if ((entry.value?.version ?? null) !== (before?.version ?? null)) return { ok: false, reason: "changed" };
     const { ok } = await store.commit({
       checks: [{ key: entry.key, versionstamp: entry.versionstamp }],
-      mutations: [{ type: "set", key: clientKey(record.name), value: record }, audit],
+      mutations: [{ type: "set", key: clientKey(record.name), value: toStoredClient(record) }, audit],
     });
     if (!ok) return { ok: false, reason: "changed" };
     this.#records.set(record.name, record);
@@ -210,7 +213,7 @@ export class ClientRegistry {
   #remember({ key, value }: StoreEntry<unknown>): void {
     const { log } = this.#deps;
     const name = String(key[1]);
-    const record = value as ClientRecord | null;
+    const record = value as StoredClient | null;
     this.#unreadable.delete(name);
     this.#records.delete(name);
     if (record === null) return;
@@ -219,7 +222,7 @@ export class ClientRegistry {
       throw new TypeError("it has no name, addresses and secret, so this client is not served");
     }
     if (this.#settingsOf(name) === undefined) {
-      this.#records.set(name, record);
+      this.#records.set(name, fromStoredClient(record));
     } else {
       log.warn("a client is defined in the console and in the settings file: the settings file is used", {
         client: name,
@@ -258,6 +261,6 @@ export class ClientRegistry {
   }
 }
 
-function isClientRecord({ name, address, sealed }: ClientRecord): boolean {
+function isClientRecord({ name, address, sealed }: StoredClient): boolean {
   return typeof name === "string" && Array.isArray(address) && sealed instanceof Uint8Array;
 }

@@ -48,7 +48,7 @@ for (
     ["the first factor of the settings", { ...SERVER }, [null, ""]],
     ["an LDAP backend", { ...SERVER, firstFactor: "ldap" }, [null, "ldap"]],
     ["another server", { ...SERVER, firstFactor: "radius" }, [
-      { address: "192.0.2.20:1812", timeoutMs: 3000, messageAuthenticator: "require", secret: "s" },
+      { address: ["192.0.2.20:1812"], timeoutMs: 3000, messageAuthenticator: "require", secret: "s" },
       "",
     ]],
     ["another server with a stored secret", {
@@ -56,7 +56,7 @@ for (
       "firstFactorServer.secret": "",
       firstFactor: "radius",
     }, [
-      { address: "192.0.2.20:1812", timeoutMs: 3000, messageAuthenticator: "require" },
+      { address: ["192.0.2.20:1812"], timeoutMs: 3000, messageAuthenticator: "require" },
       "",
     ]],
   ] as const
@@ -138,7 +138,7 @@ Deno.test("toClientRequest() sends a typed port as a number, and a typed secret"
 Deno.test("toClientDraft() reverses toClientRequest(), including the signature rule of the server's answers", () => {
   const change = {
     firstFactor: "radius",
-    "firstFactorServer.address": "[2001:db8::1]:1812",
+    "firstFactorServer.address": "[2001:db8::1]:1812\n192.0.2.7:1812",
     "firstFactorServer.messageAuthenticator": "auto",
     unknownUsers: "allow",
     stripDomains: "CORP LAB",
@@ -155,7 +155,7 @@ Deno.test("toClientDraft() reverses toClientRequest(), including the signature r
     ...ROW,
     ...form,
     firstFactorServer: {
-      address: { hostname: "2001:db8::1", port: 1812 },
+      address: [{ hostname: "2001:db8::1", port: 1812 }, { hostname: "192.0.2.7", port: 1812 }],
       timeoutMs: 3000,
       messageAuthenticator: "auto",
     },

@@ -82,7 +82,7 @@ Deno.test("PUT /clients/:id keeps the hidden secret of the first-factor server, 
     });
   const kept = await put({ ...SERVER, timeoutMs: 500 }, 1);
   assertEquals(kept.body.client.firstFactorServer, {
-    address: { hostname: "192.0.2.20", port: 1812 },
+    address: [{ hostname: "192.0.2.20", port: 1812 }],
     timeoutMs: 500,
     messageAuthenticator: "require",
   });

@@ -3,7 +3,7 @@
 import type { HttpAppDeps } from "../../console/app.ts";
 import type { Connect } from "../../console/api/deps.ts";
 import type { Dist } from "../../console/assets.ts";
-import { canonicalRange, parseSocketAddress } from "../../platform/addresses.ts";
+import { canonicalRange, parseSocketAddress, socketAddressText } from "../../platform/addresses.ts";
 import { createLog } from "../../platform/log.ts";
 import { createPasswordHasher } from "../../platform/password_hasher.ts";
 import { SigningClients } from "../../radius/server/signing_clients.ts";
@@ -110,7 +110,11 @@ async function openConnect(
     ldapAttributes: { openldap: {}, active_directory: {} },
     probeTelephony: () => null,
     serverAddress: parseSocketAddress,
-    probeFirstFactor: ({ secret }) => Promise.resolve(secret === "right" ? "wrong" : "unavailable"),
+    firstFactorServers: {
+      probe: ({ secret, address }) => Promise.resolve(secret === "right" ? [] : address.map(socketAddressText)),
+      status: () => [],
+      test: () => Promise.resolve(),
+    },
     backendHealth: (_target, backend) => guarded.get(backend)?.health() ?? null,
     probe: async (_target, backend) => await guarded.get(backend)?.backend.probe() ?? null,
     previewMapping: (content, mapping) => toFrontEnd(content, createMapping(mapping)),

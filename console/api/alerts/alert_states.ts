@@ -25,8 +25,10 @@ const PART_KINDS: ReadonlyMap<HealthPart["kind"], AlertKind> = new Map([
   ["backend", "backend_failing"],
   ["outbox", "changes_undelivered"],
   ["node", "node_down"],
-  ...(["second_factor", "telephony", "push", "push_host", "mail", "log_export", "alerts", "store"] as const)
-    .map((kind) => [kind, "service_failing"] as const),
+  ...([
+    ...["first_factor", "second_factor", "telephony", "push", "push_host"] as const,
+    ...["mail", "log_export", "alerts", "store"] as const,
+  ]).map((kind) => [kind, "service_failing"] as const),
 ]);
 /** Parts whose state is only known after a test. Sign-ins may not use them for hours. */
 const PROBED_KINDS: ReadonlySet<HealthPart["kind"]> = new Set(["backend", "second_factor", "telephony"]);
@@ -67,8 +69,11 @@ function partStates(parts: readonly HealthPart[]): ObservedState[] {
     if (kind === undefined) continue;
     const about = part.kind === "node" ? `node:${plainName(part.name)}` : part.id;
     if (states.get(about)?.state === "ok") continue;
-    const { state } = part;
-    const severity = kind === "node_down" || kind === "changes_undelivered" ? "warning" : "critical";
+    // One of several first-factor servers: sign-ins use the others.
+    const isReplaced = part.kind === "first_factor" && part.state === "warning";
+    const state = isReplaced ? "bad" : part.state;
+    const isLesser = isReplaced || kind === "node_down" || kind === "changes_undelivered";
+    const severity = isLesser ? "warning" : "critical";
     states.set(about, {
       ...{ kind, severity, about },
       state: state === "bad" ? "bad" : state === "unknown" ? "unknown" : "ok",

@@ -27,8 +27,8 @@ const trimmed = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.
 /** Domains, realms or user names. Each is checked in validate_client.ts, whose refusal names it. */
 const NAMES = v.pipe(v.array(v.pipe(v.string(), v.maxLength(500))), v.maxLength(100));
 
-/** A request has an address as text: `host:port` or `[IPv6]:port`. */
-type JsonOf<Value> = Value extends SocketAddress ? string
+/** A request has addresses as text: `host:port` or `[IPv6]:port`, one or a list. */
+type JsonOf<Value> = Value extends readonly SocketAddress[] ? string | string[]
   : Value extends readonly string[] ? string[]
   : Value;
 type SchemaOf<K extends ConsoleSetting> = v.GenericSchema<JsonOf<ConsoleValue<K>>>;
@@ -37,12 +37,19 @@ type EntryOf<K extends ConsoleSetting> = K extends OptionalSetting & SecretSetti
   : K extends OptionalSetting ? v.OptionalSchema<SchemaOf<K>, v.InferOutput<SchemaOf<K>>>
   : SchemaOf<K>;
 
+interface Limits {
+  readonly min: number;
+  readonly max: number;
+  readonly maxItems: number;
+}
+
 /** By format, or by type. */
-const SCHEMAS: Readonly<Record<string, (limits: { min: number; max: number }) => v.GenericSchema>> = {
+const SCHEMAS: Readonly<Record<string, (limits: Limits) => v.GenericSchema>> = {
   flag: () => v.boolean(),
   list: () => NAMES,
   number: ({ min, max }) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max)),
-  peer: () => trimmed(260),
+  peers: ({ max, maxItems }) =>
+    v.union([trimmed(max), v.pipe(v.array(trimmed(max)), v.minLength(1), v.maxLength(maxItems))]),
   ranges: () => v.pipe(v.array(trimmed(64)), v.minLength(1), v.maxLength(64)),
   /** The secret of another organisation's server can be short. */
   secret: ({ max }) => v.pipe(v.string(), v.minLength(1), v.maxLength(max), v.regex(/^[\x21-\x7e]*$/)),
@@ -53,7 +60,7 @@ const SCHEMAS: Readonly<Record<string, (limits: { min: number; max: number }) =>
 function entryOf(name: ConsoleSetting): v.GenericSchema {
   const row = clientSetting(name);
   const { choices, max, isOptional } = row.console ?? {};
-  const limits = "max" in row ? { min: 0, ...row, max: max ?? row.max } : { min: 0, max: 0 };
+  const limits = { min: 0, max: 0, maxItems: 0, ...row, ...max === undefined ? {} : { max } };
   const schema = row.type === "choice"
     ? v.picklist((choices ?? row.of).map(String))
     : (SCHEMAS[row.format ?? ""] ?? SCHEMAS[row.type])?.(limits);

@@ -70,7 +70,7 @@ function toContent(
   }
   if (server === null) refuseValue("firstFactorServer.address", "");
   const firstFactorServer = {
-    address: serverAddressOf(connect, server.address),
+    address: serverAddressesOf(connect, server.address),
     timeoutMs: server.timeoutMs,
     messageAuthenticator: server.messageAuthenticator,
   };
@@ -96,7 +96,7 @@ const AFFIX =
 /** What the formats accept. */
 const RULES: Readonly<Record<string, string>> = {
   domains: AFFIX,
-  peer: "Enter the server as host:port, such as 192.0.2.20:1812 or [2001:db8::1]:1812.",
+  peers: "Enter each server as host:port, such as 192.0.2.20:1812 or [2001:db8::1]:1812.",
   ranges: "Not an IP address or a range such as 192.0.2.0/24.",
   realms: AFFIX,
   reply_names: "Enter all, none, or names of RADIUS attributes, such as Class, Filter-Id or 26.9.1.",
@@ -122,9 +122,11 @@ function refuseBadNameParts(given: object): void {
   }
 }
 
-function serverAddressOf({ serverAddress }: Connect, text: string) {
-  const address = serverAddress(text);
-  return address === null || address.port === 0 ? refuseValue("firstFactorServer.address", text) : address;
+function serverAddressesOf({ serverAddress }: Connect, given: string | readonly string[]): SocketAddress[] {
+  return [...new Set([given].flat())].map((text) => {
+    const address = serverAddress(text);
+    return address === null || address.port === 0 ? refuseValue("firstFactorServer.address", text) : address;
+  });
 }
 
 /** Tests a first factor. A stored secret is sent only to its server. */
@@ -139,9 +141,10 @@ export async function probeFirstFactor(
   }
   const server = "client" in test
     ? connect.register.firstFactorServer(test.client)
-    : { ...test, address: serverAddressOf(connect, test.address) };
+    : { ...test, address: serverAddressesOf(connect, test.address) };
   if (server === null) throw new Refusal("no_server_secret");
-  return { answers: await connect.probeFirstFactor(server) !== "unavailable", detail: "" };
+  const silent = await connect.firstFactorServers.probe(server);
+  return { answers: silent.length === 0, detail: silent.join(", ") };
 }
 
 /** Replaces a secret in the audit log. */
@@ -170,7 +173,7 @@ export function clientAuditValues(
 
 function auditValue(row: object, value: unknown): unknown {
   if ("unit" in row) return `${Number(value) / 1000} s`;
-  return typeof value === "object" && !Array.isArray(value)
-    ? socketAddressText(value as SocketAddress)
+  return "format" in row && row.format === "peers"
+    ? (value as readonly SocketAddress[]).map(socketAddressText).join(", ")
     : value;
 }

@@ -15,6 +15,7 @@ import type { AdminCommands } from "../auth/admin_commands.ts";
 import {
   administratorParts,
   alertParts,
+  firstFactorParts,
   hourlyCounts,
   logExportParts,
   mailPart,
@@ -75,6 +76,7 @@ export class Health {
       ...nodeParts(this.#deps.cluster),
       ...this.#backends(),
       ...this.#outboxes(),
+      ...firstFactorParts(this.#port.firstFactorServers.status()),
       this.#service("second_factor"),
       ...this.#push(),
       this.#service("telephony"),
@@ -116,6 +118,8 @@ export class Health {
       await this.#port.pushPages?.()?.probe();
     } else if (id === "mail") {
       await this.#testMail();
+    } else if (id.startsWith("first_factor:")) {
+      await this.#port.firstFactorServers.test(id.slice("first_factor:".length));
     } else if (id.startsWith("backend:")) {
       const [target = "", backend = ""] = id.slice("backend:".length).split("/");
       await this.#port.probe(target, backend);

@@ -5,6 +5,7 @@ import type { AlertService } from "../../../platform/alerts/alerts.ts";
 import type { LogExport } from "../../../platform/log_export/log_export.ts";
 import type { MailService } from "../../../platform/mail/mail_service.ts";
 import type { LimitAlarm } from "../../../radius/factors/hourly_limits.ts";
+import type { FirstFactorServerStatus } from "../../../radius/ports.ts";
 import type { Policy } from "../../../radius/policy/policy.ts";
 import { rejectsUnknownUsers } from "../../../radius/protocol/login_input.ts";
 import type { PushStatus } from "../../../upstream/embedded/push/push_notifications.ts";
@@ -15,6 +16,21 @@ import type { HealthPart, PushNote } from "../targets/target_types.ts";
 
 /** What most parts have. */
 export const PLAIN_PART = { figure: null, lastGoodMs: null, detail: "", testable: false } as const;
+
+/** A server that others replace is a warning. */
+const SERVER_STATES = { answers: "ok", unknown: "unknown", down: "warning", all_down: "bad" } as const;
+
+export function firstFactorParts(servers: readonly FirstFactorServerStatus[]): HealthPart[] {
+  return servers.slice(0, MAX_PARTS).map(({ server, client, state, lastAnswerMs, fault }) => {
+    const isDown = state === "down" || state === "all_down";
+    const problem = state === "all_down" ? "no server answers" : "it does not answer";
+    return {
+      ...{ ...PLAIN_PART, id: `first_factor:${server}`, kind: "first_factor", name: server, client },
+      ...{ state: SERVER_STATES[state], lastGoodMs: lastAnswerMs, testable: true },
+      detail: !isDown ? "" : fault === "" ? problem : `${problem}: ${fault}`,
+    };
+  });
+}
 
 /** The last test of a part. */
 export interface TestResult {

@@ -5,13 +5,13 @@ import { ALONE, type Cluster } from "../../../platform/cluster/cluster.ts";
 import { type Store, STORE_SILENT_MS } from "../../../platform/store.ts";
 import type { AccountingSessionList } from "../../../radius/accounting/session_table.ts";
 import type { MailService } from "../../../platform/mail/mail_service.ts";
-import type { GatewayMonitor } from "../../../radius/ports.ts";
+import type { FirstFactorServerStatus, GatewayMonitor } from "../../../radius/ports.ts";
 import type { PhonePages } from "../../../upstream/embedded/push/phone_pages.ts";
 import type { PushStatus } from "../../../upstream/embedded/push/push_notifications.ts";
 import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { HttpEnv } from "../hono_env.ts";
-import type { People } from "../deps.ts";
+import type { Connect, People } from "../deps.ts";
 
 /** Whether the gateway can answer logins, with the state of each part.  */
 export interface Readiness {
@@ -27,6 +27,8 @@ interface MonitoringDeps {
   readonly cluster?: Pick<Cluster, "figures"> | undefined;
   readonly vpnSessions?: Pick<AccountingSessionList, "connectedCount">;
   readonly mail?: Pick<MailService, "status">;
+  /** Absent where the console runs without a gateway. */
+  readonly connect?: { readonly firstFactorServers: Pick<Connect["firstFactorServers"], "status"> };
   /** `null`: no push messages. */
   readonly phonePages?: (() => Pick<PhonePages, "status"> | null) | undefined;
   readonly secondFactorAdmin: () => SecondFactorAdmin | null;
@@ -49,7 +51,7 @@ export function createMonitoringRoutes(deps: MonitoringDeps) {
 /** All metrics: counters of the gateway, then gauges. */
 function metricsText(deps: MonitoringDeps): string {
   const { watch, vpnSessions, secondFactorAdmin, ready, residentOctets, openStreams, people, mail } = deps;
-  const { store, cluster } = deps;
+  const { store, cluster, connect } = deps;
   const nodes = cluster?.figures() ?? ALONE;
   const push = deps.phonePages?.()?.status();
   const lines: string[] = [];
@@ -74,6 +76,7 @@ function metricsText(deps: MonitoringDeps): string {
     ...(people === undefined ? [] : limitGauges(people)),
     ...(mail === undefined ? [] : mailGauges(mail)),
     ...(push === undefined ? [] : pushGauges(push)),
+    ...serverGauges(connect?.firstFactorServers.status() ?? []),
   ];
   for (const [name, value] of gauges) add(`countersign_${name}`, { type: "gauge", value });
   if (push !== undefined) {
@@ -97,6 +100,18 @@ function limitGauges(
     ["failures_warning_per_hour", lockout.warnFailuresPerHour],
     ["locks_last_hour", figures.locks],
     ["locks_warning_per_hour", lockout.warnLocksPerHour],
+  ];
+}
+
+/** Without addresses, because everyone can read the metrics. */
+function serverGauges(servers: readonly FirstFactorServerStatus[]): (readonly [string, number])[] {
+  const count = (state: FirstFactorServerStatus["state"]) =>
+    servers.filter((server) => server.state === state).length;
+  return [
+    ["first_factor_servers", servers.length],
+    ["first_factor_servers_answering", count("answers")],
+    ["first_factor_servers_down", count("down") + count("all_down")],
+    ["first_factor_servers_all_down", count("all_down")],
   ];
 }
 

@@ -70,6 +70,7 @@ export const HEALTH_KINDS = [
   "node",
   "backend",
   "outbox",
+  "first_factor",
   "log_export",
   "alerts",
   "second_factor",
@@ -129,6 +130,8 @@ export interface HealthPart {
     | "node_version"
     | "node_settings"
     | "node_clock";
+  /** A client that has this `first_factor` server; "any" while no client is configured. */
+  readonly client?: string;
   /** Of `push` and `push_host`. */
   readonly push?: PushNote;
   readonly testable: boolean;

@@ -91,7 +91,7 @@ Deno.test("loadConfig() returns names with units, canonical addresses and refere
   assertEquals(client?.address, ["10.1.0.0/16", "192.0.2.7", "2001:db8::1"]);
   assertEquals(client?.secret, "env:not-again");
   assertEquals(client?.holdMs, 40_000);
-  assertEquals(client?.firstFactorServer?.address, { hostname: "192.0.2.20", port: 1812 });
+  assertEquals(client?.firstFactorServer?.address, [{ hostname: "192.0.2.20", port: 1812 }]);
   assertEquals(client?.firstFactorServer?.timeoutMs, 3000);
   assertEquals({ ...radius.replyDefault }, { "Session-Timeout": 28800, "26.9.1": "shell:priv-lvl=15" });
   assertEquals(http.listen.hostname, "::1");

@@ -168,10 +168,13 @@ export const POLICY_SAMPLES: Samples = {
   "limit_proxy_state": SWITCH,
   "first_factor": [['"none"', '"directory"', '"ldap"', '"radius"'], ['"pam"', "true"]],
   "first_factor_backend": [['""', '"corp-ldap"'], [`"${"x".repeat(65)}"`, "5"]],
-  "first_factor_server.address": [['"192.0.2.20:1812"', '"[2001:db8::1]:1812"'], [
-    '"host:1812"',
-    '"192.0.2.20:0"',
-  ]],
+  "first_factor_server.address": [
+    ['"192.0.2.20:1812"', '""', "[]", '["[2001:db8::1]:1812", "192.0.2.20:1812"]'],
+    [
+      ...['"host:1812"', '"192.0.2.20:0"', "5", '["192.0.2.20:1812", "192.0.2.20:1812"]', '["192.0.2.20"]'],
+      `[${Array.from({ length: 9 }, (_, at) => `"192.0.2.${at}:1812"`)}]`,
+    ],
+  ],
   "first_factor_server.secret": SECRET,
   "first_factor_server.timeout_ms": CALL_MS,
   "first_factor_server.message_authenticator": [['"require"', '"auto"'], ['"off"', "true"]],

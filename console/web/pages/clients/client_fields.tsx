@@ -139,10 +139,11 @@ export function FirstFactorFields(props: FactorProps) {
   );
 }
 
-/** Whether the stored secret belongs to the server in the form. */
+/** Whether the stored secret belongs to the servers in the form. */
 function isKept({ draft, saved }: Pick<FactorProps, "draft" | "saved">): boolean {
   if (saved === null || saved.firstFactorServer === null) return false;
-  return draft.value[ADDRESS].trim() === toClientDraft(saved)[ADDRESS];
+  const known = toClientDraft(saved)[ADDRESS].split("\n");
+  return draft.value[ADDRESS].split(/[\s,]+/).every((one) => one === "" || known.includes(one));
 }
 
 function ServerFields(props: FactorProps) {
@@ -177,7 +178,7 @@ function toTestRequest({ draft, saved, ldap }: FactorProps) {
   if (server === null) return null;
   const { address, secret } = server;
   if (secret === undefined) return saved !== null && isKept({ draft, saved }) ? { client: saved.name } : null;
-  return address === "" ? null : { ...server, secret };
+  return address.length === 0 ? null : { ...server, secret };
 }
 
 interface TestResult {
@@ -202,7 +203,7 @@ function FactorTest(props: FactorProps) {
       const { answers, detail } = await runFirstFactorTest(models, test);
       const silent = firstFactor === "ldap"
         ? t("clients.backend_silent", { detail })
-        : t("clients.server_silent", { seconds: timeoutMs / 1000 });
+        : t("clients.server_silent", { seconds: timeoutMs / 1000, servers: detail });
       const good = t(firstFactor === "ldap" ? "clients.backend_answers" : "clients.server_answers");
       result.value = { tested, tone: answers ? "ok" : "bad", text: answers ? good : silent };
     } catch (fault) {

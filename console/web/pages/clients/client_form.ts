@@ -51,9 +51,14 @@ function draftWith(valueOf: (name: ConsoleSetting) => unknown): ClientDraft {
     & Record<string, unknown>;
 }
 
+/** Lists with one entry on each line. */
+const LINE_FORMATS: ReadonlySet<string> = new Set(["peers", "ranges"]);
+
 function fieldValue(name: ConsoleSetting, value: unknown): unknown {
-  if (Array.isArray(value)) return value.join(clientSetting(name).format === "ranges" ? "\n" : " ");
-  return typeof value === "object" ? socketAddressText(value as SocketAddress) : value;
+  if (!Array.isArray(value)) return value;
+  const { format = "" } = clientSetting(name);
+  const texts = format === "peers" ? value.map((one: SocketAddress) => socketAddressText(one)) : value;
+  return texts.join(LINE_FORMATS.has(format) ? "\n" : " ");
 }
 
 const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter((one) => one !== "");
@@ -76,7 +81,6 @@ function requestValue(draft: ClientDraft, name: ConsoleSetting): unknown {
   const value = draft[name];
   if (type === "list") return wordsOf(String(value));
   if (type === "number") return Number(String(value).trim());
-  if (format === "peer") return String(value).trim();
   if (format === "separator") return String(value).trim() || NEW_CLIENT_DRAFT[name];
   return type === "secret" && value === "" ? undefined : value;
 }
@@ -168,7 +172,7 @@ export function clientField(name: ConsoleSetting, context?: ChoiceContext): Fiel
     label: findMessage(question) === null ? messageKey(name) : question,
     ...(findMessage(hint) === null ? {} : { hint }),
     ...(offered ? { choices: offered, choiceLabel: labelOf } : {}),
-    ...(row.format === "ranges" ? { lines: 2 } : {}),
+    ...(LINE_FORMATS.has(row.format ?? "") ? { lines: 2 } : {}),
     input: inputOf(name),
   } as FieldRow<ClientDraft>;
 }
@@ -177,8 +181,8 @@ function inputOf(name: ConsoleSetting): FieldRow<ClientDraft>["input"] {
   const row = clientSetting(name);
   const maxLength = row.console?.max ?? ("max" in row ? row.max : 0);
   if (row.format === "ranges") return { required: true };
-  if (row.format === "peer") {
-    return { required: true, maxLength, placeholder: t("common.example", { value: String(row.example) }) };
+  if (row.format === "peers") {
+    return { required: true, placeholder: t("common.example", { value: [row.example].flat()[0] ?? "" }) };
   }
   if (row.format === "separator") return { maxLength: 1 };
   if (row.type === "secret") return { type: "password", maxLength };

@@ -1,7 +1,7 @@
 // Where each row of System status is changed: the setting, the client, the directory or the page that ends its problem.
 
 import type { HealthPart } from "../../../api/targets/target_types.ts";
-import { clientHref } from "../../components/client_text.ts";
+import { clientHref, isConfiguredClient } from "../../components/client_text.ts";
 import { t } from "../../i18n/translate.ts";
 
 interface HealthLink {
@@ -36,6 +36,8 @@ const LINKS: Readonly<Record<HealthPart["kind"], LinkOf>> = {
   store: () => setting("system#store.kv"),
   node: () => page("/nodes"),
   backend: ({ id }) => directory(/^backend:([^/]*)/.exec(id)?.[1] ?? ""),
+  first_factor: ({ client: name = "" }) =>
+    isConfiguredClient(name) ? client(name) : setting("radius#radius.first_factor_server.address"),
   outbox: ({ name }) => directory(name),
   log_export: () => page("/log-export"),
   alerts: () => page("/alerts"),

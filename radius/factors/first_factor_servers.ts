@@ -1,0 +1,233 @@
+// The first factor at other RADIUS servers: which server of a list is asked, how long, and what the servers' state is. Logins with a password
+// and relayed requests use the same servers.
+
+import { type SocketAddress, socketAddressText } from "../../platform/addresses.ts";
+import type { FirstFactorServer } from "../../platform/client_settings.ts";
+import type { CancelTimer } from "../../platform/runtime.ts";
+import type { FirstFactorServerStatus, FirstFactorVerdict, FirstFactorVerifier, PasswordAttempt } from "../ports.ts";
+import type { ClearAttribute } from "../protocol/clear_attributes.ts";
+import { typeOf } from "../protocol/dictionary.ts";
+import { MAX_PASSWORD_OCTETS, MAX_VALUE_OCTETS } from "../protocol/packet.ts";
+import type { FirstFactorHealth } from "./first_factor_health.ts";
+import { type AuthAnswer, AuthServer, type AuthServerDeps } from "./radius_auth_client.ts";
+
+interface FirstFactorServersDeps extends AuthServerDeps {
+  /** The servers of a client, or `null` if its first factor is not RADIUS. */
+  readonly serversOf: (client: string) => FirstFactorServer | null;
+  /** The servers of each client. */
+  readonly all: () => readonly { readonly client: string; readonly servers: FirstFactorServer }[];
+  readonly health: FirstFactorHealth;
+}
+
+export interface ServerExchange {
+  /** The client's name. */
+  readonly client: string;
+  /** Of the request. Message-Authenticator is added, and Proxy-State left out. */
+  readonly attributes: readonly ClearAttribute[];
+  /** The server where the login began, as an answer named it. Absent: the servers of the client, in order of preference. */
+  readonly server?: string | undefined;
+  /** The longest wait, all servers together. Default: `timeout_ms` of the client's servers. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** `unavailable`: no server answered in time. `busy`: too many requests are in progress; the client tries again. */
+export type ServerOutcome =
+  | AuthAnswer & { readonly kind: "answer"; /** Which server answered: `host:port`. */ readonly server: string }
+  | { readonly kind: "unavailable" | "busy" };
+
+/** How often a request is sent to a server before the next one is asked. */
+const COPIES = 3;
+/** A server has 4096 Identifiers. One client leaves some for the others. */
+const MAX_IN_PROGRESS_PER_CLIENT = 3072;
+const WATCH_MS = 2000;
+/** Clients can have the same server with other servers or another secret. The worst state is shown. */
+const SEVERITY: readonly FirstFactorServerStatus["state"][] = ["answers", "unknown", "down", "all_down"];
+
+export class FirstFactorServers implements FirstFactorVerifier {
+  readonly #deps: FirstFactorServersDeps;
+  /** Clients that share a server and its secret share its sockets and its state. */
+  readonly #servers = new Map<string, AuthServer>();
+  readonly #inProgress = new Map<string, number>();
+  #stopWatching: CancelTimer = () => {};
+
+  constructor(deps: FirstFactorServersDeps) {
+    this.#deps = deps;
+    this.#watch();
+  }
+
+  /**
+   * Asks the servers of a client, and resolves with the first signed answer. A server that is down is asked only if all are. A server that
+   * does not answer within its share of the time is followed by the next one; a later answer counts, too. Never rejects.
+   */
+  async exchange({ client, attributes, server, timeoutMs }: ServerExchange): Promise<ServerOutcome> {
+    const settings = this.#deps.serversOf(client);
+    const asked = settings === null ? [] : this.#candidates(settings, server);
+    if (settings === null || asked.length === 0) return { kind: "unavailable" };
+    const inProgress = this.#inProgress.get(client) ?? 0;
+    if (inProgress >= MAX_IN_PROGRESS_PER_CLIENT) return { kind: "busy" };
+    this.#inProgress.set(client, inProgress + 1);
+    try {
+      const outcome = await this.#ask(asked, { attributes, timeoutMs: timeoutMs ?? settings.timeoutMs });
+      if (server === undefined || outcome.kind === "answer") this.#noteOutcome(settings, asked, outcome);
+      return outcome;
+    } catch (fault) {
+      if (fault instanceof RangeError) return { kind: "unavailable" };
+      throw fault;
+    } finally {
+      const left = (this.#inProgress.get(client) ?? 1) - 1;
+      if (left === 0) this.#inProgress.delete(client);
+      else this.#inProgress.set(client, left);
+    }
+  }
+
+  async verify({ client, userName, password }: PasswordAttempt): Promise<FirstFactorVerdict> {
+    const settings = this.#deps.serversOf(client);
+    if (settings === null) return "unavailable";
+    // Text that was not UTF-8 is longer now. No server knows a name or a password that is too long for its attribute.
+    const name = new TextEncoder().encode(userName);
+    if (name.length > MAX_VALUE_OCTETS || password.length > MAX_PASSWORD_OCTETS) return "unchecked";
+    const attributes = [
+      { type: typeOf("User-Name"), value: name },
+      { type: typeOf("User-Password"), value: password },
+    ];
+    const outcome = await this.exchange({ client, attributes });
+    if (outcome.kind !== "answer") return outcome.kind;
+    if (outcome.code !== "Access-Challenge") return outcome.code === "Access-Accept" ? "right" : "wrong";
+    const fault = "it answered with a challenge, which is not supported there";
+    this.#deps.health.failed(healthKeyOf(settings), logFieldsOf(settings), fault);
+    return "unavailable";
+  }
+
+  /** Tests servers with a login of a name that no user has. Resolves to those that do not answer, or do not have this secret. */
+  async probe(settings: FirstFactorServer): Promise<readonly string[]> {
+    const { timeoutMs } = settings;
+    const silent = await Promise.all(settings.address.map(async (address) => {
+      const server = new AuthServer({ ...settings, address }, this.#deps);
+      try {
+        return await server.ask("Access-Request", { waitMs: timeoutMs, copies: COPIES }) ? [] : [server.name];
+      } finally {
+        server.close();
+      }
+    }));
+    return silent.flat();
+  }
+
+  /** The state of each server, in the order of the clients and their lists. */
+  status(): readonly FirstFactorServerStatus[] {
+    const states = new Map<string, FirstFactorServerStatus>();
+    for (const { client, servers: settings } of this.#deps.all()) {
+      const servers = this.#serversOf(settings);
+      const areAllDown = servers.every(({ isDown }) => isDown);
+      for (const { name, isDown, lastAnswerMs, lastFault } of servers) {
+        const state = areAllDown ? "all_down" : isDown ? "down" : lastAnswerMs === null ? "unknown" : "answers";
+        const known = states.get(name);
+        if (known !== undefined && SEVERITY.indexOf(known.state) >= SEVERITY.indexOf(state)) continue;
+        states.set(name, { server: name, client, state, lastAnswerMs, fault: lastFault.replace(/^: /, "") });
+      }
+    }
+    return [...states.values()];
+  }
+
+  /** Asks a server of the settings whether it answers, and notes it. @param name `host:port` */
+  async test(name: string): Promise<void> {
+    const named = [...this.#servers.values()].filter((server) => server.name === name);
+    await Promise.all(named.map((server) => server.probe()));
+  }
+
+  close(): void {
+    this.#stopWatching();
+    for (const server of this.#servers.values()) server.close();
+    this.#servers.clear();
+  }
+
+  #candidates(settings: FirstFactorServer, pinned: string | undefined): readonly AuthServer[] {
+    const servers = this.#serversOf(settings);
+    if (pinned !== undefined) return servers.filter(({ name }) => name === pinned);
+    const usable = servers.filter(({ isUsable }) => isUsable);
+    return usable.length === 0 ? servers : usable;
+  }
+
+  #ask(
+    servers: readonly AuthServer[],
+    { attributes, timeoutMs }: { attributes: readonly ClearAttribute[]; timeoutMs: number },
+  ): Promise<ServerOutcome> {
+    const { clock } = this.#deps;
+    const untilMs = clock.nowMs() + timeoutMs;
+    const releases: (() => void)[] = [];
+    const { promise, resolve, reject } = Promise.withResolvers<ServerOutcome>();
+    const settle = (outcome: ServerOutcome): void => {
+      for (const release of releases) release();
+      resolve(outcome);
+    };
+    const askNext = (at: number): void => {
+      const server = servers[at];
+      if (server === undefined) return settle({ kind: releases.length === 0 ? "busy" : "unavailable" });
+      const release = server.send({
+        ...{ code: "Access-Request", attributes, copies: COPIES },
+        waitMs: Math.max(COPIES, (untilMs - clock.nowMs()) / (servers.length - at)),
+        answered: (answer) =>
+          settle(answer === null ? { kind: "unavailable" } : { kind: "answer", ...answer, server: server.name }),
+        silent: () => {
+          // Whether it is down must be known soon.
+          if (!server.isUsable) void server.probe();
+          askNext(at + 1);
+        },
+      });
+      if (release === null) return askNext(at + 1);
+      releases.push(release);
+    };
+    try {
+      askNext(0);
+    } catch (fault) {
+      reject(fault);
+    }
+    return promise;
+  }
+
+  #noteOutcome(settings: FirstFactorServer, asked: readonly AuthServer[], { kind }: ServerOutcome): void {
+    const { health } = this.#deps;
+    if (kind === "answer") return health.works(healthKeyOf(settings));
+    if (kind === "busy") return;
+    const fault = `no answer within ${settings.timeoutMs} ms${asked.at(-1)?.lastFault ?? ""}`;
+    health.failed(healthKeyOf(settings), logFieldsOf(settings), fault);
+  }
+
+  #serversOf(settings: FirstFactorServer): readonly AuthServer[] {
+    return settings.address.map((address) => {
+      const key = serverKeyOf(settings, address);
+      const known = this.#servers.get(key);
+      if (known !== undefined) return known;
+      const server = new AuthServer({ ...settings, address }, this.#deps);
+      this.#servers.set(key, server);
+      return server;
+    });
+  }
+
+  /** Probes servers, and closes those that the settings do not have any more. */
+  #watch(): void {
+    const wanted = new Set<string>();
+    for (const { servers: settings } of this.#deps.all()) {
+      for (const address of settings.address) wanted.add(serverKeyOf(settings, address));
+      const servers = this.#serversOf(settings);
+      for (const server of servers) server.probeIfDue({ isOfList: servers.length > 1 });
+    }
+    for (const [key, server] of this.#servers) {
+      if (wanted.has(key)) continue;
+      this.#servers.delete(key);
+      server.close();
+    }
+    this.#stopWatching = this.#deps.clock.after(WATCH_MS, () => this.#watch());
+  }
+}
+
+function serverKeyOf({ messageAuthenticator, secret }: FirstFactorServer, address: SocketAddress): string {
+  return `${socketAddressText(address)} ${messageAuthenticator} ${secret}`;
+}
+
+function healthKeyOf(settings: FirstFactorServer): string {
+  return `radius ${settings.address.map(socketAddressText).join(" ")} ${settings.secret}`;
+}
+
+function logFieldsOf(settings: FirstFactorServer) {
+  return { first_factor: "radius", server: settings.address.map(socketAddressText).join(", ") };
+}
