@@ -4,7 +4,12 @@
 import { type SocketAddress, socketAddressText } from "../../platform/addresses.ts";
 import type { FirstFactorServer } from "../../platform/client_settings.ts";
 import type { CancelTimer } from "../../platform/runtime.ts";
-import type { FirstFactorServerStatus, FirstFactorVerdict, FirstFactorVerifier, PasswordAttempt } from "../ports.ts";
+import type {
+  FirstFactorServerStatus,
+  FirstFactorVerdict,
+  FirstFactorVerifier,
+  PasswordAttempt,
+} from "../ports.ts";
 import type { ClearAttribute } from "../protocol/clear_attributes.ts";
 import { typeOf } from "../protocol/dictionary.ts";
 import { MAX_PASSWORD_OCTETS, MAX_VALUE_OCTETS } from "../protocol/packet.ts";
@@ -32,7 +37,10 @@ export interface ServerExchange {
 
 /** `unavailable`: no server answered in time. `busy`: too many requests are in progress; the client tries again. */
 export type ServerOutcome =
-  | AuthAnswer & { readonly kind: "answer"; /** Which server answered: `host:port`. */ readonly server: string }
+  | AuthAnswer & {
+    readonly kind: "answer"; /** Which server answered: `host:port`. */
+    readonly server: string;
+  }
   | { readonly kind: "unavailable" | "busy" };
 
 /** How often a request is sent to a server before the next one is asked. */
@@ -119,7 +127,13 @@ export class FirstFactorServers implements FirstFactorVerifier {
       const servers = this.#serversOf(settings);
       const areAllDown = servers.every(({ isDown }) => isDown);
       for (const { name, isDown, lastAnswerMs, lastFault } of servers) {
-        const state = areAllDown ? "all_down" : isDown ? "down" : lastAnswerMs === null ? "unknown" : "answers";
+        const state = areAllDown
+          ? "all_down"
+          : isDown
+          ? "down"
+          : lastAnswerMs === null
+          ? "unknown"
+          : "answers";
         const known = states.get(name);
         if (known !== undefined && SEVERITY.indexOf(known.state) >= SEVERITY.indexOf(state)) continue;
         states.set(name, { server: name, client, state, lastAnswerMs, fault: lastFault.replace(/^: /, "") });
@@ -166,7 +180,9 @@ export class FirstFactorServers implements FirstFactorVerifier {
         ...{ code: "Access-Request", attributes, copies: COPIES },
         waitMs: Math.max(COPIES, (untilMs - clock.nowMs()) / (servers.length - at)),
         answered: (answer) =>
-          settle(answer === null ? { kind: "unavailable" } : { kind: "answer", ...answer, server: server.name }),
+          settle(
+            answer === null ? { kind: "unavailable" } : { kind: "answer", ...answer, server: server.name },
+          ),
         silent: () => {
           // Whether it is down must be known soon.
           if (!server.isUsable) void server.probe();
@@ -184,10 +200,14 @@ export class FirstFactorServers implements FirstFactorVerifier {
     return promise;
   }
 
-  #noteOutcome(settings: FirstFactorServer, asked: readonly AuthServer[], { kind }: ServerOutcome): void {
+  #noteOutcome(settings: FirstFactorServer, asked: readonly AuthServer[], outcome: ServerOutcome): void {
     const { health } = this.#deps;
-    if (kind === "answer") return health.works(healthKeyOf(settings));
-    if (kind === "busy") return;
+    if (outcome.kind === "busy") return;
+    if (outcome.kind === "answer") {
+      // Whether a Challenge helps the login is not known here.
+      if (outcome.code !== "Access-Challenge") health.works(healthKeyOf(settings));
+      return;
+    }
     const fault = `no answer within ${settings.timeoutMs} ms${asked.at(-1)?.lastFault ?? ""}`;
     health.failed(healthKeyOf(settings), logFieldsOf(settings), fault);
   }

@@ -4,7 +4,11 @@ import { type SocketAddress, socketAddressText } from "../../platform/addresses.
 import type { Log } from "../../platform/log.ts";
 import { type CancelTimer, type Clock, pauseFor, type Random } from "../../platform/runtime.ts";
 import { SharedSecret } from "../protocol/authenticity.ts";
-import { type ClearAttribute, readClearAttributes, writeClearAttributes } from "../protocol/clear_attributes.ts";
+import {
+  type ClearAttribute,
+  readClearAttributes,
+  writeClearAttributes,
+} from "../protocol/clear_attributes.ts";
 import { typeOf } from "../protocol/dictionary.ts";
 import {
   forEachAttribute,
@@ -64,7 +68,9 @@ const IDENTIFIERS = 256;
 const MESSAGE_AUTHENTICATOR = typeOf("Message-Authenticator");
 const EAP_MESSAGE = typeOf("EAP-Message");
 const NAS_IDENTIFIER = typeOf("NAS-Identifier");
-const NAS_IP_ADDRESSES = ["NAS-IP-Address", "NAS-IPv6-Address"].map((name) => typeOf(name as "NAS-IP-Address"));
+const NAS_IP_ADDRESSES = ["NAS-IP-Address", "NAS-IPv6-Address"].map((name) =>
+  typeOf(name as "NAS-IP-Address")
+);
 /** A proxy signs anew, and keeps what it adds to itself (RFC 3579 §3.2, RFC 2865 §5.33). */
 const NEVER_SENT: ReadonlySet<number> = new Set([MESSAGE_AUTHENTICATOR, typeOf("Proxy-State")]);
 const OWN_NAME = new TextEncoder().encode("countersign");
@@ -202,7 +208,10 @@ export class AuthServer {
     this.#isProbing = false;
     if (this.isUsable || this.#isDown || !this.#isOpen) return;
     this.#isDown = true;
-    log.warn("a first-factor server does not answer", { server: this.name, fault: `no answer${this.#lastFault}` });
+    log.warn("a first-factor server does not answer", {
+      server: this.name,
+      fault: `no answer${this.#lastFault}`,
+    });
   }
 
   /** Resolves to whether it answers a request that is not a user's login. RFC 5997 §4.2: Status-Server is not retransmitted. */
@@ -243,7 +252,12 @@ export class AuthServer {
     if (this.#sockets.length >= MAX_SOCKETS || !this.#isOpen) return null;
     try {
       const socket = this.#deps.open(this.#settings.address.hostname.includes(":") ? "::" : "0.0.0.0");
-      const opened: RequestSocket = { socket, pending: new Array(IDENTIFIERS).fill(undefined), inUse: 0, next: 0 };
+      const opened: RequestSocket = {
+        socket,
+        pending: new Array(IDENTIFIERS).fill(undefined),
+        inUse: 0,
+        next: 0,
+      };
       this.#sockets.push(opened);
       void this.#receiveAll(opened);
       return opened;

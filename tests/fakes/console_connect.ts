@@ -111,7 +111,8 @@ async function openConnect(
     probeTelephony: () => null,
     serverAddress: parseSocketAddress,
     firstFactorServers: {
-      probe: ({ secret, address }) => Promise.resolve(secret === "right" ? [] : address.map(socketAddressText)),
+      probe: ({ secret, address }) =>
+        Promise.resolve(secret === "right" ? [] : address.map(socketAddressText)),
       status: () => [],
       test: () => Promise.resolve(),
     },

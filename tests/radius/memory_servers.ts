@@ -15,7 +15,7 @@ import { createManualClock } from "../upstream/manual_clock.ts";
 export const SERVER_SECRET = "secret-of-memory-servers";
 
 /**
- * What a server does with a request. `logins_only`: as NPS, it does not answer Status-Server. `late`: it answers when {@link answerLate} is called.
+ * What a server does with a request. `picky`: it does not answer for the user `ignored`. `logins_only`: as NPS, it does not answer Status-Server. `late`: it answers when {@link answerLate} is called.
  * `unsigned`: without Message-Authenticator. `eap`: the same, with an EAP-Message. `malformed`: with a hidden value that cannot be revealed.
  */
 export type ServerConduct =
@@ -23,6 +23,7 @@ export type ServerConduct =
   | "reject"
   | "challenge"
   | "silent"
+  | "picky"
   | "logins_only"
   | "late"
   | "wrong_secret"
@@ -53,7 +54,9 @@ export function openMemoryServers(
 ) {
   const clock = createManualClock();
   const lines: string[] = [];
-  const log = createLog({ format: "text", level: "debug", clock, write: (line) => lines.push(line) });
+  const write = (octets: Uint8Array) =>
+    void lines.push(...new TextDecoder().decode(octets).trimEnd().split("\n"));
+  const log = createLog({ format: "text", level: "debug", clock, write });
   const seen: SeenRequest[] = [];
   const late: (() => void)[] = [];
   let sockets = 0;
@@ -65,6 +68,7 @@ export function openMemoryServers(
       seen.push({ server, code, identifier, packet, atMs: clock.nowMs() });
       const does = conduct[server] ?? "silent";
       if (does === "silent" || (does === "logins_only" && code === CODES.statusServer)) return;
+      if (does === "picky" && new TextDecoder().decode(packet).includes("ignored")) return;
       if (does === "late") return void late.push(() => deliver(answer(packet, "accept")));
       deliver(answer(packet, does));
     });
@@ -81,7 +85,8 @@ export function openMemoryServers(
   });
   return {
     ...{ servers, clock, conduct, seen, lines, sockets: () => sockets },
-    change: (next: Partial<FirstFactorServer>) => settings = settings === null ? null : { ...settings, ...next },
+    change: (next: Partial<FirstFactorServer>) =>
+      settings = settings === null ? null : { ...settings, ...next },
     answerLate: () => late.splice(0).forEach((send) => send()),
     /** Lets `forMs` pass, and everything that waits for its turn run, in steps of 100 ms. */
     async pass(forMs: number): Promise<void> {
@@ -95,7 +100,9 @@ export function openMemoryServers(
     async exchange(request: Partial<Parameters<FirstFactorServers["exchange"]>[0]> = {}) {
       const startedMs = clock.nowMs();
       let isDone = false;
-      const outcome = servers.exchange({ client: "vpn", attributes: [], ...request }).finally(() => isDone = true);
+      const outcome = servers.exchange({ client: "vpn", attributes: [], ...request }).finally(() =>
+        isDone = true
+      );
       for (let spentMs = 0; spentMs < 60_000; spentMs += 50) {
         for (let turns = 0; turns < 4; turns++) await nextTurn();
         if (isDone) break;

@@ -25,10 +25,10 @@ const PART_KINDS: ReadonlyMap<HealthPart["kind"], AlertKind> = new Map([
   ["backend", "backend_failing"],
   ["outbox", "changes_undelivered"],
   ["node", "node_down"],
-  ...([
+  ...[
     ...["first_factor", "second_factor", "telephony", "push", "push_host"] as const,
     ...["mail", "log_export", "alerts", "store"] as const,
-  ]).map((kind) => [kind, "service_failing"] as const),
+  ].map((kind) => [kind, "service_failing"] as const),
 ]);
 /** Parts whose state is only known after a test. Sign-ins may not use them for hours. */
 const PROBED_KINDS: ReadonlySet<HealthPart["kind"]> = new Set(["backend", "second_factor", "telephony"]);

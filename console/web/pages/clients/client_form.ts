@@ -18,6 +18,9 @@ import { findMessage, t } from "../../i18n/translate.ts";
 import { escapeParams, take } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
 
+/** Lists with one entry on each line. */
+const LINE_FORMATS: ReadonlySet<string> = new Set(["peers", "ranges"]);
+
 /** The values of the form. Addresses and lists are text. An empty secret keeps the stored one. */
 export type ClientDraft = {
   readonly [K in ConsoleSetting]: ConsoleValue<K> extends string | number | boolean ? ConsoleValue<K>
@@ -50,9 +53,6 @@ function draftWith(valueOf: (name: ConsoleSetting) => unknown): ClientDraft {
     & ClientDraft
     & Record<string, unknown>;
 }
-
-/** Lists with one entry on each line. */
-const LINE_FORMATS: ReadonlySet<string> = new Set(["peers", "ranges"]);
 
 function fieldValue(name: ConsoleSetting, value: unknown): unknown {
   if (!Array.isArray(value)) return value;
