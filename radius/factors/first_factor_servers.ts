@@ -5,16 +5,17 @@ import { type SocketAddress, socketAddressText } from "../../platform/addresses.
 import type { FirstFactorServer } from "../../platform/client_settings.ts";
 import type { CancelTimer } from "../../platform/runtime.ts";
 import type {
+  FirstFactorReply,
   FirstFactorServerStatus,
   FirstFactorVerdict,
   FirstFactorVerifier,
   PasswordAttempt,
 } from "../ports.ts";
 import type { ClearAttribute } from "../protocol/clear_attributes.ts";
-import { typeOf } from "../protocol/dictionary.ts";
 import { MAX_PASSWORD_OCTETS, MAX_VALUE_OCTETS } from "../protocol/packet.ts";
+import { passwordRequestAttributes } from "../protocol/relayed_attributes.ts";
 import type { FirstFactorHealth } from "./first_factor_health.ts";
-import { type AuthAnswer, AuthServer, type AuthServerDeps } from "./radius_auth_client.ts";
+import { AuthServer, type AuthServerDeps } from "./radius_auth_client.ts";
 
 interface FirstFactorServersDeps extends AuthServerDeps {
   /** The servers of a client, or `null` if its first factor is not RADIUS. */
@@ -37,10 +38,7 @@ export interface ServerExchange {
 
 /** `unavailable`: no server answered in time. `busy`: too many requests are in progress; the client tries again. */
 export type ServerOutcome =
-  | AuthAnswer & {
-    readonly kind: "answer"; /** Which server answered: `host:port`. */
-    readonly server: string;
-  }
+  | FirstFactorReply & { readonly kind: "answer" }
   | { readonly kind: "unavailable" | "busy" };
 
 /** How often a request is sent to a server before the next one is asked. */
@@ -88,22 +86,16 @@ export class FirstFactorServers implements FirstFactorVerifier {
     }
   }
 
-  async verify({ client, userName, password }: PasswordAttempt): Promise<FirstFactorVerdict> {
-    const settings = this.#deps.serversOf(client);
-    if (settings === null) return "unavailable";
+  /** Asks for a password. The answer to a challenge goes to the server that sent it. */
+  async verify(attempt: PasswordAttempt): Promise<FirstFactorVerdict | FirstFactorReply> {
+    const { client, userName, password, challenge } = attempt;
     // Text that was not UTF-8 is longer now. No server knows a name or a password that is too long for its attribute.
-    const name = new TextEncoder().encode(userName);
-    if (name.length > MAX_VALUE_OCTETS || password.length > MAX_PASSWORD_OCTETS) return "unchecked";
-    const attributes = [
-      { type: typeOf("User-Name"), value: name },
-      { type: typeOf("User-Password"), value: password },
-    ];
-    const outcome = await this.exchange({ client, attributes });
-    if (outcome.kind !== "answer") return outcome.kind;
-    if (outcome.code !== "Access-Challenge") return outcome.code === "Access-Accept" ? "right" : "wrong";
-    const fault = "it answered with a challenge, which is not supported there";
-    this.#deps.health.failed(healthKeyOf(settings), logFieldsOf(settings), fault);
-    return "unavailable";
+    const isTooLong = new TextEncoder().encode(userName).length > MAX_VALUE_OCTETS ||
+      password.length > MAX_PASSWORD_OCTETS;
+    if (isTooLong) return "unchecked";
+    const attributes = passwordRequestAttributes(attempt);
+    const outcome = await this.exchange({ client, attributes, server: challenge?.server });
+    return outcome.kind === "answer" ? outcome : outcome.kind;
   }
 
   /** Tests servers with a login of a name that no user has. Resolves to those that do not answer, or do not have this secret. */
@@ -203,11 +195,7 @@ export class FirstFactorServers implements FirstFactorVerifier {
   #noteOutcome(settings: FirstFactorServer, asked: readonly AuthServer[], outcome: ServerOutcome): void {
     const { health } = this.#deps;
     if (outcome.kind === "busy") return;
-    if (outcome.kind === "answer") {
-      // Whether a Challenge helps the login is not known here.
-      if (outcome.code !== "Access-Challenge") health.works(healthKeyOf(settings));
-      return;
-    }
+    if (outcome.kind === "answer") return health.works(healthKeyOf(settings));
     const fault = `no answer within ${settings.timeoutMs} ms${asked.at(-1)?.lastFault ?? ""}`;
     health.failed(healthKeyOf(settings), logFieldsOf(settings), fault);
   }
