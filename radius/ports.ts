@@ -230,6 +230,8 @@ export interface ConversationView {
   readonly moments: readonly ConversationMoment[];
   /** Whether the first factor was checked and was right. */
   readonly passwordRight?: boolean;
+  /** The first-factor server that answered; absent for another first factor. */
+  readonly firstFactorServer?: string;
   /** The target whose user logs in. */
   readonly target?: string;
   /** The name of the phone that received the last push; absent without a phone or a name. */

@@ -55,6 +55,8 @@ export interface ConversationRecord {
   firstFactorRight: boolean;
   /** The last answer of the first-factor server, sealed by `sealReply()`; "" for none. */
   firstFactorReply: string;
+  /** The first-factor server that answered, by its address and port; "" for none. */
+  firstFactorServer: string;
   factor: UsedFactor | null;
   requestId: string | null;
   pairingId: string | null;
@@ -107,6 +109,7 @@ export interface NewLogin extends
   > {
   readonly firstFactorRight?: boolean;
   readonly firstFactorReply?: string;
+  readonly firstFactorServer?: string;
 }
 
 /** Begins a conversation. Sets all fields in the same order, so that all conversations have one hidden class in V8. */
@@ -132,6 +135,7 @@ export function newConversation(
     updatedMs: nowMs,
     firstFactorRight: login.firstFactorRight ?? false,
     firstFactorReply: login.firstFactorReply ?? "",
+    firstFactorServer: login.firstFactorServer ?? "",
     factor: null,
     requestId: null,
     pairingId: null,
@@ -192,6 +196,13 @@ export function addDecision(
   addMoment(conversation, { atMs, step: DECISION_PLACE, row: `decided_${denial?.cause ?? "approved"}` });
 }
 
+/** The field of views and login records that names the first-factor server. */
+export function serverFields(
+  { firstFactorServer }: ConversationRecord,
+): Pick<ConversationView, "firstFactorServer"> {
+  return firstFactorServer === "" ? {} : { firstFactorServer };
+}
+
 /** The fields of login records that say which factor it was: the phone that received the push, if it has a name, or the hardware token. */
 export function factorFields(
   { factor, phone, token }: ConversationRecord,
@@ -236,6 +247,7 @@ export function toConversationView(
     passwordRight: firstFactorRight,
     target,
     ...factorFields(conversation),
+    ...serverFields(conversation),
     ...(conversation.node === "" ? {} : { node: conversation.node }),
     ...(conversation.policy === "" ? {} : { policy: conversation.policy }),
   };

@@ -98,6 +98,7 @@ function writeFields(to: FieldWriter, record: ConversationRecord): void {
   to.text(record.policy);
   to.textOrNull(record.token);
   to.octetText(record.firstFactorReply);
+  to.text(record.firstFactorServer);
 }
 
 function writeNodes(to: FieldWriter, { node, peerDigests }: ConversationRecord): void {
@@ -161,7 +162,9 @@ function readFields(from: FieldReader): ConversationRecord {
     policy: from.text(),
     token: from.textOrNull(),
     // A record of version 0.2 ends here.
-    firstFactorReply: from.isAtEnd ? "" : from.octetText(),
+    ...from.isAtEnd
+      ? { firstFactorReply: "", firstFactorServer: "" }
+      : { firstFactorReply: from.octetText(), firstFactorServer: from.text() },
     hasToken: (flags & HAS_TOKEN) !== 0,
     signed: (flags & SIGNED) !== 0,
     firstFactorRight: (flags & FIRST_FACTOR_RIGHT) !== 0,

@@ -218,6 +218,7 @@ function noteFirstFactor(
 ): void {
   Object.assign(attempt, checked);
   const { firstFactorReply: answer } = checked;
+  conversation.firstFactorServer = answer?.server ?? "";
   conversation.firstFactorReply = answer === null
     ? ""
     : sealReply(vault, conversation, keptReply(answer, attempt.client.settings.replyFromFirstFactor));

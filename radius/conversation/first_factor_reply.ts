@@ -6,6 +6,7 @@ import type { FirstFactorReply } from "../ports.ts";
 import { type ClearAttribute, clearIdentity, clearOctets } from "../protocol/clear_attributes.ts";
 import { decodeText, readInteger } from "../protocol/attributes.ts";
 import { typeOf } from "../protocol/dictionary.ts";
+import type { ReplySource } from "../protocol/dissect_packet.ts";
 import { MAX_VALUE_OCTETS, PACKET_CODES } from "../protocol/packet.ts";
 import type { AcceptAttributes } from "../factors/reply_attributes.ts";
 import type { ConversationRecord } from "./conversation.ts";
@@ -77,6 +78,8 @@ export interface AcceptReply {
   readonly attributes: Uint8Array;
   /** Those of the first-factor server, without types that the gateway has. */
   readonly clear: readonly ClearAttribute[];
+  /** Where the attributes of `clear` and then of `attributes` come from. */
+  readonly sources: readonly ReplySource[];
 }
 
 /** @param options.ofPolicy the attributes of the policy that applies; the directory has prepared the user */
@@ -88,12 +91,12 @@ export function acceptReplyOf(
   login: AnsweredLogin,
   { ofPolicy }: { ofPolicy: Parameters<AcceptAttributes["of"]>[1] },
 ): AcceptReply {
-  const attributes = acceptAttributes.of(login.user, ofPolicy);
+  const { octets: attributes, sources } = acceptAttributes.of(login.user, ofPolicy);
   const answer = openReply(vault, login);
-  return {
-    attributes,
-    clear: answer?.code === "Access-Accept" ? withoutTypesOf(answer.attributes, attributes) : NO_ATTRIBUTES,
-  };
+  const clear = answer?.code === "Access-Accept"
+    ? withoutTypesOf(answer.attributes, attributes)
+    : NO_ATTRIBUTES;
+  return { attributes, clear, sources: [...clear.map(() => "first_factor" as const), ...sources] };
 }
 
 /** The attributes whose type is not among encoded ones. Attributes with different tags have one type. */

@@ -60,6 +60,8 @@ export interface LoginRecord {
   readonly phone?: string;
   /** The serial number of the hardware token whose code was right; absent with another factor. */
   readonly token?: string;
+  /** The first-factor server that answered; absent for another first factor. */
+  readonly firstFactorServer?: string;
   /** Why the push was not approved; absent if the login ended for another reason. */
   readonly denial?: Denial;
   /** The policy that applied, by name; absent if the settings applied. */
@@ -126,6 +128,7 @@ export function encodeLoginRecord(login: LoginRecord): Uint8Array<ArrayBuffer> {
       denial === undefined ? null : [denial.cause, denial.by],
       login.policy,
       login.token,
+      login.firstFactorServer,
     ]),
   );
 }
@@ -143,7 +146,7 @@ export function decodeLoginRecord(value: unknown): LoginRecord | null {
 function readList(list: unknown): LoginRecord | null {
   if (!Array.isArray(list)) return null;
   const [user, client, source, place, factor, startedMs, tookMs, outcome, refusedFor, packed, right] = list;
-  const [target, phone, storedDenial, policy, token] = list.slice(11);
+  const [target, phone, storedDenial, policy, token, firstFactorServer] = list.slice(11);
   const denial = readDenial(storedDenial);
   const texts = [user, client, source, place, outcome];
   if (!texts.every((one) => typeof one === "string") || !Array.isArray(packed)) return null;
@@ -173,6 +176,7 @@ function readList(list: unknown): LoginRecord | null {
     ...(denial === undefined ? {} : { denial }),
     ...(typeof policy === "string" ? { policy } : {}),
     ...(typeof token === "string" ? { token } : {}),
+    ...(typeof firstFactorServer === "string" ? { firstFactorServer } : {}),
   };
 }
 

@@ -4,6 +4,7 @@ import { allGroupsOf } from "../login_directory.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Config, ReplyAttributes, ReplyValue } from "../../platform/config/config.ts";
 import { typeOf } from "../protocol/dictionary.ts";
+import type { ReplySource } from "../protocol/dissect_packet.ts";
 import { encodeReplyAttribute, isRepeatable, readInteger } from "../protocol/attributes.ts";
 import type { LoginDirectory } from "../ports.ts";
 
@@ -11,8 +12,20 @@ import type { LoginDirectory } from "../ports.ts";
 const MAX_CACHED = 4096;
 const VENDOR_SPECIFIC = typeOf("Vendor-Specific");
 
-/** Encoded attributes by identity, because a table can contain one attribute twice: by name and by number. */
-type Encoded = ReadonlyMap<string, Uint8Array>;
+/** An encoded attribute, with all its values. */
+interface EncodedAttribute {
+  readonly octets: Uint8Array;
+  readonly source: ReplySource;
+}
+/** By identity, because a table can contain one attribute twice: by name and by number. */
+type Encoded = ReadonlyMap<string, EncodedAttribute>;
+
+/** The attributes of the gateway in an Access-Accept. */
+interface OwnReply {
+  readonly octets: Uint8Array;
+  /** Where each attribute comes from, in order. */
+  readonly sources: readonly ReplySource[];
+}
 
 interface EncodedGroup {
   readonly attributes: Encoded;
@@ -39,8 +52,8 @@ export interface UserReplies {
 export class AcceptAttributes {
   readonly #directory: Pick<LoginDirectory, "lookUp">;
   #defaults: Encoded = new Map();
-  #plain = new Uint8Array(0);
-  readonly #cache = new Map<string, Uint8Array>();
+  #plain: OwnReply = { octets: new Uint8Array(0), sources: [] };
+  readonly #cache = new Map<string, OwnReply>();
   /** The encoded attributes of policies and users. */
   readonly #ofOwners = new WeakMap<ReplyAttributes, Encoded>();
   #groups: readonly EncodedGroup[] = [];
@@ -59,15 +72,15 @@ export class AcceptAttributes {
 
   /** Replaces the attributes of every Access-Accept from the next one on. */
   replaceDefaults(attributes: ReplyAttributes): void {
-    this.#defaults = encode(attributes);
-    this.#plain = concatenate(this.#defaults.values());
+    this.#defaults = encode(attributes, "default");
+    this.#plain = toReply(this.#defaults);
     this.#cache.clear();
   }
 
   /** Replaces the groups from the next Access-Accept on. */
   replace(groups: Config["radius"]["replyGroups"]): void {
     this.#groups = groups.map(({ attributes, groups: combination }) => ({
-      attributes: encode(attributes),
+      attributes: encode(attributes, "group"),
       added: new Set(
         combination === "all"
           ? Object.entries(attributes).filter(([name]) => isRepeatable(name)).map(([name, value]) =>
@@ -89,36 +102,36 @@ export class AcceptAttributes {
    * `user` is canonical, and prepared in the directory. Those of a policy replace those of the user, which replace those of the directory, which
    * replace those of groups and the default.
    */
-  of(user: string, ofPolicy?: ReplyAttributes): Uint8Array {
+  of(user: string, ofPolicy?: ReplyAttributes): OwnReply {
     const own = this.#users.size > 0 || this.#readsDirectory ? this.#ownOf(user) : NO_LAYERS;
     if (ofPolicy === undefined && own.length === 0) return this.#withGroups(user);
     const groups = this.#groupsOf(user).map((at) => this.#groups[at] ?? NO_GROUP);
     const layers = [
       combine(this.#defaults, groups),
       ...own,
-      ...ofPolicy === undefined ? [] : [this.#encoded(ofPolicy)],
+      ...ofPolicy === undefined ? [] : [this.#encoded(ofPolicy, "policy")],
     ];
-    return concatenate(new Map(layers.flatMap((layer) => [...layer])).values());
+    return toReply(new Map(layers.flatMap((layer) => [...layer])));
   }
 
-  #withGroups(user: string): Uint8Array {
+  #withGroups(user: string): OwnReply {
     if (this.#positions.size === 0) return this.#plain;
     const inOrder = this.#groupsOf(user);
     if (inOrder.length === 0) return this.#plain;
     const key = inOrder.join();
-    let octets = this.#cache.get(key);
-    if (octets === undefined) {
+    let reply = this.#cache.get(key);
+    if (reply === undefined) {
       if (this.#cache.size >= MAX_CACHED) this.#cache.clear();
       const groups = inOrder.map((at) => this.#groups[at] ?? NO_GROUP);
-      octets = concatenate(combine(this.#defaults, groups).values());
-      this.#cache.set(key, octets);
+      reply = toReply(combine(this.#defaults, groups));
+      this.#cache.set(key, reply);
     }
-    return octets;
+    return reply;
   }
 
   /** The attributes of a policy or of a user. */
-  #encoded(attributes: ReplyAttributes): Encoded {
-    const known = this.#ofOwners.get(attributes) ?? encode(attributes);
+  #encoded(attributes: ReplyAttributes, source: "policy" | "user"): Encoded {
+    const known = this.#ofOwners.get(attributes) ?? encode(attributes, source);
     this.#ofOwners.set(attributes, known);
     return known;
   }
@@ -133,8 +146,8 @@ export class AcceptAttributes {
     });
     const own = this.#users.of(user, id);
     return [
-      ...fitting.length === 0 ? [] : [encode(Object.fromEntries(fitting))],
-      ...own === undefined ? [] : [this.#encoded(own)],
+      ...fitting.length === 0 ? [] : [encode(Object.fromEntries(fitting), "directory")],
+      ...own === undefined ? [] : [this.#encoded(own, "user")],
     ];
   }
 
@@ -155,12 +168,14 @@ const NO_LAYERS: readonly Encoded[] = [];
 
 /** An attribute of a group replaces the default. If several groups set an attribute, the first group wins, unless a later one adds its values. */
 function combine(defaults: Encoded, groups: readonly EncodedGroup[]): Encoded {
-  const given = new Map<string, Uint8Array>();
+  const given = new Map<string, EncodedAttribute>();
   for (const { attributes, added } of groups) {
-    for (const [identity, octets] of attributes) {
+    for (const [identity, attribute] of attributes) {
       const before = given.get(identity);
-      if (before === undefined) given.set(identity, octets);
-      else if (added.has(identity)) given.set(identity, withoutRepeats([before, octets]));
+      if (before === undefined) given.set(identity, attribute);
+      else if (added.has(identity)) {
+        given.set(identity, { ...attribute, octets: withoutRepeats([before.octets, attribute.octets]) });
+      }
     }
   }
   return new Map([...defaults, ...given]);
@@ -169,23 +184,36 @@ function combine(defaults: Encoded, groups: readonly EncodedGroup[]): Encoded {
 /** The attributes of all parts, each value once. */
 function withoutRepeats(parts: readonly Uint8Array[]): Uint8Array {
   const found = new Map<string, Uint8Array>();
-  for (const part of parts) {
-    for (let at = 0; at < part.length; at += part[at + 1] as number) {
-      const one = part.subarray(at, at + (part[at + 1] as number));
-      found.set(one.toHex(), one);
-    }
-  }
+  for (const one of parts.flatMap(eachOf)) found.set(one.toHex(), one);
   return concatenate(found.values());
 }
 
-function encode(settings: ReplyAttributes): Encoded {
-  const encoded = new Map<string, Uint8Array>();
+/** Each attribute of encoded ones. */
+function eachOf(octets: Uint8Array): Uint8Array[] {
+  const list: Uint8Array[] = [];
+  for (let at = 0; at < octets.length; at += octets[at + 1] as number) {
+    list.push(octets.subarray(at, at + (octets[at + 1] as number)));
+  }
+  return list;
+}
+
+function toReply(encoded: Encoded): OwnReply {
+  const all = [...encoded.values()];
+  return {
+    octets: concatenate(all.map(({ octets }) => octets)),
+    sources: all.flatMap(({ octets, source }) => eachOf(octets).map(() => source)),
+  };
+}
+
+function encode(settings: ReplyAttributes, source: ReplySource): Encoded {
+  const encoded = new Map<string, EncodedAttribute>();
   for (const [name, value] of Object.entries(settings)) {
     const one = encodeReplyAttribute(name, value);
     if (!one.ok) throw new Error(`Cannot encode the reply attribute "${name}": ${one.problem}`);
     const identity = attributeIdentity(one.value, name);
     const before = encoded.get(identity);
-    encoded.set(identity, before === undefined ? one.value : concatenate([before, one.value]));
+    const octets = before === undefined ? one.value : concatenate([before.octets, one.value]);
+    encoded.set(identity, { octets, source });
   }
   return encoded;
 }

@@ -14,6 +14,9 @@ import { stepByName } from "./steps.ts";
 import { attributeValueText, plainValueText, withNote } from "./value_text.ts";
 import { shownVendorAttribute, vendorName } from "./vendor_dictionary.ts";
 
+/** Where an attribute of an Access-Accept comes from. */
+export type ReplySource = "first_factor" | "default" | "group" | "directory" | "user" | "policy";
+
 /** One field or attribute. `at` and `lengthOctets` include the attribute's type and length. */
 export interface PacketRow {
   /** `null` for a field of the header. */
@@ -25,20 +28,34 @@ export interface PacketRow {
   readonly lengthOctets: number;
   /** Octets of the value are zeroed. */
   readonly masked: boolean;
+  readonly from?: ReplySource;
 }
 
 const text = new TextDecoder();
 const STATE = typeOf("State");
 const VENDOR_SPECIFIC = typeOf("Vendor-Specific");
 const MAX_ROWS = 256;
+/** The gateway adds them to a reply itself. */
+const WITHOUT_SOURCE: ReadonlySet<number> = new Set([
+  typeOf("EAP-Message"),
+  typeOf("Message-Authenticator"),
+  typeOf("Proxy-State"),
+]);
 
-/** The rows of a packet that {@link copyRedacted} wrote. Never throws. */
-export function dissectPacket(octets: Uint8Array): PacketRow[] {
+/**
+ * The rows of a packet that {@link copyRedacted} wrote. Never throws.
+ *
+ * @param sources of the attributes of an Access-Accept, in order
+ */
+export function dissectPacket(octets: Uint8Array, sources: readonly ReplySource[] = []): PacketRow[] {
   const rows = headerRows(octets);
+  let next = 0;
   for (let at = HEADER_OCTETS; at + 2 <= octets.length && rows.length < MAX_ROWS;) {
     const lengthOctets = octets[at + 1] as number;
     if (lengthOctets < 2 || at + lengthOctets > octets.length) break;
-    rows.push(...attributeRows(octets, at, lengthOctets));
+    const from = WITHOUT_SOURCE.has(octets[at] as number) ? undefined : sources[next++];
+    const shown = attributeRows(octets, at, lengthOctets);
+    rows.push(...from === undefined ? shown : shown.map((row) => ({ ...row, from })));
     at += lengthOctets;
   }
   return rows;

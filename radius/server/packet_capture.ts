@@ -1,7 +1,7 @@
 // Packet capture for the console: the packets of the newest logins, and the newest dropped and refused packets. They are redacted, stored in one
 // ring buffer, and decoded on request. Limited in octets, in number, and in packets per second.
 
-import { CAPTURE_LIMITS, copyRedacted, dissectPacket } from "../protocol/dissect_packet.ts";
+import { CAPTURE_LIMITS, copyRedacted, dissectPacket, type ReplySource } from "../protocol/dissect_packet.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { DropTally, PacketRecord, StrayPacket } from "../ports.ts";
 import type { NasRule } from "./clients.ts";
@@ -28,6 +28,8 @@ interface CapturedPacket extends RecordedPacket {
   readonly atMs: number;
   readonly start: number;
   readonly lengthOctets: number;
+  /** Of the attributes of an Access-Accept, in order. */
+  readonly sources?: readonly ReplySource[] | undefined;
 }
 
 interface CapturedStray extends CapturedPacket {
@@ -76,7 +78,11 @@ export class PacketCapture {
   answered(
     conversationId: string | null,
     request: Request,
-    { reply, row }: { reply: Uint8Array; row: string },
+    { reply, row, sources }: {
+      reply: Uint8Array;
+      row: string;
+      sources?: readonly ReplySource[] | undefined;
+    },
   ): void {
     const nowMs = this.#clock.nowMs();
     if (!this.#hasRoom(nowMs)) return;
@@ -93,7 +99,7 @@ export class PacketCapture {
     }
     const list = this.#listOf(conversationId);
     this.#addRequest(list, request);
-    this.#push(list, { inbound: false, atMs: nowMs, ...this.#copy(reply), copies: 1, verdict: row });
+    this.#push(list, { inbound: false, atMs: nowMs, ...this.#copy(reply), copies: 1, verdict: row, sources });
   }
 
   /** Captures a datagram that gets no answer. */
@@ -251,8 +257,8 @@ function signatureOf({ octets, client }: Request): string {
 }
 
 function recordOf(packet: CapturedPacket, octets: Uint8Array): PacketRecord {
-  const { inbound, atMs, copies, verdict } = packet;
-  return { inbound, atMs, copies, verdict, hex: octets.toHex(), rows: dissectPacket(octets) };
+  const { inbound, atMs, copies, verdict, sources } = packet;
+  return { inbound, atMs, copies, verdict, hex: octets.toHex(), rows: dissectPacket(octets, sources) };
 }
 
 /** Whether code, identifier and random authenticator are equal, so that it is the same packet sent again. */

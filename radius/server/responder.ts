@@ -6,6 +6,7 @@ import type { LogFields, LogLevel } from "../../platform/log_line.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Vault } from "../../platform/vault.ts";
 import { describeAttributes } from "../protocol/attributes.ts";
+import type { ReplySource } from "../protocol/dissect_packet.ts";
 import { DROP_REASONS } from "../protocol/drop_reasons.ts";
 import { eapFailure, eapIdentifierOf } from "../protocol/eap.ts";
 import type { Factor } from "../flow/context.ts";
@@ -46,6 +47,8 @@ interface ReplyReason {
   readonly conversation: Conversation | null;
   /** Why a user was refused. The reply does not contain it. */
   readonly refusedFor?: string | null;
+  /** Of the attributes of an Access-Accept, in order. */
+  readonly sources?: readonly ReplySource[];
 }
 
 /** Why a request that passed the gate gets no answer. */
@@ -84,7 +87,8 @@ export class Responder {
   }
 
   accept(request: Request, reason: ReplyReason & { reply: AcceptReply }): void {
-    this.#deliver(request, { name: "Access-Accept", message: "", ...reason.reply }, reason);
+    const { sources, ...attributes } = reason.reply;
+    this.#deliver(request, { name: "Access-Accept", message: "", ...attributes }, { ...reason, sources });
   }
 
   /** Rejects a request of a health check: at once, and without log line, record, delay or event. */
@@ -171,7 +175,7 @@ export class Responder {
     emit({ kind: "drop", atMs: clock.nowMs(), reason, source, client: client.name });
   }
 
-  #deliver(request: Request, reply: Reply, { row, conversation, refusedFor }: ReplyReason): void {
+  #deliver(request: Request, reply: Reply, { row, conversation, refusedFor, sources }: ReplyReason): void {
     const { log, send, counters, packets, random } = this.#deps;
     let octets: Uint8Array<ArrayBuffer>;
     try {
@@ -191,7 +195,7 @@ export class Responder {
     request.slot.reply = octets;
     send(request, octets);
     counters.count(COUNTED[reply.name]);
-    packets.answered(conversation?.orderedId ?? null, request, { reply: octets, row });
+    packets.answered(conversation?.orderedId ?? null, request, { reply: octets, row, sources });
     if (!log.enabled("info")) return;
     log.info(reply.name, {
       ...senderOf(request),

@@ -21,8 +21,8 @@ function attributes(replyDefault: Table, groups: readonly (readonly [string, Tab
     },
   });
   return {
-    of: (user: string) => made.of(user),
-    text: (user: string) => textOf(made.of(user)),
+    of: (user: string) => made.of(user).octets,
+    text: (user: string) => textOf(made.of(user).octets),
     looked: () => looked,
   };
 }
@@ -87,11 +87,11 @@ Deno.test("a group with `all` adds its values to those of groups before it, if t
     settings: { replyDefault: { Class: "all" }, replyGroups: groups, replyFromDirectory: {} },
     directory: { lookUp: (name) => ({ status: "active", name, phoneNumbers: [], groups: name.split("+") }) },
   });
-  const shown = (user: string) => textOf(made.of(user)).filter((one) => !one.startsWith("27 "));
+  const shown = (user: string) => textOf(made.of(user).octets).filter((one) => !one.startsWith("27 "));
   assertEquals(shown("a+b+c"), ["25 a", "25 b", "26 x", "26 y"]);
   assertEquals(shown("a+c"), ["25 a", "26 x", "26 y"]);
   assertEquals(shown("b+c"), ["25 b", "26 y"]);
-  assertEquals(made.of("a+b").filter((octet) => octet === 27).length, 1);
+  assertEquals(made.of("a+b").octets.filter((octet) => octet === 27).length, 1);
 });
 
 Deno.test("attributes of the directory replace those of groups, those of the user replace them, and those of a policy all", () => {
@@ -112,7 +112,7 @@ Deno.test("attributes of the directory replace those of groups, those of the use
     },
     onUnfit: (user, attribute) => void warnings.push(`${user} ${attribute}`),
   });
-  const shown = (user: string, policy?: Table) => textOf(made.of(user, policy));
+  const shown = (user: string, policy?: Table) => textOf(made.of(user, policy).octets);
   assertEquals(shown("ada"), ["25 group", "11 directory"]);
   assertEquals(warnings, ["ada Framed-IP-Address"]);
   assertEquals(shown("ben"), ["25 group", "11 group"]);
@@ -123,4 +123,6 @@ Deno.test("attributes of the directory replace those of groups, those of the use
   assertEquals(shown("ada"), ["25 group", "11 own", "11 two"]);
   assertEquals(shown("ben"), ["25 group", "11 group"]);
   assertEquals(shown("ada", { "Filter-Id": "policy" }), ["25 group", "11 policy"]);
+  assertEquals(made.of("ada").sources, ["group", "user", "user"]);
+  assertEquals(made.of("ada", { Class: ["a", "b"] }).sources, ["policy", "policy", "user", "user"]);
 });

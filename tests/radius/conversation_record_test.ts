@@ -103,7 +103,12 @@ const anyConversation: fc.Arbitrary<Conversation> = fc.record({
   ...{ orderedId: text, secretId: text, client: text, user: text, shownUser: text, source: text },
   ...{ place: text, tuple: text, hasToken: fc.boolean(), signed: fc.boolean() },
   ...{ startedMs: time, deadlineMs: time, at: step, round: fc.integer({ min: 0, max: 65_535 }) },
-  ...{ updatedMs: time, firstFactorRight: fc.boolean(), firstFactorReply: octetText },
+  ...{
+    updatedMs: time,
+    firstFactorRight: fc.boolean(),
+    firstFactorReply: octetText,
+    firstFactorServer: text,
+  },
   factor: fc.option(fc.constantFrom("device", "sms", "voice", "totp", "recovery")),
   ...{
     requestId: textOrNull,
@@ -147,7 +152,7 @@ Deno.test("decodeRecord() returns null for every truncation, and reads records w
   const one = conversation("x", { ...fields, policy: "p", token: "t", firstFactorReply });
   const octets = encodeConversation(one).slice();
   const read = (end: number) => decodeRecord(octets.subarray(0, end), { stored: "journal" });
-  const endOfEarlier = octets.length - 2 - firstFactorReply.length;
+  const endOfEarlier = octets.length - 4 - firstFactorReply.length;
   for (let end = 0; end < octets.length; end++) {
     const earlier = end === endOfEarlier ? { ...one, firstFactorReply: "" } : null;
     assertEquals(read(end), earlier, `${end} octets`);

@@ -32,6 +32,7 @@ export function conversation(
     updatedMs: now,
     firstFactorRight: false,
     firstFactorReply: "",
+    firstFactorServer: "",
     factor: null,
     requestId: null,
     pairingId: null,

@@ -22,7 +22,7 @@ async function world(kv: Deno.Kv) {
   });
   const register = new ReplyAttributeRegistry({ store, settings: SETTINGS, accept });
   await register.load();
-  const textOf = (user: string) => new TextDecoder("latin1").decode(accept.of(user));
+  const textOf = (user: string) => new TextDecoder("latin1").decode(accept.of(user).octets);
   return { store, register, textOf };
 }
 

@@ -257,6 +257,7 @@ function viewOf(id: string, login: LoginRecord): ConversationView {
     ...(login.target === undefined ? {} : { target: login.target }),
     ...(login.phone === undefined ? {} : { phone: login.phone }),
     ...(login.token === undefined ? {} : { token: login.token }),
+    ...(login.firstFactorServer === undefined ? {} : { firstFactorServer: login.firstFactorServer }),
     ...(login.policy === undefined ? {} : { policy: login.policy }),
   };
 }

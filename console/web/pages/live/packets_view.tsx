@@ -140,6 +140,7 @@ function AttributeTable({ rows, highlighted }: { rows: readonly PacketRow[] } & 
               <td class="mono">
                 {row.value}
                 {row.masked && <span class="quiet">{` ${t("live.masked")}`}</span>}
+                {row.from && <span class="quiet">{` ${t(`live.from_${row.from}`)}`}</span>}
               </td>
             </tr>
           ))}
