@@ -156,6 +156,10 @@ const WARNINGS = {
   public_url_unknown:
     "it is not set; links contain an address of this host alone, which a phone cannot reach",
   public_url_not_https: "it is not https; anyone on the network path reads passwords, sessions and passcodes",
+  server_is_self: "{address} is this gateway: a login there would ask itself for the password",
+  server_share:
+    "each of {count} servers has {share} ms to answer, and a server that checks a password often needs {min} ms; " +
+    "a longer timeout or fewer servers prevent needless requests",
   server_unsigned:
     '"auto" trusts answers of that server without Message-Authenticator until it signs one; they can be forged',
   service_not_https: "it is not https; anyone on the network path reads what is sent",

@@ -160,21 +160,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     ...configured,
   });
   await register.load();
-  const health = new FirstFactorHealth({ log, clock });
-  const servers = new FirstFactorServers({
-    serversOf: (name) => clients.all.find((one) => one.name === name)?.settings.firstFactorServer ?? null,
-    all: () =>
-      clients.all.flatMap(({ name, settings: { firstFactorServer: servers } }) =>
-        servers === null ? [] : [{ client: name, servers }]
-      ),
-    ...{ open: deps.openSocket, clock, random: deps.random, log, health },
-  });
-  const firstFactor = new ClientFirstFactor({
-    radius: servers,
-    passwords: deps.passwords,
-    isLocked: (user) => limits.isLocked(user),
-    ...{ vault: deps.vault, clock, health },
-  });
+  const { servers, firstFactor } = createFirstFactor(deps, { clients, limits });
   const { acceptAttributes, replies, userReplies } = await openReplies(deps, radius);
   followSettings(deps, { clients, register, acceptAttributes });
   const { changed, followed } = monitor;
@@ -225,6 +211,28 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
       servers.close();
     },
   };
+}
+
+/** The first factor of each client, and the RADIUS servers that check it. */
+function createFirstFactor(
+  { openSocket, clock, random, log, vault, passwords }: RadiusDeps,
+  { clients, limits }: { readonly clients: Clients; readonly limits: Limits },
+) {
+  const health = new FirstFactorHealth({ log, clock });
+  const servers = new FirstFactorServers({
+    serversOf: (name) => clients.all.find((one) => one.name === name)?.settings.firstFactorServer ?? null,
+    all: () =>
+      clients.all.flatMap(({ name, settings: { firstFactorServer: servers } }) =>
+        servers === null ? [] : [{ client: name, servers }]
+      ),
+    ...{ open: openSocket, clock, random, log, health },
+  });
+  const firstFactor = new ClientFirstFactor({
+    radius: servers,
+    isLocked: (user) => limits.isLocked(user),
+    ...{ passwords, vault, clock, health },
+  });
+  return { servers, firstFactor };
 }
 
 /** Dependencies of all code that reads or uses factors. */

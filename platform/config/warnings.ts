@@ -8,7 +8,7 @@ import {
   REQUEST_SETTINGS,
   settingOf,
 } from "../client_settings.ts";
-import { isLoopback, isWildcard } from "../addresses.ts";
+import { isLoopback, isWildcard, type SocketAddress, socketAddressText } from "../addresses.ts";
 import type { ConfigCheck, ConfigView } from "./validate.ts";
 import { RADIUS_ROWS } from "./client_rows.ts";
 import { problemOf } from "../setting_problems.ts";
@@ -50,6 +50,32 @@ function* policyWarnings(
   yield* unusedSettings(prefix, settings, given);
 }
 
+/** Servers are asked one after another, and each has its share of the time. */
+const MIN_SHARE_MS = 500;
+
+function* firstFactorServers(
+  prefix: string,
+  { firstFactorServer }: RequestSettings,
+  listens: readonly SocketAddress[],
+): Iterable<ConfigWarning> {
+  const { address: servers, timeoutMs } = firstFactorServer ?? { address: [], timeoutMs: 0 };
+  const own = servers.find(({ hostname, port }) =>
+    listens.some((listen) =>
+      listen.port === port &&
+      (listen.hostname === hostname || (isWildcard(listen.hostname) && isLoopback(hostname)))
+    )
+  );
+  if (own !== undefined) {
+    const address = socketAddressText(own);
+    yield { key: `${prefix}first_factor_server.address`, ...problemOf("server_is_self", { address }) };
+  }
+  const share = Math.floor(timeoutMs / servers.length);
+  if (servers.length > 1 && share < MIN_SHARE_MS) {
+    const values = { count: servers.length, share, min: MIN_SHARE_MS };
+    yield { key: `${prefix}first_factor_server.timeout_ms`, ...problemOf("server_share", values) };
+  }
+}
+
 function* unusedSettings(
   prefix: string,
   settings: RequestSettings,
@@ -72,11 +98,15 @@ function* unusedSettings(
 
 function* clients({ config: { radius }, given }: ConfigView): Iterable<ConfigWarning> {
   yield* weakSecret("radius.secret", radius.secret);
-  if (radius.clients.length === 0) yield* policyWarnings("radius.", radius.anyClient, given);
+  if (radius.clients.length === 0) {
+    yield* policyWarnings("radius.", radius.anyClient, given);
+    yield* firstFactorServers("radius.", radius.anyClient, radius.listen);
+  }
   for (const [at, client] of radius.clients.entries()) {
     const prefix = entryPrefix("radius.client", at);
     yield* weakSecret(`${prefix}secret`, client.secret);
     yield* policyWarnings(prefix, client, given);
+    yield* firstFactorServers(prefix, client, radius.listen);
   }
 }
 

@@ -28,18 +28,18 @@ export interface AuthServerDeps {
   readonly log: Log;
 }
 
-export interface AuthServerSettings {
+interface AuthServerSettings {
   readonly address: SocketAddress;
   readonly secret: string;
   readonly messageAuthenticator: "require" | "auto";
 }
 
-export interface AuthAnswer {
+interface AuthAnswer {
   readonly code: ReplyName;
   readonly attributes: readonly ClearAttribute[];
 }
 
-export interface AuthRequest {
+interface AuthRequest {
   readonly code: "Access-Request" | "Status-Server";
   readonly attributes: readonly ClearAttribute[];
   /** How long the server has for its answer. A later one counts, too, until the request is released. */

@@ -13,6 +13,7 @@ import {
   measureWaiting,
   type Measuring,
 } from "./figures.ts";
+import { runRelayBench } from "./relay.ts";
 import { runIdentityBench } from "./identity/run.ts";
 import { runNodesBench } from "./nodes/run.ts";
 import { runWritesBench } from "./identity/writes.ts";
@@ -26,6 +27,7 @@ const HELP = `Measures Countersign beside FreeRADIUS on this host, over loopback
   deno task bench [--rounds <n>] [--seconds <s>] [--quick]
   deno task bench identity ...    Measure SCIM instead. See deno task bench identity --help.
   deno task bench nodes ...       Measure several nodes instead. See deno task bench nodes --help.
+  deno task bench relay ...       Measure relayed EAP instead. See deno task bench relay --help.
   deno task bench writes ...      Measure SCIM writes at scale instead. See deno task bench writes --help.
 
   --rounds <n>   Rounds for each server, 1 to 50 (default: 5).
@@ -41,6 +43,7 @@ is 1 only if a measurement failed. Needs gcc, libssl-dev, freeradius and two idl
 const OTHERS: ReadonlyMap<string, (args: string[]) => Promise<number>> = new Map([
   ["identity", runIdentityBench],
   ["nodes", runNodesBench],
+  ["relay", runRelayBench],
   ["writes", runWritesBench],
 ]);
 

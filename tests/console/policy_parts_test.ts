@@ -37,6 +37,7 @@ for (const global of ["none", "directory"] as const) {
       },
       ...{ targets: { names: [] }, listening: { radius: [], http: "" } },
       register: { list: () => [client], unsigned: () => [] },
+      firstFactorServers: { status: () => [] },
     };
     const store = { get: () => Promise.resolve(null), lastAnswerMs: () => 0 };
     const deps = { store, people, clock: createManualClock(0) } as unknown as HealthDeps;

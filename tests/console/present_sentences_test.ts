@@ -9,6 +9,7 @@ import type { Connect } from "../../console/api/deps.ts";
 import { Health, type HealthDeps } from "../../console/api/health/health.ts";
 import {
   administratorParts,
+  firstFactorParts,
   mailPart,
   passwordPart,
   policyParts,
@@ -118,6 +119,12 @@ const ofPhones = (publicUrl: string) =>
   sentences([servicePart("second_factor", { url: "", publicUrl, tested: null, nowMs: NOW })]);
 const SMS = "https://sms.example.com";
 
+const ofServer = (state: "unknown" | "answers" | "down" | "all_down", fault = "") =>
+  sentences(
+    firstFactorParts([{ server: "192.0.2.20:1812", client: "vpn", lastAnswerMs: NOW, state, fault }]),
+  );
+const SILENT = "an answer is not signed with this shared secret";
+
 function ofSteps(...steps: [FirstStep["name"], FirstStep["state"]][]) {
   const radius = { port: 1812, tryAt: "127.0.0.1" };
   const rest = { radius, user: null, nasIdentifier: "", isPasswordUnchecked: true };
@@ -220,6 +227,14 @@ const ROWS: readonly (readonly [act: string, before: [string[], string[]], after
     "bad: timeout",
     "> The telephony service fails. timeout",
   ]], [ofTelephony(SMS, { lastGoodMs: NOW, problem: null }), ["ok: "]]],
+  ["first-factor server: another one answers", [ofServer("all_down", SILENT), [
+    `bad: no server answers: ${SILENT}`,
+    `> The first-factor server 192.0.2.20:1812 fails: no server answers: ${SILENT}`,
+  ]], [ofServer("down"), [
+    "warning: it does not answer",
+    "> The first-factor server 192.0.2.20:1812 fails: it does not answer",
+  ]]],
+  ["first-factor server: it answers", [ofServer("unknown"), ["unknown: "]], [ofServer("answers"), ["ok: "]]],
   ["second factor: set an address for phones", [ofPhones("http://127.0.0.1:8080"), [
     "warning: Phones can't reach this address. Set http.public_url.",
     "> Phones can't reach http://127.0.0.1:8080. Set http.public_url to an address that phones can open.",
@@ -272,6 +287,7 @@ Deno.test("a failed test of the telephony service does not apply to another addr
   const port = {
     ...{ config, targets: { names: [] }, listening: { radius: [], http: "" } },
     register: { list: () => [], unsigned: () => [] },
+    firstFactorServers: { status: () => [] },
     probeTelephony: () => Promise.resolve({ ok: false, detail: "refused" }),
   };
   const store = { get: () => Promise.resolve(null), lastAnswerMs: () => 0 };

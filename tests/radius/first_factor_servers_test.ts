@@ -222,7 +222,7 @@ Deno.test("a server that answers no Status-Server is probed with the login of no
   assertEquals(world.servers.status().map(({ state }) => state), ["answers", "answers"]);
 });
 
-Deno.test("a standby that nobody asked is known to be down before it is needed", async () => {
+Deno.test("a standby without requests is known to be down before it is needed", async () => {
   using world = openMemoryServers({ [FIRST]: "accept", [SECOND]: "silent" });
   assertEquals(world.servers.status().map(({ state }) => state), ["unknown", "unknown"]);
   for (let minutes = 0; minutes < 3; minutes++) {

@@ -153,6 +153,15 @@ const WARNED: readonly { toml: string; key: string; world?: World }[] = [
     key: "radius.client[0].first_factor_server.message_authenticator",
   },
   { toml: `${CLIENT}first_factor_server = ${UPSTREAM}`, key: "radius.client[0].first_factor_server" },
+  ...[
+    ["address", "address = '127.0.0.1:1812'"],
+    ["address", "address = ['192.0.2.20:1812', '[::1]:1812']"],
+    ["timeout_ms", "address = ['192.0.2.20:1812', '192.0.2.21:1812'], timeout_ms = 999"],
+  ].map(([key, server]) => ({
+    toml:
+      `${CLIENT}first_factor = 'radius'\nfirst_factor_server = { ${server}, secret = '0123456789abcdef' }`,
+    key: `radius.client[0].first_factor_server.${key}`,
+  })),
   {
     toml:
       `radius.first_factor = 'radius'\nradius.first_factor_server = { address = '192.0.2.20:1812', secret = 'short' }`,

@@ -368,6 +368,16 @@ Deno.test("first factor: an unanswered request is sent three times in total", as
   assertEquals(server.asked.length, 3);
 });
 
+Deno.test("first factor: without an answer of the first server, the second one checks the password", async () => {
+  using silent = startFirstFactorServer({ password: "right", conduct: "silent" });
+  using server = startFirstFactorServer({ password: "right" });
+  const both = `["127.0.0.1:${silent.port}", "127.0.0.1:${server.port}"]`;
+  await using world = await startInProcess({ toml: server.toml.replace(`"127.0.0.1:${server.port}"`, both) });
+  await giveDevice(world, "anna");
+  assertEquals((await world.login({ user: "anna" }).start("right")).step, DEVICE);
+  assertEquals([silent.asked.length, new Set(server.asked)], [3, new Set(["anna"])]);
+});
+
 Deno.test("first factor: a refused user is refused before the server is asked", async () => {
   using server = startFirstFactorServer({ password: "right" });
   await using world = await startInProcess({ toml: server.toml });
