@@ -27,12 +27,13 @@ function recordKeyOf({ client, user }: Pick<AnsweredLogin, "client" | "user">): 
   return ["first_factor_reply", client, user];
 }
 
-/** The text that `firstFactorReply` of a conversation stores. @param login its client and user */
+/** The text that `firstFactorReply` of a conversation stores; "" for an answer that says no more than its code. @param login its client and user */
 export function sealReply(
   vault: Pick<Vault, "seal">,
   login: Pick<AnsweredLogin, "client" | "user">,
   { code, server, attributes }: FirstFactorReply,
 ): string {
+  if (attributes.length === 0 && code !== "Access-Challenge") return "";
   const name = encoder.encode(server).subarray(0, 0xff);
   const plain = new Uint8Array(2 + name.length + clearOctets(attributes));
   plain[0] = PACKET_CODES[code].code;
@@ -51,8 +52,7 @@ export function sealReply(
 /** The answer of a conversation; `null` if there is none, or if it was sealed for another login. */
 export function openReply(vault: Pick<Vault, "open">, login: AnsweredLogin): FirstFactorReply | null {
   if (login.firstFactorReply === "") return null;
-  const sealed = Uint8Array.from(login.firstFactorReply, (character) => character.charCodeAt(0));
-  const plain = vault.open(recordKeyOf(login), sealed);
+  const plain = vault.open(recordKeyOf(login), octetsOf(login.firstFactorReply));
   const code = CODES.find((name) => PACKET_CODES[name].code === plain?.[0]);
   if (plain === null || code === undefined) return null;
   const serverEnd = 2 + (plain[1] as number);
@@ -70,6 +70,13 @@ function textOf(octets: Uint8Array): string {
   let text = "";
   for (const octet of octets) text += String.fromCharCode(octet);
   return text;
+}
+
+function octetsOf(text: string): Uint8Array {
+  const octets = new Uint8Array(text.length);
+  // Without a callback for each character, this takes a tenth of the time.
+  for (let at = 0; at < octets.length; at++) octets[at] = text.charCodeAt(at);
+  return octets;
 }
 
 /** The attributes of an Access-Accept. */

@@ -7,6 +7,7 @@ import { INSPECTOR_TABS, tabOfKey } from "../../console/web/pages/live/login_ins
 
 const STATES: readonly (readonly [state: string, stage: string | null])[] = [
   ["start", "start"],
+  ["FIRSTFACTOR_GET_ANSWER", "start"],
   ["CHOOSE_WHICH_MULTIFACTOR", "factor"],
   ["SECONDFACTOR_GET_PAIRING_PHRASE", "factor"],
   ["SECONDFACTOR_AWAIT_PAIRING_APPROVAL", "waiting"],

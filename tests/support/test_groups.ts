@@ -18,6 +18,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   "tests/e2e/pages_wide_test.ts": 150,
   "tests/fault_injection": 20,
   "tests/interop": 80,
+  "tests/interop/first_factor_test.ts": 5,
   "tests/radius/rows": 6,
   "tests/scim/directory": 4,
   "tests/scim/v2/suites": 10,

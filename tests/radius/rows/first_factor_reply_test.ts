@@ -2,6 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { type Attribute, hideSalted, revealSalted, TYPES } from "../../support/radius_packets.ts";
+import type { Store } from "../../../platform/store.ts";
 import { openDisk } from "./disk.ts";
 import {
   type FirstFactorScript,
@@ -381,6 +382,27 @@ Deno.test("first factor: its question is answered after a restart, and repeated 
   }
   assertEquals((await login.answer("4711")).step, CODE);
   assertEquals(seen, [":right", "pin-1:4711", "pin-2:4711"]);
+});
+
+Deno.test("first factor: an answer that loses a race is sent to the server once", async () => {
+  using server = startFirstFactorServer({ password: "right" });
+  const seen: string[] = [];
+  server.script = askingForPin(seen);
+  let races = 0;
+  const store = (behind: Store): Store => ({
+    ...behind,
+    commit(transaction) {
+      const isRecord = transaction.checks?.some(({ key }) => key[0] === "conversation");
+      if (!isRecord || races === 2) return behind.commit(transaction);
+      races++;
+      return Promise.resolve({ ok: false, reason: "raced" });
+    },
+  });
+  await using nodes = await startTwoNodes({ toml: server.toml, store });
+  const login = nodes.a.login({ user: "anna" });
+  await login.start("right");
+  assertEquals((await login.answer("4711")).message, `Again:\n${CANCEL}`);
+  assertEquals([races, ...seen], [2, ":right", "pin-1:4711"]);
 });
 
 Deno.test("first factor: a login with a question replaces an older one of the same place", async () => {

@@ -242,6 +242,7 @@ Deno.test("state: a name in the place of a token is not a State of that conversa
 for (
   const name of [
     MENU,
+    "FIRSTFACTOR_GET_ANSWER",
     "SECONDFACTOR_GET_PAIRING_PHRASE",
     "SECONDFACTOR_AWAIT_PAIRING_APPROVAL",
     "GET_SMS_PHONE_NUMBER",
