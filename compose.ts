@@ -114,7 +114,7 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
   const radius: Radius = await createRadius({
     ...shared,
     peers: cluster,
-    directory: loginDirectoryOf(() => identity.logins.directory),
+    directory: loginDirectoryOf(() => identity.logins.directory, identity.loginNames),
     passwords: passwordsOf(identity),
     secondFactor: services.secondFactor,
     telephony: services.telephony,
@@ -294,11 +294,12 @@ async function createApp(
 }
 
 /** The checks of passwords, by the directory of the login target and by its backends. */
-function passwordsOf({ hasPassword, verifyPassword, verifyAtBackend }: Scim): Passwords {
+function passwordsOf(identity: Scim): Passwords {
   return {
-    hasPassword,
-    directory: verifyPassword,
-    ldap: (backend, user, password) => verifyAtBackend(backend, user, password),
+    hasPassword: identity.hasPassword,
+    directory: identity.verifyPassword,
+    ldap: identity.verifyAtBackend,
+    changes: { isAllowed: identity.mayChangePassword, change: identity.changePassword },
   };
 }
 

@@ -144,6 +144,7 @@ export const AUDIT_ACTIONS = {
   "pairing.passcode_seed": { about: "user" },
   "pairing.rename": { about: "user" },
   "pairing.revoke": { about: "user" },
+  "password.change": { about: "user" },
   "policy.change": { about: "policy" },
   "policy.create": { about: "policy" },
   "policy.order": { about: "policy" },

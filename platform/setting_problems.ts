@@ -24,7 +24,7 @@ const MEANINGS = {
   means_integer: "a whole number from {min} to {max}",
   means_ip: "an IP address, or empty",
   means_ldap_name: "the name of an LDAP attribute: letters, digits and -",
-  means_ldap_url: '"ldap://host:port" or "ldaps://host:port"',
+  means_ldap_urls: '"ldap://host:port" or "ldaps://host:port", or a list of them, each once',
   means_listen: '"host:port" or "[IPv6]:port", as in "127.0.0.1:8080"',
   means_listens: 'one "host:port" or "[IPv6]:port", or a list of one or more, as in ["[::]:1812"]',
   means_mailbox: 'a mail address with an optional name, as in "Countersign <no-reply@example.com>", or empty',
@@ -49,6 +49,8 @@ const MEANINGS = {
   means_text_from: "a text of {min} to {max} characters on one line",
   means_texts: 'a list of texts of 1 to 256 characters, as in ["admins"]',
   means_url: "an http:// or https:// address without user, query and fragment",
+  means_user_filter:
+    "an LDAP filter that uses the typed name only to compare it with whole values of attributes",
   means_users: 'a list of user names without blanks and commas, as in ["probe"]',
   means_user_id: "a text of 1 to 128 characters on one line, without a colon",
 } as const;
@@ -77,6 +79,8 @@ const VALUE_PROBLEMS = {
 const FAULTS = {
   bind_dn_missing: "it is empty; bind_password is given, and needs it",
   bind_password_missing: "it is empty; bind_dn is given, and needs it",
+  password_change_without_tls: "it needs TLS: only ldaps: in url, or start_tls = true",
+  user_filter_without_name: "it must find users by their name, too: {filter}",
   ca_cert_without_tls: "it needs TLS: an ldaps: url, or start_tls = true",
   connector_digits: "a backend's name must not be digits alone",
   first_factor_backend_empty:

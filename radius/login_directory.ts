@@ -1,7 +1,7 @@
 // The directory of the login target in the form that the gateway needs.
 
 import { reducePhoneNumber } from "../platform/phone_number.ts";
-import type { DirectoryUser, LoginDirectory } from "./ports.ts";
+import type { DirectoryUser, LoginDirectory, OtherNames } from "./ports.ts";
 
 /** The users of the directory that is the login target now. Names are canonical. */
 interface LoginUsers {
@@ -17,8 +17,9 @@ export function allGroupsOf({ groups, allGroups = groups }: DirectoryUser): read
 }
 
 /** Reduces phone numbers to + and digits. @param users asked at each call, because the login target can change */
-export function loginDirectoryOf(users: () => LoginUsers): LoginDirectory {
+export function loginDirectoryOf(users: () => LoginUsers, otherNames?: OtherNames): LoginDirectory {
   return {
+    ...(otherNames === undefined ? {} : { otherNames }),
     prepare: (name) => users().prepareLogin(name),
     lookUp(name) {
       const user = users().login(name);

@@ -140,6 +140,18 @@ export interface LoginDirectory {
   prepare(canonicalName: string): Promise<void> | null;
   /** Call it only after `prepare` returned `null` or its promise resolved, and before any other wait. */
   lookUp(canonicalName: string): DirectoryUser;
+  /** Absent: users have no other names. */
+  readonly otherNames?: OtherNames;
+}
+
+/** Names of users besides the one in the directory, such as a user principal name. */
+export interface OtherNames {
+  /** Whether users can have other names. */
+  readonly isUsed: boolean;
+  /** Finds the user of a typed name; `null` if {@link find} knows the result. Rejects if it cannot be known now. */
+  prepare(typed: string): Promise<void> | null;
+  /** The name of the user in the directory; `null`: the typed name finds no user; `several`: it finds more than one user. */
+  find(typed: string): { readonly name: string } | "several" | null;
 }
 
 /**
@@ -199,6 +211,25 @@ export interface Passwords {
   directory(user: string, password: Uint8Array): Promise<FirstFactorVerdict>;
   /** Checks by a bind at an LDAP backend. Throws with the reason if it cannot. @param user as typed */
   ldap(backend: string, user: string, password: Uint8Array): Promise<FirstFactorVerdict>;
+  /** Absent: users cannot change passwords during a login. */
+  readonly changes?: PasswordChanges;
+}
+
+/** Changes of passwords that are over, during the login. */
+export interface PasswordChanges {
+  /** Whether the settings of an LDAP backend allow it. */
+  isAllowed(backend: string): boolean;
+  /**
+   * Changes a password by the old one. `refused`: the directory does not allow the new one. `wrong`: the old one is not right. Throws with the
+   * reason if it cannot, and then it may have happened.
+   *
+   * @param user as typed
+   */
+  change(
+    backend: string,
+    user: string,
+    passwords: { readonly old: string; readonly next: string },
+  ): Promise<"changed" | "refused" | "wrong">;
 }
 
 /** The result of a finished conversation. */

@@ -236,9 +236,12 @@ function createFirstFactor(
 }
 
 /** Dependencies of all code that reads or uses factors. */
-function factorDeps({ config: { factors }, directory, clock, vault, secondFactor }: RadiusDeps) {
+function factorDeps({ config: { factors }, directory, clock, vault, secondFactor, passwords }: RadiusDeps) {
   const hasOpenInvitation = (user: string) => secondFactor.hasOpenInvitation?.(user) ?? false;
-  return { settings: factors, enabled: followEnabled(factors), directory, clock, vault, hasOpenInvitation };
+  return {
+    ...{ settings: factors, enabled: followEnabled(factors), directory, passwords },
+    ...{ clock, vault, hasOpenInvitation },
+  };
 }
 
 interface ServerParts extends StoredState {

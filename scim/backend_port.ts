@@ -80,8 +80,28 @@ export interface PutResult {
   readonly awaited?: readonly Reference[];
 }
 
+/** One of the servers of a backend, in the same form as those that check the first factor. */
+export interface ServerStatus {
+  /** `host:port`. */
+  readonly server: string;
+  /** `unknown`: no request was answered since the start. `all_down`: it is down, and so are all others of the backend. */
+  readonly state: "answers" | "unknown" | "down" | "all_down";
+  readonly lastAnswerMs: number | null;
+  /** Why there is no answer, as far as that is known; or "". */
+  readonly fault: string;
+}
+
 /** The result of a user's bind. */
 export type BindVerdict = "right" | "wrong" | AccountRefusal;
+
+/** A change of a password by its old one, in clear. */
+export interface PasswordChangeRequest {
+  readonly old: string;
+  readonly next: string;
+}
+
+/** `refused`: the policy of the directory does not allow the new password. `wrong`: the old one is not right any more. */
+export type PasswordChange = "changed" | "refused" | "wrong";
 
 /**
  * A backend that also stores the target's resources. Each method has its own deadline and never rejects, but `list` throws a `BackendListError`.
@@ -112,12 +132,18 @@ export interface Backend {
   list(kind: ResourceKind): AsyncIterable<readonly RemoteResource[]>;
   /** Checks a user's password by a bind. Only LDAP has it. */
   verify?(name: string, password: Uint8Array): Promise<BackendOutcome<BindVerdict>>;
+  /** The names of the users that a typed name finds, at most two. Absent: users are found by their name alone. */
+  findNames?(typed: string): Promise<BackendOutcome<readonly string[]>>;
+  /** Changes the password of a user by the old one. Absent: the settings do not allow it, or the connection is not encrypted. */
+  changePassword?(name: string, change: PasswordChangeRequest): Promise<BackendOutcome<PasswordChange>>;
   /** How many resources of a kind it has, as it says; `null`: it does not say. Absent: a list of it ends by itself. */
   size?(kind: ResourceKind): Promise<BackendOutcome<number | null>>;
   /** Whether it shows the members of any group. If not, a group without members is no statement. Absent: it shows them. */
   showsMembers?(): Promise<BackendOutcome<boolean>>;
-  /** For health: makes the cheapest request. */
+  /** For health: makes the cheapest request. Of several servers, each one is tested. */
   probe(): Promise<BackendOutcome<null>>;
+  /** The state of each server, in order of preference. Only LDAP has it. */
+  servers?(): readonly ServerStatus[];
   close(): Promise<void>;
 }
 

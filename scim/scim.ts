@@ -28,7 +28,15 @@ import type {
   Target,
   Targets,
 } from "./ports.ts";
-import type { Backend, BackendFault, BackendOutcome, BindVerdict } from "./backend_port.ts";
+import type {
+  Backend,
+  BackendFault,
+  BackendOutcome,
+  BindVerdict,
+  PasswordChange,
+  PasswordChangeRequest,
+} from "./backend_port.ts";
+import { LoginNames } from "./backends/login_names.ts";
 import { BackendListError } from "./backends/backend_error.ts";
 import { createScimV2App } from "./v2/http/v2_app.ts";
 import { followExtensions } from "./v2/schema/extension_setting.ts";
@@ -100,6 +108,12 @@ export interface Scim {
   verifyPassword(canonicalName: string, password: Uint8Array): Promise<PasswordVerdict>;
   /** Checks a password by a bind at an ldap backend of {@link logins}. Throws with the reason if it cannot. */
   verifyAtBackend(backend: string, userName: string, password: Uint8Array): Promise<PasswordVerdict>;
+  /** The other names by which users of {@link logins} sign in. */
+  readonly loginNames: Pick<LoginNames, "isUsed" | "prepare" | "find">;
+  /** Whether users may change their passwords at a backend of {@link logins} during a login. */
+  mayChangePassword(backend: string): boolean;
+  /** Changes the password of a user at a backend of {@link logins}. Throws with the reason if it cannot. */
+  changePassword(backend: string, userName: string, change: PasswordChangeRequest): Promise<PasswordChange>;
   /** The health of a backend since the start; `null` for an unknown backend and for the embedded store. */
   backendHealth(target: string, backend: string): BackendHealth | null;
   /** Tests settings of a backend that are not saved: connects, signs in, and reads the first users. */
@@ -178,7 +192,7 @@ export async function createScim(deps: ScimDeps): Promise<Scim> {
       }),
       createTokenApp({ connections, log, random }),
     ],
-    ...passwordChecks({ logins: logins.target, hasher: deps.createHasher(), backends }),
+    ...passwordChecks({ logins: logins.target, hasher: deps.createHasher(), backends, clock, log }),
     backendHealth: (target, backend) => backends.get(`${target} ${backend}`)?.health() ?? null,
     tryBackend: (target, backend) => tryBackend(deps, target, backend),
     probeBackend: async (target, backend) =>
@@ -278,13 +292,24 @@ async function tryBackend(deps: ScimDeps, target: TargetSettings, name: string):
 }
 
 function passwordChecks(
-  { logins, hasher, backends }: {
+  { logins, hasher, backends, clock, log }: {
     logins: Scim["logins"];
     hasher: PasswordHasher;
     backends: ReadonlyMap<string, GuardedBackend>;
+    clock: Clock;
+    log: Log;
   },
-): Pick<Scim, "hasPassword" | "verifyPassword" | "verifyAtBackend"> {
+): Pick<
+  Scim,
+  "hasPassword" | "verifyPassword" | "verifyAtBackend" | "loginNames" | "mayChangePassword" | "changePassword"
+> {
+  const find = (name: string) => backends.get(`${logins.name} ${name}`)?.backend;
+  const finding = () =>
+    [...backends].flatMap(([key, { backend }]) =>
+      key.startsWith(`${logins.name} `) && backend.findNames !== undefined ? [backend] : []
+    );
   return {
+    loginNames: new LoginNames({ backends: finding, clock, log }),
     hasPassword: async (canonicalName) => await logins.directory.readPassword(canonicalName) !== null,
     async verifyPassword(canonicalName, password) {
       const hash = await logins.directory.readPassword(canonicalName);
@@ -300,10 +325,15 @@ function passwordChecks(
       }
     },
     async verifyAtBackend(name, userName, password) {
-      const backend = backends.get(`${logins.name} ${name}`);
-      const verdict = await backend?.backend.verify?.(userName, password);
+      const verdict = await find(name)?.verify?.(userName, password);
       if (verdict?.ok === true) return verdict.value;
       throw new Error(verdict?.fault.detail ?? "the target has no such backend");
+    },
+    mayChangePassword: (name) => find(name)?.changePassword !== undefined,
+    async changePassword(name, userName, change) {
+      const changed = await find(name)?.changePassword?.(userName, change);
+      if (changed?.ok === true) return changed.value;
+      throw new Error(changed?.fault.detail ?? "the target has no such backend");
     },
   };
 }

@@ -17,13 +17,13 @@ export type TextFormatName =
   | "extensions"
   | "host"
   | "ip"
-  | "ldap_url"
   | "listen"
   | "mailbox"
   | "origin"
   | "own_certificates"
   | "separator"
   | "url"
+  | "user_filter"
   | "user_id";
 /** The formats of the entries of lists. */
 export type ListFormatName =
@@ -32,6 +32,7 @@ export type ListFormatName =
   | "day_numbers"
   | "domains"
   | "host_patterns"
+  | "ldap_urls"
   | "listens"
   | "names"
   | "peers"

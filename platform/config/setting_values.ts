@@ -21,6 +21,7 @@ import {
   type TextFormatName,
 } from "./setting_rows.ts";
 import { type Mailbox, parseMailbox } from "../mail/mail_address.ts";
+import { parseUserFilter } from "../user_filter.ts";
 import { type Meaning, meaning, type ProblemValues } from "../setting_problems.ts";
 import { isAppendSeparator, isDomainOrRealm, isListedUserName } from "../../radius/protocol/login_input.ts";
 import { isReplySource } from "../../radius/protocol/relayed_attributes.ts";
@@ -131,7 +132,6 @@ const TEXT_FORMATS: { readonly [N in TextFormatName]: TextFormat<FormatValue<N>>
   }),
   host: textFormat("means_host", orEmpty((text) => isHost(text) ? text.toLowerCase() : null)),
   ip: textFormat("means_ip", orEmpty(canonicalIp)),
-  ldap_url: textFormat("means_ldap_url", orEmpty(parseLdapUrl)),
   /** To listen on; port 0 lets the host choose. */
   listen: textFormat("means_listen", parseSocketAddress),
   mailbox: textFormat<Mailbox | "">("means_mailbox", orEmpty(parseMailbox)),
@@ -139,6 +139,7 @@ const TEXT_FORMATS: { readonly [N in TextFormatName]: TextFormat<FormatValue<N>>
   separator: textFormat("means_separator", accepts(isAppendSeparator)),
   /** A slash at the end is removed. */
   url: textFormat("means_url", orEmpty(canonicalUrl)),
+  user_filter: textFormat("means_user_filter", orEmpty(accepts((text) => parseUserFilter(text) !== null))),
   /** A user name for HTTP Basic (RFC 7617 §2: no colon). */
   user_id: textFormat("means_user_id", accepts((text) => isLine(text, 1, 128) && !text.includes(":"))),
 };
@@ -174,6 +175,8 @@ const LIST_FORMATS: { readonly [N in ListFormatName]: ListFormat<FormatValue<N>[
     "means_host_patterns",
     (entry) => isHostPattern(entry.toLowerCase()) ? entry.toLowerCase() : null,
   ),
+  /** Servers in order of preference. */
+  ldap_urls: listFormat("means_ldap_urls", parseLdapUrl, { isUnique: true }),
   listens: listFormat("means_listens", parseSocketAddress, { minItems: 1 }),
   names: listFormat("means_names", accepts(isPlainName), { minItems: 1, isUnique: true }),
   /** Servers in order of preference, each once. */
@@ -219,7 +222,8 @@ function isTextFormat(name: FormatName): name is TextFormatName {
 
 /** The file can have one address or one name without a list, and numbers of days. A form has only texts. */
 function toEntries(name: ListFormatName, raw: unknown): readonly unknown[] | null {
-  if ((name === "listens" || name === "reply_names") && typeof raw === "string") return [raw];
+  const isSingle = name === "listens" || name === "ldap_urls" || name === "reply_names";
+  if (isSingle && typeof raw === "string") return [raw];
   if (name === "peers" && typeof raw === "string") return raw === "" ? [] : [raw];
   if (!Array.isArray(raw)) return null;
   return name === "day_numbers" ? raw.map((one) => typeof one === "number" ? String(one) : one) : raw;

@@ -234,7 +234,7 @@ export class TargetChanges {
     return Object.entries(isTable(table.backends) ? table.backends : {}).flatMap(([backend, inner]) => {
       const before = stored[backend];
       if (!isTable(inner) || !isTable(before)) return [];
-      const isMoved = before.url !== inner.url;
+      const isMoved = String(before.url) !== String(inner.url);
       if (!isMoved && (before.start_tls !== true || inner.start_tls === true)) return [];
       const problem = problemOf(isMoved ? "repeat_for_address" : "repeat_without_tls");
       return Object.keys(before).filter((key) => isBackendSecret(key) && inner[key] === undefined)

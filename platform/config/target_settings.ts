@@ -58,8 +58,10 @@ export const LDAP_BACKEND_SETTINGS = {
   kind: kindRow("ldap", "users and groups live in an LDAP directory as well"),
   access: ACCESS,
   mode: MODE,
-  url: textAs("ldap_url", "", {
-    doc: "the server; without a port 389, for ldaps 636",
+  url: listAs("ldap_urls", [], {
+    doc:
+      "the server, or a list of up to 8 servers in order of preference: if one does not answer, the next one is asked; without a port 389, for ldaps 636",
+    maxItems: 8,
     mustBeGiven: true,
     example: "ldap://127.0.0.1:389",
   }),
@@ -89,6 +91,19 @@ export const LDAP_BACKEND_SETTINGS = {
   }),
   schema: setting(choice(["openldap", "active_directory"], { default: "openldap" }), {
     doc: "openldap | active_directory: which attributes and object classes the server has",
+  }),
+  userFilter: textAs("user_filter", "", {
+    doc:
+      "how a name that a user types finds the user (RFC 4515): {name} is that name, {account} the name without a domain of user_domains; empty: by the name alone",
+    example: "(|(uid={account})(mail={name}))",
+  }),
+  userDomains: listAs("domains", [], {
+    doc: "the names of the directory's domain, in DOMAIN\\name and name@domain",
+    example: ["CORP", "corp.example"],
+  }),
+  passwordChange: setting(flag(), {
+    doc:
+      'with first_factor = "ldap", a user whose password has expired may change it during the login, after the second factor; needs ldaps: or start_tls',
   }),
   connections: CONNECTIONS,
   timeoutMs: TIMEOUT,

@@ -18,6 +18,7 @@ import { canonicalName } from "../canonical_name.ts";
 import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../../radius/protocol/packet.ts";
 import { attributeSetOctets } from "../../radius/protocol/attributes.ts";
 import { joinKey } from "./parse_settings.ts";
+import { findsUserBy, parseUserFilter } from "../user_filter.ts";
 
 /** The input of a check. `given` has the keys of the file. */
 export interface ConfigView {
@@ -251,15 +252,24 @@ function* eachBackend(
 }
 
 function* ldapFaults(key: string, backend: LdapBackendSettings): Iterable<ConfigFault> {
-  const { url, startTls, caPem, bindDn, bindPassword } = backend;
-  if (startTls && url.startsWith("ldaps:")) {
+  const { url, startTls, caPem, bindDn, bindPassword, passwordChange, userFilter, attributes } = backend;
+  if (startTls && url.some((one) => one.startsWith("ldaps:"))) {
     yield {
       key: `${key}.start_tls`,
       ...problemOf("start_tls_with_ldaps"),
     };
   }
-  if (caPem !== "" && !startTls && url.startsWith("ldap:")) {
+  if (caPem !== "" && !startTls && url.every((one) => one.startsWith("ldap:"))) {
     yield { key: `${key}.ca_cert`, ...problemOf("ca_cert_without_tls") };
+  }
+  if (passwordChange && !startTls && url.some((one) => one.startsWith("ldap:"))) {
+    yield { key: `${key}.password_change`, ...problemOf("password_change_without_tls") };
+  }
+  const naming = attributes.userName || (backend.schema === "active_directory" ? "sAMAccountName" : "uid");
+  const filter = parseUserFilter(userFilter);
+  if (filter !== null && !findsUserBy(filter, naming)) {
+    const example = `(|(${naming}={account})…)`;
+    yield { key: `${key}.user_filter`, ...problemOf("user_filter_without_name", { filter: example }) };
   }
   // RFC 4513 §5.1.2: a bind with a name and no password is anonymous, and most servers report success.
   if (bindDn !== "" && bindPassword === "") {
@@ -372,10 +382,12 @@ export const TARGET_FAULT_CHECKS: readonly ConfigCheck[] = [
 
 /** Whether passwords and tokens cross the network in clear text. */
 function isPlain(backend: BackendSettings): boolean {
-  if (backend.kind === "store") return false;
-  const url = URL.parse(backend.url);
-  if (url === null || isLoopback(url.hostname)) return false;
-  return backend.kind === "ldap" ? url.protocol === "ldap:" && !backend.startTls : url.protocol === "http:";
+  if (backend.kind === "store" || (backend.kind === "ldap" && backend.startTls)) return false;
+  return [backend.url].flat().some((text) => {
+    const url = URL.parse(text);
+    if (url === null || isLoopback(url.hostname)) return false;
+    return url.protocol === "ldap:" || url.protocol === "http:";
+  });
 }
 
 function* backendsAreSecret(view: ConfigView): Iterable<ConfigWarning> {

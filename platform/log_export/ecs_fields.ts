@@ -319,6 +319,7 @@ const SUBJECTS: Readonly<
   login: { category: ["authentication"] },
   packets: { category: ["network"] },
   pairing: { category: ["iam"], about: "user" },
+  password: { category: ["iam"], about: "user" },
   preference: { category: ["iam"], about: "user" },
   recovery_codes: { category: ["iam"], about: "user" },
   session: { category: ["session"] },

@@ -53,6 +53,11 @@ export interface AnswerHandlerDeps {
 }
 
 const FIRST_FACTOR: Step = "FIRSTFACTOR_GET_ANSWER";
+/** Steps whose answer is a password, with all its blanks. */
+const NEW_PASSWORDS: ReadonlySet<Step> = new Set([
+  "FIRSTFACTOR_GET_NEW_PASSWORD",
+  "FIRSTFACTOR_REPEAT_NEW_PASSWORD",
+]);
 /** Different answers to one challenge that can wait. */
 const MAX_WAITING_ANSWERS = 4;
 
@@ -107,6 +112,7 @@ export class AnswerHandler {
       ...(step === FIRST_FACTOR
         ? { password: octets.slice(), checkedBefore: answer.checkedBefore ?? null }
         : {}),
+      ...(NEW_PASSWORDS.has(step) ? { password: octets.slice() } : {}),
     });
     const hasPassword = octets.length > 0;
     runner.run([request], conversation, { attempt, state: step, typed, hasPassword, replaces: null });

@@ -57,6 +57,8 @@ export interface ConversationRecord {
   firstFactorReply: string;
   /** The first-factor server that answered, by its address and port; "" for none. */
   firstFactorServer: string;
+  /** The passwords of a change in this login, sealed (password_change.ts); "": none is to be changed. */
+  passwordChange: string;
   factor: UsedFactor | null;
   requestId: string | null;
   pairingId: string | null;
@@ -110,6 +112,7 @@ export interface NewLogin extends
   readonly firstFactorRight?: boolean;
   readonly firstFactorReply?: string;
   readonly firstFactorServer?: string;
+  readonly passwordChange?: string;
 }
 
 /** Begins a conversation. Sets all fields in the same order, so that all conversations have one hidden class in V8. */
@@ -136,6 +139,7 @@ export function newConversation(
     firstFactorRight: login.firstFactorRight ?? false,
     firstFactorReply: login.firstFactorReply ?? "",
     firstFactorServer: login.firstFactorServer ?? "",
+    passwordChange: login.passwordChange ?? "",
     factor: null,
     requestId: null,
     pairingId: null,

@@ -99,6 +99,7 @@ function writeFields(to: FieldWriter, record: ConversationRecord): void {
   to.textOrNull(record.token);
   to.octetText(record.firstFactorReply);
   to.text(record.firstFactorServer);
+  to.text(record.passwordChange);
 }
 
 function writeNodes(to: FieldWriter, { node, peerDigests }: ConversationRecord): void {
@@ -163,8 +164,8 @@ function readFields(from: FieldReader): ConversationRecord {
     token: from.textOrNull(),
     // A record of version 0.2 ends here.
     ...from.isAtEnd
-      ? { firstFactorReply: "", firstFactorServer: "" }
-      : { firstFactorReply: from.octetText(), firstFactorServer: from.text() },
+      ? { firstFactorReply: "", firstFactorServer: "", passwordChange: "" }
+      : { firstFactorReply: from.octetText(), firstFactorServer: from.text(), passwordChange: from.text() },
     hasToken: (flags & HAS_TOKEN) !== 0,
     signed: (flags & SIGNED) !== 0,
     firstFactorRight: (flags & FIRST_FACTOR_RIGHT) !== 0,
@@ -285,6 +286,7 @@ const AFTER_CRASH: Readonly<
   VERIFY_VOICE_PHONE_NUMBER: "enter_spoken_code",
   SECONDFACTOR_GET_PAIRING_PHRASE: "ask_phrase",
   SECONDFACTOR_AWAIT_PAIRING_APPROVAL: "confirm_pairing",
+  FIRSTFACTOR_GET_NEW_PASSWORD: "ask_new_password",
 };
 
 /** Moves a conversation that was interrupted in a passage to the next step; `false` if it cannot continue. */

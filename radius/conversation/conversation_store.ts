@@ -288,6 +288,7 @@ export class ConversationStore {
     conversation.outcome = outcome;
     conversation.updatedMs = this.#deps.clock.nowMs();
     conversation.passcode = null;
+    conversation.passwordChange = "";
     addMoment(conversation, { atMs: conversation.updatedMs, step: outcome, row });
   }
 

@@ -20,6 +20,7 @@ import {
 import type { CheckedFirstFactor, LoginAttempt } from "../server/request.ts";
 import { ANY_ADDRESS_CLIENT } from "../server/clients.ts";
 import { type Conversation, passcodeDigest } from "./conversation.ts";
+import { changeInDirectory } from "./password_change.ts";
 import { NOT_SENT_REASONS, type NotSentReason, whyNotSent } from "../factors/send_reasons.ts";
 import { orderPhones } from "../factors/device_choice.ts";
 import { keptReply } from "../protocol/relayed_attributes.ts";
@@ -55,6 +56,8 @@ export function prepareEffect(
       return prepareMessage(deps, effect, at);
     case "create_pairing":
       return calling(() => createPairing(deps, at));
+    case "change_password":
+      return calling(() => changeInDirectory(deps, at));
     case "check_first_factor":
       return calling(() => checkFirstFactor(deps, at));
     case "hold": {

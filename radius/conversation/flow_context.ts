@@ -23,7 +23,7 @@ import type { KeptPasscode, SentPasscodes } from "../factors/sent_passcodes.ts";
 import type { Pairing } from "../factors/pairing.ts";
 import { appendedChoice, phoneFacts } from "../factors/device_choice.ts";
 import type { HardwareTokens } from "../tokens/hardware_tokens.ts";
-import type { DirectoryUser, LoginDirectory } from "../ports.ts";
+import type { DirectoryUser, LoginDirectory, Passwords } from "../ports.ts";
 import type { FactorSettings } from "../../platform/config/config.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import { equalDigests, type Vault } from "../../platform/vault.ts";
@@ -35,6 +35,7 @@ import {
   type PolicyPacket,
   policyPacketOf,
 } from "./login_policy.ts";
+import { openPasswordChange, repeatsNewPassword } from "./password_change.ts";
 import { findCodeFault, findTypedTotp, type TypedTotp } from "./typed_totp.ts";
 
 export interface FlowContextDeps {
@@ -53,6 +54,8 @@ export interface FlowContextDeps {
   readonly hasOpenInvitation: (user: string) => boolean;
   readonly clock: Clock;
   readonly vault: Vault;
+  /** Absent: no password can be changed. */
+  readonly passwords?: Pick<Passwords, "changes"> | undefined;
   /** The stored policies. Without one, the settings apply. */
   readonly policies: LoginPolicies;
 }
@@ -162,11 +165,12 @@ class LazyFacts implements Facts {
     if (denies) this.#attempt.policy = now;
     return denies;
   }
+  /** A password is only changed after a second factor. */
   get policyBypasses(): boolean {
-    return this.#policy.bypasses(this.firstFactor, this.#packet);
+    return !this.passwordDue && this.#policy.bypasses(this.firstFactor, this.#packet);
   }
   get deviceRemembered(): boolean {
-    return this.#policy.replacesFactor(this.firstFactor, this.#packet);
+    return !this.passwordDue && this.#policy.replacesFactor(this.firstFactor, this.#packet);
   }
   get #packet(): PolicyPacket {
     return policyPacketOf(this.#conversation, this.#attempt);
@@ -217,6 +221,8 @@ class LazyFacts implements Facts {
   }
   get mayStoreNumber(): boolean {
     const { user, firstFactorRight: isPasswordRight } = this.#conversation;
+    // Who has a password that is over may not be its user. A new factor would let such a person set a new one.
+    if (this.passwordDue) return false;
     const rule = this.#enrolAtLogin;
     return mayAddFactor(this.#deps, { user, record: this.user }, { rule, isPasswordRight });
   }
@@ -340,6 +346,30 @@ class LazyFacts implements Facts {
     const fault = findCodeFault(this.#deps, this.#typedCode);
     if (fault !== null) this.#attempt.refusedFor = fault;
     return fault;
+  }
+  get mayChangePassword(): boolean {
+    const { firstFactor, firstFactorBackend, appendMode } = this.#attempt.client.settings;
+    if (firstFactor !== "ldap" || this.#deps.passwords?.changes?.isAllowed(firstFactorBackend) !== true) {
+      return false;
+    }
+    // The client must show prompts, and the user needs a second factor, which no policy leaves out.
+    const canAsk = !appendMode && this.#attempt.appended === null && this.held !== "to_the_end";
+    return canAsk && this.pick !== null && !this.#policy.bypasses("right", this.#packet);
+  }
+  get passwordDue(): boolean {
+    return this.#conversation.passwordChange !== "";
+  }
+  get hasNewPassword(): boolean {
+    return (openPasswordChange(this.#deps.vault, this.#conversation)?.next ?? null) !== null;
+  }
+  get newPasswordRepeated(): boolean {
+    return repeatsNewPassword(this.#deps.vault, this.#conversation, this.#attempt);
+  }
+  get factorWasRight(): boolean {
+    return openPasswordChange(this.#deps.vault, this.#conversation)?.hasFactor === true;
+  }
+  get passwordChange(): Facts["passwordChange"] {
+    return this.#attempt.passwordChange;
   }
   /** Only read for a State whose conversation is gone. */
   get stateWasDevice(): boolean {

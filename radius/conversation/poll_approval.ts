@@ -14,6 +14,7 @@ import type {
   Fault,
   FirstFactorVerifier,
   Outcome,
+  Passwords,
   SecondFactorService,
   TelephonyService,
 } from "../ports.ts";
@@ -28,6 +29,8 @@ export interface UpstreamDeps {
   readonly nullStatusCheck: NullStatusCheck;
   readonly telephony: TelephonyService;
   readonly firstFactor: FirstFactorVerifier;
+  /** Absent: no password can be changed. */
+  readonly passwords?: Pick<Passwords, "changes"> | undefined;
   readonly pairings: Pairings;
   readonly limits: Limits;
   readonly vault: Vault;

@@ -36,6 +36,8 @@ import type { StateMachineDeps } from "./turn.ts";
 import { Rejections } from "./rejections.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
 import { type PacketWork, WorkQueue } from "./work_queue.ts";
+import type { OtherNames } from "../ports.ts";
+import { canonicalName } from "../../platform/canonical_name.ts";
 import { PrefixViews } from "../../platform/prefix_views.ts";
 import { createHmacMd5, type HmacMd5, MD5_OCTETS } from "../protocol/md5.ts";
 
@@ -129,9 +131,34 @@ export class RequestHandler {
   #prepare(request: Request, view: PacketView): void {
     const { user } = request;
     const pending = this.#waitQueue.pendingFor(user);
-    if (pending === null) return this.#admit(request, view, user);
+    if (pending === null) return this.#findUser(request, view);
     // The view is reused for the next datagram, so this packet is read again later.
-    this.#wait(request, { user, pending }, () => this.#admit(request, readView(request), user));
+    this.#wait(request, { user, pending }, () => this.#findUser(request, readView(request)));
+  }
+
+  /** A name that the directory does not have can be another name of one of its users. */
+  #findUser(request: Request, view: PacketView): void {
+    const { directory } = this.#deps;
+    const { otherNames } = directory;
+    const { user, userName } = request;
+    if (otherNames?.isUsed !== true || directory.lookUp(user).status !== "unknown") {
+      return this.#admit(request, view, user);
+    }
+    const pending = otherNames.prepare(userName);
+    if (pending === null) return this.#admitFound(request, view, otherNames.find(userName));
+    this.#wait(request, { user, pending }, () => this.#findUser(request, readView(request)));
+  }
+
+  #admitFound(request: Request, view: PacketView, found: ReturnType<OtherNames["find"]>): void {
+    if (found === "several") {
+      return this.#rejections.refuse(request, "several_users", { isLogged: true });
+    }
+    const user = found === null ? request.user : canonicalName(found.name);
+    if (found === null || user === request.user) return this.#admit(request, view, request.user);
+    const named: Request = { ...request, user, userName: found.name };
+    const pending = this.#waitQueue.pendingFor(user);
+    if (pending === null) return this.#admit(named, view, user);
+    this.#wait(named, { user, pending }, () => this.#admit(named, readView(named), user));
   }
 
   #whenUserIsKnown(request: Request, resume: () => void): void {

@@ -224,6 +224,9 @@ function finish(
       addDecision(conversation, { decidedMs, denial, nowMs: deps.clock.nowMs() });
     }
     if (kind === "accept") {
+      if (conversation.passwordChange !== "") {
+        throw new Error(`Cannot accept by "${row.name}": a password is due`);
+      }
       approvalKey = useApproval(deps, conversation, turn.batch);
       notePhone(deps, turn);
       turn.batch.checks.push(...deps.offboarding.departureChecks(conversation.user));

@@ -7,6 +7,7 @@ import type { Failures } from "../factors/lockout.ts";
 import { pairingDetails } from "../factors/pairing.ts";
 import { logNotSent } from "./effects.ts";
 import { auditLogin } from "./login_history.ts";
+import { keepOldPassword, notePasswordChange } from "./password_change.ts";
 import { ConcurrentUpdateError, replaceOlder, type StateMachineDeps, type Turn } from "./turn.ts";
 
 export function applyStoreEffect(
@@ -25,6 +26,16 @@ export function applyStoreEffect(
       return replaceOlder(deps, turn);
     case "replace_older":
       return replaceOlder(deps, turn);
+    case "keep_old_password":
+      return keepOldPassword(deps, conversation, attempt);
+    case "keep_new_password":
+      return notePasswordChange(deps, conversation, { typed: attempt.password });
+    case "forget_new_password":
+      return notePasswordChange(deps, conversation, { next: null });
+    case "note_factor":
+      return notePasswordChange(deps, conversation, { hasFactor: true });
+    case "finish_password_change":
+      return finishPasswordChange(turn);
     case "count_failure":
       return countFailure(deps, turn, facts);
     case "count_failure_if_checked":
@@ -72,15 +83,28 @@ export function applyStoreEffect(
     case "take_bypass_code":
       return useBypassCode(deps, turn);
     case "start_over":
-      dropRequest(deps, turn);
-      deps.conversations.end(conversation, "cancelled", row.name);
-      turn.ended.push(conversation);
-      turn.conversation = deps.startOver(conversation);
-      turn.batch.whenFailed(() => deps.conversations.remove(turn.conversation));
-      return;
+      return startOver(deps, turn, row);
     case "drop_request":
       return dropRequest(deps, turn);
   }
+}
+
+function finishPasswordChange({ conversation, attempt, batch }: Turn): void {
+  const { firstFactorBackend: backend } = attempt.client.settings;
+  conversation.passwordChange = "";
+  batch.mutations.push(auditLogin(conversation, { action: "password.change", backend }));
+}
+
+/** Begins again at the menu. A password that is to be changed stays due, and the new one is asked for again. */
+function startOver(deps: StateMachineDeps, turn: Turn, row: FlowRow): void {
+  const { conversation } = turn;
+  dropRequest(deps, turn);
+  const before = { ...conversation };
+  if (before.passwordChange !== "") notePasswordChange(deps, before, { next: null, hasFactor: false });
+  deps.conversations.end(conversation, "cancelled", row.name);
+  turn.ended.push(conversation);
+  turn.conversation = deps.startOver(before);
+  turn.batch.whenFailed(() => deps.conversations.remove(turn.conversation));
 }
 
 /**

@@ -36,8 +36,9 @@ export const CONDITIONS = {
 
   first_factor_configured: { text: "a first factor is configured and not checked yet", holds: (f) => f.firstFactor === "asked" },
   first_factor_wrong: { text: "the first factor is wrong", holds: (f) => f.firstFactor === "wrong" },
+  may_not_change_password: { text: "the user cannot change the password in this login", holds: (f) => !f.mayChangePassword },
   password_over: { text: "the password is right, and the LDAP server demands a new one", holds: (f) => isPasswordOver(f.firstFactor) },
-  account_refused: { text: "the LDAP server refuses the account for another reason than the password", holds: (f) => isAccountRefusal(f.firstFactor) },
+  account_refused: { text: "the LDAP server refuses the account for another reason than the password", holds: (f) => isAccountRefusal(f.firstFactor) && !isPasswordOver(f.firstFactor) },
   first_factor_unavailable: { text: "the first factor cannot be checked", holds: (f) => f.firstFactor === "unavailable" },
   first_factor_challenged: { text: "the first-factor server asks the user a question", holds: (f) => f.firstFactor === "challenged" },
   challenges_used_up: { text: "it asked too many questions", holds: (f) => !f.challengesLeft },
@@ -115,6 +116,12 @@ export const CONDITIONS = {
   clock_ahead: { text: "the code is right for a clock that is ahead", holds: (f) => (f.codeFault ?? "").startsWith("clock_") && !(f.codeFault ?? "").startsWith("clock_-") },
   clock_behind: { text: "the code is right for a clock that is behind", holds: (f) => (f.codeFault ?? "").startsWith("clock_-") },
   service_may_know_code: { text: "the answer is a code, and an approval request is open", holds: (f) => f.answerIsCode && f.requestOpened && f.deviceCodes },
+
+  new_password_missing: { text: "no new password was typed yet", holds: (f) => !f.hasNewPassword },
+  new_password_repeated: { text: "the answer is the new password again", holds: (f) => f.newPasswordRepeated },
+  factor_was_right: { text: "the second factor of this login was right", holds: (f) => f.factorWasRight },
+  password_changed: { text: "the directory changed the password", holds: (f) => f.passwordChange === "changed" },
+  new_password_refused: { text: "the directory's policy does not allow the new password", holds: (f) => f.passwordChange === "refused" },
 
   state_was_device: { text: "State is that of the device step", holds: (f) => f.stateWasDevice },
 } as const satisfies Record<string, ConditionRow>;

@@ -134,6 +134,17 @@ export interface Facts {
   readonly totpStep: number | null;
   /** Why a refused code is one of the user's factors, but of another time; `null`: it is of none. */
   readonly codeFault: string | null;
+  /** Whether a password that is over may be changed in this login. */
+  readonly mayChangePassword: boolean;
+  /** Whether a password is to be changed before the login is accepted. */
+  readonly passwordDue: boolean;
+  readonly hasNewPassword: boolean;
+  /** Whether the answer is the new password again. */
+  readonly newPasswordRepeated: boolean;
+  /** Whether the second factor was right before the password was changed. */
+  readonly factorWasRight: boolean;
+  /** `failed`: the directory did not answer, and may have changed it. */
+  readonly passwordChange: "changed" | "refused" | "wrong" | "failed" | null;
   /** Whether State names the device step. */
   readonly stateWasDevice: boolean;
 }
@@ -189,5 +200,11 @@ export const NOTHING_KNOWN: Facts = {
   bypassCodeMatches: false,
   totpStep: null,
   codeFault: null,
+  mayChangePassword: false,
+  passwordDue: false,
+  hasNewPassword: false,
+  newPasswordRepeated: false,
+  factorWasRight: false,
+  passwordChange: null,
   stateWasDevice: false,
 };

@@ -8,6 +8,16 @@ export const EFFECTS = {
   check_first_factor: { upstream: true, text: "checks the first factor" },
   note_first_factor: { upstream: false, text: "notes that the first factor was right" },
   replace_older: { upstream: false, text: "replaces the older login of the same place" },
+  keep_old_password: { upstream: false, text: "keeps the password, sealed, until it is changed" },
+  keep_new_password: { upstream: false, text: "keeps the new password, sealed, until it is used" },
+  forget_new_password: { upstream: false, text: "forgets the new password" },
+  note_factor: { upstream: false, text: "notes that the second factor was right" },
+  change_password: {
+    upstream: true,
+    claimed: true,
+    text: "changes the password in the directory, by the old one",
+  },
+  finish_password_change: { upstream: false, text: "forgets both passwords, and records the change" },
   count_failure: { upstream: false, text: "counts a failure of the user" },
   count_failure_if_checked: {
     upstream: false,

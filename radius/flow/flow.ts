@@ -11,6 +11,8 @@ import type { Facts } from "./context.ts";
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const FIRST_FACTOR = "FIRSTFACTOR_GET_ANSWER";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
+const NEW_PASSWORD = "FIRSTFACTOR_GET_NEW_PASSWORD";
+const REPEAT_PASSWORD = "FIRSTFACTOR_REPEAT_NEW_PASSWORD";
 const PHRASE = "SECONDFACTOR_GET_PAIRING_PHRASE";
 const PAIRING = "SECONDFACTOR_AWAIT_PAIRING_APPROVAL";
 const CODE = "GET_DEVICE_GENERATED_PASSCODE";
@@ -40,10 +42,11 @@ export const FLOW: readonly FlowRow[] = [
   }),
   ...rows("first_factor", {
     first_factor_wrong: [["first_factor_wrong"], ["count_failure_if_checked"], "denied", "reject"],
-    password_over: [["password_over"], [], "password_over", "reject"],
+    password_over: [["password_over", "may_not_change_password"], [], "password_over", "reject"],
     account_refused: [["account_refused"], [], "denied", "reject"],
     refused_after_first_factor: [["user_refused"], [], "denied", "reject"],
     denied_by_policy_after_first_factor: [["policy_denies_now"], [], "denied", "reject"],
+    password_to_change: [["password_over"], ["note_first_factor", "keep_old_password"], "ask_new_password", NEW_PASSWORD],
     first_factor_unavailable: [["first_factor_unavailable"], [], "denied", "reject"],
     first_factor_asks_too_often: [["first_factor_challenged", "challenges_used_up"], [], "denied", "reject"],
     first_factor_asks: [["first_factor_challenged"], ["replace_older"], "first_factor_asks", FIRST_FACTOR],
@@ -53,6 +56,26 @@ export const FLOW: readonly FlowRow[] = [
   }),
   ...rows(FIRST_FACTOR, {
     first_factor_answered: [["always"], ["check_first_factor"], null, "first_factor"],
+  }),
+  ...rows(NEW_PASSWORD, {
+    new_password_empty: [["answer_empty"], [], "ask_new_password", NEW_PASSWORD],
+    new_password_typed: [["always"], ["keep_new_password"], "ask_new_password_again", REPEAT_PASSWORD],
+  }),
+  ...rows(REPEAT_PASSWORD, {
+    new_password_after_factor: [["new_password_repeated", "factor_was_right"], [], null, "password_due"],
+    new_password_repeated: [["new_password_repeated"], [], null, "factor"],
+    new_passwords_differ: [["always"], ["forget_new_password"], "new_passwords_differ", NEW_PASSWORD],
+  }),
+  ...rows("password_due", {
+    new_password_after_cancel: [["new_password_missing"], ["note_factor"], "ask_new_password", NEW_PASSWORD],
+    password_due: [["always"], ["note_factor", "change_password"], null, "changing_password"],
+  }),
+  ...rows("changing_password", {
+    refused_while_changing: [["user_refused"], [], "denied", "reject"],
+    denied_by_policy_while_changing: [["policy_denies_now"], [], "denied", "reject"],
+    password_changed: [["password_changed"], ["finish_password_change"], "accepted", "accept"],
+    new_password_refused: [["new_password_refused"], ["forget_new_password"], "new_password_refused", NEW_PASSWORD],
+    password_not_changed: [["always"], [], "password_not_changed", "reject"],
   }),
   ...requiredRows("factor", ""),
   ...rows("factor", {
@@ -252,8 +275,14 @@ const NO_ROWS: readonly Ready[] = [];
 
 const UPSTREAM = new Set(FLOW.filter(({ then }) => then.some((effect) => EFFECTS[effect].upstream)));
 
+/** The row in place of one that accepts, while the password of the login is to be changed. */
+const DIVERTED = new Map<FlowRow, FlowRow>(
+  FLOW.filter(({ to, from }) => to === "accept" && from !== "changing_password")
+    .map((row) => [row, { ...row, prompt: null, to: "password_due" }]),
+);
+
 /**
- * The first row from `place` whose conditions are all true.
+ * The first row from `place` whose conditions are all true. While a password is to be changed, a row that accepts leads to `password_due` instead.
  *
  * @throws Error if no row applies. This cannot happen, because each place ends in `always`, which a test checks.
  */
@@ -261,7 +290,7 @@ export function step(place: FlowPlace, facts: Facts): FlowRow {
   for (const { row, holds } of ROWS.get(place) ?? NO_ROWS) {
     let all = true;
     for (let i = 0; all && i < holds.length; i++) all = (holds[i] as (facts: Facts) => boolean)(facts);
-    if (all) return row;
+    if (all) return facts.passwordDue ? DIVERTED.get(row) ?? row : row;
   }
   throw new Error(`Cannot choose a row at "${place}": none holds`);
 }

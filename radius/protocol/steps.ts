@@ -4,6 +4,8 @@
 /** The steps, with their names in the console and the docs. */
 export const STEPS = {
   FIRSTFACTOR_GET_ANSWER: { title: "Answering the first-factor server" },
+  FIRSTFACTOR_GET_NEW_PASSWORD: { title: "Typing a new password" },
+  FIRSTFACTOR_REPEAT_NEW_PASSWORD: { title: "Typing the new password again" },
   CHOOSE_WHICH_MULTIFACTOR: { title: "Choosing a factor" },
   SECONDFACTOR_GET_PAIRING_PHRASE: { title: "Typing a pairing phrase" },
   SECONDFACTOR_AWAIT_PAIRING_APPROVAL: { title: "Confirming the pairing" },
@@ -27,6 +29,8 @@ export const PASSAGES = {
   start: { title: "Received", afterCrash: null },
   first_factor: { title: "Checking the password", afterCrash: null },
   factor: { title: "Picking a factor", afterCrash: null },
+  password_due: { title: "Waiting for a new password", afterCrash: null },
+  changing_password: { title: "Changing the password", afterCrash: "FIRSTFACTOR_GET_NEW_PASSWORD" },
   pushing: { title: "Sending the approval request", afterCrash: "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" },
   holding: { title: "Holding for the phone", afterCrash: "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" },
   asking: { title: "Asking for the decision", afterCrash: "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" },

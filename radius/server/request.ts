@@ -58,6 +58,11 @@ export const REQUEST_REFUSALS = {
     prompt: "denied",
     ref: "RFC 8265 §3.3",
   },
+  several_users: {
+    sentence: "User-Name finds several users with the filter of the directory (user_filter)",
+    prompt: "denied",
+    ref: "docs/configuration.md",
+  },
   two_states: { sentence: "two State attributes", prompt: "denied", ref: "RFC 2865 §5.44" },
   two_passwords: { sentence: "more than one password", prompt: "denied", ref: "RFC 2865 §5.44" },
   bad_password_length: {
@@ -173,6 +178,7 @@ export interface LoginAttempt {
   /** `null` at the start of a login. */
   readonly answer: string | null;
   /** The password of a login without the appended text, or the answer to the first-factor server; empty for other answers. */
+  /** The password of a login without the appended text, or a typed new password; empty for other answers. */
   readonly password: Uint8Array;
   /** The packet. Absent: a dry run has none. */
   readonly octets?: Uint8Array | undefined;
@@ -191,6 +197,8 @@ export interface LoginAttempt {
   firstFactorReply: FirstFactorReply | null;
   /** Whether the password was compared with the right one. */
   passwordChecked: boolean;
+  /** The result of the change of a password in this login. */
+  passwordChange: Facts["passwordChange"];
   /** Why the user was refused. For the log and the audit log, never for the reply. */
   refusedFor: "inactive" | "deleted" | "unknown" | "locked" | AccountRefusal | CodeFault | null;
   decision: Facts["decision"];
@@ -243,6 +251,7 @@ export function newLoginAttempt(
     firstFactor: null,
     firstFactorReply: null,
     passwordChecked: false,
+    passwordChange: null,
     refusedFor: null,
     decision: null,
     pairing: null,

@@ -8,7 +8,7 @@ import {
 } from "../../platform/guarded_caller.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
-import type { Backend, BackendFault, BackendOutcome, RemoteResource } from "../backend_port.ts";
+import type { Backend, BackendFault, BackendOutcome, RemoteResource, ServerStatus } from "../backend_port.ts";
 import { NO_READ_ONLY } from "../schema/read_only_attributes.ts";
 import { type BackendError, BackendListError, localError, unreachableError } from "./backend_error.ts";
 import { Semaphore, type SemaphoreRefusal } from "../../platform/semaphore.ts";
@@ -19,6 +19,8 @@ export interface BackendHealth {
   readonly lastFault:
     | { readonly atMs: number; readonly kind: BackendFault["kind"]; readonly detail: string }
     | null;
+  /** Of a backend with several servers: the state of each one, in order of preference. */
+  readonly servers?: readonly ServerStatus[];
 }
 
 export interface GuardedBackend {
@@ -73,7 +75,7 @@ export function guardBackend(
     onHealth: noteHealth,
   });
 
-  const { verify, rename, showsMembers, size } = inner;
+  const { verify, findNames, changePassword, rename, showsMembers, size } = inner;
   const backend: Backend = {
     name: inner.name,
     kind: inner.kind,
@@ -104,6 +106,11 @@ export function guardBackend(
     },
     ...verify !== undefined &&
       { verify: (name, password) => caller.call(() => verify.call(inner, name, password), SIGN_IN) },
+    ...findNames !== undefined &&
+      { findNames: (typed) => caller.call(() => findNames.call(inner, typed), SIGN_IN) },
+    ...changePassword !== undefined && {
+      changePassword: (name, change) => caller.call(() => changePassword.call(inner, name, change), SIGN_IN),
+    },
     ...size !== undefined && { size: (kind) => caller.call(() => size.call(inner, kind), DIRECT) },
     ...showsMembers !== undefined &&
       { showsMembers: () => caller.call(() => showsMembers.call(inner), OPERATION) },
@@ -112,7 +119,13 @@ export function guardBackend(
       await Promise.all([caller.close(), inner.close()]);
     },
   };
-  return { backend, health: () => ({ lastGoodMs, lastFault }) };
+  return {
+    backend,
+    health() {
+      const servers = inner.servers?.() ?? [];
+      return { lastGoodMs, lastFault, ...servers.length > 1 && { servers } };
+    },
+  };
 }
 
 /** The next page of a listing, or `null` at its end. */

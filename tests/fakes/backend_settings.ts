@@ -10,9 +10,9 @@ export function backendSettingsOf(
 ): BackendSettings {
   if (kind === "store") return { name, kind, mode: "sync" };
   return {
-    ...{ name, kind: "ldap", mode: kind, url: "ldap://127.0.0.1:1", startTls: false, caPem: "" },
+    ...{ name, kind: "ldap", mode: kind, url: ["ldap://127.0.0.1:1"], startTls: false, caPem: "" },
     ...{ bindDn: "", bindPassword: "", usersDn: "", groupsDn: "", schema: "openldap", attributes: {} },
-    ...{ connections: 4, timeoutMs: 5000 },
+    ...{ userFilter: "", userDomains: [], passwordChange: false, connections: 4, timeoutMs: 5000 },
     ...(isReadOnly ? { access: "read" } : {}),
   };
 }

@@ -108,6 +108,7 @@ const anyConversation: fc.Arbitrary<Conversation> = fc.record({
     firstFactorRight: fc.boolean(),
     firstFactorReply: octetText,
     firstFactorServer: text,
+    passwordChange: text,
   },
   factor: fc.option(fc.constantFrom("device", "sms", "voice", "totp", "recovery")),
   ...{
@@ -148,13 +149,13 @@ Deno.test("decodeRecord() returns null for every truncation, and reads records w
   const passcode = { factor: "sms", digest: "d", expiresMs: 9, number: "+15005550006" } as const;
   const moments = [{ atMs: 1, step: "menu", row: "row" }];
   const fields = { clock, passcode, numbers: ["1"], moments, stored: "journal" } as const;
-  const firstFactorReply = "sealed";
-  const one = conversation("x", { ...fields, policy: "p", token: "t", firstFactorReply });
+  const [firstFactorReply, passwordChange] = ["sealed", "sealed, too"];
+  const one = conversation("x", { ...fields, policy: "p", token: "t", firstFactorReply, passwordChange });
   const octets = encodeConversation(one).slice();
   const read = (end: number) => decodeRecord(octets.subarray(0, end), { stored: "journal" });
-  const endOfEarlier = octets.length - 4 - firstFactorReply.length;
+  const endOfEarlier = octets.length - 6 - firstFactorReply.length - passwordChange.length;
   for (let end = 0; end < octets.length; end++) {
-    const earlier = end === endOfEarlier ? { ...one, firstFactorReply: "" } : null;
+    const earlier = end === endOfEarlier ? { ...one, firstFactorReply: "", passwordChange: "" } : null;
     assertEquals(read(end), earlier, `${end} octets`);
   }
   const later = Uint8Array.of(...octets, 0, 3, 97, 98, 99);

@@ -33,6 +33,7 @@ export function conversation(
     firstFactorRight: false,
     firstFactorReply: "",
     firstFactorServer: "",
+    passwordChange: "",
     factor: null,
     requestId: null,
     pairingId: null,

@@ -5,9 +5,9 @@ import { PAGES } from "../../docs/generate.ts";
 import { CONDITIONS, type FlowCondition } from "../../radius/flow/conditions.ts";
 import { MAX_VALUE_OCTETS } from "../../radius/protocol/packet.ts";
 import { EFFECTS } from "../../radius/flow/effects.ts";
-import { FLOW, rowsFrom } from "../../radius/flow/flow.ts";
+import { FLOW, rowsFrom, step } from "../../radius/flow/flow.ts";
 import type { FlowRow } from "../../radius/flow/flow_rows.ts";
-import { type Factor, FACTOR_ORDER, menuOf } from "../../radius/flow/context.ts";
+import { type Factor, FACTOR_ORDER, type Facts, menuOf, NOTHING_KNOWN } from "../../radius/flow/context.ts";
 import {
   type Prompt,
   type PromptContext,
@@ -33,6 +33,8 @@ const PROOFS = new Map<FlowCondition, readonly string[]>([
   // By an order of an administrator, and after the password.
   ["policy_bypasses", []],
   ["device_remembered", []],
+  // While a password is due, the rows above lead to its change instead of accept.
+  ["password_changed", ["change_password"]],
 ]);
 
 const isEnd = (to: FlowRow["to"]): to is "accept" | "reject" => to === "accept" || to === "reject";
@@ -127,19 +129,53 @@ Deno.test("FLOW checks whether the user is refused before each row that accepts"
 
 Deno.test("FLOW selects no factor before the first factor is verified or is not configured", () => {
   const into = FLOW.filter(({ to }) => to === "factor");
-  assertEquals(into.map(placed).sort(), ["first_factor first_factor_right", "start no_first_factor"]);
+  assertEquals(into.map(placed).sort(), [
+    "FIRSTFACTOR_REPEAT_NEW_PASSWORD new_password_repeated",
+    "first_factor first_factor_right",
+    "start no_first_factor",
+  ]);
   const start = rowsFrom("start");
   const before = start.slice(0, start.findIndex(({ to }) => to === "first_factor"));
   assertEquals(before.map(({ to }) => to), ["reject", "reject"]);
   const asking = rowsFrom("FIRSTFACTOR_GET_ANSWER").filter(({ from }) => from !== "*");
   assertEquals(asking.map(({ name, to }) => [name, to]), [["first_factor_answered", "first_factor"]]);
   assertEquals(rowsFrom("first_factor").filter(({ to }) => to !== "reject").map(({ name }) => name), [
+    "password_to_change",
     "first_factor_asks",
     "bypassed_after_first_factor",
     "remembered_after_first_factor",
     "first_factor_right",
   ]);
 });
+
+Deno.test("step() accepts no login whose password is due, except after the change", () => {
+  const accepting = FLOW.filter(({ to, from }) => to === "accept" && from !== "*");
+  for (const { from, when, name } of accepting) {
+    // Each fact of the row's conditions, and none of the others.
+    const facts = factsFor(when);
+    if (step(from as FlowPlace, facts).name !== name) continue;
+    const due = step(from as FlowPlace, { ...facts, passwordDue: true });
+    assertEquals([due.name, due.to], [name, from === "changing_password" ? "accept" : "password_due"]);
+  }
+  const before = FLOW.filter(({ to }) => to === "password_due");
+  assertEquals(before.map(({ when }) => when.includes("factor_was_right")), [true]);
+});
+
+/** Facts that make the conditions of an accepting row true. */
+function factsFor(when: FlowRow["when"]): Facts {
+  const given: Partial<Record<FlowCondition, Partial<Facts>>> = {
+    approved: { decision: "granted" },
+    passcode_matches: { passcodeMatches: true, answer: "1" },
+    totp_matches: { totpStep: 1 },
+    recovery_code_matches: { recoveryCodeMatches: true },
+    bypass_code_matches: { bypassCodeMatches: true },
+    kept_passcode_matches: { keptPasscodeMatches: true },
+    password_changed: { passwordChange: "changed" },
+    policy_bypasses: { policyBypasses: true },
+    device_remembered: { deviceRemembered: true },
+  };
+  return Object.assign({ ...NOTHING_KNOWN }, ...when.map((condition) => given[condition] ?? {})) as Facts;
+}
 
 Deno.test("FLOW has at most one external effect in a row, as the last one, and that row leads to a passage or an end", () => {
   for (const row of FLOW) {

@@ -26,6 +26,8 @@ type FlowNodeName = "start" | Step | "accepted" | "rejected";
 const PLACES: Readonly<Record<FlowNodeName, readonly [column: number, line: number]>> = {
   start: [0, 0],
   FIRSTFACTOR_GET_ANSWER: [0, 1],
+  FIRSTFACTOR_GET_NEW_PASSWORD: [0, 2],
+  FIRSTFACTOR_REPEAT_NEW_PASSWORD: [0, 3],
   CHOOSE_WHICH_MULTIFACTOR: [1, 0],
   SECONDFACTOR_GET_PAIRING_PHRASE: [2, 0],
   SECONDFACTOR_AWAIT_PAIRING_APPROVAL: [3, 0],

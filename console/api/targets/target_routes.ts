@@ -221,7 +221,7 @@ function settingRows({ pageSize, maxDropPercent, backends, mapping }: TargetSett
 function backendRows(backend: BackendSettings): OneTarget["settings"] {
   const rows: Record<string, string> = { kind: backend.kind, mode: backend.mode };
   if (backend.kind !== "store") {
-    Object.assign(rows, { url: backend.url, connections: String(backend.connections) });
+    Object.assign(rows, { url: [backend.url].flat().join(", "), connections: String(backend.connections) });
     rows.timeout = `${backend.timeoutMs / 1000} s`;
     rows.access = backend.access ?? "write";
     rows.read_only = (backend.readOnly ?? []).join(", ");

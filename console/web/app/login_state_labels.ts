@@ -35,6 +35,8 @@ const START: StateStyle = { tone: "idle", shape: "door" };
 
 const STEP_STYLES: Readonly<Record<Step, StateStyle>> = {
   FIRSTFACTOR_GET_ANSWER: { tone: "challenge", shape: "key" },
+  FIRSTFACTOR_GET_NEW_PASSWORD: { tone: "challenge", shape: "key" },
+  FIRSTFACTOR_REPEAT_NEW_PASSWORD: { tone: "challenge", shape: "key" },
   CHOOSE_WHICH_MULTIFACTOR: { tone: "challenge", shape: "diamond" },
   SECONDFACTOR_GET_PAIRING_PHRASE: { tone: "wait", shape: "link" },
   SECONDFACTOR_AWAIT_PAIRING_APPROVAL: { tone: "wait", shape: "link" },
@@ -49,6 +51,7 @@ const STEP_STYLES: Readonly<Record<Step, StateStyle>> = {
 };
 /** Internal steps of the gateway, and the step that each one leads to. */
 const INTERNAL_STEPS: Readonly<Record<string, Step>> = {
+  changing_password: "FIRSTFACTOR_GET_NEW_PASSWORD",
   pushing: "SECONDFACTOR_AWAIT_DEVICE_APPROVAL",
   holding: "SECONDFACTOR_AWAIT_DEVICE_APPROVAL",
   asking: "SECONDFACTOR_AWAIT_DEVICE_APPROVAL",

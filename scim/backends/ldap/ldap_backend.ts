@@ -2,6 +2,7 @@
 
 import { PresenceFilter } from "ldapts";
 import type { LdapBackendSettings } from "../../../platform/config/config.ts";
+import { parseUserFilter } from "../../../platform/user_filter.ts";
 import type { Log } from "../../../platform/log.ts";
 import { type Clock, createSystemRandom, type Random } from "../../../platform/runtime.ts";
 import type {
@@ -12,6 +13,7 @@ import type {
   PutResult,
   RemoteHint,
   RemoteResource,
+  ServerStatus,
 } from "../../backend_port.ts";
 import type { Mapping, ResourceKind } from "../../schema/resource.ts";
 import { type ReadOnlyAttributes, toReadOnlyAttributes } from "../../schema/read_only_attributes.ts";
@@ -21,9 +23,12 @@ import { type LdapConnection, openLdapConnection } from "./ldap_connection.ts";
 import type { LdapEntry, LdapSockets } from "./ldap_client.ts";
 import { entryContent, entryName, entryRemoteId, findEntry, listSearch } from "./ldap_entries.ts";
 import { type NameCache, readMemberNames } from "./ldap_members.ts";
+import { changePassword } from "./ldap_passwords.ts";
 import { createLdapVerifier, LdapPool, type LdapVerifier } from "./ldap_pool.ts";
 import { renameEntry } from "./ldap_renames.ts";
+import { LdapServers } from "./ldap_servers.ts";
 import { createLdapLayout, type LdapLayout } from "./ldap_schemas.ts";
+import { findUser, findUserNames, type UserSearch } from "./ldap_user_filter.ts";
 import { type LdapWriter, putEntry, removeEntry } from "./ldap_writes.ts";
 import { BackendListError, toBackendFault, toBackendOutcome, unsupportedError } from "../backend_error.ts";
 
@@ -55,9 +60,13 @@ class LdapBackend implements Backend {
   readonly holds: Backend["holds"];
   readonly #deps: LdapBackendDeps;
   readonly #layout: LdapLayout;
+  readonly #users: UserSearch;
   readonly #writer: LdapWriter;
+  readonly #servers: LdapServers;
   readonly #pool: LdapPool;
   readonly #verifier: LdapVerifier;
+  readonly findNames?: NonNullable<Backend["findNames"]>;
+  readonly changePassword?: NonNullable<Backend["changePassword"]>;
 
   constructor(deps: LdapBackendDeps) {
     const { settings, mapping, clock, random = createSystemRandom() } = deps;
@@ -74,11 +83,27 @@ class LdapBackend implements Backend {
       groups: settings.groupsDn !== "",
       active: layout.activeText !== null || layout.schema.active === "bit",
     };
-    const isSecure = settings.startTls || settings.url.toLowerCase().startsWith("ldaps:");
-    this.#writer = { layout, mapping, isSecure, random };
-    const shared = { clock, size: settings.connections };
-    this.#pool = new LdapPool({ ...shared, open: (deadlineMs) => this.#open(deadlineMs) });
-    this.#verifier = createLdapVerifier({ ...shared, connect: (deadlineMs) => this.#connect(deadlineMs) });
+    this.#writer = { layout, mapping, isSecure: isEncrypted(settings), random };
+    const { timeoutMs, connections: size } = settings;
+    this.#servers = new LdapServers({
+      ...{ backend: settings.name, urls: settings.url, timeoutMs, clock, log: deps.log },
+      test: async (url, deadlineMs) => (await this.#open(url, deadlineMs)).close(),
+    });
+    const shared = { clock, size, servers: this.#servers };
+    this.#pool = new LdapPool({ ...shared, open: (url, deadlineMs) => this.#open(url, deadlineMs) });
+    const unbound = new LdapPool({ ...shared, open: (url, deadlineMs) => this.#connect(url, deadlineMs) });
+    this.#verifier = createLdapVerifier({ pool: unbound });
+    const { userFilter, userDomains: domains, passwordChange } = settings;
+    this.#users = { layout, filter: parseUserFilter(userFilter), domains };
+    if (this.#users.filter !== null) this.findNames = (typed) => this.#findNames(typed);
+    if (passwordChange && isEncrypted(settings)) {
+      const passwords = { bound: this.#pool, unbound, layout };
+      this.changePassword = (name, change) => {
+        const find = (connection: LdapConnection) => findUser(connection, name, this.#users);
+        const run = () => changePassword({ ...passwords, find }, change, this.#nextDeadline());
+        return toBackendOutcome(run, this.#onBug);
+      };
+    }
   }
 
   read(kind: ResourceKind, name: string, hint?: RemoteHint): Promise<BackendOutcome<RemoteResource | null>> {
@@ -128,13 +153,17 @@ class LdapBackend implements Backend {
 
   verify(name: string, password: Uint8Array): Promise<BackendOutcome<BindVerdict>> {
     const deadlineMs = this.#nextDeadline();
-    const wanted = { kind: "user", name, layout: this.#layout } as const;
-    const find = () => this.#pool.use((connection) => findEntry(connection, wanted), deadlineMs);
+    const find = () => this.#pool.use((connection) => findUser(connection, name, this.#users), deadlineMs);
     return toBackendOutcome(() => this.#verifier.verify({ password, deadlineMs, find }), this.#onBug);
   }
 
-  probe(): Promise<BackendOutcome<null>> {
-    return this.#operate(async (connection) => {
+  #findNames(typed: string): Promise<BackendOutcome<readonly string[]>> {
+    return this.#operate((connection) => findUserNames(connection, typed, this.#users));
+  }
+
+  async probe(): Promise<BackendOutcome<null>> {
+    if (this.#deps.settings.url.length > 1) await this.#servers.testAll();
+    return await this.#operate(async (connection) => {
       const filter = new PresenceFilter({ attribute: "objectClass" });
       const baseDn = this.#deps.settings.usersDn;
       await connection.search({ baseDn, scope: "base", filter, attributes: ["1.1"] });
@@ -142,7 +171,12 @@ class LdapBackend implements Backend {
     });
   }
 
+  servers(): readonly ServerStatus[] {
+    return this.#servers.status();
+  }
+
   async close(): Promise<void> {
+    this.#servers.close();
     await Promise.all([this.#pool.close(), this.#verifier.close()]);
   }
 
@@ -161,14 +195,14 @@ class LdapBackend implements Backend {
     });
   };
 
-  #connect(deadlineMs: number): Promise<LdapConnection> {
-    const { settings, clock, connect: sockets } = this.#deps;
-    return openLdapConnection(settings, { clock, deadlineMs, sockets });
+  #connect(url: string, deadlineMs: number): Promise<LdapConnection> {
+    const { settings: { startTls, caPem }, clock, connect: sockets } = this.#deps;
+    return openLdapConnection({ url, startTls, caPem }, { clock, deadlineMs, sockets });
   }
 
-  async #open(deadlineMs: number): Promise<LdapConnection> {
+  async #open(url: string, deadlineMs: number): Promise<LdapConnection> {
     const { bindDn, bindPassword } = this.#deps.settings;
-    const connection = await this.#connect(deadlineMs);
+    const connection = await this.#connect(url, deadlineMs);
     try {
       await connection.bind(bindDn, bindPassword);
       return connection;
@@ -205,7 +239,7 @@ class LdapBackend implements Backend {
   async *#listAll(kind: ResourceKind): AsyncGenerator<readonly RemoteResource[]> {
     const nextDeadline = () => this.#nextDeadline();
     // Uses another connection, so that the caller can write to the directory while it reads the list.
-    const connection = await this.#open(nextDeadline());
+    const connection = await this.#pool.open(nextDeadline());
     const cache: NameCache = new Map();
     const search = listSearch(kind, this.#layout);
     let unnamed = 0;
@@ -231,6 +265,11 @@ class LdapBackend implements Backend {
       }
     }
   }
+}
+
+/** Whether no password of a user crosses the network in clear text. */
+function isEncrypted({ startTls, url }: Pick<LdapBackendSettings, "startTls" | "url">): boolean {
+  return startTls || url.every((one) => one.startsWith("ldaps:"));
 }
 
 /** A class that requires a member, and no member in sight: the gateway lacks the permission to read them. */

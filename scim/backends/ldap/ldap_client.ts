@@ -7,10 +7,10 @@ import { Attribute, Client, type Entry as RawEntry, type Filter } from "ldapts";
 import type { LdapBackendSettings } from "../../../platform/config/config.ts";
 import { Buffer } from "node:buffer";
 
-export type LdapSettings = Pick<
-  LdapBackendSettings,
-  "url" | "startTls" | "caPem" | "bindDn" | "bindPassword" | "timeoutMs"
->;
+/** The settings of a connection to one server. */
+export interface LdapSettings extends Pick<LdapBackendSettings, "startTls" | "caPem"> {
+  readonly url: string;
+}
 
 /** Opens sockets. A test passes its own. */
 export interface LdapSockets {

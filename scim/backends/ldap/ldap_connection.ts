@@ -38,6 +38,8 @@ export interface LdapConnection {
   bind(dn: string, password: string): Promise<void>;
   /** A bind of a user. Resolves to the reason why the server refuses the user; `null`: it accepts the user. */
   bindUser(dn: string, password: string): Promise<AccountRefusal | "wrong" | null>;
+  /** Whether the server accepted the last bind. It can accept a user who then may only change the password. */
+  isBound(): boolean;
   search(search: LdapSearch): Promise<LdapEntry[]>;
   /** RFC 2696. Calls `nextDeadline` before each page. */
   pages(
@@ -81,6 +83,7 @@ class OpenLdapConnection implements LdapConnection {
   readonly #clock: Clock;
   #deadlineMs: number;
   #isBroken = false;
+  #isBound = false;
   #wrote = false;
 
   constructor(ldap: LdapClient, { clock, deadlineMs }: { clock: Clock; deadlineMs: number }) {
@@ -112,13 +115,20 @@ class OpenLdapConnection implements LdapConnection {
 
   async bind(dn: string, password: string): Promise<void> {
     await this.#ask((client) => client.bind(dn, password));
+    this.#isBound = true;
+  }
+
+  isBound(): boolean {
+    return this.#isBound;
   }
 
   async bindUser(dn: string, password: string): Promise<AccountRefusal | "wrong" | null> {
     // A server that does not know the control ignores it, because it is not critical.
     const control = new PasswordPolicyControl();
+    this.#isBound = false;
     try {
       await this.#ask((client) => client.bind(dn, password, control));
+      this.#isBound = true;
       return readBindRefusal("", control.value?.error);
     } catch (thrown) {
       if (!(thrown instanceof LdapRefusal)) throw thrown;

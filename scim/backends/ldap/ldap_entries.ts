@@ -248,6 +248,17 @@ function idFilter(id: string | undefined, { schema }: LdapLayout): Filter | null
   return new EqualityFilter({ attribute, value });
 }
 
+/** The search for users by a filter. */
+export function userSearch(layout: LdapLayout, filter: Filter): LdapSearch {
+  return {
+    baseDn: layout.user.baseDn,
+    scope: "sub",
+    filter: new AndFilter({ filters: [...classFilter(layout.user), filter] }),
+    ...whatToRead("user", layout),
+    sizeLimit: MAX_MATCHES,
+  };
+}
+
 /** The search for all resources of one kind. */
 export function listSearch(kind: ResourceKind, layout: LdapLayout): LdapSearch {
   const row = layout[kind];

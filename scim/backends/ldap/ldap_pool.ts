@@ -6,41 +6,53 @@ import { ConnectionLimit } from "../guarded_backend.ts";
 import type { LdapConnection } from "./ldap_connection.ts";
 import { BackendError } from "../backend_error.ts";
 import type { LdapEntry } from "./ldap_client.ts";
+import type { LdapServers } from "./ldap_servers.ts";
 
 /** Longer than any pause between two logins on a busy day, shorter than the idle timeout of firewalls. */
 const IDLE_MS = 60_000;
 
 interface Idle {
   readonly connection: LdapConnection;
+  readonly url: string;
   readonly sinceMs: number;
 }
 
+interface LdapPoolDeps {
+  /** A connection to a server that is ready for use. */
+  readonly open: (url: string, deadlineMs: number) => Promise<LdapConnection>;
+  readonly servers: Pick<LdapServers, "use">;
+  readonly clock: Clock;
+  readonly size: number;
+}
+
 export class LdapPool {
-  readonly #open: (deadlineMs: number) => Promise<LdapConnection>;
+  readonly #open: LdapPoolDeps["open"];
+  readonly #servers: LdapPoolDeps["servers"];
   readonly #clock: Clock;
   readonly #limit: ConnectionLimit;
   #idle: Idle[] = [];
   #cancelSweep: CancelTimer | null = null;
   #isClosed = false;
 
-  /** @param deps.open a connection that is ready for use. */
-  constructor(
-    { open, clock, size }: {
-      open: (deadlineMs: number) => Promise<LdapConnection>;
-      clock: Clock;
-      size: number;
-    },
-  ) {
+  constructor({ open, servers, clock, size }: LdapPoolDeps) {
     this.#open = open;
+    this.#servers = servers;
     this.#clock = clock;
     this.#limit = new ConnectionLimit({ clock, connections: size });
   }
 
   /**
-   * Runs `task` with a connection. If the connection is lost and nothing was written, `task` runs once more with a new one.
+   * Runs `task` with a connection. If the connection is lost and nothing was written, `task` runs once more with a new one, and then at the next
+   * server.
    */
   use<T>(task: (connection: LdapConnection) => Promise<T>, deadlineMs: number): Promise<T> {
-    return this.#limit.run(() => this.#lend(task, deadlineMs), deadlineMs);
+    const lend = (url: string, untilMs: number) => this.#lend(task, { url, deadlineMs: untilMs });
+    return this.#limit.run(() => this.#servers.use(lend, deadlineMs), deadlineMs);
+  }
+
+  /** Opens a connection that the pool does not keep. */
+  open(deadlineMs: number): Promise<LdapConnection> {
+    return this.#servers.use(this.#open, deadlineMs);
   }
 
   async close(): Promise<void> {
@@ -51,23 +63,26 @@ export class LdapPool {
     await this.#limit.close();
   }
 
-  async #lend<T>(task: (connection: LdapConnection) => Promise<T>, deadlineMs: number): Promise<T> {
-    const kept = this.#take();
+  async #lend<T>(
+    task: (connection: LdapConnection) => Promise<T>,
+    { url, deadlineMs }: { url: string; deadlineMs: number },
+  ): Promise<T> {
+    const kept = this.#take(url);
     if (kept !== null) {
       try {
-        return await this.#run(task, { connection: kept, deadlineMs });
+        return await this.#run(task, { url, connection: kept, deadlineMs });
       } catch (thrown) {
         const isLost = thrown instanceof BackendError && thrown.fault.kind === "unreachable" &&
           !thrown.fault.unsure && !kept.isUsable() && this.#clock.nowMs() < deadlineMs;
         if (!isLost) throw thrown;
       }
     }
-    return await this.#run(task, { connection: await this.#open(deadlineMs), deadlineMs });
+    return await this.#run(task, { url, connection: await this.#open(url, deadlineMs), deadlineMs });
   }
 
   async #run<T>(
     task: (connection: LdapConnection) => Promise<T>,
-    { connection, deadlineMs }: { connection: LdapConnection; deadlineMs: number },
+    { url, connection, deadlineMs }: { url: string; connection: LdapConnection; deadlineMs: number },
   ): Promise<T> {
     connection.resetWritten();
     connection.setDeadline(deadlineMs);
@@ -80,21 +95,23 @@ export class LdapPool {
       }
       throw thrown;
     } finally {
-      this.#giveBack(connection);
+      this.#giveBack(url, connection);
     }
   }
 
-  #take(): LdapConnection | null {
-    for (let one = this.#idle.pop(); one !== undefined; one = this.#idle.pop()) {
+  #take(url: string): LdapConnection | null {
+    for (;;) {
+      const at = this.#idle.findLastIndex((one) => one.url === url);
+      const [one] = at < 0 ? [] : this.#idle.splice(at, 1);
+      if (one === undefined) return null;
       if (one.connection.isUsable()) return one.connection;
       one.connection.close();
     }
-    return null;
   }
 
-  #giveBack(connection: LdapConnection): void {
+  #giveBack(url: string, connection: LdapConnection): void {
     if (this.#isClosed || !connection.isUsable()) return connection.close();
-    this.#idle.push({ connection, sinceMs: this.#clock.nowMs() });
+    this.#idle.push({ connection, url, sinceMs: this.#clock.nowMs() });
     this.#cancelSweep ??= this.#clock.after(IDLE_MS, () => this.#sweep());
   }
 
@@ -118,15 +135,8 @@ export interface LdapVerifier {
   close(): Promise<void>;
 }
 
-/** @param deps.connect opens connections that are not bound. */
-export function createLdapVerifier(
-  { clock, size, connect }: {
-    clock: Clock;
-    size: number;
-    connect: (deadlineMs: number) => Promise<LdapConnection>;
-  },
-): LdapVerifier {
-  const pool = new LdapPool({ open: connect, clock, size });
+/** @param deps.pool has connections that are not bound. */
+export function createLdapVerifier({ pool }: { pool: LdapPool }): LdapVerifier {
   return {
     async verify({ password, deadlineMs, find }) {
       const text = readPassword(password);

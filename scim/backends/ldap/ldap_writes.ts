@@ -16,6 +16,7 @@ import {
   readMemberDns,
 } from "./ldap_members.ts";
 import { makeDn } from "./ldap_dn.ts";
+import { setPassword } from "./ldap_passwords.ts";
 import type { LdapLayout } from "./ldap_schemas.ts";
 import { withTakenName, writeValues } from "./ldap_values.ts";
 import { unsupportedError } from "../backend_error.ts";
@@ -164,18 +165,6 @@ async function finishAccount(
   if (switched !== null) await connection.modify(dn, [switched]);
 }
 
-async function setPassword(
-  connection: LdapConnection,
-  { dn, password, layout }: { dn: string; password: string; layout: LdapLayout },
-): Promise<void> {
-  if (layout.schema.password === "password_modify") {
-    return await connection.extended(PASSWORD_MODIFY_OID, encodePasswordModify(dn, password));
-  }
-  await connection.modify(dn, [
-    { operation: "replace", attribute: "unicodePwd", values: [encodeUnicodePassword(password)] },
-  ]);
-}
-
 /** Removes an entry, and a user from the groups. A missing entry counts as removed. */
 export async function removeEntry(
   connection: LdapConnection,
@@ -235,40 +224,4 @@ async function removeMember(
     ...isLast ? [{ operation: "add" as const, attribute, values: [emptyMember] }] : [],
     { operation: "delete", attribute, values: [dn] },
   ]);
-}
-
-/** RFC 3062 §2. */
-const PASSWORD_MODIFY_OID = "1.3.6.1.4.1.4203.1.11.1";
-
-const SEQUENCE = 0x30;
-const USER_IDENTITY = 0x80;
-const NEW_PASSWORD = 0x82;
-
-/** PasswdModifyRequestValue of RFC 3062 §2, without an old password: the server hashes the new one. */
-export function encodePasswordModify(dn: string, password: string): Uint8Array {
-  const text = new TextEncoder();
-  return tagged(SEQUENCE, [
-    ...tagged(USER_IDENTITY, text.encode(dn)),
-    ...tagged(NEW_PASSWORD, text.encode(password)),
-  ]);
-}
-
-/** X.690 §8.1.3, definite lengths. */
-function tagged(tag: number, content: Uint8Array | readonly number[]): Uint8Array {
-  const { length } = content;
-  const head = length < 0x80
-    ? [tag, length]
-    : length < 0x1_0000
-    ? [tag, 0x82, length >> 8, length & 0xff]
-    : [tag, 0x83, length >> 16, (length >> 8) & 0xff, length & 0xff];
-  return Uint8Array.from([...head, ...content]);
-}
-
-/** `unicodePwd` of [MS-ADTS] §3.1.1.3.1.5: in quotes, UTF-16, low octet first. */
-export function encodeUnicodePassword(password: string): Uint8Array {
-  const quoted = `"${password}"`;
-  const octets = new Uint8Array(quoted.length * 2);
-  const view = new DataView(octets.buffer);
-  for (let at = 0; at < quoted.length; at++) view.setUint16(at * 2, quoted.charCodeAt(at), true);
-  return octets;
 }

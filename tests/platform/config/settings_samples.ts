@@ -285,7 +285,12 @@ export const LDAP_BACKEND_SAMPLES: Samples = {
   "kind": [['"ldap"'], ['"LDAP"', '["ldap"]']],
   "access": ACCESS,
   "mode": MODE,
-  "url": [['"ldap://127.0.0.1:389"', '"ldaps://ldap.example.org"', '"LDAP://[::1]/"'], [
+  "url": [[
+    ...['"ldap://127.0.0.1:389"', '"ldaps://ldap.example.org"', '"LDAP://[::1]/"'],
+    '["ldaps://dc1.example.org", "ldaps://dc2.example.org"]',
+  ], [
+    '["ldap://a", "ldap://a:389"]',
+    '"ldap://a, ldap://b"',
     '""',
     '"ldap://"',
     '"ldap://a:0"',
@@ -301,6 +306,16 @@ export const LDAP_BACKEND_SAMPLES: Samples = {
   "users_dn": [DN[0], ['""', ...DN[1]]],
   "groups_dn": [['""', ...DN[0]], DN[1]],
   "schema": [['"openldap"', '"active_directory"'], ['"ad"']],
+  "user_filter": [[
+    '""',
+    '"(uid={name})"',
+    '"(&(|(uid={account})(mail={name}))(!(employeeType=guest))(memberOf:1.2.840.113556.1.4.1941:=cn=vpn\\\\2c a))"',
+  ], [
+    ...['"uid={name}"', '"(uid={name}"', '"(uid={name}))"', '"(uid={name}*)"', '"(!(uid={name}))"', '"(&)"'],
+    ...['"(uid:caseExactMatch:={name})"', '"(uid=\\\\zz{name})"', "5"],
+  ]],
+  "user_domains": [["[]", '["CORP", "corp.example"]'], ['"CORP"', '["a@b"]', '["a b"]']],
+  "password_change": [["true", "false"], ['"yes"', "1"]],
   "connections": window(1, 50),
   "timeout_ms": CALL_MS,
   "read_only": READ_ONLY,

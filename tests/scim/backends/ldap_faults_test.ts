@@ -122,7 +122,7 @@ testNeeding(NEEDS, "createLdapBackend() ends its wait for a server that never an
       for await (const connection of deaf) accepted.push(connection);
     })();
     const { port } = deaf.addr as Deno.NetAddr;
-    const backend = open(slapd, { url: `ldap://127.0.0.1:${port}`, timeoutMs: 150 });
+    const backend = open(slapd, { url: [`ldap://127.0.0.1:${port}`], timeoutMs: 150 });
     await withBackend(backend, async () => {
       assertEquals(faultOf(await backend.read("user", "anna")).kind, "unreachable");
       assertEquals(await verdictOf(backend, "anna", octets("x")), "unavailable");
@@ -142,7 +142,7 @@ testNeeding(
     const other = await makeAuthority(await Deno.makeTempDir({ dir: folder }));
     const good = await authority.issue(["DNS:localhost", "IP:127.0.0.1"]);
     await withSlapd({ tls: good }, async (slapd) => {
-      for (const way of [{ url: slapd.tlsUrl }, { url: slapd.url, startTls: true }]) {
+      for (const way of [{ url: [slapd.tlsUrl] }, { url: [slapd.url], startTls: true }]) {
         await withBackend(open(slapd, { ...way, caPem: authority.caPem }), async (backend) => {
           value(await backend.put({ content: user("anna"), password: "right" }));
           assertEquals(await verdictOf(backend, "anna", octets("right")), "right");
@@ -156,7 +156,7 @@ testNeeding(
       }
     });
     await withSlapd({ tls: await authority.issue(["DNS:other.example"]) }, async (slapd) => {
-      for (const way of [{ url: slapd.tlsUrl }, { url: slapd.url, startTls: true }]) {
+      for (const way of [{ url: [slapd.tlsUrl] }, { url: [slapd.url], startTls: true }]) {
         await withBackend(open(slapd, { ...way, caPem: authority.caPem }), async (backend) => {
           assert(faultOf(await backend.probe()).detail.includes("certificate"));
         });

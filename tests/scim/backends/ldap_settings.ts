@@ -8,7 +8,7 @@ export function ldapSettings(slapd: Slapd, more: Partial<LdapBackendSettings> = 
     kind: "ldap",
     name: "directory",
     mode: "sync",
-    url: slapd.url,
+    url: [slapd.url],
     startTls: false,
     caPem: "",
     bindDn: slapd.bindDn,
@@ -16,6 +16,9 @@ export function ldapSettings(slapd: Slapd, more: Partial<LdapBackendSettings> = 
     usersDn: slapd.usersDn,
     groupsDn: slapd.groupsDn,
     schema: "openldap",
+    userFilter: "",
+    userDomains: [],
+    passwordChange: false,
     attributes: {},
     connections: 4,
     // A busy machine answers 1,200 requests slowly; tests of the deadline set their own.

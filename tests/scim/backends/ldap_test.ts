@@ -15,7 +15,7 @@ import { type LdapConnection, openLdapConnection } from "../../../scim/backends/
 import type { LdapEntry, LdapSearch } from "../../../scim/backends/ldap/ldap_client.ts";
 import { LdapRefusal } from "../../../scim/backends/ldap/ldap_result_codes.ts";
 import { readMemberDns } from "../../../scim/backends/ldap/ldap_members.ts";
-import { encodePasswordModify, encodeUnicodePassword } from "../../../scim/backends/ldap/ldap_writes.ts";
+import { encodePasswordModify, encodeUnicodePassword } from "../../../scim/backends/ldap/ldap_passwords.ts";
 import { createLdapLayout } from "../../../scim/backends/ldap/ldap_schemas.ts";
 import type { LdapBackendSettings } from "../../../platform/config/config.ts";
 import type { Backend } from "../../../scim/backend_port.ts";
@@ -132,8 +132,8 @@ Deno.test("memberDns() follows Active Directory's ranges to the end (MS-ADTS 3.1
 });
 
 Deno.test("encodePasswordModify() returns the octets of RFC 3062 §2", () => {
-  assertEquals([...encodePasswordModify("a", "bc")], [0x30, 7, 0x80, 1, 0x61, 0x82, 2, 0x62, 0x63]);
-  const long = encodePasswordModify("d".repeat(300), "p".repeat(70_000));
+  assertEquals([...encodePasswordModify("a", { next: "bc" })], [0x30, 7, 0x80, 1, 0x61, 0x82, 2, 0x62, 0x63]);
+  const long = encodePasswordModify("d".repeat(300), { next: "p".repeat(70_000) });
   assertEquals([...long.subarray(0, 5)], [0x30, 0x83, 1, 0x12, 0xa5]);
   assertEquals(long.length, 5 + 0x112a5);
 });
@@ -237,7 +237,7 @@ testNeeding(
     const folder = await Deno.makeTempDir({ prefix: "certificates-" });
     const authority = await makeAuthority(folder);
     const slapd = await startSlapd({ ...LOOKS, tls: await authority.issue(["IP:127.0.0.1"]) });
-    const backend = open(slapd, { url: slapd.tlsUrl, caPem: authority.caPem });
+    const backend = open(slapd, { url: [slapd.tlsUrl], caPem: authority.caPem });
     try {
       value(await backend.put({ content: user("anna"), password: "pä" }));
       value(await backend.put({ content: user("bare") }));
@@ -446,14 +446,7 @@ for (
 ) {
   Deno.test(`bindUser() resolves to ${expected} for Active Directory's data ${code}`, async () => {
     using server = startRefusingServer(WINDOWS(code));
-    const settings = {
-      url: server.url,
-      startTls: false,
-      caPem: "",
-      bindDn: "",
-      bindPassword: "",
-      timeoutMs: 5000,
-    };
+    const settings = { url: server.url, startTls: false, caPem: "" };
     const deadlineMs = systemClock.nowMs() + 5000;
     const connection = await openLdapConnection(settings, { clock: systemClock, deadlineMs });
     try {

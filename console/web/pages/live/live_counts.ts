@@ -12,6 +12,8 @@ type StageName = typeof STAGE_NAMES[number];
 /** `waiting`: an answer to the second factor is pending. `factor`: the user still selects or sets up the factor. */
 const STEP_STAGES: Readonly<Record<Step, StageName>> = {
   FIRSTFACTOR_GET_ANSWER: "start",
+  FIRSTFACTOR_GET_NEW_PASSWORD: "start",
+  FIRSTFACTOR_REPEAT_NEW_PASSWORD: "start",
   CHOOSE_WHICH_MULTIFACTOR: "factor",
   SECONDFACTOR_GET_PAIRING_PHRASE: "factor",
   GET_SMS_PHONE_NUMBER: "factor",

@@ -104,7 +104,7 @@ export function connectorPreset({ kind, schema }: ConnectorTable): PresetName {
 export interface ConnectorField {
   /** The key in the settings file. */
   readonly name: string;
-  readonly type: "text" | "secret" | "switch" | "number" | "choice" | "lines" | "pairs" | "writes";
+  readonly type: "text" | "secret" | "switch" | "number" | "choice" | "lines" | "pairs" | "words" | "writes";
   readonly isRequired?: true;
   readonly choices?: readonly string[];
   /** Used if the field is empty. */
@@ -127,7 +127,7 @@ const SHOWN = [
   "access",
   "mode",
 ];
-const DETAILS = ["connections", "timeout_ms", "ca_cert"];
+const DETAILS = ["user_filter", "user_domains", "password_change", "connections", "timeout_ms", "ca_cert"];
 /** What the preset decides, or another dialog. */
 const NOT_IN_FORM: ReadonlySet<string> = new Set(["kind", "schema", "read_only"]);
 
@@ -148,6 +148,7 @@ function typeOf(name: string, row: SettingRow): ConnectorField["type"] {
   if (name === "access") return "writes";
   if (row.format === "certificates") return "lines";
   if (row.type === "flag") return "switch";
+  if (row.type === "list") return "words";
   return row.type === "choice" || row.type === "number" || row.type === "secret" ? row.type : "text";
 }
 
@@ -202,7 +203,7 @@ function draftValue(
   if (type === "secret") return "";
   if (type === "choice") return String(value ?? preset ?? "");
   if (value === undefined) return "";
-  return type === "pairs" ? pairsText(value) : String(value);
+  return type === "pairs" ? pairsText(value) : [value].flat().join(", ");
 }
 
 function pairsText(value: ConnectorTable[string]): string {
@@ -260,6 +261,12 @@ function tableValue(field: ConnectorField, value: string | boolean): ConnectorTa
   if (field.type === "pairs") {
     const { pairs } = readPairs(value);
     return Object.keys(pairs).length === 0 ? null : pairs;
+  }
+  if (field.type === "words") {
+    const words = value.split(/[\s,]+/).filter((word) => word !== "");
+    // One address is a text, as in most settings files.
+    const [first = null] = words;
+    return field.name === "url" && words.length < 2 ? first : words.length === 0 ? null : words;
   }
   const text = field.type === "secret" ? value : value.trim();
   if (text === "" || text === String(field.preset ?? "")) return null;
@@ -335,7 +342,7 @@ export function connectorRows(
 function valueText(field: ConnectorField, value: ConnectorTable[string]): string {
   if (field.type === "choice") return t(`targets.mode_${value}` as MessageKey);
   if (field.type === "lines") return t("common.is_set");
-  return typeof value === "boolean" ? t(value ? "common.yes" : "common.no") : String(value);
+  return typeof value === "boolean" ? t(value ? "common.yes" : "common.no") : [value].flat().join(", ");
 }
 
 type Table = Readonly<Record<string, unknown>>;

@@ -1,0 +1,79 @@
+// Logins by another name of a user, such as a user principal name: they are logins of that user.
+
+import { assertEquals } from "@std/assert";
+import type { OtherNames } from "../../../radius/ports.ts";
+import { type InProcess, startInProcess } from "./in_process.ts";
+import { brief, exchangeJudged } from "./login.ts";
+import { becomes } from "./passing_time.ts";
+import { appCode, give, SEED } from "./people.ts";
+
+const UPN = "Anna.Smith@corp.example";
+const CODE = "GET_DEVICE_GENERATED_PASSCODE";
+
+/** The gateway with "anna", and what the directory finds for other names. */
+async function open(
+  find: OtherNames["find"],
+  prepare: OtherNames["prepare"] = () => null,
+): Promise<InProcess & { readonly asked: string[] }> {
+  const world = await startInProcess({ toml: '[radius]\nunknown_users = "reject"\n' });
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  const asked: string[] = [];
+  const otherNames: OtherNames = {
+    isUsed: true,
+    prepare,
+    find(typed) {
+      asked.push(typed);
+      return find(typed);
+    },
+  };
+  Object.assign(world.people.directory, { otherNames });
+  return Object.assign(world, { asked });
+}
+
+const findAnna: OtherNames["find"] = (typed) => typed === UPN ? { name: "anna" } : null;
+
+Deno.test("other names: a login by another name has the factors, the limits and the name of the user", async () => {
+  await using world = await open(findAnna);
+  const login = world.login({ user: UPN });
+  assertEquals((await login.start("any")).step, CODE);
+  assertEquals((await login.answer("000000")).kind, "reject");
+  assertEquals(world.radius.limits.failures("anna").total, 1);
+  const again = world.login({ user: UPN });
+  await again.start("any");
+  assertEquals((await again.answer(appCode(world.clock.nowMs()))).kind, "accept");
+  assertEquals(world.radius.monitor.conversations(1)[0]?.user, "anna");
+});
+
+Deno.test("other names: a name of the directory is never looked up, and an unknown one stays unknown", async () => {
+  await using world = await open(findAnna);
+  assertEquals((await world.login({ user: "Anna" }).start("any")).step, CODE);
+  assertEquals(world.asked, []);
+  assertEquals(brief(await world.login({ user: "nobody@corp.example" }).start("any")), [
+    "reject",
+    "Access denied.",
+  ]);
+  assertEquals(world.asked, ["nobody@corp.example"]);
+});
+
+Deno.test("other names: a name of several users is refused, and is no login of any of them", async () => {
+  await using world = await open(() => "several");
+  assertEquals(brief(await world.login({ user: UPN }).start("any")), ["reject", "Access denied."]);
+  assertEquals(world.radius.monitor.counters().refused_several_users, 1);
+  assertEquals(world.radius.monitor.conversations(1), []);
+});
+
+Deno.test("other names: a packet waits for the search, and gets no answer if the directory has none", async () => {
+  const searches = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+  let pending: Promise<void> | null = searches[0].promise;
+  await using world = await open(findAnna, () => pending);
+  const reply = exchangeJudged(world, world.login({ user: UPN }).buildStart("any"));
+  await becomes("it waits", () => world.radius.server.working === 1);
+  pending = null;
+  searches[0].resolve();
+  assertEquals((await reply).step, CODE);
+  pending = searches[1].promise;
+  await world.client.sendRaw(world.login({ user: UPN }).buildStart("any").bytes);
+  await becomes("it waits", () => world.radius.server.working === 1);
+  searches[1].reject(new Error("the directory is down"));
+  await becomes("it is dropped", () => world.radius.monitor.counters().dropped_store_failed === 1);
+});
