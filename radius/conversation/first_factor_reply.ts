@@ -133,8 +133,8 @@ const REPLY_MESSAGE = typeOf("Reply-Message");
 const PROMPT = typeOf("Prompt");
 const STATE = typeOf("State");
 const LINE_FEED = 0x0a;
-/** A challenge needs room for other attributes. */
-const MAX_QUESTION_CHARACTERS = 2000;
+/** Each has up to three octets, and a challenge needs room for other attributes. */
+const MAX_QUESTION_CHARACTERS = 1000;
 
 /** What the first-factor server asks the user of a login. */
 interface ServerQuestion {
