@@ -13,6 +13,7 @@ import type { ConversationRecord } from "./conversation.ts";
 
 type AnsweredLogin = Pick<ConversationRecord, "client" | "user" | "firstFactorReply">;
 
+const EAP_MESSAGE = typeOf("EAP-Message");
 const CODES = [
   "Access-Accept",
   "Access-Reject",
@@ -85,7 +86,7 @@ export interface AcceptReply {
   readonly attributes: Uint8Array;
   /** Those of the first-factor server, without types that the gateway has. */
   readonly clear: readonly ClearAttribute[];
-  /** Where the attributes of `clear` and then of `attributes` come from. */
+  /** Where the attributes of `clear`, without EAP-Message, and then of `attributes` come from. */
   readonly sources: readonly ReplySource[];
 }
 
@@ -103,7 +104,8 @@ export function acceptReplyOf(
   const clear = answer?.code === "Access-Accept"
     ? withoutTypesOf(answer.attributes, attributes)
     : NO_ATTRIBUTES;
-  return { attributes, clear, sources: [...clear.map(() => "first_factor" as const), ...sources] };
+  const ofServer = clear.filter(({ type }) => type !== EAP_MESSAGE).map(() => "first_factor" as const);
+  return { attributes, clear, sources: [...ofServer, ...sources] };
 }
 
 /** The attributes whose type is not among encoded ones. Attributes with different tags have one type. */
