@@ -151,6 +151,11 @@ function hidingOf({ type, value }: ClearAttribute): Hiding | null {
   return known !== undefined && value[VENDOR_OCTETS + 1] === value.length - VENDOR_OCTETS ? known : null;
 }
 
+/** Whether a secret hides the value outside RADIUS/1.1. */
+export function isHidden(attribute: ClearAttribute): boolean {
+  return hidingOf(attribute) !== null;
+}
+
 /** The octets in front of what is hidden: the vendor's head and the tag. */
 function headOctets(type: number, hiding: Hiding): number {
   return (type === VENDOR_SPECIFIC ? VENDOR_HEAD_OCTETS : 0) + (hiding === "tagged_salted" ? 1 : 0);

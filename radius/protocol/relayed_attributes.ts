@@ -5,6 +5,7 @@ import {
   type ClearAttribute,
   clearIdentity,
   identityOfName,
+  isHidden,
   readClearAttributes,
 } from "./clear_attributes.ts";
 import { type AttributeName, typeOf } from "./dictionary.ts";
@@ -64,9 +65,11 @@ interface PasswordRequest {
 export function passwordRequestAttributes(
   { userName, password, request, challenge }: PasswordRequest,
 ): readonly ClearAttribute[] {
-  // What a password hides is not sent on, so the secret of the client is not needed.
+  // No hidden value is sent on, so the secret of the client is not needed.
   const read = request === undefined ? null : readClearAttributes(request, NO_SECRET);
-  const copied = read?.ok ? read.value.filter((one) => !NOT_SENT.has(clearIdentity(one))) : [];
+  const copied = read?.ok
+    ? read.value.filter((one) => !NOT_SENT.has(clearIdentity(one)) && !isHidden(one))
+    : [];
   return [
     { type: typeOf("User-Name"), value: encoder.encode(userName) },
     { type: typeOf("User-Password"), value: password },

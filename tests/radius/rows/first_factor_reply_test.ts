@@ -180,7 +180,12 @@ Deno.test("first factor: the server gets the attributes of the client's request,
     avPair("client=2"),
     attribute(66, "endpoint"),
   ];
-  const dropped = [attribute(33, "of a proxy"), attribute(60, "challenge"), attribute(3, "")];
+  const dropped = [
+    attribute(33, "of a proxy"),
+    attribute(60, "challenge"),
+    attribute(3, ""),
+    vendor(14823, 44, new Uint8Array(18)),
+  ];
   const login = world.login({ user: "anna", nasPort: 7, callingStationId: "192.0.2.77" });
   await login.start("right", { more: [...ofClient, ...dropped] });
   const hidden = asked[0]?.find(({ type }) => type === TYPES.userPassword)?.value;
