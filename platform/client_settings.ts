@@ -124,6 +124,18 @@ export const CLIENT_SETTINGS = {
     example: ["all"],
     console: { isOptional: true },
   },
+  eap: {
+    ...choice(["auto", "relay", "gtc", "refuse"], { default: "auto" }),
+    key: "eap",
+    isForRequests: true,
+    console: { isOptional: true },
+  },
+  eapOuterIdentity: {
+    ...choice(["refuse", "reply", "trust"], { default: "refuse", when: OF_SERVER }),
+    key: "eap_outer_identity",
+    isForRequests: true,
+    console: { isOptional: true },
+  },
   device: {
     ...choice(["challenge", "hold", "hold_then_challenge"], { default: "challenge" }),
     key: "device",

@@ -154,6 +154,9 @@ const WARNINGS = {
   no_effect_while_is: "it has no effect while {other} is {value}",
   no_factor: "no factor is offered; no user can log in",
   not_used: "the value of the console is not used: {reason}",
+  outer_identity:
+    '"trust" takes the outer identity for the user: an attacker with one password can name another user, such as one ' +
+    'who needs no second factor. Use "reply"',
   outbox_only: "it is empty; texts and calls stay in the embedded outbox, which is for evaluation only",
   public_url_http: "it begins with http: though http.tls_cert is given; links would not work",
   public_url_missing: "it is not set; links contain {url}, which a phone cannot reach",

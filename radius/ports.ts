@@ -4,7 +4,7 @@
 import type { AccountRefusal } from "../platform/account_refusals.ts";
 import type { UnversionedChange } from "../platform/write_batch.ts";
 import type { RequestSettings } from "../platform/config/config.ts";
-import type { Denial } from "./conversation/login_record.ts";
+import type { Denial, RelayedSignIn } from "./conversation/login_record.ts";
 import type { UsedFactor } from "./flow/context.ts";
 import type { ClearAttribute } from "./protocol/clear_attributes.ts";
 import type { PacketRow } from "./protocol/dissect_packet.ts";
@@ -273,6 +273,8 @@ export interface ConversationView {
   readonly node?: string;
   /** The policy that applied to the last packet, by name; absent if the settings applied. */
   readonly policy?: string;
+  /** How the first-factor server checked a relayed login; absent for any other. */
+  readonly relay?: RelayedSignIn;
 }
 
 /** An event of the gateway. Observers must not throw and must not wait. */

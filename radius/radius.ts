@@ -175,6 +175,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const server = createServer(deps, {
     ...{ ...state, disconnects, counters, packets, monitor, clients, clientDiscovery, firstFactor },
     ...{ acceptAttributes, offboarding },
+    exchange: (request) => servers.exchange(request),
   });
   const stopSweeping = sweepEachSecond({ ...ending, followed, sessions });
   const factors = { pairings, limits, recoveryCodes, hardwareTokens, bypassCodes, enrolment, factorMarks };
@@ -254,6 +255,7 @@ interface ServerParts extends StoredState {
   readonly acceptAttributes: AcceptAttributes;
   readonly offboarding: Offboarding;
   readonly disconnects: Disconnects;
+  readonly exchange: FirstFactorServers["exchange"];
 }
 
 function createServer(

@@ -38,6 +38,13 @@ const DOCS: Readonly<Record<FileSetting, string>> = {
   replyFromFirstFactor:
     "all | none | a list of names: which attributes of that server's answer the client gets, as in " +
     '["Class", "Filter-Id", "26.9.1"]; the reply attributes of the gateway replace those of the same type',
+  eap:
+    "auto | relay | gtc | refuse: requests with EAP; relay: to the first-factor server; gtc: the gateway asks with " +
+    'EAP-GTC; auto: relay if first_factor = "radius", otherwise refuse',
+  eapOuterIdentity:
+    "refuse | reply | trust: who signs in with PEAP, EAP-TTLS, EAP-TLS and other methods whose outer identity is free " +
+    "text; refuse: such requests are refused; reply: the User-Name of the server's Access-Accept; trust: the outer identity, which can be " +
+    "that of another user",
   device: "challenge | hold | hold_then_challenge: how a device approval is awaited",
   holdMs: "longest wait inside one Access-Request",
   appendMode:

@@ -38,6 +38,9 @@ function* policyWarnings(
   if (settings.unknownUsers === "allow" && settings.firstFactor !== "none") {
     yield { key: `${prefix}unknown_users`, ...problemOf("unknown_users") };
   }
+  if (settings.firstFactor === "radius" && settings.eapOuterIdentity === "trust") {
+    yield { key: `${prefix}eap_outer_identity`, ...problemOf("outer_identity") };
+  }
   if (settings.firstFactorServer?.messageAuthenticator === "auto") {
     yield {
       key: `${prefix}first_factor_server.message_authenticator`,

@@ -7,8 +7,9 @@ import type { ConversationMoment, ConversationOutcome, ConversationView } from "
 import type { UsedFactor } from "../flow/context.ts";
 import { type Clock, type Random, toBase64Url } from "../../platform/runtime.ts";
 import type { Vault } from "../../platform/vault.ts";
-import type { Denial } from "./login_record.ts";
+import type { Denial, RelayedSignIn } from "./login_record.ts";
 import { createHmacMd5, MD5_OCTETS } from "../protocol/md5.ts";
+import type { RelayedLogin } from "../relay/relayed_verdict.ts";
 import { NO_DIGESTS, type PeerDigest } from "./peers.ts";
 
 /** A passcode that was sent. Only its keyed hash is stored. */
@@ -81,6 +82,8 @@ export interface ConversationRecord {
   policy: string;
   /** The password of the last packet, for the other nodes. */
   peerDigests: readonly PeerDigest[];
+  /** How the first-factor server checked the login, if its first packet was relayed. */
+  readonly relay: RelayedLogin | null;
 }
 
 /** A record, and the fields that exist only in this process. */
@@ -113,6 +116,7 @@ export interface NewLogin extends
   readonly firstFactorReply?: string;
   readonly firstFactorServer?: string;
   readonly passwordChange?: string;
+  readonly relay?: RelayedLogin | null;
 }
 
 /** Begins a conversation. Sets all fields in the same order, so that all conversations have one hidden class in V8. */
@@ -156,6 +160,7 @@ export function newConversation(
     node: "",
     policy: "",
     peerDigests: NO_DIGESTS,
+    relay: login.relay ?? null,
     stored: "not",
     answerDigest: null,
     interrupted: false,
@@ -215,6 +220,13 @@ export function factorFields(
   return factor === "device" && phone !== null ? { phone } : {};
 }
 
+/** The field of login records that says how a first-factor server checked a relayed login. */
+export function relayField({ relay }: Pick<ConversationRecord, "relay">): { readonly relay?: RelayedSignIn } {
+  if (relay === null) return {};
+  const { method, outer } = relay;
+  return { relay: { method, outer } };
+}
+
 /** The view for the console: no digest, no token, no secret id. */
 export function toConversationView(
   conversation: Conversation,
@@ -254,6 +266,7 @@ export function toConversationView(
     ...serverFields(conversation),
     ...(conversation.node === "" ? {} : { node: conversation.node }),
     ...(conversation.policy === "" ? {} : { policy: conversation.policy }),
+    ...relayField(conversation),
   };
 }
 

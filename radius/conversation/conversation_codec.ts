@@ -15,6 +15,7 @@ import { isStep, PASSAGES } from "../protocol/steps.ts";
 import type { Conversation, ConversationRecord, LastAnswer, SentPasscode } from "./conversation.ts";
 import type { ConversationMoment } from "../ports.ts";
 import { toLocalTimes } from "./local_times.ts";
+import type { RelayedLogin } from "../relay/relayed_verdict.ts";
 import type { PeerDigest } from "./peers.ts";
 
 /** The first octet of a record. */
@@ -100,6 +101,7 @@ function writeFields(to: FieldWriter, record: ConversationRecord): void {
   to.octetText(record.firstFactorReply);
   to.text(record.firstFactorServer);
   to.text(record.passwordChange);
+  writeRelay(to, record.relay);
 }
 
 function writeNodes(to: FieldWriter, { node, peerDigests }: ConversationRecord): void {
@@ -126,6 +128,31 @@ function writeLastAnswer(to: FieldWriter, answer: LastAnswer | null): void {
   to.textOrNull(answer.state);
   to.count(answer.identifier ?? NO_IDENTIFIER);
   to.timeMs(answer.atMs);
+}
+
+function writeRelay(to: FieldWriter, relay: RelayedLogin | null): void {
+  to.textOrNull(relay === null ? null : relay.key);
+  if (relay === null) return;
+  to.text(relay.method);
+  to.text(relay.outer);
+}
+
+/** A record of version 0.2 ends before these fields. */
+function readAddedFields(
+  from: FieldReader,
+): Pick<ConversationRecord, "firstFactorReply" | "firstFactorServer" | "passwordChange" | "relay"> {
+  if (from.isAtEnd) return { firstFactorReply: "", firstFactorServer: "", passwordChange: "", relay: null };
+  return {
+    firstFactorReply: from.octetText(),
+    firstFactorServer: from.text(),
+    passwordChange: from.text(),
+    relay: readRelay(from),
+  };
+}
+
+function readRelay(from: FieldReader): RelayedLogin | null {
+  const key = from.textOrNull();
+  return key === null ? null : { key, method: from.text(), outer: from.text() };
 }
 
 function readFields(from: FieldReader): ConversationRecord {
@@ -162,10 +189,7 @@ function readFields(from: FieldReader): ConversationRecord {
     ...readNodes(from),
     policy: from.text(),
     token: from.textOrNull(),
-    // A record of version 0.2 ends here.
-    ...from.isAtEnd
-      ? { firstFactorReply: "", firstFactorServer: "", passwordChange: "" }
-      : { firstFactorReply: from.octetText(), firstFactorServer: from.text(), passwordChange: from.text() },
+    ...readAddedFields(from),
     hasToken: (flags & HAS_TOKEN) !== 0,
     signed: (flags & SIGNED) !== 0,
     firstFactorRight: (flags & FIRST_FACTOR_RIGHT) !== 0,

@@ -40,6 +40,9 @@ export class ConversationIndex {
   readonly #tokens: RowMap = new Map();
   readonly #loginPackets: RowMap = new Map();
   readonly #tokenKeys = new Map<number, TokenKeys>();
+  /** Relayed logins by the packet that the first-factor server judged, and the reverse. */
+  readonly #relayed: RowMap = new Map();
+  readonly #relayKeys = new Map<number, string>();
   /** The newest conversation of each tuple that waits until the bare name may select it. */
   readonly #behind: RowMap = new Map();
   /** The last result. Each packet looks for the same id several times. */
@@ -56,8 +59,12 @@ export class ConversationIndex {
 
   /** @param options.behind the bare name continues to select a live older login of the same tuple */
   add(row: number, conversation: Conversation, { behind }: { behind: boolean }): void {
-    const { orderedId, tuple, user, hasToken } = conversation;
+    const { orderedId, tuple, user, hasToken, relay } = conversation;
     this.#ids.add(row, this.#hash(orderedId));
+    if (relay !== null && relay.key !== "") {
+      this.#relayed.set(relay.key, row);
+      this.#relayKeys.set(row, relay.key);
+    }
     this.#lastId = orderedId;
     this.#lastIdRow = row;
     if (hasToken) {
@@ -88,6 +95,8 @@ export class ConversationIndex {
     if (row === this.#lastIdRow) this.#lastIdRow = NONE;
     this.#bareTuples.remove(row);
     this.#bareUsers.remove(row);
+    deleteRow(this.#relayed, this.#relayKeys.get(row) ?? null, row);
+    this.#relayKeys.delete(row);
     const keys = this.#tokenKeys.get(row);
     if (keys === undefined) return;
     this.#tokenKeys.delete(row);
@@ -161,6 +170,10 @@ export class ConversationIndex {
 
   byToken(token: string): number {
     return this.#tokens.get(token) ?? NONE;
+  }
+
+  byRelayKey(key: string): number {
+    return this.#relayed.get(key) ?? NONE;
   }
 
   byLoginPacket(packet: string): number {

@@ -104,6 +104,11 @@ export class ConversationStore {
     return this.#unpark(this.#index.byToken(token));
   }
 
+  /** The login of a relayed packet, by `relayKeyOf()` of its content. */
+  byRelayKey(key: string): Conversation | null {
+    return this.#unpark(this.#index.byRelayKey(key));
+  }
+
   /** The conversation with a token that this packet began. */
   byLoginPacket(packet: Parameters<typeof loginPacketKey>[0]): Conversation | null {
     return this.#unpark(this.#index.byLoginPacket(loginPacketKey(packet)));

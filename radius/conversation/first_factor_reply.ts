@@ -13,7 +13,6 @@ import type { ConversationRecord } from "./conversation.ts";
 
 type AnsweredLogin = Pick<ConversationRecord, "client" | "user" | "firstFactorReply">;
 
-const EAP_MESSAGE = typeOf("EAP-Message");
 const CODES = [
   "Access-Accept",
   "Access-Reject",
@@ -86,7 +85,7 @@ export interface AcceptReply {
   readonly attributes: Uint8Array;
   /** Those of the first-factor server, without types that the gateway has. */
   readonly clear: readonly ClearAttribute[];
-  /** Where the attributes of `clear`, without EAP-Message, and then of `attributes` come from. */
+  /** Where the attributes of `clear` and then of `attributes` come from. */
   readonly sources: readonly ReplySource[];
 }
 
@@ -104,8 +103,7 @@ export function acceptReplyOf(
   const clear = answer?.code === "Access-Accept"
     ? withoutTypesOf(answer.attributes, attributes)
     : NO_ATTRIBUTES;
-  const ofServer = clear.filter(({ type }) => type !== EAP_MESSAGE).map(() => "first_factor" as const);
-  return { attributes, clear, sources: [...ofServer, ...sources] };
+  return { attributes, clear, sources: [...clear.map(() => "first_factor" as const), ...sources] };
 }
 
 /** The attributes whose type is not among encoded ones. Attributes with different tags have one type. */
@@ -135,8 +133,8 @@ const REPLY_MESSAGE = typeOf("Reply-Message");
 const PROMPT = typeOf("Prompt");
 const STATE = typeOf("State");
 const LINE_FEED = 0x0a;
-/** Each has up to three octets, and a challenge needs room for other attributes. */
-const MAX_QUESTION_CHARACTERS = 1000;
+/** A challenge needs room for other attributes. */
+const MAX_QUESTION_CHARACTERS = 2000;
 
 /** What the first-factor server asks the user of a login. */
 interface ServerQuestion {

@@ -266,8 +266,11 @@ class LazyFacts implements Facts {
     const { phoneNumbers } = this.user;
     return hasOwnFactor(this.#deps, { user: this.#conversation.user, phoneNumbers });
   }
+  get relayed(): boolean {
+    return this.#conversation.relay !== null;
+  }
   get held(): Facts["held"] {
-    if (this.#attempt.appended?.kind === "push") return "to_the_end";
+    if (this.relayed || this.#attempt.appended?.kind === "push") return "to_the_end";
     const { device } = this.#attempt.client.settings;
     // Only the first request of a login is held. A user who chose from the menu can answer a prompt.
     if (this.#attempt.answer !== null || device === "challenge") return "no";

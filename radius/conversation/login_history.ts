@@ -4,7 +4,7 @@ import { type Denial, encodeLoginRecord, HISTORY_RETENTION_MS, historyKey } from
 import { type AuditEntry, auditEntry } from "../../platform/audit.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
-import { type Conversation, factorFields, serverFields } from "./conversation.ts";
+import { type Conversation, factorFields, relayField, serverFields } from "./conversation.ts";
 import type { Request } from "../server/request.ts";
 
 /** Logins in one commit; each takes less than a kilobyte. */
@@ -41,6 +41,7 @@ export function historyMutation(
       ...serverFields(conversation),
       ...(denial === undefined ? {} : { denial }),
       ...(conversation.policy === "" ? {} : { policy: conversation.policy }),
+      ...relayField(conversation),
     }),
     expireInMs: HISTORY_RETENTION_MS,
   };

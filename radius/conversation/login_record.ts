@@ -40,6 +40,14 @@ function readDenial(stored: unknown): Denial | undefined {
   return { cause, ...(typeof stored[1] === "string" ? { by: stored[1] } : {}) };
 }
 
+/** The method of a relayed login, and the name in User-Name. */
+export interface RelayedSignIn {
+  /** `CHAP`, `MS-CHAPv2`, `PEAP` and so on. */
+  readonly method: string;
+  /** As typed, without the domain and realm that the client strips. With a tunnel, it can differ from the user. */
+  readonly outer: string;
+}
+
 /** The result of one login. Contains no secret. */
 export interface LoginRecord {
   readonly user: string;
@@ -66,6 +74,8 @@ export interface LoginRecord {
   readonly denial?: Denial;
   /** The policy that applied, by name; absent if the settings applied. */
   readonly policy?: string;
+  /** How the first-factor server checked a relayed login; absent for any other. */
+  readonly relay?: RelayedSignIn;
   readonly moments: readonly { readonly atMs: number; readonly step: string; readonly row: string }[];
 }
 
@@ -129,6 +139,7 @@ export function encodeLoginRecord(login: LoginRecord): Uint8Array<ArrayBuffer> {
       login.policy,
       login.token,
       login.firstFactorServer,
+      login.relay === undefined ? undefined : [login.relay.method, login.relay.outer],
     ]),
   );
 }
@@ -146,7 +157,8 @@ export function decodeLoginRecord(value: unknown): LoginRecord | null {
 function readList(list: unknown): LoginRecord | null {
   if (!Array.isArray(list)) return null;
   const [user, client, source, place, factor, startedMs, tookMs, outcome, refusedFor, packed, right] = list;
-  const [target, phone, storedDenial, policy, token, firstFactorServer] = list.slice(11);
+  const [target, phone, storedDenial, policy, token, firstFactorServer, storedRelay] = list.slice(11);
+  const relay = readRelay(storedRelay);
   const denial = readDenial(storedDenial);
   const texts = [user, client, source, place, outcome];
   if (!texts.every((one) => typeof one === "string") || !Array.isArray(packed)) return null;
@@ -177,7 +189,15 @@ function readList(list: unknown): LoginRecord | null {
     ...(typeof policy === "string" ? { policy } : {}),
     ...(typeof token === "string" ? { token } : {}),
     ...(typeof firstFactorServer === "string" ? { firstFactorServer } : {}),
+    ...(relay === undefined ? {} : { relay }),
   };
+}
+
+/** `undefined` for anything else. */
+function readRelay(stored: unknown): RelayedSignIn | undefined {
+  if (!Array.isArray(stored) || !stored.every((one) => typeof one === "string")) return undefined;
+  const [method = "", outer = ""] = stored;
+  return { method, outer };
 }
 
 /** Rows that refuse a code of an app, a token or a list. */

@@ -19,6 +19,7 @@ import {
   callingStation,
   type CheckedFirstFactor,
   findRefusal,
+  isRelayedRequest,
   type LoginAttempt,
   newLoginAttempt,
   readView,
@@ -34,6 +35,11 @@ import { DirectoryWaitQueue } from "./directory_wait_queue.ts";
 import { recordJoin } from "./login_history.ts";
 import type { StateMachineDeps } from "./turn.ts";
 import { Rejections } from "./rejections.ts";
+import type { BoundUser } from "../relay/bound_user.ts";
+import { type RelayDeps, RelayHandler } from "../relay/relay_handler.ts";
+import type { RelayedVerdict } from "../relay/relayed_verdict.ts";
+import { keptRelayedReply } from "../protocol/relayed_attributes.ts";
+import { sealReply } from "./first_factor_reply.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
 import { type PacketWork, WorkQueue } from "./work_queue.ts";
 import type { OtherNames } from "../ports.ts";
@@ -49,6 +55,8 @@ interface RequestHandlerDeps extends Omit<StateMachineDeps, "startOver">, Respon
   readonly hashSeed: number;
   readonly log: Log;
   readonly peers: PeerNodes;
+  /** The servers that relayed requests go to. */
+  readonly exchange: RelayDeps["exchange"];
 }
 
 interface LoginInput extends TypedInput {
@@ -71,6 +79,7 @@ export class RequestHandler {
   readonly #runner: RequestRunner;
   readonly #passwords: PasswordReader;
   readonly #answers: AnswerHandler;
+  readonly #relay: RelayHandler;
   /** Requests that were handled again, because another packet changed what they depend on. */
   readonly #retries = new WeakMap<
     Request,
@@ -105,10 +114,17 @@ export class RequestHandler {
       rejections: this.#rejections,
       whenUserIsKnown: (request, resume) => this.#whenUserIsKnown(request, resume),
     });
+    this.#relay = new RelayHandler({
+      ...deps,
+      responder: this.#responder,
+      rejections: this.#rejections,
+      resume: (request, known) => this.#resumeRelayed(request, known),
+      begin: (requests, user, verdict) => this.#beginRelayed(requests, user, verdict),
+    });
   }
 
   get working(): number {
-    return this.#works.size + this.#waitQueue.waiting;
+    return this.#works.size + this.#waitQueue.waiting + this.#relay.working;
   }
 
   /** Handles an Access-Request. `view` is only read before the first wait. */
@@ -117,7 +133,7 @@ export class RequestHandler {
       return this.#responder.rejectHealthCheck(request);
     }
     this.#deps.counters.count("requests");
-    const refusal = findRefusal(view, request.name) ??
+    const refusal = findRefusal(view, request) ??
       (request.signed ? null : this.#findGarbledPassword(request, view));
     if (refusal === null && !this.#deps.unsignedLimits.mayBegin(request, view)) {
       return this.#responder.drop(request, "rate_limited");
@@ -127,9 +143,10 @@ export class RequestHandler {
     this.#prepare(request, view);
   }
 
-  /** Handles a request, as soon as the directory has its user. */
+  /** Handles a request, as soon as the directory has its user. That of a relayed request is known only when its server has judged it. */
   #prepare(request: Request, view: PacketView): void {
     const { user } = request;
+    if (isRelayedRequest(view, request.client)) return this.#relay.accept(request);
     const pending = this.#waitQueue.pendingFor(user);
     if (pending === null) return this.#findUser(request, view);
     // The view is reused for the next datagram, so this packet is read again later.
@@ -333,6 +350,75 @@ export class RequestHandler {
     const { peers, logins: { loginJoinWindowMs } } = this.#deps;
     return mayJoin && newest !== null && this.#retries.has(request) && newest.node !== peers.node &&
       newest.startedMs >= request.receivedMs - loginJoinWindowMs && isSamePassword(newest, typed, peers.node);
+  }
+
+  /** Handles a relayed packet again whose login is known. */
+  #resumeRelayed(request: Request, known: Conversation): void {
+    const { user, signed } = known;
+    if (signed && !request.signed) return this.#responder.drop(request, "overtaken", { keepSlot: true });
+    const pending = this.#waitQueue.pendingFor(user);
+    if (pending !== null) {
+      return this.#wait(request, { user, pending }, () => this.#resumeRelayed(request, known));
+    }
+    const attempt = newLoginAttempt(request, { answer: null });
+    this.#continue(request, known, { attempt, typed: this.#relayDigests(known) });
+  }
+
+  /** Begins the login of a relayed request. Its other copies get the same answer. */
+  #beginRelayed(requests: readonly Request[], user: BoundUser, verdict: RelayedVerdict): void {
+    const [request] = requests;
+    if (request === undefined) return;
+    const pending = this.#waitQueue.pendingFor(user.canonical);
+    if (pending !== null) {
+      return this.#waitQueue.enqueue({ user: user.canonical, pending }, {
+        resume: () => this.#beginRelayed(requests, user, verdict),
+        fail: (why) => requests.forEach((one) => this.#responder.drop(one, why)),
+      });
+    }
+    const { conversations, sharedTuples, clock } = this.#deps;
+    // Another node may have begun it meanwhile.
+    const known = verdict.key === "" ? null : conversations.byRelayKey(verdict.key);
+    if (known !== null) return requests.forEach((one) => this.#resumeRelayed(one, known));
+    if (!conversations.hasRoom(request)) {
+      return requests.forEach((one) => this.#responder.drop(one, "too_busy"));
+    }
+    const view = readView(request);
+    const client = request.client.name;
+    const tuple = tupleOf(view, client, user.canonical);
+    const newest = conversations.newestOn(tuple.key);
+    const isReplaced = newest !== null && isLive(newest, clock) && tuple.distinct &&
+      !sharedTuples.isShared(tuple.place) && (request.signed || !newest.signed);
+    const { key, method, outer, server } = verdict;
+    const conversation = this.#begin({
+      ...{ client, user: user.canonical, shownUser: user.shown, source: request.source },
+      ...{ place: callingStation(view), tuple: tuple.key, signed: request.signed },
+      // No State of a step selects it.
+      hasToken: true,
+      firstFactorServer: server,
+      relay: { key, method, outer },
+    });
+    const { firstFactor, passwordChecked, answer } = verdict;
+    if (answer !== null) {
+      const kept = keptRelayedReply(answer, request.client.settings.replyFromFirstFactor);
+      conversation.firstFactorReply = sealReply(this.#deps.vault, conversation, kept);
+    }
+    conversations.add(conversation);
+    this.#deps.packets.follow(verdict.trace, conversation.orderedId);
+    const attempt = Object.assign(newLoginAttempt(request, { answer: null, relayed: verdict }), {
+      firstFactor,
+      passwordChecked,
+    });
+    const replaces = isReplaced ? newest.orderedId : null;
+    const typed = this.#relayDigests(conversation);
+    this.#runner.run([...requests], conversation, {
+      ...loginInput(attempt, { typed, replaces }),
+      hasPassword: true,
+    });
+  }
+
+  /** In place of a password, the packet itself identifies the login. */
+  #relayDigests({ relay, tuple }: Conversation): PasswordDigests {
+    return this.#passwords.digests(new TextEncoder().encode(relay?.key ?? ""), tuple);
   }
 
   /** Lets a re-issued login wait for the answer of the unanswered one. */

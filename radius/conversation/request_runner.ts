@@ -105,14 +105,16 @@ export class RequestRunner {
     responder.reject(request, conversation.prompt ?? "gone", reason);
   }
 
-  #answerAll(work: PacketWork, finished: TurnResult, { refusedFor }: LoginAttempt): void {
+  #answerAll(work: PacketWork, finished: TurnResult, { refusedFor, relayed }: LoginAttempt): void {
     const { responder, machine } = this.#deps;
     const { conversation, row, kind, reply } = finished;
     if (kind !== "challenge") this.#conclude(conversation);
     for (const request of this.#waitingFor(work)) {
       if (kind === "challenge") responder.challenge(request, conversation, row.name);
       else if (reply !== null) responder.accept(request, { row: row.name, conversation, reply });
-      else responder.reject(request, row.prompt ?? "denied", { row: row.name, conversation, refusedFor });
+      else if (relayed !== null && relayed.reply !== null) {
+        responder.pass(request, relayed.reply, { row: row.name, conversation, refusedFor });
+      } else responder.reject(request, row.prompt ?? "denied", { row: row.name, conversation, refusedFor });
     }
     machine.conversations.park(conversation);
   }

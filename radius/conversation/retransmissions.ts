@@ -150,10 +150,10 @@ export function isBeingSent({ interrupted, requestId, passcode, newPairingId }: 
 
 /** Whether a restart or a store failure interrupted a held login. Its client cannot answer a challenge, so a retransmission waits again. */
 export function wasCutOff(
-  { outcome, at, lastAnswer }: Conversation,
+  { outcome, at, lastAnswer, relay }: Conversation,
   appended: Appended | null,
   { device }: Request["client"]["settings"],
 ): boolean {
   return outcome === null && at === DEVICE && lastAnswer?.state === null &&
-    (device === "hold" || appended?.kind === "push");
+    (device === "hold" || appended?.kind === "push" || relay !== null);
 }

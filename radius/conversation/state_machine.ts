@@ -72,6 +72,8 @@ export function advanceConversation(
 
 function firstPlace(deps: StateMachineDeps, { conversation, attempt }: Turn): FlowPlace {
   if (attempt.approvalUsed) return "asking";
+  // The user is known only since the server accepted the request, so the flow begins behind the first factor.
+  if (attempt.relayed !== null) return "first_factor";
   if (attempt.holdsAgain) {
     // The policies can differ from those before the restart. The rows of every step say what follows then.
     attempt.policy = decideLoginPolicy(deps, conversation);

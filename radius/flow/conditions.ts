@@ -44,6 +44,8 @@ export const CONDITIONS = {
   challenges_used_up: { text: "it asked too many questions", holds: (f) => !f.challengesLeft },
   password_empty: { text: "the password is empty", holds: (f) => f.passwordEmpty },
 
+  relayed: { text: "the login is relayed, so no prompt can follow", holds: (f) => f.relayed },
+
   appended: { text: "something other than auto was appended to the password", holds: (f) => f.appended !== null && f.appended.kind !== "auto" },
   appended_code: { text: "a passcode was appended", holds: (f) => f.appended?.kind === "code" },
   appended_bypass_code: { text: "a bypass code was appended", holds: (f) => f.appended?.kind === "bypass" },

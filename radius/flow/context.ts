@@ -106,6 +106,8 @@ export interface Facts {
   /** The number in the answer, before any policy applies. */
   readonly number: string | null;
   readonly numberUsable: boolean;
+  /** Whether the first-factor server checked CHAP, MS-CHAP or EAP. Their clients show no prompt. */
+  readonly relayed: boolean;
   readonly held: "no" | "then_challenge" | "to_the_end";
   /** Whether an authentication request's identifier is known. */
   readonly requestOpened: boolean;
@@ -182,6 +184,7 @@ export const NOTHING_KNOWN: Facts = {
   voiceNumbers: [],
   number: null,
   numberUsable: false,
+  relayed: false,
   held: "no",
   requestOpened: false,
   decision: null,

@@ -79,6 +79,9 @@ export const FLOW: readonly FlowRow[] = [
   }),
   ...requiredRows("factor", ""),
   ...rows("factor", {
+    relayed_exhausted: [["relayed", "has_device", "pushes_used_up"], [], "denied", "reject"],
+    relayed_device: [["relayed", "has_device"], ["push"], null, "pushing"],
+    relayed_no_device: [["relayed"], [], "needs_device", "reject"],
     appended_bypass_code: [["appended_bypass_code", "has_bypass_code"], [], null, "code"],
     appended_sent_code: [["appended_code", "kept_passcode_matches"], [], null, "code"],
     appended_code: [["appended_code", "has_totp"], [], null, "code"],

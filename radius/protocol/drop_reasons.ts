@@ -124,6 +124,12 @@ export const DROP_REASONS = {
     sentence: "too many passwords wait to be checked; the client will send this request again",
     ref: "a bound of this gateway",
   },
+  first_factor_silent: {
+    level: "warn",
+    sentence:
+      "no first-factor server answered the relayed request; the client will ask its next RADIUS server",
+    ref: "RFC 2865 §2.3",
+  },
   store_failed: {
     level: "warn",
     sentence: "the store could not record the answer, so none was sent; see the error before this line",

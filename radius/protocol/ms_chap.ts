@@ -19,7 +19,7 @@ const RESPONSE_OCTETS = 50;
 type MsChapVersion = 1 | 2;
 
 /** The MS-CHAP attributes of a request. */
-export interface MsChapRequest {
+interface MsChapRequest {
   /** How many responses it has; a valid one has exactly one. */
   readonly responses: number;
   readonly version: MsChapVersion;
@@ -54,7 +54,7 @@ export function readMsChap(octets: Uint8Array, lengthOctets = octets.length): Ms
  *
  * @param visit receives the vendor type, and the position and length of the value
  */
-export function forEachMicrosoft(
+function forEachMicrosoft(
   octets: Uint8Array,
   lengthOctets: number,
   visit: (type: number, at: number, valueOctets: number) => void,

@@ -105,6 +105,25 @@ export function keptReply<
   return { ...answer, attributes: answer.attributes.filter(isKept) };
 }
 
+/** Without them, a client that sent CHAP, MS-CHAP or EAP cannot use the Access-Accept. */
+const OF_PROOF: ReadonlySet<string> = new Set([
+  ...ofMicrosoft(7, 8, 10, 12, 16, 17, 26),
+  ...identities("EAP-Message"),
+]);
+
+/** The attributes of the answer to a relayed request that a login keeps: those of the proof, and those that the setting names. */
+export function keptRelayedReply<T extends Parameters<typeof keptReply>[0]>(
+  answer: T,
+  setting: readonly string[],
+): T {
+  const isWanted = wantedBy(setting);
+  const isKept = (attribute: ClearAttribute): boolean => {
+    const identity = clearIdentity(attribute);
+    return OF_PROOF.has(identity) || (!NOT_RETURNED.has(identity) && isWanted(attribute));
+  };
+  return { ...answer, attributes: answer.attributes.filter(isKept) };
+}
+
 function wantedBy(setting: readonly string[]): (attribute: ClearAttribute) => boolean {
   if (setting[0] === "all") return () => true;
   const wanted = new Set(setting.map(identityOfName));

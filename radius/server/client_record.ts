@@ -166,9 +166,8 @@ function policyOf(
   record: ClientRecord,
   { settings, server }: { settings: RequestSettings; server: FirstFactorServer | null },
 ): RequestSettings {
-  const { firstFactor, firstFactorBackend, replyFromFirstFactor } = record.firstFactor === "settings"
-    ? settings
-    : record;
+  const { firstFactor, firstFactorBackend, replyFromFirstFactor, eapOuterIdentity } =
+    record.firstFactor === "settings" ? settings : record;
   const firstFactorServer = record.firstFactor === "settings" ? settings.firstFactorServer : server;
   return {
     ...settings,
@@ -176,7 +175,9 @@ function policyOf(
     firstFactor,
     firstFactorBackend,
     firstFactorServer,
-    // A record of version 0.2 does not have it.
+    // A record of version 0.2 does not have these.
+    eap: record.eap ?? CLIENT_SETTINGS.eap.default,
+    eapOuterIdentity: eapOuterIdentity ?? CLIENT_SETTINGS.eapOuterIdentity.default,
     replyFromFirstFactor: replyFromFirstFactor ?? CLIENT_SETTINGS.replyFromFirstFactor.default,
   } as RequestSettings;
 }

@@ -102,6 +102,14 @@ export class PacketCapture {
     this.#push(list, { inbound: false, atMs: nowMs, ...this.#copy(reply), copies: 1, verdict: row, sources });
   }
 
+  /** The packets that were captured under another id belong to a conversation from now on. */
+  follow(earlierId: string, conversationId: string): void {
+    const earlier = this.#conversations.get(earlierId);
+    if (earlier === undefined) return;
+    this.#conversations.delete(earlierId);
+    for (const packet of earlier) this.#push(this.#listOf(conversationId), packet);
+  }
+
   /** Captures a datagram that gets no answer. */
   dropped(datagram: DroppedPacket): void {
     const nowMs = this.#clock.nowMs();

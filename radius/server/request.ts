@@ -1,10 +1,11 @@
 // A request that passed the gate, copied out of the receive buffer, and the state of its handling.
 
 import type { AccountRefusal } from "../../platform/account_refusals.ts";
-import { typeOf } from "../protocol/dictionary.ts";
+import type { RequestSettings } from "../../platform/client_settings.ts";
 import { decodeText, readInteger } from "../protocol/attributes.ts";
 import { INTEGER_VALUES } from "../protocol/integer_values.ts";
-import { forEachAttribute, PacketView } from "../protocol/packet.ts";
+import { readMsChap } from "../protocol/ms_chap.ts";
+import { PacketView } from "../protocol/packet.ts";
 import type { Appended } from "../protocol/login_input.ts";
 import type { Client } from "./clients.ts";
 import type { DuplicateSlot } from "./duplicate_cache.ts";
@@ -16,6 +17,7 @@ import type { FirstFactorReply } from "../ports.ts";
 import type { CodeFault } from "../tokens/token_codes.ts";
 import type { TypedTotp } from "../conversation/typed_totp.ts";
 import type { LoginPolicy } from "../conversation/login_policy.ts";
+import type { RelayedVerdict } from "../relay/relayed_verdict.ts";
 
 /** The destination of an answer, with `hostname` and `port` as the socket reported them. */
 interface Sender {
@@ -76,11 +78,70 @@ export const REQUEST_REFUSALS = {
     ref: "RFC 2865 §5.2; without Message-Authenticator it proves nothing",
   },
   chap: {
-    sentence: "CHAP or MS-CHAP: a second factor needs PAP; set the client to PAP",
+    sentence:
+      'CHAP or MS-CHAP: only a server of first_factor = "radius" can check it; otherwise set the client to PAP',
     prompt: "not_supported",
     ref: "RFC 2865 §5.3",
   },
-  eap: { sentence: "EAP ends here: set the client to PAP", prompt: "not_supported", ref: "RFC 3579 §2.2" },
+  unsigned_chap: {
+    sentence:
+      "CHAP or MS-CHAP without Message-Authenticator: anyone could have sent it; let the client send it, or set " +
+      'message_authenticator = "off"',
+    prompt: "denied",
+    ref: "RFC 2865 §3: an Access-Request is not authenticated",
+  },
+  malformed_chap: {
+    sentence: "the CHAP or MS-CHAP response has a wrong length",
+    prompt: "denied",
+    ref: "RFC 2865 §5.3, RFC 2548 §2.1.3 and §2.3.2",
+  },
+  ms_chap_change: {
+    sentence:
+      "the user changes the password over MS-CHAP, which the server would do before the second factor",
+    prompt: "not_supported",
+    ref: "RFC 2548 §2.3.4",
+  },
+  eap: {
+    sentence:
+      'EAP: it is only relayed with first_factor = "radius" and eap = "relay"; otherwise set the client to PAP',
+    prompt: "not_supported",
+    ref: "RFC 3579 §2.2",
+  },
+  malformed_eap: {
+    sentence: "EAP-Message contains no valid EAP-Response",
+    prompt: "denied",
+    ref: "RFC 3579 §2.2, RFC 3748 §4",
+  },
+  eap_names_differ: {
+    sentence: "the EAP identity, User-Name and the name of the EAP method are not the same user",
+    prompt: "denied",
+    ref: "RFC 3579 §2.1",
+  },
+  eap_outer_identity: {
+    sentence:
+      "the outer identity of this EAP method is free text: let the first-factor server name the user in User-Name of its " +
+      'Access-Accept, and set eap_outer_identity = "reply"',
+    prompt: "not_supported",
+    ref: "RFC 3748 §5.1",
+  },
+  eap_user_unnamed: {
+    sentence:
+      "the Access-Accept of the first-factor server does not name the user: in FreeRADIUS, use use_tunneled_reply, and put " +
+      "User-Name into the reply of the inner tunnel",
+    prompt: "denied",
+    ref: "RFC 2865 §5.1",
+  },
+  relay_over: {
+    sentence: "State of a relayed conversation that has expired, or of another client or User-Name",
+    prompt: "gone",
+    ref: "RFC 2865 §5.24",
+  },
+  relay_prompted: {
+    sentence:
+      "the first-factor server asks for an answer that a client with CHAP, MS-CHAP or EAP cannot show",
+    prompt: "not_supported",
+    ref: "RFC 2865 §4.4",
+  },
   no_login: {
     sentence:
       "the request is not the login of a user: its Service-Type is one such as Call-Check, or the name is " +
@@ -130,34 +191,34 @@ function isNoLogin(view: PacketView, { mac }: Pick<UserName, "mac">): boolean {
 /** The reason to refuse a valid packet, or `null`. */
 export function findRefusal(
   view: PacketView,
-  name: Pick<UserName, "isRefused" | "mac">,
+  { name, signed, client: { settings } }: Pick<Request, "name" | "signed" | "client">,
 ): RequestRefusal | null {
   const { userName, userPassword, chapPassword, state, eapMessage } = view.slots;
-  if (eapMessage.count > 0) return "eap";
+  if (eapMessage.count > 0 && !isEapRelayed(settings)) return "eap";
   if (isNoLogin(view, name)) return "no_login";
   if (userName.count === 0) return "no_user_name";
   if (name.isRefused) return "refused_user_name";
   if (state.count > 1) return "two_states";
   if (userPassword.count + chapPassword.count > 1) return "two_passwords";
-  if (chapPassword.count === 1) return "chap";
-  if (userPassword.count === 0 && hasMsChap(view)) return "chap";
   // A request may have neither password nor State: some clients, such as radclient, send no attribute for an empty password.
-  return null;
+  if (!isChap(view)) return null;
+  if (settings.firstFactor !== "radius") return "chap";
+  return signed || settings.messageAuthenticator === "off" ? null : "unsigned_chap";
 }
 
-/** RFC 2548 §2: MS-CHAP-Response and MS-CHAP2-Response are inside Vendor-Specific. */
-const MICROSOFT = 311;
-const MS_CHAP_RESPONSES = new Set([1, 25]);
-const VENDOR_SPECIFIC = typeOf("Vendor-Specific");
+/** Whether a client's requests with EAP go to its first-factor server. */
+function isEapRelayed({ eap, firstFactor }: Pick<RequestSettings, "eap" | "firstFactor">): boolean {
+  return firstFactor === "radius" && (eap === "relay" || eap === "auto");
+}
 
-function hasMsChap({ octets, lengthOctets }: PacketView): boolean {
-  let found = false;
-  forEachAttribute(octets, lengthOctets, (type, at, valueOctets) => {
-    if (type !== VENDOR_SPECIFIC || valueOctets < 6) return;
-    const vendor = readInteger(octets.subarray(at, at + 4));
-    if (vendor === MICROSOFT && MS_CHAP_RESPONSES.has(octets[at + 4] as number)) found = true;
-  });
-  return found;
+/** Whether a request has CHAP or MS-CHAP in place of a password. */
+function isChap({ octets, lengthOctets, slots: { userPassword, chapPassword } }: PacketView): boolean {
+  return chapPassword.count > 0 || (userPassword.count === 0 && readMsChap(octets, lengthOctets) !== null);
+}
+
+/** Whether only the first-factor server can check the proof of a request that is not refused. */
+export function isRelayedRequest(view: PacketView, { settings }: Pick<Client, "settings">): boolean {
+  return view.slots.eapMessage.count > 0 ? isEapRelayed(settings) : isChap(view);
 }
 
 /** Reads the copied packet again. */
@@ -218,6 +279,8 @@ export interface LoginAttempt {
   totp: TypedTotp | null | undefined;
   /** The digest of the recovery code that was typed; looked up once. */
   recoveryCode: string | null | undefined;
+  /** The verdict of the first-factor server about a relayed request that begins the login; `null` for any other. */
+  readonly relayed: RelayedVerdict | null;
   /** The policy of this packet; decided when it is first needed. */
   policy: LoginPolicy | null;
 }
@@ -235,7 +298,7 @@ export function newLoginAttempt(
   request: Pick<Request, "client" | "receivedMs" | "signed"> & Partial<Pick<Request, "octets">>,
   typed:
     & Pick<LoginAttempt, "answer">
-    & Partial<Pick<LoginAttempt, "password" | "appended" | "checkedBefore">>,
+    & Partial<Pick<LoginAttempt, "password" | "appended" | "checkedBefore" | "relayed">>,
 ): LoginAttempt {
   return {
     answer: typed.answer,
@@ -261,6 +324,7 @@ export function newLoginAttempt(
     newPairingName: undefined,
     totp: undefined,
     recoveryCode: undefined,
+    relayed: typed.relayed ?? null,
     policy: null,
   };
 }

@@ -8,7 +8,11 @@ import type { Vault } from "../../platform/vault.ts";
 import { describeAttributes } from "../protocol/attributes.ts";
 import type { ReplySource } from "../protocol/dissect_packet.ts";
 import { DROP_REASONS } from "../protocol/drop_reasons.ts";
+import { typeOf } from "../protocol/dictionary.ts";
 import { eapFailure, eapIdentifierOf } from "../protocol/eap.ts";
+import { encodeMsChapError, readMsChap } from "../protocol/ms_chap.ts";
+import type { ClearAttribute } from "../protocol/clear_attributes.ts";
+import type { RelayedReply } from "../relay/relayed_verdict.ts";
 import type { Factor } from "../flow/context.ts";
 import { isSecretPrompt, type Prompt, PROMPTS, renderPrompt } from "../flow/prompts.ts";
 import { offeredPhones } from "../factors/device_choice.ts";
@@ -49,10 +53,18 @@ interface ReplyReason {
   readonly refusedFor?: string | null;
   /** Of the attributes of an Access-Accept, in order. */
   readonly sources?: readonly ReplySource[];
+  /** Joins the packets of a relayed conversation that is no login yet. */
+  readonly trace?: string;
 }
 
 /** Why a request that passed the gate gets no answer. */
-type NoReplyReason = "overtaken" | "too_busy" | "rate_limited" | "first_factor_busy" | "store_failed";
+type NoReplyReason =
+  | "overtaken"
+  | "too_busy"
+  | "rate_limited"
+  | "first_factor_busy"
+  | "first_factor_silent"
+  | "store_failed";
 
 /** The log line of a drop. */
 interface DropLine {
@@ -62,6 +74,9 @@ interface DropLine {
   readonly fields?: LogFields;
 }
 
+const EAP_MESSAGE = typeOf("EAP-Message");
+const REPLY_MESSAGE = typeOf("Reply-Message");
+const VENDOR_SPECIFIC = typeOf("Vendor-Specific");
 /** Delayed Rejects. Above this number, no Reject is sent. */
 const MAX_DELAYED = 50_000;
 /** Slows down guessing. RFC 2865 does not define a time. */
@@ -93,20 +108,18 @@ export class Responder {
 
   /** Rejects a request of a health check: at once, and without log line, record, delay or event. */
   rejectHealthCheck(request: Request): void {
-    const { counters, send } = this.#deps;
-    const reply: Reply = { name: "Access-Reject", message: PROMPTS.denied.text, ...failureOf(request) };
-    const octets = writeReply(request, reply);
+    const { counters, send, random } = this.#deps;
+    const reply: Reply = { name: "Access-Reject", message: PROMPTS.denied.text };
+    const octets = writeReply(request, { ...reply, ...failureOf(request, { reply, random }) }, random);
     request.slot.reply = octets;
     send(request, octets);
     counters.count("health_checks");
   }
 
   reject(request: Request, prompt: Prompt, reason: ReplyReason): void {
-    if (this.#delayed >= MAX_DELAYED) return this.drop(request, "too_busy", { keepSlot: true });
-    const { clock, random, helpText, vault } = this.#deps;
-    const failure = failureOf(request);
-    // RFC 3579 §2.6.5: a reply with EAP has no Reply-Message.
-    const clear = failure.eap === undefined ? rejectMessages(vault, reason.conversation) : [];
+    const { helpText, vault } = this.#deps;
+    const { conversation } = reason;
+    const clear = rejectMessages(vault, conversation);
     const separator = request.client.settings.appendSeparator;
     const reply: Reply = {
       name: "Access-Reject",
@@ -114,8 +127,17 @@ export class Responder {
         ? ""
         : renderPrompt(prompt, { ...NO_CHOICE, helpText: helpText(), separator }),
       clear,
-      ...failure,
     };
+    this.#deliverLate(
+      request,
+      { ...reply, ...failureOf(request, { reply, random: this.#deps.random }) },
+      reason,
+    );
+  }
+
+  #deliverLate(request: Request, reply: Reply, reason: ReplyReason): void {
+    if (this.#delayed >= MAX_DELAYED) return this.drop(request, "too_busy", { keepSlot: true });
+    const { clock, random } = this.#deps;
     const jitterMs = ((random.bytes(1)[0] as number) / 256) * REJECT_JITTER_MS;
     // A clock that was set back must not make the delay longer.
     const delayMs = REJECT_DELAY_MS + jitterMs;
@@ -125,6 +147,19 @@ export class Responder {
       this.#delayed--;
       this.#deliver(request, reply, reason);
     });
+  }
+
+  /** Passes an answer of the first-factor server on. A wrong password is answered as late as that of another login. */
+  pass(request: Request, { name, clear, trace }: RelayedReply, reason: ReplyReason): void {
+    const reply: Reply = { name, message: "", clear: withoutTexts(clear) };
+    const isLate = name === "Access-Reject" || reason.conversation !== null;
+    if (isLate) this.#deliverLate(request, reply, { ...reason, trace });
+    else this.#deliver(request, reply, { ...reason, trace });
+  }
+
+  /** Captures a relayed request before there is a login. */
+  traced(request: Request, trace: string): void {
+    this.#deps.packets.received(trace, request);
   }
 
   challenge(request: Request, conversation: Conversation, row: string): void {
@@ -175,7 +210,11 @@ export class Responder {
     emit({ kind: "drop", atMs: clock.nowMs(), reason, source, client: client.name });
   }
 
-  #deliver(request: Request, reply: Reply, { row, conversation, refusedFor, sources }: ReplyReason): void {
+  #deliver(
+    request: Request,
+    reply: Reply,
+    { row, conversation, refusedFor, sources, trace }: ReplyReason,
+  ): void {
     const { log, send, counters, packets, random } = this.#deps;
     let octets: Uint8Array<ArrayBuffer>;
     try {
@@ -195,7 +234,7 @@ export class Responder {
     request.slot.reply = octets;
     send(request, octets);
     counters.count(COUNTED[reply.name]);
-    packets.answered(conversation?.orderedId ?? null, request, { reply: octets, row, sources });
+    packets.answered(conversation?.orderedId ?? trace ?? null, request, { reply: octets, row, sources });
     if (!log.enabled("info")) return;
     log.info(reply.name, {
       ...senderOf(request),
@@ -211,10 +250,27 @@ export class Responder {
   }
 }
 
-/** RFC 3579 §2.2: the Access-Reject of a request with EAP contains EAP-Failure. */
-function failureOf({ octets }: Request): Pick<Reply, "eap"> {
+/** RFC 3579 §2.2: the Access-Reject of a request with EAP contains EAP-Failure; RFC 2548 §2.1.5: that of one with MS-CHAP, MS-CHAP-Error. */
+function failureOf(
+  { octets }: Request,
+  { reply: { message, clear = [] }, random }: { reply: Reply; random: Random },
+): Pick<Reply, "eap" | "clear"> {
   const identifier = eapIdentifierOf(octets);
-  return identifier === null ? {} : { eap: eapFailure(identifier) };
+  if (identifier !== null) {
+    return { eap: eapFailure(identifier), clear: withoutTexts(clear, { isEap: true }) };
+  }
+  const msChap = readMsChap(octets);
+  if (msChap === null) return {};
+  const error = encodeMsChapError(msChap, { challenge: random.bytes(16), message });
+  return { clear: [...clear, { type: VENDOR_SPECIFIC, value: error }] };
+}
+
+/** RFC 3579 §2.6.5: an answer with EAP has no Reply-Message. */
+function withoutTexts(
+  clear: readonly ClearAttribute[],
+  { isEap = clear.some(({ type }) => type === EAP_MESSAGE) }: { isEap?: boolean } = {},
+): readonly ClearAttribute[] {
+  return isEap ? clear.filter(({ type }) => type !== REPLY_MESSAGE) : clear;
 }
 
 /** A text of the gateway, or of the first-factor server, is left out of a Reject. An Accept keeps its attributes. */

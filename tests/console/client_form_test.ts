@@ -32,6 +32,8 @@ const ROW = {
   replyFromFirstFactor: ["all"],
   stripDomains: [],
   stripRealms: [],
+  eap: "auto",
+  eapOuterIdentity: "refuse",
   disconnectPort: 0,
   hasDisconnectSecret: false,
   accepted: 0,
@@ -78,6 +80,7 @@ for (
       "firstFactorServer.timeoutMs",
       "firstFactorServer.messageAuthenticator",
       "replyFromFirstFactor",
+      "eapOuterIdentity",
     ]],
     [
       "the signature rule of a server that is not used",

@@ -113,6 +113,13 @@ const CHANGES: Readonly<
   stripRealms: { change: { stripRealms: ["corp.example"] }, before: [], after: ["corp.example"] },
   messageAuthenticator: { change: { messageAuthenticator: "require" }, before: "auto", after: "require" },
   unknownUsers: { change: { unknownUsers: "reject" }, before: "auto", after: "reject" },
+  eap: { change: { eap: "refuse" }, before: "auto", after: "refuse" },
+  eapOuterIdentity: {
+    rules: { firstFactor: "radius", firstFactorServer: SERVER },
+    change: { firstFactor: "radius", firstFactorServer: SERVER, eapOuterIdentity: "reply" },
+    before: "refuse",
+    after: "reply",
+  },
   appendMode: { change: { appendMode: true }, before: false, after: true },
   appendSeparator: {
     rules: { appendMode: true },

@@ -4,7 +4,7 @@ import { assertEquals } from "@std/assert";
 import { policyWarnings } from "../../cli/check_stored_settings.ts";
 import type { Connect } from "../../console/api/deps.ts";
 import { Health, type HealthDeps } from "../../console/api/health/health.ts";
-import { policyParts } from "../../console/api/health/health_parts.ts";
+import { outerIdentityParts, policyParts } from "../../console/api/health/health_parts.ts";
 import type { Policy } from "../../radius/policy/policy.ts";
 import { createManualClock } from "../fakes/console_app.ts";
 import { BYPASS, DENY, policiesOf, type ShortPolicy } from "../radius/policies/policy_sample.ts";
@@ -62,3 +62,18 @@ for (const [what, short, expected] of ROWS) {
     assertEquals(policyWarnings(policies).includes('policy "policy 0"'), expected.length > 0);
   });
 }
+
+Deno.test("System status warns about each client that takes the outer identity for the user", () => {
+  const client = (name: string, eapOuterIdentity: string, firstFactor = "radius") => ({
+    ...{ name, eapOuterIdentity, firstFactor },
+  });
+  const clients = [
+    client("a", "trust"),
+    client("b", "reply"),
+    client("c", "refuse"),
+    client("d", "trust", "none"),
+  ];
+  assertEquals(outerIdentityParts(clients).map(({ name, note, state }) => [name, note, state]), [
+    ["a", "outer_identity", "warning"],
+  ]);
+});

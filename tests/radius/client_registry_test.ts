@@ -26,6 +26,8 @@ const CONTENT: ClientContent = {
   firstFactor: "settings",
   firstFactorBackend: "",
   firstFactorServer: null,
+  eap: "auto",
+  eapOuterIdentity: "refuse",
   device: "challenge",
   appendMode: false,
   appendSeparator: ",",

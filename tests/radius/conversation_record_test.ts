@@ -110,6 +110,7 @@ const anyConversation: fc.Arbitrary<Conversation> = fc.record({
     firstFactorServer: text,
     passwordChange: text,
   },
+  relay: fc.option(fc.record({ key: text, method: text, outer: text })),
   factor: fc.option(fc.constantFrom("device", "sms", "voice", "totp", "recovery")),
   ...{
     requestId: textOrNull,
@@ -150,12 +151,16 @@ Deno.test("decodeRecord() returns null for every truncation, and reads records w
   const moments = [{ atMs: 1, step: "menu", row: "row" }];
   const fields = { clock, passcode, numbers: ["1"], moments, stored: "journal" } as const;
   const [firstFactorReply, passwordChange] = ["sealed", "sealed, too"];
-  const one = conversation("x", { ...fields, policy: "p", token: "t", firstFactorReply, passwordChange });
+  const relay = { key: "k", method: "PEAP", outer: "anon" };
+  const added = { firstFactorReply, passwordChange, relay };
+  const one = conversation("x", { ...fields, policy: "p", token: "t", ...added });
   const octets = encodeConversation(one).slice();
   const read = (end: number) => decodeRecord(octets.subarray(0, end), { stored: "journal" });
-  const endOfEarlier = octets.length - 6 - firstFactorReply.length - passwordChange.length;
+  const texts = [firstFactorReply, one.firstFactorServer, passwordChange, ...Object.values(relay)];
+  const endOfEarlier = octets.length - texts.reduce((sum, { length }) => sum + 2 + length, 0);
+  const without = { firstFactorReply: "", passwordChange: "", relay: null };
   for (let end = 0; end < octets.length; end++) {
-    const earlier = end === endOfEarlier ? { ...one, firstFactorReply: "", passwordChange: "" } : null;
+    const earlier = end === endOfEarlier ? { ...one, ...without } : null;
     assertEquals(read(end), earlier, `${end} octets`);
   }
   const later = Uint8Array.of(...octets, 0, 3, 97, 98, 99);

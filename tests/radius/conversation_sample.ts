@@ -34,6 +34,7 @@ export function conversation(
     firstFactorReply: "",
     firstFactorServer: "",
     passwordChange: "",
+    relay: null,
     factor: null,
     requestId: null,
     pairingId: null,

@@ -43,6 +43,12 @@ address = ["192.0.2.5"]
 secret = "${SECRET}"
 message_authenticator = "off"
 [[radius.client]]
+name = "relayed"
+address = ["192.0.2.7"]
+secret = "${SECRET}"
+first_factor = "radius"
+first_factor_server = { address = "192.0.2.99:1812", secret = "${SECRET}" }
+[[radius.client]]
 name = "overloaded"
 address = ["192.0.2.6"]
 secret = "${SECRET}"
@@ -85,6 +91,13 @@ const SCENES: Readonly<Record<string, (gateway: WholeGateway, delivery: Delivery
     for (let identifier = 0; identifier <= FLOOD; identifier++) {
       await gateway.deliver(build(identifier), from);
     }
+  },
+  async "silent server"(gateway, { build, from }) {
+    await gateway.deliver(build(1), from);
+    await until(() => {
+      gateway.clock.advance(1000);
+      return gateway.radius.server.working === 0;
+    });
   },
   async "silent store"(gateway, { build, from }) {
     gateway.store.silentSince(gateway.clock.nowMs() - 5001);

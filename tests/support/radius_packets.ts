@@ -254,11 +254,20 @@ function authenticityProblems(
   return problems;
 }
 
+const EAP_MESSAGE = 79;
 /** RFC 2865 §5.44: attributes that a reply must not have, or may have only once. */
 const NEVER_IN_REPLIES = [TYPES.userPassword, 3, 4, TYPES.nasPort, 30, TYPES.callingStationId, 32, 60, 61];
 const BARE_REPLIES = new Map<number, readonly number[]>([
   [CODES.accountingResponse, [TYPES.proxyState]],
-  [CODES.accessReject, [TYPES.replyMessage, TYPES.proxyState, TYPES.messageAuthenticator, 79, 101]],
+  // RFC 2548 §2.1.5: MS-CHAP-Error is inside Vendor-Specific.
+  [CODES.accessReject, [
+    TYPES.replyMessage,
+    TYPES.proxyState,
+    TYPES.messageAuthenticator,
+    26,
+    EAP_MESSAGE,
+    101,
+  ]],
   [CODES.accessChallenge, [
     ...[TYPES.replyMessage, TYPES.state, TYPES.proxyState, TYPES.messageAuthenticator],
     ...[26, 27, 28, 76, 79],
@@ -283,7 +292,12 @@ function contentProblems(
   }
   if (code === CODES.accessChallenge) {
     if (of(TYPES.state).length !== 1) problems.push("a challenge needs exactly one State");
-    if (of(TYPES.replyMessage).length === 0) problems.push("a challenge needs a Reply-Message");
+    const hasEap = of(EAP_MESSAGE).length > 0;
+    if (of(TYPES.replyMessage).length === 0 && !hasEap) problems.push("a challenge needs a Reply-Message");
+  }
+  // RFC 3579 §2.6.5.
+  if (of(EAP_MESSAGE).length > 0 && of(TYPES.replyMessage).length > 0) {
+    problems.push("EAP-Message and Reply-Message are in one reply");
   }
   const copies = of(TYPES.proxyState).map(String);
   if (copies.join() !== request.proxyStates.map(String).join()) {

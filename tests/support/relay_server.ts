@@ -2,7 +2,7 @@
 // MD5. The other proofs are right if they consist of the octet RIGHT. Uses node:crypto and no code of the gateway.
 
 import { createHash, createHmac } from "node:crypto";
-import { type Attribute, CODES } from "./radius_packets.ts";
+import { type Attribute, CODES, hideSalted } from "./radius_packets.ts";
 
 export const RIGHT = 0x11;
 const SECRET = "relay-server-secret-of-tests";
@@ -35,6 +35,8 @@ export interface RelayServer extends Disposable {
   stateOctets: number;
   /** Whether it answers. */
   isSilent: boolean;
+  /** Whether it answers MS-CHAP with a question. */
+  isPrompting: boolean;
   /** The password of CHAP. */
   password: string;
   /** Rounds of the tunnel. */
@@ -73,6 +75,7 @@ ${more}
     attributes: [],
     stateOctets: 16,
     isSilent: false,
+    isPrompting: false,
     password: "open sesame",
     rounds: 2,
     fragmentOctets: 600,
@@ -137,37 +140,6 @@ export function eapPacket(
   return Uint8Array.of(code, identifier, length >> 8, length & 0xff, ...body);
 }
 
-/** Reveals a key (RFC 2548 §2.4.2). @param hidden the salt and the hidden octets */
-export function revealKey(hidden: Uint8Array, { secret, authenticator }: HidingKey): Uint8Array {
-  const salt = hidden.subarray(0, 2);
-  const plain = hidden.slice(2);
-  let before = Uint8Array.of(...authenticator, ...salt);
-  for (let at = 0; at < plain.length; at += 16) {
-    const mask = createHash("md5").update(secret).update(before).digest();
-    before = hidden.slice(2 + at, 2 + at + 16);
-    for (let i = 0; i < 16; i++) plain[at + i] = (plain[at + i] ?? 0) ^ (mask[i] ?? 0);
-  }
-  return plain.subarray(1, 1 + (plain[0] ?? 0));
-}
-
-interface HidingKey {
-  readonly secret: string;
-  readonly authenticator: Uint8Array;
-}
-
-function hideKey(key: Uint8Array, salt: Uint8Array, { secret, authenticator }: HidingKey): Uint8Array {
-  const plain = new Uint8Array(Math.ceil((key.length + 1) / 16) * 16);
-  plain[0] = key.length;
-  plain.set(key, 1);
-  let before = Uint8Array.of(...authenticator, ...salt);
-  for (let at = 0; at < plain.length; at += 16) {
-    const mask = createHash("md5").update(secret).update(before).digest();
-    for (let i = 0; i < 16; i++) plain[at + i] = (plain[at + i] ?? 0) ^ (mask[i] ?? 0);
-    before = plain.slice(at, at + 16);
-  }
-  return Uint8Array.of(...salt, ...plain);
-}
-
 function readRequest(octets: Uint8Array, source: number): RelayedRequest {
   const attributes: Attribute[] = [];
   for (let at = 20; at + 2 <= octets.length;) {
@@ -195,8 +167,8 @@ function writeAnswer(
   const key = { secret: SECRET, authenticator: request.authenticator };
   const keys = hasKeys
     ? [
-      microsoft(16, hideKey(MPPE_KEYS.send, Uint8Array.of(0x80, 1), key)),
-      microsoft(17, hideKey(MPPE_KEYS.receive, Uint8Array.of(0x80, 2), key)),
+      microsoft(16, hideSalted(MPPE_KEYS.send, { ...key, salt: Uint8Array.of(0x80, 1) })),
+      microsoft(17, hideSalted(MPPE_KEYS.receive, { ...key, salt: Uint8Array.of(0x80, 2) })),
     ]
     : [];
   const body = [...attributes, ...keys].flatMap(({ type, value }) => [type, value.length + 2, ...value]);
@@ -240,6 +212,9 @@ function judgeChap(
 
 function judgeMsChap(response: Uint8Array, server: RelayServer): RelayAnswer {
   const ident = response[0] ?? 0;
+  if (server.isPrompting) {
+    return { code: CODES.accessChallenge, attributes: [{ type: 24, value: Uint8Array.of(1) }] };
+  }
   if (response[49] === RIGHT) {
     const success = new TextEncoder().encode(`S=${"AB".repeat(20)}`);
     return accept(server, [microsoft(26, Uint8Array.of(ident, ...success))], true);

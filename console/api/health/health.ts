@@ -19,6 +19,7 @@ import {
   hourlyCounts,
   logExportParts,
   mailPart,
+  outerIdentityParts,
   passwordPart,
   PLAIN_PART,
   policyParts,
@@ -87,6 +88,7 @@ export class Health {
       ...await this.#administrators(),
       ...this.#unsigned(),
       ...(people === undefined ? [] : policyParts(people.policies.registry.list.policies, this.#clients())),
+      ...outerIdentityParts(this.#clients()),
       ...(people === undefined ? [] : hourlyCounts(people)),
     ];
   }
@@ -248,9 +250,11 @@ export class Health {
 
   /** The clients, with the first factor that applies: their own or the global one. */
   #clients() {
+    const { anyClient } = this.#port.config.radius;
     return this.#port.register.list().map((client) => ({
       ...client,
       firstFactor: effectiveRules(this.#port, client).firstFactor,
+      eapOuterIdentity: (client.firstFactor === "settings" ? anyClient : client).eapOuterIdentity,
     }));
   }
 

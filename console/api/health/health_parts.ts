@@ -183,6 +183,23 @@ export function policyParts(policies: readonly Policy[], clients: readonly Namin
   ];
 }
 
+/** Clients that take the outer identity of EAP for the user. */
+export function outerIdentityParts(
+  clients: readonly {
+    readonly name: string;
+    readonly firstFactor: string;
+    readonly eapOuterIdentity: string;
+  }[],
+): HealthPart[] {
+  const trusting = clients.filter(({ firstFactor, eapOuterIdentity }) =>
+    firstFactor === "radius" && eapOuterIdentity === "trust"
+  );
+  return trusting.slice(0, MAX_PARTS).map(({ name }): HealthPart => ({
+    ...{ ...PLAIN_PART, state: "warning", id: `client_eap:${name}`, kind: "client_names", name },
+    note: "outer_identity",
+  }));
+}
+
 /** Names in one row. */
 const MAX_NAMES = 5;
 

@@ -125,6 +125,7 @@ export interface HealthPart {
     | "mail_waits"
     | "unknown_users"
     | "other_names"
+    | "outer_identity"
     | "loopback_url"
     | "node_silent"
     | "node_version"

@@ -146,6 +146,11 @@ const WARNED: readonly { toml: string; key: string; world?: World }[] = [
   { toml: "radius.message_authenticator = 'off'", key: "radius.message_authenticator" },
   { toml: `${CLIENT}message_authenticator = 'off'`, key: "radius.client[0].message_authenticator" },
   { toml: `${CLIENT}first_factor='directory'\nunknown_users='allow'`, key: "radius.client[0].unknown_users" },
+  {
+    toml:
+      `${CLIENT}first_factor = 'radius'\nfirst_factor_server = { address = '192.0.2.20:1812', secret = '0123456789abcdef' }\neap_outer_identity = 'trust'`,
+    key: "radius.client[0].eap_outer_identity",
+  },
   { toml: `${CLIENT}append_separator = ':'`, key: "radius.client[0].append_separator" },
   {
     toml:

@@ -137,7 +137,7 @@ Deno.test("a client of the console has its own port and secret, which apply from
       firstFactorServer: null,
     },
     ...{ device: "challenge", appendMode: false, appendSeparator: ",", unknownUsers: "allow" },
-    ...{ codePosition: "separated", healthCheckUsers: [] },
+    ...{ codePosition: "separated", healthCheckUsers: [], eap: "auto", eapOuterIdentity: "refuse" },
     ...{ stripDomains: [], stripRealms: [] },
     replyFromFirstFactor: ["all"],
   };

@@ -1,6 +1,6 @@
 // Settings of the log and of any client. Each row: a change, and what is observed before and after it.
 
-import { saveSettings } from "./in_process.ts";
+import { type InProcess, saveSettings } from "./in_process.ts";
 import {
   askedServers,
   gatewayWithTotp,
@@ -18,6 +18,12 @@ import {
 import { brief } from "./login.ts";
 import { jump, turn } from "./passing_time.ts";
 import { appCode, decide, give, SEED } from "./people.ts";
+
+/** Sends a Response of a tunnel. The server refuses it, if the gateway does not. */
+async function sendEap(world: InProcess, eap: Uint8Array): Promise<void> {
+  const login = world.login({ user: "anna" });
+  await login.exchange(login.buildStart("", { password: undefined, more: [{ type: 79, value: eap }] }));
+}
 
 export const GATEWAY_ROWS: Readonly<Record<string, LiveSettingRow>> = {
   "server.log_level": {
@@ -210,6 +216,28 @@ export const GATEWAY_ROWS: Readonly<Record<string, LiveSettingRow>> = {
     observe: (world) => kindOf(world),
     before: "reject",
     after: "challenge",
+  },
+  "radius.eap": {
+    prepare: openServers,
+    change: { "radius.eap": "refuse" },
+    observe: async (world) => {
+      const before = world.radius.monitor.counters().refused_eap ?? 0;
+      await sendEap(world, Uint8Array.of(2, 1, 0, 5, 25));
+      return (world.radius.monitor.counters().refused_eap ?? 0) - before;
+    },
+    before: 0,
+    after: 1,
+  },
+  "radius.eap_outer_identity": {
+    prepare: openServers,
+    change: { "radius.eap_outer_identity": "reply" },
+    observe: async (world) => {
+      const before = world.radius.monitor.counters().refused_eap_outer_identity ?? 0;
+      await sendEap(world, Uint8Array.of(2, 1, 0, 5, 25));
+      return (world.radius.monitor.counters().refused_eap_outer_identity ?? 0) - before;
+    },
+    before: 1,
+    after: 0,
   },
   "radius.append_mode": {
     prepare: (world) => Promise.all([pairSms(world), pairVoice(world)]),

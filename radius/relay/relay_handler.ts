@@ -1,0 +1,417 @@
+// Relays requests with CHAP, MS-CHAP or EAP to the first-factor server of their client. A round writes nothing to the store. The verdict of the server
+// enters the flow of a login.
+
+import type { RequestSettings } from "../../platform/client_settings.ts";
+import type { Log } from "../../platform/log.ts";
+import type { Clock, Random } from "../../platform/runtime.ts";
+import type { Vault } from "../../platform/vault.ts";
+import type { Conversation } from "../conversation/conversation.ts";
+import type { ConversationStore } from "../conversation/conversation_store.ts";
+import type { Rejections } from "../conversation/rejections.ts";
+import type { FirstFactorReply } from "../ports.ts";
+import { type ClearAttribute, clearOctets } from "../protocol/clear_attributes.ts";
+import { typeOf } from "../protocol/dictionary.ts";
+import {
+  decodeEap,
+  EAP_CODES,
+  eapMsChapError,
+  type EapPacket,
+  isEapMethod,
+  joinOctets,
+} from "../protocol/eap.ts";
+import { createHmacMd5, type HmacMd5 } from "../protocol/md5.ts";
+import { MS_CHAP_AUTHENTICATION_FAILURE } from "../protocol/ms_chap.ts";
+import { AUTHENTICATOR_AT, AUTHENTICATOR_OCTETS, forEachAttribute } from "../protocol/packet.ts";
+import type { Request, RequestRefusal } from "../server/request.ts";
+import type { Responder } from "../server/responder.ts";
+import {
+  type BoundUser,
+  isBound,
+  noteRequest,
+  noteResponse,
+  refusalOfResponse,
+  userOfAccept,
+} from "./bound_user.ts";
+import { readRelayedProof, type RelayedProof, relayKeyOf } from "./relayed_proof.ts";
+import { type RelayRound, RelayStates } from "./relay_state.ts";
+import type { RelayedReply, RelayedVerdict } from "./relayed_verdict.ts";
+
+interface ServerRequest {
+  /** The client's name. */
+  readonly client: string;
+  readonly attributes: readonly ClearAttribute[];
+  readonly server?: string | undefined;
+}
+
+type ServerOutcome =
+  | { readonly kind: "answer" } & FirstFactorReply
+  | { readonly kind: "unavailable" | "busy" };
+
+export interface RelayDeps {
+  /** Asks the first-factor servers of a client; with `server`, only that one. Never rejects. */
+  readonly exchange: (request: ServerRequest) => Promise<ServerOutcome>;
+  readonly conversations: Pick<ConversationStore, "byRelayKey">;
+  readonly responder: Responder;
+  readonly rejections: Rejections;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly logins: { readonly conversationTtlMs: number };
+  /** Handles a packet again whose login is known: it waits again, or gets the last answer. */
+  readonly resume: (request: Request, known: Conversation) => void;
+  /** Begins a login with the verdict of the server. */
+  readonly begin: (requests: readonly Request[], user: BoundUser, verdict: RelayedVerdict) => void;
+}
+
+/** A request on its way to the server. */
+interface Relay {
+  readonly proof: RelayedProof;
+  /** {@link relayKeyOf} */
+  readonly key: string | null;
+  readonly round: RelayRound;
+  /** The same packet, re-issued by its client; the first one is the relayed one. */
+  readonly requests: Request[];
+}
+
+/** What follows from the answer of the server. It is given again to a re-issued packet. */
+type Judgement =
+  | { readonly kind: "passed"; readonly reply: RelayedReply }
+  | { readonly kind: "refused"; readonly refusal: RequestRefusal }
+  | { readonly kind: "login"; readonly user: BoundUser; readonly verdict: RelayedVerdict };
+
+/** Copies of a request that wait for one answer. */
+const MAX_REQUESTS = 8;
+/** Requests on their way. */
+const MAX_RELAYED = 16_384;
+const USER_NAME = typeOf("User-Name");
+const STATE = typeOf("State");
+const PROXY_STATE = typeOf("Proxy-State");
+const MESSAGE_AUTHENTICATOR = typeOf("Message-Authenticator");
+const EAP_MESSAGE = typeOf("EAP-Message");
+const CHAP_CHALLENGE = typeOf("CHAP-Challenge");
+const CHAP_PASSWORD = typeOf("CHAP-Password");
+
+export class RelayHandler {
+  readonly #deps: RelayDeps;
+  readonly #states: RelayStates;
+  readonly #keyHmac: HmacMd5;
+  readonly #inProgress = new Map<string, Relay>();
+  readonly #answers: RecentAnswers<Judgement>;
+  /** Clients and servers with a logged line about a long State. */
+  readonly #longStates = new Set<string>();
+  #working = 0;
+
+  constructor(deps: RelayDeps) {
+    const { vault, clock, random } = deps;
+    this.#deps = deps;
+    this.#keyHmac = createHmacMd5(vault.deriveKey("relayed request", 32));
+    this.#answers = new RecentAnswers({ clock });
+    this.#states = new RelayStates({
+      ...{ vault, clock, random },
+      onLong: (round, { client }) => this.#noteLongState(round, client),
+    });
+  }
+
+  /** Requests on their way to a server. */
+  get working(): number {
+    return this.#working;
+  }
+
+  /** Handles a request whose client relays. `request.octets` is a copy. */
+  accept(request: Request): void {
+    const { conversations, resume, responder } = this.#deps;
+    const proof = readRelayedProof(request.octets);
+    if (proof === null || typeof proof === "string") return this.#refuse(request, proof ?? "malformed_eap");
+    const key = relayKeyOf(this.#keyHmac, request.octets, request.client.name);
+    if (key !== null) {
+      const known = conversations.byRelayKey(key);
+      if (known !== null) return resume(request, known);
+      const same = this.#inProgress.get(key);
+      if (same !== undefined) return this.#join(request, same);
+      const answered = this.#answers.find(key);
+      if (answered !== null) return this.#give([request], answered);
+    }
+    const round = this.#roundOf(request, proof);
+    if (typeof round === "string") return this.#refuse(request, round);
+    if (this.#working >= MAX_RELAYED) return responder.drop(request, "too_busy");
+    void this.#relay({ proof, key, round, requests: [request] });
+  }
+
+  #join(request: Request, { requests }: Relay): void {
+    if (requests.length < MAX_REQUESTS) requests.push(request);
+    else this.#deps.responder.drop(request, "overtaken", { keepSlot: true });
+  }
+
+  /** What is known before the server is asked, or why it is not asked. */
+  #roundOf(request: Request, proof: RelayedProof): RelayRound | RequestRefusal {
+    const state = valuesOf(request.octets, STATE)[0] ?? null;
+    if (proof.kind !== "eap") return state === null ? this.#firstRound() : "relay_over";
+    const before = state === null ? this.#firstRound() : this.#states.open(state, ownerOf(request));
+    if (before === null) return "relay_over";
+    const { userName, client: { settings } } = request;
+    const known = noteResponse(proof.eap, before, { userName, settings });
+    return refusalOfResponse(proof.eap, known, { userName, settings }) ?? { ...before, ...known };
+  }
+
+  #firstRound(): RelayRound {
+    return {
+      ...{ upstreamState: null, server: "", expiresMs: 0, method: 0 },
+      ...{ identity: "unknown", isMixed: false, isCounted: false },
+      trace: this.#states.newTrace(),
+    };
+  }
+
+  /** Asks the server and answers all copies of the request. Never rejects. */
+  async #relay(relay: Relay): Promise<void> {
+    const { exchange, responder, log } = this.#deps;
+    const { key, round, requests } = relay;
+    const request = requests[0] as Request;
+    this.#working++;
+    if (key !== null) this.#inProgress.set(key, relay);
+    responder.traced(request, round.trace);
+    let outcome: ServerOutcome;
+    let judged: Judgement | null = null;
+    try {
+      outcome = await exchange({
+        client: request.client.name,
+        attributes: requestAttributes(request, round),
+        server: round.server === "" ? undefined : round.server,
+      });
+      if (outcome.kind === "answer") judged = this.#judge(request, relay, outcome);
+    } catch (fault) {
+      log.error("a request could not be relayed", { client: request.client.name, fault: String(fault) });
+      outcome = { kind: "unavailable" };
+    } finally {
+      this.#working--;
+      if (key !== null) this.#inProgress.delete(key);
+    }
+    if (judged === null) {
+      const reason = outcome.kind === "busy" ? "first_factor_busy" : "first_factor_silent";
+      for (const one of requests) responder.drop(one, reason);
+      return;
+    }
+    if (key !== null) this.#answers.add(key, judged, octetsOf(outcome));
+    this.#give(requests, judged);
+  }
+
+  #give(requests: readonly Request[], judged: Judgement): void {
+    const { responder, begin } = this.#deps;
+    if (judged.kind === "login") return begin(requests, judged.user, judged.verdict);
+    for (const request of requests) {
+      if (judged.kind === "refused") this.#refuse(request, judged.refusal);
+      else {responder.pass(request, judged.reply, {
+          row: RELAYED_ROWS[judged.reply.name],
+          conversation: null,
+        });}
+    }
+  }
+
+  #judge(request: Request, relay: Relay, answer: FirstFactorReply): Judgement {
+    if (answer.code === "Access-Accept") return this.#judgeAccept(request, relay, answer);
+    if (answer.code === "Access-Challenge") return this.#judgeChallenge(request, relay, answer);
+    const { round } = relay;
+    const reply = { name: answer.code, clear: passedOn(answer.attributes), trace: round.trace } as const;
+    // The server refuses again what was counted already.
+    if (round.isCounted) return { kind: "passed", reply };
+    return this.#login(request, relay, { answer, isRight: false, reply });
+  }
+
+  #judgeAccept(request: Request, relay: Relay, answer: FirstFactorReply): Judgement {
+    const { proof, round } = relay;
+    const { settings } = request.client;
+    const user = userOfAccept({
+      isBound: proof.kind !== "eap" || isBound(proof.eap, round),
+      user: nameOfRequest(request),
+      names: answer.attributes.filter(({ type }) => type === USER_NAME).map(({ value }) => value),
+      settings,
+    });
+    if (typeof user === "string") return { kind: "refused", refusal: user };
+    return this.#login(request, relay, { answer, isRight: true, reply: null, user });
+  }
+
+  #judgeChallenge(request: Request, relay: Relay, answer: FirstFactorReply): Judgement {
+    const { proof, round } = relay;
+    const eap = eapOf(answer.attributes);
+    // A prompt for a client that sent CHAP: nothing that it shows can answer it (RFC 2865 §4.4).
+    if (proof.kind !== "eap" || eap === null) return { kind: "refused", refusal: "relay_prompted" };
+    const isCounted = eapMsChapError(eap) === MS_CHAP_AUTHENTICATION_FAILURE;
+    const next: RelayRound = {
+      ...round,
+      ...noteRequest(eap, proof.eap, round),
+      upstreamState: answer.attributes.find(({ type }) => type === STATE)?.value ?? null,
+      server: answer.server,
+      expiresMs: this.#deps.clock.nowMs() + this.#deps.logins.conversationTtlMs,
+      isCounted,
+    };
+    const state = this.#states.seal(next, ownerOf(request));
+    const clear = [...passedOn(answer.attributes), { type: STATE, value: state }];
+    const reply = { name: answer.code, clear, trace: round.trace };
+    // The peer learns here that the password is wrong, and may end the conversation without another packet.
+    return isCounted
+      ? this.#login(request, relay, { answer, isRight: false, reply })
+      : { kind: "passed", reply };
+  }
+
+  #login(
+    request: Request,
+    { proof, key, round }: Relay,
+    { answer, isRight, reply, user = nameOfRequest(request) }: {
+      answer: FirstFactorReply;
+      isRight: boolean;
+      reply: RelayedReply | null;
+      user?: BoundUser;
+    },
+  ): Judgement {
+    const { trace } = round;
+    return {
+      kind: "login",
+      user,
+      verdict: {
+        ...{ key: key ?? "", method: proof.name, outer: request.userName, trace, reply },
+        firstFactor: isRight ? "right" : "wrong",
+        // Without a binding, it is unknown whose password was wrong.
+        passwordChecked: proof.kind !== "eap" || isBound(proof.eap, round) ||
+          isTrusted(proof.eap, request.client.settings),
+        server: answer.server,
+        answer: isRight ? answer : null,
+      },
+    };
+  }
+
+  #refuse(request: Request, refusal: RequestRefusal): void {
+    this.#deps.rejections.refuse(request, refusal, { isLogged: true });
+  }
+
+  #noteLongState({ server }: RelayRound, client: string): void {
+    if (this.#longStates.has(`${server} ${client}`) || this.#longStates.size >= MAX_LOGGED) return;
+    this.#longStates.add(`${server} ${client}`);
+    this.#deps.log.warn(
+      "the State of the first-factor server is too long to be sealed: it stays in memory, so that its logins cannot continue on another node or " +
+        "after a restart before the second factor",
+      { client, server },
+    );
+  }
+}
+
+const MAX_LOGGED = 1024;
+
+/** What the log and the packet view name instead of a row of the flow. */
+const RELAYED_ROWS = {
+  "Access-Challenge": "relayed_round",
+  "Access-Reject": "relayed_reject",
+  "Access-Accept": "relayed_round",
+} as const;
+
+function isTrusted(eap: EapPacket | null, settings: Pick<RequestSettings, "eapOuterIdentity">): boolean {
+  return eap !== null && isEapMethod(eap.type) && settings.eapOuterIdentity === "trust";
+}
+
+function nameOfRequest({ userName, user }: Request): BoundUser {
+  return { shown: userName, canonical: user };
+}
+
+function ownerOf({ octets, client }: Request): { client: string; userName: Uint8Array } {
+  return { client: client.name, userName: valuesOf(octets, USER_NAME)[0] ?? new Uint8Array(0) };
+}
+
+function valuesOf(octets: Uint8Array, wanted: number): Uint8Array[] {
+  const values: Uint8Array[] = [];
+  forEachAttribute(octets, octets.length, (type, at, valueOctets) => {
+    if (type === wanted) values.push(octets.subarray(at, at + valueOctets));
+  });
+  return values;
+}
+
+/** The attributes of the request to the server. User-Name is unchanged, because MS-CHAPv2 hashes it. */
+function requestAttributes({ octets }: Request, { upstreamState }: RelayRound): ClearAttribute[] {
+  const attributes: ClearAttribute[] = [];
+  let isChap = false;
+  let hasChallenge = false;
+  forEachAttribute(octets, octets.length, (type, at, valueOctets) => {
+    if (OF_HOP.has(type)) return;
+    if (type === CHAP_PASSWORD) isChap = true;
+    if (type === CHAP_CHALLENGE) hasChallenge = true;
+    attributes.push({ type, value: octets.subarray(at, at + valueOctets) });
+  });
+  // RFC 2865 §2.2: without CHAP-Challenge, the Request Authenticator is the challenge, and the server gets another one.
+  if (isChap && !hasChallenge) {
+    const value = octets.subarray(AUTHENTICATOR_AT, AUTHENTICATOR_AT + AUTHENTICATOR_OCTETS);
+    attributes.push({ type: CHAP_CHALLENGE, value });
+  }
+  if (upstreamState !== null) attributes.push({ type: STATE, value: upstreamState });
+  return attributes;
+}
+
+/** Attributes that concern only the two ends of a hop. */
+const OF_HOP: ReadonlySet<number> = new Set([STATE, PROXY_STATE, MESSAGE_AUTHENTICATOR]);
+
+function passedOn(attributes: readonly ClearAttribute[]): ClearAttribute[] {
+  return attributes.filter(({ type }) => !OF_HOP.has(type));
+}
+
+/** The EAP-Request of an answer, or `null`. */
+function eapOf(attributes: readonly ClearAttribute[]): EapPacket | null {
+  const parts = attributes.filter(({ type }) => type === EAP_MESSAGE).map(({ value }) => value);
+  const eap = decodeEap(joinOctets(parts));
+  return eap?.code === EAP_CODES.request ? eap : null;
+}
+
+function octetsOf(outcome: ServerOutcome): number {
+  return outcome.kind === "answer" ? clearOctets(outcome.attributes) : 0;
+}
+
+// The last answers of first-factor servers, so that a packet that its client re-issues with another Identifier does not reach the server twice.
+
+/** As long as the duplicate cache stores a reply. */
+const RETENTION_MS = 30_000;
+const MAX_ANSWERS = 16_384;
+const MAX_OCTETS = 16 * 1024 * 1024;
+/** What an entry takes besides the octets of its attributes. */
+const ENTRY_OCTETS = 512;
+
+interface Entry<T> {
+  readonly answer: T;
+  readonly atMs: number;
+  readonly lengthOctets: number;
+}
+
+/** Limited in number, in octets and in time. The oldest entry is removed first. */
+export class RecentAnswers<T> {
+  readonly #clock: Pick<Clock, "nowMs">;
+  readonly #entries = new Map<string, Entry<T>>();
+  #octets = 0;
+
+  constructor({ clock }: { clock: Pick<Clock, "nowMs"> }) {
+    this.#clock = clock;
+  }
+
+  find(key: string): T | null {
+    const entry = this.#entries.get(key);
+    return entry === undefined || this.#isOver(entry) ? null : entry.answer;
+  }
+
+  add(key: string, answer: T, attributeOctets: number): void {
+    this.#remove(key);
+    const lengthOctets = attributeOctets + ENTRY_OCTETS;
+    this.#entries.set(key, { answer, atMs: this.#clock.nowMs(), lengthOctets });
+    this.#octets += lengthOctets;
+    for (const [oldest, entry] of this.#entries) {
+      const isTooMuch = this.#entries.size > MAX_ANSWERS || this.#octets > MAX_OCTETS;
+      if (!isTooMuch && !this.#isOver(entry)) break;
+      this.#remove(oldest);
+    }
+  }
+
+  #isOver({ atMs }: Entry<T>): boolean {
+    const passedMs = this.#clock.nowMs() - atMs;
+    return passedMs < 0 || passedMs >= RETENTION_MS;
+  }
+
+  #remove(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    this.#entries.delete(key);
+    this.#octets -= entry.lengthOctets;
+  }
+}
