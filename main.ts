@@ -20,8 +20,10 @@ import {
   reserveInspectorPort,
   waitForStopSignal,
 } from "./platform/process.ts";
+import { openTlsListener, type TlsListener } from "./platform/tls_listener.ts";
 import { listenRadius } from "./platform/udp_listener.ts";
 import { startStoreHeartbeat } from "./platform/store.ts";
+import { RADIUS_PROTOCOLS } from "./radius/protocol/radius_tls.ts";
 import { createLog, wholeWrites } from "./platform/log.ts";
 import { faultMessage } from "./platform/log_line.ts";
 import { createSystemRandom, systemClock, withTimeout } from "./platform/runtime.ts";
@@ -111,9 +113,10 @@ async function start(): Promise<void> {
     radiusListeners: sockets.authentication.map(({ address }) => socketAddressText(address)),
     isHttpServing: () => listener.isServing(),
   });
+  const tlsListener = await listenRadiusTls(settings, composition);
   const stopHeartbeat = startStoreHeartbeat({ store: dataDir.store, clock, log });
   const generatedSecret = config.radius.secret === "" ? generated?.secret ?? null : null;
-  await serve({ settings, composition, dataDir, sockets, app, listener, generatedSecret });
+  await serve({ settings, composition, dataDir, sockets, tlsListener, app, listener, generatedSecret });
   stopHeartbeat();
   releaseInspector();
   // The requests in progress are finished. What a store that does not answer has not committed was not answered either.
@@ -125,11 +128,33 @@ async function start(): Promise<void> {
   Deno.exit(0);
 }
 
+/** Accepts the TLS connections of RADIUS clients; `null` without `radius.tls_listen`. */
+async function listenRadiusTls(
+  { config: { radius: { tls } } }: LiveSettings,
+  { radius: { radsec } }: Composition,
+): Promise<TlsListener | null> {
+  if (tls.listen.length === 0) return null;
+  return await openTlsListener({
+    ...{ listen: tls.listen, files: tls, clock, log, protocols: RADIUS_PROTOCOLS },
+    settings: {
+      listen: "radius.tls_listen",
+      cert: "radius.tls_cert",
+      key: "radius.tls_key",
+      ca: "radius.tls_ca",
+    },
+    mayConnect: (source) => radsec.mayConnect(source),
+    onPeer: (stream) => radsec.accept(stream),
+    onRefused: (refused) => radsec.refused(refused),
+    onAuthoritiesChange: () => radsec.verifyAgain(),
+  });
+}
+
 interface Serving {
   readonly settings: LiveSettings;
   readonly composition: Composition;
   readonly dataDir: DataDir;
   readonly sockets: ReturnType<typeof listenRadius>;
+  readonly tlsListener: TlsListener | null;
   readonly app: PromiseWithResolvers<HttpApp>;
   readonly listener: Awaited<ReturnType<typeof serveHttp>>;
   readonly generatedSecret: string | null;
@@ -137,7 +162,7 @@ interface Serving {
 
 /** Serves RADIUS, HTTP and the control socket until a stop signal, then finishes the requests in progress. */
 async function serve(
-  { settings, composition, dataDir, sockets, app, listener, generatedSecret }: Serving,
+  { settings, composition, dataDir, sockets, tlsListener, app, listener, generatedSecret }: Serving,
 ): Promise<void> {
   const { config, warnings } = settings;
   const { radius, admins } = composition;
@@ -167,16 +192,19 @@ async function serve(
   const hasClients = radius.register.list().length > 0;
   await reportStart({
     ...{ config, warnings, log, sockets, http: listener.address, setupLink, hasClients },
+    tls: tlsListener?.addresses ?? [],
     generatedSecret: hasClients ? null : generatedSecret,
     notes: unsignedNotes(radius.register.unsigned().map(({ name }) => name)),
   });
   await stopSignal;
   log.info("stopping: finishing requests in progress");
+  tlsListener?.close();
   // All three refuse new requests at once.
   await Promise.all([
     control.close(),
     radius.server.stop(DRAIN_MS),
     listener.stop({ deadlineMs: DRAIN_MS }),
   ]);
+  radius.radsec.stop();
   await Promise.all(serving);
 }

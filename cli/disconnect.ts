@@ -139,6 +139,7 @@ const RESULTS: Readonly<Record<string, string>> = {
   no_port: "not possible: the client has no disconnect_port",
   no_client: "not possible: the client was removed or is disabled",
   no_address: "not possible: the NAS has no address of the client entry",
+  no_connection: "not possible: the client has no TLS connection now",
 };
 
 function resultTable(sessions: readonly SessionView[]): string {

@@ -8,6 +8,9 @@ import {
   type Requests,
 } from "./radtest_packets.ts";
 import { exchange, type Exchanged, openRadiusSocket, type RadiusSocket } from "./radtest_packets.ts";
+import { openTlsSocket, type RadtestTls } from "./radtest_tls.ts";
+import type { SharedSecret } from "../radius/protocol/authenticity.ts";
+import type { RadiusProtocol } from "../radius/protocol/radius_tls.ts";
 import {
   createTerminal,
   isHelpRequested,
@@ -33,6 +36,12 @@ Options:
   --timeout-ms <ms>            Wait this long for a reply before the packet is sent again (default: 3000).
   --retries <n>                Send the packet again this many times (default: 2).
   --status                     Check the server with Status-Server (RFC 5997), without a login.
+  --tls                        Use TLS (RadSec), on port 2083 unless given, without a shared secret.
+  --tls-cert <file>            Set the PEM file with the certificate of this client.
+  --tls-key <file>             Set the PEM file with its key.
+  --tls-ca <file>              Set the PEM file with the authority of the server's certificate.
+  --tls-name <name>            Expect this name in the server's certificate (default: the host).
+  --radius-version <version>   Offer only 1.0 or 1.1 (default: both).
   --help                       Show this help.
 
 Other users of this host can see the command line. To hide the secret and the password, leave them out.
@@ -45,6 +54,7 @@ type ParsedRadtestArgs =
   | { readonly kind: "usage"; readonly problem: string };
 
 const DEFAULT_PORT = 1812;
+const DEFAULT_TLS_PORT = 2083;
 const DEFAULT_NAS_IDENTIFIER = "countersign-try";
 const SECRET_VARIABLE = "COUNTERSIGN_TRY_SECRET";
 
@@ -75,6 +85,12 @@ function optionsOf(
     "timeout-ms": { type: "string" },
     retries: { type: "string" },
     status: { type: "boolean" },
+    tls: { type: "boolean" },
+    "tls-cert": { type: "string" },
+    "tls-key": { type: "string" },
+    "tls-ca": { type: "string" },
+    "tls-name": { type: "string" },
+    "radius-version": { type: "string" },
   });
   if (!parsed.ok) throw new Error(`Cannot use the arguments: ${parsed.problem}.`);
   const { values, words: [address, ...rest] } = parsed;
@@ -82,8 +98,10 @@ function optionsOf(
     throw new Error("Enter one address: <host[:port]>. For help, use --help.");
   }
   const nasPort = values["nas-port"];
+  const ofTls = tlsOf(values);
   return {
-    ...parseAddress(address),
+    ...parseAddress(address, ofTls === null ? DEFAULT_PORT : DEFAULT_TLS_PORT),
+    tls: ofTls,
     secret: values.secret ?? env.get(SECRET_VARIABLE) ?? null,
     user: values.user ?? null,
     password: values.password ?? null,
@@ -100,13 +118,45 @@ function optionsOf(
   };
 }
 
+const VERSIONS: Readonly<Record<string, readonly RadiusProtocol[]>> = {
+  "": ["radius/1.1", "radius/1.0"],
+  "1.0": ["radius/1.0"],
+  "1.1": ["radius/1.1"],
+};
+
+function tlsOf(
+  values:
+    & Readonly<Partial<Record<"tls-cert" | "tls-key" | "tls-ca" | "tls-name" | "radius-version", string>>>
+    & {
+      readonly tls?: boolean | undefined;
+    },
+): RadtestTls | null {
+  if (values.tls !== true) {
+    const other = Object.keys(values).find((name) => name.startsWith("tls-") || name === "radius-version");
+    if (other !== undefined) throw new Error(`--${other} needs --tls.`);
+    return null;
+  }
+  const file = (name: "tls-cert" | "tls-key" | "tls-ca"): string => {
+    const path = values[name];
+    if (path === undefined) throw new Error(`--tls needs --${name}.`);
+    return path;
+  };
+  const version = values["radius-version"] ?? "";
+  const protocols = VERSIONS[version];
+  if (protocols === undefined) throw new Error(`--radius-version must be 1.0 or 1.1, not "${version}".`);
+  return {
+    ...{ cert: file("tls-cert"), key: file("tls-key"), ca: file("tls-ca") },
+    ...{ name: values["tls-name"] ?? null, protocols },
+  };
+}
+
 /** With the same NAS-Port, the gateway could take a second login for a retransmission of the first. */
 function randomPort(): number {
   return 1 + Math.floor(Math.random() * 0x7ffffffe);
 }
 
 /** `host`, `host:port`, `[v6]`, `[v6]:port`, or a bare IPv6 address. */
-function parseAddress(address: string): { hostname: string; port: number } {
+function parseAddress(address: string, defaultPort: number): { hostname: string; port: number } {
   const bracketed = /^\[([0-9a-fA-F:.]+)\](?::(\d{1,5}))?$/.exec(address);
   const plain = /^([^:[\]\s]+)(?::(\d{1,5}))?$/.exec(address);
   const bareV6 = /^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*$/.test(address);
@@ -116,7 +166,7 @@ function parseAddress(address: string): { hostname: string; port: number } {
   }
   return {
     hostname,
-    port: port === undefined ? DEFAULT_PORT : parseWhole(port, { name: "The port", min: 1, max: 65535 }),
+    port: port === undefined ? defaultPort : parseWhole(port, { name: "The port", min: 1, max: 65535 }),
   };
 }
 
@@ -136,21 +186,26 @@ async function main(args: readonly string[]): Promise<ExitCode> {
     console.error(read.problem);
     return 2;
   }
-  const socket = openRadiusSocket(read.options);
+  const { tls } = read.options;
+  const terminal = createTerminal(processStreams());
+  const parts = { terminal, random: createSystemRandom(), nowMs: () => performance.now() };
+  let socket: RadiusSocket | null = null;
   try {
-    return await runLogin(read.options, {
-      terminal: createTerminal(processStreams()),
-      socket,
-      random: createSystemRandom(),
-      nowMs: () => performance.now(),
-    });
+    if (tls === null) {
+      socket = openRadiusSocket(read.options);
+      return await runLogin(read.options, { ...parts, socket });
+    }
+    const { protocol, secret, ...connection } = await openTlsSocket(read.options, tls);
+    socket = connection;
+    terminal.show(`Connected with TLS, ${protocol}`);
+    return await runLogin(read.options, { ...parts, socket, secret });
   } catch (fault) {
     console.error(
       `Cannot reach ${read.options.hostname}: ${fault instanceof Error ? fault.message : String(fault)}`,
     );
     return 2;
   } finally {
-    socket.close();
+    socket?.close();
   }
 }
 
@@ -168,6 +223,8 @@ export interface RadtestOptions {
   /** How often one packet is sent, including the first time. */
   readonly tries: number;
   readonly status: boolean;
+  /** `null`: UDP. */
+  readonly tls: RadtestTls | null;
 }
 
 /** 0: accepted; 1: rejected; 2: no usable reply. */
@@ -176,6 +233,8 @@ type ExitCode = 0 | 1 | 2;
 interface RadtestDeps {
   readonly terminal: Terminal;
   readonly socket: RadiusSocket;
+  /** What protects packets instead of the shared secret: on a TLS connection. */
+  readonly secret?: SharedSecret;
   readonly random: Random;
   readonly nowMs: () => number;
 }
@@ -195,7 +254,7 @@ const FAULTS = {
 /** Runs the login, or the Status-Server check. Throws only network errors. */
 export async function runLogin(options: RadtestOptions, deps: RadtestDeps): Promise<ExitCode> {
   const { terminal } = deps;
-  const given = await complete(options, terminal);
+  const given = await complete(options, deps);
   if (given === null) return endOfInput(terminal);
   const requests = createRequests(given.secret, deps.random);
   const send = (request: RadtestRequest) => sendOne(request, { requests, options, deps });
@@ -236,9 +295,9 @@ async function runStatusCheck(
 /** Prompts for missing options. */
 async function complete(
   options: RadtestOptions,
-  terminal: Terminal,
-): Promise<{ secret: string; user: string; password: string } | null> {
-  const secret = options.secret ?? await terminal.ask("Shared secret: ", { hidden: true });
+  { terminal, secret: ofTls }: RadtestDeps,
+): Promise<{ secret: string | SharedSecret; user: string; password: string } | null> {
+  const secret = ofTls ?? options.secret ?? await terminal.ask("Shared secret: ", { hidden: true });
   if (secret === null) return null;
   if (options.status) return { secret, user: "", password: "" };
   const user = options.user ?? await terminal.ask("User-Name: ");
@@ -251,23 +310,32 @@ async function sendOne(
   request: RadtestRequest,
   { requests, options, deps }: { requests: Requests; options: RadtestOptions; deps: RadtestDeps },
 ): Promise<RadtestReply | null> {
-  const { timeoutMs, tries } = options;
+  // RFC 6614 §2.5: TCP repeats what is lost.
+  const isTls = deps.secret !== undefined;
+  const tries = isTls ? 1 : options.tries;
+  const timeoutMs = isTls ? options.timeoutMs * options.tries : options.timeoutMs;
   const exchanged = await exchange(deps.socket, {
     request,
     read: requests.read,
     limits: { timeoutMs, tries, nowMs: deps.nowMs },
   });
   if (exchanged.kind === "silence") {
-    for (const line of silenceLines(exchanged.fault, options)) deps.terminal.show(line);
+    for (const line of silenceLines(exchanged.fault, { timeoutMs, tries, isTls })) deps.terminal.show(line);
     return null;
   }
   for (const line of replyLines(exchanged)) deps.terminal.show(line);
   return exchanged.reply;
 }
 
-function silenceLines(fault: ReplyFault | null, { timeoutMs, tries }: RadtestOptions): string[] {
+function silenceLines(
+  fault: ReplyFault | null,
+  { timeoutMs, tries, isTls }: Pick<RadtestOptions, "timeoutMs" | "tries"> & { isTls: boolean },
+): string[] {
   const seconds = Number((timeoutMs / 1000).toFixed(3));
   if (fault !== null) return [FAULTS[fault]];
+  if (isTls) {
+    return [`No reply within ${seconds} s. The connection is open, and the server's log has the reason.`];
+  }
   return [
     `No reply after ${tries} ${tries === 1 ? "attempt" : "attempts"} of ${seconds} s. Possible causes:`,
     "  The server does not know this host as a client.",

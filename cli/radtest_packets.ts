@@ -5,6 +5,7 @@ import { describeAttributes, encodeInteger } from "../radius/protocol/attributes
 import { findMessageAuthenticator, SharedSecret } from "../radius/protocol/authenticity.ts";
 import { attributeByType, typeOf } from "../radius/protocol/dictionary.ts";
 import {
+  authenticatorOf,
   forEachAttribute,
   HEADER_OCTETS,
   PACKET_CODES,
@@ -54,17 +55,19 @@ export type ReplyFault =
 const text = new TextEncoder();
 
 /** Builds requests with one secret. @throws RangeError for a secret or a value that RADIUS cannot encode. */
-export function createRequests(secretText: string, random: Random) {
-  const secret = new SharedSecret(secretText);
+export function createRequests(given: string | SharedSecret, random: Random) {
+  const secret = typeof given === "string" ? new SharedSecret(given) : given;
   const writer = new PacketWriter();
   let identifier = random.bytes(1)[0] ?? 0;
 
   const build = (code: number, fill: (authenticator: Uint8Array) => void): RadtestRequest => {
     identifier = (identifier + 1) % 256;
-    const authenticator = random.bytes(16);
+    const random16 = random.bytes(16);
     secret.beginSigned(writer, code, identifier);
-    fill(authenticator);
-    return { octets: secret.signRequest(writer, authenticator), identifier, authenticator };
+    fill(random16);
+    const octets = secret.signRequest(writer, random16);
+    // In RADIUS/1.1 the Token takes the place of the two.
+    return { octets, identifier: octets[1] ?? 0, authenticator: authenticatorOf(octets).slice() };
   };
   return {
     /** RFC 5997 §3: the only attribute is Message-Authenticator. */
@@ -111,7 +114,7 @@ function readReply(
   }
   const name = packetName(octets[0] ?? 0);
   if (name === null) return { ok: false, reason: "no_reply_code" };
-  return { ok: true, reply: { name, ...contentOf(octets), signed: signature !== null } };
+  return { ok: true, reply: { name, ...contentOf(octets), signed: signature !== null || secret.isClear } };
 }
 
 /** Whether the attributes fill the packet exactly. */
@@ -200,17 +203,47 @@ export async function exchange(
 
 const MAX_QUEUED = 64;
 
+/** Packets that arrived, in order. More than a few that wait are dropped. */
+export function createInbox() {
+  const arrived: Uint8Array[] = [];
+  let wake: (() => void) | null = null;
+  let isEnded = false;
+  return {
+    add(octets: Uint8Array): void {
+      if (arrived.length < MAX_QUEUED) arrived.push(octets);
+      wake?.();
+    },
+    /** Nothing arrives any more. */
+    end(): void {
+      isEnded = true;
+      wake?.();
+    },
+    /** The next packet, or `null` after `timeoutMs`, or if nothing arrives any more. */
+    async next(timeoutMs: number): Promise<Uint8Array | null> {
+      if (arrived.length === 0 && !isEnded) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, timeoutMs);
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+        wake = null;
+      }
+      return arrived.shift() ?? null;
+    },
+  };
+}
+
 /** Opens a socket for both IP versions, or only for IPv4 on a host without IPv6. */
 export function openRadiusSocket(server: { hostname: string; port: number }): RadiusSocket {
   const socket = openSocket();
-  const arrived: Uint8Array[] = [];
-  let wake: (() => void) | null = null;
+  const inbox = createInbox();
   const pump = async () => {
     for (;;) {
       try {
         const [octets] = await socket.receive(new Uint8Array(4096));
-        if (arrived.length < MAX_QUEUED) arrived.push(octets);
-        wake?.();
+        inbox.add(octets);
       } catch (fault) {
         // The socket is closed.
         if (fault instanceof Deno.errors.BadResource || fault instanceof Deno.errors.Interrupted) return;
@@ -223,19 +256,7 @@ export function openRadiusSocket(server: { hostname: string; port: number }): Ra
     async send(octets) {
       await socket.send(octets, { transport: "udp", ...server });
     },
-    async receive(timeoutMs) {
-      if (arrived.length === 0) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, timeoutMs);
-          wake = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
-        wake = null;
-      }
-      return arrived.shift() ?? null;
-    },
+    receive: (timeoutMs) => inbox.next(timeoutMs),
     close: () => socket.close(),
   };
 }

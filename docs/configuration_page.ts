@@ -70,6 +70,11 @@ function lineOf(key: string, value: string, doc: string): string {
   return `${`${key} = ${value}`.padEnd(COMMENT_COLUMN - 1)} # ${doc}\n`;
 }
 
+const INLINE_TABLES: Readonly<Record<string, string>> = {
+  first_factor_server: 'for first_factor = "radius"',
+  tls: "for a client of radius.tls_listen, in place of address and secret",
+};
+
 /** Dotted keys become an inline table in the place of the first of them. */
 function linesOf(rows: Section["rows"]): string {
   let lines = "";
@@ -83,7 +88,7 @@ function linesOf(rows: Section["rows"]): string {
         .map(([other, one]) =>
           `${other.slice(parent.length + 1)} = ${tomlOf(one.example ?? defaultOf(one))}`
         );
-      lines += lineOf(parent, `{ ${entries.join(", ")} }`, 'for first_factor = "radius"');
+      lines += lineOf(parent, `{ ${entries.join(", ")} }`, INLINE_TABLES[parent] ?? "");
     }
   }
   return lines;

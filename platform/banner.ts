@@ -12,6 +12,8 @@ export interface BannerFacts {
   readonly radius: readonly SocketAddress[];
   /** Empty if the accounting port is in use by another program. */
   readonly accounting: readonly SocketAddress[];
+  /** RADIUS over TLS. */
+  readonly tls: readonly SocketAddress[];
   readonly http: SocketAddress;
   /** The generated shared secret; `null` if there are clients or the settings have a secret. */
   readonly generatedSecret: string | null;
@@ -35,7 +37,7 @@ export function bannerText(
   facts: BannerFacts,
   options: { terminal: boolean },
 ): string {
-  const { config, radius, accounting, http, generatedSecret, setupLink, warnings, hasClients } = facts;
+  const { config, radius, accounting, tls, http, generatedSecret, setupLink, warnings, hasClients } = facts;
   const secretFile = `${config.server.dataDir}/first-start.txt`;
   const scheme = config.http.tls === null ? "http" : "https";
   const shown = options.terminal && generatedSecret !== null ? generatedSecret : null;
@@ -49,6 +51,7 @@ export function bannerText(
       : [`           accounting ${
         accounting.map((address) => `udp ${socketAddressText(address)}`).join(", ")
       }`],
+    ...tls.length === 0 ? [] : [`           tls ${tls.map(socketAddressText).join(", ")}`],
     `  Console  ${config.http.publicUrl}   (listening on ${scheme} ${socketAddressText(http)})`,
     `  Users    ${config.http.publicUrl}/idm/scim/${targetNames(config)}   (SCIM; docs/scim.md)`,
     `           ${config.http.publicUrl}/scim/v2/${
@@ -176,7 +179,8 @@ function targetNames({ targets }: Config): string {
   return targets.length === 1 && first !== undefined ? first.name : `<one of ${targets.length} targets>`;
 }
 
-interface StartReport extends Pick<BannerFacts, "config" | "generatedSecret" | "hasClients" | "setupLink"> {
+interface StartReport
+  extends Pick<BannerFacts, "config" | "generatedSecret" | "hasClients" | "setupLink" | "tls"> {
   readonly log: Log;
   readonly sockets: RadiusSockets;
   readonly http: SocketAddress;
@@ -206,7 +210,7 @@ export async function reportStart({ log, sockets, warnings, notes, ...rest }: St
 }
 
 /** Renamed into place, so that a reader never sees a partial file. */
-async function writeReadyFile(path: string, { radius, accounting, http }: BannerFacts): Promise<void> {
-  await Deno.writeTextFile(`${path}.new`, JSON.stringify({ radius, accounting, http, pid: Deno.pid }));
+async function writeReadyFile(path: string, { radius, accounting, tls, http }: BannerFacts): Promise<void> {
+  await Deno.writeTextFile(`${path}.new`, JSON.stringify({ radius, accounting, tls, http, pid: Deno.pid }));
   await Deno.rename(`${path}.new`, path);
 }

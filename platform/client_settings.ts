@@ -43,6 +43,9 @@ const MAX_SECRET_CHARACTERS = 1024;
 const MAX_SERVERS = 8;
 const OF_SERVER = { firstFactor: ["radius"] };
 const IF_APPENDED = { appendMode: ["true"] };
+const MAX_SAN_CHARACTERS = 253;
+/** 32 octets in hexadecimal digits, with colons, and what openssl prints before them. */
+const MAX_FINGERPRINT_CHARACTERS = 128;
 
 /** In the order of the settings file. The settings of the first-factor server are nested: `firstFactorServer.address`. */
 export const CLIENT_SETTINGS = {
@@ -53,14 +56,27 @@ export const CLIENT_SETTINGS = {
     key: "address",
     example: ["10.1.0.0/16", "192.0.2.7"],
     console: {},
-    mustBeGiven: true,
   },
   secret: {
     ...secret({ max: MAX_SECRET_CHARACTERS }),
     key: "secret",
     example: "env:VPN_SECRET",
-    mustBeGiven: true,
   },
+  tlsSan: {
+    ...text({ max: MAX_SAN_CHARACTERS }),
+    format: "san",
+    key: "tls.san",
+    example: "",
+    console: { isOptional: true },
+  },
+  tlsFingerprint: {
+    ...text({ max: MAX_FINGERPRINT_CHARACTERS }),
+    format: "fingerprint",
+    key: "tls.fingerprint",
+    example: "",
+    console: { isOptional: true },
+  },
+  tlsDisconnect: { ...flag(), key: "tls.disconnect", console: { isOptional: true } },
   nasIdentifier: { ...text({ max: 253 }), key: "nas_identifier", console: { max: 128 } },
   nasIpAddress: { ...text({ max: 64 }), format: "ip", key: "nas_ip_address" },
   disabled: { ...flag(), console: { isForEdit: true } },
@@ -291,6 +307,13 @@ export function settingsObject<K extends ClientSetting>(
     else object[parent] = { ...object[parent] as object | null, [part]: value };
   }
   return object;
+}
+
+/** Whether a client sends its requests over TLS, and is known by its certificate. It then sends none by UDP. */
+export function usesTls(
+  { tlsSan, tlsFingerprint }: Pick<ClientContent, "tlsSan" | "tlsFingerprint">,
+): boolean {
+  return tlsSan !== "" || tlsFingerprint !== "";
 }
 
 /** Whether the setting has an effect, given the values of the others. A form has the text of a number. */

@@ -17,6 +17,7 @@ const MEANINGS = {
   means_domains: 'a list of domains without backslash, @ and blanks, as in ["CORP"]',
   means_extensions:
     "the path of a JSON file with a list of schema extensions, or that list of at most {max} characters",
+  means_fingerprint: "a SHA-256 fingerprint of 64 hexadecimal digits, with or without colons, or empty",
   means_front_end_name: "the name of a front-end attribute: letters, digits, _ and -",
   means_host_patterns: 'a list of host names, as in ["push.example.com", "*.push.example.com"]',
   means_host: 'a host name or an IP address, as in "smtp.example.com", or empty',
@@ -28,6 +29,8 @@ const MEANINGS = {
   means_listen: '"host:port" or "[IPv6]:port", as in "127.0.0.1:8080"',
   means_listens: 'one "host:port" or "[IPv6]:port", or a list of one or more, as in ["[::]:1812"]',
   means_mailbox: 'a mail address with an optional name, as in "Countersign <no-reply@example.com>", or empty',
+  means_optional_listens:
+    'one "host:port" or "[IPv6]:port", or a list of them, as in ["[::]:2083"]; empty: none',
   means_milliseconds: "a whole number of milliseconds from {min} to {max}",
   means_minutes: "a whole number of minutes from {min} to {max}",
   means_name: "1 to 64 of the letters A to Z and a to z, digits, dot, _ and -, not dots alone",
@@ -41,6 +44,8 @@ const MEANINGS = {
   means_scim_attribute:
     'a SCIM attribute, as in "title", "name.familyName", "emails[].value" or with its schema\'s URN',
   means_seconds: "a whole number of seconds from {min} to {max}",
+  means_san:
+    'a subjectAltName, as in "nas.example.org", "*.aps.example.org", "192.0.2.7" or "URI:urn:example:nas", or empty',
   means_secret: "a text of at most {max} characters",
   means_secret_from: "a text of {min} to {max} characters",
   means_separator: "one of the characters ! \" # $ % & ' ( ) * + , . / : ; < = > ? @ [ \\ ] ^ _ ` { | } ~",
@@ -82,6 +87,9 @@ const FAULTS = {
   password_change_without_tls: "it needs TLS: only ldaps: in url, or start_tls = true",
   user_filter_without_name: "it must find users by their name, too: {filter}",
   ca_cert_without_tls: "it needs TLS: an ldaps: url, or start_tls = true",
+  certificate_taken: "{name} has the same certificate already; one of the two must differ",
+  client_address: "it is missing or empty; a client without tls needs its addresses",
+  client_secret: "it is missing or empty; a client without tls needs a shared secret",
   connector_digits: "a backend's name must not be digits alone",
   first_factor_backend_empty:
     "it is empty; it must name an ldap backend of targets.{directory}: there is {names}",

@@ -54,6 +54,7 @@ import { type Clients, createClients } from "./server/clients.ts";
 import { Counters } from "./server/counters.ts";
 import { FoldedLog } from "./server/folded_log.ts";
 import { PacketCapture } from "./server/packet_capture.ts";
+import { RadsecConnections } from "./server/radsec.ts";
 import { type DatagramSocket, RadiusServer } from "./server/server.ts";
 import type { SigningClients } from "./server/signing_clients.ts";
 import { loadState, type StoredState } from "./stored_state.ts";
@@ -80,6 +81,8 @@ interface RadiusDeps extends SettingSource {
 
 export interface Radius {
   readonly server: RadiusServer;
+  /** The TLS connections of clients. */
+  readonly radsec: RadsecConnections;
   readonly monitor: GatewayMonitor;
   readonly pairings: Pairings;
   readonly limits: Limits;
@@ -141,6 +144,16 @@ async function openReplies(
   return { acceptAttributes, replies, userReplies };
 }
 
+/** The clients of the settings and of the console. */
+async function openClients(deps: RadiusDeps, signing: SigningClients) {
+  const { config: { radius } } = deps;
+  const configured = { settings: radius.clients, anyClient: radius.anyClient };
+  const clients = createClients({ ...configured, anySecret: anySecretOf(deps) });
+  const register = new ClientRegistry({ ...deps, ...configured, clients, signing });
+  await register.load();
+  return { clients, register };
+}
+
 /** Loads the stored state and wires the gateway. Nothing is served before `server.serve`. */
 export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const { config: { radius }, store, clock, log, secondFactor, peers } = deps;
@@ -153,13 +166,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const target = () => stores.target;
   const monitor = createEventBus({ conversations, counters, packets, clock, log, target });
   state.onFollowed(monitor.followed);
-  const configured = { settings: radius.clients, anyClient: radius.anyClient };
-  const clients = createClients({ ...configured, anySecret: anySecretOf(deps) });
-  const register = new ClientRegistry({
-    ...{ store, vault: deps.vault, clock, log, clients, signing: signingClients },
-    ...configured,
-  });
-  await register.load();
+  const { clients, register } = await openClients(deps, signingClients);
   const { servers, firstFactor } = createFirstFactor(deps, { clients, limits });
   const { acceptAttributes, replies, userReplies } = await openReplies(deps, radius);
   followSettings(deps, { clients, register, acceptAttributes });
@@ -170,18 +177,19 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     ...{ ...ending, remembered, orderedId: state.orderedId },
     logins: radius,
   });
-  const disconnects = await openDisconnects({ ...deps, counters, sessions, clients, limits });
+  const folded = new FoldedLog({ log, clock });
+  const radsec = new RadsecConnections({ ...deps, clients, folded, counters });
+  const disconnects = await openDisconnects({ ...deps, counters, sessions, clients, limits, radsec });
   const clientDiscovery = createClientDiscovery({ clock });
   const server = createServer(deps, {
     ...{ ...state, disconnects, counters, packets, monitor, clients, clientDiscovery, firstFactor },
-    ...{ acceptAttributes, offboarding },
-    exchange: (request) => servers.exchange(request),
+    ...{ acceptAttributes, offboarding, folded, radsec, exchange: (one) => servers.exchange(one) },
   });
   const stopSweeping = sweepEachSecond({ ...ending, followed, sessions });
   const factors = { pairings, limits, recoveryCodes, hardwareTokens, bypassCodes, enrolment, factorMarks };
   const dryRunDeps = { ...factorDeps(deps), ...factors, policies, sentPasscodes: state.sentPasscodes };
   return {
-    ...{ server, monitor, ...factors, signingClients },
+    ...{ server, radsec, monitor, ...factors, signingClients },
     sessions: administerSessions(sessions, disconnects),
     ...{ register, clientDiscovery, replies, userReplies },
     policies: {
@@ -208,6 +216,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     forgetPassword: (user) => firstFactor.forget(user),
     close() {
       stopSweeping();
+      radsec.stop();
       disconnects.close();
       servers.close();
     },
@@ -256,6 +265,8 @@ interface ServerParts extends StoredState {
   readonly offboarding: Offboarding;
   readonly disconnects: Disconnects;
   readonly exchange: FirstFactorServers["exchange"];
+  readonly folded: FoldedLog;
+  readonly radsec: RadsecConnections;
 }
 
 function createServer(
@@ -263,12 +274,11 @@ function createServer(
   { monitor, sessions, signingClients, clientDiscovery, clients, disconnects, ...parts }: ServerParts,
 ): RadiusServer {
   const { config: { radius }, store, clock, random, log, secondFactor, telephony } = deps;
-  const { counters, packets } = parts;
+  const { counters, packets, folded } = parts;
   const factors = factorDeps(deps);
-  const folded = new FoldedLog({ log, clock });
   const unsignedLimits = new UnsignedLimits(clock);
   const { emit, changed } = monitor;
-  return new RadiusServer({
+  const server = new RadiusServer({
     ...{ clients, clock, log, counters, emit, packets, folded, signingClients },
     unproven: unsignedLimits.unproven,
     discovery: clientDiscovery,
@@ -284,7 +294,7 @@ function createServer(
         ...factors,
         ...parts,
         ...callbacks,
-        ...{ store, random, log, secondFactor, telephony, folded, unsignedLimits, emit, changed },
+        ...{ store, random, log, secondFactor, telephony, unsignedLimits, emit, changed },
         peers: deps.peers,
         helpText: () => deps.config.enrolment.helpText,
         menuOf: ({ policy }) => menuOfLogin({ ...factors, policies: parts.policies }, policy),
@@ -293,6 +303,8 @@ function createServer(
         nullStatusCheck: new NullStatusCheck({ clock, secondFactor }),
       }),
   });
+  parts.radsec.serve((stream, octets) => server.receiveFrom(stream, octets));
+  return server;
 }
 
 interface SettingSource {

@@ -9,6 +9,10 @@ export interface ErrorRow {
 
 export const CONNECTION_ERRORS = {
   unknown_client: { status: 404, message: "No RADIUS client has this name." },
+  certificate_taken: {
+    status: 409,
+    message: "Another RADIUS client is known by the same certificate.",
+  },
   client_taken: { status: 409, message: "A RADIUS client with this name already exists." },
   settings_client: { status: 409, message: "This client is defined in the settings file. Change it there." },
   settings_replies: {

@@ -17,8 +17,14 @@ type FileSetting = {
 /** The sentences of the docs and of the Settings page. The rows do not have them, because the browser loads those. */
 const DOCS: Readonly<Record<FileSetting, string>> = {
   name: "what logs and console call it; unique",
-  address: "IP addresses and CIDR ranges; the most specific match wins",
-  secret: "the shared secret; under 16 characters is a warning",
+  address: "IP addresses and CIDR ranges; the most specific match wins; with tls, empty: every address",
+  secret: "the shared secret; under 16 characters is a warning; with tls, it is not used",
+  tlsSan:
+    "the client uses TLS (radius.tls_listen) and no UDP; a subjectAltName that its certificate must have: a host name, " +
+    '"*.aps.example" for any name with one more label, an IP address, or a text that begins with URI: or email:',
+  tlsFingerprint:
+    "the client uses TLS and no UDP; the SHA-256 fingerprint of its certificate, which must also be valid for radius.tls_ca",
+  tlsDisconnect: "the client accepts a Disconnect-Request on its TLS connection (RFC 6614)",
   nasIdentifier: "picks this client among several behind one address",
   nasIpAddress: "likewise, by NAS-IP-Address",
   messageAuthenticator:

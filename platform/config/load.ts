@@ -30,6 +30,7 @@ import type { SettingTable } from "./setting_rows.ts";
 import { parseTargets } from "./targets.ts";
 import { CREDENTIAL_SETTINGS } from "./target_settings.ts";
 import {
+  checkRadiusTls,
   checkStoreToken,
   entryPrefix,
   parseReplyDefault,
@@ -90,7 +91,7 @@ function givenKeys({ values, lists }: SortedTable): Set<string> {
   const add = (table: TomlTable, prefix: string): void => {
     for (const [name, inner] of Object.entries(table)) {
       keys.add(prefix + name);
-      if (name === "first_factor_server" && typeof inner === "object" && inner !== null) {
+      if (isTable(inner)) {
         for (const part of Object.keys(inner)) keys.add(`${prefix}${name}.${part}`);
       }
     }
@@ -110,6 +111,7 @@ function readConfig(
     parseTableList(table, name, found.lists.get(name) ?? [], reading);
   const map = (name: string): TomlTable => found.maps.get(name) ?? {};
   const tls = readTls(values, reading);
+  checkRadiusTls(values, reading);
   checkStoreToken(values, reading);
   const { server, http: { tlsCert: _cert, tlsKey: _key, ...http }, radius, mail, geoip } = values;
   const { auditDays, oidc, ...console } = values.console;
@@ -125,6 +127,12 @@ function readConfig(
     radius: {
       ...radius,
       accounting: { ...radius.accounting, isGiven: found.values.has("radius.accounting_listen") },
+      tls: {
+        ...radius.tls,
+        cert: absolute(radius.tls.cert),
+        key: absolute(radius.tls.key),
+        ca: absolute(radius.tls.ca),
+      },
       anyClient: toRequestSettings(parseTable(RADIUS_TABLE, reading, at)),
       clients: list(CLIENT_TABLE, "radius.client").map(toClientSettings),
       replyDefault: parseReplyDefault(map("radius.reply.default"), reading),

@@ -242,6 +242,21 @@ export function checkStoreToken({ store }: GeneralValues, { sources, faults }: P
   });
 }
 
+/** The files of RADIUS over TLS. The listener reads them again later, so the settings have only their paths. */
+export function checkRadiusTls({ radius: { tls } }: GeneralValues, reading: ParseContext): void {
+  const files = [
+    { ...CERTIFICATE, key: "radius.tls_cert", path: tls.cert },
+    { ...PRIVATE_KEY, key: "radius.tls_key", path: tls.key },
+    { ...CERTIFICATE, key: "radius.tls_ca", path: tls.ca },
+  ];
+  for (const { path, ...file } of files) {
+    if (path !== "") readPem(file, path, reading);
+    else if (tls.listen.length > 0 && !reading.faults.some((fault) => fault.key === file.key)) {
+      reading.faults.push({ key: file.key, ...problemOf("needed_by", { other: "radius.tls_listen" }) });
+    }
+  }
+}
+
 /** Certificate and key. One without the other is a fault. */
 export function readTls({ http }: GeneralValues, reading: ParseContext): Config["http"]["tls"] {
   const { tlsCert: cert, tlsKey: key } = http;

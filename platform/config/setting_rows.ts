@@ -15,12 +15,14 @@ export type TextFormatName =
   | "contact"
   | "dn"
   | "extensions"
+  | "fingerprint"
   | "host"
   | "ip"
   | "listen"
   | "mailbox"
   | "origin"
   | "own_certificates"
+  | "san"
   | "separator"
   | "url"
   | "user_filter"
@@ -35,6 +37,7 @@ export type ListFormatName =
   | "ldap_urls"
   | "listens"
   | "names"
+  | "optional_listens"
   | "peers"
   | "ranges"
   | "realms"
@@ -45,7 +48,7 @@ export type FormatName = TextFormatName | ListFormatName;
 /** What a value is in the program. "": not set. */
 export type FormatValue<N extends FormatName> = N extends "listen" ? SocketAddress
   : N extends "mailbox" ? Mailbox | ""
-  : N extends "listens" | "peers" ? readonly SocketAddress[]
+  : N extends "listens" | "optional_listens" | "peers" ? readonly SocketAddress[]
   : N extends TextFormatName ? string
   : readonly string[];
 

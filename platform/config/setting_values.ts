@@ -10,6 +10,7 @@ import {
   type SocketAddress,
   socketAddressText,
 } from "../addresses.ts";
+import { canonicalFingerprint, canonicalSan } from "../certificate_names.ts";
 import { isWithinBounds } from "../fields.ts";
 import {
   type FormatName,
@@ -130,12 +131,14 @@ const TEXT_FORMATS: { readonly [N in TextFormatName]: TextFormat<FormatValue<N>>
   extensions: textFormat("means_extensions", accepts(isExtensions), {
     max: MAX_EXTENSIONS_CHARACTERS,
   }),
+  fingerprint: textFormat("means_fingerprint", orEmpty(canonicalFingerprint)),
   host: textFormat("means_host", orEmpty((text) => isHost(text) ? text.toLowerCase() : null)),
   ip: textFormat("means_ip", orEmpty(canonicalIp)),
   /** To listen on; port 0 lets the host choose. */
   listen: textFormat("means_listen", parseSocketAddress),
   mailbox: textFormat<Mailbox | "">("means_mailbox", orEmpty(parseMailbox)),
   origin: textFormat("means_origin", parseOrigin),
+  san: textFormat("means_san", orEmpty(canonicalSan)),
   separator: textFormat("means_separator", accepts(isAppendSeparator)),
   /** A slash at the end is removed. */
   url: textFormat("means_url", orEmpty(canonicalUrl)),
@@ -178,6 +181,7 @@ const LIST_FORMATS: { readonly [N in ListFormatName]: ListFormat<FormatValue<N>[
   /** Servers in order of preference. */
   ldap_urls: listFormat("means_ldap_urls", parseLdapUrl, { isUnique: true }),
   listens: listFormat("means_listens", parseSocketAddress, { minItems: 1 }),
+  optional_listens: listFormat("means_optional_listens", parseSocketAddress),
   names: listFormat("means_names", accepts(isPlainName), { minItems: 1, isUnique: true }),
   /** Servers in order of preference, each once. */
   peers: listFormat("means_peers", (entry, at, all) => all.indexOf(entry) < at ? null : parsePeer(entry)),
@@ -222,7 +226,7 @@ function isTextFormat(name: FormatName): name is TextFormatName {
 
 /** The file can have one address or one name without a list, and numbers of days. A form has only texts. */
 function toEntries(name: ListFormatName, raw: unknown): readonly unknown[] | null {
-  const isSingle = name === "listens" || name === "ldap_urls" || name === "reply_names";
+  const isSingle = name.endsWith("listens") || name === "ldap_urls" || name === "reply_names";
   if (isSingle && typeof raw === "string") return [raw];
   if (name === "peers" && typeof raw === "string") return raw === "" ? [] : [raw];
   if (!Array.isArray(raw)) return null;

@@ -103,6 +103,32 @@ export const SETTINGS = {
           "Accounting-Request is answered here and on the authentication port; not set: a port that is in use is a warning; set: it stops the start",
       }),
     },
+    tls: {
+      listen: listAs("optional_listens", [], {
+        maxItems: 64,
+        key: "radius.tls_listen",
+        editable: false,
+        doc:
+          "a string or a list; RADIUS over TLS (RadSec, RFC 6614, and RADIUS/1.1, RFC 9765), as a rule on port 2083; empty: off",
+      }),
+      cert: setting(text({ max: 1024 }), {
+        key: "radius.tls_cert",
+        editable: false,
+        doc:
+          "path of a PEM file with the certificate of the gateway and its intermediates; read again when it changes",
+      }),
+      key: setting(text({ max: 1024 }), {
+        key: "radius.tls_key",
+        editable: false,
+        doc: "path of a PEM file; read again when it changes",
+      }),
+      ca: setting(text({ max: 1024 }), {
+        key: "radius.tls_ca",
+        editable: false,
+        doc:
+          "path of a PEM file with the authorities that issue the certificates of clients; read again when it changes",
+      }),
+    },
     secret: setting(secret({ max: MAX_SECRET_CHARACTERS }), {
       doc: "for any client address, while no client is given; empty: generated on the first start",
     }),

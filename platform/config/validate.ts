@@ -12,6 +12,7 @@ import type {
   ScimBackendSettings,
 } from "./config.ts";
 import { isLoopback, isWildcard, socketAddressText } from "../addresses.ts";
+import { usesTls } from "../client_settings.ts";
 import { problemOf } from "../setting_problems.ts";
 import { entryPrefix } from "./parse_tables.ts";
 import { canonicalName } from "../canonical_name.ts";
@@ -99,9 +100,29 @@ function* namesDiffer(list: string, names: readonly string[]): Iterable<ConfigFa
   }
 }
 
+/** A client is known by its certificate, or by its addresses and its secret. */
+function* clientsAreKnown({ config: { radius } }: ConfigView): Iterable<ConfigFault> {
+  const certificates = new Map<string, string>();
+  for (const [at, client] of radius.clients.entries()) {
+    const prefix = entryPrefix("radius.client", at);
+    if (!usesTls(client)) {
+      if (client.address.length === 0) yield { key: `${prefix}address`, ...problemOf("client_address") };
+      if (client.secret === "") yield { key: `${prefix}secret`, ...problemOf("client_secret") };
+      continue;
+    }
+    const certificate = `${client.tlsSan} ${client.tlsFingerprint}`;
+    const name = certificates.get(certificate);
+    if (name !== undefined) {
+      yield { key: `${prefix}tls.san`, ...problemOf("certificate_taken", { name: JSON.stringify(name) }) };
+    }
+    certificates.set(certificate, client.name);
+  }
+}
+
 function* clientsDiffer({ config: { radius } }: ConfigView): Iterable<ConfigFault> {
   const seen = new Map<string, ClientSettings>();
   for (const [at, client] of radius.clients.entries()) {
+    if (usesTls(client)) continue;
     for (const range of client.address) {
       const id = JSON.stringify([range, client.nasIdentifier, client.nasIpAddress]);
       const other = seen.get(id);
@@ -199,6 +220,7 @@ export const FAULT_CHECKS: readonly ConfigCheck[] = [
   controlSocketFits,
   listensAreApart,
   ({ config }) => namesDiffer("radius.client", config.radius.clients.map(({ name }) => name)),
+  clientsAreKnown,
   clientsDiffer,
   firstFactorsHaveServers,
   servicesHaveKeys,

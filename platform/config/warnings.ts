@@ -7,6 +7,7 @@ import {
   isSettingUsed,
   REQUEST_SETTINGS,
   settingOf,
+  usesTls,
 } from "../client_settings.ts";
 import { isLoopback, isWildcard, type SocketAddress, socketAddressText } from "../addresses.ts";
 import type { ConfigCheck, ConfigView } from "./validate.ts";
@@ -108,6 +109,9 @@ function* clients({ config: { radius }, given }: ConfigView): Iterable<ConfigWar
   for (const [at, client] of radius.clients.entries()) {
     const prefix = entryPrefix("radius.client", at);
     yield* weakSecret(`${prefix}secret`, client.secret);
+    if (usesTls(client) && radius.tls.listen.length === 0) {
+      yield { key: `${prefix}tls`, ...problemOf("no_effect_while_empty", { other: "radius.tls_listen" }) };
+    }
     yield* policyWarnings(prefix, client, given);
     yield* firstFactorServers(prefix, client, radius.listen);
   }

@@ -17,6 +17,7 @@ import {
 } from "../protocol/packet.ts";
 import { type Identification, selectIdentification } from "../protocol/session_identification.ts";
 import { normalAddress } from "../server/clients.ts";
+import type { DisconnectStream } from "../server/radsec.ts";
 import type { DatagramSocket } from "../server/server.ts";
 
 export interface DisconnectClientDeps {
@@ -36,6 +37,8 @@ export interface DisconnectCall {
   readonly secret: string;
   /** The attributes that identify the session, encoded. */
   readonly attributes: Uint8Array;
+  /** The TLS connection of the client, in place of the address, the port and the secret. */
+  readonly stream?: DisconnectStream;
 }
 
 /** `busy`: too many calls wait; nothing was sent. */
@@ -123,6 +126,7 @@ export class DisconnectClient {
   async #exchange(call: DisconnectCall, use: Identification): Promise<DisconnectOutcome> {
     const { clock, random, log } = this.#deps;
     if (!this.#isOpen) return { kind: "no_answer" };
+    if (call.stream !== undefined) return await exchangeOver(call.stream, { call, use, atMs: clock.nowMs() });
     const secret = new SharedSecret(call.secret);
     const [identifier = 0] = random.bytes(1);
     const { attributes } = call;
@@ -134,6 +138,19 @@ export class DisconnectClient {
       return { kind: "no_answer" };
     }
   }
+}
+
+/** RFC 6614 §2.5. TCP repeats what is lost, so there is one copy. */
+async function exchangeOver(
+  stream: DisconnectStream,
+  { call: { attributes }, use, atMs }: { call: DisconnectCall; use: Identification; atMs: number },
+): Promise<DisconnectOutcome> {
+  const { secret } = stream;
+  const done = await stream.exchange((identifier) =>
+    writeDisconnectRequest({ identifier, attributes, use, atMs, secret })
+  );
+  const answer = done === null ? null : readDisconnectAnswer(done.answer, { request: done.request, secret });
+  return answer ?? { kind: "no_answer" };
 }
 
 const placeOf = ({ client, hostname, port }: DisconnectCall) => ({ client, address: hostname, port });

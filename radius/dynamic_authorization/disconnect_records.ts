@@ -12,9 +12,9 @@ type DisconnectState = "pending" | "acked" | "refused" | "no_answer" | "not_supp
 
 /**
  * Why no request can be sent. `no_client`: the client entry was removed or is disabled. `no_port`: it has no disconnect port. `no_address`: it
- * owns neither the source address of the accounting nor NAS-IP-Address.
+ * owns neither the source address of the accounting nor NAS-IP-Address. `no_connection`: it uses TLS, and is not connected.
  */
-export type DisconnectProblem = "no_client" | "no_port" | "no_address";
+export type DisconnectProblem = "no_client" | "no_port" | "no_address" | "no_connection";
 
 /** The value under ["session_disconnect", session]. */
 export interface DisconnectRecord {

@@ -12,6 +12,7 @@ import type { Limits } from "../factors/limits.ts";
 import { errorCauseText } from "../protocol/error_causes.ts";
 import { nasAddressOf } from "../protocol/session_identification.ts";
 import type { Clients } from "../server/clients.ts";
+import type { RadsecConnections } from "../server/radsec.ts";
 import type { Counters } from "../server/counters.ts";
 import { type DisconnectCall, DisconnectClient, type DisconnectClientDeps } from "./disconnect_client.ts";
 import {
@@ -37,6 +38,7 @@ interface DisconnectsDeps {
   readonly clients: Pick<Clients, "all" | "findByAddress">;
   readonly peers: Pick<PeerNodes, "isResponsibleFor">;
   readonly client: Pick<DisconnectClient, "disconnect" | "close">;
+  readonly radsec: Pick<RadsecConnections, "findDisconnectStream">;
   /** Whether logins of a user (canonical name) are refused. */
   readonly isLocked: (user: string) => boolean;
 }
@@ -59,6 +61,8 @@ const MAX_SESSIONS_OF_USER = 20_000;
 const MAX_IN_COMMIT = 100;
 /** After this wait, a call that found too many others tries again. */
 const BUSY_MS = 10_000;
+/** How long an order waits for a node that has the TLS connection of the client. */
+const CONNECTION_MS = 5000;
 const MAX_RACES = 10;
 export class Disconnects {
   readonly #deps: DisconnectsDeps;
@@ -194,7 +198,7 @@ export class Disconnects {
     for (const id of this.#orders.pending) {
       const record = this.#orders.get(id);
       if (record === null || record.nextMs > nowMs || this.#running.has(id) || this.#isClosed) continue;
-      if (!peers.isResponsibleFor(record.node)) continue;
+      if (!peers.isResponsibleFor(record.node) && !this.#hasConnection(id)) continue;
       this.#running.add(id);
       this.#run(id).catch((fault: unknown) => {
         log.error("a session could not be disconnected", { session: id, fault: String(fault) });
@@ -218,7 +222,7 @@ export class Disconnects {
       return false;
     }
     if (value.node === store.node) return true;
-    if (!peers.isResponsibleFor(value.node)) return false;
+    if (!peers.isResponsibleFor(value.node) && !this.#hasConnection(id)) return false;
     const claimed = { ...value, node: store.node };
     const { ok } = await store.commit({
       checks: [{ key, versionstamp }],
@@ -228,24 +232,38 @@ export class Disconnects {
     return ok;
   }
 
+  /** Whether this node has a TLS connection that can end a session. Only one node has it. */
+  #hasConnection(id: string): boolean {
+    const session = this.#deps.sessions.find(id);
+    return session !== null &&
+      this.#deps.radsec.findDisconnectStream(session.client, session.source) !== null;
+  }
+
   /** One request. `null`: nothing was sent, and it is tried again soon. */
   async #attempt(id: string): Promise<DisconnectResult | null> {
-    const { sessions, clients, client, counters } = this.#deps;
+    const { sessions, client, counters } = this.#deps;
     const session = sessions.find(id);
     if (session === null || session.endedMs !== null) return resultOf("ended");
-    const target = findDisconnectTarget(session, { clients, attempts: this.#orders.get(id)?.attempts });
-    if (!target.ok) return { ...resultOf("not_supported"), problem: target.problem };
+    const target = findDisconnectTarget(session, { ...this.#deps, attempts: this.#orders.get(id)?.attempts });
+    if (!target.ok) return this.#withoutTarget(id, target.problem);
     counters.count("disconnect_requests");
     const outcome = await client.disconnect(target.call);
-    if (outcome.kind === "busy") {
-      const record = this.#orders.get(id);
-      if (record !== null) {
-        this.#orders.put(id, { ...record, nextMs: this.#deps.clock.nowMs() + BUSY_MS });
-      }
-      return null;
-    }
+    if (outcome.kind === "busy") return this.#postpone(id, BUSY_MS);
     counters.count(`disconnect_${outcome.kind}`);
     return resultOf(outcome.kind, outcome.kind === "refused" ? outcome.errorCause : null);
+  }
+
+  #withoutTarget(id: string, problem: DisconnectProblem): DisconnectResult | null {
+    if (problem !== "no_connection") return { ...resultOf("not_supported"), problem };
+    const requestedMs = this.#orders.get(id)?.requestedMs ?? 0;
+    const isNew = this.#deps.clock.nowMs() - requestedMs < CONNECTION_MS;
+    return isNew ? this.#postpone(id, TICK_MS) : { ...resultOf("no_answer"), problem };
+  }
+
+  #postpone(id: string, waitMs: number): null {
+    const record = this.#orders.get(id);
+    if (record !== null) this.#orders.put(id, { ...record, nextMs: this.#deps.clock.nowMs() + waitMs });
+    return null;
   }
 
   /** Stores the result, or the time of the next attempt. */
@@ -316,12 +334,21 @@ type KnownClients = Pick<Clients, "all" | "findByAddress">;
  */
 export function findDisconnectTarget(
   { client: name, source, identification }: AccountingSession,
-  { clients, attempts = 0 }: { clients: KnownClients; attempts?: number | undefined },
+  { clients, radsec, attempts = 0 }: {
+    clients: KnownClients;
+    radsec: Pick<RadsecConnections, "findDisconnectStream">;
+    attempts?: number | undefined;
+  },
 ): DisconnectTarget {
   const client = clients.all.find((one) => one.name === name);
   if (client === undefined) return { ok: false, problem: "no_client" };
-  if (client.disconnect === null) return { ok: false, problem: "no_port" };
   const attributes = Uint8Array.fromHex(identification);
+  if (client.tlsDisconnect) {
+    const stream = radsec.findDisconnectStream(name, source);
+    if (stream === null) return { ok: false, problem: "no_connection" };
+    return { ok: true, call: { client: name, hostname: source, port: 0, secret: "", attributes, stream } };
+  }
+  if (client.disconnect === null) return { ok: false, problem: "no_port" };
   const addresses = [...new Set([source, nasAddressOf(attributes)])];
   const usable = addresses.filter((address) => isOwned(clients, { name, address }));
   const owned = usable[attempts % usable.length];
@@ -347,6 +374,7 @@ interface OpenDisconnectsDeps {
   readonly peers: PeerNodes;
   readonly limits: Pick<Limits, "isLocked">;
   readonly openSocket: DisconnectClientDeps["open"];
+  readonly radsec: Pick<RadsecConnections, "findDisconnectStream">;
 }
 
 /** Accounting sessions and the orders to end them, for the console. */

@@ -40,6 +40,11 @@ export class SharedSecret {
     this.#hmac = createHmacMd5(this.#octets);
   }
 
+  /** Whether packets are protected by TLS alone, with hidden attributes in clear: RADIUS/1.1 (RFC 9765). */
+  get isClear(): boolean {
+    return false;
+  }
+
   /**
    * Whether the Message-Authenticator at `valueAt` is valid (RFC 3579 §3.2).
    *

@@ -20,7 +20,7 @@ type ClearAttributes =
   | { readonly ok: true; readonly value: ClearAttribute[] }
   | { readonly ok: false; readonly reason: "malformed_hidden_value"; readonly at: number };
 
-/** What hides the values of a packet. `secret` is `null` for RADIUS/1.1, which hides none. */
+/** What hides the values of a packet. `secret` is `null` or {@link SharedSecret.isClear} for RADIUS/1.1, which hides none. */
 interface HidingKey {
   readonly secret: SharedSecret | null;
   /** The Request Authenticator: of the packet, or of the request that it answers. */
@@ -96,7 +96,7 @@ export function writeClearAttributes(
 ): void {
   let salts: Salts | null = null;
   for (const attribute of attributes) {
-    const hiding = key.secret === null ? null : hidingOf(attribute);
+    const hiding = isHiding(key.secret) ? hidingOf(attribute) : null;
     if (hiding !== null) salts ??= new Salts(key.random);
     writer.attribute(
       attribute.type,
@@ -143,6 +143,10 @@ function vendorParts(type: number, value: Uint8Array): readonly Uint8Array[] {
   return parts;
 }
 
+function isHiding(secret: SharedSecret | null): boolean {
+  return secret !== null && !secret.isClear;
+}
+
 function hidingOf({ type, value }: ClearAttribute): Hiding | null {
   if (type === USER_PASSWORD) return "password";
   if (type === TUNNEL_PASSWORD) return "tagged_salted";
@@ -163,7 +167,7 @@ function headOctets(type: number, hiding: Hiding): number {
 
 function reveal(attribute: ClearAttribute, { secret, authenticator }: HidingKey): ClearAttribute | null {
   const { type, value } = attribute;
-  const hiding = secret === null ? null : hidingOf(attribute);
+  const hiding = isHiding(secret) ? hidingOf(attribute) : null;
   if (secret === null || hiding === null) return { type, value: value.slice() };
   const head = headOctets(type, hiding);
   if (value.length < head) return null;

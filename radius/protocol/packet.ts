@@ -16,6 +16,8 @@ export const PACKET_CODES = {
   "Disconnect-ACK": { code: 41, accepted: false, ref: "RFC 5176 §2.1" },
   "Disconnect-NAK": { code: 42, accepted: false, ref: "RFC 5176 §2.1" },
   "CoA-Request": { code: 43, accepted: false, ref: "RFC 5176 §3" },
+  "CoA-NAK": { code: 45, accepted: false, ref: "RFC 5176 §3" },
+  "Protocol-Error": { code: 52, accepted: false, ref: "RFC 7930 §4" },
 } as const satisfies Record<string, { code: number; accepted: boolean; ref: string }>;
 
 export type PacketName = keyof typeof PACKET_CODES;

@@ -3,6 +3,7 @@
 import {
   CLIENT_SETTINGS,
   type ClientContent,
+  clientSetting,
   CONTENT_SETTINGS,
   type FirstFactorServer,
   REQUEST_SETTINGS,
@@ -47,7 +48,16 @@ export function toStoredClient({ firstFactorServer: server, ...record }: ClientR
     : { ...record, firstFactorServer: { ...server, address, ...others.length === 0 ? {} : { others } } };
 }
 
-export function fromStoredClient({ firstFactorServer: server, ...record }: StoredClient): ClientRecord {
+/** A record of an earlier version lacks the settings that were added since: they have their defaults. */
+export function fromStoredClient({ firstFactorServer: server, ...stored }: StoredClient): ClientRecord {
+  const added = CONTENT_SETTINGS.filter((name) =>
+    !name.includes(".") && settingOf(stored, name) === undefined
+  );
+  const defaults = settingsObject(added, (name) => {
+    const row = clientSetting(name);
+    return row.type === "secret" ? "" : row.default;
+  });
+  const record = { ...stored, ...defaults };
   if (server === null || server === undefined) return { ...record, firstFactorServer: null };
   const { address, others = [], ...rest } = server;
   return { ...record, firstFactorServer: { ...rest, address: [address, ...others] } };
@@ -145,6 +155,9 @@ export class ClientSecrets {
       secret,
       nasIdentifier: record.nasIdentifier,
       nasIpAddress: "",
+      tlsSan: record.tlsSan,
+      tlsFingerprint: record.tlsFingerprint,
+      tlsDisconnect: record.tlsDisconnect,
       ...this.disconnectOf(record),
       ...(before === null || previous === null
         ? {}

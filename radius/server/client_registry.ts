@@ -58,6 +58,9 @@ const NO_CLIENT = {
   secret: "no packet is ever checked with this",
   nasIdentifier: "",
   nasIpAddress: "",
+  tlsSan: "",
+  tlsFingerprint: "",
+  tlsDisconnect: false,
   disconnectPort: 0,
   disconnectSecret: "",
 };

@@ -1,10 +1,13 @@
 // Finds the client of a datagram: by the most specific network that contains the source address, then by NAS-Identifier or
 // NAS-IP-Address if several clients share the network.
 
+import { type CertificateIdentity, hasSubjectAltName } from "../../platform/certificate_names.ts";
+import { usesTls } from "../../platform/client_settings.ts";
 import type { ClientSettings, RequestSettings } from "../../platform/config/config.ts";
 import { decodeText, parseIpv4, parseIpv6 } from "../protocol/attributes.ts";
 import { SharedSecret } from "../protocol/authenticity.ts";
 import type { PacketView } from "../protocol/packet.ts";
+import { type RadiusProtocol, RADSEC_SECRET, TLS_PROTECTION } from "../protocol/radius_tls.ts";
 
 /** A client for the packet gate. */
 export interface Client {
@@ -23,6 +26,8 @@ export interface Client {
   readonly nasIpAddress: Uint8Array | null;
   /** Where the client accepts Disconnect-Requests (RFC 5176); `null`: nowhere. */
   readonly disconnect: { readonly port: number; readonly secret: string } | null;
+  /** Whether it accepts a Disconnect-Request on its TLS connection. */
+  readonly tlsDisconnect: boolean;
   /** The same client with its previous secret, while that is still accepted. */
   readonly previous: { readonly client: Client; readonly untilMs: number } | null;
   /** Whether this is the client with its previous secret. */
@@ -55,6 +60,15 @@ interface Network {
 export interface Clients {
   /** The clients of the most specific network that contains the address; `null` if there is none. */
   findByAddress(hostname: string): readonly Client[] | null;
+  /**
+   * The client of a TLS connection: the first one, in the order of the names, whose certificate it is, and whose addresses have the source.
+   * Its secret is that of the protocol. `null`: there is none.
+   */
+  findByCertificate(of: TlsPeerIdentity): Client | null;
+  /** Whether a TLS client can have this address. */
+  mayUseTls(hostname: string): boolean;
+  /** Changes whenever the clients were replaced. */
+  readonly revision: number;
   /** Of several clients, the one whose NAS attributes match, otherwise the one without NAS attributes. */
   choose(clients: readonly Client[], view: PacketView): Client | null;
   readonly all: readonly Client[];
@@ -62,6 +76,13 @@ export interface Clients {
   replace(settings: readonly KnownClient[]): void;
   /** Replaces the settings and the secret for any client address. */
   replaceAny(settings: RequestSettings, secret: string): void;
+}
+
+/** What a client of a TLS connection is known by. */
+interface TlsPeerIdentity extends CertificateIdentity {
+  /** The source address. */
+  readonly source: string;
+  readonly protocol: RadiusProtocol;
 }
 
 /** Cached look-ups, by source address. */
@@ -89,6 +110,8 @@ export function createClients(
   let any = anyAddressClient(anyClient, { secret: anySecret, use: unused() });
   let networks: Network[] = [];
   let all: readonly Client[] = any;
+  let tlsClients: readonly TlsClient[] = [];
+  let revision = 0;
 
   const useOf = (name: string): ClientUse => {
     const use = uses.get(name) ?? unused();
@@ -97,11 +120,16 @@ export function createClients(
   };
   const replace = (next: readonly KnownClient[]): void => {
     const found: Network[] = [];
+    const ofTls: TlsClient[] = [];
     const clients = next.map((setting) => {
       const client = createClient(setting, useOf(setting.name));
-      for (const address of setting.address) found.push(parseNetwork(address, client));
+      const own = setting.address.map((address) => parseNetwork(address, client));
+      if (usesTls(setting)) ofTls.push(tlsClientOf(setting, client, own));
+      else found.push(...own);
       return client;
     });
+    tlsClients = ofTls.sort((a, b) => a.setting.name < b.setting.name ? -1 : 1);
+    revision++;
     networks = found.sort((a, b) => relativeBits(b) - relativeBits(a));
     all = clients.length === 0 ? any : clients;
     known.clear();
@@ -113,6 +141,9 @@ export function createClients(
   return {
     get all() {
       return all;
+    },
+    get revision() {
+      return revision;
     },
     replace,
     replaceAny(settings, secret) {
@@ -129,8 +160,43 @@ export function createClients(
       known.set(hostname, found);
       return found;
     },
+    findByCertificate({ source, protocol, names, fingerprint }) {
+      const found = tlsClients.find(({ setting, networks: own }) =>
+        isCertificateOf(setting, { names, fingerprint }) && isAmong(own, source)
+      );
+      return found?.byProtocol[protocol] ?? null;
+    },
+    mayUseTls: (hostname) => tlsClients.some(({ networks: own }) => isAmong(own, hostname)),
     choose,
   };
+}
+
+/** A client that is known by its certificate. */
+interface TlsClient {
+  readonly setting: KnownClient;
+  /** Empty: every address. */
+  readonly networks: readonly Network[];
+  readonly byProtocol: Readonly<Record<RadiusProtocol, Client>>;
+}
+
+function tlsClientOf(setting: KnownClient, client: Client, networks: readonly Network[]): TlsClient {
+  return {
+    setting,
+    networks,
+    byProtocol: { "radius/1.0": client, "radius/1.1": { ...client, secret: TLS_PROTECTION } },
+  };
+}
+
+function isCertificateOf(
+  { tlsSan, tlsFingerprint }: KnownClient,
+  { names, fingerprint }: CertificateIdentity,
+): boolean {
+  return (tlsFingerprint === "" || tlsFingerprint === fingerprint) &&
+    (tlsSan === "" || hasSubjectAltName(names, tlsSan));
+}
+
+function isAmong(networks: readonly Network[], hostname: string): boolean {
+  return networks.length === 0 || matching(networks, hostname) !== null;
 }
 
 const unused = (): ClientUse => ({ packets: 0, lastMs: 0, previousMs: 0, unsignedMs: 0 });
@@ -154,6 +220,7 @@ function anyAddressClient(
     nasIdentifier: "",
     nasIpAddress: null,
     disconnect: null,
+    tlsDisconnect: false,
     previous: null,
     isPrevious: false,
     use,
@@ -161,23 +228,25 @@ function anyAddressClient(
 }
 
 function createClient(setting: KnownClient, use: ClientUse): Client {
+  const isTls = usesTls(setting);
   const client: Client = {
     name: setting.name,
     settings: setting,
-    secret: new SharedSecret(setting.secret),
+    secret: isTls ? RADSEC_SECRET : new SharedSecret(setting.secret),
     anyAddress: false,
-    hasNetwork: !setting.address.every(isSingle),
-    learns: setting.messageAuthenticator === "auto",
-    requiresSignature: setting.messageAuthenticator === "require",
+    hasNetwork: !isTls && !setting.address.every(isSingle),
+    learns: !isTls && setting.messageAuthenticator === "auto",
+    requiresSignature: !isTls && setting.messageAuthenticator === "require",
     nasIdentifier: setting.nasIdentifier,
     nasIpAddress: setting.nasIpAddress === "" ? null : parseIpv4(setting.nasIpAddress),
-    disconnect: disconnectOf(setting),
+    disconnect: isTls ? null : disconnectOf(setting),
+    tlsDisconnect: isTls && setting.tlsDisconnect,
     previous: null,
     isPrevious: false,
     use,
   };
   const { previousSecret } = setting;
-  return previousSecret === undefined ? client : withPrevious(client, previousSecret);
+  return isTls || previousSecret === undefined ? client : withPrevious(client, previousSecret);
 }
 
 function disconnectOf({ disconnectPort: port, disconnectSecret, secret }: KnownClient): Client["disconnect"] {

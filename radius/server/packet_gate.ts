@@ -16,6 +16,8 @@ export interface PacketGate {
   signed: boolean;
   /** Why the datagram must be dropped; `null` if it is valid, with the result in `view`, `client` and `signed`. */
   check(octets: Uint8Array, hostname: string, port: number, service?: ListenerService): DropReason | null;
+  /** The same for a packet of a TLS connection, whose client is known by its certificate. TLS proves the sender: `signed` is `true`. */
+  checkStream(packet: Uint8Array, client: Client): DropReason | null;
 }
 
 /** The service of a listening socket. The authentication port also answers accounting (RFC 2866 §3). */
@@ -60,6 +62,15 @@ export function createPacketGate(
       const mustSign = client.requiresSignature || (client.learns && requires({ client, source: hostname }));
       if (previous === null || previous.untilMs <= nowMs()) return checkSignature(gate, client, mustSign);
       return checkEither(gate, { client, before: previous.client, mustSign });
+    },
+    checkStream(packet, client) {
+      gate.client = client;
+      gate.candidates = null;
+      const fault = view.read(packet, packet.length) ??
+        (client.secret.isClear ? null : checkSignature(gate, client, false));
+      // TLS protects a Proxy-State from changes on the way, so it needs no signature.
+      gate.signed = fault === null || fault === "unsigned_proxy_state";
+      return gate.signed ? null : fault;
     },
   };
   return gate;

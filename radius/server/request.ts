@@ -24,6 +24,22 @@ interface Sender {
   readonly socket: number;
   readonly hostname: string;
   readonly port: number;
+  /** The TLS connection of the request; `null`: it came by UDP. */
+  readonly stream: PacketStream | null;
+}
+
+/** A TLS connection of a client. */
+export interface PacketStream {
+  /** Differs from the number of each socket and each other connection. */
+  readonly number: number;
+  readonly source: string;
+  /** The client of its certificate, with the secret of the connection's protocol. */
+  readonly client: Client;
+  /** Counts a request as in progress until {@link end}; `false` if too many are. */
+  begin(request: Request): boolean;
+  /** Sends the answer to a request; `null`: there is none. */
+  end(request: Request, reply: Uint8Array | null): void;
+  send(octets: Uint8Array): void;
 }
 
 export interface Request {
@@ -39,7 +55,7 @@ export interface Request {
   readonly slot: DuplicateSlot;
   /** Whether it has Proxy-State attributes, which the reply repeats. */
   readonly hasProxyState: boolean;
-  /** Whether its Message-Authenticator was verified. */
+  /** Whether its Message-Authenticator was verified, or it came over TLS. */
   readonly signed: boolean;
   /** Whether it shows that the sender knows the secret: it is signed, or has a password. If the password is garbled, the request is refused later. */
   readonly hasProof: boolean;

@@ -41,8 +41,8 @@ export interface ResponderDeps {
   readonly packets: PacketCapture;
   readonly tokenOf: TokenOf;
   readonly send: (request: Request, reply: Uint8Array) => void;
-  /** Forgets a request that gets no answer, so that its retransmission is handled. */
-  readonly release: (request: Request) => void;
+  /** Ends a request that gets no answer. Unless `keepSlot`, its retransmission is handled. */
+  readonly release: (request: Request, options: { readonly keepSlot: boolean }) => void;
 }
 
 /** The reason for an answer, for the log. */
@@ -201,7 +201,7 @@ export class Responder {
   ): void {
     const { counters, release, packets, folded, emit, clock } = this.#deps;
     counters.drop(reason);
-    if (!keepSlot) release(request);
+    release(request, { keepSlot });
     const { octets, source, client, slot } = request;
     if (slot.recorded !== null) slot.recorded.verdict = reason;
     else packets.dropped({ octets, reason, source, client: client.name });

@@ -1,4 +1,5 @@
-// The UDP server: one loop and one receive buffer per socket, with the packet gate, the duplicate cache and Status-Server.
+// The RADIUS server: one loop and one receive buffer per UDP socket, and the packets of TLS connections, with the packet gate, the duplicate
+// cache and Status-Server.
 
 import type { Log } from "../../platform/log.ts";
 import { type Clock, pauseFor } from "../../platform/runtime.ts";
@@ -6,11 +7,12 @@ import { STORE_SILENT_MS } from "../../platform/store.ts";
 import { BufferArena, PACKET_CODES, type PacketView } from "../protocol/packet.ts";
 import { DROP_REASONS, type DropReason } from "../protocol/drop_reasons.ts";
 import { findMessageAuthenticator } from "../protocol/authenticity.ts";
+import { clearReserved, writeUnsupported } from "../protocol/radius_tls.ts";
 import type { AccountingHandler } from "../accounting/accounting_handler.ts";
 import { createPacketGate, type ListenerService, type PacketGate } from "./packet_gate.ts";
 import { type Client, type Clients, nasRuleOf, normalAddress } from "./clients.ts";
 import type { Counters } from "./counters.ts";
-import { DuplicateCache, type PacketPlace } from "./duplicate_cache.ts";
+import { DuplicateCache, type DuplicateSlot, type PacketPlace } from "./duplicate_cache.ts";
 import type { ClientDiscovery } from "./client_discovery.ts";
 import type { FoldedLog } from "./folded_log.ts";
 import type { SigningClients } from "./signing_clients.ts";
@@ -19,7 +21,7 @@ import type { GatewayEvent } from "../ports.ts";
 import type { PacketCapture } from "./packet_capture.ts";
 import { writeAccountingResponse, writeReply } from "./reply_encoder.ts";
 import type { CatchUpQueue } from "./catch_up_queue.ts";
-import { readView, type Request } from "./request.ts";
+import { type PacketStream, readView, type Request } from "./request.ts";
 import type { SourceRateLimit } from "./unsigned_requests.ts";
 import { UserNames } from "./user_names.ts";
 
@@ -33,8 +35,8 @@ export interface DatagramSocket {
 /** The functions of the server that its handlers call. */
 interface HandlerCallbacks {
   readonly send: (request: Request, reply: Uint8Array) => void;
-  /** Forgets a request that gets no answer, so that its retransmission is handled. */
-  readonly release: (request: Request) => void;
+  /** Ends a request that gets no answer. Unless `keepSlot`, its retransmission is handled. */
+  readonly release: (request: Request, options?: { readonly keepSlot: boolean }) => void;
 }
 
 interface RadiusServerDeps {
@@ -65,6 +67,14 @@ const ACCOUNTING_REQUEST = PACKET_CODES["Accounting-Request"].code;
 /** Accounting has its own duplicate cache, so that a flood of accounting never removes the answers of logins. */
 const ACCOUNTING_DUPLICATES = { slots: 16_384, octets: 8 * 1024 * 1024 };
 const RECEIVE_OCTETS = 65_535;
+/** A place of the duplicate cache is a port and an Identifier in 31 bits. */
+const PLACE_MASK = 0x7fffff;
+/** RFC 6613 §2.6.4: a connection with such a packet is out of step, or its client has another idea of the protocol. */
+const CLOSING_REASONS: ReadonlySet<DropReason> = new Set([
+  "malformed_attribute",
+  "wrong_message_authenticator",
+  "wrong_request_authenticator",
+]);
 
 export class RadiusServer {
   readonly #deps: RadiusServerDeps;
@@ -78,6 +88,7 @@ export class RadiusServer {
   readonly #handler: RequestHandler;
   readonly #accounting: AccountingHandler;
   #isStopping = false;
+  #nextPlace = 0;
 
   constructor(deps: RadiusServerDeps) {
     const { clock, signingClients } = deps;
@@ -90,13 +101,16 @@ export class RadiusServer {
     this.#handler = deps.createRequestHandler({
       send: (request, reply) => {
         this.#noteAccept(request, reply);
-        this.#send(request.sender, reply);
+        this.#answer(request, reply);
       },
-      release: (request) => this.#duplicates.forget(request.slot),
+      release: (request, { keepSlot } = { keepSlot: false }) => {
+        if (!keepSlot) this.#duplicates.forget(request.slot);
+        request.sender.stream?.end(request, null);
+      },
     });
     this.#accounting = deps.createAccounting({
-      send: (request, reply) => this.#send(request.sender, reply),
-      release: (request) => this.#accountingDuplicates.forget(request.slot),
+      send: (request, reply) => this.#answer(request, reply),
+      release: (request) => this.#forget(request, this.#accountingDuplicates),
     });
   }
 
@@ -143,7 +157,7 @@ export class RadiusServer {
     octets: Uint8Array,
     from: Deno.NetAddr,
   ): void {
-    const { clock, discovery, unproven, counters, log } = this.#deps;
+    const { clock, discovery, unproven, log } = this.#deps;
     // A high-resolution time costs as much as the check of a packet that is dropped.
     const startedAt = log.enabled("info") ? performance.now() : 0;
     const source = normalAddress(from.hostname);
@@ -168,16 +182,74 @@ export class RadiusServer {
     const cache = isAccounting ? this.#accountingDuplicates : this.#duplicates;
     const known = cache.find(place);
     if (known !== null) {
-      counters.count("duplicates");
-      if (known.recorded !== null) known.recorded.copies++;
-      const { reply } = known;
-      return reply === null ? this.#drop("duplicate_in_progress", source) : this.#send(place, reply);
+      const reply = this.#repeat(known, source);
+      return reply === null ? undefined : this.#send(place, reply);
     }
     if (this.#isStopping) return;
-    const request = this.#createRequest(client, { place, cache, hasProof, source, startedAt });
+    const request = this.#createRequest(client, { place, cache, hasProof, source, startedAt, stream: null });
     if (view.code !== ACCESS_REQUEST && !isAccounting) this.#answerStatus(request, listener.service);
     else if (this.#deps.catchUp === null) this.#dispatch(request, view);
     else this.#dispatchLater(this.#deps.catchUp, request, cache);
+  }
+
+  /**
+   * Handles a packet of a TLS connection (RFC 6614, RFC 9765), whose client is known. The packet is copied.
+   *
+   * @returns why the connection must be closed, or `null`.
+   */
+  receiveFrom(stream: PacketStream, octets: Uint8Array): DropReason | null {
+    const { clock, log, catchUp } = this.#deps;
+    const startedAt = log.enabled("info") ? performance.now() : 0;
+    const { client, source } = stream;
+    const { isClear } = client.secret;
+    if (isClear) clearReserved(octets);
+    const reason = this.#gate.checkStream(octets, client);
+    if (reason !== null) return this.#refuseFrom(stream, reason, octets);
+    const { view } = this.#gate;
+    client.use.packets++;
+    client.use.lastMs = clock.nowMs();
+    const isAccounting = view.code === ACCOUNTING_REQUEST;
+    const cache = isAccounting ? this.#accountingDuplicates : this.#duplicates;
+    // RFC 9765 §4.2.2: the packets of RADIUS/1.1 over TLS are not compared with earlier ones, so each has its own place.
+    const port = isClear ? this.#nextPlace++ & PLACE_MASK : 0;
+    const place = { socket: stream.number, hostname: source, port, octets };
+    const known = isClear ? null : cache.find(place);
+    if (known !== null) {
+      const reply = this.#repeat(known, source);
+      if (reply !== null) stream.send(reply);
+      return null;
+    }
+    if (this.#isStopping) return null;
+    const request = this.#createRequest(client, { place, cache, hasProof: true, source, startedAt, stream });
+    if (!stream.begin(request)) {
+      this.#forget(request, cache);
+      this.#drop("too_busy", source, request.octets);
+    } else if (view.code !== ACCESS_REQUEST && !isAccounting) this.#answerStatus(request, "authentication");
+    else if (catchUp === null) this.#dispatch(request, view);
+    else this.#dispatchLater(catchUp, request, cache);
+    return null;
+  }
+
+  #refuseFrom(stream: PacketStream, reason: DropReason, octets: Uint8Array): DropReason | null {
+    this.#drop(reason, stream.source, octets);
+    const reply = reason === "code_not_served" ? writeUnsupported(octets, stream.client.secret) : null;
+    if (reply !== null) stream.send(reply);
+    return CLOSING_REASONS.has(reason) ? reason : null;
+  }
+
+  /** Counts a copy of a packet. Returns the reply to send again; `null` while there is none. */
+  #repeat(known: DuplicateSlot, source: string): Uint8Array | null {
+    this.#deps.counters.count("duplicates");
+    if (known.recorded !== null) known.recorded.copies++;
+    const { reply } = known;
+    if (reply === null) this.#drop("duplicate_in_progress", source);
+    return reply;
+  }
+
+  /** Ends a request without an answer. Its copy is handled. */
+  #forget(request: Request, cache: DuplicateCache): void {
+    cache.forget(request.slot);
+    request.sender.stream?.end(request, null);
   }
 
   #dispatch(request: Request, view: PacketView): void {
@@ -189,9 +261,9 @@ export class RadiusServer {
   #dispatchLater(catchUp: CatchUpQueue, request: Request, cache: DuplicateCache): void {
     catchUp.enqueue({
       resume: () =>
-        this.#isStopping ? cache.forget(request.slot) : this.#dispatch(request, readView(request)),
+        this.#isStopping ? this.#forget(request, cache) : this.#dispatch(request, readView(request)),
       fail: (why) => {
-        cache.forget(request.slot);
+        this.#forget(request, cache);
         this.#drop(why, request.source, request.octets);
       },
     });
@@ -200,10 +272,10 @@ export class RadiusServer {
   /** Copies a new packet out of the receive buffer. */
   #createRequest(
     client: Client,
-    { place, cache, hasProof, source, startedAt }: Pick<Request, "hasProof" | "source" | "startedAt"> & {
-      place: PacketPlace;
-      cache: DuplicateCache;
-    },
+    { place, cache, hasProof, source, startedAt, stream }:
+      & Pick<Request, "hasProof" | "source" | "startedAt">
+      & Pick<Request["sender"], "stream">
+      & { place: PacketPlace; cache: DuplicateCache },
   ): Request {
     const { view, signed } = this.#gate;
     const receivedMs = this.#deps.clock.nowMs();
@@ -212,7 +284,7 @@ export class RadiusServer {
     return {
       octets,
       client,
-      sender: { socket: place.socket, hostname: place.hostname, port: place.port },
+      sender: { socket: place.socket, hostname: place.hostname, port: place.port, stream },
       source,
       receivedMs,
       startedAt,
@@ -246,7 +318,7 @@ export class RadiusServer {
   #account(request: Request): void {
     const reason = this.#accounting.accept(request);
     if (reason === null) return;
-    this.#accountingDuplicates.forget(request.slot);
+    this.#forget(request, this.#accountingDuplicates);
     this.#drop(reason, request.source, request.octets);
   }
 
@@ -254,7 +326,7 @@ export class RadiusServer {
   #answerStatus(request: Request, service: ListenerService): void {
     const { clock, storeAnsweredMs, counters } = this.#deps;
     if (clock.nowMs() - storeAnsweredMs() > STORE_SILENT_MS) {
-      this.#duplicates.forget(request.slot);
+      this.#forget(request, this.#duplicates);
       return this.#drop("store_not_answering", request.source, request.octets);
     }
     const reply = service === "accounting"
@@ -262,10 +334,16 @@ export class RadiusServer {
       : writeReply(request, { name: "Access-Accept", message: "" });
     request.slot.reply = reply;
     counters.count("status_answers");
-    this.#send(request.sender, reply);
+    this.#answer(request, reply);
   }
 
-  #send({ socket, hostname, port }: Request["sender"], octets: Uint8Array): void {
+  #answer(request: Request, reply: Uint8Array): void {
+    const { sender } = request;
+    if (sender.stream === null) this.#send(sender, reply);
+    else sender.stream.end(request, reply);
+  }
+
+  #send({ socket, hostname, port }: Omit<PacketPlace, "octets">, octets: Uint8Array): void {
     const { counters, log } = this.#deps;
     // A send fails if a route or a permission is missing. That affects one client, not the server.
     this.#sockets[socket]?.send(octets, { transport: "udp", hostname, port }).catch((fault: unknown) => {

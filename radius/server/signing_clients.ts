@@ -1,6 +1,7 @@
 // The source addresses that must sign under `message_authenticator = "auto"`, per client. An address that sent a signed Access-Request must sign
 // from then on, even after a restart. An address whose unsigned logins succeeded recently is never required to sign.
 
+import { usesTls } from "../../platform/client_settings.ts";
 import type { ClientSettings } from "../../platform/config/config.ts";
 import { DAY_MS } from "../../platform/durations.ts";
 import type { Clock } from "../../platform/runtime.ts";
@@ -164,12 +165,15 @@ export interface ClientSigning {
 const MAX_SHOWN_ADDRESSES = 100;
 
 export function clientSigning(
-  { name, address, messageAuthenticator: mode }: Pick<
+  client: Pick<
     ClientSettings,
-    "name" | "address" | "messageAuthenticator"
+    "name" | "address" | "messageAuthenticator" | "tlsSan" | "tlsFingerprint"
   >,
   signing: Pick<SigningClients, "addressesOf">,
 ): ClientSigning {
+  const { name, address, messageAuthenticator } = client;
+  // TLS protects each packet.
+  const mode = usesTls(client) ? "require" : messageAuthenticator;
   if (mode === "require") return { required: "always", addresses: [], count: 0, acceptsUnsigned: false };
   if (mode === "off") return { required: "never", addresses: [], count: 0, acceptsUnsigned: true };
   const [only] = address;

@@ -21,6 +21,7 @@ function factsOf(toml: string, more: Partial<BannerFacts> = {}): BannerFacts {
     config: loaded.config,
     radius: [{ hostname: "::", port: 1812 }],
     accounting: [{ hostname: "::", port: 1813 }],
+    tls: [],
     http: { hostname: "127.0.0.1", port: 8080 },
     generatedSecret: SECRET,
     hasClients: loaded.config.radius.clients.length > 0,

@@ -37,6 +37,9 @@ const CONTENT: ClientContent = {
   stripDomains: [],
   stripRealms: [],
   replyFromFirstFactor: ["all"],
+  tlsSan: "",
+  tlsFingerprint: "",
+  tlsDisconnect: false,
   disconnectPort: 0,
 };
 

@@ -11,14 +11,17 @@ export interface Authority {
   /** The authority's own certificate. */
   readonly caPem: string;
   readonly caFile: string;
-  /**
-   * A certificate for a server, or for a user whose name is `commonName`.
-   * @param names such as `DNS:localhost` and `IP:127.0.0.1`
-   */
-  issue(
-    names: readonly string[],
-    options?: { readonly isRsa?: boolean; readonly commonName?: string },
-  ): Promise<Certificate>;
+  /** A certificate for a server or a client, such as a user. @param names such as `DNS:localhost` and `IP:127.0.0.1`. */
+  issue(names: readonly string[], options?: CertificateOptions): Promise<Certificate>;
+}
+
+interface CertificateOptions {
+  readonly isRsa?: boolean;
+  readonly commonName?: string;
+  /** The validity; 2 unless given. Below 0, the certificate has expired. */
+  readonly days?: number;
+  /** An extended key usage, such as `serverAuth`; absent: none. */
+  readonly usage?: string;
 }
 
 /** Creates an authority with its files in `folder`, which the caller removes. */
@@ -34,10 +37,14 @@ export async function makeAuthority(folder: string): Promise<Authority> {
   return {
     caPem: await Deno.readTextFile(caFile),
     caFile,
-    async issue(names, { isRsa = false, commonName = "server" } = {}) {
+    async issue(names, { isRsa = false, commonName = "server", days = 2, usage } = {}) {
       const stem = `${folder}/server-${++count}`;
       const made = { certFile: `${stem}.pem`, keyFile: `${stem}.key` };
-      await Deno.writeTextFile(`${stem}.ext`, `subjectAltName=${names.join(",")}\n`);
+      // In a section of its own, a name may contain a comma.
+      const alternatives = names.map((name, at) => name.replace(":", `.${at + 1}=`));
+      const usages = usage === undefined ? [] : [`extendedKeyUsage=${usage}`];
+      const extensions = [...usages, "subjectAltName=@names", "[names]", ...alternatives];
+      await Deno.writeTextFile(`${stem}.ext`, `${extensions.join("\n")}\n`);
       const key = isRsa ? ["rsa:2048"] : ["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
       await openssl([
         ...["req", "-newkey", ...key, "-nodes"],
@@ -45,7 +52,7 @@ export async function makeAuthority(folder: string): Promise<Authority> {
       ]);
       await openssl([
         ...["x509", "-req", "-in", `${stem}.csr`, "-CA", caFile, "-CAkey", caKeyFile, "-CAcreateserial"],
-        ...["-days", "2", "-extfile", `${stem}.ext`, "-out", made.certFile],
+        ...["-days", String(days), "-extfile", `${stem}.ext`, "-out", made.certFile],
       ]);
       return made;
     },

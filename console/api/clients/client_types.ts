@@ -50,7 +50,8 @@ const SCHEMAS: Readonly<Record<string, (limits: Limits) => v.GenericSchema>> = {
   number: ({ min, max }) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max)),
   peers: ({ max, maxItems }) =>
     v.union([trimmed(max), v.pipe(v.array(trimmed(max)), v.minLength(1), v.maxLength(maxItems))]),
-  ranges: () => v.pipe(v.array(trimmed(64)), v.minLength(1), v.maxLength(64)),
+  /** None for a client that is known by its certificate. */
+  ranges: () => v.pipe(v.array(trimmed(64)), v.maxLength(64)),
   /** The secret of another organisation's server can be short. */
   secret: ({ max }) => v.pipe(v.string(), v.minLength(1), v.maxLength(max), v.regex(/^[\x21-\x7e]*$/)),
   separator: () => v.pipe(v.string(), v.maxLength(20)),

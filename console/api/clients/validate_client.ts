@@ -12,7 +12,9 @@ import {
   isSettingUsed,
   type SecretSetting,
   settingOf,
+  usesTls,
 } from "../../../platform/client_settings.ts";
+import { canonicalFingerprint, canonicalSan } from "../../../platform/certificate_names.ts";
 import {
   isAppendSeparator,
   isDomainOrRealm,
@@ -62,10 +64,12 @@ function toContent(
   if (firstFactor === "ldap" && !ldapBackends(connect).includes(firstFactorBackend)) {
     throw new Refusal("unknown_backend");
   }
-  const address = rangesOf(connect, given.address);
+  const known = { address: rangesOf(connect, given.address), ...certificateOf(connect, given) };
+  // A client of UDP is known by its addresses only.
+  if (known.address.length === 0 && !usesTls(known)) refuseValue("address", "");
   refuseBadNameParts(given);
   if (firstFactor !== "radius") {
-    const content = { ...given, address, firstFactorBackend, firstFactorServer: null };
+    const content = { ...given, ...known, firstFactorBackend, firstFactorServer: null };
     return { content, serverSecret: undefined };
   }
   if (server === null) refuseValue("firstFactorServer.address", "");
@@ -75,9 +79,28 @@ function toContent(
     messageAuthenticator: server.messageAuthenticator,
   };
   return {
-    content: { ...given, address, firstFactorBackend, firstFactorServer },
+    content: { ...given, ...known, firstFactorBackend, firstFactorServer },
     serverSecret: server.secret,
   };
+}
+
+/** @throws Refusal `certificate_taken`: another client is known by the same certificate. */
+function certificateOf(
+  { register }: Connect,
+  given: Pick<Given, "name" | "tlsSan" | "tlsFingerprint">,
+): Pick<ClientContent, "tlsSan" | "tlsFingerprint"> {
+  const valueOf = (name: "tlsSan" | "tlsFingerprint", canonical: (text: string) => string | null) =>
+    given[name] === "" ? "" : canonical(given[name]) ?? refuseValue(name, given[name]);
+  const own = {
+    tlsSan: valueOf("tlsSan", canonicalSan),
+    tlsFingerprint: valueOf("tlsFingerprint", canonicalFingerprint),
+  };
+  const isTaken = usesTls(own) &&
+    register.list().some((other) =>
+      other.name !== given.name && other.tlsSan === own.tlsSan && other.tlsFingerprint === own.tlsFingerprint
+    );
+  if (isTaken) throw new Refusal("certificate_taken");
+  return own;
 }
 
 function rangesOf({ canonicalRange }: Connect, given: readonly string[]): string[] {
@@ -96,10 +119,13 @@ const AFFIX =
 /** What the formats accept. */
 const RULES: Readonly<Record<string, string>> = {
   domains: AFFIX,
+  fingerprint: "Not a SHA-256 fingerprint. Enter its 64 hexadecimal digits, with or without colons.",
   peers: "Enter each server as host:port, such as 192.0.2.20:1812 or [2001:db8::1]:1812.",
   ranges: "Not an IP address or a range such as 192.0.2.0/24.",
   realms: AFFIX,
   reply_names: "Enter all, none, or names of RADIUS attributes, such as Class, Filter-Id or 26.9.1.",
+  san:
+    "Not a subjectAltName. Enter a host name such as nas.example.org, an IP address, or a text that begins with URI: or email:.",
   separator: "A separator is one punctuation mark. A hyphen, a letter, a digit or a space is not allowed.",
   users: "Not a user name for this list. Enter it without spaces and commas, such as probe.",
 };

@@ -136,6 +136,7 @@ Deno.test("parseRadtestArgs() reads every option, and the secret from the enviro
     timeoutMs: 3000,
     tries: 1,
     status: false,
+    tls: null,
   };
   assertEquals(read, { kind: "run", options: expected });
 });

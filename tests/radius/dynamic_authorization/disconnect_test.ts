@@ -158,6 +158,7 @@ const CLIENTS = {
     { name: "vpn", disconnect: DISCONNECT },
     { name: "other", disconnect: { port: 3799, secret: "of the other" } },
     { name: "off", disconnect: null },
+    { name: "tls", disconnect: null, tlsDisconnect: true },
   ],
   findByAddress: (address: string) => OWNERS[address] ?? null,
 } as unknown as KnownClients;
@@ -201,12 +202,17 @@ const ROWS:
     ],
     ["no unknown address", sessionOf("vpn", "203.0.113.5", "203.0.113.6"), 1, "no_address"],
     ["an address that two clients share", sessionOf("vpn", "192.0.2.10", ""), 0, "192.0.2.10"],
+    ["no client of TLS that is not connected", sessionOf("tls", "192.0.2.7", ""), 0, "no_connection"],
     ["no client without a port", sessionOf("off", "192.0.2.7", ""), 0, "no_port"],
     ["no client that was removed", sessionOf("gone", "192.0.2.7", ""), 0, "no_client"],
   ];
 for (const [what, session, attempts, expected] of ROWS) {
   Deno.test(`findDisconnectTarget(): ${what}`, () => {
-    const target = findDisconnectTarget(session, { clients: CLIENTS, attempts });
+    const target = findDisconnectTarget(session, {
+      clients: CLIENTS,
+      radsec: { findDisconnectStream: () => null },
+      attempts,
+    });
     assertEquals(target.ok ? target.call.hostname : target.problem, expected);
     if (target.ok) assertEquals([target.call.secret, target.call.port], [DISCONNECT.secret, DISCONNECT.port]);
   });

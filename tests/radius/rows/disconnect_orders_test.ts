@@ -140,6 +140,7 @@ Deno.test("a client of the console has its own port and secret, which apply from
     ...{ codePosition: "separated", healthCheckUsers: [], eap: "auto", eapOuterIdentity: "refuse" },
     ...{ stripDomains: [], stripRealms: [] },
     replyFromFirstFactor: ["all"],
+    ...{ tlsSan: "", tlsFingerprint: "", tlsDisconnect: false },
   };
   const audit = { type: "delete", key: ["no audit record"] } as const;
   await register.add(content, { secret: SECRET, disconnectSecret: OWN_SECRET, audit });

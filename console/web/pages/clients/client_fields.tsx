@@ -38,7 +38,7 @@ export function ClientFields({ models, draft, ldap, globalFirstFactor, saved }: 
     <FormFields
       prefix="client"
       draft={draft}
-      rows={names.map((name) => clientField(name))}
+      rows={names.map((name) => clientField(name, { draft: draft.value, globalFirstFactor }))}
     />
   );
   return (

@@ -9,6 +9,7 @@ import {
   isSettingUsed,
   settingOf,
   settingsObject,
+  usesTls,
 } from "../../../../platform/client_settings.ts";
 import { type SocketAddress, socketAddressText } from "../../../../platform/addresses.ts";
 import type { ClientRow, FirstFactorKind } from "../../../api/clients/client_types.ts";
@@ -125,7 +126,7 @@ export function settingText(
 }
 
 interface ChoiceContext {
-  readonly draft: Pick<ClientDraft, "firstFactor">;
+  readonly draft: Pick<ClientDraft, "firstFactor"> & Partial<ClientDraft>;
   /** Absent: texts do not say what the global setting is. */
   readonly globalFirstFactor: FirstFactorKind | undefined;
 }
@@ -173,14 +174,16 @@ export function clientField(name: ConsoleSetting, context?: ChoiceContext): Fiel
     ...(findMessage(hint) === null ? {} : { hint }),
     ...(offered ? { choices: offered, choiceLabel: labelOf } : {}),
     ...(LINE_FORMATS.has(row.format ?? "") ? { lines: 2 } : {}),
-    input: inputOf(name),
+    input: inputOf(name, context?.draft),
   } as FieldRow<ClientDraft>;
 }
 
-function inputOf(name: ConsoleSetting): FieldRow<ClientDraft>["input"] {
+function inputOf(name: ConsoleSetting, draft?: Partial<ClientDraft>): FieldRow<ClientDraft>["input"] {
   const row = clientSetting(name);
   const maxLength = row.console?.max ?? ("max" in row ? row.max : 0);
-  if (row.format === "ranges") return { required: true };
+  if (row.format === "ranges") {
+    return { required: !usesTls({ tlsSan: "", tlsFingerprint: "", ...draft }) };
+  }
   if (row.format === "peers") {
     return { required: true, placeholder: t("common.example", { value: [row.example].flat()[0] ?? "" }) };
   }
