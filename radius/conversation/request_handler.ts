@@ -118,7 +118,8 @@ export class RequestHandler {
       ...deps,
       responder: this.#responder,
       rejections: this.#rejections,
-      resume: (request, known) => this.#resumeRelayed(request, known),
+      resume: (request, key) => this.#resumeRelayed(request, key),
+      isLocked: (user) => deps.limits.isLocked(user),
       begin: (requests, user, verdict) => this.#beginRelayed(requests, user, verdict),
     });
   }
@@ -353,12 +354,14 @@ export class RequestHandler {
   }
 
   /** Handles a relayed packet again whose login is known. */
-  #resumeRelayed(request: Request, known: Conversation): void {
+  #resumeRelayed(request: Request, key: string): void {
+    const known = this.#deps.conversations.byRelayKey(key);
+    if (known === null) return this.#relay.accept(request);
     const { user, signed } = known;
     if (signed && !request.signed) return this.#responder.drop(request, "overtaken", { keepSlot: true });
     const pending = this.#waitQueue.pendingFor(user);
     if (pending !== null) {
-      return this.#wait(request, { user, pending }, () => this.#resumeRelayed(request, known));
+      return this.#wait(request, { user, pending }, () => this.#resumeRelayed(request, key));
     }
     const attempt = newLoginAttempt(request, { answer: null });
     this.#continue(request, known, { attempt, typed: this.#relayDigests(known) });
@@ -377,8 +380,9 @@ export class RequestHandler {
     }
     const { conversations, sharedTuples, clock } = this.#deps;
     // Another node may have begun it meanwhile.
-    const known = verdict.key === "" ? null : conversations.byRelayKey(verdict.key);
-    if (known !== null) return requests.forEach((one) => this.#resumeRelayed(one, known));
+    if (verdict.key !== "" && conversations.byRelayKey(verdict.key) !== null) {
+      return requests.forEach((one) => this.#resumeRelayed(one, verdict.key));
+    }
     if (!conversations.hasRoom(request)) {
       return requests.forEach((one) => this.#responder.drop(one, "too_busy"));
     }

@@ -68,6 +68,13 @@ export function refusalOfResponse(
   return nameOf(name, settings).canonical === canonicalName(userName) ? null : "eap_names_differ";
 }
 
+/** Whether a Response contains a password or its hash, and not only the end of a conversation. */
+export function isNamedProof(eap: EapPacket | null): boolean {
+  if (eap === null || !isIdentityBound(eap.type)) return false;
+  return eap.type !== EAP_METHODS["EAP-MSCHAPv2"].type ||
+    eapMsChapOpCode(eap) === EAP_MSCHAPV2_OPCODES.response;
+}
+
 /** Whether the last Response proves the name in User-Name. */
 export function isBound(eap: EapPacket | null, { method, identity, isMixed }: Known): boolean {
   return eap !== null && eap.type === method && isIdentityBound(method) && identity === "equal" && !isMixed;

@@ -5,7 +5,6 @@ import type { RequestSettings } from "../../platform/client_settings.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Vault } from "../../platform/vault.ts";
-import type { Conversation } from "../conversation/conversation.ts";
 import type { ConversationStore } from "../conversation/conversation_store.ts";
 import type { Rejections } from "../conversation/rejections.ts";
 import type { FirstFactorReply } from "../ports.ts";
@@ -27,6 +26,7 @@ import type { Responder } from "../server/responder.ts";
 import {
   type BoundUser,
   isBound,
+  isNamedProof,
   noteRequest,
   noteResponse,
   refusalOfResponse,
@@ -59,7 +59,9 @@ export interface RelayDeps {
   readonly log: Log;
   readonly logins: { readonly conversationTtlMs: number };
   /** Handles a packet again whose login is known: it waits again, or gets the last answer. */
-  readonly resume: (request: Request, known: Conversation) => void;
+  readonly resume: (request: Request, key: string) => void;
+  /** Whether a user is locked after too many failures. @param user canonical */
+  readonly isLocked: (user: string) => boolean;
   /** Begins a login with the verdict of the server. */
   readonly begin: (requests: readonly Request[], user: BoundUser, verdict: RelayedVerdict) => void;
 }
@@ -85,6 +87,7 @@ const MAX_REQUESTS = 8;
 /** Requests on their way. */
 const MAX_RELAYED = 16_384;
 const USER_NAME = typeOf("User-Name");
+const USER_PASSWORD = typeOf("User-Password");
 const STATE = typeOf("State");
 const PROXY_STATE = typeOf("Proxy-State");
 const MESSAGE_AUTHENTICATOR = typeOf("Message-Authenticator");
@@ -120,22 +123,45 @@ export class RelayHandler {
 
   /** Handles a request whose client relays. `request.octets` is a copy. */
   accept(request: Request): void {
-    const { conversations, resume, responder } = this.#deps;
+    const { isLocked, responder } = this.#deps;
     const proof = readRelayedProof(request.octets);
     if (proof === null || typeof proof === "string") return this.#refuse(request, proof ?? "malformed_eap");
     const key = relayKeyOf(this.#keyHmac, request.octets, request.client.name);
-    if (key !== null) {
-      const known = conversations.byRelayKey(key);
-      if (known !== null) return resume(request, known);
-      const same = this.#inProgress.get(key);
-      if (same !== undefined) return this.#join(request, same);
-      const answered = this.#answers.find(key);
-      if (answered !== null) return this.#give([request], answered);
-    }
+    if (key !== null && this.#isRepeated(request, key)) return;
     const round = this.#roundOf(request, proof);
     if (typeof round === "string") return this.#refuse(request, round);
+    if (isProofOfName(proof, round) && isLocked(request.user)) {
+      return this.#refuseLocked(request, { proof, key, round });
+    }
     if (this.#working >= MAX_RELAYED) return responder.drop(request, "too_busy");
     void this.#relay({ proof, key, round, requests: [request] });
+  }
+
+  /** Handles a packet that its client sent before, perhaps with another Identifier. `false`: it is a new one. */
+  #isRepeated(request: Request, key: string): boolean {
+    const { conversations, resume, responder } = this.#deps;
+    const answered = this.#answers.find(key);
+    const known = conversations.byRelayKey(key);
+    if (known !== null) {
+      const reply = answered?.kind === "login" && known.outcome === "rejected"
+        ? answered.verdict.reply
+        : null;
+      if (reply === null) resume(request, key);
+      else responder.pass(request, reply, { row: "repeated", conversation: known });
+      return true;
+    }
+    const same = this.#inProgress.get(key);
+    if (same !== undefined) this.#join(request, same);
+    else if (answered !== null) this.#give([request], answered);
+    return same !== undefined || answered !== null;
+  }
+
+  /** The server does not see the password of a locked user, so that no one can continue to guess. The flow refuses the login. */
+  #refuseLocked(request: Request, { proof, key, round: { trace, server } }: Omit<Relay, "requests">): void {
+    this.#deps.begin([request], nameOfRequest(request), {
+      ...{ key: key ?? "", method: proof.name, outer: request.userName, trace, server },
+      ...{ firstFactor: "unavailable", passwordChecked: false, answer: null, reply: null },
+    });
   }
 
   #join(request: Request, { requests }: Relay): void {
@@ -145,13 +171,14 @@ export class RelayHandler {
 
   /** What is known before the server is asked, or why it is not asked. */
   #roundOf(request: Request, proof: RelayedProof): RelayRound | RequestRefusal {
-    const state = valuesOf(request.octets, STATE)[0] ?? null;
+    const state = valuesOf(request.octets, STATE).find(({ length }) => length > 0) ?? null;
     if (proof.kind !== "eap") return state === null ? this.#firstRound() : "relay_over";
     const before = state === null ? this.#firstRound() : this.#states.open(state, ownerOf(request));
     if (before === null) return "relay_over";
     const { userName, client: { settings } } = request;
     const known = noteResponse(proof.eap, before, { userName, settings });
-    return refusalOfResponse(proof.eap, known, { userName, settings }) ?? { ...before, ...known };
+    const isCounted = before.isCounted && !isNamedProof(proof.eap);
+    return refusalOfResponse(proof.eap, known, { userName, settings }) ?? { ...before, ...known, isCounted };
   }
 
   #firstRound(): RelayRound {
@@ -200,10 +227,7 @@ export class RelayHandler {
     if (judged.kind === "login") return begin(requests, judged.user, judged.verdict);
     for (const request of requests) {
       if (judged.kind === "refused") this.#refuse(request, judged.refusal);
-      else {responder.pass(request, judged.reply, {
-          row: RELAYED_ROWS[judged.reply.name],
-          conversation: null,
-        });}
+      else responder.pass(request, judged.reply, { row: rowOf(judged.reply), conversation: null });
     }
   }
 
@@ -297,11 +321,14 @@ export class RelayHandler {
 const MAX_LOGGED = 1024;
 
 /** What the log and the packet view name instead of a row of the flow. */
-const RELAYED_ROWS = {
-  "Access-Challenge": "relayed_round",
-  "Access-Reject": "relayed_reject",
-  "Access-Accept": "relayed_round",
-} as const;
+function rowOf({ name }: RelayedReply): string {
+  return name === "Access-Reject" ? "relayed_reject" : "relayed_round";
+}
+
+/** Whether a request contains a proof of the name in User-Name, which the server would check. */
+function isProofOfName(proof: RelayedProof, round: RelayRound): boolean {
+  return proof.kind !== "eap" || (isNamedProof(proof.eap) && isBound(proof.eap, round));
+}
 
 function isTrusted(eap: EapPacket | null, settings: Pick<RequestSettings, "eapOuterIdentity">): boolean {
   return eap !== null && isEapMethod(eap.type) && settings.eapOuterIdentity === "trust";
@@ -329,7 +356,8 @@ function requestAttributes({ octets }: Request, { upstreamState }: RelayRound): 
   let isChap = false;
   let hasChallenge = false;
   forEachAttribute(octets, octets.length, (type, at, valueOctets) => {
-    if (OF_HOP.has(type)) return;
+    // An empty attribute counts as absent (RFC 2865 §5), except that of EAP-Start.
+    if (OF_HOP.has(type) || type === USER_PASSWORD || (valueOctets === 0 && type !== EAP_MESSAGE)) return;
     if (type === CHAP_PASSWORD) isChap = true;
     if (type === CHAP_CHALLENGE) hasChallenge = true;
     attributes.push({ type, value: octets.subarray(at, at + valueOctets) });

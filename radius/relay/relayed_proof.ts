@@ -47,6 +47,8 @@ export function readRelayedProof(octets: Uint8Array): RelayedProof | RequestRefu
   const kinds = Math.min(1, counts.eap) + counts.chap + counts.password + (msChap === null ? 0 : 1);
   if (counts.eap === 0 && counts.password > 0 && counts.chap === 0) return null;
   if (kinds > 1) return "two_passwords";
+  // The server could read another name than the gateway.
+  if (counts.names !== 1) return "no_user_name";
   if (counts.eap > 0) return readEap(octets);
   if (counts.chap > 0) return counts.isChapMalformed ? "malformed_chap" : { kind: "chap", name: "CHAP" };
   if (msChap === null) return null;
@@ -56,8 +58,9 @@ export function readRelayedProof(octets: Uint8Array): RelayedProof | RequestRefu
 }
 
 function countProofs(octets: Uint8Array) {
-  const counts = { eap: 0, chap: 0, password: 0, isChapMalformed: false };
+  const counts = { names: 0, eap: 0, chap: 0, password: 0, isChapMalformed: false };
   forEachAttribute(octets, octets.length, (type, _at, valueOctets) => {
+    if (type === USER_NAME) counts.names++;
     if (type === EAP_MESSAGE) counts.eap++;
     if (valueOctets === 0) return;
     if (type === USER_PASSWORD) counts.password++;

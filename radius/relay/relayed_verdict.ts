@@ -20,7 +20,8 @@ export interface RelayedLogin extends RelayedSignIn {
 }
 
 export interface RelayedVerdict extends RelayedLogin {
-  readonly firstFactor: "right" | "wrong";
+  /** `unavailable`: the server was not asked, because the user is locked. */
+  readonly firstFactor: "right" | "wrong" | "unavailable";
   /** Whether the server compared a password of this user, so that a wrong one is a failure of the user. */
   readonly passwordChecked: boolean;
   /** Which server answered: `host:port`. */

@@ -68,7 +68,11 @@ export interface Request {
 
 /** The reasons to refuse a valid packet before its conversation is looked up. The answer is an Access-Reject. */
 export const REQUEST_REFUSALS = {
-  no_user_name: { sentence: "no User-Name", prompt: "denied", ref: "RFC 2865 §4.1" },
+  no_user_name: {
+    sentence: "no User-Name, or with CHAP, MS-CHAP or EAP more than one",
+    prompt: "denied",
+    ref: "RFC 2865 §4.1",
+  },
   refused_user_name: {
     sentence:
       "User-Name is empty without its domain and realm, begins or ends with a blank, or contains a format " +

@@ -96,6 +96,18 @@ Deno.test("while the phone is asked, each copy of the last packet waits, and all
   assertEquals([server.requests.length, pushes(world)], [3, 1]);
 });
 
+Deno.test("a copy of a packet with a wrong password gets the same answer of the server, and counts once", async () => {
+  using server = startRelayServer();
+  await using relay = await openRelay(server);
+  const peer = new EapPeer(relay.world, { userName: "anna", isRight: false });
+  await peer.upTo(1);
+  const [first, second] = [peer.build(), peer.build()];
+  const answer = await peer.exchange(first);
+  const again = await peer.exchange(second);
+  assertEquals([again.kind, again.state], ["challenge", answer.state]);
+  assertEquals([server.requests.length, relay.world.radius.limits.failures("anna").total], [2, 1]);
+});
+
 Deno.test("a copy of a denied packet is denied again, and nothing is sent", async () => {
   using server = startRelayServer();
   await using relay = await openRelay(server);

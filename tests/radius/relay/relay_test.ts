@@ -91,7 +91,11 @@ Deno.test("MS-CHAPv2: after ten wrong passwords the user is locked, and the righ
   await Promise.all(wrong);
   const { answer } = await relayOnce(world, { userName: "anna", ...msChapParts(true) });
   assertEquals([answer.kind, answer.message], ["reject", "Access denied."]);
-  assertEquals(world.secondFactor.initiated().length, 0);
+  assertEquals([server.requests.length, world.secondFactor.initiated().length], [10, 0]);
+  const peer = new EapPeer(world, { userName: "anna" });
+  assertEquals([(await peer.login()).kind, server.requests.length], ["reject", 11]);
+  const [login] = world.radius.monitor.conversations(1);
+  assertEquals(login?.moments.at(-1)?.row, "refused_after_first_factor");
 });
 
 for (const challenge of [new Uint8Array(16).fill(3), undefined]) {
@@ -174,6 +178,18 @@ Deno.test("EAP-MSCHAPv2: a wrong password counts also if the peer ends the conve
   await peer.upTo(2);
   assertEquals(peer.received[5], 4);
   assertEquals(relay.world.radius.limits.failures("anna").total, 1);
+});
+
+Deno.test("EAP-MSCHAPv2: a second wrong password of one conversation counts, too", async () => {
+  using server = startRelayServer();
+  await using relay = await openRelay(server);
+  const peer = new EapPeer(relay.world, { userName: "anna", isRight: false });
+  await peer.upTo(1);
+  const wrong = peer.response();
+  await peer.exchange(peer.build(wrong));
+  const answer = await peer.exchange(peer.build(wrong));
+  assertEquals([answer.kind, peer.received[5]], ["challenge", 4]);
+  assertEquals(relay.world.radius.limits.failures("anna").total, 2);
 });
 
 Deno.test("EAP-MSCHAPv2: a Name of another user than the identity is refused before the server sees the proof", async () => {
@@ -350,6 +366,10 @@ const REFUSED: Record<string, [refusal: string, Parameters<typeof relayOnce>[1]]
     userName: "anna",
     ...chapParts("open sesame"),
     messageAuthenticator: "none",
+  }],
+  "two User-Names": ["no_user_name", {
+    userName: "anna",
+    more: [...RESPONSE, { type: 1, value: text("bob") }],
   }],
   "CHAP and MS-CHAP": ["two_passwords", {
     userName: "anna",
