@@ -4,6 +4,7 @@
 import type { Vault } from "../../platform/vault.ts";
 import type { FirstFactorReply } from "../ports.ts";
 import { type ClearAttribute, clearIdentity, clearOctets } from "../protocol/clear_attributes.ts";
+import { joinOctets } from "../protocol/eap.ts";
 import { decodeText, readInteger } from "../protocol/attributes.ts";
 import { typeOf } from "../protocol/dictionary.ts";
 import type { ReplySource } from "../protocol/dissect_packet.ts";
@@ -98,12 +99,30 @@ export function acceptReplyOf(
   login: AnsweredLogin,
   { ofPolicy }: { ofPolicy: Parameters<AcceptAttributes["of"]>[1] },
 ): AcceptReply {
-  const { octets: attributes, sources } = acceptAttributes.of(login.user, ofPolicy);
+  const given = acceptAttributes.of(login.user, ofPolicy);
   const answer = openReply(vault, login);
-  const clear = answer?.code === "Access-Accept"
-    ? withoutTypesOf(answer.attributes, attributes)
-    : NO_ATTRIBUTES;
+  const received = answer?.code === "Access-Accept" ? answer.attributes : NO_ATTRIBUTES;
+  const hasEap = received.some(({ type }) => type === EAP_MESSAGE);
+  const { octets: attributes, sources } = hasEap ? withoutReplyMessages(given) : given;
+  const clear = withoutTypesOf(received, attributes);
   return { attributes, clear, sources: [...clear.map(() => "first_factor" as const), ...sources] };
+}
+
+/** RFC 3579 §2.6.5: an answer with EAP has no Reply-Message. */
+function withoutReplyMessages(
+  { octets, sources }: ReturnType<AcceptAttributes["of"]>,
+): ReturnType<AcceptAttributes["of"]> {
+  const kept: Uint8Array[] = [];
+  const ofKept: ReplySource[] = [];
+  for (let at = 0, nth = 0; at + 2 <= octets.length; nth++) {
+    const end = at + (octets[at + 1] as number);
+    if (octets[at] !== REPLY_MESSAGE) {
+      kept.push(octets.subarray(at, end));
+      ofKept.push(sources[nth] as ReplySource);
+    }
+    at = end;
+  }
+  return { octets: joinOctets(kept), sources: ofKept };
 }
 
 /** The attributes whose type is not among encoded ones. Attributes with different tags have one type. */
@@ -130,6 +149,7 @@ export function rejectMessages(
 }
 
 const REPLY_MESSAGE = typeOf("Reply-Message");
+const EAP_MESSAGE = typeOf("EAP-Message");
 const PROMPT = typeOf("Prompt");
 const STATE = typeOf("State");
 const LINE_FEED = 0x0a;

@@ -282,6 +282,15 @@ Deno.test("the server gets the attributes of the client, User-Name as it is, and
   }
 });
 
+Deno.test("an Access-Accept with EAP has the reply attributes of the settings, without a Reply-Message", async () => {
+  using server = startRelayServer({ script: "md5" });
+  const toml = '[radius.reply.default]\n"Reply-Message" = "Hello"\n"Filter-Id" = "vpn"\n';
+  await using relay = await openRelay(server, { toml });
+  decideOnPush(relay, true);
+  const answer = await new EapPeer(relay.world, { userName: "anna" }).login();
+  assertEquals([answer.kind, answer.message, valuesOf(answer.attributes, 11)], ["accept", "", [text("vpn")]]);
+});
+
 Deno.test("a challenge keeps Session-Timeout, and its State has at most 253 octets and not that of the server", async () => {
   using server = startRelayServer();
   await using relay = await openRelay(server);
