@@ -23,7 +23,10 @@ and the audit log contain the name of the row.
 A denial of its request or pairing at the embedded service ends a login at once, without a row: \`denied_while_waiting\` or
 \`pairing_denied_while_waiting\` in the log. The next packet gets the prompt of \`not_approved\` or \`pairing_denied\`.
 
-Answers are trimmed. Menu letters and \`cancel\` are case-insensitive.
+While a password is to be changed, each row to Accept leads to \`password_due\` instead, so the second factor comes before the change. No policy
+and no remembered device replaces it then.
+
+Answers are trimmed, except new passwords. Menu letters and \`cancel\` are case-insensitive.
 `;
 
 const DIAGRAM = `## Diagram

@@ -1,8 +1,9 @@
-// Alerts about first-factor servers: a warning while others replace one, critical when none answers.
+// Alerts about one of several servers, which check the first factor or are those of a backend: a warning while others replace it, critical when
+// none answers.
 
 import { assertEquals } from "@std/assert";
 import { observeAlertStates } from "../../console/api/alerts/alert_states.ts";
-import { firstFactorParts } from "../../console/api/health/health_parts.ts";
+import { firstFactorParts, serverPart } from "../../console/api/health/health_parts.ts";
 import type { Health } from "../../console/api/health/health.ts";
 import type { FirstFactorServerStatus } from "../../radius/ports.ts";
 import type { ObservedState } from "../../platform/alerts/alert_rules.ts";
@@ -15,9 +16,31 @@ const ROWS: readonly (readonly [FirstFactorServerStatus["state"], state: string,
   ["all_down", "bad", "critical"],
 ];
 
-for (const [is, state, severity] of ROWS) {
-  Deno.test(`the alert state of a first-factor server that is "${is}"`, async () => {
-    const status = { server: "192.0.2.20:1812", client: "vpn", lastAnswerMs: 0, fault: "", state: is };
+const BACKEND = {
+  id: "backend:corp/ad/192.0.2.20:636",
+  kind: "backend",
+  name: "corp / ad: 192.0.2.20:636",
+} as const;
+const KINDS = [
+  {
+    part: (state: FirstFactorServerStatus["state"]) =>
+      firstFactorParts([{ server: "192.0.2.20:1812", client: "vpn", lastAnswerMs: 0, fault: "", state }]),
+    expected: ["service_failing", "first_factor:192.0.2.20:1812", "first_factor"],
+  },
+  {
+    part: (state: FirstFactorServerStatus["state"]) => [
+      serverPart({ server: "192.0.2.20:636", lastAnswerMs: 0, fault: "", state }, BACKEND),
+    ],
+    expected: ["backend_failing", BACKEND.id, undefined],
+  },
+];
+
+for (
+  const [is, state, severity, { part, expected }] of ROWS.flatMap((row) =>
+    KINDS.map((kind) => [...row, kind] as const)
+  )
+) {
+  Deno.test(`the alert state of a server that is "${is}": ${expected[1]}`, async () => {
     let observe: () => Promise<readonly ObservedState[]> = () => Promise.resolve([]);
     const deps = {
       clock: createManualClock(),
@@ -25,7 +48,7 @@ for (const [is, state, severity] of ROWS) {
       tokens: { list: () => Promise.resolve([]) },
     };
     const health = {
-      parts: () => Promise.resolve(firstFactorParts([status])),
+      parts: () => Promise.resolve(part(is)),
       testAll: () => Promise.resolve(),
     };
     observeAlertStates(
@@ -34,8 +57,8 @@ for (const [is, state, severity] of ROWS) {
     );
     const [observed] = await observe();
     assertEquals(
-      [observed?.kind, observed?.about, observed?.state, observed?.severity, observed?.values["of"]],
-      ["service_failing", "first_factor:192.0.2.20:1812", state, severity, "first_factor"],
+      [observed?.kind, observed?.about, observed?.values["of"], observed?.state, observed?.severity],
+      [...expected, state, severity],
     );
   });
 }

@@ -69,8 +69,8 @@ function partStates(parts: readonly HealthPart[]): ObservedState[] {
     if (kind === undefined) continue;
     const about = part.kind === "node" ? `node:${plainName(part.name)}` : part.id;
     if (states.get(about)?.state === "ok") continue;
-    // One of several first-factor servers: sign-ins use the others.
-    const isReplaced = part.kind === "first_factor" && part.state === "warning";
+    // One of several first-factor servers, or of the servers of a backend: sign-ins use the others.
+    const isReplaced = (part.kind === "first_factor" || part.kind === "backend") && part.state === "warning";
     const state = isReplaced ? "bad" : part.state;
     const isLesser = isReplaced || kind === "node_down" || kind === "changes_undelivered";
     const severity = isLesser ? "warning" : "critical";

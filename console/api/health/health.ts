@@ -24,6 +24,7 @@ import {
   PLAIN_PART,
   policyParts,
   pushParts,
+  serverPart,
   servicePart,
   type TestResult,
 } from "./health_parts.ts";
@@ -222,18 +223,23 @@ export class Health {
 
   #backends(): HealthPart[] {
     return this.#targets().flatMap(({ name: target, backends }) =>
-      backends.filter(({ kind }) => kind !== "store").map(({ name, lastGoodMs, lastFault }): HealthPart => {
+      backends.filter(({ kind }) => kind !== "store").flatMap((backend): HealthPart[] => {
+        const { lastGoodMs, lastFault, servers = [] } = backend;
         const isBad = isBackendFailing({ lastGoodMs, lastFault });
-        return {
-          ...PLAIN_PART,
-          id: `backend:${target}/${name}`,
-          kind: "backend",
-          name: `${target} / ${name}`,
-          state: isBad ? "bad" : lastGoodMs === null ? "unknown" : "ok",
-          lastGoodMs,
-          detail: isBad ? lastFault?.detail ?? "" : "",
-          testable: true,
-        };
+        const part = { id: `backend:${target}/${backend.name}`, kind: "backend" } as const;
+        const name = `${target} / ${backend.name}`;
+        return [
+          {
+            ...{ ...PLAIN_PART, ...part, name, lastGoodMs, testable: true },
+            state: isBad ? "bad" : lastGoodMs === null ? "unknown" : "ok",
+            detail: isBad ? lastFault?.detail ?? "" : "",
+          },
+          ...servers.map((status) =>
+            serverPart(status, {
+              ...{ ...part, id: `${part.id}/${status.server}`, name: `${name}: ${status.server}` },
+            })
+          ),
+        ];
       })
     );
   }

@@ -8,6 +8,7 @@ import type { LimitAlarm } from "../../../radius/factors/hourly_limits.ts";
 import type { FirstFactorServerStatus } from "../../../radius/ports.ts";
 import type { Policy } from "../../../radius/policy/policy.ts";
 import { rejectsUnknownUsers } from "../../../radius/protocol/login_input.ts";
+import type { ServerStatus } from "../../../scim/backend_port.ts";
 import type { PushStatus } from "../../../upstream/embedded/push/push_notifications.ts";
 import type { AdminRow } from "../api_types.ts";
 import { effectiveRules } from "../clients/client_routes.ts";
@@ -21,15 +22,23 @@ export const PLAIN_PART = { figure: null, lastGoodMs: null, detail: "", testable
 const SERVER_STATES = { answers: "ok", unknown: "unknown", down: "warning", all_down: "bad" } as const;
 
 export function firstFactorParts(servers: readonly FirstFactorServerStatus[]): HealthPart[] {
-  return servers.slice(0, MAX_PARTS).map(({ server, client, state, lastAnswerMs, fault }) => {
-    const isDown = state === "down" || state === "all_down";
-    const problem = state === "all_down" ? "no server answers" : "it does not answer";
-    return {
-      ...{ ...PLAIN_PART, id: `first_factor:${server}`, kind: "first_factor", name: server, client },
-      ...{ state: SERVER_STATES[state], lastGoodMs: lastAnswerMs, testable: true },
-      detail: !isDown ? "" : fault === "" ? problem : `${problem}: ${fault}`,
-    };
-  });
+  return servers.slice(0, MAX_PARTS).map(({ client, ...status }) => ({
+    ...serverPart(status, { id: `first_factor:${status.server}`, kind: "first_factor", name: status.server }),
+    client,
+  }));
+}
+
+/** The part of one of several servers: of those that check the first factor, or of a backend. */
+export function serverPart(
+  { state, lastAnswerMs, fault }: ServerStatus,
+  part: Pick<HealthPart, "id" | "kind" | "name">,
+): HealthPart {
+  const isDown = state === "down" || state === "all_down";
+  const problem = state === "all_down" ? "no server answers" : "it does not answer";
+  return {
+    ...{ ...PLAIN_PART, ...part, state: SERVER_STATES[state], lastGoodMs: lastAnswerMs, testable: true },
+    detail: !isDown ? "" : fault === "" ? problem : `${problem}: ${fault}`,
+  };
 }
 
 /** The last test of a part. */

@@ -28,7 +28,9 @@ interface MonitoringDeps {
   readonly vpnSessions?: Pick<AccountingSessionList, "connectedCount">;
   readonly mail?: Pick<MailService, "status">;
   /** Absent where the console runs without a gateway. */
-  readonly connect?: { readonly firstFactorServers: Pick<Connect["firstFactorServers"], "status"> };
+  readonly connect?: Pick<Connect, "config" | "backendHealth"> & {
+    readonly firstFactorServers: Pick<Connect["firstFactorServers"], "status">;
+  };
   /** `null`: no push messages. */
   readonly phonePages?: (() => Pick<PhonePages, "status"> | null) | undefined;
   readonly secondFactorAdmin: () => SecondFactorAdmin | null;
@@ -76,7 +78,8 @@ function metricsText(deps: MonitoringDeps): string {
     ...(people === undefined ? [] : limitGauges(people)),
     ...(mail === undefined ? [] : mailGauges(mail)),
     ...(push === undefined ? [] : pushGauges(push)),
-    ...serverGauges(connect?.firstFactorServers.status() ?? []),
+    ...serverGauges("first_factor", connect?.firstFactorServers.status() ?? []),
+    ...serverGauges("directory", connect === undefined ? [] : directoryServers(connect)),
   ];
   for (const [name, value] of gauges) add(`countersign_${name}`, { type: "gauge", value });
   if (push !== undefined) {
@@ -104,15 +107,25 @@ function limitGauges(
 }
 
 /** Without addresses, because everyone can read the metrics. */
-function serverGauges(servers: readonly FirstFactorServerStatus[]): (readonly [string, number])[] {
+function serverGauges(
+  kind: "first_factor" | "directory",
+  servers: readonly Pick<FirstFactorServerStatus, "state">[],
+): (readonly [string, number])[] {
   const count = (state: FirstFactorServerStatus["state"]) =>
     servers.filter((server) => server.state === state).length;
   return [
-    ["first_factor_servers", servers.length],
-    ["first_factor_servers_answering", count("answers")],
-    ["first_factor_servers_down", count("down") + count("all_down")],
-    ["first_factor_servers_all_down", count("all_down")],
+    [`${kind}_servers`, servers.length],
+    [`${kind}_servers_answering`, count("answers")],
+    [`${kind}_servers_down`, count("down") + count("all_down")],
+    [`${kind}_servers_all_down`, count("all_down")],
   ];
+}
+
+/** The servers of backends that have several. */
+function directoryServers({ config, backendHealth }: Pick<Connect, "config" | "backendHealth">) {
+  return config.targets.flatMap(({ name: target, backends }) =>
+    backends.flatMap(({ name }) => backendHealth(target, name)?.servers ?? [])
+  );
 }
 
 function mailGauges(mail: Pick<MailService, "status">): (readonly [string, number])[] {

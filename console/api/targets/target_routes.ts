@@ -176,10 +176,10 @@ export function targetSummary(port: Connect, target: Target): TargetList["items"
   const backends: BackendRow[] = target.backends.map(({ name, kind, mode, isReadOnly }) => {
     const mine = owed.filter(({ backend }) => backend === name);
     const dead = mine.filter(({ nextMs }) => nextMs === null).length;
-    const { lastGoodMs = null, lastFault = null } = port.backendHealth(target.name, name) ?? {};
+    const { lastGoodMs = null, lastFault = null, servers } = port.backendHealth(target.name, name) ?? {};
     const readOnly = readOnlyOf(port, { target: target.name, backend: name });
-    const access = isReadOnly === true ? { isReadOnly } : {};
-    return { name, kind, mode, ...access, readOnly, owed: mine.length - dead, dead, lastGoodMs, lastFault };
+    const more = { ...isReadOnly === true && { isReadOnly }, ...servers !== undefined && { servers } };
+    return { name, kind, mode, ...more, readOnly, owed: mine.length - dead, dead, lastGoodMs, lastFault };
   });
   return {
     name: target.name,

@@ -66,6 +66,8 @@ export const CONNECTOR_PRESETS = {
       bind_dn: "cn=countersign,dc=example,dc=com",
       users_dn: "ou=people,dc=example,dc=com",
       groups_dn: "ou=groups,dc=example,dc=com",
+      user_filter: "(|(uid={account})(mail={name}))",
+      user_domains: "CORP, corp.example.com",
     },
   },
   active_directory: {
@@ -77,6 +79,8 @@ export const CONNECTOR_PRESETS = {
       bind_dn: "CN=Countersign,CN=Users,DC=example,DC=com",
       users_dn: "CN=Users,DC=example,DC=com",
       groups_dn: "OU=Groups,DC=example,DC=com",
+      user_filter: "(|(sAMAccountName={account})(userPrincipalName={name}))",
+      user_domains: "CORP, corp.example.com",
     },
   },
   scim: {
