@@ -250,6 +250,7 @@ async function createApp(
     fetch: identityClient.fetch,
     ...{ log, clock, random, vault, store, cluster, admins },
     watch: radius.monitor,
+    shadow: radius.shadow,
     vpnSessions: radius.sessions,
     phone: () => services.embedded?.phone ?? null,
     secondFactorAdmin: () => services.embedded?.admin ?? null,

@@ -47,7 +47,7 @@ import { createApproveRoutes } from "./approval/approve_routes.ts";
 import type { HttpApp, PeerInfo } from "../platform/http/http_server.ts";
 import { securityHeaders, WORKER_POLICY } from "../platform/http/security_headers.ts";
 
-export interface HttpAppDeps extends Pick<ConsoleApiDeps, "mail"> {
+export interface HttpAppDeps extends Pick<ConsoleApiDeps, "mail" | "shadow"> {
   readonly http: HttpSettings;
   readonly settings: LiveSettings;
   /** Tests settings of services before they are saved. Absent: the console runs without services. */

@@ -43,7 +43,7 @@ export interface GuideValues {
 }
 
 /** A client must wait this much longer than `hold_s`. */
-const MARGIN_S = 15;
+export const CLIENT_MARGIN_S = 15;
 /** The time of one try. */
 const TRY_S = 10;
 
@@ -62,7 +62,7 @@ function plainAddress(address: string): string {
 
 /** Replaces the placeholders. Braces without a known name stay, because they belong to the configuration. */
 export function fillGuide(text: string, values: GuideValues): string {
-  const waitS = values.holdS + MARGIN_S;
+  const waitS = values.holdS + CLIENT_MARGIN_S;
   const server = plainAddress(values.server);
   const all: Readonly<Record<string, string | number>> = {
     ...values,
@@ -71,7 +71,7 @@ export function fillGuide(text: string, values: GuideValues): string {
     host: server.includes(":") ? `[${server}]` : server,
     waitS,
     tryS: TRY_S,
-    windowS: Math.max(MIN_WINDOW_S, waitS + MARGIN_S),
+    windowS: Math.max(MIN_WINDOW_S, waitS + CLIENT_MARGIN_S),
     tries: Math.ceil(waitS / TRY_S),
   };
   return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => String(all[name] ?? whole));

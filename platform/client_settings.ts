@@ -152,6 +152,12 @@ export const CLIENT_SETTINGS = {
     isForRequests: true,
     console: { isOptional: true },
   },
+  mode: {
+    ...choice(["enforce", "shadow"], { default: "enforce", when: { firstFactor: ["radius", "settings"] } }),
+    key: "mode",
+    isForRequests: true,
+    console: { isOptional: true },
+  },
   device: {
     ...choice(["challenge", "hold", "hold_then_challenge"], { default: "challenge" }),
     key: "device",

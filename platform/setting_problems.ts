@@ -113,6 +113,8 @@ const FAULTS = {
     "all groups' attributes and those of radius.reply.default have {count} octets; an Access-Accept has room for {max}",
   routes_over_total: "{count} is more than telephony.connections_total, {total}; it must not be",
   scopes_without_openid: 'it lacks "openid"; it must have it',
+  shadow_without_server:
+    'it must be "radius", because mode is "shadow": only the first-factor server can answer',
   start_tls_with_ldaps: "it is true, but url begins with ldaps: already; leave one of them",
   token_and_password: "user_name or password is given as well; it must be one or the other",
   token_missing: "it is empty; it must be given, or user_name and password",
@@ -178,6 +180,8 @@ const WARNINGS = {
   server_unsigned:
     '"auto" trusts answers of that server without Message-Authenticator until it signs one; they can be forged',
   service_not_https: "it is not https; anyone on the network path reads what is sent",
+  shadow_mode:
+    '"shadow" adds no second factor: the first-factor server decides alone; set "enforce" when the report is good',
   short_secret:
     "it has {count} characters; a shared secret under {min} can be guessed by anyone who sees one packet",
   unknown_users:

@@ -50,7 +50,7 @@ import type {
 import { CatchUpQueue } from "./server/catch_up_queue.ts";
 import { type ClientDiscovery, createClientDiscovery } from "./server/client_discovery.ts";
 import { ClientRegistry } from "./server/client_registry.ts";
-import { type Clients, createClients } from "./server/clients.ts";
+import { type Client, type Clients, createClients } from "./server/clients.ts";
 import { Counters } from "./server/counters.ts";
 import { FoldedLog } from "./server/folded_log.ts";
 import { PacketCapture } from "./server/packet_capture.ts";
@@ -59,6 +59,7 @@ import { type DatagramSocket, RadiusServer } from "./server/server.ts";
 import type { SigningClients } from "./server/signing_clients.ts";
 import { loadState, type StoredState } from "./stored_state.ts";
 import { UnsignedLimits } from "./server/unsigned_requests.ts";
+import type { ShadowLearner } from "./shadow/shadow_learner.ts";
 import type { Factor } from "./flow/context.ts";
 
 interface RadiusDeps extends SettingSource {
@@ -111,6 +112,12 @@ export interface Radius {
   readonly access: NamedAccess;
   /** The RADIUS servers that check the first factor of clients. */
   readonly firstFactorServers: Pick<FirstFactorServers, "probe" | "status" | "test">;
+  /** What shadow mode learnt, and the clients that are served. */
+  readonly shadow: {
+    readonly learner: ShadowLearner;
+    readonly clients: () => readonly Pick<Client, "name" | "settings">[];
+    readonly isOfConsole: (client: string) => boolean;
+  };
   /** Prepares the removal or deactivation of a user: from now on, logins do not find their pairings. The caller commits the mutations. */
   prepareOffboarding(canonicalName: string): PreparedChange;
   /** Prepares the rename of a user or group of the login target: factors, limits and policies follow. */
@@ -201,6 +208,11 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
       replySources: Object.values(radius.replyFromDirectory),
     }),
     firstFactorServers: servers,
+    shadow: {
+      learner: state.shadowLearner,
+      clients: () => clients.all,
+      isOfConsole: (name) => register.find(name)?.from === "console",
+    },
     loginDryRun: createLoginDryRun(dryRunDeps, () => clients.all),
     prepareNotMeReport: createNotMeReports({ ...ending, limits, remembered, bypassCodes, disconnects }),
     prepareOffboarding: (user) => offboarding.prepare(user),
@@ -217,6 +229,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     close() {
       stopSweeping();
       radsec.stop();
+      state.shadowLearner.stop();
       disconnects.close();
       servers.close();
     },
@@ -295,6 +308,7 @@ function createServer(
         ...parts,
         ...callbacks,
         ...{ store, random, log, secondFactor, telephony, unsignedLimits, emit, changed },
+        ...{ clients, learner: parts.shadowLearner },
         peers: deps.peers,
         helpText: () => deps.config.enrolment.helpText,
         menuOf: ({ policy }) => menuOfLogin({ ...factors, policies: parts.policies }, policy),

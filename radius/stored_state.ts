@@ -26,6 +26,7 @@ import { BypassCodeStore } from "./factors/bypass_codes.ts";
 import { Pairings } from "./factors/pairings.ts";
 import { RecoveryCodeStore } from "./factors/recovery_codes.ts";
 import { RememberedDevices } from "./policy/remembered_devices.ts";
+import { ShadowLearner } from "./shadow/shadow_learner.ts";
 import { HardwareTokens } from "./tokens/hardware_tokens.ts";
 import { tokenFactorId } from "./tokens/token.ts";
 
@@ -99,6 +100,7 @@ export async function loadState(
   const sentPasscodes = new SentPasscodes({ store, clock, vault });
   const signingClients = new SigningClients({ store, log, clock });
   const policies = { registry, remembered };
+  const shadowLearner = new ShadowLearner({ store, clock, log });
   const sessions = new SessionTable({ store, nowMs: clock.nowMs, orderedId });
   const [loaded, loadedSessions] = await Promise.all([
     conversations.load(),
@@ -109,6 +111,7 @@ export async function loadState(
     sentPasscodes.load(),
     signingClients.load(),
     registry.load(),
+    shadowLearner.load(),
   ]);
   if (loaded.unreadable > 0) {
     log.warn("records of conversations could not be read and were skipped", { records: loaded.unreadable });
@@ -122,7 +125,7 @@ export async function loadState(
   return {
     ...{ tokenOf, orderedId, conversations, sharedTuples, pairings, limits, signingClients },
     ...{ recoveryCodes, bypassCodes, sentPasscodes },
-    ...{ sessions, hashSeed, policies, stores, hardwareTokens, enrolment, factorMarks },
+    ...{ sessions, hashSeed, policies, stores, hardwareTokens, enrolment, factorMarks, shadowLearner },
     /** Adds a listener for conversations that other nodes changed. */
     onFollowed: (listener: (conversation: Conversation) => void) => void listeners.push(listener),
   };

@@ -50,6 +50,7 @@ import { createReportRoutes, type ReportRouteDeps } from "./reports/report_route
 import { createSavedFilterRoutes, type SavedFilterRouteDeps } from "./saved_filters/saved_filters.ts";
 import { createPolicyRoutes, type PolicyRouteDeps } from "./policies/policy_routes.ts";
 import { createSettingRoutes, type SettingRouteDeps } from "./settings/setting_routes.ts";
+import { createShadowRoutes, type ShadowRouteDeps } from "./shadow/shadow_routes.ts";
 import { createTargetRoutes, type TargetRouteDeps } from "./targets/target_routes.ts";
 import {
   createTargetSettingRoutes,
@@ -84,6 +85,7 @@ export type ConsoleApiDeps =
   & SavedFilterRouteDeps
   & NoticeRouteDeps
   & ClientRouteDeps
+  & ShadowRouteDeps
   & PolicyRouteDeps
   & TargetRouteDeps
   & TargetSettingDeps
@@ -142,6 +144,7 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/trash", createTrashRoutes(deps))
     .route("/group-names", createGroupNameRoutes(deps))
     .route("/clients", createClientRoutes(deps))
+    .route("/shadow", createShadowRoutes(deps))
     .route("/policies", createPolicyRoutes(deps))
     .route("/targets", createTargetRoutes(deps))
     .route("/target-settings", createTargetSettingRoutes(deps))

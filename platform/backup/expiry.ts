@@ -128,6 +128,8 @@ const RULES: ReadonlyMap<string, ExpiryRule> = new Map<string, ExpiryRule>([
   ["sent_passcode", field("expiresMs")],
   ["session_disconnect", atMost(30 * DAY_MS)],
   ["session_report", field("untilMs")],
+  ["shadow_day", ({ key }) => (Number(key[2]) + 1) * DAY_MS + 90 * DAY_MS],
+  ["shadow_user", field("lastMs", 90 * DAY_MS)],
   ["shared_tuple", field("untilMs")],
   ["trash", field("deletedMs", DELETED_USER_DAYS * DAY_MS)],
   ["trash_joins", field("atMs", DAY_MS)],

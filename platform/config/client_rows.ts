@@ -51,6 +51,9 @@ const DOCS: Readonly<Record<FileSetting, string>> = {
     "refuse | reply | trust: who signs in with PEAP, EAP-TTLS, EAP-TLS and other methods whose outer identity is free " +
     "text; refuse: such requests are refused; reply: the User-Name of the server's Access-Accept; trust: the outer identity, which can be " +
     "that of another user",
+  mode:
+    "enforce | shadow; shadow: each Access-Request goes to the first-factor server, and its answer goes to the client, " +
+    'without a second factor; the gateway only observes. Needs first_factor = "radius"',
   device: "challenge | hold | hold_then_challenge: how a device approval is awaited",
   holdMs: "longest wait inside one Access-Request",
   appendMode:

@@ -150,10 +150,19 @@ function* firstFactorHasServer(prefix: string, settings: RequestSettings): Itera
   else if (server.secret === "") yield { key: `${prefix}first_factor_server.secret`, ...problem };
 }
 
+/** In shadow mode, the first-factor server decides alone. Without one, nothing could be answered. */
+function* shadowHasServer(prefix: string, { mode, firstFactor }: RequestSettings): Iterable<ConfigFault> {
+  if (mode === "shadow" && firstFactor !== "radius") {
+    yield { key: `${prefix}first_factor`, ...problemOf("shadow_without_server") };
+  }
+}
+
 function* firstFactorsHaveServers({ config: { radius } }: ConfigView): Iterable<ConfigFault> {
   yield* firstFactorHasServer("radius.", radius.anyClient);
+  yield* shadowHasServer("radius.", radius.anyClient);
   for (const [at, client] of radius.clients.entries()) {
     yield* firstFactorHasServer(entryPrefix("radius.client", at), client);
+    yield* shadowHasServer(entryPrefix("radius.client", at), client);
   }
 }
 

@@ -36,6 +36,7 @@ function* policyWarnings(
   if (settings.messageAuthenticator === "off") {
     yield { key: `${prefix}message_authenticator`, ...problemOf("unsigned") };
   }
+  if (settings.mode === "shadow") yield { key: `${prefix}mode`, ...problemOf("shadow_mode") };
   if (settings.unknownUsers === "allow" && settings.firstFactor !== "none") {
     yield { key: `${prefix}unknown_users`, ...problemOf("unknown_users") };
   }

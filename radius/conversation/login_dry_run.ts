@@ -5,6 +5,7 @@ import { CONDITIONS } from "../flow/conditions.ts";
 import { EFFECTS } from "../flow/effects.ts";
 import { callsUpstream, step } from "../flow/flow.ts";
 import type { FlowRow } from "../flow/flow_rows.ts";
+import type { Facts } from "../flow/context.ts";
 import { PROMPTS } from "../flow/prompts.ts";
 import { type FlowPlace, isStep } from "../protocol/steps.ts";
 import { type LoginAttempt, newLoginAttempt } from "../server/request.ts";
@@ -40,6 +41,8 @@ export interface DryRunResult {
   readonly policy: string | null;
   /** The prompt, with its placeholders. */
   readonly prompt: string | null;
+  /** Of a challenge: whether the menu offers a message to a number that is known. */
+  readonly hasNumber: boolean;
 }
 
 export interface LoginDryRun {
@@ -97,12 +100,15 @@ function dryRun(
   while (steps.length < MAX_ROWS) {
     const row = step(place, gatherFacts(deps, conversation, attempt));
     steps.push(shown(row));
+    const end = { steps, row, attempt, hasNumber: false };
     if (row.then.includes("check_first_factor")) {
       attempt.firstFactor = request.password === "right" ? "right" : "wrong";
-    } else if (callsUpstream(row)) return ended("sends", { steps, row, attempt });
+    } else if (callsUpstream(row)) return ended("sends", end);
     if (row.then.includes("note_first_factor")) conversation.firstFactorRight = true;
-    if (row.to === "accept" || row.to === "reject") return ended(row.to, { steps, row, attempt });
-    if (isStep(row.to)) return ended("challenge", { steps, row, attempt });
+    if (row.to === "accept" || row.to === "reject") return ended(row.to, end);
+    if (isStep(row.to)) {
+      return ended("challenge", { ...end, hasNumber: hasNumber(gatherFacts(deps, conversation, attempt)) });
+    }
     place = row.to;
   }
   throw new Error(`Cannot run a dry run: over ${MAX_ROWS} rows from "start"`);
@@ -110,7 +116,11 @@ function dryRun(
 
 function ended(
   end: DryRunResult["end"],
-  { steps, row, attempt }: { steps: DryRunStep[]; row: FlowRow; attempt: LoginAttempt },
+  { steps, row, attempt, hasNumber }: Pick<DryRunResult, "hasNumber"> & {
+    steps: DryRunStep[];
+    row: FlowRow;
+    attempt: LoginAttempt;
+  },
 ): DryRunResult {
   return {
     steps,
@@ -119,7 +129,12 @@ function ended(
     because: end === "reject" ? attempt.refusedFor as DryRunResult["because"] : null,
     policy: attempt.policy === null ? null : attempt.policy.name ?? "",
     prompt: row.prompt === null ? null : PROMPTS[row.prompt].text,
+    hasNumber,
   };
+}
+
+function hasNumber({ menu, smsNumbers, voiceNumbers }: Facts): boolean {
+  return (menu.has("sms") && smsNumbers.length > 0) || (menu.has("voice") && voiceNumbers.length > 0);
 }
 
 function shown({ name, from, to, when, then }: FlowRow): DryRunStep {

@@ -44,10 +44,16 @@ import type { SharedTuples } from "./shared_tuples.ts";
 import { type PacketWork, WorkQueue } from "./work_queue.ts";
 import type { OtherNames } from "../ports.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
+import { ShadowForwarder, type ShadowForwarderDeps } from "../shadow/shadow_forwarder.ts";
 import { PrefixViews } from "../../platform/prefix_views.ts";
 import { createHmacMd5, type HmacMd5, MD5_OCTETS } from "../protocol/md5.ts";
 
-interface RequestHandlerDeps extends Omit<StateMachineDeps, "startOver">, ResponderDeps, TypedPasswordDeps {
+interface RequestHandlerDeps
+  extends
+    Omit<StateMachineDeps, "startOver">,
+    ResponderDeps,
+    TypedPasswordDeps,
+    Omit<ShadowForwarderDeps, "responder" | "refuse"> {
   readonly sharedTuples: SharedTuples;
   readonly unsignedLimits: UnsignedLimits;
   readonly logins: LoginSettings;
@@ -80,6 +86,7 @@ export class RequestHandler {
   readonly #passwords: PasswordReader;
   readonly #answers: AnswerHandler;
   readonly #relay: RelayHandler;
+  readonly #shadow: ShadowForwarder;
   /** Requests that were handled again, because another packet changed what they depend on. */
   readonly #retries = new WeakMap<
     Request,
@@ -90,6 +97,11 @@ export class RequestHandler {
     this.#deps = deps;
     this.#responder = new Responder(deps);
     this.#rejections = new Rejections(deps, this.#responder);
+    this.#shadow = new ShadowForwarder({
+      ...deps,
+      responder: this.#responder,
+      refuse: (request) => this.#rejections.refuse(request, "bad_password_length", { isLogged: true }),
+    });
     this.#waitQueue = new DirectoryWaitQueue(deps);
     this.#passwords = new PasswordReader(deps);
     this.#garbledPasswords = new GarbledPasswordCheck(deps);
@@ -125,11 +137,17 @@ export class RequestHandler {
   }
 
   get working(): number {
-    return this.#works.size + this.#waitQueue.waiting + this.#relay.working;
+    return this.#works.size + this.#waitQueue.waiting + this.#relay.working + this.#shadow.working;
+  }
+
+  /** A request arrived again while it waits for its answer. */
+  noteCopy({ slot }: Pick<Request, "slot">): void {
+    this.#shadow.noteCopy(slot);
   }
 
   /** Handles an Access-Request. `view` is only read before the first wait. */
   accept(request: Request, view: PacketView): void {
+    if (request.client.settings.mode === "shadow") return this.#shadowed(request, view);
     if (request.name.isHealthCheck) {
       return this.#responder.rejectHealthCheck(request);
     }
@@ -142,6 +160,15 @@ export class RequestHandler {
     if (refusal !== null) return this.#rejections.refuse(request, refusal, { isLogged: false });
     logRequest(this.#deps, request);
     this.#prepare(request, view);
+  }
+
+  /** Forwards a request in shadow mode, within the limits of unsigned requests. */
+  #shadowed(request: Request, view: PacketView): void {
+    if (!this.#deps.unsignedLimits.mayBegin(request, view)) {
+      return this.#responder.drop(request, "rate_limited");
+    }
+    logRequest(this.#deps, request);
+    this.#shadow.forward(request, view);
   }
 
   /** Handles a request, as soon as the directory has its user. That of a relayed request is known only when its server has judged it. */

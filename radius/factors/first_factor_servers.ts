@@ -34,6 +34,8 @@ export interface ServerExchange {
   readonly server?: string | undefined;
   /** The longest wait, all servers together. Default: `timeout_ms` of the client's servers. */
   readonly timeoutMs?: number | undefined;
+  /** How often a packet is sent to a server in its share of the wait. Default: {@link COPIES}. */
+  readonly copies?: number | undefined;
 }
 
 /** `unavailable`: no server answered in time. `busy`: too many requests are in progress; the client tries again. */
@@ -65,7 +67,7 @@ export class FirstFactorServers implements FirstFactorVerifier {
    * Asks the servers of a client, and resolves with the first signed answer. A server that is down is asked only if all are. A server that
    * does not answer within its share of the time is followed by the next one; a later answer counts, too. Never rejects.
    */
-  async exchange({ client, attributes, server, timeoutMs }: ServerExchange): Promise<ServerOutcome> {
+  async exchange({ client, attributes, server, timeoutMs, copies }: ServerExchange): Promise<ServerOutcome> {
     const settings = this.#deps.serversOf(client);
     const asked = settings === null ? [] : this.#candidates(settings, server);
     if (settings === null || asked.length === 0) return { kind: "unavailable" };
@@ -73,7 +75,9 @@ export class FirstFactorServers implements FirstFactorVerifier {
     if (inProgress >= MAX_IN_PROGRESS_PER_CLIENT) return { kind: "busy" };
     this.#inProgress.set(client, inProgress + 1);
     try {
-      const outcome = await this.#ask(asked, { attributes, timeoutMs: timeoutMs ?? settings.timeoutMs });
+      const outcome = await this.#ask(asked, {
+        ...{ attributes, timeoutMs: timeoutMs ?? settings.timeoutMs, copies: copies ?? COPIES },
+      });
       if (server === undefined || outcome.kind === "answer") this.#noteOutcome(settings, asked, outcome);
       return outcome;
     } catch (fault) {
@@ -155,7 +159,11 @@ export class FirstFactorServers implements FirstFactorVerifier {
 
   #ask(
     servers: readonly AuthServer[],
-    { attributes, timeoutMs }: { attributes: readonly ClearAttribute[]; timeoutMs: number },
+    { attributes, timeoutMs, copies }: {
+      attributes: readonly ClearAttribute[];
+      timeoutMs: number;
+      copies: number;
+    },
   ): Promise<ServerOutcome> {
     const { clock } = this.#deps;
     const untilMs = clock.nowMs() + timeoutMs;
@@ -169,8 +177,8 @@ export class FirstFactorServers implements FirstFactorVerifier {
       const server = servers[at];
       if (server === undefined) return settle({ kind: releases.length === 0 ? "busy" : "unavailable" });
       const release = server.send({
-        ...{ code: "Access-Request", attributes, copies: COPIES },
-        waitMs: Math.max(COPIES, (untilMs - clock.nowMs()) / (servers.length - at)),
+        ...{ code: "Access-Request", attributes, copies },
+        waitMs: Math.max(copies, (untilMs - clock.nowMs()) / (servers.length - at)),
         answered: (answer) =>
           settle(
             answer === null ? { kind: "unavailable" } : { kind: "answer", ...answer, server: server.name },

@@ -63,6 +63,19 @@ export function fromStoredClient({ firstFactorServer: server, ...stored }: Store
   return { ...record, firstFactorServer: { ...rest, address: [address, ...others] } };
 }
 
+/** A record of an earlier version has not all settings. */
+export function withDefaults(record: ClientRecord): ClientRecord {
+  const missing = CONTENT_SETTINGS.filter((name) =>
+    !name.includes(".") && settingOf(record, name) === undefined
+  );
+  if (missing.length === 0) return record;
+  const defaults = settingsObject(missing, (name) => {
+    const row = clientSetting(name);
+    return row.type === "secret" ? "" : row.default;
+  });
+  return { ...record, ...defaults };
+}
+
 /** Where the record of a client is stored. */
 export const clientKey = (name: string): Deno.KvKey => ["client", name];
 

@@ -12,6 +12,8 @@ const COUNTED = [
   "logins_joined",
   "status_answers",
   "health_checks",
+  "shadow_requests",
+  "shadow_unanswered",
   "accounting_requests",
   "accounting_responses",
   "accounting_sessions_evicted",

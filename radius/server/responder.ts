@@ -5,13 +5,14 @@ import type { Log } from "../../platform/log.ts";
 import type { LogFields, LogLevel } from "../../platform/log_line.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Vault } from "../../platform/vault.ts";
+import { type ClearAttribute, clearOctets } from "../protocol/clear_attributes.ts";
 import { describeAttributes } from "../protocol/attributes.ts";
 import type { ReplySource } from "../protocol/dissect_packet.ts";
 import { DROP_REASONS } from "../protocol/drop_reasons.ts";
 import { typeOf } from "../protocol/dictionary.ts";
+import type { ReplyName } from "../protocol/packet.ts";
 import { eapFailure, eapIdentifierOf } from "../protocol/eap.ts";
 import { encodeMsChapError, readMsChap } from "../protocol/ms_chap.ts";
-import type { ClearAttribute } from "../protocol/clear_attributes.ts";
 import type { RelayedReply } from "../relay/relayed_verdict.ts";
 import type { Factor } from "../flow/context.ts";
 import { isSecretPrompt, type Prompt, PROMPTS, renderPrompt } from "../flow/prompts.ts";
@@ -84,6 +85,9 @@ const REJECT_DELAY_MS = 1000;
 const REJECT_JITTER_MS = 100;
 /** Most octets of a reply for each octet of a request that does not prove that its sender knows the secret. */
 const MAX_AMPLIFICATION = 3;
+
+/** In place of a row of the flow table, of an answer of another server. It belongs to no login of this gateway. */
+const FORWARDED = "shadow";
 
 /** The text of a Reject offers nothing to choose. */
 const NO_CHOICE = { menu: new Set<Factor>(), numberToMatch: null, numbers: [] };
@@ -186,6 +190,16 @@ export class Responder {
     this.reject(request, "denied", { row, conversation });
   }
 
+  /** Sends the answer of another server. `clear`: its attributes, without Message-Authenticator and Proxy-State. */
+  forward(request: Request, answer: { name: ReplyName; clear: readonly ClearAttribute[] }): void {
+    const isSmall = clearOctets(answer.clear) <= MAX_AMPLIFICATION * request.octets.length;
+    // Only a right password gets an Accept, so its size needs no limit.
+    if (!isSmall && answer.name !== "Access-Accept" && !hasNoSizeLimit(request)) {
+      return this.drop(request, "rate_limited");
+    }
+    this.#deliver(request, { ...answer, message: "" }, { row: FORWARDED, conversation: null });
+  }
+
   /** Leaves a request without an answer. `keepSlot`: its retransmissions stay unanswered too. */
   drop(request: Request, reason: NoReplyReason, { keepSlot = false }: { keepSlot?: boolean } = {}): void {
     const { level, sentence } = DROP_REASONS[reason];
@@ -234,7 +248,9 @@ export class Responder {
     request.slot.reply = octets;
     send(request, octets);
     counters.count(COUNTED[reply.name]);
-    packets.answered(conversation?.orderedId ?? trace ?? null, request, { reply: octets, row, sources });
+    if (row !== FORWARDED) {
+      packets.answered(conversation?.orderedId ?? trace ?? null, request, { reply: octets, row, sources });
+    }
     if (!log.enabled("info")) return;
     log.info(reply.name, {
       ...senderOf(request),

@@ -182,6 +182,7 @@ export class RadiusServer {
     const cache = isAccounting ? this.#accountingDuplicates : this.#duplicates;
     const known = cache.find(place);
     if (known !== null) {
+      if (client.settings.mode === "shadow") this.#handler.noteCopy({ slot: known });
       const reply = this.#repeat(known, source);
       return reply === null ? undefined : this.#send(place, reply);
     }

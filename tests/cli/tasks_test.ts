@@ -46,6 +46,7 @@ const WITH_SERVER: readonly Run[] = [
   { line: "export default", out: /^\{.*"userName":"bob".*\}\n$/ },
   { line: "settings list", out: /^ +key +source +value\n/ },
   { line: "disconnect --user ann", out: /./ },
+  { line: "shadow-report", out: /^No client is in shadow mode/ },
   { line: "tokens list", out: /^There are no such tokens\.\n$/ },
   { line: "enrol campaigns", out: /^There are no campaigns\.\n$/ },
   { line: "unlock ann --show", out: /^"ann" is not locked\./ },

@@ -29,6 +29,7 @@ const ROW = {
   appendSeparator: ",",
   codePosition: "separated",
   healthCheckUsers: [],
+  mode: "enforce",
   replyFromFirstFactor: ["all"],
   stripDomains: [],
   stripRealms: [],
@@ -160,6 +161,7 @@ Deno.test("toClientDraft() reverses toClientRequest(), including the signature r
   const row: ClientRow = {
     ...ROW,
     ...form,
+    mode: "enforce",
     firstFactorServer: {
       address: [{ hostname: "2001:db8::1", port: 1812 }, { hostname: "192.0.2.7", port: 1812 }],
       timeoutMs: 3000,

@@ -11,6 +11,7 @@ const STAYS: ReadonlySet<string> = new Set([
   // Records of the past. Notices of administrators are such records.
   ...["alert", "audit", "audit_by", "history", "conversation", "journal", "accounting", "console_notice"],
   ...["enrolment_result", "enrolment_users", "scim_request", "session_disconnect", "session_report"],
+  "shadow_user",
   // The deletion itself, and what can be restored.
   ...["gone", "renamed", "departure", "user_departure", "trash", "trash_part", "user_notice", "last_sign_in"],
   // Limits: otherwise a deletion and a new user of the name would end a lock.

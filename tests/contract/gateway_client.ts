@@ -27,6 +27,8 @@ export interface ContractGateway extends AsyncDisposable {
   readonly connections: Composition["identity"]["connections"];
   readonly targets: Composition["identity"]["targets"];
   readonly mail: Composition["mail"];
+  /** What shadow mode learnt. */
+  readonly learner: Composition["radius"]["shadow"]["learner"];
   /** The operator of this machine, through the control socket. */
   readonly operator: Browser;
   browser(headers?: Readonly<Record<string, string>>): Browser;
@@ -76,6 +78,7 @@ append_mode = true
     connections: composition.identity.connections,
     targets: composition.identity.targets,
     mail: composition.mail,
+    learner: composition.radius.shadow.learner,
     operator: {
       async send<T>(method: string, path: string, json?: unknown) {
         const answered = await composition.ask(method, path, json);

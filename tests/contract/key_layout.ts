@@ -32,6 +32,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/^(?:sms|voice|totp)-([0-9a-f]{16})$/, "<factor>-$1"],
   [/^(?:sm|ca)([0-9a-f]{32})$/, "<message>$1"],
   [/^\d{16}$/, "<16 digits>"],
+  [/^\d{5}$/, "<day>"],
   [/^\+\d{8,15}$/, "<phone number>"],
   [/^\d+\.\d+\.\d+\.\d+$/, "<address>"],
   [/^[\w-]{22}$/, "<22 base64url characters>"],

@@ -66,6 +66,8 @@ const DECISIONS: Readonly<Record<string, Decision>> = {
   "reply_group / <group>": "moved",
   // It expires within two minutes, and the locked user has no login with the new name before.
   "session_report / <user>": "kept",
+  // The name that the present server knows.
+  "shadow_user / <client> / <user>": "kept",
   "user / <target> / <user>": "moved",
   // The end of the logins in progress. The identity of the user's links moves with it.
   "user_departure / <target> / <user>": "written",
@@ -97,6 +99,7 @@ const KEPT_VALUES = [
     "enrolment_result",
     "enrolment_users",
     "scim_request",
+    "shadow_user",
   ],
   // Written by the rename.
   ...["gone", "renamed", "departure", "index_log"],

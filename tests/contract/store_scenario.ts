@@ -239,6 +239,13 @@ export const SCENARIO: Readonly<Record<string, ScenarioStep>> = {
     });
   },
   ...ALERT_STEP,
+  async "a login in shadow mode"({ gateway: { learner, clock } }) {
+    const atMs = clock.nowMs();
+    learner.addDay("vpn", { accepted: 1, kinds: { PAP: 1 }, gaps: { 5: 1 } });
+    const login = { client: "vpn", user: "bert", shown: "bert", firstMs: atMs, lastMs: atMs };
+    learner.addUser({ ...login, kinds: { PAP: 1 } });
+    await learner.flush();
+  },
   async "a user who leaves"({ scim, gateway: { operator, clock } }) {
     await operator.send("POST", "/users/hans/pairings", { kind: "sms", number: NUMBERS.sms });
     await scim.send("DELETE", `${SCIM}/Users/hans`);

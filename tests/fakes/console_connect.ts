@@ -6,6 +6,7 @@ import type { Dist } from "../../console/assets.ts";
 import { canonicalRange, parseSocketAddress, socketAddressText } from "../../platform/addresses.ts";
 import { createLog } from "../../platform/log.ts";
 import { createPasswordHasher } from "../../platform/password_hasher.ts";
+import { ShadowLearner } from "../../radius/shadow/shadow_learner.ts";
 import { SigningClients } from "../../radius/server/signing_clients.ts";
 import { ClientRegistry } from "../../radius/server/client_registry.ts";
 import { createClients } from "../../radius/server/clients.ts";
@@ -40,6 +41,12 @@ export async function startConnectConsole(
   const people = await openPeople({ ...options, shape });
   const { store, audits } = people;
   const { connect, ...parts } = await openConnect(people, { shape, toml: options.toml ?? "", target });
+  const learner = new ShadowLearner({ store, clock: systemClock, log: parts.log });
+  const shadow = {
+    learner,
+    clients: () => parts.clients.all,
+    isOfConsole: (name: string) => parts.register.find(name)?.from === "console",
+  };
   const mail = await openConsoleMail(people);
   const alerts = await openFakeAlerts({ ...parts, store, mail: mail.service });
   const site = await startConsole({
@@ -47,14 +54,14 @@ export async function startConnectConsole(
     ...(dist === undefined ? {} : { dist }),
     change: (deps) => ({
       ...people.furnish(deps),
-      ...{ connect, cluster, mail: mail.service, logExport: parts.logExport, alerts },
+      ...{ connect, cluster, mail: mail.service, logExport: parts.logExport, alerts, shadow },
       ...(vpnSessions === undefined ? {} : { vpnSessions }),
     }),
   });
   return {
     ...site,
     ...parts,
-    ...{ store, people, audits, mail, alerts },
+    ...{ store, people, audits, mail, alerts, learner },
     async [Symbol.asyncDispose]() {
       await site[Symbol.asyncDispose]();
       await alerts.close();

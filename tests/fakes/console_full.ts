@@ -121,6 +121,19 @@ async function fill(site: ConnectConsole, names: FullNames): Promise<void> {
   await fillEnrolment({ ...site, call: apiCaller(site, await site.signIn("owner")) }, names);
   await fillMail(site.mail, { waiting: names.user, failed: FULL_OTHER });
   await fillHistory(site, names);
+  fillShadow(site, names);
+}
+
+function fillShadow({ learner }: ConnectConsole, { user, text }: FullNames): void {
+  const nowMs = Date.now();
+  const kinds = { PAP: 3, "EAP-MSCHAPv2+prompted": 2 };
+  learner.addDay(FULL_CLIENT, {
+    ...{ accepted: 5, rejected: 1, unanswered: 1, kinds, maxMs: 900 },
+    ...{ gaps: { 5: 2 }, tries: 3, gaveUp: 1, patienceMs: 15_000 },
+  });
+  for (const name of [user, text]) {
+    learner.addUser({ client: FULL_CLIENT, user: name, shown: name, firstMs: nowMs, lastMs: nowMs, kinds });
+  }
 }
 
 async function fillPeople({ people }: ConnectConsole, { user, group, text }: FullNames): Promise<void> {

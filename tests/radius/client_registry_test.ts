@@ -36,6 +36,7 @@ const CONTENT: ClientContent = {
   unknownUsers: "allow",
   stripDomains: [],
   stripRealms: [],
+  mode: "enforce",
   replyFromFirstFactor: ["all"],
   tlsSan: "",
   tlsFingerprint: "",

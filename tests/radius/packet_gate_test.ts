@@ -54,6 +54,13 @@ address = ["192.0.2.6"]
 secret = "${SECRET}"
 first_factor = "directory"
 unknown_users = "allow"
+[[radius.client]]
+name = "shadow"
+address = ["192.0.2.8"]
+secret = "${SECRET}"
+first_factor = "radius"
+first_factor_server = { address = "192.0.2.20:1812", secret = "the secret of the present server" }
+mode = "shadow"
 `;
 
 /** Accepts no further password check. */

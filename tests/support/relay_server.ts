@@ -23,6 +23,7 @@ export type EapScript = "md5" | "gtc" | "ms_chap" | "tunnel";
 
 export interface RelayServer extends Disposable {
   readonly port: number;
+  readonly secret: string;
   readonly toml: string;
   readonly requests: readonly RelayedRequest[];
   /** The EAP method that it offers. */
@@ -33,6 +34,8 @@ export interface RelayServer extends Disposable {
   attributes: readonly Attribute[];
   /** The octets of the State of a challenge. */
   stateOctets: number;
+  /** Answers in place of the script; `null`: not at all. */
+  judge: ((request: RelayedRequest) => RelayAnswer | null | Promise<RelayAnswer | null>) | null;
   /** Whether it answers. */
   isSilent: boolean;
   /** Whether it answers MS-CHAP with a question. */
@@ -61,6 +64,7 @@ export function startRelayServer(
   const requests: RelayedRequest[] = [];
   const server: RelayServer = {
     port,
+    secret: SECRET,
     toml: `[radius]
 first_factor = "radius"
 first_factor_server.address = "127.0.0.1:${port}"
@@ -74,6 +78,7 @@ ${more}
     acceptName: undefined,
     attributes: [],
     stateOctets: 16,
+    judge: null,
     isSilent: false,
     isPrompting: false,
     password: "open sesame",
@@ -81,14 +86,17 @@ ${more}
     fragmentOctets: 600,
     [Symbol.dispose]: () => socket.close(),
   };
+  const answer = async (request: RelayedRequest, from: Deno.Addr) => {
+    const given = server.judge === null ? answerTo(request, server) : await server.judge(request);
+    if (given !== null) await socket.send(writeAnswer(request, given), from).catch(() => undefined);
+  };
   const loop = async () => {
     for (;;) {
       try {
         const [octets, from] = await socket.receive(new Uint8Array(4200));
         const request = readRequest(octets, (from as Deno.NetAddr).port);
         requests.push(request);
-        if (server.isSilent) continue;
-        await socket.send(writeAnswer(request, answerTo(request, server)), from);
+        if (!server.isSilent) void answer(request, from);
       } catch (fault) {
         if (fault instanceof Deno.errors.BadResource || fault instanceof Deno.errors.Interrupted) return;
         throw fault;
@@ -154,7 +162,7 @@ function readRequest(octets: Uint8Array, source: number): RelayedRequest {
   return { identifier: octets[1] ?? 0, authenticator: octets.slice(4, 20), attributes, source, isSigned };
 }
 
-interface RelayAnswer {
+export interface RelayAnswer {
   readonly code: number;
   readonly attributes: readonly Attribute[];
   readonly hasKeys?: boolean;

@@ -60,6 +60,11 @@ function toContent(
   given: Omit<Given, "disconnectSecret">,
 ): { content: ClientContent; serverSecret: string | undefined } {
   const { firstFactor, firstFactorServer: server } = given;
+  const resolved = firstFactor === "settings" ? connect.config.radius.anyClient.firstFactor : firstFactor;
+  // Then nothing could answer its requests.
+  if (given.mode === "shadow" && resolved !== "radius") {
+    throw badField("mode", "Shadow mode needs a first-factor server: choose the first factor RADIUS.");
+  }
   const firstFactorBackend = firstFactor === "ldap" ? given.firstFactorBackend : "";
   if (firstFactor === "ldap" && !ldapBackends(connect).includes(firstFactorBackend)) {
     throw new Refusal("unknown_backend");

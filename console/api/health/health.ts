@@ -26,8 +26,10 @@ import {
   pushParts,
   serverPart,
   servicePart,
+  shadowParts,
   type TestResult,
 } from "./health_parts.ts";
+import type { ShadowSource } from "../shadow/shadow_report.ts";
 import { effectiveRules } from "../clients/client_routes.ts";
 import { Hono } from "hono";
 import * as v from "valibot";
@@ -46,6 +48,7 @@ export interface HealthDeps extends Pick<NodeRouteDeps, "cluster"> {
   /** Absent where the console runs without a gateway. */
   readonly logExport?: Pick<LogExport, "list"> | undefined;
   readonly alerts?: Pick<AlertService, "listReceivers"> | undefined;
+  readonly shadow?: Pick<ShadowSource, "clients">;
 }
 
 const MAX_UNSIGNED = 50;
@@ -88,6 +91,7 @@ export class Health {
       passwordPart(this.#port),
       ...await this.#administrators(),
       ...this.#unsigned(),
+      ...shadowParts(this.#deps.shadow?.clients() ?? []),
       ...(people === undefined ? [] : policyParts(people.policies.registry.list.policies, this.#clients())),
       ...outerIdentityParts(this.#clients()),
       ...(people === undefined ? [] : hourlyCounts(people)),

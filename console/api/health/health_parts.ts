@@ -4,6 +4,7 @@ import { isLoopback } from "../../../platform/addresses.ts";
 import type { AlertService } from "../../../platform/alerts/alerts.ts";
 import type { LogExport } from "../../../platform/log_export/log_export.ts";
 import type { MailService } from "../../../platform/mail/mail_service.ts";
+import type { Client } from "../../../radius/server/clients.ts";
 import type { LimitAlarm } from "../../../radius/factors/hourly_limits.ts";
 import type { FirstFactorServerStatus } from "../../../radius/ports.ts";
 import type { Policy } from "../../../radius/policy/policy.ts";
@@ -207,6 +208,18 @@ export function outerIdentityParts(
     ...{ ...PLAIN_PART, state: "warning", id: `client_eap:${name}`, kind: "client_names", name },
     note: "outer_identity",
   }));
+}
+
+/** Clients in shadow mode have no second factor of this gateway. Without a server, their requests are not answered at all. */
+export function shadowParts(clients: readonly Pick<Client, "name" | "settings">[]): HealthPart[] {
+  return clients.filter(({ settings: { mode } }) => mode === "shadow").slice(0, MAX_PARTS).map(
+    ({ name, settings: { firstFactorServer: server } }): HealthPart => ({
+      ...{ ...PLAIN_PART, id: `shadow:${name}`, kind: "shadow", name },
+      ...server === null
+        ? { state: "bad", note: "shadow_no_server" } as const
+        : { state: "warning", note: "shadow" } as const,
+    }),
+  );
 }
 
 /** Names in one row. */

@@ -83,6 +83,7 @@ export const HEALTH_KINDS = [
   "unsigned",
   "policy",
   "client_names",
+  "shadow",
   "sends",
   "client_sends",
   "failures",
@@ -126,6 +127,8 @@ export interface HealthPart {
     | "unknown_users"
     | "other_names"
     | "outer_identity"
+    | "shadow"
+    | "shadow_no_server"
     | "loopback_url"
     | "node_silent"
     | "node_version"

@@ -24,6 +24,7 @@ export const PAGE_IMPORTS: Readonly<Record<RouteName, () => Promise<PageView>>> 
   health: async () => (await import("../pages/health/health_page.tsx")).default,
   nodes: async () => (await import("../pages/nodes/nodes_page.tsx")).default,
   clients: async () => (await import("../pages/clients/clients_page.tsx")).default,
+  shadow: async () => (await import("../pages/shadow/shadow_page.tsx")).default,
   client: async () => (await import("../pages/clients/client_page.tsx")).default,
   targets: async () => (await import("../pages/targets/targets_page.tsx")).default,
   target: async () => (await import("../pages/targets/target_page.tsx")).default,

@@ -158,6 +158,7 @@ export const PAGE_ROUTES = {
       shortTitle: "shell.clients_short",
     },
   },
+  shadow: { pattern: "/shadow", needs: "viewer", title: "shell.shadow", parent: "clients" },
   client: { pattern: "/clients/:id", needs: "viewer", title: "shell.client", parent: "clients" },
   targets: {
     pattern: "/targets",

@@ -19,8 +19,8 @@ export type Speed = "normal" | "slow";
 export const BARS = {
   /** 48 until the audit log got groups, sources and notes of its entries. Other pages are below 48. */
   routeScriptKb: 50,
-  /** 212 until each dialog showed what it changes, users had reply attributes, and alerts an acknowledgement. */
-  allScriptKb: 224,
+  /** 224 until clients had servers, methods and the page of shadow mode. */
+  allScriptKb: 236,
   styleKb: 15,
   spriteKb: 4,
   messagesKb: 33,

@@ -58,6 +58,20 @@ export const CONNECT_ROWS: Readonly<Record<string, PageRow>> = {
       },
     ],
   },
+  "shadow mode": {
+    place: "shadow",
+    path: () => "/shadow",
+    heading: () => "Shadow mode",
+    shows: () => "EAP-MSCHAPv2",
+    nothing: { says: "No client is in shadow mode." },
+    dialogs: [
+      {
+        file: "components/form_dialog.tsx",
+        name: /Remove the second factor of vpn-1/,
+        steps: [["button", "Change to shadow mode"]],
+      },
+    ],
+  },
   "client of the settings file": {
     place: "client",
     path: () => "/clients/of-file",

@@ -127,6 +127,21 @@ export const BETWEEN: readonly Case[] = [
     says: "needs",
   },
   {
+    toml: "radius.mode = 'shadow'",
+    key: "radius.first_factor",
+    says: "only the first-factor server can answer",
+  },
+  {
+    toml: `${CLIENT}mode = 'shadow'\nfirst_factor = 'directory'`,
+    key: "radius.client[0].first_factor",
+    says: "only the first-factor server can answer",
+  },
+  {
+    toml: `${CLIENT}mode = 'shadow'\nfirst_factor = 'radius'`,
+    key: "radius.client[0].first_factor_server.address",
+    says: "needs",
+  },
+  {
     toml: "second_factor.url = 'https://a'\nsecond_factor.consumer_key = 'k'",
     key: "second_factor.consumer_secret",
     says: "second_factor.url is",

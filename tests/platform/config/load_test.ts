@@ -157,6 +157,10 @@ const WARNED: readonly { toml: string; key: string; world?: World }[] = [
       `${CLIENT}first_factor = 'radius'\nfirst_factor_server = { address = '192.0.2.20:1812', secret = 's', message_authenticator = 'auto' }`,
     key: "radius.client[0].first_factor_server.message_authenticator",
   },
+  {
+    toml: `${CLIENT}mode = 'shadow'\nfirst_factor = 'radius'\nfirst_factor_server = ${UPSTREAM}`,
+    key: "radius.client[0].mode",
+  },
   { toml: `${CLIENT}first_factor_server = ${UPSTREAM}`, key: "radius.client[0].first_factor_server" },
   ...[
     ["address", "address = '127.0.0.1:1812'"],

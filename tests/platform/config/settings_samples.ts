@@ -184,6 +184,7 @@ export const POLICY_SAMPLES: Samples = {
   "first_factor_server.message_authenticator": [['"require"', '"auto"'], ['"off"', "true"]],
   "eap": [['"auto"', '"relay"', '"gtc"', '"refuse"'], ['"peap"', "true"]],
   "eap_outer_identity": [['"refuse"', '"reply"', '"trust"'], ['"inner"', "false"]],
+  "mode": [['"enforce"', '"shadow"'], ['"observe"', "true"]],
   "device": [['"challenge"', '"hold"', '"hold_then_challenge"'], ['"wait"']],
   "hold_s": window(1, 300),
   "append_mode": SWITCH,

@@ -139,6 +139,7 @@ Deno.test("a client of the console has its own port and secret, which apply from
     ...{ device: "challenge", appendMode: false, appendSeparator: ",", unknownUsers: "allow" },
     ...{ codePosition: "separated", healthCheckUsers: [], eap: "auto", eapOuterIdentity: "refuse" },
     ...{ stripDomains: [], stripRealms: [] },
+    mode: "enforce",
     replyFromFirstFactor: ["all"],
     ...{ tlsSan: "", tlsFingerprint: "", tlsDisconnect: false },
   };

@@ -239,6 +239,16 @@ export const GATEWAY_ROWS: Readonly<Record<string, LiveSettingRow>> = {
     before: 1,
     after: 0,
   },
+  "radius.mode": {
+    prepare: async (world) => {
+      await pairDevice(world);
+      await openServers(world);
+    },
+    change: { "radius.mode": "shadow" },
+    observe: (world) => kindOf(world),
+    before: "challenge",
+    after: "accept",
+  },
   "radius.append_mode": {
     prepare: (world) => Promise.all([pairSms(world), pairVoice(world)]),
     change: { "radius.append_mode": true },

@@ -35,6 +35,7 @@ import {
   toClientDraft,
   toClientRequest,
 } from "./client_form.ts";
+import { ModeSwitch } from "../shadow/mode_switch.tsx";
 import { type ClientPart, ClientUsage, RemoveDialog, RotateDialog } from "./client_dialogs.tsx";
 import { ClientFields } from "./client_fields.tsx";
 
@@ -64,6 +65,19 @@ function Client({ models, one, page }: ClientPart) {
   return (
     <>
       {inFile !== undefined && <Alert tone="idle">{inFile}</Alert>}
+      {client.mode === "shadow" && (
+        <Panel title={t("shell.shadow")}>
+          <Alert tone="wait" icon="alert">{t("clients.shadow_alert")}</Alert>
+          <a href={`/shadow?client=${encodeURIComponent(client.name)}`}>{t("clients.shadow_report")}</a>
+          <ModeSwitch
+            models={models}
+            client={client.name}
+            mode="shadow"
+            reason={inFile}
+            onChanged={() => void page.reload()}
+          />
+        </Panel>
+      )}
       <Facts models={models} one={one} page={page} />
       <Panel title={t("clients.rules")}>
         {reason === undefined

@@ -38,6 +38,7 @@ export default function ClientsPage({ models }: PageProps) {
       savedAs="clients"
       initialSort="name"
       title={t("shell.clients")}
+      tabs={<a class="button button-small" href="/shadow">{t("shell.shadow")}</a>}
       texts={TEXTS}
       filters={answer === null || answer.items.length === 0 ? [] : filterRows()}
       resource={list}
@@ -140,8 +141,9 @@ function actionsOf({ name }: ClientRow): readonly MenuItem[] {
 }
 
 /** The state of a client. */
-function clientState({ disabled, overlapUntilMs, use }: ClientRow) {
+function clientState({ disabled, overlapUntilMs, use, mode }: ClientRow) {
   if (disabled) return { tone: "idle", shape: "ring", label: t("clients.field_disabled") } as const;
+  if (mode === "shadow") return { tone: "wait", shape: "alert", label: t("shell.shadow") } as const;
   if (overlapUntilMs !== null) return { tone: "wait", shape: "key", label: t("clients.overlap") } as const;
   if (use.lastMs === 0) return { tone: "idle", shape: "ring", label: t("clients.unheard") } as const;
   return { tone: "ok", shape: "check", label: t("clients.heard_from") } as const;

@@ -57,6 +57,7 @@ const LINKS: Readonly<Record<HealthPart["kind"], LinkOf>> = {
   policy: () => page("/policies"),
   unsigned: ({ name }) => client(name),
   client_names: ({ name }) => client(name),
+  shadow: () => page("/shadow"),
   sends: () => setting("limits#factors.sends.total_per_hour"),
   client_sends: ({ name }) => client(name),
   failures: () => setting("limits#factors.lockout.warn_failures_per_hour"),

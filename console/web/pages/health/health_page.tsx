@@ -125,7 +125,7 @@ function Parts({ models, report, onTested }: PartsProps) {
       cell: (part) => (
         <span>
           {t(`health.kind_${part.kind}`)}{" "}
-          <bdi class="mono quiet">{part.kind === "unsigned" ? clientText(part.name) : part.name}</bdi>
+          <bdi class="mono quiet">{isOfClient(part) ? clientText(part.name) : part.name}</bdi>
         </span>
       ),
     },
@@ -197,7 +197,11 @@ function PartDetails({ part }: { part: HealthPart }) {
 }
 
 function nameOf({ kind, name }: HealthPart): string {
-  return name === "" ? t(`health.kind_${kind}`) : kind === "unsigned" ? clientText(name) : name;
+  return name === "" ? t(`health.kind_${kind}`) : isOfClient({ kind }) ? clientText(name) : name;
+}
+
+function isOfClient({ kind }: Pick<HealthPart, "kind">): boolean {
+  return kind === "unsigned" || kind === "shadow";
 }
 
 const fetchHealth = ({ api }: Models) => take(api.health.$get());

@@ -1,0 +1,237 @@
+// Shadow mode: every Access-Request of a client goes to its present server, and the client gets the answer of that server. No second factor, no
+// conversation, and no effect on users. Without an answer of the server there is none: this code never accepts a login by itself.
+
+import { canonicalName } from "../../platform/canonical_name.ts";
+import type { Log } from "../../platform/log.ts";
+import type { Clock } from "../../platform/runtime.ts";
+import { bucketOf, TIME_BUCKETS } from "../conversation/login_record.ts";
+import { tupleOf } from "../conversation/tuple.ts";
+import type { FirstFactorReply } from "../ports.ts";
+import { decodeText } from "../protocol/attributes.ts";
+import { type ClearAttribute, readClearAttributes } from "../protocol/clear_attributes.ts";
+import { typeOf } from "../protocol/dictionary.ts";
+import { decodeEap, eapMethodName, isEapMethod, joinEapMessages } from "../protocol/eap.ts";
+import { isRefusedUserName, stripUserName } from "../protocol/login_input.ts";
+import { readMsChap } from "../protocol/ms_chap.ts";
+import { authenticatorOf, type PacketView } from "../protocol/packet.ts";
+import type { Client, Clients } from "../server/clients.ts";
+import type { Counters } from "../server/counters.ts";
+import { isNoLogin, type Request } from "../server/request.ts";
+import type { Responder } from "../server/responder.ts";
+import { RequestTries } from "./request_tries.ts";
+import type { ShadowLearner } from "./shadow_learner.ts";
+import { NO_LOGIN, shadowKind, type ShadowTraits } from "./shadow_record.ts";
+
+/** For `FirstFactorServers.exchange()`. */
+interface ForwardedRequest {
+  readonly client: string;
+  readonly attributes: readonly ClearAttribute[];
+  readonly server: string | undefined;
+  readonly timeoutMs: number;
+  readonly copies: number;
+}
+
+type ForwardOutcome = FirstFactorReply & { readonly kind: "answer" } | {
+  readonly kind: "unavailable" | "busy";
+};
+
+export interface ShadowForwarderDeps {
+  readonly clients: Pick<Clients, "all">;
+  readonly exchange: (request: ForwardedRequest) => Promise<ForwardOutcome>;
+  readonly learner: Pick<ShadowLearner, "addDay" | "addUser">;
+  readonly responder: Pick<Responder, "forward" | "drop">;
+  /** Rejects a request whose password has an impossible length. */
+  readonly refuse: (request: Request) => void;
+  readonly counters: Counters;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** A request that waits for the present server. */
+interface Pending {
+  /** The same for all tries of one request. */
+  readonly key: string;
+  readonly traits: Omit<ShadowTraits, "isNamed">;
+}
+
+/** The present server may wait for a person, as this gateway does. No client waits longer. */
+const MAX_WAIT_MS = 120_000;
+/** A lost packet is sent again after 5 s. */
+const COPIES = 24;
+const MAX_IN_PROGRESS = 10_000;
+/** Logins that began at one of several servers stay there for as long. Their number is bounded, too. */
+const PIN_MS = 10 * 60_000;
+const MAX_PINS = 20_000;
+
+const USER_NAME = typeOf("User-Name");
+const CHAP_CHALLENGE = typeOf("CHAP-Challenge");
+const STATE = typeOf("State");
+/** Each hop has its own. */
+const OF_HOP: ReadonlySet<number> = new Set([typeOf("Message-Authenticator"), typeOf("Proxy-State")]);
+
+export class ShadowForwarder {
+  readonly #deps: ShadowForwarderDeps;
+  /** By the serial number of the duplicate slot. */
+  readonly #pending = new Map<number, Pending>();
+  readonly #tries = new RequestTries();
+  /** The server that sent a State, by client and State; oldest first. */
+  readonly #pins = new Map<string, { readonly server: string; readonly untilMs: number }>();
+
+  constructor(deps: ShadowForwarderDeps) {
+    this.#deps = deps;
+  }
+
+  /** Requests in progress. */
+  get working(): number {
+    return this.#pending.size;
+  }
+
+  /** Forwards an Access-Request of a client in shadow mode. `view` is only read before the first wait. */
+  forward(request: Request, view: PacketView): void {
+    const { responder, counters, clock } = this.#deps;
+    counters.count("requests");
+    counters.count("shadow_requests");
+    if (this.#pending.size >= MAX_IN_PROGRESS) return responder.drop(request, "too_busy");
+    const attributes = upstreamAttributes(request, view);
+    if (attributes === null) return this.#deps.refuse(request);
+    const state = view.value("state");
+    const stateHex = state === null ? "" : state.toHex();
+    const pending: Pending = {
+      key: `${stateHex} ${tupleOf(view, request.client.name, request.user).key}`,
+      traits: {
+        method: methodOf(view, request),
+        isPrompted: state !== null,
+        isSigned: request.signed,
+      },
+    };
+    this.#pending.set(request.slot.serial, pending);
+    this.#tries.begin(pending.key, clock.nowMs());
+    void this.#exchange(request, { pending, attributes, stateHex });
+  }
+
+  /** A packet arrived again while it waits for the present server. */
+  noteCopy({ serial }: Pick<Request["slot"], "serial">): void {
+    const pending = this.#pending.get(serial);
+    if (pending !== undefined) this.#tries.again(pending.key, this.#deps.clock.nowMs());
+  }
+
+  async #exchange(
+    request: Request,
+    { pending, attributes, stateHex }: {
+      pending: Pending;
+      attributes: readonly ClearAttribute[];
+      stateHex: string;
+    },
+  ): Promise<void> {
+    const { exchange, clock, log } = this.#deps;
+    const client = request.client.name;
+    const server = stateHex === "" ? undefined : this.#pinnedServer(`${client} ${stateHex}`);
+    const asked = { client, attributes, server, timeoutMs: MAX_WAIT_MS, copies: COPIES };
+    const outcome = await exchange(asked).catch((fault: unknown): ForwardOutcome => {
+      log.error("a request could not be forwarded", { client, fault: String(fault) });
+      return { kind: "unavailable" };
+    });
+    this.#pending.delete(request.slot.serial);
+    const isAnswered = outcome.kind === "answer";
+    const figures = this.#tries.end(pending.key, { nowMs: clock.nowMs(), isAnswered });
+    if (outcome.kind === "answer") this.#answer(request, { pending, outcome });
+    else this.#leave(request, outcome.kind);
+    if (figures !== null) this.#deps.learner.addDay(client, figures);
+  }
+
+  #answer(
+    request: Request,
+    { pending, outcome }: { pending: Pending; outcome: FirstFactorReply },
+  ): void {
+    const { responder } = this.#deps;
+    const clear = outcome.attributes.filter(({ type }) => !OF_HOP.has(type));
+    this.#learn(request, { pending, outcome });
+    // The client was moved over meanwhile: its next packet is a login with a second factor. A Reject is right in both modes.
+    if (outcome.code !== "Access-Reject" && !this.#isShadow(request.client.name)) {
+      return responder.drop(request, "overtaken");
+    }
+    if (outcome.code === "Access-Challenge") this.#pin(request.client, outcome);
+    responder.forward(request, { name: outcome.code, clear });
+  }
+
+  #leave(request: Request, kind: "unavailable" | "busy"): void {
+    const { responder, counters, learner } = this.#deps;
+    counters.count("shadow_unanswered");
+    learner.addDay(request.client.name, { unanswered: 1 });
+    responder.drop(request, kind === "busy" ? "first_factor_busy" : "first_factor_silent");
+  }
+
+  #isShadow(name: string): boolean {
+    return this.#deps.clients.all.find((client) => client.name === name)?.settings.mode === "shadow";
+  }
+
+  #learn(
+    request: Request,
+    { pending, outcome }: { pending: Pending; outcome: FirstFactorReply },
+  ): void {
+    const { learner, clock } = this.#deps;
+    const { client: { name: client, settings }, receivedMs } = request;
+    const nowMs = clock.nowMs();
+    if (outcome.code === "Access-Challenge") return learner.addDay(client, { challenged: 1 });
+    const tookMs = Math.max(0, nowMs - receivedMs);
+    const times = new Array<number>(TIME_BUCKETS).fill(0);
+    times[bucketOf(tookMs)] = 1;
+    if (outcome.code === "Access-Reject") {
+      return learner.addDay(client, { rejected: 1, times, maxMs: tookMs });
+    }
+    const named = outcome.attributes.find(({ type, value }) => type === USER_NAME && value.length > 0);
+    const kind = shadowKind({ ...pending.traits, isNamed: named !== undefined });
+    learner.addDay(client, { accepted: 1, times, maxMs: tookMs, kinds: { [kind]: 1 } });
+    if (pending.traits.method === NO_LOGIN) return;
+    const shown = named === undefined ? request.userName : stripUserName(decodeText(named.value), settings);
+    if (shown === "" || isRefusedUserName(shown)) return learner.addDay(client, { unrecorded: 1 });
+    const user = canonicalName(shown);
+    learner.addUser({ client, user, shown, firstMs: nowMs, lastMs: nowMs, kinds: { [kind]: 1 } });
+  }
+
+  #pinnedServer(key: string): string | undefined {
+    const pin = this.#pins.get(key);
+    return pin !== undefined && pin.untilMs > this.#deps.clock.nowMs() ? pin.server : undefined;
+  }
+
+  /** With one server, there is nothing to remember. */
+  #pin(
+    { name, settings: { firstFactorServer } }: Pick<Client, "name" | "settings">,
+    { attributes, server }: FirstFactorReply,
+  ): void {
+    const state = attributes.find(({ type }) => type === STATE);
+    if (state === undefined || (firstFactorServer?.address.length ?? 0) < 2) return;
+    const nowMs = this.#deps.clock.nowMs();
+    for (const [key, { untilMs }] of this.#pins) {
+      if (untilMs > nowMs && this.#pins.size < MAX_PINS) break;
+      this.#pins.delete(key);
+    }
+    this.#pins.set(`${name} ${state.value.toHex()}`, { server, untilMs: nowMs + PIN_MS });
+  }
+}
+
+/** The attributes for the present server; `null` if a hidden value is malformed. */
+function upstreamAttributes({ client, octets }: Request, view: PacketView): ClearAttribute[] | null {
+  const authenticator = authenticatorOf(octets);
+  const read = readClearAttributes(octets, { secret: client.secret, authenticator });
+  if (!read.ok) return null;
+  const own = read.value.filter(({ type }) => !OF_HOP.has(type));
+  const hasChallenge = own.some(({ type }) => type === CHAP_CHALLENGE);
+  // RFC 2865 §5.40: without the attribute, the Request Authenticator is the challenge, and the forwarded request has another one.
+  return view.slots.chapPassword.count === 0 || hasChallenge
+    ? own
+    : [...own, { type: CHAP_CHALLENGE, value: authenticator.slice() }];
+}
+
+/** How the user proves the password. EAP: the method of the Response. */
+function methodOf(view: PacketView, { octets, name }: Request): string {
+  if (isNoLogin(view, name)) return NO_LOGIN;
+  const eap = joinEapMessages(octets);
+  if (eap !== null) {
+    const packet = decodeEap(eap);
+    return packet !== null && isEapMethod(packet.type) ? eapMethodName(packet.type) : "EAP";
+  }
+  const msChap = readMsChap(octets);
+  if (msChap !== null) return msChap.version === 1 ? "MS-CHAPv1" : "MS-CHAPv2";
+  return view.slots.chapPassword.count > 0 ? "CHAP" : "PAP";
+}
