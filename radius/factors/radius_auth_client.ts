@@ -171,8 +171,8 @@ export class AuthServer {
     };
     const copy = (left: number): void => {
       if (left === 0) {
-        // A server that answered others received this request, too, and does not want to answer it.
-        if (this.#answers === before) this.#silent++;
+        // A server that answered others received this request, too, and does not want to answer it. Some answer no Status-Server.
+        if (this.#answers === before && request.code === "Access-Request") this.#silent++;
         return request.silent();
       }
       this.#transmit(socket.socket, packet);

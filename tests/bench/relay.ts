@@ -40,6 +40,7 @@ secret = "${BENCH_SECRET}"
 first_factor = "radius"
 first_factor_server = { address = "127.0.0.1:${port}", secret = "${BENCH_SECRET}", timeout_ms = 10000 }
 unknown_users = "allow"
+eap_outer_identity = "reply"
 `;
 
 interface AuthServer extends Disposable {

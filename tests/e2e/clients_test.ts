@@ -186,11 +186,12 @@ programTest(
       true,
       "Enter the address and the secret first.",
     ]);
-    await factor.getByLabel("Server", { exact: true }).fill(`127.0.0.1:${server.radiusPort}`);
+    const address = `127.0.0.1:${server.radiusPort}`;
+    await factor.getByLabel("Servers", { exact: true }).fill(`${address}\n`);
     await factor.getByLabel("Shared secret of the server").fill("another-secret-than-that");
     await factor.getByLabel("Response timeout").selectOption("1000");
     await test.click();
-    await factor.getByText("No valid response within 1 s.").waitFor();
+    await factor.getByText(`No valid response from ${address} within 1 s.`).waitFor();
     await factor.getByLabel("Shared secret of the server").fill(serverSecret);
     // A Reject is delayed by a second, from this server as well; on a slow machine by more.
     await factor.getByLabel("Response timeout").selectOption("10000");

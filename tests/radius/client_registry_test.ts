@@ -2,6 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import type { ClientContent } from "../../platform/client_settings.ts";
+import { fromStoredClient, type StoredClient } from "../../radius/server/client_record.ts";
 import type { Mutation } from "../../platform/store.ts";
 import { buildRequest, type RequestParts } from "../support/radius_packets.ts";
 import { openWholeGateway, type Source, until, type WholeGateway } from "./whole_gateway.ts";
@@ -80,6 +81,26 @@ Deno.test("ClientRegistry stores no secret in clear, and shows none", async () =
   assert(!new TextDecoder("latin1").decode(sealed).includes(OLD));
   assert(!JSON.stringify(gateway.radius.register.list()).includes(OLD));
 });
+
+const SERVERS = ["192.0.2.20", "192.0.2.21"].map((hostname) => ({ hostname, port: 1812 }));
+
+for (
+  const [address, stored] of [[SERVERS.slice(0, 1), [SERVERS[0], undefined]], [SERVERS, SERVERS]] as const
+) {
+  Deno.test(`ClientRegistry stores ${address.length} first-factor servers so that nodes of version 0.2 find the first one`, async () => {
+    await using gateway = await openWholeGateway(FILE_CLIENT);
+    const { register } = gateway.radius;
+    const server = { address, timeoutMs: 3000, messageAuthenticator: "require" } as const;
+    const content = { ...CONTENT, firstFactor: "radius", firstFactorServer: server } as const;
+    assert((await register.add(content, { secret: OLD, serverSecret: NEW, audit: AUDIT })).ok);
+    const { value } = await gateway.store.get(["client", "vpn-1"]);
+    const record = value as StoredClient;
+    const { firstFactorServer } = record;
+    assertEquals([firstFactorServer?.address, firstFactorServer?.others?.[0]], [...stored]);
+    assertEquals(fromStoredClient(record).firstFactorServer, server);
+    assertEquals(register.firstFactorServer("vpn-1"), { ...server, secret: NEW });
+  });
+}
 
 Deno.test("ClientRegistry seals the secret of Disconnect-Requests, keeps it at a change without one, and removes it with the port", async () => {
   await using gateway = await openWholeGateway(FILE_CLIENT);
