@@ -25,7 +25,7 @@ interface FirstFactorServersDeps extends AuthServerDeps {
   readonly health: FirstFactorHealth;
 }
 
-export interface ServerExchange {
+interface ServerExchange {
   /** The client's name. */
   readonly client: string;
   /** Of the request. Message-Authenticator is added, and Proxy-State left out. */
@@ -39,7 +39,7 @@ export interface ServerExchange {
 }
 
 /** `unavailable`: no server answered in time. `busy`: too many requests are in progress; the client tries again. */
-export type ServerOutcome =
+type ServerOutcome =
   | FirstFactorReply & { readonly kind: "answer" }
   | { readonly kind: "unavailable" | "busy" };
 
