@@ -14,6 +14,7 @@ import type { ConversationRecord } from "./conversation.ts";
 
 type AnsweredLogin = Pick<ConversationRecord, "client" | "user" | "firstFactorReply">;
 
+const EAP_MESSAGE = typeOf("EAP-Message");
 const CODES = [
   "Access-Accept",
   "Access-Reject",
@@ -86,7 +87,7 @@ export interface AcceptReply {
   readonly attributes: Uint8Array;
   /** Those of the first-factor server, without types that the gateway has. */
   readonly clear: readonly ClearAttribute[];
-  /** Where the attributes of `clear` and then of `attributes` come from. */
+  /** Where the attributes of `clear`, without EAP-Message, and then of `attributes` come from. */
   readonly sources: readonly ReplySource[];
 }
 
@@ -105,7 +106,8 @@ export function acceptReplyOf(
   const hasEap = received.some(({ type }) => type === EAP_MESSAGE);
   const { octets: attributes, sources } = hasEap ? withoutReplyMessages(given) : given;
   const clear = withoutTypesOf(received, attributes);
-  return { attributes, clear, sources: [...clear.map(() => "first_factor" as const), ...sources] };
+  const ofServer = clear.filter(({ type }) => type !== EAP_MESSAGE).map(() => "first_factor" as const);
+  return { attributes, clear, sources: [...ofServer, ...sources] };
 }
 
 /** RFC 3579 §2.6.5: an answer with EAP has no Reply-Message. */
@@ -149,12 +151,11 @@ export function rejectMessages(
 }
 
 const REPLY_MESSAGE = typeOf("Reply-Message");
-const EAP_MESSAGE = typeOf("EAP-Message");
 const PROMPT = typeOf("Prompt");
 const STATE = typeOf("State");
 const LINE_FEED = 0x0a;
-/** A challenge needs room for other attributes. */
-const MAX_QUESTION_CHARACTERS = 2000;
+/** Each has up to three octets, and a challenge needs room for other attributes. */
+const MAX_QUESTION_CHARACTERS = 1000;
 
 /** What the first-factor server asks the user of a login. */
 interface ServerQuestion {

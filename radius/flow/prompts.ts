@@ -115,7 +115,6 @@ export function renderPrompt(prompt: Prompt, context: PromptContext): string {
     .replace("{menu}", () => menuLines(context.menu))
     .replace("{help}", () => helpText === "" ? "" : ` ${helpText}`)
     .replace("{separator}", () => separator)
-    .replace("{question}", () => question)
     .replace("{letters}", () => shortMenu(context.menu))
     .replace("{phone}", () => phones.find(({ isAsked }) => isAsked)?.name ?? "your device")
     .replace("{phones}", () => phoneLines(phones))
@@ -126,7 +125,9 @@ export function renderPrompt(prompt: Prompt, context: PromptContext): string {
     .replace(
       "{numbers}",
       () => context.numbers.map((number, i) => `${i + 1}: ${maskPhoneNumber(number)}`).join("\n"),
-    );
+    )
+    // Last, because another server wrote it.
+    .replace("{question}", () => question);
   if (plainMenu) {
     const texts = FILLED.get(context.menu) ?? new Map<Prompt, string>();
     FILLED.set(context.menu, texts.set(prompt, filled));

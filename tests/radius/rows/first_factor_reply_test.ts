@@ -389,6 +389,27 @@ Deno.test("first factor: its question is answered after a restart, and repeated 
   assertEquals(seen, [":right", "pin-1:4711", "pin-2:4711"]);
 });
 
+for (
+  const [what, texts, shown] of [
+    ["nothing", [], "Enter the answer."],
+    ["blanks", [" \n "], "Enter the answer."],
+    ["placeholders of prompts", ["{menu}{numbers}{phones}{question}"], "{menu}{numbers}{phones}{question}"],
+    ["a text in two attributes", ["x".repeat(252), "z"], `${"x".repeat(252)}\nz`],
+    ["a text that continues", ["x".repeat(253), "y"], `${"x".repeat(253)}y`],
+    ["4000 octets", Array.from({ length: 15 }, () => "\u20ac".repeat(84)), "\u20ac".repeat(84)],
+  ] as const
+) {
+  Deno.test(`first factor: a question with ${what} is a valid challenge`, async () => {
+    using server = startFirstFactorServer({ password: "right" });
+    server.script = () => ({ code: CHALLENGE, attributes: texts.map((text) => attribute(18, text)) });
+    await using world = await open(server);
+    const reply = await world.login({ user: "anna" }).start("right");
+    assertEquals(reply.step, QUESTION);
+    assert(reply.message.startsWith(`${shown}\n`), reply.message);
+    assert(reply.message.endsWith(`\n${CANCEL}`) && reply.message.length < 1100);
+  });
+}
+
 Deno.test("first factor: an answer that loses a race is sent to the server once", async () => {
   using server = startFirstFactorServer({ password: "right" });
   const seen: string[] = [];
