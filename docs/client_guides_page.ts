@@ -19,10 +19,11 @@ Generated from the table of guides by \`deno task docs\`; do not edit.
 
 The page of a RADIUS client in the console shows these guides, filled in with its own values. Here, the gateway is \`192.0.2.5\`, the client
 \`vpn-1\` is \`192.0.2.10\`, and \`hold_s\` has its default, 25 seconds. Replace \`SHARED_SECRET\`. With \`hold\`, all tries of a client together
-take longer than \`hold_s\`. See [RADIUS clients](radius-clients.md) for the settings of a client.
+take longer than \`hold_s\`. See [RADIUS clients](radius-clients.md) for the settings of a client, and
+[VPNs and authentication methods](vpn-methods.md) for the methods of each product.
 
 A guide that says "tested" runs in the tests of this repository with the real programs of Debian 12 (\`tests/interop/peers_test.ts\`,
-\`tests/interop/wire_test.ts\`). The others follow the documentation of the vendor and have not been tested.
+\`tests/interop/wire_test.ts\`, \`tests/interop/eap_relay_test.ts\`, \`tests/interop/ike_test.ts\`). The others follow the documentation of the vendor and have not been tested.
 `;
 
 const EXAMPLE: GuideValues = {
@@ -47,12 +48,17 @@ function remark(id: string, at: number): string {
 
 function section(id: ClientGuideId, guide: ClientGuide): string {
   const disconnect = DISCONNECT_GUIDES[id];
-  const { product, testedWith, device, messageAuthenticator, blocks, test, sources } = guide;
+  const { product, testedWith, device, eap, messageAuthenticator, blocks, test, sources } = guide;
+  const settings = [
+    ...eap === "relay" ? ['first_factor = "radius"'] : [],
+    ...eap === undefined ? [`device = "${device}"`] : [`eap = "${eap}"`],
+    `message_authenticator = "${messageAuthenticator}"`,
+  ];
   const code = (text: string) => `\`\`\`\n${fillGuide(text, EXAMPLE).trimEnd()}\n\`\`\`\n`;
   return [
     `## ${product}\n`,
     testedWith === null ? "Not tested with this product.\n" : `Tested with ${testedWith}.\n`,
-    `Client: \`device = "${device}"\`, \`message_authenticator = "${messageAuthenticator}"\`.\n`,
+    `Client: ${settings.map((one) => `\`${one}\``).join(", ")}.\n`,
     ...blocks.map(({ title, text }) => `${title}:\n\n${code(text)}`),
     `${GUIDE_REMARKS.map((at) => `- ${remark(id, at)}`).join("\n")}\n`,
     disconnect.port === null

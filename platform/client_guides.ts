@@ -1,7 +1,9 @@
 // Setup guides for VPN products: the configuration to copy, filled in with values of the gateway and of the client. The console shows
 // them, docs/radius-clients.md is generated from them, and tests/interop/peers_test.ts runs those of products that Debian has.
 //
-// To add a guide: add a row here, and its remarks `clients.guide_<id>_1` to `_3` to both catalogues in console/web/i18n.
+// To add a guide: add a row here, or to eap_guides.ts, and its remarks `clients.guide_<id>_1` to `_3` to both catalogues in console/web/i18n.
+
+import { EAP_GUIDES } from "./eap_guides.ts";
 
 /** A part of the configuration, as a file or as commands. */
 interface GuideBlock {
@@ -17,6 +19,8 @@ export interface ClientGuide {
   readonly testedWith: string | null;
   /** The recommended value of the setting `device` of the client. */
   readonly device: "challenge" | "hold";
+  /** The recommended value of the setting `eap` of the client; absent: it uses PAP. */
+  readonly eap?: "relay" | "gtc";
   /** The recommended value of the setting `message_authenticator` of the client. */
   readonly messageAuthenticator: "auto" | "require";
   readonly blocks: readonly GuideBlock[];
@@ -147,6 +151,34 @@ const SWANCTL = `connections {
 }
 `;
 
+const SWANCTL_EAP = `connections {
+    vpn {
+        version = 2
+        send_cert = always
+        pools = vpn
+        local {
+            auth = pubkey
+            certs = server.pem
+            id = vpn.example.com
+        }
+        remote {
+            auth = eap-radius
+            eap_id = %any
+        }
+        children {
+            vpn {
+                local_ts = 0.0.0.0/0
+            }
+        }
+    }
+}
+pools {
+    vpn {
+        addrs = 10.20.0.0/24
+    }
+}
+`;
+
 const FORTIGATE = `config user radius
     edit "{client}"
         set server "{server}"
@@ -244,6 +276,19 @@ auth-timeout = 240
       "https://wiki.strongswan.org/projects/strongswan/wiki/XAuthEap",
     ],
   },
+  strongswan_ikev2: {
+    product: "strongSwan, IKEv2",
+    testedWith: "strongSwan 5.9.8 (charon, swanctl, charon-cmd), FreeRADIUS 3.2.1",
+    device: "hold",
+    eap: "relay",
+    messageAuthenticator: "require",
+    blocks: [
+      { title: "/etc/strongswan.d/charon/eap-radius.conf", text: EAP_RADIUS },
+      { title: "/etc/swanctl/conf.d/vpn.conf", text: SWANCTL_EAP },
+    ],
+    test: "charon-cmd --host vpn.example.com --identity ada --profile ikev2-eap --cert ca.pem",
+    sources: ["https://docs.strongswan.org/docs/5.9/plugins/eap-radius.html"],
+  },
   fortigate: {
     product: "FortiGate",
     testedWith: null,
@@ -311,6 +356,7 @@ LoginGraceTime 240
       "https://man.openbsd.org/sshd_config",
     ],
   },
+  ...EAP_GUIDES,
 } as const satisfies Readonly<Record<string, ClientGuide>>;
 
 export type ClientGuideId = keyof typeof CLIENT_GUIDES;
@@ -347,6 +393,29 @@ export const DISCONNECT_GUIDES: Readonly<Record<ClientGuideId, DisconnectGuide>>
   openvpn: { port: null, title: "OpenVPN management interface", text: "kill ada\n" },
   ocserv: { port: null, title: "ocserv host", text: "occtl disconnect user ada\n" },
   strongswan: { port: 3799, title: "Disconnect-Requests, in the section eap-radius", text: DAE },
+  strongswan_ikev2: { port: 3799, title: "Disconnect-Requests, in the section eap-radius", text: DAE },
+  fortigate_ikev2: { port: 3799, title: "Disconnect-Requests of the FortiGate", text: RADIUS_COA },
+  rras: {
+    port: null,
+    title: "PowerShell on the RRAS server",
+    text: "Disconnect-VpnUser -UserName CORP\\ada\n",
+  },
+  watchguard: {
+    port: null,
+    title: "Fireware Web UI",
+    text: "System Status > Authentication List, Log Off Users\n",
+  },
+  mikrotik: {
+    port: 3799,
+    title: "Disconnect-Requests of RouterOS",
+    text: "/radius incoming set accept=yes port=3799\n",
+  },
+  unifi: { port: null, title: "UniFi Network", text: "VPN > VPN Server > clients, disconnect\n" },
+  wifi: {
+    port: 3799,
+    title: "Disconnect-Requests of hostapd",
+    text: "radius_das_port=3799\nradius_das_client={server} {secret}\n",
+  },
   fortigate: { port: 3799, title: "Disconnect-Requests of the FortiGate", text: RADIUS_COA },
   cisco_asa: { port: 1700, title: "Disconnect-Requests of the ASA", text: DYNAMIC_AUTHORIZATION },
   sshd: { port: null, title: "sshd host", text: "loginctl terminate-user ada\n" },

@@ -36,10 +36,22 @@ const WAITS: Readonly<Record<string, (text: string) => number>> = {
   openvpn: (text) => numberAfter(text, "wait=") * numberAfter(text, "retry="),
   ocserv: (text) => numberAfter(text, "radius_timeout ") * numberAfter(text, "radius_retries "),
   strongswan: (text) => numberAfter(text, "retransmit_timeout = ") * numberAfter(text, "retransmit_tries = "),
+  strongswan_ikev2: (text) =>
+    numberAfter(text, "retransmit_timeout = ") * numberAfter(text, "retransmit_tries = "),
   fortigate: (text) => Math.min(numberAfter(text, "set timeout "), numberAfter(text, "remoteauthtimeout ")),
   cisco_asa: (text) => numberAfter(text, " timeout "),
   palo_alto: (text) => numberAfter(text, " timeout "),
   sshd: (text) => Math.min(numberAfter(text, "SHARED_SECRET "), numberAfter(text, "LoginGraceTime ")),
+  fortigate_ikev2: (text) =>
+    Math.min(
+      ...["set timeout ", "remoteauthtimeout ", "negotiate-timeout "].map((name) => numberAfter(text, name)),
+    ),
+  rras: (text) => numberAfter(text, "-RadiusTimeout "),
+  watchguard: (text) => numberAfter(text, "Timeout          ") * numberAfter(text, "Retries          "),
+  mikrotik: (text) => numberAfter(text, "timeout="),
+  // The product has no setting for it.
+  unifi: () => Infinity,
+  wifi: (text) => numberAfter(text, "-t "),
 };
 
 function numberAfter(text: string, before: string): number {

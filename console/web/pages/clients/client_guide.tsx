@@ -121,17 +121,23 @@ function Disconnects({ id, values }: { id: ClientGuideId; values: GuideValues })
   );
 }
 
-const SETTINGS = ["device", "messageAuthenticator"] as const;
+/** A guide with EAP is relayed or asked in EAP-GTC, so `eap` decides, and not `device`. */
+const settingsOf = ({ eap }: ClientGuide) =>
+  [eap === undefined ? "device" : "eap", "messageAuthenticator"] as const;
 
 /** The recommended settings of the client, with a warning where the client has other ones. */
 function Recommended({ one: { client }, guide }: { one: OneClient; guide: ClientGuide }) {
   const present = toClientDraft(client);
-  const wanted = { ...present, device: guide.device, messageAuthenticator: guide.messageAuthenticator };
-  const differing = SETTINGS.filter((name) => present[name] !== wanted[name]);
+  const { device, messageAuthenticator } = guide;
+  // "auto" relays if a RADIUS server checks the password.
+  const eap = guide.eap === "relay" && present.eap === "auto" ? "auto" : guide.eap ?? present.eap;
+  const wanted = { ...present, device, eap, messageAuthenticator };
+  const names = settingsOf(guide);
+  const differing = names.filter((name) => present[name] !== wanted[name]);
   return (
     <>
       <div class="people-fields">
-        {SETTINGS.map((name) => (
+        {names.map((name) => (
           <ReadOnlyField key={name} label={settingLabel(name)}>{settingText(wanted, name)}</ReadOnlyField>
         ))}
       </div>
