@@ -7,6 +7,8 @@ export interface Phone {
   /** Approves the newest request. @param number the two digits of the login's prompt. */
   approve(number: string): Promise<void>;
   deny(): Promise<void>;
+  /** Waits for a request. */
+  pending(): Promise<void>;
 }
 
 const WAIT_MS = 10_000;
@@ -24,6 +26,9 @@ export async function pairPhone(gateway: RunningProgram, user: string): Promise<
   return {
     approve: (number) => decide({ approve: true, number }),
     deny: () => decide({ approve: false, number: null }),
+    async pending() {
+      await newestRequest(gateway, cookie);
+    },
   };
 }
 

@@ -80,9 +80,9 @@ function configOf({ method, user, outerName, password, certificate, caFile }: Ea
   const lines = [
     "key_mgmt=IEEE8021X",
     ...EAP_METHODS[method].lines,
-    `identity=${JSON.stringify(user)}`,
-    ...outerName === undefined ? [] : [`anonymous_identity=${JSON.stringify(outerName)}`],
-    ...password === undefined ? [] : [`password=${JSON.stringify(password)}`],
+    `identity=P${JSON.stringify(user)}`,
+    ...outerName === undefined ? [] : [`anonymous_identity=P${JSON.stringify(outerName)}`],
+    ...password === undefined ? [] : [`password=P${JSON.stringify(password)}`],
     ...caFile === undefined ? [] : [`ca_cert="${caFile}"`],
     ...certificate === undefined
       ? []

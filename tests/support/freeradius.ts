@@ -12,6 +12,9 @@ export const FREERADIUS_NEEDS: Needs = { peers: ["freeradius", "radclient", "ope
 /** The password of every user. `stranger` is refused with any; `expired` is asked for a new one over PAP. */
 export const FIRST_PASSWORD = "first";
 
+/** The Reply-Message of an Access-Reject without EAP. */
+export const REFUSAL = "The first server refuses this password.";
+
 /** The attributes of each Access-Accept, as radclient prints them, in this order. Class is `CLASS_HEX`. */
 export const CLASS_HEX = `0x${new TextEncoder().encode("class of the first server").toHex()}`;
 export const ACCEPT_LINES: readonly string[] = [
@@ -48,7 +51,7 @@ export interface FreeRadius extends AsyncDisposable {
   kill(): Promise<void>;
 }
 
-const SECRET = "the secret of the first server";
+const SECRET = "the-secret-of-the-first-server";
 const UP_WITHIN_MS = 30_000;
 
 const USERS = `stranger Auth-Type := Reject

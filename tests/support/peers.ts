@@ -72,11 +72,6 @@ export const PEERS = {
     proofs: ["/usr/lib/ipsec/plugins/libstrongswan-kernel-libipsec.so"],
     neededBy: "proofs: IPsec without the kernel",
   },
-  strongswanExtra: {
-    package: "libstrongswan-extra-plugins",
-    proofs: ["/usr/lib/ipsec/plugins/libstrongswan-md4.so"],
-    neededBy: "proofs: the cryptography of MS-CHAPv2",
-  },
   charonMschap: {
     package: "libcharon-extauth-plugins",
     proofs: ["/usr/lib/ipsec/plugins/libstrongswan-eap-mschapv2.so"],

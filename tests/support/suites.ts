@@ -34,7 +34,8 @@ export const SUITES = {
   unit: {
     title: "unit tests",
     paths: ["tests"],
-    ignore: ["tests/interop", "tests/e2e", "tests/architecture", "tests/cluster"],
+    // tests/prove: `deno task prove`.
+    ignore: ["tests/interop", "tests/e2e", "tests/architecture", "tests/cluster", "tests/prove"],
     permissions: PERMISSIONS,
     waits: false,
   },
