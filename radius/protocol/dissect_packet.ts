@@ -10,6 +10,7 @@ import {
 } from "./packet.ts";
 import { attributeByType, RADIUS_ATTRIBUTES, typeOf, type ValueKind } from "./dictionary.ts";
 import { decodeText, readInteger } from "./attributes.ts";
+import { EAP_CODES, eapTypeName } from "./eap.ts";
 import { stepByName } from "./steps.ts";
 import { attributeValueText, plainValueText, withNote } from "./value_text.ts";
 import { shownVendorAttribute, vendorName } from "./vendor_dictionary.ts";
@@ -33,6 +34,7 @@ export interface PacketRow {
 
 const text = new TextDecoder();
 const STATE = typeOf("State");
+const EAP_MESSAGE = typeOf("EAP-Message");
 const VENDOR_SPECIFIC = typeOf("Vendor-Specific");
 const MAX_ROWS = 256;
 /** The gateway adds them to a reply itself. */
@@ -84,7 +86,11 @@ function attributeRows(octets: Uint8Array, at: number, lengthOctets: number): re
   const start = maskedFrom(octets, at);
   const place = { type, at, lengthOctets };
   if (start >= 0) {
-    const shown = type === STATE ? text.decode(value.subarray(0, start - at - 2)) : "";
+    const shown = type === STATE
+      ? text.decode(value.subarray(0, start - at - 2))
+      : type === EAP_MESSAGE && start > at + 2
+      ? eapText(value)
+      : "";
     return [{ ...place, name: maskedNameOf(type, value), value: shown, kind: "octets", masked: true }];
   }
   // A State without a masked part is the name of a step.
@@ -153,9 +159,11 @@ function vendorValue(
 const WHOLE = 1;
 const AFTER_STEP_NAME = 2;
 const IF_MICROSOFT = 3;
+const AFTER_EAP_TYPE = 4;
 const MASKS = new Uint8Array(256);
 for (const row of Object.values(RADIUS_ATTRIBUTES)) if ("secret" in row) MASKS[row.type] = WHOLE;
 MASKS[typeOf("State")] = AFTER_STEP_NAME;
+MASKS[EAP_MESSAGE] = AFTER_EAP_TYPE;
 MASKS[typeOf("Vendor-Specific")] = IF_MICROSOFT;
 // Computed with the shared secret over visible octets: it would allow offline guesses of the secret.
 MASKS[typeOf("Message-Authenticator")] = WHOLE;
@@ -197,11 +205,28 @@ function maskedFrom(octets: Uint8Array, from: number, mask = maskOf(octets[from]
   if (mask === WHOLE) return from + 2;
   if (mask === IF_MICROSOFT) return isOfMicrosoft(octets, from, size) ? from + 6 : -1;
   if (mask === AFTER_STEP_NAME) return stateMaskedFrom(octets, from, size);
+  if (mask === AFTER_EAP_TYPE) return from + 2 + (isEapHead(octets, from, size) ? EAP_HEAD_OCTETS : 0);
   return -1;
 }
 
 function maskOf(type: number): number {
   return MASKS[type] as number;
+}
+
+/** Code, Identifier, Length, and the Type of a Request or a Response (RFC 3748 §4). */
+const EAP_HEAD_OCTETS = 5;
+
+/** Whether the value begins an EAP packet: the following EAP-Message attributes have no head. */
+function isEapHead(octets: Uint8Array, from: number, size: number): boolean {
+  const code = octets[from + 2] as number;
+  const length = ((octets[from + 4] as number) << 8) | (octets[from + 5] as number);
+  return size - 2 >= EAP_HEAD_OCTETS && code >= EAP_CODES.request && code <= EAP_CODES.response &&
+    length >= size - 2;
+}
+
+/** The head of a Request or a Response. */
+function eapText([code = 0, identifier = 0, , , type = 0]: Uint8Array): string {
+  return `${code === EAP_CODES.request ? "Request" : "Response"} ${identifier}, ${eapTypeName(type)}`;
 }
 
 /** The length up to which header and attributes are valid: octets after it could be part of a password. */

@@ -51,6 +51,11 @@ export const EAP_NAK = 3;
 /** RFC 3748 §5.7: a vendor's type. With the vendor 0, the type follows. */
 const EXPANDED = 254;
 
+const NO_METHODS: ReadonlyMap<number, string> = new Map([
+  [EAP_IDENTITY, "Identity"],
+  [2, "Notification"],
+  [EAP_NAK, "Nak"],
+]);
 const METHODS = new Map<number, { name: EapMethodName; row: EapMethodRow }>(
   Object.entries(EAP_METHODS).map(([name, row]) => [row.type, { name: name as EapMethodName, row }]),
 );
@@ -58,6 +63,11 @@ const METHODS = new Map<number, { name: EapMethodName; row: EapMethodRow }>(
 /** The name of a method for logs and pages. */
 export function eapMethodName(type: number): string {
   return METHODS.get(type)?.name ?? `EAP type ${type}`;
+}
+
+/** The name of a type, also of one that is no method. */
+export function eapTypeName(type: number): string {
+  return NO_METHODS.get(type) ?? eapMethodName(type);
 }
 
 /** Whether a method proves the name in EAP-Response/Identity. */

@@ -5,6 +5,7 @@ import { AUTHENTICATOR_AT, MAX_PASSWORD_OCTETS, PacketView } from "../protocol/p
 import { SharedSecret } from "../protocol/authenticity.ts";
 import { looksGarbled } from "../protocol/login_input.ts";
 import { decodeText } from "../protocol/attributes.ts";
+import { authMethodOf } from "../protocol/auth_method.ts";
 import type { Clock } from "../../platform/runtime.ts";
 
 interface ObservedPacket {
@@ -27,6 +28,8 @@ export interface DiscoveredSender {
   readonly lastMs: number;
   /** Whether its last packet has a Message-Authenticator. */
   readonly signed: boolean;
+  /** How its last packet proves the password: {@link authMethodOf}. */
+  readonly method: string;
   /** Whether the last packet matches a candidate secret: by its signature, or because its password is text. */
   readonly fits: "signed" | "likely" | "wrong" | "unknown";
 }
@@ -38,10 +41,11 @@ export interface ClientDiscovery {
   forget(source: string): void;
 }
 
-type RecordedSender = Omit<DiscoveredSender, "fits" | "count" | "lastMs" | "signed"> & {
+type RecordedSender = Omit<DiscoveredSender, "fits" | "count" | "lastMs" | "signed" | "method"> & {
   count: number;
   lastMs: number;
   signed: boolean;
+  method: string;
   octets: Uint8Array;
 };
 
@@ -93,6 +97,7 @@ export function createClientDiscovery({ clock }: { clock: Pick<Clock, "nowMs"> }
         firstMs: known?.firstMs ?? nowMs,
         lastMs: nowMs,
         signed: view.slots.messageAuthenticator.count > 0,
+        method: authMethodOf(view),
         octets: octets.slice(0, view.lengthOctets),
       });
     },

@@ -5,10 +5,12 @@ import type { ClientRow } from "../../console/api/clients/client_types.ts";
 import {
   changedSettings,
   type ClientDraft,
+  findSignInMethod,
   mergeDrafts,
   NEW_CLIENT_DRAFT,
   toClientDraft,
   toClientRequest,
+  withHeardMethod,
 } from "../../console/web/pages/clients/client_form.ts";
 
 const draft = (change: Partial<ClientDraft> = {}): ClientDraft => ({
@@ -184,3 +186,23 @@ Deno.test("mergeDrafts() keeps their value where I changed nothing, and mine whe
     draft({ device: "hold", nasIdentifier: "mine", "firstFactorServer.secret": "typed", disabled: true }),
   );
 });
+
+for (
+  const [method, known, expected] of [
+    ["PAP", {}, "pap"],
+    ["PAP", { device: "hold" }, "pap_hold"],
+    ["PAP", { device: "hold_then_challenge" }, null],
+    ["CHAP", {}, "relay"],
+    ["MS-CHAPv2", { device: "hold_then_challenge" }, "relay"],
+    ["EAP", { firstFactor: "ldap" }, "relay"],
+    ["PEAP", {}, "relay"],
+    ["EAP-GTC", { firstFactor: "ldap" }, "gtc"],
+  ] as const
+) {
+  Deno.test(`withHeardMethod() proposes ${expected} for ${method} and ${JSON.stringify(known)}`, () => {
+    const proposed = withHeardMethod(draft(known), { method });
+    assertEquals(findSignInMethod(proposed), expected);
+    // Only a server can check these, and the client can only wait.
+    if (expected === "relay") assertEquals([proposed.firstFactor, proposed.device], ["radius", "hold"]);
+  });
+}

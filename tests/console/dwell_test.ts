@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { assert, assertEquals } from "@std/assert";
 import { LoginList } from "../../console/web/pages/live/login_list.ts";
 import { findSlowSteps } from "../../console/web/pages/live/live_counts.ts";
-import { radclientText } from "../../console/web/pages/live/packets_view.tsx";
+import { radclientText, roundPackets } from "../../console/web/pages/live/packets_view.tsx";
 import { conversation, ended } from "../fakes/console_gateway.ts";
 
 const PHONE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
@@ -81,3 +81,17 @@ Deno.test("radclientText() copies attributes, omits masked values, and lets no v
     "",
   ]);
 });
+
+for (
+  const [verdicts, rounds] of [
+    [["signed", "pushed"], 0],
+    [["signed", "relayed_round", "signed", "approved_while_held"], 0],
+    [["signed", "relayed_round", "signed", "relayed_round", "signed", "approved_while_held"], 4],
+    // A packet that arrived again is no round, but it is between them.
+    [["signed", "relayed_round", "signed", "signed", "relayed_round", "signed"], 5],
+  ] as const
+) {
+  Deno.test(`roundPackets() folds ${rounds} of ${verdicts.join(", ")}`, () => {
+    assertEquals(roundPackets(verdicts.map((verdict) => ({ verdict }))), rounds);
+  });
+}

@@ -44,6 +44,26 @@ async function knock(client: RadiusClient): Promise<void> {
   await client.sendRaw(bytes);
 }
 
+/** A client that sends CHAP is proposed as one whose server checks the password. */
+async function proposeForChap(page: Page, gateway: ConsoleProgram): Promise<void> {
+  const listens = page.waitForResponse("**/clients/heard");
+  await page.getByRole("button", { name: "Add client" }).click();
+  await listens;
+  const dialog = page.getByRole("dialog", { name: "Add client" });
+  using client = withSecret(gateway, SECRETS.first);
+  const { bytes } = client.build({ userName: "ada", more: [{ type: 3, value: new Uint8Array(17) }] });
+  await client.sendRaw(bytes);
+  const sender = dialog.getByRole("listitem").filter({ has: page.getByText("CHAP", { exact: true }) });
+  const method = dialog.getByLabel("How do users sign in at this client?");
+  await holds(() => method.inputValue(), "pap");
+  await sender.getByRole("button", { name: "Use this address 127.0.0.1" }).click();
+  await holds(() => method.inputValue(), "relay");
+  // Its settings are open, because the server has no default.
+  await dialog.getByLabel("Servers", { exact: true }).waitFor();
+  await holds(() => dialog.getByLabel("First factor", { exact: true }).inputValue(), "radius");
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+}
+
 async function addByListening(page: Page, gateway: ConsoleProgram): Promise<void> {
   await page.getByRole("button", { name: "Add client" }).click();
   const dialog = page.getByRole("dialog", { name: "Add client" });
@@ -110,6 +130,7 @@ programTest(
     await page.getByRole("link", { name: "of-file" }).waitFor();
     await knock(second);
     assertEquals(await second.collect(300), []);
+    await proposeForChap(page, site);
     const told = site.logLines().join("\n");
     assert(!told.includes(SECRETS.first) && !told.includes(SECRETS.other), "the log holds no secret");
   },

@@ -216,11 +216,11 @@ Deno.test("createClientDiscovery() records nothing until discovery is on, and th
   const heard = clientDiscovery.list(OLD);
   assertEquals(
     heard.map((
-      { source, nasIdentifier, reason, client, fits },
-    ) => [source, nasIdentifier, reason, client, fits]),
+      { source, nasIdentifier, reason, client, method, fits },
+    ) => [source, nasIdentifier, reason, client, method, fits]),
     [
-      ["192.0.2.1", "", "wrong_message_authenticator", "of-file", "signed"],
-      ["198.51.100.7", "vpn-1", "unknown_client", null, "signed"],
+      ["192.0.2.1", "", "wrong_message_authenticator", "of-file", "PAP", "signed"],
+      ["198.51.100.7", "vpn-1", "unknown_client", null, "PAP", "signed"],
     ],
   );
   assertEquals(clientDiscovery.list(NEW).map(({ fits }) => fits), ["wrong", "wrong"]);

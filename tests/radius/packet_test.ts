@@ -384,3 +384,23 @@ Deno.test("dissectPacket() shows a vendor's attribute and an integer's value by 
     ["Attribute 66", "0x01"],
   ]);
 });
+
+Deno.test("copyRedacted() keeps the head of an EAP packet, and nothing of its data", () => {
+  const password = [...new TextEncoder().encode("open sesame")];
+  const gtc = [2, 7, 0, 5 + password.length, 6, ...password];
+  const attribute = (value: readonly number[]) => [79, value.length + 2, ...value];
+  const long = [2, 8, 2, 0, 25, ...new Array<number>(248).fill(0x61)];
+  const shown = (...values: number[][]) => {
+    const target = new Uint8Array(4096);
+    const octets = packet(values.flatMap(attribute));
+    const copied = target.subarray(0, copyRedacted(octets, target, 0));
+    return { rows: dissectPacket(copied).slice(4).map(({ value, masked }) => [value, masked]), copied };
+  };
+  const { rows, copied } = shown(gtc);
+  assertEquals(rows, [["Response 7, EAP-GTC", true]]);
+  assert(copied.subarray(20 + 2 + 5).every((octet) => octet === 0));
+  assertEquals(shown([1, 1, 0, 5, 1]).rows, [["Request 1, Identity", true]]);
+  assertEquals(shown(long, password).rows, [["Response 8, PEAP", true], ["", true]]);
+  // The rest of a long password could look like a head, but its length does not fit.
+  assertEquals(shown([2, 7, 0, 4, 6, ...password]).rows, [["", true]]);
+});

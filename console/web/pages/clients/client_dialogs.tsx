@@ -16,6 +16,7 @@ import {
   removeClient,
   rotateSecret,
   toClientRequest,
+  withHeardMethod,
 } from "./client_form.ts";
 import { useEffect } from "preact/hooks";
 import { failureText } from "../../app/api_client.ts";
@@ -171,10 +172,12 @@ export function AddClientDialog({ models, ldap, globalFirstFactor, onDone, onClo
     onDone();
     return secretOrToast(models, { name, secret: answer.secret, said: t("clients.added", { name }) });
   };
-  const take = ({ source, nasIdentifier }: DiscoveredSender, isShared: boolean) => {
-    const { name, ...before } = draft.value;
+  const take = (sender: DiscoveredSender, isShared: boolean) => {
+    const { source, nasIdentifier } = sender;
+    const { name, secret, ...before } = draft.value;
     draft.value = {
-      ...before,
+      ...withHeardMethod(before, sender),
+      secret,
       address: source,
       // A NAS-Identifier drops every packet with another one, such as a test from the same host.
       nasIdentifier: isShared ? nasIdentifier : "",
@@ -249,6 +252,7 @@ function UnknownSenders({ models, secret, onTake }: UnknownSendersProps) {
         {all.map((sender) => (
           <li key={`${sender.source} ${sender.nasIdentifier}`}>
             <bdi class="mono">{sender.source}</bdi>
+            <span class="chip tone-idle">{sender.method}</span>
             {sender.nasIdentifier !== "" && <bdi class="mono quiet">{sender.nasIdentifier}</bdi>}
             <StateText words={{ ...SECRET_MATCHES[sender.fits], label: t(`clients.fits_${sender.fits}`) }} />
             <span class="quiet">

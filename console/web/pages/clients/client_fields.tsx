@@ -15,10 +15,13 @@ import {
   type ClientDraft,
   clientField,
   EDIT_FIELDS,
+  findSignInMethod,
   isFieldUsed,
   runFirstFactorTest,
+  SIGN_IN_METHOD_NAMES,
   toClientDraft,
   toClientRequest,
+  withSignInMethod,
 } from "./client_form.ts";
 
 const IDENTITY: readonly ConsoleSetting[] = ["address", "nasIdentifier"];
@@ -44,7 +47,9 @@ export function ClientFields({ models, draft, ldap, globalFirstFactor, saved }: 
   return (
     <>
       {fields(IDENTITY)}
-      <details class="connect-more" open={saved !== null}>
+      <MethodField draft={draft} />
+      {/* The server of a relayed sign-in is among these fields. */}
+      <details class="connect-more" open={saved !== null || draft.value.firstFactor === "radius"}>
         <summary>{t("clients.more_rules")}</summary>
         <div class="form">
           {fields(SIGNATURE)}
@@ -57,6 +62,28 @@ export function ClientFields({ models, draft, ldap, globalFirstFactor, saved }: 
         </div>
       </details>
     </>
+  );
+}
+
+/** Asks how users sign in at the client, and sets what follows from it. */
+function MethodField({ draft }: Pick<FieldsProps, "draft">) {
+  const method = findSignInMethod(draft.value);
+  const options = SIGN_IN_METHOD_NAMES.map((value) => ({
+    value: value as string,
+    label: t(`clients.method_${value}`),
+  }));
+  return (
+    <SelectField
+      id="client-method"
+      label={t("clients.method")}
+      hint={t("clients.method_hint")}
+      options={method === null ? [{ value: "", label: t("clients.method_other") }, ...options] : options}
+      value={method ?? ""}
+      onChoose={(value) => {
+        const chosen = SIGN_IN_METHOD_NAMES.find((name) => name === value);
+        if (chosen !== undefined) draft.value = withSignInMethod(draft.value, chosen);
+      }}
+    />
   );
 }
 

@@ -13,6 +13,7 @@ import {
 } from "../../../../platform/client_settings.ts";
 import { type SocketAddress, socketAddressText } from "../../../../platform/addresses.ts";
 import type { ClientRow, FirstFactorKind } from "../../../api/clients/client_types.ts";
+import type { DiscoveredSender } from "../../../../radius/server/client_discovery.ts";
 import type { FieldRow } from "../../components/form_fields.tsx";
 import type { MessageKey } from "../../i18n/catalogue.ts";
 import { findMessage, t } from "../../i18n/translate.ts";
@@ -63,6 +64,40 @@ function fieldValue(name: ConsoleSetting, value: unknown): unknown {
 }
 
 const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter((one) => one !== "");
+
+/** How a client lets its users sign in, and the settings that it needs. The settings of `relay` are those of every client that cannot send PAP. */
+const SIGN_IN_METHODS = {
+  relay: { firstFactor: "radius", eap: "relay", device: "hold" },
+  gtc: { eap: "gtc", device: "challenge" },
+  pap: { eap: "auto", device: "challenge" },
+  pap_hold: { eap: "auto", device: "hold" },
+} as const satisfies Readonly<Record<string, Partial<ClientDraft>>>;
+
+type SignInMethod = keyof typeof SIGN_IN_METHODS;
+
+export const SIGN_IN_METHOD_NAMES = Object.keys(SIGN_IN_METHODS) as SignInMethod[];
+
+/** The method whose settings a draft has; `null` for any other settings. */
+export function findSignInMethod(draft: ClientDraft): SignInMethod | null {
+  return SIGN_IN_METHOD_NAMES.find((name) =>
+    Object.entries(SIGN_IN_METHODS[name]).every(([setting, value]) =>
+      draft[setting as ConsoleSetting] === value
+    )
+  ) ?? null;
+}
+
+/** The draft with the settings of a method. */
+export function withSignInMethod(draft: ClientDraft, name: SignInMethod): ClientDraft {
+  return { ...draft, ...SIGN_IN_METHODS[name] };
+}
+
+/** The draft for a device that was heard. With PAP, its packet does not tell whether it shows prompts, so the draft stays as it is. */
+export function withHeardMethod(
+  draft: ClientDraft,
+  { method }: Pick<DiscoveredSender, "method">,
+): ClientDraft {
+  return method === "PAP" ? draft : withSignInMethod(draft, method === "EAP-GTC" ? "gtc" : "relay");
+}
 
 /** The request body, without the settings of another first factor. */
 export function toClientRequest(draft: ClientDraft): ClientForm {

@@ -99,8 +99,8 @@ function Facts({ models, view, details }: SummaryProps) {
   const node = details?.node ?? null;
   const location = details?.location ?? null;
   const password = passwordState({ view, details });
-  const { policy, user, client, source, place, target, factor, phone, token, startedMs, updatedMs, outcome } =
-    view;
+  const { policy, user, client, source, place, target, factor, phone, token, startedMs, updatedMs } = view;
+  const { outcome, relay, firstFactorServer: server } = view;
   return (
     <dl class="facts">
       <dt>{t("common.user")}</dt>
@@ -158,6 +158,17 @@ function Facts({ models, view, details }: SummaryProps) {
       </dd>
       <dt>{t("common.password")}</dt>
       <dd>{t(`live.password_${password}`)}</dd>
+      {relay !== undefined && <dt>{t("live.method")}</dt>}
+      {relay !== undefined && <dd>{relay.method}</dd>}
+      {/* With a tunnel, the name outside differs from the user who was checked inside. */}
+      {relay !== undefined && relay.outer !== user && <dt>{t("live.outer_name")}</dt>}
+      {relay !== undefined && relay.outer !== user && (
+        <dd>
+          <bdi>{relay.outer}</bdi>
+        </dd>
+      )}
+      {server !== undefined && <dt>{t("live.first_factor_server")}</dt>}
+      {server !== undefined && <dd class="mono">{server}</dd>}
       {policy !== undefined && <dt>{t("common.policy")}</dt>}
       {policy !== undefined && (
         <dd>

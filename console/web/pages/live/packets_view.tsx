@@ -18,19 +18,43 @@ interface PacketsProps {
   readonly atMs: number;
 }
 
-export function PacketsView({ view, packets, atMs, port }: PacketsProps) {
+export function PacketsView({ packets, ...context }: PacketsProps) {
+  const rounds = packets === null ? 0 : roundPackets(packets);
   return (
     <section aria-label={t("live.packets")}>
       {packets === null ? <p class="quiet small">{t("live.packets_none")}</p> : (
-        <ol class="packets">
-          {packets.map((packet, at) => (
-            <li key={at} class={packet.atMs > atMs ? "to-come" : ""}>
-              <PacketDetails packet={packet} since={offsetText(packet.atMs - view.startedMs)} port={port} />
-            </li>
-          ))}
-        </ol>
+        <>
+          {rounds > 0 && (
+            <details class="packet">
+              <summary>{t("live.rounds", { count: rounds })}</summary>
+              <PacketList packets={packets.slice(0, rounds)} {...context} />
+            </details>
+          )}
+          <PacketList packets={packets.slice(rounds)} {...context} />
+        </>
       )}
     </section>
+  );
+}
+
+/** Fewer packets are shown without a fold. */
+const MIN_FOLDED = 4;
+
+/** How many packets are rounds between the user's device and the first-factor server: those up to the last relayed challenge; 0: no fold. */
+export function roundPackets(packets: readonly Pick<PacketRecord, "verdict">[]): number {
+  const count = packets.findLastIndex(({ verdict }) => verdict === "relayed_round") + 1;
+  return count < MIN_FOLDED ? 0 : count;
+}
+
+function PacketList({ view, packets, atMs, port }: PacketsProps & { packets: readonly PacketRecord[] }) {
+  return (
+    <ol class="packets">
+      {packets.map((packet, at) => (
+        <li key={at} class={packet.atMs > atMs ? "to-come" : ""}>
+          <PacketDetails packet={packet} since={offsetText(packet.atMs - view.startedMs)} port={port} />
+        </li>
+      ))}
+    </ol>
   );
 }
 
