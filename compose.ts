@@ -268,6 +268,7 @@ async function createApp(
     connect: {
       register: radius.register,
       clientDiscovery: radius.clientDiscovery,
+      radsec: radius.radsec,
       signingClients: radius.signingClients,
       targets: identity.targets,
       credentials: identity.credentials,

@@ -134,7 +134,7 @@ async function listenRadiusTls(
   { radius: { radsec } }: Composition,
 ): Promise<TlsListener | null> {
   if (tls.listen.length === 0) return null;
-  return await openTlsListener({
+  const listener = await openTlsListener({
     ...{ listen: tls.listen, files: tls, clock, log, protocols: RADIUS_PROTOCOLS },
     settings: {
       listen: "radius.tls_listen",
@@ -147,6 +147,8 @@ async function listenRadiusTls(
     onRefused: (refused) => radsec.refused(refused),
     onAuthoritiesChange: () => radsec.verifyAgain(),
   });
+  radsec.show(listener);
+  return listener;
 }
 
 interface Serving {

@@ -46,10 +46,11 @@ export interface TlsStream {
   readonly unsentOctets: number;
   /** Reads from now on. Call it once. */
   start(events: TlsStreamEvents): void;
-  /** `false`: wait for `drained` before more is written. */
+  /**
+   * `false`: the peer has not taken everything; `drained` follows. There is no way to stop reading meanwhile: a paused connection of node:tls
+   * still reads into memory without a limit (Deno 2.9.6).
+   */
   write(octets: Uint8Array): boolean;
-  pause(): void;
-  resume(): void;
   /** Sends what was written, and closes. */
   end(): void;
   destroy(): void;
@@ -342,8 +343,6 @@ function streamOf(socket: TLSSocket, peer: TlsPeer): TlsStream {
       socket.on("data", data);
     },
     write: (octets) => socket.write(octets),
-    pause: () => void socket.pause(),
-    resume: () => void socket.resume(),
     end: () => void socket.end(),
     destroy: () => void socket.destroy(),
   };

@@ -11,6 +11,7 @@ import type {
 } from "../../platform/config/config.ts";
 import type { ClientRegistry } from "../../radius/server/client_registry.ts";
 import type { FirstFactorServer } from "../../platform/client_settings.ts";
+import type { RadsecConnections } from "../../radius/server/radsec.ts";
 import type { ClientDiscovery } from "../../radius/server/client_discovery.ts";
 import type { SigningClients } from "../../radius/server/signing_clients.ts";
 import type { FirstFactorServerStatus, SecondFactorService } from "../../radius/ports.ts";
@@ -54,6 +55,8 @@ import type { BulkRequest, BulkRow, RowOutcome } from "../../scim/transfer/bulk_
 export interface Connect {
   readonly register: ClientRegistry;
   readonly clientDiscovery: ClientDiscovery;
+  /** TLS connections of RADIUS clients. */
+  readonly radsec?: Pick<RadsecConnections, "size" | "certPem">;
   /** Clients that must sign, because they signed before. */
   readonly signingClients: Pick<SigningClients, "names" | "forgetMutations" | "forget">;
   readonly targets: Pick<Targets, "get" | "names">;

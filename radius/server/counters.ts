@@ -19,6 +19,7 @@ const COUNTED = [
   "accounting_sessions_evicted",
   "sends",
   "send_failures",
+  "tls_refused",
   "failures",
   "locks",
   "expired",

@@ -42,8 +42,11 @@ export const MAX_IN_PROGRESS_PER_CONNECTION = 1024;
 const MAX_PROGRESS_MS = 330_000;
 /** Octets of packets before the first valid one. */
 export const MAX_OCTETS_BEFORE_VALID = 16_384;
-/** Answers that the client has not read. Above this, the connection is closed. */
-export const MAX_UNSENT_OCTETS = 256 * 1024;
+/**
+ * Answers that the client has not read, beyond the buffers of the system: more than a client can have requests in progress. Above this, the
+ * connection is closed.
+ */
+export const MAX_UNSENT_OCTETS = 1024 * 1024;
 /** For the rest of a packet, and for a client that reads nothing. */
 const STALLED_MS = 30_000;
 /** Longer than clients keep a connection for their next request. Status-Server counts as use (RFC 3539 §3.4). */
@@ -98,6 +101,7 @@ export class RadsecConnections {
   readonly #handshakes: SourceRateLimit;
   readonly #connections = new Set<RadsecConnection>();
   #receive: Receive = () => null;
+  #listener: { readonly pem: { readonly certPem: string } } | null = null;
   #next = FIRST_NUMBER;
   #cancelSweep: CancelTimer = () => {};
 
@@ -110,6 +114,16 @@ export class RadsecConnections {
   serve(receive: Receive): void {
     this.#receive = receive;
     this.#sweepLater();
+  }
+
+  /** Shows the certificate of the listener of these connections. */
+  show(listener: { readonly pem: { readonly certPem: string } }): void {
+    this.#listener = listener;
+  }
+
+  /** The certificate in use; "" without a listener. */
+  get certPem(): string {
+    return this.#listener?.pem.certPem ?? "";
   }
 
   get size(): number {
@@ -307,10 +321,7 @@ class RadsecConnection implements PacketStream, DisconnectStream {
     log.info("RADIUS over TLS: connected", { ...this.#fields(), protocol, subject: stream.peer.subject });
     stream.start({
       data: (octets) => this.#read(octets),
-      drained: () => {
-        this.#unreadMs = 0;
-        stream.resume();
-      },
+      drained: () => this.#unreadMs = 0,
       closed: () => this.#closed(null),
     });
   }
@@ -336,10 +347,7 @@ class RadsecConnection implements PacketStream, DisconnectStream {
     if (this.#isClosed) return;
     const { stream, clock } = this.#deps;
     if (stream.unsentOctets > MAX_UNSENT_OCTETS) return this.close("slow_reader");
-    if (stream.write(octets)) return;
-    // A client that does not read its answers sends no further requests until it does.
-    if (this.#unreadMs === 0) this.#unreadMs = clock.nowMs();
-    stream.pause();
+    if (!stream.write(octets) && this.#unreadMs === 0) this.#unreadMs = clock.nowMs();
   }
 
   async exchange(

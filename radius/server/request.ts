@@ -3,9 +3,10 @@
 import type { AccountRefusal } from "../../platform/account_refusals.ts";
 import type { RequestSettings } from "../../platform/client_settings.ts";
 import { decodeText, readInteger } from "../protocol/attributes.ts";
+import { typeOf } from "../protocol/dictionary.ts";
 import { INTEGER_VALUES } from "../protocol/integer_values.ts";
 import { readMsChap } from "../protocol/ms_chap.ts";
-import { PacketView } from "../protocol/packet.ts";
+import { forEachAttribute, PacketView } from "../protocol/packet.ts";
 import type { Appended } from "../protocol/login_input.ts";
 import type { Client } from "./clients.ts";
 import type { DuplicateSlot } from "./duplicate_cache.ts";
@@ -111,7 +112,7 @@ export const REQUEST_REFUSALS = {
     ref: "RFC 2865 §3: an Access-Request is not authenticated",
   },
   malformed_chap: {
-    sentence: "the CHAP or MS-CHAP response has a wrong length",
+    sentence: "the CHAP or MS-CHAP response has a wrong length, or CHAP-Challenge is missing in RADIUS/1.1",
     prompt: "denied",
     ref: "RFC 2865 §5.3, RFC 2548 §2.1.3 and §2.3.2",
   },
@@ -211,7 +212,7 @@ export function isNoLogin(view: PacketView, { mac }: Pick<UserName, "mac">): boo
 /** The reason to refuse a valid packet, or `null`. */
 export function findRefusal(
   view: PacketView,
-  { name, signed, client: { settings } }: Pick<Request, "name" | "signed" | "client">,
+  { name, signed, client: { settings, secret } }: Pick<Request, "name" | "signed" | "client">,
 ): RequestRefusal | null {
   const { userName, userPassword, chapPassword, state, eapMessage } = view.slots;
   if (eapMessage.count > 0 && !isEapRelayed(settings)) return "eap";
@@ -223,7 +224,19 @@ export function findRefusal(
   // A request may have neither password nor State: some clients, such as radclient, send no attribute for an empty password.
   if (!isChap(view)) return null;
   if (settings.firstFactor !== "radius") return "chap";
+  // RFC 9765 §5.1.2: there is no Request Authenticator that could be the challenge.
+  if (secret.isClear && chapPassword.count > 0 && !hasAttribute(view, CHAP_CHALLENGE)) {
+    return "malformed_chap";
+  }
   return signed || settings.messageAuthenticator === "off" ? null : "unsigned_chap";
+}
+
+const CHAP_CHALLENGE = typeOf("CHAP-Challenge");
+
+function hasAttribute({ octets, lengthOctets }: PacketView, wanted: number): boolean {
+  let isThere = false;
+  forEachAttribute(octets, lengthOctets, (type) => isThere ||= type === wanted);
+  return isThere;
 }
 
 /** Whether a client's requests with EAP go to its first-factor server. */

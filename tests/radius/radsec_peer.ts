@@ -35,7 +35,6 @@ export class Peer implements TlsStream {
   #events: TlsStreamEvents | null = null;
   unsentOctets = 0;
   isReading = true;
-  isPaused = false;
   end_: "open" | "ended" | "destroyed" = "open";
 
   constructor(peer: Partial<TlsPeer>) {
@@ -54,14 +53,6 @@ export class Peer implements TlsStream {
     if (this.isReading) this.received.push(...this.#splitter.add(octets));
     else this.unsentOctets += octets.length;
     return this.isReading;
-  }
-
-  pause(): void {
-    this.isPaused = true;
-  }
-
-  resume(): void {
-    this.isPaused = false;
   }
 
   end(): void {

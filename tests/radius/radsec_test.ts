@@ -3,6 +3,9 @@
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { TlsPeer } from "../../platform/tls_listener.ts";
+import { readClearAttributes, writeClearAttributes } from "../../radius/protocol/clear_attributes.ts";
+import { PacketWriter } from "../../radius/protocol/packet.ts";
+import { TLS_PROTECTION } from "../../radius/protocol/radius_tls.ts";
 import {
   buildAccountingRequest,
   buildRequest,
@@ -26,6 +29,10 @@ import {
 import { openWholeGateway } from "./whole_gateway.ts";
 
 const ERROR_CAUSE = 101;
+const CHAP_PASSWORD = 3;
+const CHAP_CHALLENGE = 60;
+const TUNNEL_PASSWORD = 69;
+const VENDOR_SPECIFIC = 26;
 
 Deno.test("RADIUS/1.0 over TLS: a login is challenged, with the secret of RFC 6614", async () => {
   await using gateway = await openWholeGateway(CLIENTS);
@@ -87,6 +94,41 @@ Deno.test("RADIUS/1.1: State and a wrong answer work as with UDP", async () => {
   );
   const reply = readTokenPacket(await peer.next());
   assertEquals([reply.code, reply.token], [CODES.accessChallenge, 2]);
+});
+
+Deno.test("RADIUS/1.1: CHAP without CHAP-Challenge is refused, because there is no Request Authenticator", async () => {
+  await using gateway = await openWholeGateway(`
+[[radius.client]]
+name = "nas"
+tls = { san = "nas.example.org" }
+first_factor = "radius"
+first_factor_server = { address = "192.0.2.20:1812", secret = "of-the-first-factor" }
+`);
+  const peer = connect(gateway, oneDotOne);
+  const attributes = [
+    { type: TYPES.userName, value: text("ada") },
+    { type: CHAP_PASSWORD, value: new Uint8Array(17) },
+  ];
+  peer.send(buildTokenPacket(login(1, { attributes })));
+  await gateway.finish();
+  assertEquals(readTokenPacket(await peer.next()).code, CODES.accessReject);
+  const challenge = { type: CHAP_CHALLENGE, value: new Uint8Array(16) };
+  peer.send(buildTokenPacket(login(2, { attributes: [...attributes, challenge] })));
+  assertEquals(peer.received, []);
+});
+
+Deno.test("RADIUS/1.1: attributes of the first-factor server are not hidden", () => {
+  const key = { secret: TLS_PROTECTION, authenticator: new Uint8Array(16) };
+  const list = [
+    { type: TUNNEL_PASSWORD, value: Uint8Array.of(1, ...text("secret of a tunnel")) },
+    { type: VENDOR_SPECIFIC, value: Uint8Array.of(0, 0, 1, 55, 16, 18, ...new Uint8Array(16).fill(7)) },
+  ];
+  const writer = new PacketWriter();
+  writer.begin(CODES.accessAccept, 0);
+  writeClearAttributes(writer, list, { ...key, random: { bytes: (length) => new Uint8Array(length) } });
+  const packet = TLS_PROTECTION.signReply(writer, buildTokenPacket(login(1)));
+  assertEquals(readTokenPacket(packet).attributes, list);
+  assertEquals(readClearAttributes(packet, key), { ok: true, value: list });
 });
 
 Deno.test("RADIUS/1.1: a Token is used again after its answer, but not before", async () => {

@@ -15,6 +15,8 @@ export interface GatewayPaths {
 export interface ToldListeners {
   readonly radius: readonly { readonly hostname: string; readonly port: number }[];
   readonly accounting: readonly { readonly hostname: string; readonly port: number }[];
+  /** RADIUS over TLS. */
+  readonly tls: readonly { readonly hostname: string; readonly port: number }[];
   readonly http: { readonly hostname: string; readonly port: number };
   readonly pid: number;
 }
@@ -63,6 +65,10 @@ export async function prepareSettings(
       if (told.accounting.length > 0) {
         const accounting_listen = told.accounting.map(textOf);
         Object.assign(settings, overlay(settings, { radius: { accounting_listen } }));
+      }
+      if (told.tls.length > 0) {
+        const tls_listen = told.tls.map(textOf);
+        Object.assign(settings, overlay(settings, { radius: { tls_listen } }));
       }
       Object.assign(settings, overlay(settings, { http: { listen: `127.0.0.1:${told.http.port}` } }));
       await write();

@@ -27,6 +27,8 @@ export interface RunningProgram extends AsyncDisposable {
   readonly radiusPort: number;
   /** 0 if the gateway has no accounting port of its own. */
   readonly accountingPort: number;
+  /** The TCP port of RADIUS over TLS; 0 without it. */
+  readonly tlsPort: number;
   readonly httpUrl: string;
   readonly secret: string;
   readonly pid: number;
@@ -110,6 +112,9 @@ export async function startProgram(options: ProgramOptions = {}): Promise<Runnin
     },
     get accountingPort() {
       return told.accounting[0]?.port ?? 0;
+    },
+    get tlsPort() {
+      return told.tls[0]?.port ?? 0;
     },
     get httpUrl() {
       return `http://127.0.0.1:${told.http.port}`;

@@ -130,6 +130,7 @@ async function certificates({ connect, logExport }: AlertStateDeps): Promise<End
   const destinations = (await logExport?.list() ?? []).filter(({ settings }) => !settings.isPaused);
   const given = [
     { pem: config?.http.tls?.certPem ?? "", of: "http", name: "", about: "certificate:http" },
+    { pem: connect?.radsec?.certPem ?? "", of: "radius_tls", name: "", about: "certificate:radius" },
     ...destinations.flatMap(({ name, settings: { certificate, ca } }) => [
       { pem: certificate, of: "log_export_client", name, about: `certificate:log-export:${name}` },
       { pem: ca, of: "log_export_authority", name, about: `certificate:log-export-authority:${name}` },

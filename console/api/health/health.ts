@@ -76,7 +76,7 @@ export class Health {
     return [
       ...listening.radius.map((name) => this.#listener(`radius:${name}`, { kind: "radius", name })),
       this.#listener("http", { kind: "http", name: listening.http }),
-      ...this.#certificate(),
+      ...this.#certificates(),
       await this.#storePart(),
       ...nodeParts(this.#deps.cluster),
       ...this.#backends(),
@@ -186,13 +186,16 @@ export class Health {
     return { ...PLAIN_PART, id, kind, name, state: "ok", lastGoodMs: this.#deps.clock.nowMs() };
   }
 
-  #certificate(): HealthPart[] {
-    const { tls } = this.#port.config.http;
-    if (tls === null) return [];
-    const { validTo, subject } = new X509Certificate(tls.certPem);
-    const days = Math.floor((Date.parse(validTo) - this.#deps.clock.nowMs()) / DAY_MS);
-    const state = days < 0 ? "bad" : days < CERTIFICATE_WARNING_DAYS ? "warning" : "ok";
-    return [{ ...PLAIN_PART, id: "certificate", kind: "certificate", name: subject, state, figure: days }];
+  /** The certificates of the HTTP listener, and of RADIUS over TLS. */
+  #certificates(): HealthPart[] {
+    const { config: { http }, radsec } = this.#port;
+    const all = { certificate: http.tls?.certPem ?? "", "certificate:radius": radsec?.certPem ?? "" };
+    return Object.entries(all).filter(([, pem]) => pem !== "").map(([id, pem]) => {
+      const { validTo, subject } = new X509Certificate(pem);
+      const days = Math.floor((Date.parse(validTo) - this.#deps.clock.nowMs()) / DAY_MS);
+      const state = days < 0 ? "bad" : days < CERTIFICATE_WARNING_DAYS ? "warning" : "ok";
+      return { ...PLAIN_PART, id, kind: "certificate", name: subject, state, figure: days };
+    });
   }
 
   async #storePart(): Promise<HealthPart> {

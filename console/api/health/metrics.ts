@@ -28,7 +28,7 @@ interface MonitoringDeps {
   readonly vpnSessions?: Pick<AccountingSessionList, "connectedCount">;
   readonly mail?: Pick<MailService, "status">;
   /** Absent where the console runs without a gateway. */
-  readonly connect?: Pick<Connect, "config" | "backendHealth"> & {
+  readonly connect?: Pick<Connect, "config" | "backendHealth" | "radsec"> & {
     readonly firstFactorServers: Pick<Connect["firstFactorServers"], "status">;
   };
   /** `null`: no push messages. */
@@ -66,6 +66,7 @@ function metricsText(deps: MonitoringDeps): string {
   const gauges: readonly (readonly [string, number])[] = [
     ["conversations_live", watch.alive()],
     ["accounting_sessions_connected", vpnSessions?.connectedCount ?? 0],
+    ["tls_connections", connect?.radsec?.size ?? 0],
     ["approvals_pending", secondFactorAdmin()?.pendingCount() ?? 0],
     ["live_streams_open", openStreams()],
     ["change_lag_seconds", nodes.lagMs / 1000],

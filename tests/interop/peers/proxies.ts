@@ -3,6 +3,7 @@
 import { openRadiusClient } from "../../support/radius_client.ts";
 import { CODES } from "../../support/radius_packets.ts";
 import { freeUdpPort } from "../../support/free_port.ts";
+import type { Certificate } from "../../support/certificates.ts";
 import type { Door, PeerRow, PeerSetUp } from "./login.ts";
 import { setUpPeer } from "./peer_run.ts";
 import { setUpRadclient } from "./radclient.ts";
@@ -27,16 +28,18 @@ export async function answersStatusServer(front: Door, proxy: Deno.ChildProcess)
 export const FREERADIUS_PROXY: PeerRow = {
   title: "radclient through FreeRADIUS as a proxy",
   needs: { peers: ["radclient", "freeradius"] },
-  setUp: setUpProxy,
+  setUp: (gateway) => setUpProxy(gateway),
 };
 
 const FRONT_SECRET = "the front door of the proxy";
 
-function setUpProxy(gateway: Door): Promise<PeerSetUp> {
+function setUpProxy(gateway: Door, tls?: TlsFiles): Promise<PeerSetUp> {
   return setUpPeer("proxy", async ({ directory: run, startServer }) => {
     const front: Door = { port: freeUdpPort(), secret: FRONT_SECRET };
-    await writeSettings(run, { front, gateway });
-    const proxy = startServer("/usr/sbin/freeradius", { args: ["-f", "-n", "proxy", "-d", run] });
+    await writeSettings(run, { front, gateway, tls });
+    // With threads, FreeRADIUS 3.2.1 sometimes keeps the first packet of a TLS connection until the next one.
+    const threads = tls === undefined ? [] : ["-s"];
+    const proxy = startServer("/usr/sbin/freeradius", { args: ["-f", ...threads, "-n", "proxy", "-d", run] });
     await answersStatusServer(front, proxy).catch(async (cause: unknown) => {
       const log = await Deno.readTextFile(`${run}/proxy.log`).catch(() => "(it wrote no log)");
       throw new Error(`FreeRADIUS does not come up:\n${log}`, { cause });
@@ -45,7 +48,23 @@ function setUpProxy(gateway: Door): Promise<PeerSetUp> {
   });
 }
 
-async function writeSettings(run: string, { front, gateway }: { front: Door; gateway: Door }): Promise<void> {
+/** The files of a client of RADIUS over TLS. */
+interface TlsFiles extends Certificate {
+  readonly caFile: string;
+}
+
+/** FreeRADIUS as a client of the gateway with TLS (RFC 6614). */
+export function setUpFreeradiusTls(port: number, tls: TlsFiles): Promise<PeerSetUp> {
+  return setUpProxy({ port, secret: TLS_SECRET }, tls);
+}
+
+/** RFC 6614 §2.3. */
+const TLS_SECRET = "radsec";
+
+async function writeSettings(
+  run: string,
+  { front, gateway, tls }: { front: Door; gateway: Door; tls: TlsFiles | undefined },
+): Promise<void> {
   const template = await Deno.readTextFile(new URL("./freeradius_proxy.conf", import.meta.url));
   const values: readonly [string, string | number][] = [
     ["RUN", run],
@@ -53,10 +72,21 @@ async function writeSettings(run: string, { front, gateway }: { front: Door; gat
     ["SECRET", front.secret],
     ["GATEWAY_PORT", gateway.port],
     ["GATEWAY_SECRET", gateway.secret],
+    ["TLS", tls === undefined ? "" : freeradiusTls(tls)],
   ];
   const text = values.reduce((all, [name, value]) => all.replaceAll(`@${name}@`, String(value)), template);
   await Deno.writeTextFile(`${run}/proxy.conf`, text, { mode: 0o600 });
 }
+
+const freeradiusTls = ({ caFile, certFile, keyFile }: TlsFiles) =>
+  `proto = tcp
+  tls {
+    ca_file = ${caFile}
+    certificate_file = ${certFile}
+    private_key_file = ${keyFile}
+    tls_min_version = "1.2"
+    tls_max_version = "1.3"
+  }`;
 
 // radsecproxy between radclient and the gateway, with Status-Server: about every 25 s it checks the gateway with a
 // packet that is always signed, while the logins that it forwards are not.
@@ -64,17 +94,34 @@ async function writeSettings(run: string, { front, gateway }: { front: Door; gat
 export const RADSECPROXY: PeerRow = {
   title: "radclient through radsecproxy",
   needs: { peers: ["radclient", "radsecproxy"] },
-  setUp: setUpRadsecproxy,
+  setUp: (gateway) => setUpRadsecproxy(gateway),
 };
 
-const RADSEC_SECRET = "the-front-door-of-radsecproxy";
+const FRONT_OF_RADSECPROXY = "the-front-door-of-radsecproxy";
 
 /** Starts radsecproxy in front of a gateway. */
 export function setUpRadsecproxy(gateway: Door): Promise<PeerSetUp> {
+  return startRadsecproxy(freeDoor(), { gateway });
+}
+
+/** Starts radsecproxy in front of a gateway with TLS (RFC 6614). `door`: where it takes packets. */
+export async function setUpRadsecproxyTls(
+  port: number,
+  tls: TlsFiles,
+): Promise<PeerSetUp & { readonly door: Door }> {
+  const door = freeDoor();
+  return { door, ...await startRadsecproxy(door, { gateway: { port, secret: TLS_SECRET }, tls }) };
+}
+
+const freeDoor = (): Door => ({ port: freeUdpPort(), secret: FRONT_OF_RADSECPROXY });
+
+function startRadsecproxy(
+  front: Door,
+  { gateway, tls }: { gateway: Door; tls?: TlsFiles },
+): Promise<PeerSetUp> {
   return setUpPeer("radsecproxy", async ({ directory, startServer }) => {
-    const front: Door = { port: freeUdpPort(), secret: RADSEC_SECRET };
     const file = `${directory}/radsecproxy.conf`;
-    await Deno.writeTextFile(file, settingsOf(front, gateway), { mode: 0o600 });
+    await Deno.writeTextFile(file, settingsOf(front, gateway, tls), { mode: 0o600 });
     const proxy = startServer("/usr/sbin/radsecproxy", { args: ["-f", "-c", file] });
     await answersStatusServer(front, proxy).catch((cause: unknown) => {
       throw new Error("radsecproxy does not come up", { cause });
@@ -83,15 +130,22 @@ export function setUpRadsecproxy(gateway: Door): Promise<PeerSetUp> {
   });
 }
 
-const settingsOf = (front: Door, gateway: Door) =>
-  `ListenUDP 127.0.0.1:${front.port}
+const settingsOf = (front: Door, gateway: Door, tls?: TlsFiles) =>
+  `${
+    tls === undefined ? "" : `tls default {
+  CACertificateFile ${tls.caFile}
+  CertificateFile ${tls.certFile}
+  CertificateKeyFile ${tls.keyFile}
+}
+`
+  }ListenUDP 127.0.0.1:${front.port}
 client front {
   type udp
   host 127.0.0.1
   secret ${front.secret}
 }
 server gateway {
-  type udp
+  type ${tls === undefined ? "udp" : "tls\n  CertificateNameCheck off"}
   host 127.0.0.1
   port ${gateway.port}
   secret ${gateway.secret}

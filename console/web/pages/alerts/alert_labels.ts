@@ -48,7 +48,7 @@ export function alertSentence({ kind, values, count }: Sentence, nowMs: number):
 /** What fails, or what a certificate or a credential is for. */
 const PARTS = [
   ...["first_factor", "second_factor", "telephony", "push", "push_host", "mail"] as const,
-  ...["log_export", "alerts", "store"] as const,
+  ...["log_export", "alerts", "store", "radius_tls"] as const,
   ...["http", "log_export_client", "log_export_authority", "directory_authority", "scim", "token"] as const,
 ];
 

@@ -32,7 +32,8 @@ const PUBLIC_URL = "console#http.public_url";
 const LINKS: Readonly<Record<HealthPart["kind"], LinkOf>> = {
   radius: () => setting("radius#radius.listen"),
   http: () => setting("console#http.listen"),
-  certificate: () => setting("console#http.tls_cert"),
+  certificate: ({ id }) =>
+    setting(id === "certificate:radius" ? "radius#radius.tls_cert" : "console#http.tls_cert"),
   store: () => setting("system#store.kv"),
   node: () => page("/nodes"),
   backend: ({ id }) => directory(/^backend:([^/]*)/.exec(id)?.[1] ?? ""),

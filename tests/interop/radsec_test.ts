@@ -1,0 +1,186 @@
+// RADIUS over TLS with real programs: radsecproxy and FreeRADIUS in front of the gateway, `deno task try --tls`, and a client from the text of
+// RFC 9765.
+
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { type Authority, type Certificate, makeAuthority } from "../support/certificates.ts";
+import { runProgram } from "../support/child.ts";
+import { residentMb } from "../support/process_memory.ts";
+import { type RunningProgram, startProgram } from "../support/program.ts";
+import { CODES, TYPES } from "../support/radius_packets.ts";
+import { buildTokenPacket, connectRadiusTls, readTokenPacket } from "../support/radius_tls.ts";
+import { testNeeding } from "../support/skip_unless.ts";
+import { fromBase32, totpCode } from "../support/totp.ts";
+import type { PeerSetUp } from "./peers/login.ts";
+import { setUpFreeradiusTls, setUpRadsecproxyTls } from "./peers/proxies.ts";
+
+const TOTP_SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP";
+const NAS = "DNS:nas.example.org";
+
+interface World extends AsyncDisposable {
+  readonly gateway: RunningProgram;
+  readonly authority: Authority;
+  readonly certificate: Certificate;
+}
+
+async function openWorld(): Promise<World> {
+  const folder = await Deno.makeTempDir({ prefix: "countersign-radsec-" });
+  const authority = await makeAuthority(folder);
+  const server = await authority.issue(["IP:127.0.0.1"]);
+  const toml = `
+[radius]
+tls_listen = "127.0.0.1:0"
+tls_cert = "${server.certFile}"
+tls_key = "${server.keyFile}"
+tls_ca = "${authority.caFile}"
+[[radius.client]]
+name = "nas"
+tls = { san = "nas.example.org" }
+`;
+  const gateway = await startProgram({ toml });
+  return {
+    ...{ gateway, authority },
+    certificate: await authority.issue([NAS], { usage: "clientAuth" }),
+    async [Symbol.asyncDispose]() {
+      await gateway.dispose();
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}
+
+/** A login with a code of an authenticator app, and one with a wrong code. */
+async function logIn(setUp: PeerSetUp, user: string): Promise<void> {
+  for (const isRight of [true, false]) {
+    const login = await setUp.login({ name: user, password: "first" });
+    await login.shows("Enter the passcode that your device generates.");
+    await login.answer(isRight ? totpCode(fromBase32(TOTP_SECRET), Date.now()) : "000000");
+    assertEquals((await login.end()).verdict, isRight ? "accept" : "reject");
+  }
+}
+
+testNeeding(
+  { peers: ["radclient", "radsecproxy", "opensslProgram"] },
+  "radclient through radsecproxy with TLS: logins, accounting and Status-Server",
+  async () => {
+    await using world = await openWorld();
+    const { gateway } = world;
+    await gateway.pair("ada", "--totp", TOTP_SECRET);
+    const { door, ...setUp } = await setUpRadsecproxyTls(world.gateway.tlsPort, {
+      ...world.authority,
+      ...world.certificate,
+    });
+    await using _ended = setUp;
+    await logIn(setUp, "ada");
+    const { stdout } = await runProgram("radclient", {
+      args: ["-x", "-t", "8", "-r", "1", `127.0.0.1:${door.port}`, "acct", door.secret],
+      stdin: "User-Name=ada,Acct-Status-Type=Start,Acct-Session-Id=s-1,NAS-IP-Address=192.0.2.7\n",
+      timeoutMs: 20_000,
+    });
+    assertStringIncludes(stdout, "Received Accounting-Response");
+    await gateway.logged("protocol=radius/1.0");
+  },
+);
+
+testNeeding(
+  { peers: ["radclient", "freeradius", "opensslProgram"] },
+  "radclient through FreeRADIUS with TLS as a client: logins",
+  async () => {
+    await using world = await openWorld();
+    await world.gateway.pair("ada", "--totp", TOTP_SECRET);
+    await using setUp = await setUpFreeradiusTls(world.gateway.tlsPort, {
+      ...world.authority,
+      ...world.certificate,
+    });
+    await logIn(setUp, "ada");
+  },
+);
+
+testNeeding(
+  { peers: ["opensslProgram"] },
+  "deno task try --tls: both versions, and certificates that are refused with the reason in the log",
+  async () => {
+    await using world = await openWorld();
+    const { gateway, authority, certificate } = world;
+    const run = (of: Certificate, ...more: string[]) =>
+      gateway.command(
+        "cli/radtest.ts",
+        ...[`127.0.0.1:${gateway.tlsPort}`, "--tls", "--status"],
+        ...["--tls-cert", of.certFile, "--tls-key", of.keyFile, "--tls-ca", authority.caFile, ...more],
+      );
+    for (const version of ["1.0", "1.1"]) {
+      const { code, stdout } = await run(certificate, "--radius-version", version);
+      assertStringIncludes(stdout, `radius/${version}`);
+      assertStringIncludes(stdout, "Access-Accept");
+      assertEquals(code, 0);
+    }
+    const refused = [
+      [await authority.issue([NAS], { days: -1 }), "reason=certificate_expired"],
+      [await authority.issue(["DNS:other.example.org"]), "reason=unknown_certificate"],
+      [await authority.issue([NAS], { usage: "serverAuth" }), "reason=certificate_untrusted"],
+    ] as const;
+    for (const [wrong, reason] of refused) {
+      const { code } = await run(wrong);
+      assertEquals(code, 2);
+      await gateway.logged(reason);
+    }
+    const none = await connectRadiusTls({
+      port: gateway.tlsPort,
+      caPem: authority.caPem,
+      protocols: ["radius/1.1"],
+    });
+    await none.ended;
+    await gateway.logged("reason=no_certificate");
+  },
+);
+
+const text = (value: string) => new TextEncoder().encode(value);
+
+testNeeding(
+  { peers: ["opensslProgram"] },
+  "RADIUS/1.1: a login with a code, and a client that does not read its answers makes the process no larger",
+  async () => {
+    await using world = await openWorld();
+    const { gateway, authority, certificate } = world;
+    await gateway.pair("ada", "--totp", TOTP_SECRET);
+    const options = { port: gateway.tlsPort, caPem: authority.caPem, certificate, protocols: ["radius/1.1"] };
+    using client = await connectRadiusTls(options);
+    let token = 0xffffffff;
+    const ask = async (password: string, state?: Uint8Array) => {
+      // The counter of the Token wraps around.
+      token = (token + 1) >>> 0;
+      const attributes = [
+        { type: TYPES.userName, value: text("ada") },
+        { type: TYPES.userPassword, value: text(password) },
+        ...state === undefined ? [] : [{ type: TYPES.state, value: state }],
+      ];
+      client.send(buildTokenPacket({ code: CODES.accessRequest, token, attributes }));
+      const reply = readTokenPacket(await client.next());
+      assertEquals([reply.token, reply.reserved1, reply.reserved2], [token, 0, new Uint8Array(12)]);
+      return reply;
+    };
+    const challenge = await ask("first");
+    assertEquals(challenge.code, CODES.accessChallenge);
+    const state = challenge.attributes.find(({ type }) => type === TYPES.state)?.value;
+    assertEquals((await ask(totpCode(fromBase32(TOTP_SECRET), Date.now()), state)).code, CODES.accessAccept);
+
+    using greedy = await connectRadiusTls(options);
+    greedy.socket.pause();
+    const before = (await residentMb(gateway.pid)).now;
+    // Each answer repeats the Proxy-States, so 4 KB of answers wait for each request.
+    const proxyStates = Array.from(
+      { length: 15 },
+      () => ({ type: TYPES.proxyState, value: new Uint8Array(253) }),
+    );
+    const status = (one: number) =>
+      buildTokenPacket({ code: CODES.statusServer, token: one, attributes: proxyStates });
+    for (let i = 0; i < 20_000 && !greedy.socket.destroyed; i++) {
+      greedy.send(status(i));
+      if (i % 50 === 0) await new Promise((resolve) => setTimeout(resolve, 0));
+    }
+    await greedy.ended;
+    await gateway.logged("reason=slow_reader");
+    const grown = (await residentMb(gateway.pid)).now - before;
+    assertEquals(grown < 40, true, `the process grew by ${grown} MB`);
+    // Another client is served meanwhile.
+    assertEquals((await ask("first")).code, CODES.accessChallenge);
+  },
+);
