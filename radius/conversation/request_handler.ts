@@ -35,11 +35,8 @@ import { DirectoryWaitQueue } from "./directory_wait_queue.ts";
 import { recordJoin } from "./login_history.ts";
 import type { StateMachineDeps } from "./turn.ts";
 import { Rejections } from "./rejections.ts";
-import type { BoundUser } from "../relay/bound_user.ts";
 import { type RelayDeps, RelayHandler } from "../relay/relay_handler.ts";
-import type { RelayedVerdict } from "../relay/relayed_verdict.ts";
-import { keptRelayedReply } from "../protocol/relayed_attributes.ts";
-import { sealReply } from "./first_factor_reply.ts";
+import { RelayedLogins } from "./relayed_logins.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
 import { type PacketWork, WorkQueue } from "./work_queue.ts";
 import type { OtherNames } from "../ports.ts";
@@ -126,13 +123,23 @@ export class RequestHandler {
       rejections: this.#rejections,
       whenUserIsKnown: (request, resume) => this.#whenUserIsKnown(request, resume),
     });
+    const relayedLogins = new RelayedLogins({
+      ...deps,
+      responder: this.#responder,
+      runner: this.#runner,
+      waitQueue: this.#waitQueue,
+      digests: (octets, context) => this.#passwords.digests(octets, context),
+      newConversation: (login) => this.#begin(login),
+      relayAgain: (request) => this.#relay.accept(request),
+      resume: (request, known, typed) =>
+        this.#continue(request, known, { attempt: newLoginAttempt(request, { answer: null }), typed }),
+    });
     this.#relay = new RelayHandler({
       ...deps,
       responder: this.#responder,
       rejections: this.#rejections,
-      resume: (request, key) => this.#resumeRelayed(request, key),
       isLocked: (user) => deps.limits.isLocked(user),
-      begin: (requests, user, verdict) => this.#beginRelayed(requests, user, verdict),
+      relayedLogins,
     });
   }
 
@@ -378,78 +385,6 @@ export class RequestHandler {
     const { peers, logins: { loginJoinWindowMs } } = this.#deps;
     return mayJoin && newest !== null && this.#retries.has(request) && newest.node !== peers.node &&
       newest.startedMs >= request.receivedMs - loginJoinWindowMs && isSamePassword(newest, typed, peers.node);
-  }
-
-  /** Handles a relayed packet again whose login is known. */
-  #resumeRelayed(request: Request, key: string): void {
-    const known = this.#deps.conversations.byRelayKey(key);
-    if (known === null) return this.#relay.accept(request);
-    const { user, signed } = known;
-    if (signed && !request.signed) return this.#responder.drop(request, "overtaken", { keepSlot: true });
-    const pending = this.#waitQueue.pendingFor(user);
-    if (pending !== null) {
-      return this.#wait(request, { user, pending }, () => this.#resumeRelayed(request, key));
-    }
-    const attempt = newLoginAttempt(request, { answer: null });
-    this.#continue(request, known, { attempt, typed: this.#relayDigests(known) });
-  }
-
-  /** Begins the login of a relayed request. Its other copies get the same answer. */
-  #beginRelayed(requests: readonly Request[], user: BoundUser, verdict: RelayedVerdict): void {
-    const [request] = requests;
-    if (request === undefined) return;
-    const pending = this.#waitQueue.pendingFor(user.canonical);
-    if (pending !== null) {
-      return this.#waitQueue.enqueue({ user: user.canonical, pending }, {
-        resume: () => this.#beginRelayed(requests, user, verdict),
-        fail: (why) => requests.forEach((one) => this.#responder.drop(one, why)),
-      });
-    }
-    const { conversations, sharedTuples, clock } = this.#deps;
-    // Another node may have begun it meanwhile.
-    if (verdict.key !== "" && conversations.byRelayKey(verdict.key) !== null) {
-      return requests.forEach((one) => this.#resumeRelayed(one, verdict.key));
-    }
-    if (!conversations.hasRoom(request)) {
-      return requests.forEach((one) => this.#responder.drop(one, "too_busy"));
-    }
-    const view = readView(request);
-    const client = request.client.name;
-    const tuple = tupleOf(view, client, user.canonical);
-    const newest = conversations.newestOn(tuple.key);
-    const isReplaced = newest !== null && isLive(newest, clock) && tuple.distinct &&
-      !sharedTuples.isShared(tuple.place) && (request.signed || !newest.signed);
-    const { key, method, outer, server } = verdict;
-    const conversation = this.#begin({
-      ...{ client, user: user.canonical, shownUser: user.shown, source: request.source },
-      ...{ place: callingStation(view), tuple: tuple.key, signed: request.signed },
-      // No State of a step selects it.
-      hasToken: true,
-      firstFactorServer: server,
-      relay: { key, method, outer },
-    });
-    const { firstFactor, passwordChecked, answer } = verdict;
-    if (answer !== null) {
-      const kept = keptRelayedReply(answer, request.client.settings.replyFromFirstFactor);
-      conversation.firstFactorReply = sealReply(this.#deps.vault, conversation, kept);
-    }
-    conversations.add(conversation);
-    this.#deps.packets.follow(verdict.trace, conversation.orderedId);
-    const attempt = Object.assign(newLoginAttempt(request, { answer: null, relayed: verdict }), {
-      firstFactor,
-      passwordChecked,
-    });
-    const replaces = isReplaced ? newest.orderedId : null;
-    const typed = this.#relayDigests(conversation);
-    this.#runner.run([...requests], conversation, {
-      ...loginInput(attempt, { typed, replaces }),
-      hasPassword: true,
-    });
-  }
-
-  /** In place of a password, the packet itself identifies the login. */
-  #relayDigests({ relay, tuple }: Conversation): PasswordDigests {
-    return this.#passwords.digests(new TextEncoder().encode(relay?.key ?? ""), tuple);
   }
 
   /** Lets a re-issued login wait for the answer of the unanswered one. */

@@ -6,6 +6,7 @@ import type { Log } from "../../platform/log.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { ConversationStore } from "../conversation/conversation_store.ts";
+import type { RelayedLogins } from "../conversation/relayed_logins.ts";
 import type { Rejections } from "../conversation/rejections.ts";
 import type { FirstFactorReply } from "../ports.ts";
 import { type ClearAttribute, clearOctets } from "../protocol/clear_attributes.ts";
@@ -58,12 +59,9 @@ export interface RelayDeps {
   readonly random: Random;
   readonly log: Log;
   readonly logins: { readonly conversationTtlMs: number };
-  /** Handles a packet again whose login is known: it waits again, or gets the last answer. */
-  readonly resume: (request: Request, key: string) => void;
   /** Whether a user is locked after too many failures. @param user canonical */
   readonly isLocked: (user: string) => boolean;
-  /** Begins a login with the verdict of the server. */
-  readonly begin: (requests: readonly Request[], user: BoundUser, verdict: RelayedVerdict) => void;
+  readonly relayedLogins: Pick<RelayedLogins, "resume" | "begin">;
 }
 
 /** A request on its way to the server. */
@@ -139,14 +137,14 @@ export class RelayHandler {
 
   /** Handles a packet that its client sent before, perhaps with another Identifier. `false`: it is a new one. */
   #isRepeated(request: Request, key: string): boolean {
-    const { conversations, resume, responder } = this.#deps;
+    const { conversations, relayedLogins, responder } = this.#deps;
     const answered = this.#answers.find(key);
     const known = conversations.byRelayKey(key);
     if (known !== null) {
       const reply = answered?.kind === "login" && known.outcome === "rejected"
         ? answered.verdict.reply
         : null;
-      if (reply === null) resume(request, key);
+      if (reply === null) relayedLogins.resume(request, key);
       else responder.pass(request, reply, { row: "repeated", conversation: known });
       return true;
     }
@@ -158,7 +156,7 @@ export class RelayHandler {
 
   /** The server does not see the password of a locked user, so that no one can continue to guess. The flow refuses the login. */
   #refuseLocked(request: Request, { proof, key, round: { trace, server } }: Omit<Relay, "requests">): void {
-    this.#deps.begin([request], nameOfRequest(request), {
+    this.#deps.relayedLogins.begin([request], nameOfRequest(request), {
       ...{ key: key ?? "", method: proof.name, outer: request.userName, trace, server },
       ...{ firstFactor: "unavailable", passwordChecked: false, answer: null, reply: null },
     });
@@ -223,8 +221,8 @@ export class RelayHandler {
   }
 
   #give(requests: readonly Request[], judged: Judgement): void {
-    const { responder, begin } = this.#deps;
-    if (judged.kind === "login") return begin(requests, judged.user, judged.verdict);
+    const { responder, relayedLogins } = this.#deps;
+    if (judged.kind === "login") return relayedLogins.begin(requests, judged.user, judged.verdict);
     for (const request of requests) {
       if (judged.kind === "refused") this.#refuse(request, judged.refusal);
       else responder.pass(request, judged.reply, { row: rowOf(judged.reply), conversation: null });

@@ -1,0 +1,128 @@
+// The logins of relayed requests: begins one with the verdict of the first-factor server, and finds it again for a repeated packet.
+
+import type { Clock } from "../../platform/runtime.ts";
+import type { Vault } from "../../platform/vault.ts";
+import { keptRelayedReply } from "../protocol/relayed_attributes.ts";
+import type { BoundUser } from "../relay/bound_user.ts";
+import type { RelayedVerdict } from "../relay/relayed_verdict.ts";
+import type { PacketCapture } from "../server/packet_capture.ts";
+import { callingStation, newLoginAttempt, readView, type Request } from "../server/request.ts";
+import type { Responder } from "../server/responder.ts";
+import { type Conversation, isLive, type NewLogin } from "./conversation.ts";
+import type { ConversationStore } from "./conversation_store.ts";
+import type { DirectoryWaitQueue } from "./directory_wait_queue.ts";
+import { sealReply } from "./first_factor_reply.ts";
+import type { PasswordDigests } from "./peers.ts";
+import type { RequestRunner } from "./request_runner.ts";
+import { loginInput } from "./run_input.ts";
+import type { SharedTuples } from "./shared_tuples.ts";
+import { tupleOf } from "./tuple.ts";
+
+interface RelayedLoginDeps {
+  readonly conversations: ConversationStore;
+  readonly sharedTuples: SharedTuples;
+  readonly packets: PacketCapture;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly responder: Responder;
+  readonly runner: RequestRunner;
+  readonly waitQueue: DirectoryWaitQueue;
+  readonly digests: (octets: Uint8Array, context: string) => PasswordDigests;
+  readonly newConversation: (login: NewLogin) => Conversation;
+  /** Handles a request whose login was forgotten meanwhile. */
+  readonly relayAgain: (request: Request) => void;
+  /** Handles a packet again whose login is known: it waits again, or gets the last answer. */
+  readonly resume: (request: Request, known: Conversation, typed: PasswordDigests) => void;
+}
+
+export class RelayedLogins {
+  readonly #deps: RelayedLoginDeps;
+
+  constructor(deps: RelayedLoginDeps) {
+    this.#deps = deps;
+  }
+
+  /** Handles a packet again whose login is known. @param key `relayKeyOf()` of its content */
+  resume(request: Request, key: string): void {
+    const { conversations, responder, waitQueue, relayAgain, resume } = this.#deps;
+    const known = conversations.byRelayKey(key);
+    if (known === null) return relayAgain(request);
+    const { user, signed } = known;
+    if (signed && !request.signed) return responder.drop(request, "overtaken", { keepSlot: true });
+    const pending = waitQueue.pendingFor(user);
+    if (pending === null) return resume(request, known, this.#digestsOf(known));
+    waitQueue.enqueue({ user, pending }, {
+      resume: () => this.resume(request, key),
+      fail: (why) => responder.drop(request, why),
+    });
+  }
+
+  /** Begins the login of a request. Its other copies get the same answer. */
+  begin(requests: readonly Request[], user: BoundUser, verdict: RelayedVerdict): void {
+    const { conversations, responder, waitQueue } = this.#deps;
+    const [request] = requests;
+    if (request === undefined) return;
+    const pending = waitQueue.pendingFor(user.canonical);
+    if (pending !== null) {
+      return waitQueue.enqueue({ user: user.canonical, pending }, {
+        resume: () => this.begin(requests, user, verdict),
+        fail: (why) => requests.forEach((one) => responder.drop(one, why)),
+      });
+    }
+    // Another node may have begun it meanwhile.
+    if (verdict.key !== "" && conversations.byRelayKey(verdict.key) !== null) {
+      return requests.forEach((one) => this.resume(one, verdict.key));
+    }
+    if (conversations.hasRoom(request)) return this.#run(request, { requests, user, verdict });
+    for (const one of requests) responder.drop(one, "too_busy");
+  }
+
+  #run(
+    request: Request,
+    { requests, user, verdict }: {
+      requests: readonly Request[];
+      user: BoundUser;
+      verdict: RelayedVerdict;
+    },
+  ): void {
+    const { conversations, packets, runner, vault } = this.#deps;
+    const view = readView(request);
+    const { name: client, settings } = request.client;
+    const tuple = tupleOf(view, client, user.canonical);
+    const replaces = this.#replacedBy(request, tuple);
+    const { key, method, outer, server, firstFactor, passwordChecked, answer } = verdict;
+    const conversation = this.#deps.newConversation({
+      ...{ client, user: user.canonical, shownUser: user.shown, source: request.source },
+      ...{ place: callingStation(view), tuple: tuple.key, signed: request.signed },
+      // No State of a step selects it.
+      hasToken: true,
+      firstFactorServer: server,
+      relay: { key, method, outer },
+    });
+    if (answer !== null) {
+      const kept = keptRelayedReply(answer, settings.replyFromFirstFactor);
+      conversation.firstFactorReply = sealReply(vault, conversation, kept);
+    }
+    conversations.add(conversation);
+    packets.follow(verdict.trace, conversation.orderedId);
+    const attempt = newLoginAttempt(request, { answer: null, relayed: verdict });
+    Object.assign(attempt, { firstFactor, passwordChecked });
+    const input = loginInput(attempt, { typed: this.#digestsOf(conversation), replaces });
+    runner.run([...requests], conversation, { ...input, hasPassword: true });
+  }
+
+  /** The login of the same place that a new one replaces after its first factor, by its ordered id. */
+  #replacedBy({ signed }: Request, { key, distinct, place }: ReturnType<typeof tupleOf>): string | null {
+    const { conversations, sharedTuples, clock } = this.#deps;
+    const newest = conversations.newestOn(key);
+    if (newest === null || !isLive(newest, clock) || !distinct || sharedTuples.isShared(place)) return null;
+    return signed || !newest.signed ? newest.orderedId : null;
+  }
+
+  /** In place of a password, the packet itself identifies the login. */
+  #digestsOf({ relay, tuple }: Conversation): PasswordDigests {
+    return this.#deps.digests(encoder.encode(relay?.key ?? ""), tuple);
+  }
+}
+
+const encoder = new TextEncoder();
