@@ -32,7 +32,7 @@ Deno.test("POST /clients without a secret generates one, which works and is show
 for (
   const [what, change, code] of [
     ["a host name instead of an address", { address: ["vpn.example.org"] }, "bad_field"],
-    ["no address", { address: [] }, "malformed"],
+    ["no address", { address: [] }, "bad_field"],
     ["a short secret", { secret: "short" }, "malformed"],
     ["an invalid name", { name: '"><img src=x onerror=alert(1)>' }, "malformed"],
     ["the name of a client of the settings", { name: "of-file" }, "client_taken"],
