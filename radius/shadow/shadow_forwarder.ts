@@ -10,9 +10,8 @@ import type { FirstFactorReply } from "../ports.ts";
 import { decodeText } from "../protocol/attributes.ts";
 import { type ClearAttribute, readClearAttributes } from "../protocol/clear_attributes.ts";
 import { typeOf } from "../protocol/dictionary.ts";
-import { decodeEap, eapMethodName, isEapMethod, joinEapMessages } from "../protocol/eap.ts";
+import { authMethodOf } from "../protocol/auth_method.ts";
 import { isRefusedUserName, stripUserName } from "../protocol/login_input.ts";
-import { readMsChap } from "../protocol/ms_chap.ts";
 import { authenticatorOf, type PacketView } from "../protocol/packet.ts";
 import type { Client, Clients } from "../server/clients.ts";
 import type { Counters } from "../server/counters.ts";
@@ -99,7 +98,7 @@ export class ShadowForwarder {
     const pending: Pending = {
       key: `${stateHex} ${tupleOf(view, request.client.name, request.user).key}`,
       traits: {
-        method: methodOf(view, request),
+        method: isNoLogin(view, request.name) ? NO_LOGIN : authMethodOf(view),
         isPrompted: state !== null,
         isSigned: request.signed,
       },
@@ -221,17 +220,4 @@ function upstreamAttributes({ client, octets }: Request, view: PacketView): Clea
   return view.slots.chapPassword.count === 0 || hasChallenge
     ? own
     : [...own, { type: CHAP_CHALLENGE, value: authenticator.slice() }];
-}
-
-/** How the user proves the password. EAP: the method of the Response. */
-function methodOf(view: PacketView, { octets, name }: Request): string {
-  if (isNoLogin(view, name)) return NO_LOGIN;
-  const eap = joinEapMessages(octets);
-  if (eap !== null) {
-    const packet = decodeEap(eap);
-    return packet !== null && isEapMethod(packet.type) ? eapMethodName(packet.type) : "EAP";
-  }
-  const msChap = readMsChap(octets);
-  if (msChap !== null) return msChap.version === 1 ? "MS-CHAPv1" : "MS-CHAPv2";
-  return view.slots.chapPassword.count > 0 ? "CHAP" : "PAP";
 }
