@@ -7,6 +7,12 @@ import {
   type ReplyFault,
   type Requests,
 } from "./radtest_packets.ts";
+import {
+  createLoginMethod,
+  LOGIN_METHODS,
+  type LoginMethod,
+  type LoginMethodName,
+} from "./radtest_methods.ts";
 import { exchange, type Exchanged, openRadiusSocket, type RadiusSocket } from "./radtest_packets.ts";
 import { openTlsSocket, type RadtestTls } from "./radtest_tls.ts";
 import type { SharedSecret } from "../radius/protocol/authenticity.ts";
@@ -30,6 +36,7 @@ Options:
   --secret <text>              Set the shared secret (default: COUNTERSIGN_TRY_SECRET, or prompt).
   --user <name>                Set the User-Name (default: prompt).
   --password <text>            Set the first password, which may be empty (default: prompt).
+  --method <name>              Prove the password with pap, chap, mschapv2 or eap-gtc (default: pap).
   --nas-identifier <name>      Set the NAS-Identifier (default: countersign-try).
   --nas-port <n>               Set the NAS-Port, 0 to 4294967295. Use none to omit it (default: random).
   --calling-station-id <text>  Set the Calling-Station-Id (default: none).
@@ -79,6 +86,7 @@ function optionsOf(
     secret: { type: "string" },
     user: { type: "string" },
     password: { type: "string" },
+    method: { type: "string" },
     "nas-port": { type: "string" },
     "nas-identifier": { type: "string" },
     "calling-station-id": { type: "string" },
@@ -105,6 +113,7 @@ function optionsOf(
     secret: values.secret ?? env.get(SECRET_VARIABLE) ?? null,
     user: values.user ?? null,
     password: values.password ?? null,
+    method: parseMethod(values.method ?? "pap"),
     nasPort: nasPort === "none"
       ? null
       : nasPort === undefined
@@ -148,6 +157,14 @@ function tlsOf(
     ...{ cert: file("tls-cert"), key: file("tls-key"), ca: file("tls-ca") },
     ...{ name: values["tls-name"] ?? null, protocols },
   };
+}
+
+function parseMethod(name: string): LoginMethodName {
+  const method = LOGIN_METHODS.find((one) => one === name);
+  if (method === undefined) {
+    throw new Error(`"${name}" is not a method. Use ${LOGIN_METHODS.join(", ")}.`);
+  }
+  return method;
 }
 
 /** With the same NAS-Port, the gateway could take a second login for a retransmission of the first. */
@@ -216,6 +233,7 @@ export interface RadtestOptions {
   readonly secret: string | null;
   readonly user: string | null;
   readonly password: string | null;
+  readonly method: LoginMethodName;
   readonly nasIdentifier: string;
   readonly nasPort: number | null;
   readonly callingStationId: string | null;
@@ -248,6 +266,8 @@ const FAULTS = {
     "The server replied, but the Response Authenticator is wrong: the server has another secret for this address, or the reply is forged.",
   wrong_message_authenticator:
     "The server replied, but the Message-Authenticator is wrong and the Response Authenticator is right: a device on the way changes packets.",
+  malformed_hidden_value:
+    "The server replied, but a hidden value is malformed: the server hides it with another secret or another request.",
   no_reply_code: "The server replied, but the packet code is not a reply to a login.",
 } as const satisfies Record<ReplyFault, string>;
 
@@ -257,30 +277,48 @@ export async function runLogin(options: RadtestOptions, deps: RadtestDeps): Prom
   const given = await complete(options, deps);
   if (given === null) return endOfInput(terminal);
   const requests = createRequests(given.secret, deps.random);
-  const send = (request: RadtestRequest) => sendOne(request, { requests, options, deps });
+  const method = createLoginMethod(options.method, { ...given, random: deps.random });
+  const send = (request: RadtestRequest) => sendOne(request, { requests, options, method, deps });
   if (options.status) return await runStatusCheck(send, { requests, terminal });
 
-  let answer: string = given.password;
+  let proof = method.begin(given.password ?? "");
   let state: Uint8Array | null = null;
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const { nasIdentifier, nasPort, callingStationId } = options;
     const reply: RadtestReply | null = await send(
-      requests.login({ user: given.user, password: answer, state, nasIdentifier, nasPort, callingStationId }),
+      requests.login({ user: given.user, proof, state, nasIdentifier, nasPort, callingStationId }),
     );
     if (reply === null) return 2;
-    if (reply.name === "Access-Accept") return 0;
+    if (reply.name === "Access-Accept") return method.describe(reply).isRefused === true ? 2 : 0;
     if (reply.name === "Access-Reject") return 1;
     if (reply.name !== "Access-Challenge") return unexpected(terminal, reply);
-    if (reply.state === null) {
-      terminal.show("The challenge contains no State, so it cannot be answered.");
-      return 2;
-    }
-    const typed = await terminal.ask("> ");
-    if (typed === null) return endOfInput(terminal);
-    [answer, state] = [typed, reply.state];
+    const answer = await answerTo(reply, { method, terminal });
+    if (answer === null) return 2;
+    [proof, state] = [answer, reply.state];
   }
   terminal.show(`Stopped after ${MAX_ROUNDS} challenges.`);
   return 2;
+}
+
+/** The attributes that answer a challenge; `null`: it cannot be answered, and the terminal shows why. */
+async function answerTo(
+  challenge: RadtestReply,
+  { method, terminal }: { method: LoginMethod; terminal: Terminal },
+): Promise<ReturnType<LoginMethod["begin"]> | null> {
+  if (challenge.state === null) {
+    terminal.show("The challenge contains no State, so it cannot be answered.");
+    return null;
+  }
+  const next = method.next(challenge);
+  if (next.kind === "send") return next.attributes;
+  if (next.kind === "fault") {
+    terminal.show(next.problem);
+    return null;
+  }
+  const typed = await terminal.ask("> ", { hidden: next.hidden });
+  if (typed !== null) return next.answer(typed);
+  endOfInput(terminal);
+  return null;
 }
 
 async function runStatusCheck(
@@ -296,19 +334,28 @@ async function runStatusCheck(
 async function complete(
   options: RadtestOptions,
   { terminal, secret: ofTls }: RadtestDeps,
-): Promise<{ secret: string | SharedSecret; user: string; password: string } | null> {
+): Promise<{ secret: string | SharedSecret; user: string; password: string | null } | null> {
   const secret = ofTls ?? options.secret ?? await terminal.ask("Shared secret: ", { hidden: true });
   if (secret === null) return null;
   if (options.status) return { secret, user: "", password: "" };
   const user = options.user ?? await terminal.ask("User-Name: ");
   if (user === null) return null;
-  const password = options.password ?? await terminal.ask("Password: ", { hidden: true });
+  // With EAP, the server asks for the password.
+  if (options.password !== null || options.method === "eap-gtc") {
+    return { secret, user, password: options.password };
+  }
+  const password = await terminal.ask("Password: ", { hidden: true });
   return password === null ? null : { secret, user, password };
 }
 
 async function sendOne(
   request: RadtestRequest,
-  { requests, options, deps }: { requests: Requests; options: RadtestOptions; deps: RadtestDeps },
+  { requests, options, method, deps }: {
+    requests: Requests;
+    options: RadtestOptions;
+    method: LoginMethod;
+    deps: RadtestDeps;
+  },
 ): Promise<RadtestReply | null> {
   // RFC 6614 §2.5: TCP repeats what is lost.
   const isTls = deps.secret !== undefined;
@@ -323,7 +370,8 @@ async function sendOne(
     for (const line of silenceLines(exchanged.fault, { timeoutMs, tries, isTls })) deps.terminal.show(line);
     return null;
   }
-  for (const line of replyLines(exchanged)) deps.terminal.show(line);
+  const report = options.status ? [] : method.describe(exchanged.reply).lines;
+  for (const line of replyLines(exchanged, report)) deps.terminal.show(line);
   return exchanged.reply;
 }
 
@@ -344,14 +392,18 @@ function silenceLines(
   ];
 }
 
-function replyLines({ reply, elapsedMs, sends }: Exchanged & { kind: "reply" }): string[] {
+/** @param report what the method says of the reply */
+function replyLines(
+  { reply, elapsedMs, sends }: Exchanged & { kind: "reply" },
+  report: readonly string[],
+): string[] {
   const again = sends > 1 ? `, sent ${sends} times` : "";
   const lines = [`${reply.name} (${elapsedMs.toFixed(1)} ms${again})${stateText(reply.state)}`];
   if (!reply.signed) {
     lines.push("  No Message-Authenticator (RFC 3579 §3.2): the reply could be forged");
   }
-  if (reply.message !== "") {
-    lines.push(...escapeLines(reply.message).split("\n").map((line) => `  ${line}`));
+  for (const text of [reply.message, ...report]) {
+    if (text !== "") lines.push(...escapeLines(text).split("\n").map((line) => `  ${line}`));
   }
   for (const attribute of reply.attributes) lines.push(`  ${escapeLines(attribute)}`);
   return lines;

@@ -3,7 +3,13 @@
 import type { Random } from "../platform/runtime.ts";
 import { describeAttributes, encodeInteger } from "../radius/protocol/attributes.ts";
 import { findMessageAuthenticator, SharedSecret } from "../radius/protocol/authenticity.ts";
+import {
+  type ClearAttribute,
+  readClearAttributes,
+  writeClearAttributes,
+} from "../radius/protocol/clear_attributes.ts";
 import { attributeByType, typeOf } from "../radius/protocol/dictionary.ts";
+import { joinEapMessages } from "../radius/protocol/eap.ts";
 import {
   authenticatorOf,
   forEachAttribute,
@@ -24,7 +30,8 @@ export interface RadtestRequest {
 /** The attributes of an Access-Request. `state` is the State of the challenge that it answers. */
 interface LoginParts {
   readonly user: string;
-  readonly password: string;
+  /** The attributes that prove the password, or answer the challenge. */
+  readonly proof: readonly ClearAttribute[];
   readonly state: Uint8Array | null;
   readonly nasIdentifier: string;
   readonly nasPort: number | null;
@@ -41,8 +48,12 @@ export interface RadtestReply {
   /** The concatenated Reply-Messages. Escape them before you print them. */
   readonly message: string;
   readonly state: Uint8Array | null;
+  /** The joined EAP-Messages; `null` without one. */
+  readonly eap: Uint8Array | null;
   /** The other attributes, as `Name=value`. */
   readonly attributes: readonly string[];
+  /** All attributes, with the hidden values revealed. */
+  readonly clear: readonly ClearAttribute[];
   readonly signed: boolean;
 }
 
@@ -50,6 +61,7 @@ export type ReplyFault =
   | "malformed"
   | "wrong_response_authenticator"
   | "wrong_message_authenticator"
+  | "malformed_hidden_value"
   | "no_reply_code";
 
 const text = new TextEncoder();
@@ -75,10 +87,7 @@ export function createRequests(given: string | SharedSecret, random: Random) {
     login: (parts: LoginParts): RadtestRequest =>
       build(PACKET_CODES["Access-Request"].code, (authenticator) => {
         writer.attribute(typeOf("User-Name"), text.encode(parts.user));
-        writer.attribute(
-          typeOf("User-Password"),
-          secret.hidePassword(text.encode(parts.password), authenticator),
-        );
+        writeClearAttributes(writer, parts.proof, { secret, authenticator, random });
         writer.attribute(typeOf("NAS-Identifier"), text.encode(parts.nasIdentifier));
         if (parts.nasPort !== null) writer.attribute(typeOf("NAS-Port"), encodeInteger(parts.nasPort));
         if (parts.callingStationId !== null) {
@@ -114,7 +123,12 @@ function readReply(
   }
   const name = packetName(octets[0] ?? 0);
   if (name === null) return { ok: false, reason: "no_reply_code" };
-  return { ok: true, reply: { name, ...contentOf(octets), signed: signature !== null || secret.isClear } };
+  const clear = readClearAttributes(octets, { secret, authenticator: request.authenticator });
+  if (!clear.ok) return { ok: false, reason: clear.reason };
+  return {
+    ok: true,
+    reply: { name, ...contentOf(octets), clear: clear.value, signed: signature !== null || secret.isClear },
+  };
 }
 
 /** Whether the attributes fill the packet exactly. */
@@ -126,7 +140,7 @@ function isWellFormed(octets: Uint8Array): boolean {
   return end === octets.length;
 }
 
-function contentOf(octets: Uint8Array): Pick<RadtestReply, "message" | "state" | "attributes"> {
+function contentOf(octets: Uint8Array): Pick<RadtestReply, "message" | "state" | "eap" | "attributes"> {
   const decoder = new TextDecoder();
   const attributes: string[] = [];
   let message = "";
@@ -135,10 +149,15 @@ function contentOf(octets: Uint8Array): Pick<RadtestReply, "message" | "state" |
     const value = octets.slice(at, at + valueOctets);
     if (type === typeOf("Reply-Message")) message += decoder.decode(value);
     else if (type === typeOf("State")) state ??= value;
-    else if (type !== typeOf("Message-Authenticator")) attributes.push(describeOne(type, value));
+    else if (!SHOWN_ELSEWHERE.has(type)) attributes.push(describeOne(type, value));
   });
-  return { message, state, attributes };
+  return { message, state, eap: joinEapMessages(octets), attributes };
 }
+
+const SHOWN_ELSEWHERE: ReadonlySet<number> = new Set([
+  typeOf("Message-Authenticator"),
+  typeOf("EAP-Message"),
+]);
 
 /** One attribute in the format of the log. An attribute that the dictionary lacks has its number and hexadecimal octets. */
 function describeOne(type: number, value: Uint8Array): string {

@@ -46,7 +46,8 @@ export const EAP_METHODS = {
 type EapMethodName = keyof typeof EAP_METHODS;
 
 /** RFC 3748 §5.1 and §5.3. Types up to that of Nak are no methods; 2 is Notification. */
-const EAP_IDENTITY = 1;
+export const EAP_IDENTITY = 1;
+export const EAP_NOTIFICATION = 2;
 export const EAP_NAK = 3;
 /** RFC 3748 §5.7: a vendor's type. With the vendor 0, the type follows. */
 const EXPANDED = 254;

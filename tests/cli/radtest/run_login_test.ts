@@ -121,7 +121,17 @@ const NOTHING = { get: () => undefined };
 
 Deno.test("parseRadtestArgs() reads every option, and the secret from the environment", () => {
   const read = parseRadtestArgs(
-    ["[::1]:2000", "--nas-port", "none", "--calling-station-id", "198.51.100.7", "--retries", "0"],
+    [
+      "[::1]:2000",
+      "--nas-port",
+      "none",
+      "--calling-station-id",
+      "198.51.100.7",
+      "--retries",
+      "0",
+      "--method",
+      "mschapv2",
+    ],
     { get: (name) => name === "COUNTERSIGN_TRY_SECRET" ? "from there" : undefined },
   );
   const expected: RadtestOptions = {
@@ -130,6 +140,7 @@ Deno.test("parseRadtestArgs() reads every option, and the secret from the enviro
     secret: "from there",
     user: null,
     password: null,
+    method: "mschapv2",
     nasIdentifier: "countersign-try",
     nasPort: null,
     callingStationId: "198.51.100.7",
@@ -160,7 +171,7 @@ Deno.test("parseRadtestArgs() refuses wrong arguments with a message", () => {
     "a",
     "--timeout-ms",
     "0",
-  ]];
+  ], ["a", "--method", "ntlm"]];
   for (const args of wrong) assertEquals(parseRadtestArgs(args, NOTHING).kind, "usage", args.join(" "));
   assertEquals(parseRadtestArgs(["--help"], NOTHING).kind, "help");
 });
