@@ -155,6 +155,9 @@ const WARNINGS = {
   connector_clear_text: "anyone on the network path reads what is sent, passwords included; use {remedy}",
   enrol_always:
     '"always" lets anyone who types the name of a user without a factor pair a phone of their own',
+  gtc_clear_text:
+    '"gtc" sends passwords and codes in clear inside EAP; use it for IKEv2 and other tunnels that are encrypted ' +
+    "before EAP, not for Wi-Fi and switches",
   hard_limit_first:
     "{count} is less than factors.lockout.failures, {failures}; only an administrator unlocks",
   mail_clear_text:

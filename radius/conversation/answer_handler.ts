@@ -13,7 +13,7 @@ import type { ConversationStore } from "./conversation_store.ts";
 import type { PasswordDigests, PeerNodes } from "./peers.ts";
 import type { Rejections } from "./rejections.ts";
 import type { RequestRunner } from "./request_runner.ts";
-import { findByState, isReissued, isSamePacket } from "./retransmissions.ts";
+import { eapSequence, findByState, isReissued, isSamePacket } from "./retransmissions.ts";
 import type { PacketWork, WorkQueue } from "./work_queue.ts";
 
 /** The password of a login, or an answer. */
@@ -71,7 +71,7 @@ export class AnswerHandler {
   }
 
   handle(request: Request, answer: Answer): void {
-    const { works, runner, rejections, clock, peers, logins: { loginJoinWindowMs } } = this.#deps;
+    const { works, runner, rejections, clock, peers } = this.#deps;
     const dot = answer.state.indexOf(".");
     const step = stepByName(dot < 0 ? answer.state : answer.state.slice(0, dot));
     if (step === null) return rejections.refuse(request, "unknown_state", { isLogged: true });
@@ -90,6 +90,10 @@ export class AnswerHandler {
     if (isSamePacket(conversation, request, { state: step, typed, node: peers.node })) {
       return runner.repeat(request, conversation);
     }
+    const sequence = eapSequence(request, conversation);
+    if (sequence !== "next") {
+      return this.#outOfSequence(request, conversation, { sequence, reissued: { step, typed } });
+    }
     const work = works.find(conversation);
     if (mustChangeNothing(request, conversation)) {
       return this.#isRepeatable(request, conversation, { work, step })
@@ -102,8 +106,7 @@ export class AnswerHandler {
     }
     if (!isLive(conversation, clock)) return rejections.gone(request, step);
     if (conversation.at !== step) {
-      const sinceMs = request.receivedMs - loginJoinWindowMs;
-      return isReissued(conversation, { step, typed, sinceMs, node: peers.node })
+      return this.#isReissued(request, conversation, { step, typed })
         ? runner.repeat(request, conversation)
         : rejections.gone(request, step);
     }
@@ -116,6 +119,37 @@ export class AnswerHandler {
     });
     const hasPassword = octets.length > 0;
     runner.run([request], conversation, { attempt, state: step, typed, hasPassword, replaces: null });
+  }
+
+  #isReissued(
+    { receivedMs }: Request,
+    conversation: Conversation,
+    { step, typed }: { step: Step } & Pick<Answer, "typed">,
+  ): boolean {
+    const { peers, logins: { loginJoinWindowMs } } = this.#deps;
+    return isReissued(conversation, {
+      step,
+      typed,
+      sinceMs: receivedMs - loginJoinWindowMs,
+      node: peers.node,
+    });
+  }
+
+  /** A Response that does not answer the last EAP-Request is ignored (RFC 3748 §4.1); the last one, sent again, gets the same reply. */
+  #outOfSequence(
+    request: Request,
+    conversation: Conversation,
+    { sequence, reissued }: {
+      sequence: "again" | "stale" | "other_form";
+      reissued: { step: Step } & Pick<Answer, "typed">;
+    },
+  ): void {
+    const { runner, rejections, responder, clock } = this.#deps;
+    if (sequence === "stale") return responder.drop(request, "overtaken", { keepSlot: true });
+    const isRepeated = sequence === "again" &&
+      (isLive(conversation, clock) || this.#isReissued(request, conversation, reissued));
+    if (isRepeated) runner.repeat(request, conversation);
+    else rejections.gone(request, reissued.step);
   }
 
   /**

@@ -28,6 +28,8 @@ export interface LastAnswer {
   readonly identifier: number | null;
   /** The Request Authenticator, one character for each octet. */
   readonly authenticator: string;
+  /** The Identifier of its EAP-Response; `null` without EAP. */
+  readonly eapIdentifier: number | null;
   readonly atMs: number;
 }
 

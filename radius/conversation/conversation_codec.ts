@@ -28,6 +28,10 @@ const FIRST_FACTOR_RIGHT = 4;
 /** `shownUser` equals `user` and is not repeated. */
 const SAME_USER = 8;
 const NO_IDENTIFIER = 0xffff;
+/** The forms of the last answer. */
+const NO_ANSWER = 0;
+const ANSWER = 1;
+const EAP_ANSWER = 2;
 /** Beyond it, the stored number of rounds does not grow. Nothing depends on it. */
 const MAX_ROUND = 0xffff;
 
@@ -122,12 +126,13 @@ function writePasscode(to: FieldWriter, passcode: SentPasscode | null): void {
 }
 
 function writeLastAnswer(to: FieldWriter, answer: LastAnswer | null): void {
-  to.small(answer === null ? 0 : 1);
+  to.small(answer === null ? NO_ANSWER : answer.eapIdentifier === null ? ANSWER : EAP_ANSWER);
   if (answer === null) return;
   to.octetText(answer.authenticator);
   to.textOrNull(answer.state);
   to.count(answer.identifier ?? NO_IDENTIFIER);
   to.timeMs(answer.atMs);
+  if (answer.eapIdentifier !== null) to.small(answer.eapIdentifier);
 }
 
 function writeRelay(to: FieldWriter, relay: RelayedLogin | null): void {
@@ -215,7 +220,8 @@ function readPasscode(from: FieldReader): SentPasscode | null {
 }
 
 function readLastAnswer(from: FieldReader): LastAnswer | null {
-  if (from.small() === 0) return null;
+  const form = from.small();
+  if (form === NO_ANSWER) return null;
   const authenticator = from.octetText();
   const state = from.textOrNull() as LastAnswer["state"];
   const identifier = from.count();
@@ -224,6 +230,7 @@ function readLastAnswer(from: FieldReader): LastAnswer | null {
     identifier: identifier === NO_IDENTIFIER ? null : identifier,
     authenticator,
     atMs: from.timeMs(),
+    eapIdentifier: form === EAP_ANSWER ? from.small() : null,
   };
 }
 

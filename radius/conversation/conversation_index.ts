@@ -20,7 +20,9 @@ interface TokenKeys {
 const NONE = -1;
 
 /** Identifies the packet of a login. */
-export function loginPacketKey({ authenticator, identifier }: Omit<LastAnswer, "state" | "atMs">): string {
+export function loginPacketKey(
+  { authenticator, identifier }: Pick<LastAnswer, "authenticator" | "identifier">,
+): string {
   return `${authenticator} ${identifier}`;
 }
 

@@ -1,5 +1,6 @@
 // Dry run of a login: follows the rows of the flow table with the current facts. Nothing is sent, counted or recorded.
 
+import type { RequestSettings } from "../../platform/client_settings.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { CONDITIONS } from "../flow/conditions.ts";
 import { EFFECTS } from "../flow/effects.ts";
@@ -8,7 +9,7 @@ import type { FlowRow } from "../flow/flow_rows.ts";
 import type { Facts } from "../flow/context.ts";
 import { PROMPTS } from "../flow/prompts.ts";
 import { type FlowPlace, isStep } from "../protocol/steps.ts";
-import { type LoginAttempt, newLoginAttempt } from "../server/request.ts";
+import { type LoginAttempt, newLoginAttempt, REQUEST_REFUSALS } from "../server/request.ts";
 import { type FlowContextDeps, gatherFacts } from "./flow_context.ts";
 import type { Client } from "../server/clients.ts";
 import { newConversation } from "./conversation.ts";
@@ -18,6 +19,8 @@ import { stripUserName } from "../protocol/login_input.ts";
 export interface DryRunRequest {
   readonly client: string;
   readonly user: string;
+  /** `mschapv2`: the first-factor server checks the password, as with CHAP and relayed EAP. */
+  readonly method: "pap" | "mschapv2" | "eap_gtc";
   /** The assumed result of the first factor, which is not checked. */
   readonly password: "right" | "wrong" | "empty";
   readonly appended: "push" | "sms" | "call" | null;
@@ -36,7 +39,8 @@ export interface DryRunResult {
   readonly steps: readonly DryRunStep[];
   /** `sends`: the login would call a service here (a push, a text, a call), and the result decides what follows. */
   readonly end: "accept" | "reject" | "challenge" | "sends";
-  readonly because: "inactive" | "deleted" | "unknown" | "locked" | null;
+  /** `chap` and `eap`: the client does not support the method. */
+  readonly because: "inactive" | "deleted" | "unknown" | "locked" | "chap" | "eap" | null;
   /** The policy that applied, by name; "" if the settings applied; `null` if the login ended before. */
   readonly policy: string | null;
   /** The prompt, with its placeholders. */
@@ -76,12 +80,25 @@ function dryRun(
   deps: FlowContextDeps,
   { request, client, user }: { request: DryRunRequest; client: Client; user: string },
 ): DryRunResult {
-  const { password, appended } = request;
+  const { password, appended, method } = request;
+  const refusal = refusalOfMethod(method, client.settings);
+  if (refusal !== null) {
+    const { prompt } = REQUEST_REFUSALS[refusal];
+    return {
+      ...{ steps: [], end: "reject", because: refusal, policy: null },
+      ...{ prompt: PROMPTS[prompt].text, hasNumber: false },
+    };
+  }
+  const isRelayed = method === "mschapv2";
   const attempt = newLoginAttempt({ client, receivedMs: deps.clock.nowMs(), signed: true }, {
     answer: null,
-    password: new Uint8Array(password === "empty" ? 0 : 1),
-    appended: appended === null || !client.settings.appendMode ? null : { kind: appended, nth: 0 },
+    // EAP-GTC has a password prompt only if a first factor is configured.
+    password: new Uint8Array(password === "empty" || hasNoPrompt(method, client.settings) ? 0 : 1),
+    appended: appended === null || isRelayed || !client.settings.appendMode
+      ? null
+      : { kind: appended, nth: 0 },
   });
+  if (isRelayed) attempt.firstFactor = password === "right" ? "right" : "wrong";
   const conversation = newConversation(
     {
       client: request.client,
@@ -92,11 +109,13 @@ function dryRun(
       tuple: "",
       hasToken: false,
       signed: true,
+      relay: isRelayed ? { key: "", method: "MS-CHAPv2", outer: request.user } : null,
     },
     { orderedId: "trial", nowMs: deps.clock.nowMs(), ttlMs: 0 },
   );
   const steps: DryRunStep[] = [];
-  let place: FlowPlace = "start";
+  // The flow of a relayed login begins when the server has answered.
+  let place: FlowPlace = isRelayed ? "first_factor" : "start";
   while (steps.length < MAX_ROWS) {
     const row = step(place, gatherFacts(deps, conversation, attempt));
     steps.push(shown(row));
@@ -112,6 +131,21 @@ function dryRun(
     place = row.to;
   }
   throw new Error(`Cannot run a dry run: over ${MAX_ROWS} rows from "start"`);
+}
+
+function refusalOfMethod(
+  method: DryRunRequest["method"],
+  { firstFactor, eap }: Pick<RequestSettings, "firstFactor" | "eap">,
+): "chap" | "eap" | null {
+  if (method === "mschapv2" && firstFactor !== "radius") return "chap";
+  return method === "eap_gtc" && eap !== "gtc" ? "eap" : null;
+}
+
+function hasNoPrompt(
+  method: DryRunRequest["method"],
+  { firstFactor }: Pick<RequestSettings, "firstFactor">,
+): boolean {
+  return method === "eap_gtc" && firstFactor === "none";
 }
 
 function ended(

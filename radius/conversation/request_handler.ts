@@ -10,6 +10,7 @@ import {
 } from "../protocol/packet.ts";
 import { typedOctets } from "../protocol/attributes.ts";
 import { isSshdPassword, readAnswer } from "../protocol/login_input.ts";
+import { EapGtc, type PacketInput } from "./eap_gtc.ts";
 import { RequestRunner } from "./request_runner.ts";
 import { loginInput } from "./run_input.ts";
 import { AnswerHandler, type LoginSettings, type TypedInput } from "./answer_handler.ts";
@@ -65,6 +66,8 @@ interface RequestHandlerDeps
 interface LoginInput extends TypedInput {
   readonly user: string;
   readonly place: string;
+  /** Of the packets before the login; "" for none. */
+  readonly trace: string;
 }
 
 /** Requests in progress; held ones count. */
@@ -81,6 +84,7 @@ export class RequestHandler {
   readonly #works: WorkQueue;
   readonly #runner: RequestRunner;
   readonly #passwords: PasswordReader;
+  readonly #gtc: EapGtc;
   readonly #answers: AnswerHandler;
   readonly #relay: RelayHandler;
   readonly #shadow: ShadowForwarder;
@@ -101,6 +105,7 @@ export class RequestHandler {
     });
     this.#waitQueue = new DirectoryWaitQueue(deps);
     this.#passwords = new PasswordReader(deps);
+    this.#gtc = new EapGtc(deps);
     this.#garbledPasswords = new GarbledPasswordCheck(deps);
     this.#works = new WorkQueue({
       joinWindowMs: () => deps.logins.loginJoinWindowMs,
@@ -266,22 +271,20 @@ export class RequestHandler {
   }
 
   #admit(request: Request, view: PacketView, user: string): void {
-    const revealed = this.#passwords.reveal(request, view);
-    if (revealed === null || isSshdPassword(revealed)) {
-      const refusal = revealed === null ? "bad_password_length" : "sshd_password";
-      return this.#rejections.refuse(request, refusal, { isLogged: true });
-    }
-    const octets = typedOctets(revealed);
-    if (!request.name.isUtf8 || octets.buffer !== revealed.buffer) this.#rejections.noteEncoding(request);
+    const input = request.hasEap ? this.#gtc.read(request, view) : this.#passwords.read(request, view);
+    if (input.kind === "refused") return this.#rejections.refuse(request, input.refusal, { isLogged: true });
+    if (input.kind === "asked") return this.#responder.ask(request, input.asked);
+    const octets = typedOctets(input.octets);
+    if (!request.name.isUtf8 || octets.buffer !== input.octets.buffer) this.#rejections.noteEncoding(request);
     if (this.#works.size >= MAX_IN_PROGRESS) return this.#responder.drop(request, "too_busy");
     const tuple = tupleOf(view, request.client.name, user);
     const typed = this.#passwords.digests(octets, tuple.key);
-    const state = view.value("state");
+    const state = input.begins ? null : view.value("state");
     if (state !== null) {
       const checkedBefore = this.#checkedBefore(request);
       return this.#answers.handle(request, { tuple, octets, typed, state: readAnswer(state), checkedBefore });
     }
-    this.#login(request, { tuple, octets, typed, user, place: callingStation(view) });
+    this.#login(request, { tuple, octets, typed, user, place: callingStation(view), trace: input.trace });
   }
 
   /** Handles an Access-Request without State: a new login, or one that is already in progress. */
@@ -338,7 +341,7 @@ export class RequestHandler {
 
   #newLogin(
     request: Request,
-    { tuple, typed, user, place }: LoginInput,
+    { tuple, typed, user, place, trace }: LoginInput,
     { attempt, newest, mayJoin }: { attempt: LoginAttempt; newest: Conversation | null; mayJoin: boolean },
   ): void {
     const { conversations, sharedTuples, logins: { state: stateForm } } = this.#deps;
@@ -374,6 +377,7 @@ export class RequestHandler {
     const isReplaced = older !== null && !isRival && (wasDistinct || stateForm === "name");
     conversations.add(conversation, { behind: isReplaced && settings.firstFactor !== "none" });
     const replaces = isReplaced ? older.orderedId : null;
+    if (trace !== "") this.#deps.packets.follow(trace, conversation.orderedId);
     this.#runner.run([request], conversation, loginInput(attempt, { typed, replaces }));
   }
 
@@ -426,6 +430,14 @@ class PasswordReader {
       at: AUTHENTICATOR_AT,
     });
     return length < 0 ? null : this.#plainViews.of(length);
+  }
+
+  /** The password as the input of a login. */
+  read(request: Request, view: PacketView): PacketInput {
+    const octets = this.reveal(request, view);
+    if (octets === null) return { kind: "refused", refusal: "bad_password_length" };
+    if (isSshdPassword(octets)) return { kind: "refused", refusal: "sshd_password" };
+    return { kind: "typed", octets, begins: false, trace: "" };
   }
 
   /** @param context the tuple of the packet */

@@ -1,6 +1,7 @@
 // Runs a packet on its conversation, and answers the requests that wait for the result.
 
 import type { Log } from "../../platform/log.ts";
+import { eapIdentifierOf } from "../protocol/eap.ts";
 import { isStep, type Step } from "../protocol/steps.ts";
 import { type Conversation, type LastAnswer } from "./conversation.ts";
 import { placeOfTuple } from "./tuple.ts";
@@ -53,6 +54,7 @@ export class RequestRunner {
       state: input.state,
       identifier: request.octets[1] as number,
       authenticator: authenticatorText(request),
+      eapIdentifier: request.hasEap ? eapIdentifierOf(request.octets) : null,
       atMs: request.receivedMs,
     };
     const before = conversation.stored === "not"

@@ -2,8 +2,9 @@
 
 import type { Step } from "../protocol/steps.ts";
 import type { Appended } from "../protocol/login_input.ts";
+import { eapIdentifierOf } from "../protocol/eap.ts";
 import { AUTHENTICATOR_AT, sixteenOctetText } from "../protocol/packet.ts";
-import type { Request } from "../server/request.ts";
+import { nextEapIdentifier, type Request } from "../server/request.ts";
 import { type Conversation, isDeniedWhileWaiting, type TokenOf } from "./conversation.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import { compareTuples, type TupleComparison } from "./tuple.ts";
@@ -115,6 +116,23 @@ function findByPart(conversations: ConversationStore, request: Request, tuple: s
   }
   if (fitting === null) return { conversation: null, comparison: other };
   return { conversation: conversations.unpark(fitting.orderedId), comparison: fitting.comparison };
+}
+
+/**
+ * How an answer follows the last packet of its conversation: the EAP-Response to the last Request, or no EAP at all; the last Response again; another
+ * one; or EAP in one of them only.
+ */
+export function eapSequence(
+  request: Request,
+  { lastAnswer }: Conversation,
+): "next" | "again" | "stale" | "other_form" {
+  const [before, now] = [
+    lastAnswer?.eapIdentifier ?? null,
+    request.hasEap ? eapIdentifierOf(request.octets) : null,
+  ];
+  if (before === null || now === null) return before === now ? "next" : "other_form";
+  if (now === nextEapIdentifier(before)) return "next";
+  return now === before ? "again" : "stale";
 }
 
 /** Whether an answer is the last one, re-issued with another Identifier. After a restart, the result is always `false`. */

@@ -23,11 +23,11 @@ export interface Reply {
   readonly name: ReplyName;
   /** Text shown to the user; "" for none. */
   readonly message: string;
-  /** Present on challenges only. */
-  readonly state?: string;
+  /** Present on challenges only: the text of a step, or a sealed value. */
+  readonly state?: string | Uint8Array;
   /** With `state`: whether the client may show what the user types (RFC 2869 §5.10). Absent: the client decides. */
   readonly isEchoed?: boolean;
-  /** Encoded attributes of an Access-Accept. */
+  /** Encoded attributes. */
   readonly attributes?: Uint8Array;
   /** The EAP packet that it carries. Then it has no Reply-Message (RFC 3579 §2.6.5). */
   readonly eap?: Uint8Array;
@@ -102,8 +102,9 @@ function attributeOctets(eap: Uint8Array | undefined): number {
 }
 
 /** A State that is only the name of a step is sent very often. */
-function writeState(state: string): void {
-  writer.attribute(STATE, stepByName(state) === null ? utf8.encode(state) : encodeRepeated(state));
+function writeState(state: string | Uint8Array): void {
+  if (typeof state !== "string") writer.attribute(STATE, state);
+  else writer.attribute(STATE, stepByName(state) === null ? utf8.encode(state) : encodeRepeated(state));
 }
 
 /** The octets of an Accounting-Response (RFC 2866 §4.2): Proxy-State in order, and nothing else. */

@@ -56,6 +56,8 @@ export interface Request {
   readonly slot: DuplicateSlot;
   /** Whether it has Proxy-State attributes, which the reply repeats. */
   readonly hasProxyState: boolean;
+  /** Whether it has an EAP-Message, so that the reply has one too. */
+  readonly hasEap: boolean;
   /** Whether its Message-Authenticator was verified, or it came over TLS. */
   readonly signed: boolean;
   /** Whether it shows that the sender knows the secret: it is signed, or has a password. If the password is garbled, the request is refused later. */
@@ -85,6 +87,18 @@ export const REQUEST_REFUSALS = {
     sentence: "User-Name finds several users with the filter of the directory (user_filter)",
     prompt: "denied",
     ref: "docs/configuration.md",
+  },
+  eap_gtc_refused: {
+    sentence:
+      "the user's device refuses EAP-GTC (Nak), the only EAP method of this client: let the device use EAP-GTC",
+    prompt: "not_supported",
+    ref: "RFC 3748 §5.3.1",
+  },
+  eap_unasked: {
+    sentence:
+      "the EAP-Response answers no prompt of this gateway: it is of another method, or the prompt has expired",
+    prompt: "denied",
+    ref: "RFC 3748 §2.1",
   },
   two_states: { sentence: "two State attributes", prompt: "denied", ref: "RFC 2865 §5.44" },
   two_passwords: { sentence: "more than one password", prompt: "denied", ref: "RFC 2865 §5.44" },
@@ -215,12 +229,13 @@ export function findRefusal(
   { name, signed, client: { settings, secret } }: Pick<Request, "name" | "signed" | "client">,
 ): RequestRefusal | null {
   const { userName, userPassword, chapPassword, state, eapMessage } = view.slots;
-  if (eapMessage.count > 0 && !isEapRelayed(settings)) return "eap";
+  const hasEap = eapMessage.count > 0;
+  if (hasEap && settings.eap !== "gtc" && !isEapRelayed(settings)) return "eap";
   if (isNoLogin(view, name)) return "no_login";
   if (userName.count === 0) return "no_user_name";
   if (name.isRefused) return "refused_user_name";
   if (state.count > 1) return "two_states";
-  if (userPassword.count + chapPassword.count > 1) return "two_passwords";
+  if (userPassword.count + chapPassword.count + (hasEap ? 1 : 0) > 1) return "two_passwords";
   // A request may have neither password nor State: some clients, such as radclient, send no attribute for an empty password.
   if (!isChap(view)) return null;
   if (settings.firstFactor !== "radius") return "chap";
@@ -252,6 +267,11 @@ function isChap({ octets, lengthOctets, slots: { userPassword, chapPassword } }:
 /** Whether only the first-factor server can check the proof of a request that is not refused. */
 export function isRelayedRequest(view: PacketView, { settings }: Pick<Client, "settings">): boolean {
   return view.slots.eapMessage.count > 0 ? isEapRelayed(settings) : isChap(view);
+}
+
+/** The Identifier of the EAP-Request that follows a Response: it differs from the one before (RFC 3748 §4.1). */
+export function nextEapIdentifier(identifier: number): number {
+  return (identifier + 1) & 0xff;
 }
 
 /** Reads the copied packet again. */

@@ -8,10 +8,17 @@ import type { Vault } from "../../platform/vault.ts";
 import { type ClearAttribute, clearOctets } from "../protocol/clear_attributes.ts";
 import { describeAttributes } from "../protocol/attributes.ts";
 import type { ReplySource } from "../protocol/dissect_packet.ts";
-import { DROP_REASONS } from "../protocol/drop_reasons.ts";
 import { typeOf } from "../protocol/dictionary.ts";
 import type { ReplyName } from "../protocol/packet.ts";
-import { eapFailure, eapIdentifierOf } from "../protocol/eap.ts";
+import { DROP_REASONS } from "../protocol/drop_reasons.ts";
+import {
+  EAP_CODES,
+  EAP_METHODS,
+  eapFailure,
+  eapIdentifierOf,
+  eapSuccess,
+  encodeEap,
+} from "../protocol/eap.ts";
 import { encodeMsChapError, readMsChap } from "../protocol/ms_chap.ts";
 import type { RelayedReply } from "../relay/relayed_verdict.ts";
 import type { Factor } from "../flow/context.ts";
@@ -24,7 +31,7 @@ import type { FoldedLog } from "./folded_log.ts";
 import type { GatewayEvent } from "../ports.ts";
 import type { PacketCapture } from "./packet_capture.ts";
 import { type Reply, replyOctets, writeReply } from "./reply_encoder.ts";
-import type { Request } from "./request.ts";
+import { nextEapIdentifier, type Request } from "./request.ts";
 
 export interface ResponderDeps {
   readonly clock: Clock;
@@ -92,6 +99,9 @@ const FORWARDED = "shadow";
 /** The text of a Reject offers nothing to choose. */
 const NO_CHOICE = { menu: new Set<Factor>(), numberToMatch: null, numbers: [] };
 
+const PASSWORD_PROMPT = "Password: ";
+const utf8 = new TextEncoder();
+
 export class Responder {
   readonly #deps: ResponderDeps;
   #delayed = 0;
@@ -107,7 +117,8 @@ export class Responder {
 
   accept(request: Request, reason: ReplyReason & { reply: AcceptReply }): void {
     const { sources, ...attributes } = reason.reply;
-    this.#deliver(request, { name: "Access-Accept", message: "", ...attributes }, { ...reason, sources });
+    const reply: Reply = { name: "Access-Accept", message: "", ...attributes };
+    this.#deliver(request, inEap(request, reply), { ...reason, sources });
   }
 
   /** Rejects a request of a health check: at once, and without log line, record, delay or event. */
@@ -185,7 +196,9 @@ export class Responder {
     const fitting = hasNoSizeLimit(request)
       ? reply
       : shorterChallenges(reply).find((one) => isSmallReply(request, one));
-    if (fitting !== undefined) return this.#deliver(request, fitting, { row, conversation });
+    if (fitting !== undefined) {
+      return this.#deliver(request, inEap(request, fitting), { row, conversation });
+    }
     // A request with little more than a short name is no login of a real client.
     this.reject(request, "denied", { row, conversation });
   }
@@ -198,6 +211,17 @@ export class Responder {
       return this.drop(request, "rate_limited");
     }
     this.#deliver(request, { ...answer, message: "" }, { row: FORWARDED, conversation: null });
+  }
+
+  /**
+   * Asks for the password of a login that has no conversation yet, or for the name of the user.
+   *
+   * @param asked.trace joins the packets before the login for the packet view
+   */
+  ask(request: Request, asked: { row: string; trace: string } & Pick<Reply, "state" | "eap">): void {
+    const { row, trace, ...parts } = asked;
+    const reply: Reply = { name: "Access-Challenge", message: PASSWORD_PROMPT, ...parts };
+    this.#deliver(request, inEap(request, reply), { row, conversation: null, trace });
   }
 
   /** Leaves a request without an answer. `keepSlot`: its retransmissions stay unanswered too. */
@@ -287,6 +311,28 @@ function withoutTexts(
   { isEap = clear.some(({ type }) => type === EAP_MESSAGE) }: { isEap?: boolean } = {},
 ): readonly ClearAttribute[] {
   return isEap ? clear.filter(({ type }) => type !== REPLY_MESSAGE) : clear;
+}
+
+/** RFC 3748 §3.1: a lower layer carries at least 1020 octets, and EAP-GTC has no fragments. Code, Identifier, Length and Type take five. */
+const MAX_GTC_OCTETS = 1020 - 5;
+/** How long the client waits for the user before it sends the prompt again (RFC 3579 §2.3). */
+const TYPING_SECONDS = 60;
+const TYPING_TIME = Uint8Array.of(typeOf("Session-Timeout"), 6, 0, 0, 0, TYPING_SECONDS);
+
+/** An Accept or a challenge of an EAP-GTC conversation, with EAP-Success or with the text as EAP-GTC. Another one stays as it is. */
+function inEap({ octets, hasEap }: Request, reply: Reply): Reply {
+  const { name, message, eap: own, isEchoed: _prompt, clear = [], ...plain } = reply;
+  if (!hasEap || own !== undefined || clear.some(({ type }) => type === EAP_MESSAGE)) return reply;
+  const identifier = eapIdentifierOf(octets) ?? 0;
+  if (name !== "Access-Challenge") return { ...reply, eap: eapSuccess(identifier) };
+  const text = new Uint8Array(MAX_GTC_OCTETS);
+  const eap = encodeEap({
+    code: EAP_CODES.request,
+    identifier: nextEapIdentifier(identifier),
+    type: EAP_METHODS["EAP-GTC"].type,
+    data: text.subarray(0, utf8.encodeInto(message, text).written),
+  });
+  return { ...plain, name, message, eap, attributes: TYPING_TIME };
 }
 
 /** A text of the gateway, or of the first-factor server, is left out of a Reject. An Accept keeps its attributes. */

@@ -294,6 +294,7 @@ export class RadiusServer {
       userName: name.shown,
       user: name.canonical,
       hasProxyState: view.slots.proxyState.count > 0,
+      hasEap: view.slots.eapMessage.count > 0,
       signed,
       hasProof,
     };

@@ -59,7 +59,7 @@ for (const name of Object.keys(STEPS)) {
 Deno.test("encodeConversation() has no token and no digest of the password; decodeRecord() returns whether there is a token", () => {
   const clock = createManualClock();
   for (const hasToken of [true, false]) {
-    const lastAnswer = { state: null, identifier: 7, authenticator: "auth", atMs: 1 };
+    const lastAnswer = { state: null, identifier: 7, authenticator: "auth", eapIdentifier: null, atMs: 1 };
     const one = conversation("x", {
       clock,
       hasToken,
@@ -83,7 +83,7 @@ Deno.test("viewOf() shows no internal id, no token, no digest and no number", ()
     requestId: "planted-request",
     passcode: { factor: "sms", digest: "planted-code", expiresMs: 1, number: "planted-number" },
     numbers: ["planted-numbers"],
-    lastAnswer: { state: null, identifier: 1, authenticator: "planted-auth", atMs: 1 },
+    lastAnswer: { state: null, identifier: 1, authenticator: "planted-auth", eapIdentifier: null, atMs: 1 },
   });
   const seen = JSON.stringify(toConversationView(planted, { target: "default" }));
   assert(!seen.includes("planted"), seen);
@@ -129,6 +129,7 @@ const anyConversation: fc.Arbitrary<Conversation> = fc.record({
   lastAnswer: fc.option(fc.record({
     state: fc.option(step),
     identifier: fc.option(fc.integer({ min: 0, max: 255 })),
+    eapIdentifier: fc.option(fc.integer({ min: 0, max: 255 })),
     ...{ authenticator: octetText, atMs: time },
   })),
   outcome: fc.option(fc.constantFrom("accepted", "rejected", "expired", "cancelled", "superseded")),
@@ -302,7 +303,13 @@ Deno.test("load() converts the times of conversations that another node wrote", 
     at.make(node, {
       node,
       passcode: { factor: "sms", digest: "digest", number: "+15005550010", expiresMs: nowMs + 1 },
-      lastAnswer: { state: null, identifier: 1, authenticator: "0123456789abcdef", atMs: nowMs + 2 },
+      lastAnswer: {
+        state: null,
+        identifier: 1,
+        authenticator: "0123456789abcdef",
+        eapIdentifier: null,
+        atMs: nowMs + 2,
+      },
     })
   );
   const { store, clock } = at;

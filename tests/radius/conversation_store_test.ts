@@ -120,7 +120,7 @@ Deno.test("byToken() finds a conversation by the tokens of its present and its p
   const one = at.make("a", { hasToken: true });
   conversations.add(one);
   const steps = [MENU, "GET_SMS_PHONE_NUMBER", "VERIFY_SMS_PHONE_NUMBER"] as const;
-  const answered = { identifier: 1, authenticator: "auth", atMs: 0 };
+  const answered = { identifier: 1, authenticator: "auth", eapIdentifier: null, atMs: 0 };
   for (const [count, step] of steps.entries()) {
     const before = steps[count - 1] ?? null;
     one.at = step;
@@ -141,7 +141,7 @@ Deno.test("byLoginPacket() finds each of several logins of one tuple by the pack
   await using at = await openConversations();
   const packet = (identifier: number) => ({ identifier, authenticator: `auth ${identifier}` });
   for (const [count, id] of ["a", "b", "c"].entries()) {
-    const lastAnswer = { state: null, ...packet(count), atMs: 0 };
+    const lastAnswer = { state: null, ...packet(count), eapIdentifier: null, atMs: 0 };
     const one = at.make(id, { hasToken: true, tuple: "same", lastAnswer });
     at.conversations.add(one);
     await at.keep(one);

@@ -30,7 +30,7 @@ interface Case {
   readonly pairings?: readonly NewPairing[];
   readonly request?: Partial<DryRunRequest>;
   readonly policies?: readonly Policy[];
-  readonly expect: readonly [end: string, lastRow: string, because?: string];
+  readonly expect: readonly [end: string, lastRow: string | undefined, because?: string];
   /** Default: no policy applies. */
   readonly policy?: string | null;
 }
@@ -45,6 +45,8 @@ const POLICIES = [
 
 const DEVICE: NewPairing = { kind: "device", id: "d1", totpLength: 6 };
 const SMS: NewPairing = { kind: "sms", number: "+4915112345678" };
+
+const SERVER = 'first_factor = "radius"\nfirst_factor_server = { address = "192.0.2.20:1812", secret = "s" }';
 
 const CASES: readonly Case[] = [
   { says: "a user without factors gets the menu", expect: ["challenge", "nothing_paired"] },
@@ -117,6 +119,56 @@ const CASES: readonly Case[] = [
     request: { appended: "call" },
     expect: ["reject", "appended_unusable"],
   },
+  {
+    says: "MS-CHAPv2 with the right password holds a push, also if something could be appended",
+    client: `append_mode = true\n${SERVER}`,
+    pairings: [DEVICE, SMS],
+    request: { method: "mschapv2", appended: "sms" },
+    expect: ["sends", "relayed_device"],
+  },
+  {
+    says: "MS-CHAPv2 without a phone is rejected, because no prompt can follow",
+    client: SERVER,
+    pairings: [SMS],
+    request: { method: "mschapv2" },
+    expect: ["reject", "relayed_no_device"],
+  },
+  {
+    says: "MS-CHAPv2 with a wrong password ends it",
+    client: SERVER,
+    pairings: [DEVICE],
+    request: { method: "mschapv2", password: "wrong" },
+    expect: ["reject", "first_factor_wrong"],
+    policy: null,
+  },
+  {
+    says: "MS-CHAPv2 is refused where no first-factor server is set",
+    client: 'first_factor = "directory"',
+    request: { method: "mschapv2" },
+    expect: ["reject", undefined, "chap"],
+    policy: null,
+  },
+  {
+    says: "EAP-GTC follows the flow of a password",
+    client: 'first_factor = "directory"\neap = "gtc"',
+    pairings: [DEVICE],
+    request: { method: "eap_gtc" },
+    expect: ["sends", "device_picked"],
+  },
+  {
+    says: "EAP-GTC without a first factor begins with the menu",
+    client: 'eap = "gtc"',
+    pairings: [DEVICE],
+    request: { method: "eap_gtc" },
+    expect: ["challenge", "empty_password"],
+  },
+  {
+    says: "EAP-GTC is refused where it is not set",
+    client: SERVER,
+    request: { method: "eap_gtc" },
+    expect: ["reject", undefined, "eap"],
+    policy: null,
+  },
 ];
 
 for (const one of CASES) {
@@ -168,7 +220,14 @@ for (const one of CASES) {
       vault,
     }, () => clients.all);
     assertEquals(trials.clients(), ["vpn"]);
-    const asked = { client: "vpn", user: "Ada", password: "right", appended: null, ...request } as const;
+    const asked = {
+      client: "vpn",
+      user: "Ada",
+      method: "pap",
+      password: "right",
+      appended: null,
+      ...request,
+    } as const;
     const trial = await trials.run(asked);
     const [end, row, because = null] = expect;
     assertEquals([trial?.end, trial?.steps.at(-1)?.row, trial?.because], [end, row, because]);

@@ -22,5 +22,6 @@ export const TYPES = {
   proxyState: 33,
   acctStatusType: 40,
   acctSessionId: 44,
+  eapMessage: 79,
   messageAuthenticator: 80,
 } as const;

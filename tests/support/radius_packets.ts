@@ -290,7 +290,10 @@ function contentProblems(
       if (!allowed.includes(type) && of(type).length > 0) problems.push(`attribute ${type} is not allowed`);
     }
   }
-  if (code === CODES.accessChallenge) {
+  const hasEap = of(TYPES.eapMessage).length > 0;
+  // RFC 3579 §2.6.5.
+  if (hasEap && of(TYPES.replyMessage).length > 0) problems.push("EAP-Message and Reply-Message");
+  if (code === CODES.accessChallenge && !hasEap) {
     if (of(TYPES.state).length !== 1) problems.push("a challenge needs exactly one State");
     const hasEap = of(EAP_MESSAGE).length > 0;
     if (of(TYPES.replyMessage).length === 0 && !hasEap) problems.push("a challenge needs a Reply-Message");

@@ -142,6 +142,8 @@ export const STRAY_REASONS = [
   "eap_user_unnamed",
   "relay_over",
   "relay_prompted",
+  "eap_gtc_refused",
+  "eap_unasked",
   "no_login",
   "sshd_password",
   "unknown_state",

@@ -161,7 +161,7 @@ async function forecastUser(
   settings: RequestSettings,
   { client, user, shown, lastMs, kinds }: ShadowUser,
 ): Promise<UserForecast> {
-  const run = await people.trials.run({ client, user, password: "right", appended: null });
+  const run = await people.trials.run({ client, user, method: "pap", password: "right", appended: null });
   const hasPhone = people.factors.enabled.includes("device") &&
     people.pairings.usable(user).some(({ kind }) => kind === "device");
   const refused: Record<string, number> = {};
@@ -236,6 +236,8 @@ const REFUSALS = {
   deleted: "unknown",
   unknown: "unknown",
   locked: "locked",
+  chap: "method",
+  eap: "method",
 } as const satisfies Record<NonNullable<DryRunResult["because"]>, ShadowObstacle>;
 
 function clientReport(

@@ -78,6 +78,7 @@ const GROUPS = v.strictObject({ add: names, remove: names });
 const RETRY = v.strictObject({ backend: textUpTo(256) });
 const TRIAL = v.strictObject({
   client: textUpTo(256),
+  method: v.optional(v.picklist(["pap", "mschapv2", "eap_gtc"]), "pap"),
   password: v.picklist(["right", "wrong", "empty"]),
   appended: v.optional(v.nullable(v.picklist(["push", "sms", "call"]))),
 });
@@ -199,8 +200,8 @@ function createUserActionRoutes(deps: UserRouteDeps, users: UserAccess) {
       return c.json(await userSignIns({ store: deps.store, people }, c.req.param("id")));
     })
     .post("/:id/trial", may("viewer"), jsonBody(TRIAL), async (c) => {
-      const { client, password, appended } = c.req.valid("json");
-      const request = { client, password, appended: appended ?? null, user: c.req.param("id") };
+      const { client, method, password, appended } = c.req.valid("json");
+      const request = { client, method, password, appended: appended ?? null, user: c.req.param("id") };
       const trial = await users.people().trials.run(request);
       if (trial === null) throw new Refusal("unknown_client");
       return c.json(trial);

@@ -38,6 +38,7 @@ interface UserKey {
 
 export interface TrialInput {
   readonly client: string;
+  readonly method: "pap" | "mschapv2" | "eap_gtc";
   readonly password: "right" | "wrong" | "empty";
   readonly appended: "push" | "sms" | "call" | null;
 }

@@ -13,7 +13,14 @@ import { findMessage, t } from "../../i18n/translate.ts";
 import type { TrialInput } from "./user_calls.ts";
 import type { UserPart } from "./user_page_model.ts";
 
-const TRIAL_ROWS: readonly FieldRow<TrialInput>[] = [
+const METHOD: FieldRow<TrialInput> = {
+  name: "method",
+  label: "users.method",
+  choices: ["pap", "mschapv2", "eap_gtc"],
+  choiceLabel: (value) => t(`users.method_${value}`),
+};
+
+const PASSWORD_ROWS: readonly FieldRow<TrialInput>[] = [
   {
     name: "password",
     label: "common.password",
@@ -35,7 +42,9 @@ export function TrialDialog(
   },
 ) {
   const { clients } = login;
-  const draft = useSignal<TrialInput>({ client: clients[0] ?? "", password: "right", appended: null });
+  const draft = useSignal<TrialInput>({
+    ...{ client: clients[0] ?? "", method: "pap", password: "right", appended: null },
+  });
   /** The result with its input. It is hidden when the input changes. */
   const tried = useSignal<{ readonly input: TrialInput; readonly trial: DryRunResult } | null>(null);
   const play = async () => {
@@ -44,6 +53,10 @@ export function TrialDialog(
     return "stay" as const;
   };
   const hasNone = clients.length === 0;
+  // MS-CHAPv2 proves the password by a hash, to which nothing can be appended.
+  const passwordRows = PASSWORD_ROWS.filter(({ name }) =>
+    draft.value.method !== "mschapv2" || name !== "appended"
+  );
   return (
     <FormDialog
       title={t("users.try_title", { name: user.name })}
@@ -60,7 +73,7 @@ export function TrialDialog(
         <FormFields
           prefix="trial"
           draft={draft}
-          rows={[{ name: "client", label: "shell.client", choices: clients }, ...TRIAL_ROWS]}
+          rows={[{ name: "client", label: "shell.client", choices: clients }, METHOD, ...passwordRows]}
         />
       </div>
       {tried.value?.input === draft.value && <Outcome models={models} trial={tried.value.trial} />}
