@@ -38,6 +38,8 @@ const CLIENTS: Readonly<Record<string, { outer: boolean; settings: string }>> = 
   lenient: { outer: false, settings: `eap_outer_identity = "reply"\nhold_s = ${HOLD_S}` },
   strict: { outer: false, settings: `hold_s = ${HOLD_S}` },
   trusting: { outer: true, settings: `eap_outer_identity = "trust"\nhold_s = ${HOLD_S}` },
+  gtc: { outer: false, settings: `eap = "gtc"\ndevice = "hold"\nhold_s = ${HOLD_S}` },
+  short_gtc: { outer: false, settings: `eap = "gtc"\ndevice = "hold"\nhold_s = ${SHORT_HOLD_S}` },
 };
 
 const settingsOf = ({ port, outerNamePort, secret }: FreeRadius) =>
@@ -142,6 +144,7 @@ const ROWS: readonly { readonly title: string; readonly method: EapMethodName; r
     method,
     client: "relay",
   })),
+  { title: "GTC of the gateway", method: "GTC", client: "gtc" },
 ];
 
 const EXPECTED: Readonly<Record<End, string>> = {

@@ -11,7 +11,7 @@ import { testNeeding } from "../support/skip_unless.ts";
 
 const NEEDS = { peers: [...IKE_NEEDS.peers, ...FREERADIUS_NEEDS.peers], root: true };
 
-for (const [method, settings] of [["EAP-MSCHAPv2", 'eap = "relay"']] as const) {
+for (const [method, settings] of [["EAP-MSCHAPv2", 'eap = "relay"'], ["EAP-GTC", 'eap = "gtc"']] as const) {
   testNeeding(
     NEEDS,
     `IKEv2 with ${method}: the tunnel comes up after the approval, and not before`,
