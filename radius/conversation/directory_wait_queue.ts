@@ -1,8 +1,15 @@
 // Packets that wait until the directory has loaded their user into memory. Usually the user is already there. Packets of one user stay in order.
 
+import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { LoginDirectory } from "../ports.ts";
+
+/** A user by name: as typed or as in the directory, and its canonical form. */
+interface NamedUser {
+  readonly shown: string;
+  readonly canonical: string;
+}
 
 /** Exactly one of the two functions is called. */
 interface WaitingPacket {
@@ -38,6 +45,19 @@ export class DirectoryWaitQueue {
   pendingFor(user: string): Promise<void> | null {
     const queue = this.#queues.size === 0 ? undefined : this.#queues.get(user);
     return queue === undefined ? this.#deps.directory.prepare(user) : queue.pending;
+  }
+
+  /** The user whom a name means, which is prepared. A promise: the packet waits for it, and asks again. */
+  userOf(name: NamedUser): NamedUser | "several" | Promise<void> {
+    const { directory } = this.#deps;
+    const { otherNames } = directory;
+    if (otherNames?.isUsed !== true || directory.lookUp(name.canonical).status !== "unknown") return name;
+    // A name that the directory does not have can be another name of one of its users.
+    const pending = otherNames.prepare(name.shown);
+    if (pending !== null) return pending;
+    const found = otherNames.find(name.shown);
+    if (found === null || found === "several") return found ?? name;
+    return { shown: found.name, canonical: canonicalName(found.name) };
   }
 
   /** Resumes a packet after `pending`, and after the packets of its user that wait already. */

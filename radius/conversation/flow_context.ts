@@ -170,7 +170,7 @@ class LazyFacts implements Facts {
     return !this.passwordDue && this.#policy.bypasses(this.firstFactor, this.#packet);
   }
   get deviceRemembered(): boolean {
-    return !this.passwordDue && this.#policy.replacesFactor(this.firstFactor, this.#packet);
+    return this.#policy.replacesFactor(this.firstFactor, this.#packet);
   }
   get #packet(): PolicyPacket {
     return policyPacketOf(this.#conversation, this.#attempt);

@@ -29,6 +29,8 @@ interface RelayedLoginDeps {
   readonly waitQueue: DirectoryWaitQueue;
   readonly digests: (octets: Uint8Array, context: string) => PasswordDigests;
   readonly newConversation: (login: NewLogin) => Conversation;
+  /** Refuses a request whose name means several users. */
+  readonly refuseSeveral: (request: Request) => void;
   /** Handles a request whose login was forgotten meanwhile. */
   readonly relayAgain: (request: Request) => void;
   /** Handles a packet again whose login is known: it waits again, or gets the last answer. */
@@ -62,13 +64,15 @@ export class RelayedLogins {
     const { conversations, responder, waitQueue } = this.#deps;
     const [request] = requests;
     if (request === undefined) return;
-    const pending = waitQueue.pendingFor(user.canonical);
-    if (pending !== null) {
-      return waitQueue.enqueue({ user: user.canonical, pending }, {
+    const found = waitQueue.pendingFor(user.canonical) ?? waitQueue.userOf(user);
+    if (found instanceof Promise) {
+      return waitQueue.enqueue({ user: user.canonical, pending: found }, {
         resume: () => this.begin(requests, user, verdict),
         fail: (why) => requests.forEach((one) => responder.drop(one, why)),
       });
     }
+    if (found === "several") return requests.forEach((one) => this.#deps.refuseSeveral(one));
+    if (found.canonical !== user.canonical) return this.begin(requests, found, verdict);
     // Another node may have begun it meanwhile.
     if (verdict.key !== "" && conversations.byRelayKey(verdict.key) !== null) {
       return requests.forEach((one) => this.resume(one, verdict.key));

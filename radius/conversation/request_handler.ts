@@ -40,8 +40,6 @@ import { type RelayDeps, RelayHandler } from "../relay/relay_handler.ts";
 import { RelayedLogins } from "./relayed_logins.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
 import { type PacketWork, WorkQueue } from "./work_queue.ts";
-import type { OtherNames } from "../ports.ts";
-import { canonicalName } from "../../platform/canonical_name.ts";
 import { ShadowForwarder, type ShadowForwarderDeps } from "../shadow/shadow_forwarder.ts";
 import { PrefixViews } from "../../platform/prefix_views.ts";
 import { createHmacMd5, type HmacMd5, MD5_OCTETS } from "../protocol/md5.ts";
@@ -135,6 +133,7 @@ export class RequestHandler {
       waitQueue: this.#waitQueue,
       digests: (octets, context) => this.#passwords.digests(octets, context),
       newConversation: (login) => this.#begin(login),
+      refuseSeveral: (request) => this.#refuseSeveral(request),
       relayAgain: (request) => this.#relay.accept(request),
       resume: (request, known, typed) =>
         this.#continue(request, known, { attempt: newLoginAttempt(request, { answer: null }), typed }),
@@ -193,29 +192,23 @@ export class RequestHandler {
     this.#wait(request, { user, pending }, () => this.#findUser(request, readView(request)));
   }
 
-  /** A name that the directory does not have can be another name of one of its users. */
+  /** Continues with the user whom the name of a request means. */
   #findUser(request: Request, view: PacketView): void {
-    const { directory } = this.#deps;
-    const { otherNames } = directory;
     const { user, userName } = request;
-    if (otherNames?.isUsed !== true || directory.lookUp(user).status !== "unknown") {
-      return this.#admit(request, view, user);
+    const found = this.#waitQueue.userOf({ canonical: user, shown: userName });
+    if (found === "several") return this.#refuseSeveral(request);
+    if (found instanceof Promise) {
+      return this.#wait(request, { user, pending: found }, () => this.#findUser(request, readView(request)));
     }
-    const pending = otherNames.prepare(userName);
-    if (pending === null) return this.#admitFound(request, view, otherNames.find(userName));
-    this.#wait(request, { user, pending }, () => this.#findUser(request, readView(request)));
+    if (found.canonical === user) return this.#admit(request, view, user);
+    const named: Request = { ...request, user: found.canonical, userName: found.shown };
+    const pending = this.#waitQueue.pendingFor(named.user);
+    if (pending === null) return this.#admit(named, view, named.user);
+    this.#wait(named, { user: named.user, pending }, () => this.#admit(named, readView(named), named.user));
   }
 
-  #admitFound(request: Request, view: PacketView, found: ReturnType<OtherNames["find"]>): void {
-    if (found === "several") {
-      return this.#rejections.refuse(request, "several_users", { isLogged: true });
-    }
-    const user = found === null ? request.user : canonicalName(found.name);
-    if (found === null || user === request.user) return this.#admit(request, view, request.user);
-    const named: Request = { ...request, user, userName: found.name };
-    const pending = this.#waitQueue.pendingFor(user);
-    if (pending === null) return this.#admit(named, view, user);
-    this.#wait(named, { user, pending }, () => this.#admit(named, readView(named), user));
+  #refuseSeveral(request: Request): void {
+    this.#rejections.refuse(request, "several_users", { isLogged: true });
   }
 
   #whenUserIsKnown(request: Request, resume: () => void): void {

@@ -88,6 +88,21 @@ export const BACKENDS: readonly Case[] = [
     key: "targets.default.backends.a.ca_cert",
     says: "does not exist",
   },
+  {
+    toml: ldap("a", "password_change = true"),
+    key: "targets.default.backends.a.password_change",
+    says: "needs TLS",
+  },
+  {
+    toml: ldap("a", 'user_filter = "(mail={name})"'),
+    key: "targets.default.backends.a.user_filter",
+    says: "it must find users by their name, too: (|(uid={account})…)",
+  },
+  {
+    toml: ldap("a", 'user_filter = "(uid={name}*)"'),
+    key: "targets.default.backends.a.user_filter",
+    says: "uses the typed name only to compare it with whole values",
+  },
   { toml: ldap("a", 'bind_dn = "cn=a"'), key: "targets.default.backends.a.bind_password", says: "needs it" },
   { toml: ldap("a", 'bind_password = "x"'), key: "targets.default.backends.a.bind_dn", says: "needs it" },
   {

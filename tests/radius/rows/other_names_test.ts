@@ -3,6 +3,9 @@
 import { assertEquals } from "@std/assert";
 import type { OtherNames } from "../../../radius/ports.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
+import { startRelayServer } from "../../support/relay_server.ts";
+import { msChapParts, relayOnce } from "../relay/relayed_peer.ts";
+import { decideOnPush, openRelay } from "../relay/relay_world.ts";
 import { brief, exchangeJudged } from "./login.ts";
 import { becomes } from "./passing_time.ts";
 import { appCode, give, SEED } from "./people.ts";
@@ -17,6 +20,14 @@ async function open(
 ): Promise<InProcess & { readonly asked: string[] }> {
   const world = await startInProcess({ toml: '[radius]\nunknown_users = "reject"\n' });
   await give(world, "anna", { kind: "totp", seed: SEED });
+  return giveOtherNames(world, find, prepare);
+}
+
+function giveOtherNames(
+  world: InProcess,
+  find: OtherNames["find"],
+  prepare: OtherNames["prepare"] = () => null,
+): InProcess & { readonly asked: string[] } {
   const asked: string[] = [];
   const otherNames: OtherNames = {
     isUsed: true,
@@ -76,4 +87,16 @@ Deno.test("other names: a packet waits for the search, and gets no answer if the
   await becomes("it waits", () => world.radius.server.working === 1);
   searches[1].reject(new Error("the directory is down"));
   await becomes("it is dropped", () => world.radius.monitor.counters().dropped_store_failed === 1);
+});
+
+Deno.test("other names: a relayed login by another name asks the phone of the user, and that of no other one", async () => {
+  using server = startRelayServer();
+  await using relay = await openRelay(server);
+  const { asked } = giveOtherNames(relay.world, (typed) => typed === "two" ? "several" : findAnna(typed));
+  decideOnPush(relay, true);
+  const { answer } = await relayOnce(relay.world, { userName: UPN, ...msChapParts(true) });
+  assertEquals([answer.kind, asked], ["accept", [UPN]]);
+  assertEquals(relay.world.radius.monitor.conversations(1)[0]?.user, "anna");
+  const several = await relayOnce(relay.world, { userName: "two", ...msChapParts(true) });
+  assertEquals([several.answer.kind, relay.world.secondFactor.initiated().length], ["reject", 1]);
 });

@@ -5,6 +5,7 @@ import type { AccountRefusal } from "../../../platform/account_refusals.ts";
 import type { PasswordChanges, Passwords } from "../../../radius/ports.ts";
 import { type InProcess, type InProcessOptions, startInProcess } from "./in_process.ts";
 import { type Answer, brief, type Login } from "./login.ts";
+import { BYPASS, type ShortPolicy, storePolicies } from "../policies/policy_sample.ts";
 import { appCode, decide, give, giveDevice, SEED } from "./people.ts";
 
 const NEW = "FIRSTFACTOR_GET_NEW_PASSWORD";
@@ -185,16 +186,23 @@ for (
 }
 
 Deno.test("password change: a factor cannot be added, because an old password may be known to others", async () => {
-  await using world = await open(expiredDirectory(), {
+  const passwords = expiredDirectory();
+  await using world = await startInProcess({
     toml: `${LDAP}[factors]\nenrol_at_login = "always"\n`,
+    passwords,
+    users: ["bert"],
   });
-  const login = world.login({ user: "anna" });
+  const pairing = await give(world, "bert", { kind: "totp", seed: SEED });
+  const login = world.login({ user: "bert" });
   await login.start(OLD);
-  await login.answer("cancel");
+  // Without a factor, this user could otherwise pair a phone at each login.
+  await world.radius.pairings.revoke(pairing);
+  assertEquals((await login.answer("cancel")).step, MENU);
   assertEquals(
     brief(await login.answer("S"))[1],
     "No device is paired with your name. Choose another factor:",
   );
+  assertEquals(passwords.changed, []);
 });
 
 Deno.test("password change: a restart in between continues with the sealed passwords", async () => {
@@ -230,3 +238,41 @@ for (const [why, { toml = LDAP, isAllowed = true, user = "anna" }] of Object.ent
     assertEquals(brief(await world.login({ user }).start(OLD)), OVER);
   });
 }
+
+const REMEMBER: ShortPolicy = [{}, { kind: "challenge", rememberHours: 8 }];
+
+Deno.test("password change: a policy that needs no second factor changes no password, also if it is saved in between", async () => {
+  const passwords = expiredDirectory();
+  await using world = await open(passwords);
+  const { registry } = world.radius.policies;
+  await storePolicies(registry, [[{}, BYPASS]]);
+  assertEquals(brief(await world.login({ user: "anna" }).start(OLD)), OVER);
+  await storePolicies(registry, []);
+  const login = world.login({ user: "anna" });
+  await login.start(OLD);
+  await storePolicies(registry, [[{}, BYPASS]]);
+  assertEquals((await typeTwice(login)).step, CODE);
+  assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
+  assertEquals(passwords.changed.length, 1);
+});
+
+Deno.test("password change: a remembered device does not replace the second factor", async () => {
+  const passwords = expiredDirectory();
+  let isOver = false;
+  await using world = await open({
+    ...passwords,
+    ldap: (backend, user, password) =>
+      isOver ? passwords.ldap(backend, user, password) : Promise.resolve("right"),
+  });
+  await storePolicies(world.radius.policies.registry, [REMEMBER]);
+  const place = { callingStationId: "192.0.2.99" };
+  const first = world.login({ user: "anna", ...place });
+  await first.start(OLD);
+  assertEquals((await first.answer(appCode(world.clock.nowMs()))).kind, "accept");
+  assertEquals((await world.login({ user: "anna", ...place }).start(OLD)).kind, "accept", "it is remembered");
+  isOver = true;
+  const login = world.login({ user: "anna", ...place });
+  await login.start(OLD);
+  assertEquals((await typeTwice(login)).step, CODE);
+  assertEquals(passwords.changed, []);
+});

@@ -94,6 +94,28 @@ testNeeding(
   },
 );
 
+testNeeding(
+  { peers: ["slapd"] },
+  "verify() checks the password of the user with that name, not of one with another name",
+  async () => {
+    const slapd = await startSlapd();
+    const backend = open(slapd, {
+      ...{ schema: "openldap", attributes: {}, userFilter: "(|(uid={account})(mail={name}))" },
+    });
+    const verdict = async (name: string) => {
+      const outcome = await backend.verify?.(name, new TextEncoder().encode("right"));
+      return outcome?.ok === true ? outcome.value : outcome?.fault.kind;
+    };
+    try {
+      value(await backend.put({ content: user("anna", mail("bert")), password: "right" }));
+      assertEquals([await verdict("anna"), await verdict("bert")], ["right", "wrong"]);
+    } finally {
+      await backend.close();
+      await slapd.dispose();
+    }
+  },
+);
+
 /** A backend that finds these names, or fails. */
 function fakeBackend(names: Readonly<Record<string, readonly string[]>>) {
   const asked: string[] = [];
