@@ -162,14 +162,19 @@ async function forecastUser(
   { client, user, shown, lastMs, kinds }: ShadowUser,
 ): Promise<UserForecast> {
   const run = await people.trials.run({ client, user, method: "pap", password: "right", appended: null });
+  // A relayed login asks a phone if there is one; another login asks the preferred factor.
+  const prefersPhone = run?.steps.at(-1)?.row === "device_picked";
   const hasPhone = people.factors.enabled.includes("device") &&
     people.pairings.usable(user).some(({ kind }) => kind === "device");
   const refused: Record<string, number> = {};
   let passed = 0;
   for (const [kind, logins] of Object.entries(kinds)) {
     const traits = traitsOf(kind);
-    const isHeld = traits.method !== "PAP" || settings.device === "hold";
-    const obstacle = obstacleOfRequest(traits, settings) ?? obstacleOfUser(run, { isHeld, hasPhone });
+    const showsPrompts = traits.method === "PAP" || (traits.method === "EAP-GTC" && settings.eap === "gtc");
+    const how = showsPrompts
+      ? { isHeld: settings.device === "hold", hasPhone: prefersPhone }
+      : { isHeld: true, hasPhone };
+    const obstacle = obstacleOfRequest(traits, settings) ?? obstacleOfUser(run, how);
     if (obstacle === null) passed += logins;
     else refused[obstacle] = (refused[obstacle] ?? 0) + logins;
   }
@@ -218,6 +223,7 @@ const WITHOUT_FACTOR_BEGINNINGS = ["overdue", "needs_"];
  *
  * @param run `null`: the client is not served
  * @param options.isHeld no prompt is possible, so only a phone can approve
+ * @param options.hasPhone whether the login would ask a phone
  */
 export function obstacleOfUser(
   run: DryRunResult | null,
