@@ -244,7 +244,7 @@ async function droppedPacketsAreExplained(page: Page, gateway: ConsoleProgram): 
   await page.getByRole("link", { name: /packets? dropped/ }).click();
   await page.getByText("The request from vpn-1 answers a challenge that this gateway did not send.")
     .waitFor();
-  await page.getByText("vpn-1 uses CHAP or MS-CHAP. A second factor requires PAP.").waitFor();
+  await page.getByText("vpn-1 uses CHAP or MS-CHAP, but no first-factor server checks it.").waitFor();
   const wrong = page.getByText(/^vpn-1 uses another shared secret\. \d+ packets? failed since/);
   await holds(() => wrong.first().innerText(), /since \d\d:\d\d:\d\d\.$/);
 }
