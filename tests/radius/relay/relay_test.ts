@@ -427,6 +427,15 @@ for (const messageAuthenticator of ["none", "wrong"] as const) {
   });
 }
 
+Deno.test("an Access-Reject of a request with a password has no MS-CHAP-Error, whatever attributes of Microsoft it has", async () => {
+  using server = startRelayServer();
+  server.password = "another";
+  await using relay = await openRelay(server);
+  const parts = { userName: "anna", password: "x", ...msChapParts(true), state: text("NO_STATE") };
+  const { answer } = await relayOnce(relay.world, parts);
+  assertEquals([answer.kind, microsoftOf(answer.attributes, 2)], ["reject", []]);
+});
+
 Deno.test('EAP is refused with eap = "refuse", and CHAP is relayed', async () => {
   using server = startRelayServer({ more: 'eap = "refuse"\n' });
   await using relay = await openRelay(server);
