@@ -130,8 +130,9 @@ export const EAP_GUIDES = {
     blocks: [{ title: "RouterOS terminal", text: ROUTER_OS }],
     test: "/radius monitor [find comment={client}]",
     sources: [
-      "https://help.mikrotik.com/docs/spaces/ROS/pages/11993097/IPsec",
-      "https://help.mikrotik.com/docs/spaces/ROS/pages/328097/RADIUS",
+      "https://help.mikrotik.com/docs/display/ROS/IPsec",
+      "https://help.mikrotik.com/docs/pages/viewpage.action?pageId=328097",
+      "https://registry.terraform.io/providers/terraform-routeros/routeros/1.95.0/docs/resources/radius (the default of the timeout)",
     ],
   },
   unifi: {
