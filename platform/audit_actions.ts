@@ -198,7 +198,7 @@ export type AuditAction = keyof typeof AUDIT_ACTIONS;
 /** The groups of the events, and the first words of their actions. */
 const AUDIT_GROUPS = {
   sign_ins: ["login", "approval", "packets", "vpn_session"],
-  users: ["user", "group", "target", "outbox"],
+  users: ["user", "password", "group", "target", "outbox"],
   factors: [
     ...["pairing", "factor", "invitation", "enrolment", "hardware_token", "recovery_codes", "preference"],
     ...["bypass", "caller"],

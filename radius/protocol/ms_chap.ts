@@ -5,6 +5,7 @@ import { typeOf } from "./dictionary.ts";
 import { forEachAttribute } from "./packet.ts";
 
 export const MICROSOFT_VENDOR = 311;
+const USER_PASSWORD = typeOf("User-Password");
 const VENDOR_SPECIFIC = typeOf("Vendor-Specific");
 const VENDOR_OCTETS = 4;
 
@@ -30,7 +31,7 @@ interface MsChapRequest {
   readonly isMalformed: boolean;
 }
 
-/** `null`: the packet has no MS-CHAP response and changes no password. */
+/** `null`: the packet has no MS-CHAP response and changes no password, or it has User-Password, which counts then. */
 export function readMsChap(octets: Uint8Array, lengthOctets = octets.length): MsChapRequest | null {
   let responses = 0;
   let version: MsChapVersion = 2;
@@ -46,7 +47,18 @@ export function readMsChap(octets: Uint8Array, lengthOctets = octets.length): Ms
     version = found;
     ident = octets[at] ?? 0;
   });
-  return responses === 0 && !isChange ? null : { responses, version, ident, isChange, isMalformed };
+  const hasNone = responses === 0 && !isChange;
+  return hasNone || hasPassword(octets, lengthOctets)
+    ? null
+    : { responses, version, ident, isChange, isMalformed };
+}
+
+function hasPassword(octets: Uint8Array, lengthOctets: number): boolean {
+  let found = false;
+  forEachAttribute(octets, lengthOctets, (type, _at, valueOctets) => {
+    if (type === USER_PASSWORD && valueOctets > 0) found = true;
+  });
+  return found;
 }
 
 /**

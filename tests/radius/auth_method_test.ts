@@ -15,6 +15,8 @@ for (
   const [method, attributes] of [
     ["PAP", []],
     ["PAP", [{ type: 2, value: new Uint8Array(16) }]],
+    // Some clients of the document add attributes of MS-CHAP to a password.
+    ["PAP", [{ type: 2, value: new Uint8Array(16) }, msChap(25)]],
     ["CHAP", [{ type: 3, value: new Uint8Array(17) }]],
     ["MS-CHAPv1", [msChap(1)]],
     ["MS-CHAPv2", [msChap(25)]],

@@ -204,7 +204,11 @@ Deno.test("writeClearAttributes() refuses a value that is too long to be hidden,
 
 Deno.test("readClearAttributes() never throws, and what it reads is written and read again unchanged", () => {
   const attribute = fc.record({
-    type: fc.oneof(fc.constantFrom(2, 26, 69, 79), fc.integer({ min: 1, max: 255 })),
+    // A Message-Authenticator of another length cannot be signed.
+    type: fc.oneof(
+      fc.constantFrom(2, 26, 69, 79),
+      fc.integer({ min: 1, max: 255 }).filter((type) => type !== 80),
+    ),
     value: fc.oneof(
       fc.uint8Array({ maxLength: 60 }),
       fc.uint8Array({ maxLength: 50 }).map((tail) => Uint8Array.of(0, 0, 1, 55, 16, ...tail)),
