@@ -13,7 +13,6 @@ import {
 } from "../../../../platform/client_settings.ts";
 import { type SocketAddress, socketAddressText } from "../../../../platform/addresses.ts";
 import type { ClientRow, FirstFactorKind } from "../../../api/clients/client_types.ts";
-import type { DiscoveredSender } from "../../../../radius/server/client_discovery.ts";
 import type { FieldRow } from "../../components/form_fields.tsx";
 import type { MessageKey } from "../../i18n/catalogue.ts";
 import { findMessage, t } from "../../i18n/translate.ts";
@@ -91,10 +90,14 @@ export function withSignInMethod(draft: ClientDraft, name: SignInMethod): Client
   return { ...draft, ...SIGN_IN_METHODS[name] };
 }
 
-/** The draft for a device that was heard. With PAP, its packet does not tell whether it shows prompts, so the draft stays as it is. */
+/**
+ * The draft for a device that was heard. With PAP, its packet does not tell whether it shows prompts, so the draft stays as it is.
+ *
+ * @param sender its method is that of `authMethodOf()`
+ */
 export function withHeardMethod(
   draft: ClientDraft,
-  { method }: Pick<DiscoveredSender, "method">,
+  { method }: { readonly method: string },
 ): ClientDraft {
   return method === "PAP" ? draft : withSignInMethod(draft, method === "EAP-GTC" ? "gtc" : "relay");
 }

@@ -99,8 +99,8 @@ function Facts({ models, view, details }: SummaryProps) {
   const node = details?.node ?? null;
   const location = details?.location ?? null;
   const password = passwordState({ view, details });
-  const { policy, user, client, source, place, target, factor, phone, token, startedMs, updatedMs } = view;
-  const { outcome, relay, firstFactorServer: server } = view;
+  const { policy, user, client, source, place, target, factor, phone, token, startedMs, updatedMs, outcome } =
+    view;
   return (
     <dl class="facts">
       <dt>{t("common.user")}</dt>
@@ -158,17 +158,7 @@ function Facts({ models, view, details }: SummaryProps) {
       </dd>
       <dt>{t("common.password")}</dt>
       <dd>{t(`live.password_${password}`)}</dd>
-      {relay !== undefined && <dt>{t("live.method")}</dt>}
-      {relay !== undefined && <dd>{relay.method}</dd>}
-      {/* With a tunnel, the name outside differs from the user who was checked inside. */}
-      {relay !== undefined && relay.outer !== user && <dt>{t("live.outer_name")}</dt>}
-      {relay !== undefined && relay.outer !== user && (
-        <dd>
-          <bdi>{relay.outer}</bdi>
-        </dd>
-      )}
-      {server !== undefined && <dt>{t("live.first_factor_server")}</dt>}
-      {server !== undefined && <dd class="mono">{server}</dd>}
+      <FirstFactorFacts view={view} />
       {policy !== undefined && <dt>{t("common.policy")}</dt>}
       {policy !== undefined && (
         <dd>
@@ -182,6 +172,24 @@ function Facts({ models, view, details }: SummaryProps) {
       {outcome !== null && <dt>{t("common.duration")}</dt>}
       {outcome !== null && <dd>{spanText(updatedMs - startedMs)}</dd>}
     </dl>
+  );
+}
+
+/** How the first-factor server checked the sign-in. With a tunnel, the name outside differs from the user who was checked inside. */
+function FirstFactorFacts({ view: { user, relay, firstFactorServer } }: Pick<SummaryProps, "view">) {
+  return (
+    <>
+      {relay !== undefined && <dt>{t("live.method")}</dt>}
+      {relay !== undefined && <dd>{relay.method}</dd>}
+      {relay !== undefined && relay.outer !== user && <dt>{t("live.outer_name")}</dt>}
+      {relay !== undefined && relay.outer !== user && (
+        <dd>
+          <bdi>{relay.outer}</bdi>
+        </dd>
+      )}
+      {firstFactorServer !== undefined && <dt>{t("live.first_factor_server")}</dt>}
+      {firstFactorServer !== undefined && <dd class="mono">{firstFactorServer}</dd>}
+    </>
   );
 }
 
