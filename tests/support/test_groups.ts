@@ -19,6 +19,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   "tests/fault_injection": 20,
   "tests/interop": 80,
   "tests/interop/first_factor_test.ts": 5,
+  "tests/interop/ldap_login_test.ts": 15,
   "tests/radius/rows": 6,
   "tests/scim/directory": 4,
   "tests/scim/v2/suites": 10,
