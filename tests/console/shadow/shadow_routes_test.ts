@@ -87,11 +87,16 @@ Deno.test("one change moves a client over, one moves it back, each with its audi
   assertEquals(made.status, 200, made.text);
   const modeOf = () => site.clients.all.find(({ name }) => name === "vpn-1")?.settings.mode;
   assertEquals(modeOf(), "shadow");
+  const call = apiCaller(site, await site.signIn("viewer"));
+  const shown = async () =>
+    (await call<Pick<ShadowReport, "clients">>(`${API}/shadow`)).clients.map(({ client }) => client);
+  assertEquals(await shown(), ["old", "vpn-1"]);
   const { name: _name, secret: _secret, ...rules } = json;
   for (const [version, mode] of [[1, "enforce"], [2, "shadow"]] as const) {
     const change = { ...rules, mode, version };
     assertEquals((await ask(site, "/clients/vpn-1", { method: "PUT", json: change })).status, 200);
     assertEquals(modeOf(), mode);
+    assertEquals(await shown(), mode === "shadow" ? ["old", "vpn-1"] : ["old"], "at once");
     const audit = (await site.audits()).at(-1);
     assertEquals(
       [audit?.action, Reflect.get(Object(audit?.before), "mode"), Reflect.get(Object(audit?.after), "mode")],
