@@ -199,6 +199,13 @@ Deno.test("two nodes: the rounds of one login can go to both, and after the deat
   peer.world = a;
   await a.client.sendRaw(peer.build().bytes);
   await whileTimePasses(a.clock, pushed(a));
+  const isHeld = async () => {
+    await b.store.catchUp();
+    return b.radius.monitor.conversations(1)[0]?.moments.at(-1)?.row === "pushed_and_held";
+  };
+  await whileTimePasses(a.clock, becomes("b knows that a holds the request", isHeld));
+  // Otherwise both would accept, and one of them would lose the race.
+  await a.stop();
   known.dead.add("a");
   peer.world = b;
   const packet = peer.build();
