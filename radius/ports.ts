@@ -273,7 +273,7 @@ export interface ConversationView {
   readonly node?: string;
   /** The policy that applied to the last packet, by name; absent if the settings applied. */
   readonly policy?: string;
-  /** How the first-factor server checked a relayed login; absent for any other. */
+  /** How the user proved the password to the first-factor server, or with EAP-GTC to the gateway; absent for PAP. */
   readonly relay?: RelayedSignIn;
 }
 
@@ -306,7 +306,7 @@ export interface PacketRecord {
   readonly atMs: number;
   /** How often the same packet arrived. */
   readonly copies: number;
-  /** Of a request: `signed`, `unsigned` or `unchecked`, or why it was dropped; of a reply: the flow table's row. */
+  /** Of a request: `signed`, `unsigned`, `unchecked` or `tls`, or why it was dropped; of a reply: the flow table's row. */
   readonly verdict: string;
   /** The octets, in hexadecimal. */
   readonly hex: string;

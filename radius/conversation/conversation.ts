@@ -222,9 +222,14 @@ export function factorFields(
   return factor === "device" && phone !== null ? { phone } : {};
 }
 
-/** The field of login records that says how a first-factor server checked a relayed login. */
-export function relayField({ relay }: Pick<ConversationRecord, "relay">): { readonly relay?: RelayedSignIn } {
-  if (relay === null) return {};
+/** The field of login records that says how the user proved the password, if not with PAP: relayed, or with EAP-GTC here. */
+export function relayField(
+  { relay, lastAnswer, shownUser }: Pick<ConversationRecord, "relay" | "lastAnswer" | "shownUser">,
+): { readonly relay?: RelayedSignIn } {
+  if (relay === null) {
+    const hasEap = lastAnswer !== null && lastAnswer.eapIdentifier !== null;
+    return hasEap ? { relay: { method: "EAP-GTC", outer: shownUser } } : {};
+  }
   const { method, outer } = relay;
   return { relay: { method, outer } };
 }

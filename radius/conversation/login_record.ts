@@ -40,7 +40,7 @@ function readDenial(stored: unknown): Denial | undefined {
   return { cause, ...(typeof stored[1] === "string" ? { by: stored[1] } : {}) };
 }
 
-/** The method of a relayed login, and the name in User-Name. */
+/** The method of a login without PAP, and the name in User-Name. */
 export interface RelayedSignIn {
   /** `CHAP`, `MS-CHAPv2`, `PEAP` and so on. */
   readonly method: string;
@@ -74,7 +74,7 @@ export interface LoginRecord {
   readonly denial?: Denial;
   /** The policy that applied, by name; absent if the settings applied. */
   readonly policy?: string;
-  /** How the first-factor server checked a relayed login; absent for any other. */
+  /** How the user proved the password to the first-factor server, or with EAP-GTC to the gateway; absent for PAP. */
   readonly relay?: RelayedSignIn;
   readonly moments: readonly { readonly atMs: number; readonly step: string; readonly row: string }[];
 }

@@ -254,6 +254,8 @@ function deleteOldest(map: Map<string, unknown>): void {
 
 /** Whether the request was signed. A packet with a wrong signature was dropped before. */
 function signatureOf({ octets, client }: Request): string {
+  // RFC 9765 §5.2: RADIUS/1.1 has no Message-Authenticator.
+  if (client.secret.isClear) return "tls";
   if (client.settings.messageAuthenticator === "off") return "unchecked";
   for (let at = 20; at + 2 <= octets.length;) {
     if (octets[at] === 80) return "signed";

@@ -62,6 +62,8 @@ Deno.test("gtc: the password and the code are typed at EAP-GTC prompts, and Stat
   const identifiers = [password, code, accepted].map((answer) => eapOf(answer).identifier);
   assertEquals(identifiers, [42, 43, 43]);
   assertEquals([password, code].map((answer) => eapOf(answer).type), [EAP.gtc, EAP.gtc]);
+  const [login] = world.radius.monitor.conversations(1);
+  assertEquals(login?.relay, { method: "EAP-GTC", outer: "anna" });
 });
 
 Deno.test("gtc: a prompt has Session-Timeout, so that the client does not send it again too soon", async () => {

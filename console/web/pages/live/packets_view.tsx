@@ -93,8 +93,12 @@ export function PacketDetails(
   );
 }
 
+/** The verdicts about a request (`PacketRecord.verdict`). */
+const SIGNATURES = ["signed", "unsigned", "unchecked", "tls"] as const;
+
 function verdictText(verdict: string): string {
-  if (verdict === "signed" || verdict === "unsigned" || verdict === "unchecked") return t(`live.${verdict}`);
+  const signature = SIGNATURES.find((name) => name === verdict);
+  if (signature !== undefined) return t(`live.${signature}`);
   return messageOrName(`explain.row_${verdict}`, verdict);
 }
 
