@@ -20,7 +20,6 @@ import {
   encodeEap,
 } from "../protocol/eap.ts";
 import { encodeMsChapError, readMsChap } from "../protocol/ms_chap.ts";
-import { readRelayedProof } from "../relay/relayed_proof.ts";
 import type { RelayedReply } from "../relay/relayed_verdict.ts";
 import type { Factor } from "../flow/context.ts";
 import { isSecretPrompt, type Prompt, PROMPTS, renderPrompt } from "../flow/prompts.ts";
@@ -300,10 +299,7 @@ function failureOf(
   if (identifier !== null) {
     return { eap: eapFailure(identifier), clear: withoutTexts(clear, { isEap: true }) };
   }
-  // A request with a password can have attributes of Microsoft, too.
-  const proof = readRelayedProof(octets);
-  const isMsChap = proof !== null && typeof proof === "object" && proof.kind === "ms_chap";
-  const msChap = isMsChap ? readMsChap(octets) : null;
+  const msChap = readMsChap(octets);
   if (msChap === null) return {};
   const error = encodeMsChapError(msChap, { challenge: random.bytes(16), message });
   return { clear: [...clear, { type: VENDOR_SPECIFIC, value: error }] };
