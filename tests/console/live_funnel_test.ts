@@ -8,6 +8,8 @@ import { INSPECTOR_TABS, tabOfKey } from "../../console/web/pages/live/login_ins
 const STATES: readonly (readonly [state: string, stage: string | null])[] = [
   ["start", "start"],
   ["FIRSTFACTOR_GET_ANSWER", "start"],
+  ["FIRSTFACTOR_GET_NEW_PASSWORD", "start"],
+  ["FIRSTFACTOR_REPEAT_NEW_PASSWORD", "start"],
   ["CHOOSE_WHICH_MULTIFACTOR", "factor"],
   ["SECONDFACTOR_GET_PAIRING_PHRASE", "factor"],
   ["SECONDFACTOR_AWAIT_PAIRING_APPROVAL", "waiting"],
