@@ -45,7 +45,7 @@ function namesOfForm({ fields, labelled }: typeof FORMS[string]): string[] {
 const INSERTED: Readonly<Record<string, string>> = {
   "approve.${view.kind}": "unknown|no_service",
   "login.${name}": "accepted|rejected|expired|cancelled|superseded",
-  "live.${signature}": "signed|unsigned|unchecked",
+  "live.${signature}": "signed|unsigned|unchecked|tls",
   "shell.${why}": "page_unloaded|page_broken",
   "shell.${group}": "monitor|directory|integrations|administration",
   "audit.${name}_${one}": "(?:because|by|how|kind|access|problem|template)_\\w+",
