@@ -28,6 +28,7 @@ const { port: radiusPort } = socket.addr as Deno.NetAddr;
 const told = {
   radius: [{ hostname: "127.0.0.1", port: radiusPort }],
   accounting: [],
+  tls: [],
   http: { hostname: "127.0.0.1", port: server.addr.port },
   pid: Deno.pid,
 };
