@@ -389,6 +389,7 @@ function silenceLines(
     "  The server does not know this host as a client.",
     "  The server has another shared secret. It drops signed requests that do not match.",
     "  No server listens on this address and port, or a firewall blocks the packets.",
+    "  The server holds the request until a user approves it. Wait longer, with --timeout-ms.",
   ];
 }
 

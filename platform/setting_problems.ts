@@ -153,6 +153,8 @@ const WARNINGS = {
   clear_text_behind_proxy:
     "it is not on loopback and has no TLS; the way from the proxy to here carries passwords in clear text",
   connector_clear_text: "anyone on the network path reads what is sent, passwords included; use {remedy}",
+  eap_without_server:
+    '"relay" needs first_factor = "radius": without a first-factor server, requests with EAP are refused',
   enrol_always:
     '"always" lets anyone who types the name of a user without a factor pair a phone of their own',
   gtc_clear_text:
@@ -162,7 +164,8 @@ const WARNINGS = {
     "{count} is less than factors.lockout.failures, {failures}; only an administrator unlocks",
   mail_clear_text:
     "it is none; the password and the mails cross the network in clear text; use starttls or tls",
-  no_effect_beside_clients: "it has no effect beside [[radius.client]]; it is for any client address",
+  no_effect_beside_clients:
+    "it has no effect on [[radius.client]]; it is for any client address, or for clients of the console",
   no_effect_while_empty: "it has no effect while {other} is empty",
   no_effect_while_is: "it has no effect while {other} is {value}",
   no_factor: "no factor is offered; no user can log in",

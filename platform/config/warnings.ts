@@ -37,6 +37,9 @@ function* policyWarnings(
     yield { key: `${prefix}message_authenticator`, ...problemOf("unsigned") };
   }
   if (settings.mode === "shadow") yield { key: `${prefix}mode`, ...problemOf("shadow_mode") };
+  if (settings.eap === "relay" && settings.firstFactor !== "radius") {
+    yield { key: `${prefix}eap`, ...problemOf("eap_without_server") };
+  }
   if (settings.eap === "gtc") yield { key: `${prefix}eap`, ...problemOf("gtc_clear_text") };
   if (settings.unknownUsers === "allow" && settings.firstFactor !== "none") {
     yield { key: `${prefix}unknown_users`, ...problemOf("unknown_users") };

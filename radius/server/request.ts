@@ -138,7 +138,8 @@ export const REQUEST_REFUSALS = {
   },
   eap: {
     sentence:
-      'EAP: it is only relayed with first_factor = "radius" and eap = "relay"; otherwise set the client to PAP',
+      'EAP: only a server of first_factor = "radius" can check it, with eap = "auto" or "relay"; otherwise set ' +
+      'eap = "gtc", or the client to PAP',
     prompt: "not_supported",
     ref: "RFC 3579 §2.2",
   },

@@ -196,6 +196,7 @@ const WARNED: readonly { toml: string; key: string; world?: World }[] = [
     world: { env: { DENO_KV_ACCESS_TOKEN: "t" } },
   },
   { toml: `${CLIENT}eap = 'gtc'`, key: "radius.client[0].eap" },
+  { toml: `${CLIENT}eap = 'relay'`, key: "radius.client[0].eap" },
   { toml: `${CLIENT}first_factor_backend = 'x'`, key: "radius.client[0].first_factor_backend" },
   { toml: "http.listen = '0.0.0.0:9090'", key: "http.public_url" },
   { toml: "http.public_url = 'http://gate.example.org:8080'", key: "http.public_url" },
