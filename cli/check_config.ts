@@ -11,6 +11,7 @@ import type {
 } from "../platform/config/config.ts";
 import { loadConfig } from "../platform/config/load.ts";
 import { socketAddressText } from "../platform/addresses.ts";
+import { usesTls } from "../platform/client_settings.ts";
 import { extensionsProblem } from "../scim/v2/schema/extension_setting.ts";
 import { encodeReplyAttribute } from "../radius/protocol/attributes.ts";
 import { escapeControlCharacters } from "../platform/control_characters.ts";
@@ -67,16 +68,22 @@ function clientsText({ radius }: Config): string {
   return namesText(radius.clients.map(({ name }) => name));
 }
 
-type Named = Pick<ClientSettings, "name" | "messageAuthenticator" | "unknownUsers" | "firstFactor">;
+type Named = Pick<
+  ClientSettings,
+  "name" | "messageAuthenticator" | "unknownUsers" | "firstFactor" | "tlsSan" | "tlsFingerprint"
+>;
 
 /** The clients of the settings. Without clients, the entry for any address. */
 function clientEntries({ radius }: Config): readonly Named[] {
-  return radius.clients.length === 0 ? [{ ...radius.anyClient, name: "any address" }] : radius.clients;
+  return radius.clients.length === 0
+    ? [{ ...radius.anyClient, name: "any address", tlsSan: "", tlsFingerprint: "" }]
+    : radius.clients;
 }
 
 /** Which clients may omit Message-Authenticator. Does not read the store, which records the addresses that sign. */
 function unsignedText(config: Config): string {
-  const entries = clientEntries(config);
+  // TLS protects each packet.
+  const entries = clientEntries(config).filter((entry) => !usesTls(entry));
   const ofMode = (mode: Named["messageAuthenticator"]) =>
     entries.filter(({ messageAuthenticator }) => messageAuthenticator === mode).map(({ name }) => name);
   const [open, learning] = config.radius.clients.length === 0
@@ -128,7 +135,13 @@ function credentialsText({ scim: { credentials } }: Config): string {
 function configSummary(config: Config): string {
   const { http, radius, secondFactor, telephony } = config;
   const rows = [
-    ["RADIUS", radius.listen.map(socketAddressText).join(", ")],
+    [
+      "RADIUS",
+      [
+        ...radius.listen.map(socketAddressText),
+        ...radius.tls.listen.map((address) => `${socketAddressText(address)} with TLS`),
+      ].join(", "),
+    ],
     ["clients", clientsText(config)],
     ["unsigned", unsignedText(config)],
     ["unknown", `users who are not in the directory are ${unknownUsersText(config)}`],

@@ -37,6 +37,8 @@ Deno.test("checkConfig() reports clients whose unsigned requests are accepted, a
   assertStringIncludes(out, "rejected from vpn; allowed from wifi\n");
   const signed = run(`${CLIENT}message_authenticator = "require"\n`).out;
   assertStringIncludes(signed, "unsigned requests are not accepted\n");
+  const tls = run('[[radius.client]]\nname = "ap"\ntls.san = "ap.example.org"\n').out;
+  assertStringIncludes(tls, "unsigned requests are not accepted\n");
 });
 
 Deno.test("checkConfig() lists targets, backends and credentials, without their secrets", () => {
