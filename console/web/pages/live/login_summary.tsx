@@ -179,7 +179,7 @@ function Facts({ models, view, details }: SummaryProps) {
 function FirstFactorFacts({ view: { user, relay, firstFactorServer } }: Pick<SummaryProps, "view">) {
   return (
     <>
-      {relay !== undefined && <dt>{t("live.method")}</dt>}
+      {relay !== undefined && <dt>{t("common.method")}</dt>}
       {relay !== undefined && <dd>{relay.method}</dd>}
       {relay !== undefined && relay.outer !== user && <dt>{t("live.outer_name")}</dt>}
       {relay !== undefined && relay.outer !== user && (

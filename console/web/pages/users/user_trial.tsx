@@ -15,7 +15,7 @@ import type { UserPart } from "./user_page_model.ts";
 
 const METHOD: FieldRow<TrialInput> = {
   name: "method",
-  label: "users.method",
+  label: "common.method",
   choices: ["pap", "mschapv2", "eap_gtc"],
   choiceLabel: (value) => t(`users.method_${value}`),
 };
