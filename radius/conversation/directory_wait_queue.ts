@@ -24,6 +24,9 @@ const MAX_WAITING = 4096;
 
 interface Queue {
   pending: Promise<void>;
+  /** What the packet that was resumed last waits for now, such as a search for another name. */
+  next: Promise<void> | null;
+  isResuming: boolean;
   readonly packets: WaitingPacket[];
   cancel: () => void;
 }
@@ -44,7 +47,7 @@ export class DirectoryWaitQueue {
   /** The promise that a packet of this user waits for; `null` if it can be handled now. */
   pendingFor(user: string): Promise<void> | null {
     const queue = this.#queues.size === 0 ? undefined : this.#queues.get(user);
-    return queue === undefined ? this.#deps.directory.prepare(user) : queue.pending;
+    return queue === undefined || queue.isResuming ? this.#deps.directory.prepare(user) : queue.pending;
   }
 
   /** The user whom a name means, which is prepared. A promise: the packet waits for it, and asks again. */
@@ -65,8 +68,17 @@ export class DirectoryWaitQueue {
     if (this.#waiting >= MAX_WAITING) return packet.fail("too_busy");
     this.#waiting++;
     const known = this.#queues.get(user);
+    if (known?.isResuming) {
+      // The packet that is resumed waits for something else. Those after it wait, too.
+      known.packets.unshift(packet);
+      known.next = pending;
+      return;
+    }
     if (known !== undefined) return void known.packets.push(packet);
-    const queue: Queue = { packets: [packet], pending, cancel: () => undefined };
+    const queue: Queue = {
+      ...{ packets: [packet], pending, next: null, isResuming: false },
+      cancel: () => undefined,
+    };
     this.#queues.set(user, queue);
     queue.cancel = this.#deps.clock.after(
       MAX_WAIT_MS,
@@ -84,10 +96,13 @@ export class DirectoryWaitQueue {
   #drain(user: string, queue: Queue): void {
     if (this.#queues.get(user) !== queue) return;
     while (queue.packets.length > 0) {
-      const pending = this.#deps.directory.prepare(user);
+      const pending = queue.next ?? this.#deps.directory.prepare(user);
+      queue.next = null;
       if (pending !== null) return this.#follow(user, queue, pending);
       this.#waiting--;
+      queue.isResuming = true;
       this.#resume(user, queue.packets.shift());
+      queue.isResuming = false;
     }
     this.#queues.delete(user);
     queue.cancel();

@@ -71,11 +71,14 @@ export class EapGtc {
     return this.#readTyped(eap, { request, view });
   }
 
-  /** The device must name the user whom the client names (RFC 3579 §2.1), because the second factor of that user is asked. */
+  /**
+   * The device must name the user whom the client names (RFC 3579 §2.1), because the second factor of that user is asked. Both names are compared as
+   * typed: they can be other names of the user.
+   */
   #readIdentity(identity: Uint8Array, { request, view, identifier }: Prompted): PacketInput {
-    const { client: { settings }, user } = request;
+    const { client: { settings }, name } = request;
     const named = canonicalName(stripUserName(decodeText(identity), settings));
-    if (named !== user) return refused("eap_names_differ");
+    if (named !== name.canonical) return refused("eap_names_differ");
     if (view.slots.state.count > 0) return refused("eap_unasked");
     // The flow begins with the menu. EAP-Success may only follow a method (RFC 3748 §4.2).
     if (settings.firstFactor === "none") return { kind: "typed", octets: NO_OCTETS, begins: true, trace: "" };

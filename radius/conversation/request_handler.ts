@@ -142,7 +142,12 @@ export class RequestHandler {
       ...deps,
       responder: this.#responder,
       rejections: this.#rejections,
-      isLocked: (user) => deps.limits.isLocked(user),
+      isLocked: (name) => {
+        const found = this.#waitQueue.pendingFor(name.canonical) ?? this.#waitQueue.userOf(name);
+        if (found === "several" || found instanceof Promise) return found;
+        return deps.limits.isLocked(found.canonical);
+      },
+      wait: (request, pending, resume) => this.#wait(request, { user: request.user, pending }, resume),
       relayedLogins,
     });
   }

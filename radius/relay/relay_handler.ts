@@ -59,8 +59,13 @@ export interface RelayDeps {
   readonly random: Random;
   readonly log: Log;
   readonly logins: { readonly conversationTtlMs: number };
-  /** Whether a user is locked after too many failures. @param user canonical */
-  readonly isLocked: (user: string) => boolean;
+  /**
+   * Whether the user of a name is locked after too many failures; `several`: the name means several users. A promise: the directory is asked whom it
+   * means.
+   */
+  readonly isLocked: (name: BoundUser) => boolean | "several" | Promise<void>;
+  /** Handles a request again after a promise; drops it if the promise rejects. */
+  readonly wait: (request: Request, pending: Promise<void>, resume: () => void) => void;
   readonly relayedLogins: Pick<RelayedLogins, "resume" | "begin">;
 }
 
@@ -121,16 +126,17 @@ export class RelayHandler {
 
   /** Handles a request whose client relays. `request.octets` is a copy. */
   accept(request: Request): void {
-    const { isLocked, responder } = this.#deps;
+    const { isLocked, responder, wait } = this.#deps;
     const proof = readRelayedProof(request.octets);
     if (proof === null || typeof proof === "string") return this.#refuse(request, proof ?? "malformed_eap");
     const key = relayKeyOf(this.#keyHmac, request.octets, request.client.name);
     if (key !== null && this.#isRepeated(request, key)) return;
     const round = this.#roundOf(request, proof);
     if (typeof round === "string") return this.#refuse(request, round);
-    if (isProofOfName(proof, round) && isLocked(request.user)) {
-      return this.#refuseLocked(request, { proof, key, round });
-    }
+    const locked = isProofOfName(proof, round) && isLocked(nameOfRequest(request));
+    if (locked instanceof Promise) return wait(request, locked, () => this.accept(request));
+    if (locked === "several") return this.#refuse(request, "several_users");
+    if (locked) return this.#refuseLocked(request, { proof, key, round });
     if (this.#working >= MAX_RELAYED) return responder.drop(request, "too_busy");
     void this.#relay({ proof, key, round, requests: [request] });
   }
