@@ -28,10 +28,17 @@ export function tokenOf(packet: Uint8Array): number {
     ((packet[TOKEN_AT + 2] as number) << 8) | (packet[TOKEN_AT + 3] as number)) >>> 0;
 }
 
-/** Clears the fields of a received packet that must be ignored (RFC 9765 §4.1): Reserved-1, in place of the Identifier, and Reserved-2. */
-export function clearReserved(packet: Uint8Array): void {
+export const RESERVED_OCTETS = HEADER_OCTETS - RESERVED_AT;
+
+/**
+ * Replaces the fields of a received packet that must be ignored (RFC 9765 §4.1): Reserved-1, in place of the Identifier, by zero, and Reserved-2.
+ *
+ * @param unique random octets. With the Token, they take the place of the Request Authenticator, by which a packet is recognized that its client sends
+ * again. Packets of different connections are different, also with the same Token (§4.2.2).
+ */
+export function replaceReserved(packet: Uint8Array, unique: Uint8Array): void {
   packet[1] = 0;
-  packet.fill(0, RESERVED_AT, HEADER_OCTETS);
+  packet.set(unique, RESERVED_AT);
 }
 
 const RADSEC_TEXT = "radsec";
@@ -91,7 +98,8 @@ class TlsProtection extends SharedSecret {
   #finish(writer: PacketWriter): Uint8Array<ArrayBuffer> {
     writer.finish();
     const { octets, lengthOctets } = writer;
-    clearReserved(octets.subarray(0, HEADER_OCTETS));
+    octets[1] = 0;
+    octets.fill(0, RESERVED_AT, HEADER_OCTETS);
     return slab.copy(octets, lengthOctets);
   }
 

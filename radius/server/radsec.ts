@@ -12,6 +12,8 @@ import {
   PacketStreamReader,
   protectionOf,
   type RadiusProtocol,
+  replaceReserved,
+  RESERVED_OCTETS,
   tokenOf,
   writeUnavailable,
 } from "../protocol/radius_tls.ts";
@@ -438,6 +440,7 @@ class RadsecConnection implements PacketStream, DisconnectStream {
     else if (this.secret.isClear && this.#tokens.has(tokenOf(packet))) this.close("token_reused");
     else if (this.#isWithoutValid(packet)) this.close("nothing_valid");
     else {
+      if (this.secret.isClear) replaceReserved(packet, this.#deps.random.bytes(RESERVED_OCTETS));
       const reason = this.#deps.receive(this, packet);
       if (reason !== null) this.close(reason);
     }

@@ -7,7 +7,7 @@ import { STORE_SILENT_MS } from "../../platform/store.ts";
 import { BufferArena, PACKET_CODES, type PacketView } from "../protocol/packet.ts";
 import { DROP_REASONS, type DropReason } from "../protocol/drop_reasons.ts";
 import { findMessageAuthenticator } from "../protocol/authenticity.ts";
-import { clearReserved, writeUnsupported } from "../protocol/radius_tls.ts";
+import { writeUnsupported } from "../protocol/radius_tls.ts";
 import type { AccountingHandler } from "../accounting/accounting_handler.ts";
 import { createPacketGate, type ListenerService, type PacketGate } from "./packet_gate.ts";
 import { type Client, type Clients, nasRuleOf, normalAddress } from "./clients.ts";
@@ -203,7 +203,6 @@ export class RadiusServer {
     const startedAt = log.enabled("info") ? performance.now() : 0;
     const { client, source } = stream;
     const { isClear } = client.secret;
-    if (isClear) clearReserved(octets);
     const reason = this.#gate.checkStream(octets, client);
     if (reason !== null) return this.#refuseFrom(stream, reason, octets);
     const { view } = this.#gate;

@@ -88,7 +88,7 @@ export class Peer implements TlsStream {
   }
 }
 
-export function connect(gateway: WholeGateway, peer: Partial<TlsPeer> = {}): Peer {
+export function connect(gateway: Pick<WholeGateway, "radius">, peer: Partial<TlsPeer> = {}): Peer {
   const stream = new Peer(peer);
   gateway.radius.radsec.accept(stream);
   return stream;

@@ -26,6 +26,9 @@ import {
   SECRET,
   text,
 } from "./radsec_peer.ts";
+import { startInProcess } from "./rows/in_process.ts";
+import { whileTimePasses } from "./rows/passing_time.ts";
+import { appCode, give, SEED } from "./rows/people.ts";
 import { openWholeGateway } from "./whole_gateway.ts";
 
 const ERROR_CAUSE = 101;
@@ -156,6 +159,22 @@ Deno.test("RADIUS/1.1: a Token is used again after its answer, but not before", 
   assertEquals(peer.end_, "ended");
   assertStringIncludes(await gateway.logText(), "token_reused");
   release();
+});
+
+Deno.test("RADIUS/1.1: an accepted login, sent again on another connection with its Token, is another login", async () => {
+  const toml = CLIENTS.replace('tls = { san = "nas.example.org" }', "$&\nappend_mode = true");
+  await using world = await startInProcess({ toml });
+  await give(world, "ada", { kind: "totp", seed: SEED });
+  const [userName, , nasPort] = login(1).attributes;
+  const password = { type: TYPES.userPassword, value: text(`first,${appCode(world.clock.nowMs())}`) };
+  const packet = buildTokenPacket(login(1, { attributes: [given(userName), password, given(nasPort)] }));
+  const codes: number[] = [];
+  for (const peer of [connect(world, oneDotOne), connect(world, oneDotOne)]) {
+    peer.send(packet.slice());
+    codes.push(readTokenPacket(await whileTimePasses(world.clock, peer.next())).code);
+  }
+  // The code was used (RFC 9765 §4.2.2: packets of different connections are different).
+  assertEquals(codes, [CODES.accessAccept, CODES.accessReject]);
 });
 
 Deno.test("accounting and Status-Server use the same connection", async () => {
