@@ -8,6 +8,7 @@ import {
   PACKET_CODES,
   packetName,
 } from "./packet.ts";
+import { isHidden } from "./clear_attributes.ts";
 import { attributeByType, RADIUS_ATTRIBUTES, typeOf, type ValueKind } from "./dictionary.ts";
 import { decodeText, readInteger } from "./attributes.ts";
 import { EAP_CODES, eapTypeName } from "./eap.ts";
@@ -158,13 +159,13 @@ function vendorValue(
 /** The masked part of a value, by attribute type. */
 const WHOLE = 1;
 const AFTER_STEP_NAME = 2;
-const IF_MICROSOFT = 3;
+const IF_VENDOR_SECRET = 3;
 const AFTER_EAP_TYPE = 4;
 const MASKS = new Uint8Array(256);
 for (const row of Object.values(RADIUS_ATTRIBUTES)) if ("secret" in row) MASKS[row.type] = WHOLE;
 MASKS[typeOf("State")] = AFTER_STEP_NAME;
 MASKS[EAP_MESSAGE] = AFTER_EAP_TYPE;
-MASKS[typeOf("Vendor-Specific")] = IF_MICROSOFT;
+MASKS[typeOf("Vendor-Specific")] = IF_VENDOR_SECRET;
 // Computed with the shared secret over visible octets: it would allow offline guesses of the secret.
 MASKS[typeOf("Message-Authenticator")] = WHOLE;
 
@@ -203,7 +204,11 @@ export function copyRedacted(octets: Uint8Array, target: Uint8Array, at: number)
 function maskedFrom(octets: Uint8Array, from: number, mask = maskOf(octets[from] as number)): number {
   const size = octets[from + 1] as number;
   if (mask === WHOLE) return from + 2;
-  if (mask === IF_MICROSOFT) return isOfMicrosoft(octets, from, size) ? from + 6 : -1;
+  if (mask === IF_VENDOR_SECRET) {
+    if (isOfMicrosoft(octets, from, size)) return from + 6;
+    // A secret hides values of other vendors, too, but not in RADIUS/1.1.
+    return isHidden({ type: VENDOR_SPECIFIC, value: octets.subarray(from + 2, from + size) }) ? from + 8 : -1;
+  }
   if (mask === AFTER_STEP_NAME) return stateMaskedFrom(octets, from, size);
   if (mask === AFTER_EAP_TYPE) return from + 2 + (isEapHead(octets, from, size) ? EAP_HEAD_OCTETS : 0);
   return -1;

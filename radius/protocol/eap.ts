@@ -201,6 +201,7 @@ export const EAP_MSCHAPV2_OPCODES = { challenge: 1, response: 2, success: 3, fai
 
 /** OpCode, MS-CHAPv2-ID, MS-Length (2), Value-Size. */
 const MSCHAPV2_HEAD_OCTETS = 5;
+const MSCHAPV2_VALUE_OCTETS = 49;
 
 /** The OpCode of an EAP-MSCHAPv2 packet; 0 without one. */
 export function eapMsChapOpCode({ data }: Pick<EapPacket, "data">): number {
@@ -213,8 +214,9 @@ export function eapMsChapName(packet: EapPacket): Uint8Array | null {
   if (eapMsChapOpCode(packet) !== EAP_MSCHAPV2_OPCODES.response || data.length < MSCHAPV2_HEAD_OCTETS) {
     return null;
   }
-  const nameAt = MSCHAPV2_HEAD_OCTETS + (data[4] as number);
-  return nameAt > data.length ? null : data.subarray(nameAt);
+  const nameAt = MSCHAPV2_HEAD_OCTETS + MSCHAPV2_VALUE_OCTETS;
+  // With another Value-Size, the server could read another name.
+  return data[4] !== MSCHAPV2_VALUE_OCTETS || nameAt > data.length ? null : data.subarray(nameAt);
 }
 
 /** The error of an EAP-MSCHAPv2 Failure Request, as in `E=691 R=0` (RFC 2759 §6); `null` for any other packet. */

@@ -59,6 +59,8 @@ export function refusalOfResponse(
   },
 ): RequestRefusal | null {
   if (eap === null || !isEapMethod(eap.type)) return null;
+  // RFC 3748 §4.1. A server that checks such a password would check one that is not counted.
+  if (eap.type !== known.method) return "malformed_eap";
   if (!isIdentityBound(eap.type)) return settings.eapOuterIdentity === "refuse" ? "eap_outer_identity" : null;
   if (known.identity !== "equal") return "eap_names_differ";
   if (eap.type !== EAP_METHODS["EAP-MSCHAPv2"].type) return null;

@@ -95,16 +95,18 @@ const utf8 = new TextEncoder();
  */
 export function relayKeyOf(hmac: HmacMd5, octets: Uint8Array, client: string): string | null {
   let used = utf8.encodeInto(`${client.length} ${client}`, scratch).written;
-  let isUnique = false;
+  let hasEap = false;
+  let hasState = false;
   let hasChapChallenge = false;
   let isChap = false;
   forEachAttribute(octets, octets.length, (type, at, valueOctets) => {
     if (type === CHAP_CHALLENGE) hasChapChallenge = true;
     if (type === CHAP_PASSWORD) isChap = true;
+    if (type === EAP_MESSAGE) hasEap = true;
+    if (type === STATE && valueOctets > 0) hasState = true;
     const isMicrosoft = type === VENDOR_SPECIFIC && valueOctets >= 4 &&
       readInteger(octets.subarray(at, at + 4)) === MICROSOFT_VENDOR;
     if (!IDENTIFYING.has(type) && !isMicrosoft) return;
-    if (type !== USER_NAME && type !== EAP_MESSAGE) isUnique = true;
     scratch.set(octets.subarray(at - 2, at + valueOctets), used);
     used += valueOctets + 2;
   });
@@ -113,7 +115,8 @@ export function relayKeyOf(hmac: HmacMd5, octets: Uint8Array, client: string): s
     scratch.set(octets.subarray(AUTHENTICATOR_AT, AUTHENTICATOR_AT + AUTHENTICATOR_OCTETS), used);
     used += AUTHENTICATOR_OCTETS;
   }
-  if (!isUnique) return null;
+  // Attributes of Microsoft beside EAP describe the client (RFC 2548 §2.6), and are the same in each conversation.
+  if (hasEap && !hasState) return null;
   hmac.signInto(scratch, 0, used, digest, 0);
   return toBase64Url(digest);
 }

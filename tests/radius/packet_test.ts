@@ -266,6 +266,8 @@ const ROWS: readonly (readonly [type: number, value: number[], name: string, tex
   [26, [...integer(999), 1, 3, 65], "Vendor 999, type 1", "0x41"],
   [26, [...FORTINET, 1, 90, 65], "Vendor-Specific", "0x0000304401" + "5a41"],
   [26, [...integer(311), 1, 4, 1, 2], "Vendor-Specific (Microsoft)", ""],
+  // Hidden with the secret, but in clear in RADIUS/1.1.
+  [26, [...integer(14823), 44, 8, ...utf8("secret")], "Vendor-Specific (Aruba)", ""],
   [66, [1], "Attribute 66", "0x01"],
 ];
 for (const [type, value, name, text] of ROWS) {

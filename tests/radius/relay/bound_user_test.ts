@@ -100,6 +100,14 @@ for (const [type, name] of FREE_TYPES) {
   });
 }
 
+Deno.test("a Response of another method than that of the Request is refused (RFC 3748 §4.1)", () => {
+  const known = follow("anna", [[response(1, text("anna")), 26]]);
+  const refusal = (packet: EapPacket) =>
+    refusalOfResponse(packet, known, { userName: "anna", settings: settingsOf("trust") });
+  assertEquals([4, 6, 25, 254].map((type) => refusal(response(type))), new Array(4).fill("malformed_eap"));
+  assertEquals([refusal(response(3, [6])), refusal(response(2))], [null, null]);
+});
+
 Deno.test("the Name of EAP-MSCHAPv2 must be that of the user, also in a later Response", () => {
   const known = follow("anna", [[response(1, text("anna")), 26]]);
   const refusal = (packet: EapPacket) =>

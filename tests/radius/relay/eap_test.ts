@@ -112,6 +112,8 @@ Deno.test("eapMsChapName() is the Name behind the value of a Response (draft-kam
   assertEquals(name([2, 1, 0, 58, 49, ...value, ...text("anna")]), text("anna"));
   assertEquals(name([2, 1, 0, 54, 49, ...value]), octets());
   assertEquals([name([2, 1, 0, 54, 49, ...value.subarray(1)]), name([3]), name([2, 1])], [null, null, null]);
+  // Another Value-Size would move the name.
+  assertEquals(name([2, 1, 0, 61, 52, ...value, ...text("bobanna")]), null);
 });
 
 Deno.test("eapMsChapError() is the number behind E= in a Failure Request (RFC 2759 §6)", () => {

@@ -4,7 +4,7 @@ import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { createHmacMd5 } from "../../../radius/protocol/md5.ts";
 import { readRelayedProof, relayKeyOf } from "../../../radius/relay/relayed_proof.ts";
 import { type Attribute, buildRequest, type RequestParts } from "../../support/radius_packets.ts";
-import { eapMessages, eapPacket } from "../../support/relay_server.ts";
+import { eapMessages, eapPacket, microsoft } from "../../support/relay_server.ts";
 import fc from "../../packages/fast_check.ts";
 import { chapParts, msChapParts } from "./relayed_peer.ts";
 
@@ -58,5 +58,9 @@ Deno.test("CHAP without CHAP-Challenge: the Request Authenticator is part of the
 });
 
 Deno.test("the first packet of an EAP conversation has no key, because two logins can have the same", () => {
-  assertEquals(keyOf({ more: eapMessages(eapPacket(2, 1, 1, new TextEncoder().encode("anna"))) }), null);
+  const identity = eapMessages(eapPacket(2, 1, 1, new TextEncoder().encode("anna")));
+  assertEquals(keyOf({ more: identity }), null);
+  // Windows RRAS sends attributes such as MS-RAS-Version with each packet.
+  assertEquals(keyOf({ more: [microsoft(18, new TextEncoder().encode("MSRASV5.20")), ...identity] }), null);
+  assertEquals(keyOf({ more: [{ type: 24, value: new Uint8Array(0) }, ...identity] }), null);
 });
