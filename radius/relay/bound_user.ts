@@ -59,9 +59,11 @@ export function refusalOfResponse(
   },
 ): RequestRefusal | null {
   if (eap === null || !isEapMethod(eap.type)) return null;
+  const isUnbound = !isIdentityBound(eap.type);
+  if (isUnbound && settings.eapOuterIdentity === "refuse") return "eap_outer_identity";
   // RFC 3748 §4.1. A server that checks such a password would check one that is not counted.
   if (eap.type !== known.method) return "malformed_eap";
-  if (!isIdentityBound(eap.type)) return settings.eapOuterIdentity === "refuse" ? "eap_outer_identity" : null;
+  if (isUnbound) return null;
   if (known.identity !== "equal") return "eap_names_differ";
   if (eap.type !== EAP_METHODS["EAP-MSCHAPv2"].type) return null;
   if (eapMsChapOpCode(eap) !== EAP_MSCHAPV2_OPCODES.response) return null;
