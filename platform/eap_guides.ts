@@ -132,7 +132,7 @@ export const EAP_GUIDES = {
     sources: [
       "https://help.mikrotik.com/docs/display/ROS/IPsec",
       "https://help.mikrotik.com/docs/pages/viewpage.action?pageId=328097",
-      "https://registry.terraform.io/providers/terraform-routeros/routeros/1.95.0/docs/resources/radius (the default of the timeout)",
+      "terraform-provider-routeros 1.95.0, docs/resources/radius.md (the default of the timeout)",
     ],
   },
   unifi: {

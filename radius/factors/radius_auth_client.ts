@@ -71,7 +71,7 @@ const NAS_IDENTIFIER = typeOf("NAS-Identifier");
 const NAS_IP_ADDRESSES = ["NAS-IP-Address", "NAS-IPv6-Address"].map((name) =>
   typeOf(name as "NAS-IP-Address")
 );
-/** A proxy signs anew, and keeps what it adds to itself (RFC 3579 §3.2, RFC 2865 §5.33). */
+/** A proxy signs the request itself, and does not forward its own Proxy-State (RFC 3579 §3.2, RFC 2865 §5.33). */
 const NEVER_SENT: ReadonlySet<number> = new Set([MESSAGE_AUTHENTICATOR, typeOf("Proxy-State")]);
 const OWN_NAME = new TextEncoder().encode("countersign");
 

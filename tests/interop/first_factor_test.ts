@@ -92,7 +92,7 @@ testNeeding(FREERADIUS_NEEDS, "FreeRADIUS as the first-factor server, with radcl
   await using server = await startFreeRadius();
   await using world = await open(server);
 
-  await test.step("its attributes reach the client in order, with tags, and Tunnel-Password hidden anew", async () => {
+  await test.step("its attributes reach the client in order, with tags, and Tunnel-Password is hidden for the client", async () => {
     const login = createSender(world, "anna", 1);
     assertEquals((await login(FIRST_PASSWORD)).step, CODE);
     const accepted = await login(appCode(world.clock.nowMs()));
