@@ -125,7 +125,13 @@ export class Responder {
   rejectHealthCheck(request: Request): void {
     const { counters, send, random } = this.#deps;
     const reply: Reply = { name: "Access-Reject", message: PROMPTS.denied.text };
-    const octets = writeReply(request, { ...reply, ...failureOf(request, { reply, random }) }, random);
+    let octets: Uint8Array<ArrayBuffer>;
+    try {
+      octets = writeReply(request, { ...reply, ...failureOf(request, { reply, random }) }, random);
+    } catch (fault) {
+      // Proxy-States fill the packet.
+      return this.#leave(request, "too_busy", { keepSlot: true, line: notWritten("health_check", fault) });
+    }
     request.slot.reply = octets;
     send(request, octets);
     counters.count("health_checks");
@@ -260,12 +266,7 @@ export class Responder {
         isSmallReply(request, reply);
       octets = writeReply(request, isSmall ? reply : withoutText(reply), random);
     } catch (fault) {
-      const line: DropLine = {
-        reason: "reply_not_written",
-        level: "error",
-        text: "the reply could not be written",
-        fields: { row, fault: String(fault) },
-      };
+      const line = notWritten(row, fault);
       // Only the log names this reason. The metrics and the console have no row for it and count it as too_busy.
       return this.#leave(request, "too_busy", { keepSlot: true, line });
     }
@@ -288,6 +289,15 @@ export class Responder {
       tookMs: Math.round((performance.now() - request.startedAt) * 10) / 10,
     });
   }
+}
+
+function notWritten(row: string, fault: unknown): DropLine {
+  return {
+    reason: "reply_not_written",
+    level: "error",
+    text: "the reply could not be written",
+    fields: { row, fault: String(fault) },
+  };
 }
 
 /** RFC 3579 §2.2: the Access-Reject of a request with EAP contains EAP-Failure; RFC 2548 §2.1.5: that of one with MS-CHAP, MS-CHAP-Error. */

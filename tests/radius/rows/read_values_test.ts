@@ -287,6 +287,20 @@ Deno.test("health check: a wrong Message-Authenticator gets no answer, and the n
   assertEquals([counters.health_checks, counters.dropped_wrong_message_authenticator], [0, 1]);
 });
 
+Deno.test("health check: an answer for which Proxy-State leaves no room is dropped, and the gateway continues", async () => {
+  await using world = await startInProcess({ toml: CHECKS });
+  // The MS-CHAP-Error of the answer is longer than the MS-CHAP2-Response of the request.
+  const response = attribute(26, Uint8Array.of(0, 0, 1, 55, 25, 52, ...new Uint8Array(50)));
+  const proxies = [...new Array<number>(15).fill(253), 165].map((size) =>
+    attribute(33, new Uint8Array(size))
+  );
+  const full = { userName: "probe", password: undefined, more: [response, ...proxies] };
+  await world.client.sendRaw(world.client.build(full).bytes);
+  assertEquals((await world.login({ user: "probe2" }).start("")).step, MENU);
+  assertEquals(world.radius.monitor.counters().health_checks, 0);
+  assert((await world.logLines()).some((line) => line.includes("the reply could not be written")));
+});
+
 Deno.test("Prompt: each challenge has one, No-Echo for codes and Echo for anything else", async () => {
   await using world = await startInProcess();
   await giveDevice(world, "anna");
