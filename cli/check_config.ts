@@ -9,6 +9,7 @@ import type {
   ConfigWarning,
   ReplyValue,
 } from "../platform/config/config.ts";
+import { shownKey } from "../platform/setting_problems.ts";
 import { loadConfig } from "../platform/config/load.ts";
 import { socketAddressText } from "../platform/addresses.ts";
 import { usesTls } from "../platform/client_settings.ts";
@@ -32,8 +33,8 @@ Exit codes: 0 if all settings can be used, 1 if there are errors, 2 for wrong us
 `;
 
 const listed = (entries: readonly ConfigFault[]) =>
-  entries.map(({ key, problem }) =>
-    `  ${escapeControlCharacters(key)}: ${escapeControlCharacters(problem)}\n`
+  entries.map((fault) =>
+    `  ${escapeControlCharacters(shownKey(fault))}: ${escapeControlCharacters(fault.problem)}\n`
   ).join("");
 
 /** All errors as lines for a terminal, each with its key. Shows no secret. */

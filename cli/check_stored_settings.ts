@@ -1,6 +1,7 @@
 // The part of `deno task check-config` that checks the settings file together with what administrators saved in the console.
 
 import type { Config, ConfigFault } from "../platform/config/config.ts";
+import { shownKey } from "../platform/setting_problems.ts";
 import type { SettingsFile } from "../platform/config/load.ts";
 import { readStoredSettings, type StoredSettings } from "../platform/config/live_settings.ts";
 import { hasContent, openKv, StoreFault } from "../platform/open_kv.ts";
@@ -38,8 +39,10 @@ const lines = (entries: readonly string[]) => entries.map((entry) => `  ${printa
 function describeStored(file: SettingsFile, read: StoredSettings): StoredCheck {
   const { stored: { values, targets }, effective: { problems, warnings, used }, overridden } = read;
   const layer = (key: string) => layerOf(key, file, read);
-  const layered = ({ key, problem }: ConfigFault) =>
-    key === file.path ? `${key}: ${problem}` : `${key} (${layer(key)}): ${problem}`;
+  const layered = (fault: ConfigFault) => {
+    const { key, problem } = fault;
+    return key === file.path ? `${key}: ${problem}` : `${shownKey(fault)} (${layer(key)}): ${problem}`;
+  };
   const unused = [...problems].map(([key, cause]) =>
     cause.key === key
       ? `${key} (console): ${cause.problem}`

@@ -1,7 +1,8 @@
 // The start report: a banner with addresses and next steps, the private file of the first start, and the ready file.
 // Secrets go into the private file and to a terminal, never into the log.
 
-import type { Config, SocketAddress } from "./config/config.ts";
+import type { Config, ConfigWarning, SocketAddress } from "./config/config.ts";
+import { shownKey } from "./setting_problems.ts";
 import { socketAddressText } from "./addresses.ts";
 import { writePrivate } from "./data_dir.ts";
 import type { Log } from "./log.ts";
@@ -185,7 +186,7 @@ interface StartReport
   readonly sockets: RadiusSockets;
   readonly http: SocketAddress;
   /** Warnings of the settings. */
-  readonly warnings: readonly { readonly key: string; readonly problem: string }[];
+  readonly warnings: readonly ConfigWarning[];
   /** More lines for the banner. */
   readonly notes: readonly string[];
 }
@@ -199,7 +200,11 @@ export async function reportStart({ log, sockets, warnings, notes, ...rest }: St
     setupLink: rest.setupLink === null ? null : localLink(rest.setupLink),
     radius: sockets.authentication.map(({ address }) => address),
     accounting: sockets.accounting.map(({ address }) => address),
-    warnings: [...warnings.map(({ key, problem }) => `${key}: ${problem}`), ...notes, ...wildcards],
+    warnings: [
+      ...warnings.map((warning) => `${shownKey(warning)}: ${warning.problem}`),
+      ...notes,
+      ...wildcards,
+    ],
     // npx does not put the runtime on the PATH, so the plain command would not be found.
     task: Deno.env.get("npm_command") === "exec" ? `npx --yes deno@${Deno.version.deno} task` : "deno task",
   };

@@ -322,6 +322,28 @@ export function usesTls(
   return tlsSan !== "" || tlsFingerprint !== "";
 }
 
+/** Whether requests without a password (CHAP, MS-CHAP, EAP) go to the first-factor server, which alone can check them. */
+export function isRelaying(
+  { firstFactor, eap }: { readonly firstFactor: string; readonly eap: string },
+): boolean {
+  return firstFactor === "radius" && (eap === "relay" || eap === "auto");
+}
+
+/**
+ * Whether a client may send CHAP and MS-CHAP without Message-Authenticator. With `auto`, only a client whose addresses are listed one by one: a
+ * forged request then needs a forged address, and its answer goes to the client (ADR 22).
+ *
+ * @param client.hasNetwork whether it has a network, or any address
+ */
+export function mayOmitSignatureOfChap(
+  { messageAuthenticator, hasNetwork }: {
+    readonly messageAuthenticator: string;
+    readonly hasNetwork: boolean;
+  },
+): boolean {
+  return messageAuthenticator === "off" || (messageAuthenticator === "auto" && !hasNetwork);
+}
+
 /** Whether the setting has an effect, given the values of the others. A form has the text of a number. */
 export function isSettingUsed(name: ClientSetting, valueOf: (name: ClientSetting) => unknown): boolean {
   const { when = {} } = clientSetting(name);

@@ -173,6 +173,10 @@ const WARNINGS = {
   outer_identity:
     '"trust" takes the outer identity for the user: an attacker with one password can name another user, such as one ' +
     'who needs no second factor. Use "reply"',
+  outer_identity_reply:
+    '"reply" takes the User-Name of the Access-Accept for the user, and FreeRADIUS repeats the outer identity there unless ' +
+    "you change it: an attacker with one password could then name another user. How to verify your server: " +
+    'docs/vpn-methods.md, "Check it"',
   outbox_only: "it is empty; texts and calls stay in the embedded outbox, which is for evaluation only",
   public_url_http: "it begins with http: though http.tls_cert is given; links would not work",
   public_url_missing: "it is not set; links contain {url}, which a phone cannot reach",
@@ -217,6 +221,11 @@ export interface Problem {
   /** Absent: only the settings file can have the problem. */
   readonly code?: ProblemCode;
   readonly values?: ProblemValues;
+}
+
+/** The key for people, to whom a number says little: `radius.client["vpn"].secret`. */
+export function shownKey({ key, entry }: { readonly key: string; readonly entry?: string }): string {
+  return entry === undefined ? key : key.replace(/\[\d+\]/, () => `[${JSON.stringify(entry)}]`);
 }
 
 /** What a type of value allows. */

@@ -29,7 +29,8 @@ const DOCS: Readonly<Record<FileSetting, string>> = {
   nasIpAddress: "likewise, by NAS-IP-Address",
   messageAuthenticator:
     "require | auto | off; auto: checked when present, and required per source address from the first " +
-    "signed Access-Request onwards. Under [radius], auto only checks what is present",
+    "signed Access-Request onwards; CHAP and MS-CHAP may be unsigned only if the addresses of the client are listed one by one. " +
+    "Under [radius], auto only checks what is present",
   limitProxyState: "drop Proxy-State without Message-Authenticator",
   firstFactor: "none | directory | ldap | radius: who checks the password before the second factor",
   firstFactorBackend:
@@ -45,8 +46,8 @@ const DOCS: Readonly<Record<FileSetting, string>> = {
     "all | none | a list of names: which attributes of that server's answer the client gets, as in " +
     '["Class", "Filter-Id", "26.9.1"]; the reply attributes of the gateway replace those of the same type',
   eap:
-    "auto | relay | gtc | refuse: requests with EAP; relay: to the first-factor server; gtc: the gateway asks with " +
-    'EAP-GTC; auto: relay if first_factor = "radius", otherwise refuse',
+    "auto | relay | gtc | refuse: requests without a password (EAP, CHAP, MS-CHAP); relay: to the first-factor server; " +
+    'gtc: the gateway asks with EAP-GTC, and refuses CHAP and MS-CHAP; auto: relay if first_factor = "radius", otherwise refuse',
   eapOuterIdentity:
     "refuse | reply | trust: who signs in with PEAP, EAP-TTLS, EAP-TLS and other methods whose outer identity is free " +
     "text; refuse: such requests are refused; reply: the User-Name of the server's Access-Accept; trust: the outer identity, which can be " +

@@ -132,6 +132,8 @@ export interface Config extends Omit<Values, "console" | "http" | "mail" | "radi
 export interface ConfigFault extends Problem {
   /** In the file. */
   readonly key: string;
+  /** The name, else the first address, of the repeated table that `key` has by its number. */
+  readonly entry?: string;
 }
 
 /** A value that is allowed but needs attention. */

@@ -100,6 +100,18 @@ function givenKeys({ values, lists }: SortedTable): Set<string> {
   return keys;
 }
 
+const MAX_ENTRY_NAME = 64;
+
+/** Adds the name or the address of the repeated table that a key is in. */
+function nameEntries(faults: readonly ConfigFault[], lists: SortedTable["lists"]): ConfigFault[] {
+  return faults.map((fault) => {
+    const [, list = "", at] = /^([a-z.]+)\[(\d+)\]/.exec(fault.key) ?? [];
+    const { name, address } = lists.get(list)?.[Number(at)] ?? {};
+    const entry = [name, ...[address].flat()].find((one) => typeof one === "string" && one !== "");
+    return typeof entry === "string" ? { ...fault, entry: entry.slice(0, MAX_ENTRY_NAME) } : fault;
+  });
+}
+
 /** The Config, without the checks between settings. */
 function readConfig(
   found: SortedTable,
@@ -204,7 +216,11 @@ function readSettingsFile(sources: ConfigSources): SettingsFileOutcome {
   const warnings = path === null
     ? []
     : readableSecretWarnings(parsed.table, { path, mode: sources.fileMode?.(path) ?? null });
-  return { ok: true, settingsFile: { path, found, sources: readOnce(sources), warnings }, faults };
+  return {
+    ok: true,
+    settingsFile: { path, found, sources: readOnce(sources), warnings },
+    faults: nameEntries(faults, found.lists),
+  };
 }
 
 /** Sources whose answers stay the same, so that only a restart reads another value of `file:` and `env:`. */
@@ -248,7 +264,12 @@ export function evaluateSettings(
   const view = { config: readConfig(found, { path, sources, faults }), given: givenKeys(found) };
   faults.push(...crossFaults(view, faults));
   const warnings = [...WARNING_CHECKS, ...TARGET_WARNING_CHECKS].flatMap((check) => [...check(view)]);
-  return { config: view.config, faults, warnings: [...warnings, ...ofPath], found };
+  return {
+    config: view.config,
+    faults: nameEntries(faults, found.lists),
+    warnings: [...nameEntries(warnings, found.lists), ...ofPath],
+    found,
+  };
 }
 
 function merge(file: SortedTable, { values, targets }: StoredValues): SortedTable {

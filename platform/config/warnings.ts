@@ -4,6 +4,7 @@ import type { ConfigWarning, RequestSettings } from "./config.ts";
 import {
   type ClientSetting,
   clientSetting,
+  isRelaying,
   isSettingUsed,
   REQUEST_SETTINGS,
   settingOf,
@@ -30,10 +31,12 @@ function* weakSecret(key: string, secret: string): Iterable<ConfigWarning> {
 
 function* policyWarnings(
   prefix: string,
-  settings: RequestSettings,
+  settings: RequestSettings & Partial<Parameters<typeof usesTls>[0]>,
   given: ReadonlySet<string>,
 ): Iterable<ConfigWarning> {
-  if (settings.messageAuthenticator === "off") {
+  const { tlsSan = "", tlsFingerprint = "" } = settings;
+  // TLS protects each packet.
+  if (settings.messageAuthenticator === "off" && !usesTls({ tlsSan, tlsFingerprint })) {
     yield { key: `${prefix}message_authenticator`, ...problemOf("unsigned") };
   }
   if (settings.mode === "shadow") yield { key: `${prefix}mode`, ...problemOf("shadow_mode") };
@@ -44,8 +47,9 @@ function* policyWarnings(
   if (settings.unknownUsers === "allow" && settings.firstFactor !== "none") {
     yield { key: `${prefix}unknown_users`, ...problemOf("unknown_users") };
   }
-  if (settings.firstFactor === "radius" && settings.eapOuterIdentity === "trust") {
-    yield { key: `${prefix}eap_outer_identity`, ...problemOf("outer_identity") };
+  if (isRelaying(settings) && settings.eapOuterIdentity !== "refuse") {
+    const code = settings.eapOuterIdentity === "trust" ? "outer_identity" : "outer_identity_reply";
+    yield { key: `${prefix}eap_outer_identity`, ...problemOf(code) };
   }
   if (settings.firstFactorServer?.messageAuthenticator === "auto") {
     yield {

@@ -1,6 +1,6 @@
 // Dry run of a login: follows the rows of the flow table with the current facts. Nothing is sent, counted or recorded.
 
-import type { RequestSettings } from "../../platform/client_settings.ts";
+import { isRelaying, type RequestSettings } from "../../platform/client_settings.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { CONDITIONS } from "../flow/conditions.ts";
 import { EFFECTS } from "../flow/effects.ts";
@@ -135,10 +135,10 @@ function dryRun(
 
 function refusalOfMethod(
   method: DryRunRequest["method"],
-  { firstFactor, eap }: Pick<RequestSettings, "firstFactor" | "eap">,
+  settings: Pick<RequestSettings, "firstFactor" | "eap">,
 ): "chap" | "eap" | null {
-  if (method === "mschapv2" && firstFactor !== "radius") return "chap";
-  return method === "eap_gtc" && eap !== "gtc" ? "eap" : null;
+  if (method === "mschapv2" && !isRelaying(settings)) return "chap";
+  return method === "eap_gtc" && settings.eap !== "gtc" ? "eap" : null;
 }
 
 function hasNoPrompt(

@@ -104,8 +104,8 @@ export class RelayHandler {
   readonly #keyHmac: HmacMd5;
   readonly #inProgress = new Map<string, Relay>();
   readonly #answers: RecentAnswers<Judgement>;
-  /** Clients and servers with a logged line about a long State. */
-  readonly #longStates = new Set<string>();
+  /** Log lines that are written once, by their message, client and server. */
+  readonly #noted = new Set<string>();
   #working = 0;
 
   constructor(deps: RelayDeps) {
@@ -115,7 +115,7 @@ export class RelayHandler {
     this.#answers = new RecentAnswers({ clock });
     this.#states = new RelayStates({
       ...{ vault, clock, random },
-      onLong: (round, { client }) => this.#noteLongState(round, client),
+      onLong: ({ server }, { client }) => this.#noteOnce("warn", LONG_STATE, { client, server }),
     });
   }
 
@@ -255,6 +255,9 @@ export class RelayHandler {
       settings,
     });
     if (typeof user === "string") return { kind: "refused", refusal: user };
+    if (isNamedLikeOuter(relay, { request, user })) {
+      this.#noteOnce("info", NAMED_LIKE_OUTER, { client: request.client.name, server: answer.server });
+    }
     return this.#login(request, relay, { answer, isRight: true, reply: null, user });
   }
 
@@ -311,18 +314,34 @@ export class RelayHandler {
     this.#deps.rejections.refuse(request, refusal, { isLogged: true });
   }
 
-  #noteLongState({ server }: RelayRound, client: string): void {
-    if (this.#longStates.has(`${server} ${client}`) || this.#longStates.size >= MAX_LOGGED) return;
-    this.#longStates.add(`${server} ${client}`);
-    this.#deps.log.warn(
-      "the State of the first-factor server is too long to be sealed: it stays in memory, so that its logins cannot continue on another node or " +
-        "after a restart before the second factor",
-      { client, server },
-    );
+  #noteOnce(
+    level: "info" | "warn",
+    message: string,
+    { client, server }: { client: string; server: string },
+  ): void {
+    const key = `${message} ${server} ${client}`;
+    if (this.#noted.has(key) || this.#noted.size >= MAX_LOGGED) return;
+    this.#noted.add(key);
+    this.#deps.log[level](message, { client, server });
   }
 }
 
 const MAX_LOGGED = 1024;
+const LONG_STATE =
+  "the State of the first-factor server is too long to be sealed: it stays in memory, so that its logins cannot continue on another node or " +
+  "after a restart before the second factor";
+const NAMED_LIKE_OUTER =
+  "the User-Name of the Access-Accept is the outer identity: either the device sends the same name twice, or the server repeats what is not " +
+  'proven; verify it (docs/vpn-methods.md, "Check it")';
+
+/** Whether the server names the user as the outer identity does, which it would do also if it proves no name. */
+function isNamedLikeOuter(
+  { proof, round }: Pick<Relay, "proof" | "round">,
+  { request, user }: { request: Request; user: BoundUser },
+): boolean {
+  return request.client.settings.eapOuterIdentity === "reply" && proof.kind === "eap" &&
+    !isBound(proof.eap, round) && user.canonical === request.user;
+}
 
 /** What the log and the packet view name instead of a row of the flow. */
 function rowOf({ name }: RelayedReply): string {

@@ -1,7 +1,7 @@
 // A request that passed the gate, copied out of the receive buffer, and the state of its handling.
 
 import type { AccountRefusal } from "../../platform/account_refusals.ts";
-import type { RequestSettings } from "../../platform/client_settings.ts";
+import { isRelaying, mayOmitSignatureOfChap } from "../../platform/client_settings.ts";
 import { decodeText, readInteger } from "../protocol/attributes.ts";
 import { typeOf } from "../protocol/dictionary.ts";
 import { INTEGER_VALUES } from "../protocol/integer_values.ts";
@@ -114,14 +114,15 @@ export const REQUEST_REFUSALS = {
   },
   chap: {
     sentence:
-      'CHAP or MS-CHAP: only a server of first_factor = "radius" can check it; otherwise set the client to PAP',
+      'CHAP or MS-CHAP: only a server of first_factor = "radius" can check it, with eap = "auto" or "relay"; otherwise ' +
+      "set the client to PAP",
     prompt: "not_supported",
     ref: "RFC 2865 §5.3",
   },
   unsigned_chap: {
     sentence:
-      "CHAP or MS-CHAP without Message-Authenticator: anyone could have sent it; let the client send it, or set " +
-      'message_authenticator = "off"',
+      "CHAP or MS-CHAP without Message-Authenticator, from a client with a network or any address: any host there could " +
+      "have sent it; let the client send it, or list the addresses of the client one by one",
     prompt: "denied",
     ref: "RFC 2865 §3: an Access-Request is not authenticated",
   },
@@ -227,11 +228,11 @@ export function isNoLogin(view: PacketView, { mac }: Pick<UserName, "mac">): boo
 /** The reason to refuse a valid packet, or `null`. */
 export function findRefusal(
   view: PacketView,
-  { name, signed, client: { settings, secret } }: Pick<Request, "name" | "signed" | "client">,
+  { name, signed, client: { settings, secret, hasNetwork } }: Pick<Request, "name" | "signed" | "client">,
 ): RequestRefusal | null {
   const { userName, userPassword, chapPassword, state, eapMessage } = view.slots;
   const hasEap = eapMessage.count > 0;
-  if (hasEap && settings.eap !== "gtc" && !isEapRelayed(settings)) return "eap";
+  if (hasEap && settings.eap !== "gtc" && !isRelaying(settings)) return "eap";
   if (isNoLogin(view, name)) return "no_login";
   if (userName.count === 0) return "no_user_name";
   if (name.isRefused) return "refused_user_name";
@@ -239,12 +240,12 @@ export function findRefusal(
   if (userPassword.count + chapPassword.count + (hasEap ? 1 : 0) > 1) return "two_passwords";
   // A request may have neither password nor State: some clients, such as radclient, send no attribute for an empty password.
   if (!isChap(view)) return null;
-  if (settings.firstFactor !== "radius") return "chap";
+  if (!isRelaying(settings)) return "chap";
   // RFC 9765 §5.1.2: there is no Request Authenticator that could be the challenge.
   if (secret.isClear && chapPassword.count > 0 && !hasAttribute(view, CHAP_CHALLENGE)) {
     return "malformed_chap";
   }
-  return signed || settings.messageAuthenticator === "off" ? null : "unsigned_chap";
+  return signed || mayOmitSignatureOfChap({ ...settings, hasNetwork }) ? null : "unsigned_chap";
 }
 
 const CHAP_CHALLENGE = typeOf("CHAP-Challenge");
@@ -255,11 +256,6 @@ function hasAttribute({ octets, lengthOctets }: PacketView, wanted: number): boo
   return isThere;
 }
 
-/** Whether a client's requests with EAP go to its first-factor server. */
-function isEapRelayed({ eap, firstFactor }: Pick<RequestSettings, "eap" | "firstFactor">): boolean {
-  return firstFactor === "radius" && (eap === "relay" || eap === "auto");
-}
-
 /** Whether a request has CHAP or MS-CHAP in place of a password. */
 function isChap({ octets, lengthOctets, slots: { userPassword, chapPassword } }: PacketView): boolean {
   return chapPassword.count > 0 || (userPassword.count === 0 && readMsChap(octets, lengthOctets) !== null);
@@ -267,7 +263,7 @@ function isChap({ octets, lengthOctets, slots: { userPassword, chapPassword } }:
 
 /** Whether only the first-factor server can check the proof of a request that is not refused. */
 export function isRelayedRequest(view: PacketView, { settings }: Pick<Client, "settings">): boolean {
-  return view.slots.eapMessage.count > 0 ? isEapRelayed(settings) : isChap(view);
+  return isRelaying(settings) && (view.slots.eapMessage.count > 0 || isChap(view));
 }
 
 /** The Identifier of the EAP-Request that follows a Response: it differs from the one before (RFC 3748 §4.1). */

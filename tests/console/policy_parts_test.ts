@@ -63,17 +63,19 @@ for (const [what, short, expected] of ROWS) {
   });
 }
 
-Deno.test("System status warns about each client that takes the outer identity for the user", () => {
-  const client = (name: string, eapOuterIdentity: string, firstFactor = "radius") => ({
-    ...{ name, eapOuterIdentity, firstFactor },
+Deno.test("System status warns about each client that takes the outer identity, or what may be it, for the user", () => {
+  const client = (name: string, eapOuterIdentity: string, { firstFactor = "radius", eap = "auto" } = {}) => ({
+    ...{ name, eapOuterIdentity, firstFactor, eap },
   });
   const clients = [
     client("a", "trust"),
     client("b", "reply"),
     client("c", "refuse"),
-    client("d", "trust", "none"),
+    client("d", "trust", { firstFactor: "none" }),
+    client("e", "reply", { eap: "gtc" }),
   ];
   assertEquals(outerIdentityParts(clients).map(({ name, note, state }) => [name, note, state]), [
     ["a", "outer_identity", "warning"],
+    ["b", "outer_identity_reply", "warning"],
   ]);
 });

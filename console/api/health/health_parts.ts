@@ -1,6 +1,7 @@
 // The parts of System status that follow from values alone: services, push, mail, policies, protection, and the counts of the last hour.
 
 import { isLoopback } from "../../../platform/addresses.ts";
+import { isRelaying } from "../../../platform/client_settings.ts";
 import type { AlertService } from "../../../platform/alerts/alerts.ts";
 import type { LogExport } from "../../../platform/log_export/log_export.ts";
 import type { MailService } from "../../../platform/mail/mail_service.ts";
@@ -193,20 +194,19 @@ export function policyParts(policies: readonly Policy[], clients: readonly Namin
   ];
 }
 
-/** Clients that take the outer identity of EAP for the user. */
+/** Clients that take the outer identity of EAP for the user, or a name that may be the outer identity. */
 export function outerIdentityParts(
   clients: readonly {
     readonly name: string;
     readonly firstFactor: string;
+    readonly eap: string;
     readonly eapOuterIdentity: string;
   }[],
 ): HealthPart[] {
-  const trusting = clients.filter(({ firstFactor, eapOuterIdentity }) =>
-    firstFactor === "radius" && eapOuterIdentity === "trust"
-  );
-  return trusting.slice(0, MAX_PARTS).map(({ name }): HealthPart => ({
+  const trusting = clients.filter((client) => isRelaying(client) && client.eapOuterIdentity !== "refuse");
+  return trusting.slice(0, MAX_PARTS).map(({ name, eapOuterIdentity }): HealthPart => ({
     ...{ ...PLAIN_PART, state: "warning", id: `client_eap:${name}`, kind: "client_names", name },
-    note: "outer_identity",
+    note: eapOuterIdentity === "trust" ? "outer_identity" : "outer_identity_reply",
   }));
 }
 

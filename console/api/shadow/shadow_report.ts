@@ -2,7 +2,11 @@
 // enough. It uses the users, factors, policies and settings of now, so it changes when they do. Nothing is sent, counted or recorded.
 
 import { CLIENT_MARGIN_S } from "../../../platform/client_guides.ts";
-import type { RequestSettings } from "../../../platform/client_settings.ts";
+import {
+  isRelaying,
+  mayOmitSignatureOfChap,
+  type RequestSettings,
+} from "../../../platform/client_settings.ts";
 import { type Clock, pauseFor } from "../../../platform/runtime.ts";
 import type { DryRunResult } from "../../../radius/conversation/login_dry_run.ts";
 import type { Client } from "../../../radius/server/clients.ts";
@@ -23,7 +27,7 @@ import type { People } from "../deps.ts";
 export interface ShadowSource {
   readonly learner: Pick<ShadowLearner, "clients" | "total" | "users">;
   /** The clients that are served. */
-  readonly clients: () => readonly Pick<Client, "name" | "settings">[];
+  readonly clients: () => readonly Pick<Client, "name" | "settings" | "hasNetwork">[];
   /** Whether the console can change the client. */
   readonly isOfConsole: (client: string) => boolean;
 }
@@ -135,11 +139,11 @@ export async function readShadowReport(deps: ShadowReportDeps, sinceMs: number):
   const observed = learner.clients();
   const clients: ShadowClientReport[] = [];
   const users: ShadowUserRow[] = [];
-  for (const { name, settings } of served().toSorted((a, b) => a.name < b.name ? -1 : 1)) {
+  for (const { name, settings, hasNetwork } of served().toSorted((a, b) => a.name < b.name ? -1 : 1)) {
     if (settings.mode !== "shadow" && !observed.has(name)) continue;
     const forecasts: UserForecast[] = [];
     for (const user of learner.users(name, sinceMs)) {
-      forecasts.push(await forecastUser(deps, settings, user));
+      forecasts.push(await forecastUser(deps, { ...settings, hasNetwork }, user));
       if (forecasts.length % USERS_AT_ONCE === 0) await pauseFor(clock, 1);
     }
     const observations = { day: learner.total(name, sinceMs), forecasts };
@@ -158,7 +162,7 @@ interface UserForecast {
 
 async function forecastUser(
   { people }: ShadowReportDeps,
-  settings: RequestSettings,
+  settings: RequestSettings & { readonly hasNetwork: boolean },
   { client, user, shown, lastMs, kinds }: ShadowUser,
 ): Promise<UserForecast> {
   const run = await people.trials.run({ client, user, method: "pap", password: "right", appended: null });
@@ -190,10 +194,12 @@ const BOUND_EAP: ReadonlySet<string> = new Set(
 );
 const NOT_EAP: ReadonlySet<string> = new Set(["PAP", "CHAP", "MS-CHAPv1", "MS-CHAPv2"]);
 
-type RequestRules = Pick<
-  RequestSettings,
-  "messageAuthenticator" | "firstFactor" | "eap" | "eapOuterIdentity"
->;
+type RequestRules =
+  & Pick<
+    RequestSettings,
+    "messageAuthenticator" | "firstFactor" | "eap" | "eapOuterIdentity"
+  >
+  & { readonly hasNetwork: boolean };
 
 /** What refuses a request before its user is looked up. */
 export function obstacleOfRequest(
@@ -207,9 +213,9 @@ export function obstacleOfRequest(
   const isRefused = isEap
     ? eap === "refuse" || (eap === "gtc" && method !== "EAP-GTC")
     // A prompt of the server has no place in them.
-    : isPrompted;
+    : isPrompted || !isRelaying(settings);
   if (settings.firstFactor !== "radius" || isRefused) return "method";
-  if (!isSigned && settings.messageAuthenticator !== "off") return "unsigned";
+  if (!isSigned && (isEap || !mayOmitSignatureOfChap(settings))) return "unsigned";
   if (!isEap || BOUND_EAP.has(method) || eapOuterIdentity === "trust") return null;
   return eapOuterIdentity === "reply" && isNamed ? null : "eap_outer_identity";
 }

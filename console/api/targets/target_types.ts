@@ -127,6 +127,7 @@ export interface HealthPart {
     | "unknown_users"
     | "other_names"
     | "outer_identity"
+    | "outer_identity_reply"
     | "shadow"
     | "shadow_no_server"
     | "loopback_url"

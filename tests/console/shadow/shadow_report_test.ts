@@ -17,6 +17,7 @@ const RULES: RequestRules = {
   eap: "relay",
   eapOuterIdentity: "refuse",
   firstFactor: "radius",
+  hasNetwork: true,
 };
 
 const REQUESTS: readonly [kind: string, rules: Partial<RequestRules>, expected: ShadowObstacle | null][] = [
@@ -27,8 +28,12 @@ const REQUESTS: readonly [kind: string, rules: Partial<RequestRules>, expected: 
   ["CHAP+unsigned", {}, "unsigned"],
   ["CHAP+unsigned", { messageAuthenticator: "off" }, null],
   ["MS-CHAPv2+unsigned", {}, "unsigned"],
+  ["MS-CHAPv2+unsigned", { hasNetwork: false }, null],
+  ["MS-CHAPv2+unsigned", { hasNetwork: false, messageAuthenticator: "require" }, "unsigned"],
+  ["EAP-MSCHAPv2+prompted+unsigned", { messageAuthenticator: "off", hasNetwork: false }, "unsigned"],
   ["MS-CHAPv2", { firstFactor: "ldap" }, "method"],
-  ["MS-CHAPv2", { eap: "refuse" }, null],
+  ["MS-CHAPv2", { eap: "refuse" }, "method"],
+  ["CHAP", { eap: "gtc" }, "method"],
   ["CHAP+prompted", {}, "method"],
   ["EAP-MSCHAPv2+prompted", {}, null],
   ["EAP-MSCHAPv2+prompted", { eap: "gtc" }, "method"],

@@ -79,3 +79,37 @@ Deno.test("printFaults() escapes control characters of a key", () => {
   const text = printFaults([{ key: "a\u001b[2J\u202e", problem: "line\nbreak" }]);
   assertEquals(text, "Cannot use the settings: 1 error\n  a\\u001b[2J\\u202e: line\\u000abreak\n");
 });
+
+Deno.test("checkConfig() names the clients of its errors and warnings by name, else by address", () => {
+  const off = 'message_authenticator = "off"\n';
+  const other = CLIENT.replaceAll("vpn", "wifi").replaceAll("192.0.2.1", "192.0.2.2");
+  const { out } = run(
+    `${CLIENT}${off}${other}${off}[[radius.client]]\nname = "ap"\ntls.san = "ap.example.org"\n${off}`,
+  );
+  assertStringIncludes(out, '  radius.client["vpn"].message_authenticator: ');
+  assertStringIncludes(out, '  radius.client["wifi"].message_authenticator: ');
+  // TLS protects each packet.
+  assert(!out.includes('["ap"].message_authenticator'), out);
+  const { err } = run(other.replace('name = "wifi"\n', "") + 'nope = 1\n[[scim.credential]]\nname = "hr"\n');
+  assertStringIncludes(err, '  radius.client["192.0.2.2"].name: ');
+  assertStringIncludes(err, '  radius.client["192.0.2.2"].nope: ');
+  assertStringIncludes(err, '  scim.credential["hr"].password: ');
+});
+
+Deno.test('checkConfig() warns that "reply" may name the outer identity, and where to verify it', () => {
+  const relay =
+    `${CLIENT}first_factor = "radius"\nfirst_factor_server = { address = "192.0.2.20:1812", secret = "0123456789abcdef" }\n`;
+  const { out } = run(`${relay}eap_outer_identity = "reply"\n`);
+  assertStringIncludes(out, '  radius.client["vpn"].eap_outer_identity: "reply" takes');
+  assertStringIncludes(out, "another user");
+  assertStringIncludes(out, 'docs/vpn-methods.md, "Check it"');
+  for (
+    const more of [
+      "",
+      'eap = "gtc"\neap_outer_identity = "reply"\n',
+      'eap = "refuse"\neap_outer_identity = "trust"\n',
+    ]
+  ) {
+    assert(!run(relay + more).out.includes("eap_outer_identity"), more);
+  }
+});
