@@ -315,6 +315,30 @@ function rawSocketOf(socket: TLSSocket): Socket | null {
   return (socket as TLSSocket & { readonly _parent?: Socket })._parent ?? null;
 }
 
+/** The parts of a connection that node:net and node:tls have no public names for. */
+interface WithHandle {
+  readonly _handle?: { readStart(): number; readStop(): number } | null;
+}
+
+/**
+ * Lets a connection that is paused stop reading. node:tls of Deno 2.9.6 decrypts and keeps what a paused connection receives, without a limit, because
+ * it pauses only itself and not the connection below.
+ */
+export function stopReadingBelow(socket: TLSSocket): void {
+  const raw = rawSocketOf(socket) as Socket & WithHandle | null;
+  const { _handle: handle } = socket as WithHandle;
+  if (handle === null || handle === undefined) return;
+  const [start, stop] = [handle.readStart, handle.readStop];
+  handle.readStart = () => {
+    raw?._handle?.readStart();
+    return start.call(handle);
+  };
+  handle.readStop = () => {
+    raw?._handle?.readStop();
+    return stop.call(handle);
+  };
+}
+
 function peerOf(socket: TLSSocket, source: string): TlsPeer | null {
   const { raw, fingerprint256, subject, valid_to: validTo } = socket.getPeerCertificate();
   const fingerprint = canonicalFingerprint(fingerprint256 ?? "");

@@ -10,6 +10,7 @@ import type { LiveSettings } from "../config/live_settings.ts";
 import type { Log } from "../log.ts";
 import { faultMessage } from "../log_line.ts";
 import type { Clock } from "../runtime.ts";
+import { stopReadingBelow } from "../tls_listener.ts";
 import {
   type ConnectionTable,
   createConnectionTable,
@@ -89,6 +90,7 @@ export function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
     handshakeTimeout: silenceMs,
     ALPNProtocols: ["http/1.1"],
   });
+  server.on("secureConnection", stopReadingBelow);
   const queue = createRequestQueue();
   const answerDeps = { ...deps, connections, unsent: createUnsentOctets(), isAccepting: () => accepting };
   const handle = (incoming: IncomingMessage, outgoing: ServerResponse): boolean =>

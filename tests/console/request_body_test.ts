@@ -335,3 +335,52 @@ Deno.test({ name: NAME + reason, ignore: tls === null }, async () => {
   client.close();
   await stopped;
 });
+
+// Attack: a client sends a large body, and the answer needs time. What was not read must stay with the client.
+
+const UNREAD_BODY_OCTETS = 64_000_000;
+/** What the kernels of both ends buffer, and some pieces. */
+const MAX_UNREAD_OCTETS = 24_000_000;
+
+for (const [how, certificate] of [["without TLS", null], ["with TLS", tls]] as const) {
+  const name = `serveHttp() ${how} does not read a body before it is needed, and then all of it`;
+  Deno.test({ name, ignore: how === "with TLS" && tls === null }, async () => {
+    const isNeeded = gate();
+    const app = async (request: Request) => {
+      await isNeeded.promise;
+      return new Response(String((await request.bytes()).length));
+    };
+    const listener = await serveHttp({
+      ...{ listen: { hostname: "127.0.0.1", port: 0 }, tls: certificate, log, clock: systemClock },
+      app: Object.assign(app, { answerControlSocket: app, close: () => undefined }),
+    });
+    const to = { hostname: "localhost", port: listener.address.port };
+    const connection = certificate === null
+      ? await Deno.connect(to)
+      : await Deno.connectTls({ ...to, caCerts: [certificate.certPem] });
+    const head = `POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: ${UNREAD_BODY_OCTETS}`;
+    await connection.write(new TextEncoder().encode(`${head}\r\n\r\n`));
+    let sent = 0;
+    const piece = new Uint8Array(64_000);
+    const sending = (async () => {
+      while (sent < UNREAD_BODY_OCTETS) {
+        sent += await connection.write(piece.subarray(0, UNREAD_BODY_OCTETS - sent));
+      }
+    })();
+    // Until the client cannot send any more for two seconds. A busy machine may need long for a piece.
+    for (
+      let before = -1, turns = 0;
+      turns < 8 && sent < MAX_UNREAD_OCTETS;
+      turns = before === sent ? turns + 1 : 0
+    ) {
+      before = sent;
+      await new Promise((resolve) => setTimeout(resolve, 250));
+    }
+    assert(sent < MAX_UNREAD_OCTETS, `${sent} octets were taken`);
+    isNeeded.resolve();
+    await sending;
+    const answer = await new Response(connection.readable).text();
+    assertEquals(answer.split("\r\n\r\n")[1], String(UNREAD_BODY_OCTETS));
+    await listener.stop({ deadlineMs: 200 });
+  });
+}
