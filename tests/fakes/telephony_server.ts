@@ -90,6 +90,10 @@ export function startFakeTelephony(options: FakeTelephonyOptions = {}): Promise<
   };
 
   const handle = (raw: RawRequest): Handling => {
+    // The gateway asks now and then whether the service answers. That is no send.
+    if (raw.method === "HEAD") {
+      return { reply: permanent?.kind === "status" ? statusReply(permanent) : errorReply(404, 20404) };
+    }
     const form = new URLSearchParams(raw.body);
     const request: RecordedSend = {
       ...raw,
