@@ -8,6 +8,7 @@ import type { RelayedVerdict } from "../relay/relayed_verdict.ts";
 import type { PacketCapture } from "../server/packet_capture.ts";
 import { callingStation, newLoginAttempt, readView, type Request } from "../server/request.ts";
 import type { Responder } from "../server/responder.ts";
+import type { LoginSettings } from "./answer_handler.ts";
 import { type Conversation, isLive, type NewLogin } from "./conversation.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import type { DirectoryWaitQueue } from "./directory_wait_queue.ts";
@@ -24,6 +25,7 @@ interface RelayedLoginDeps {
   readonly packets: PacketCapture;
   readonly vault: Vault;
   readonly clock: Clock;
+  readonly logins: Pick<LoginSettings, "loginJoinWindowMs">;
   readonly responder: Responder;
   readonly runner: RequestRunner;
   readonly waitQueue: DirectoryWaitQueue;
@@ -44,11 +46,24 @@ export class RelayedLogins {
     this.#deps = deps;
   }
 
-  /** Handles a packet again whose login is known. @param key `relayKeyOf()` of its content */
-  resume(request: Request, key: string): void {
-    const { conversations, responder, waitQueue, relayAgain, resume } = this.#deps;
+  /**
+   * The login that a packet belongs to; `null`: there is none yet. `over`: it was accepted longer ago than a client repeats a packet, so that this one is
+   * another login with the same proof.
+   *
+   * @param key `relayKeyOf()` of the packet
+   */
+  find(key: string): Conversation | "over" | null {
+    const { conversations, clock, logins: { loginJoinWindowMs } } = this.#deps;
     const known = conversations.byRelayKey(key);
-    if (known === null) return relayAgain(request);
+    const isOver = known?.outcome === "accepted" && clock.nowMs() - known.updatedMs > loginJoinWindowMs;
+    return isOver ? "over" : known;
+  }
+
+  /** Handles a packet again whose login is known. @param key `relayKeyOf()` of the packet */
+  resume(request: Request, key: string): void {
+    const { responder, waitQueue, relayAgain, resume } = this.#deps;
+    const known = this.find(key);
+    if (known === null || known === "over") return relayAgain(request);
     const { user, signed } = known;
     if (signed && !request.signed) return responder.drop(request, "overtaken", { keepSlot: true });
     const pending = waitQueue.pendingFor(user);
@@ -74,7 +89,8 @@ export class RelayedLogins {
     if (found === "several") return requests.forEach((one) => this.#deps.refuseSeveral(one));
     if (found.canonical !== user.canonical) return this.begin(requests, found, verdict);
     // Another node may have begun it meanwhile.
-    if (verdict.key !== "" && conversations.byRelayKey(verdict.key) !== null) {
+    const known = verdict.key === "" ? null : this.find(verdict.key);
+    if (known !== null && known !== "over") {
       return requests.forEach((one) => this.resume(one, verdict.key));
     }
     if (conversations.hasRoom(request)) return this.#run(request, { requests, user, verdict });

@@ -5,7 +5,6 @@ import type { RequestSettings } from "../../platform/client_settings.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Vault } from "../../platform/vault.ts";
-import type { ConversationStore } from "../conversation/conversation_store.ts";
 import type { RelayedLogins } from "../conversation/relayed_logins.ts";
 import type { Rejections } from "../conversation/rejections.ts";
 import type { FirstFactorReply } from "../ports.ts";
@@ -51,7 +50,6 @@ type ServerOutcome =
 export interface RelayDeps {
   /** Asks the first-factor servers of a client; with `server`, only that one. Never rejects. */
   readonly exchange: (request: ServerRequest) => Promise<ServerOutcome>;
-  readonly conversations: Pick<ConversationStore, "byRelayKey">;
   readonly responder: Responder;
   readonly rejections: Rejections;
   readonly vault: Vault;
@@ -66,7 +64,7 @@ export interface RelayDeps {
   readonly isLocked: (name: BoundUser) => boolean | "several" | Promise<void>;
   /** Handles a request again after a promise; drops it if the promise rejects. */
   readonly wait: (request: Request, pending: Promise<void>, resume: () => void) => void;
-  readonly relayedLogins: Pick<RelayedLogins, "resume" | "begin">;
+  readonly relayedLogins: Pick<RelayedLogins, "find" | "resume" | "begin">;
 }
 
 /** A request on its way to the server. */
@@ -143,10 +141,10 @@ export class RelayHandler {
 
   /** Handles a packet that its client sent before, perhaps with another Identifier. `false`: it is a new one. */
   #isRepeated(request: Request, key: string): boolean {
-    const { conversations, relayedLogins, responder } = this.#deps;
-    const answered = this.#answers.find(key);
-    const known = conversations.byRelayKey(key);
-    if (known !== null) {
+    const { relayedLogins, responder } = this.#deps;
+    const known = relayedLogins.find(key);
+    const answered = known === "over" ? null : this.#answers.find(key);
+    if (known !== null && known !== "over") {
       const reply = answered?.kind === "login" && known.outcome === "rejected"
         ? answered.verdict.reply
         : null;

@@ -88,8 +88,9 @@ const digest = new Uint8Array(MD5_OCTETS);
 const utf8 = new TextEncoder();
 
 /**
- * Identifies the content of a relayed request: a keyed hash of the client, User-Name, State and the proof. A packet that is re-issued with another
- * Identifier and Request Authenticator has the same. The challenges of the proof are random, so no other login has it.
+ * Identifies the login of a relayed request: a keyed hash of the client, the NAS, the place, User-Name, State and the proof. A packet that is re-issued
+ * with another Identifier and Request Authenticator has the same. A proof alone does not suffice: some NAS send a constant challenge, and then anyone
+ * can repeat the response elsewhere. Without a place, only a retransmission is the same, which has the same Request Authenticator (RFC 5080 §2.2.1).
  *
  * @returns `null` for the first packet of an EAP conversation, which contains nothing random
  */
@@ -99,19 +100,21 @@ export function relayKeyOf(hmac: HmacMd5, octets: Uint8Array, client: string): s
   let hasState = false;
   let hasChapChallenge = false;
   let isChap = false;
+  let hasPlace = false;
   forEachAttribute(octets, octets.length, (type, at, valueOctets) => {
     if (type === CHAP_CHALLENGE) hasChapChallenge = true;
     if (type === CHAP_PASSWORD) isChap = true;
     if (type === EAP_MESSAGE) hasEap = true;
     if (type === STATE && valueOctets > 0) hasState = true;
+    if (PLACE.has(type)) hasPlace ||= octets.subarray(at, at + valueOctets).some((octet) => octet !== 0);
     const isMicrosoft = type === VENDOR_SPECIFIC && valueOctets >= 4 &&
       readInteger(octets.subarray(at, at + 4)) === MICROSOFT_VENDOR;
     if (!IDENTIFYING.has(type) && !isMicrosoft) return;
     scratch.set(octets.subarray(at - 2, at + valueOctets), used);
     used += valueOctets + 2;
   });
-  // RFC 2865 §5.3: without CHAP-Challenge, the Request Authenticator is the challenge.
-  if (isChap && !hasChapChallenge) {
+  // RFC 2865 §5.3: without CHAP-Challenge, the Request Authenticator is the challenge. A State of EAP belongs to one conversation.
+  if ((isChap && !hasChapChallenge) || (!hasEap && !hasPlace)) {
     scratch.set(octets.subarray(AUTHENTICATOR_AT, AUTHENTICATOR_AT + AUTHENTICATOR_OCTETS), used);
     used += AUTHENTICATOR_OCTETS;
   }
@@ -121,7 +124,13 @@ export function relayKeyOf(hmac: HmacMd5, octets: Uint8Array, client: string): s
   return toBase64Url(digest);
 }
 
+/** As in tuple.ts, and RFC 2866 §5.5: a NAS gives each session another one. */
+const PLACE: ReadonlySet<number> = new Set(
+  (["Calling-Station-Id", "NAS-Port", "NAS-Port-Id", "Acct-Session-Id"] as const).map(typeOf),
+);
 const IDENTIFYING: ReadonlySet<number> = new Set([
+  ...PLACE,
+  ...(["NAS-IP-Address", "NAS-Identifier", "NAS-IPv6-Address"] as const).map(typeOf),
   USER_NAME,
   CHAP_PASSWORD,
   CHAP_CHALLENGE,

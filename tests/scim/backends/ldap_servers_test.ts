@@ -184,3 +184,77 @@ testNeeding(
     }
   },
 );
+
+/** A way to a slapd on which requests that contain `secret` are not answered. `seen` has the number of those requests. */
+function startPath(to: string, { secret, does }: { secret: string; does: "stays_silent" | "closes" }) {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const open = new Set<Deno.Conn>();
+  const path = {
+    url: `ldap://127.0.0.1:${(listener.addr as Deno.NetAddr).port}`,
+    seen: 0,
+    close() {
+      listener.close();
+      for (const one of open) one.close();
+    },
+  };
+  const relay = async (client: Deno.Conn) => {
+    const server = await Deno.connect({ hostname: "127.0.0.1", port: Number(new URL(to).port) });
+    open.add(client).add(server);
+    server.readable.pipeTo(client.writable, { preventClose: true }).catch(() => undefined);
+    const buffer = new Uint8Array(4096);
+    for (let read = await client.read(buffer); read !== null; read = await client.read(buffer)) {
+      const octets = buffer.slice(0, read);
+      if (!new TextDecoder().decode(octets).includes(secret)) await server.write(octets);
+      else {
+        path.seen++;
+        if (does === "closes") break;
+      }
+    }
+    for (const one of [client, server]) {
+      if (open.delete(one)) one.close();
+    }
+  };
+  void (async () => {
+    for await (const client of listener) relay(client).catch(() => undefined);
+  })();
+  return path;
+}
+
+for (const does of ["stays_silent", "closes"] as const) {
+  testNeeding(
+    { peers: ["slapd"] },
+    `createLdapBackend() sends a password once: the first server ${does}, the next one is not asked`,
+    async () => {
+      const slapd = await startSlapd();
+      const paths = [1, 2].map(() => startPath(slapd.url, { secret: "a guess", does }));
+      const settings = ldapSettings(slapd, { url: paths.map(({ url }) => url), timeoutMs: 1500 });
+      const backend = createLdapBackend({
+        ...{
+          settings,
+          mapping: createMapping({ user: {}, group: {} }),
+          clock: systemClock,
+          log: silentLog(),
+        },
+      });
+      try {
+        value(await backend.put({ content: user("anna"), password: "right" }));
+        const verify = async (password: string) =>
+          await backend.verify?.("anna", new TextEncoder().encode(password));
+        assertEquals((await verify("right"))?.ok, true);
+        // On a kept connection, and then on a new one.
+        for (const sent of [1, 2]) {
+          const outcome = await verify("a guess");
+          assertEquals(
+            outcome?.ok === false && outcome.fault.detail.includes("it may have been counted"),
+            true,
+          );
+          assertEquals(paths.reduce((sum, { seen }) => sum + seen, 0), sent);
+        }
+      } finally {
+        await backend.close();
+        for (const path of paths) path.close();
+        await slapd.dispose();
+      }
+    },
+  );
+}
