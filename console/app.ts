@@ -33,6 +33,7 @@ import { LiveFeed } from "./api/conversations/event_feed.ts";
 import type { Connect, People, Transfer } from "./api/deps.ts";
 import { createTargetRefreshes } from "./api/targets/target_routes.ts";
 import { createAccountApi, createLazyAccountAuth } from "./api/account/account_api.ts";
+import { openHealth } from "./api/health/health.ts";
 import { createMonitoringRoutes, type Readiness } from "./api/health/metrics.ts";
 import { ERROR_CODES } from "./api/error_codes.ts";
 import { Refusal, type RefusalBody, refusalResponse } from "./api/errors.ts";
@@ -131,9 +132,14 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
   const feed = new LiveFeed(deps);
   deps.settings.onChange(() => feed.followServices());
   const auth = createAuthServices(deps);
+  const health = openHealth(deps);
+  const monitoring = createMonitoringRoutes({
+    ...{ ...deps, health },
+    residentOctets: deps.residentOctets ?? (() => Deno.memoryUsage().rss),
+    openStreams: () => Object.values(streams).reduce((sum, one) => sum + one.openCount(), 0),
+  });
   const consoleApi = createConsoleApi({
-    ...deps,
-    ...auth,
+    ...{ ...deps, ...auth, health },
     streams: streams.console,
     serviceWaits: createRequestLimit({ ...SERVICE_WAITS, isProxy }),
     feed,
@@ -155,8 +161,8 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
     }),
     catchUp: createStoreCatchUp(deps),
   };
-  const site = createSite(deps, { consoleApi, streams, checks, sessions: auth.sessions });
-  const operatorSite = createOperatorSite(deps, { consoleApi, checks });
+  const site = createSite(deps, { consoleApi, monitoring, streams, checks, sessions: auth.sessions });
+  const operatorSite = createOperatorSite(deps, { consoleApi, monitoring, checks });
   const app = async (request: Request, info: PeerInfo): Promise<Response> => {
     const remoteAddress = clientAddress(info.remoteAddress, {
       forwarded: request.headers.get("x-forwarded-for"),
@@ -219,27 +225,32 @@ function createConcurrencyLimit(): MiddlewareHandler<HttpEnv> {
 
 type ConsoleRoutes = ReturnType<typeof createConsoleApi>;
 
-/** The routes of the control socket: only the console's API. */
+interface SiteParts {
+  readonly consoleApi: ConsoleRoutes;
+  readonly monitoring: ReturnType<typeof createMonitoringRoutes>;
+  readonly streams: Streams;
+  readonly checks: Checks;
+  readonly sessions: Sessions;
+}
+
+/** The routes of the control socket: the console's API, and monitoring. */
 function createOperatorSite(
   deps: HttpAppDeps,
-  { consoleApi, checks }: { consoleApi: ConsoleRoutes; checks: Checks },
+  { consoleApi, monitoring, checks }: Pick<SiteParts, "consoleApi" | "monitoring" | "checks">,
 ): Hono<HttpEnv> {
   return new Hono<HttpEnv>()
     .onError((fault) => errorResponse(fault, deps))
     .notFound(() => refusalResponse(new Refusal("not_found")))
-    .use(checks.gate, checks.catchUp)
+    .use(checks.gate)
+    .route("/", monitoring)
+    .use(checks.catchUp)
     .route(CONSOLE_API_PATH, consoleApi);
 }
 
 /** The routes of the HTTP listener. */
 function createSite(
   deps: HttpAppDeps,
-  { consoleApi, streams, checks, sessions }: {
-    consoleApi: ConsoleRoutes;
-    streams: Streams;
-    checks: Checks;
-    sessions: Sessions;
-  },
+  { consoleApi, monitoring, streams, checks, sessions }: SiteParts,
 ): Hono<HttpEnv> {
   const { clock, dist, phone, scim = [], openApi } = deps;
   const app = new Hono<HttpEnv>();
@@ -259,14 +270,7 @@ function createSite(
   }
   app.use(checks.gate);
   // Monitoring has no limit: its requests have no body and are fast.
-  app.route(
-    "/",
-    createMonitoringRoutes({
-      ...deps,
-      residentOctets: deps.residentOctets ?? (() => Deno.memoryUsage().rss),
-      openStreams: () => Object.values(streams).reduce((sum, one) => sum + one.openCount(), 0),
-    }),
-  );
+  app.route("/", monitoring);
   app.use(checks.limit);
   for (const path of STATE_PATHS) app.use(`${path}/*`, checks.catchUp);
   app.use(`${CONSOLE_API_PATH}/*`, compressAnswers);

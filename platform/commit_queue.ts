@@ -41,6 +41,11 @@ interface CommitQueueDeps {
   readonly log?: Pick<SharedLog, "begin">;
 }
 
+export interface CommitTimes {
+  readonly count: number;
+  readonly totalMs: number;
+}
+
 type CommitAttempt = { readonly outcome: CommitOutcome } | { readonly fault: unknown };
 
 const RACED: CommitAttempt = { outcome: { ok: false, reason: "raced" } };
@@ -66,6 +71,7 @@ export class CommitQueue {
   /** Batches in progress: one of any kind, and one with only journal lines. */
   readonly #inProgress: Record<LaneName, number> = { any: 0, journal: 0 };
   readonly #batches = new Set<Promise<void>>();
+  readonly #times = { count: 0, totalMs: 0 };
   #isPumpQueued = false;
   /** Batches whose outcome is unknown. */
   #inDoubt = 0;
@@ -79,6 +85,11 @@ export class CommitQueue {
   constructor(deps: CommitQueueDeps) {
     this.#deps = deps;
     this.#journalKey = createJournalKeys(deps.nowMs, deps.node);
+  }
+
+  /** Of commits that the store answered. */
+  get times(): CommitTimes {
+    return this.#times;
   }
 
   /** Resolves when the changes are durable. Rejects with the error of Deno KV for this transaction. */
@@ -152,7 +163,10 @@ export class CommitQueue {
       const atomic = kv.atomic();
       const keys = fillBatch(atomic, batch, this.#journalKey);
       started = log?.begin(lane, atomic, keys) ?? null;
+      const startedMs = performance.now();
       const done = await atomic.commit();
+      this.#times.count++;
+      this.#times.totalMs += performance.now() - startedMs;
       onAnswer();
       if (done.ok) {
         started?.applied(done.versionstamp);

@@ -5,7 +5,7 @@ import { keyText } from "./cluster/change_log.ts";
 import { type ApplyEntry, type FinishRun, Followers } from "./cluster/followers.ts";
 import type { SharedLog } from "./cluster/shared_log.ts";
 import type { KvMutation, KvTransaction } from "./commit_batch.ts";
-import { type CommitOutcome, CommitQueue } from "./commit_queue.ts";
+import { type CommitOutcome, CommitQueue, type CommitTimes } from "./commit_queue.ts";
 import { type JournalLine, type JournalListener, readJournalValue } from "./journal.ts";
 import { type Clock, createSystemRandom } from "./runtime.ts";
 import type { Log } from "./log.ts";
@@ -76,6 +76,8 @@ export interface Store {
   lastAnswerMs(): number;
   /** How many transactions failed because of the store; a lost race is none. */
   commitFailures(): number;
+  /** How many commits the store answered, and how long that took in all. */
+  commitTimes(): CommitTimes;
   /** Waits for the commits in progress and closes the store. */
   close(): Promise<void>;
 }
@@ -157,6 +159,7 @@ export function createStore(
     firstAuditMark,
     lastAnswerMs: () => lastAnswer,
     commitFailures: () => failures,
+    commitTimes: () => queue.times,
     async close() {
       shared?.close();
       await queue.drain();

@@ -353,6 +353,17 @@ export interface FinishedLoginCounts {
   readonly minuteMs?: number;
 }
 
+/** How the logins of this node ended since its start. */
+export interface LoginTotals {
+  readonly outcomes: Readonly<Record<ConversationOutcome, number>>;
+  /** Rejected logins, by the row of the flow table that ended them. */
+  readonly rejectedBy: ReadonlyMap<string, number>;
+  /** The logins in each bucket of the time to answer, as in {@link FinishedLoginCounts}. */
+  readonly times: readonly number[];
+  /** The sum of the times to answer. */
+  readonly answeredMs: number;
+}
+
 /** The state of the gateway, for the console. */
 export interface GatewayMonitor {
   /** Live and recently ended conversations, newest first, at most `limit`. */
@@ -376,6 +387,7 @@ export interface GatewayMonitor {
   dropTallies(): DropTally[];
   /** The counts of logins that ended since the last call. Only one caller is allowed. */
   takeFinishedCounts(): FinishedLoginCounts[];
+  loginTotals(): LoginTotals;
   /** The time from which logins are counted. */
   readonly countsSinceMs: number;
 }

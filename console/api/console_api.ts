@@ -14,7 +14,7 @@ import { type ConnectionRouteDeps, createConnectionRoutes } from "./connections/
 import { createCredentialRoutes, type CredentialRouteDeps } from "./credentials/credential_routes.ts";
 import { createFactorRoutes, type FactorRouteDeps } from "./auth/factor_routes.ts";
 import { createFindRoutes, type FindRouteDeps } from "./find/find_routes.ts";
-import { createHealthRoutes, type HealthRouteDeps, openHealth } from "./health/health.ts";
+import { createHealthRoutes, type Health, type HealthRouteDeps } from "./health/health.ts";
 import { createHistoryRoutes, type HistoryRouteDeps } from "./history/history.ts";
 import { type BulkRouteDeps, createBulkRoutes } from "./users/bulk_routes.ts";
 import { createDeviceRoutes, type DeviceRouteDeps } from "./devices/device_routes.ts";
@@ -92,6 +92,7 @@ export type ConsoleApiDeps =
   & CredentialRouteDeps
   & ConnectionRouteDeps
   & HealthRouteDeps
+  & { readonly health: Health | null }
   & NodeRouteDeps
   & MailRouteDeps
   & LogExportRouteDeps
@@ -113,10 +114,9 @@ export const CONSOLE_API_PATH = "/console/api";
 export type ConsoleApi = ReturnType<typeof createConsoleApi>;
 
 export function createConsoleApi(deps: ConsoleApiDeps) {
-  const { people } = deps;
+  const { people, health } = deps;
   // One for both pages, so that they show the same count.
   const counter = people === undefined ? null : new EnrolmentCounter({ ...deps, people });
-  const health = openHealth(deps);
   observeAlertStates(deps, health);
   return new Hono<HttpEnv>()
     .use(createAuthMiddleware(deps), createDownloadLimit())

@@ -21,6 +21,7 @@ import type {
   GatewayEvent,
   GatewayMonitor,
   GatewayObserver,
+  LoginTotals,
 } from "../ports.ts";
 
 interface EventBus extends GatewayMonitor {
@@ -45,6 +46,7 @@ export function createEventBus(
   const observers = new Set<GatewayObserver>();
   const acceptListeners = new Set<AcceptListener>();
   const finished = new LoginStats();
+  const totals = new EndedLogins();
   const countsSinceMs = clock.nowMs();
   /** Counted conversations that another login ended. They can be reported twice. */
   const replaced = new WeakSet<Conversation>();
@@ -54,6 +56,7 @@ export function createEventBus(
     if (outcome === "superseded" || outcome === "cancelled") replaced.add(conversation);
     const tookMs = answeredAfterMs({ ...{ factor, outcome, startedMs, moments }, endedMs: updatedMs });
     finished.add({ client, outcome, tookMs, endedMs: updatedMs });
+    totals.add({ outcome, row: moments.at(-1)?.row ?? "", tookMs });
   };
   const shown = (conversation: Conversation) => toConversationView(conversation, { target: target() });
   const emit = (event: GatewayEvent): void => {
@@ -91,6 +94,7 @@ export function createEventBus(
     strays: (limit) => packets.strays(limit),
     dropTallies: () => packets.tallies(),
     takeFinishedCounts: () => finished.take(),
+    loginTotals: () => totals,
     countsSinceMs,
     emit,
     changed(conversation) {
@@ -102,6 +106,23 @@ export function createEventBus(
     },
     followed: show,
   };
+}
+
+/** The logins that ended since the start. The names of rows are fixed, so that their number is limited. */
+class EndedLogins implements LoginTotals {
+  readonly outcomes = { accepted: 0, rejected: 0, expired: 0, cancelled: 0, superseded: 0 };
+  readonly rejectedBy = new Map<string, number>();
+  readonly times = new Array<number>(TIME_BUCKETS).fill(0);
+  answeredMs = 0;
+
+  add({ outcome, row, tookMs }: { outcome: ConversationOutcome; row: string; tookMs: number | null }): void {
+    this.outcomes[outcome]++;
+    if (outcome === "rejected") this.rejectedBy.set(row, (this.rejectedBy.get(row) ?? 0) + 1);
+    if (tookMs === null) return;
+    this.answeredMs += Math.max(0, tookMs);
+    const bucket = bucketOf(tookMs);
+    this.times[bucket] = (this.times[bucket] ?? 0) + 1;
+  }
 }
 
 /** Minutes that wait for the charts. Beyond this number, all further counts are added to the newest minute. */

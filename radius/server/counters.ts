@@ -1,8 +1,9 @@
 // Counters of the gateway, for /metrics and the console. Names are fixed, never text from outside.
 
+import { NOT_SENT_REASONS, type NotSentReason } from "../factors/send_reasons.ts";
 import { DROP_REASONS, type DropReason } from "../protocol/drop_reasons.ts";
+import { REQUEST_REFUSALS, type RequestRefusal } from "./request.ts";
 
-/** They are 0 before the first count, so that the first one is an increase for a monitoring system. */
 const COUNTED = [
   "requests",
   "challenges",
@@ -24,6 +25,23 @@ const COUNTED = [
   "locks",
   "expired",
   "users_left",
+  "ended_by_leaving",
+  "disconnect_requests",
+  "disconnect_acked",
+  "disconnect_refused",
+  "disconnect_no_answer",
+] as const;
+
+type CounterName =
+  | typeof COUNTED[number]
+  | `refused_${RequestRefusal}`
+  | `sends_refused_${NotSentReason}`;
+
+/** All of them are 0 before the first count, so that the first one is an increase for a monitoring system. */
+const NAMES: readonly CounterName[] = [
+  ...COUNTED,
+  ...(Object.keys(REQUEST_REFUSALS) as RequestRefusal[]).map((reason) => `refused_${reason}` as const),
+  ...(Object.keys(NOT_SENT_REASONS) as NotSentReason[]).map((reason) => `sends_refused_${reason}` as const),
 ];
 
 interface Count {
@@ -32,18 +50,16 @@ interface Count {
 
 export class Counters {
   readonly #drops = new Map<string, Count>(Object.keys(DROP_REASONS).map((reason) => [reason, { count: 0 }]));
-  readonly #counts = new Map<string, Count>(COUNTED.map((name) => [name, { count: 0 }]));
+  readonly #counts = new Map<string, Count>(NAMES.map((name) => [name, { count: 0 }]));
 
-  count(name: string): void {
+  count(name: CounterName): void {
     const known = this.#counts.get(name);
     if (known !== undefined) known.count++;
-    else this.#counts.set(name, { count: 1 });
   }
 
   drop(reason: DropReason): void {
     const known = this.#drops.get(reason);
     if (known !== undefined) known.count++;
-    else this.#drops.set(reason, { count: 1 });
   }
 
   all(): Readonly<Record<string, number>> {

@@ -189,6 +189,9 @@ for (const [header, language] of Object.entries(ACCEPTED_LANGUAGES)) {
   });
 }
 
+const METRIC_LINE =
+  /^(# TYPE countersign_[a-z0-9_]+ (counter|gauge|histogram|summary)|countersign_[a-z0-9_]+(\{([a-z]+="[A-Za-z0-9_.+]+",?)+\})? \d+(\.\d+)?)$/;
+
 Deno.test("createMonitoringRoutes() reports liveness, readiness and counts, without user names", async () => {
   let ok = true;
   await using site = await startConsole({
@@ -206,11 +209,41 @@ Deno.test("createMonitoringRoutes() reports liveness, readiness and counts, with
   assertMatch(metrics, /\ncountersign_resident_memory_bytes [1-9]\d{6,}\n/);
   assertEquals(metrics.includes("planted"), false);
   for (const line of metrics.trimEnd().split("\n")) {
-    assertMatch(line, /^(# TYPE countersign_[a-z0-9_]+ (counter|gauge)|countersign_[a-z0-9_]+ \d+(\.\d+)?)$/);
+    assertMatch(line, METRIC_LINE);
   }
   ok = false;
   const not = await site.call("/readyz");
   assertEquals([not.status, (await not.json()).ok], [503, false]);
+});
+
+Deno.test("/metrics counts sign-ins by result and reason, and the time to their answers, also before the first one", async () => {
+  const times = new Array<number>(44).fill(0).with(20, 2).with(22, 1);
+  const rejectedBy = new Map([["first_factor_wrong", 2], ["code_wrong", 3], ["otp_wrong", 1], ["no_row", 4]]);
+  const outcomes = { accepted: 5, rejected: 10, expired: 1, cancelled: 0, superseded: 0 };
+  await using site = await startConsole({
+    change: (deps) => ({
+      ...deps,
+      watch: { ...deps.watch, loginTotals: () => ({ outcomes, rejectedBy, times, answeredMs: 3500 }) },
+    }),
+  });
+  const lines = (await (await site.call("/metrics")).text()).split("\n");
+  for (
+    const line of [
+      'logins_total{result="accepted"} 5',
+      'logins_total{result="cancelled"} 0',
+      'logins_total{result="rejected",reason="password_wrong"} 2',
+      'logins_total{result="rejected",reason="passcode_wrong"} 4',
+      'logins_total{result="rejected",reason="other"} 4',
+      'logins_total{result="rejected",reason="phone_silent"} 0',
+      'login_answer_seconds_bucket{le="0.512"} 0',
+      'login_answer_seconds_bucket{le="1.024"} 2',
+      'login_answer_seconds_bucket{le="2.048"} 3',
+      'login_answer_seconds_bucket{le="+Inf"} 3',
+      "login_answer_seconds_sum 3.5",
+      "login_answer_seconds_count 3",
+      'queue_length{queue="mail"} 0',
+    ]
+  ) assert(lines.includes(`countersign_${line}`), `/metrics has no ${line}`);
 });
 
 Deno.test("createHttpApp() passes everything below the SCIM prefix to SCIM, with body and peer, and nothing else", async () => {

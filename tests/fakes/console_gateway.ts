@@ -67,6 +67,12 @@ export function createFakeWatch(): FakeWatch {
     strays: (limit) => strays.slice(0, limit),
     dropTallies: () => tallies,
     takeFinishedCounts: () => finished.splice(0),
+    loginTotals: () => ({
+      outcomes: { accepted: 0, rejected: 0, expired: 0, cancelled: 0, superseded: 0 },
+      rejectedBy: new Map(),
+      times: [],
+      answeredMs: 0,
+    }),
     countsSinceMs: 0,
     packetsOf: (id, records) => void packets.set(id, records),
     stray(packet, tally) {

@@ -49,7 +49,7 @@ Deno.test("06: a flood of unsigned logins is refused for its source, and does no
   socket.close();
   // A slow machine needs longer for the flood, so more of it is within the limit.
   const allowed = BURST + PER_SECOND * Math.ceil((performance.now() - startedMs) / 1000);
-  const limited = await gateway.metric("dropped_rate_limited_total");
+  const limited = await gateway.metric('dropped_total{reason="rate_limited"}');
   assert(limited >= FLOOD - allowed - MAX_LOST, `${limited} of ${FLOOD} were refused, ${allowed} may pass`);
   assert(await gateway.metric("conversations_live") <= allowed + 1, "and the login of alice");
   assert(await gateway.metric("resident_memory_bytes") < 300 * MIB);
@@ -83,7 +83,7 @@ Deno.test("17: a reply to an invented source address is small, and few replies a
       sentOctets += bytes.length;
     }
     await eventually("the round arrived", async () => {
-      const arrived = await gateway.metric("dropped_rate_limited_total") +
+      const arrived = await gateway.metric('dropped_total{reason="rate_limited"}') +
         await gateway.metric("requests_total");
       return arrived >= (round + 1) * packets.length * 0.9;
     });
@@ -187,7 +187,7 @@ Deno.test("03: a garbled password locks no user, sends nothing, and ends no logi
   using alice = openSession(gateway, { userName: "alice", ...place });
   assertEquals((await alice.login()).step, CODE);
   using attacker = gateway.client();
-  const refused = () => gateway.metric("refused_garbled_password_total");
+  const refused = () => gateway.metric('refused_total{reason="garbled_password"}');
   const send = async (userName: string, state?: string) => {
     // Without the secret the revealed password is garbled. One in 200,000 is text by chance; it is omitted.
     const password = new Uint8Array(randomBytes(15));
@@ -264,7 +264,7 @@ Deno.test("03: a password that is readable by chance does not help to hide other
 const STATUS_SERVER = 12;
 const ACCESS_ACCEPT = 2;
 const EAP_MESSAGE = 79;
-const DROPPED = "dropped_missing_message_authenticator_total";
+const DROPPED = 'dropped_total{reason="missing_message_authenticator"}';
 const ROOT = new URL("../../", import.meta.url).pathname;
 const TOML = `
 [[radius.client]]

@@ -159,6 +159,11 @@ export const PEERS = {
     ],
     neededBy: "log export: its TLS driver",
   },
+  prometheus: {
+    package: "prometheus",
+    proofs: ["/usr/bin/promtool"],
+    neededBy: "alert rules: promtool",
+  },
   postfix: { package: "postfix", proofs: ["/usr/sbin/postfix"], neededBy: "mail: a real SMTP server" },
   pythonVenv: {
     package: "python3-venv",

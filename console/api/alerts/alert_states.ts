@@ -156,7 +156,7 @@ const EACH_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE--
 const MAX_CERTIFICATES = 50;
 
 /** The end of a server's certificate, which is the first one; of several authorities, the one that ends last counts. */
-function certificateEnd(pem: string): { readonly subject: string; readonly untilMs: number } | null {
+export function certificateEnd(pem: string): { readonly subject: string; readonly untilMs: number } | null {
   const texts = [...pem.matchAll(EACH_CERTIFICATE)].slice(0, MAX_CERTIFICATES).map(([text]) => text);
   const ends = texts.flatMap((text) => {
     try {

@@ -133,6 +133,10 @@ Deno.test("takeFinishedCounts() counts each end once, by client, with its durati
   assertEquals([tally?.outcomes, more.length], [{ accepted: 1 }, 0]);
   assertEquals(tally?.times.reduce((sum, count) => sum + count, 0), 1);
   assertEquals(world.radius.monitor.takeFinishedCounts(), []);
+  // /metrics keeps its counts.
+  const { outcomes, times } = world.radius.monitor.loginTotals();
+  assertEquals([outcomes.accepted, outcomes.rejected], [1, 0]);
+  assertEquals(times.reduce((sum, count) => sum + count, 0), 1);
 });
 
 Deno.test("captured packets contain no planted secret, in clear or in hexadecimal", async () => {
