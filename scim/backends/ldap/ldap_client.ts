@@ -34,6 +34,8 @@ export interface LdapClient {
   startCounting(maxOctets: number): void;
   /** Whether a response was too long. The sockets are then closed. */
   isTooLong(): boolean;
+  /** Whether the server accepted the connection, so that requests were sent. */
+  wasOpened(): boolean;
 }
 
 /**
@@ -44,11 +46,14 @@ export function createLdapClient(settings: LdapSettings, sockets: LdapSockets): 
   let octets = 0;
   let limit = MAX_ENTRY_OCTETS;
   let overfull = false;
+  let opened = false;
   const destroy = (): void => {
     for (const socket of made) socket.destroy();
   };
+  const isTls = settings.url.toLowerCase().startsWith("ldaps:");
   const keep = <S extends net.Socket>(socket: S): S => {
     made.push(socket);
+    socket.once(isTls ? "secureConnect" : "connect", () => opened = true);
     socket.on("data", (chunk: Uint8Array) => {
       octets += chunk.length;
       if (octets <= limit) return;
@@ -64,7 +69,6 @@ export function createLdapClient(settings: LdapSettings, sockets: LdapSockets): 
     once();
     return keep(Reflect.apply(sockets.connect, null, args) as net.Socket);
   };
-  const isTls = settings.url.toLowerCase().startsWith("ldaps:");
   const tlsConnect = (...args: unknown[]): tls.TLSSocket => {
     if (isTls) once();
     return keep(Reflect.apply(sockets.connectTls, null, args) as tls.TLSSocket);
@@ -83,6 +87,7 @@ export function createLdapClient(settings: LdapSettings, sockets: LdapSockets): 
       limit = maxOctets;
     },
     isTooLong: () => overfull,
+    wasOpened: () => opened,
   };
 }
 

@@ -36,7 +36,10 @@ export interface LdapConnection {
   hasWritten(): boolean;
   resetWritten(): void;
   bind(dn: string, password: string): Promise<void>;
-  /** A bind of a user. Resolves to the reason why the server refuses the user; `null`: it accepts the user. */
+  /**
+   * A bind of a user. Resolves to the reason why the server refuses the user; `null`: it accepts the user. It counts as a write: without a response,
+   * the server may have counted a wrong password, so the bind is not repeated.
+   */
   bindUser(dn: string, password: string): Promise<AccountRefusal | "wrong" | null>;
   /** Whether the server accepted the last bind. It can accept a user who then may only change the password. */
   isBound(): boolean;
@@ -106,7 +109,7 @@ class OpenLdapConnection implements LdapConnection {
   }
 
   hasWritten(): boolean {
-    return this.#wrote;
+    return this.#wrote && this.#ldap.wasOpened();
   }
 
   resetWritten(): void {
@@ -127,11 +130,11 @@ class OpenLdapConnection implements LdapConnection {
     const control = new PasswordPolicyControl();
     this.#isBound = false;
     try {
-      await this.#ask((client) => client.bind(dn, password, control));
+      await this.#ask((client) => client.bind(dn, password, control), { writes: true });
       this.#isBound = true;
       return readBindRefusal("", control.value?.error);
     } catch (thrown) {
-      if (!(thrown instanceof LdapRefusal)) throw thrown;
+      if (!(thrown instanceof LdapRefusal)) throw unansweredBind(thrown);
       const refusal = readBindRefusal(thrown.serverText, control.value?.error);
       if (refusal !== null) return refusal;
       // For an entry without a password, some servers return inappropriateAuthentication.
@@ -232,10 +235,10 @@ class OpenLdapConnection implements LdapConnection {
       }
       this.#breakOff();
       if (this.#ldap.isTooLong()) throw malformedError("the directory's response is too long");
-      throw lost(thrown, this.#wrote);
+      throw lost(thrown, this.hasWritten());
     }
     this.#breakOff();
-    throw unreachableError("the directory did not respond in time", { unsure: this.#wrote });
+    throw unreachableError("the directory did not respond in time", { unsure: this.hasWritten() });
   }
 }
 
@@ -244,6 +247,13 @@ function refusalOf(thrown: unknown): LdapRefusal | null {
   if (!(thrown instanceof Error) || !("code" in thrown) || typeof thrown.code !== "number") return null;
   // ldapts appends "Code: 0x31" to the server's message.
   return new LdapRefusal(thrown.code, thrown.message.replace(/ ?Code: 0x[0-9a-f]+$/, ""));
+}
+
+/** The fault of a bind that was sent and not answered, with the reason why no other server is asked. */
+function unansweredBind(thrown: unknown): unknown {
+  if (!(thrown instanceof BackendError) || !thrown.fault.unsure) return thrown;
+  const detail = `${thrown.fault.detail}: the password is not sent again, because it may have been counted`;
+  return new BackendError({ ...thrown.fault, detail }, { cause: thrown });
 }
 
 function lost(thrown: unknown, unsure: boolean): BackendError {
