@@ -32,15 +32,18 @@ const PACKETS: Record<string, RequestParts> = {
   "MS-CHAP": msChapParts(true),
   "EAP": { state: STATE, more: eapMessages(eapPacket(2, 1, 26, [3])) },
 };
-for (const [name, parts] of Object.entries(PACKETS)) {
-  Deno.test(`${name}: a packet that is re-issued has the same key, and one with another name, client or content has not`, () => {
+for (const [name, packet] of Object.entries(PACKETS)) {
+  Deno.test(`${name}: a packet that is re-issued has the same key, and one with another name, client, place or content has not`, () => {
+    const parts: RequestParts = { ...packet, nasPort: 7 };
     const key = keyOf(parts);
-    const reissued = { ...parts, authenticator: new Uint8Array(16).fill(9), identifier: 9, nasPort: 7 };
+    const reissued = { ...parts, authenticator: new Uint8Array(16).fill(9), identifier: 9 };
     assert(key !== null);
     assertEquals(keyOf(reissued), key);
     assertEquals(keyOf({ ...reissued, more: [...parts.more ?? [], { type: 33, value: STATE }] }), key);
     assertNotEquals(keyOf({ ...parts, userName: "bob" }), key);
     assertNotEquals(keyOf(parts, "wifi"), key);
+    assertNotEquals(keyOf({ ...reissued, nasPort: 8 }), key);
+    assertNotEquals(keyOf({ ...reissued, callingStationId: "198.51.100.7" }), key);
     assertNotEquals(keyOf({ ...parts, state: STATE.with(0, 1) }), key);
     const changed = (parts.more ?? []).map(({ type, value }) => ({
       type,
