@@ -143,6 +143,7 @@ async function listenRadiusTls(
       ca: "radius.tls_ca",
     },
     mayConnect: (source) => radsec.mayConnect(source),
+    isNamed: (source) => radsec.isNamed(source),
     onPeer: (stream) => radsec.accept(stream),
     onRefused: (refused) => radsec.refused(refused),
     onAuthoritiesChange: () => radsec.verifyAgain(),

@@ -64,6 +64,7 @@ export type TlsRefusal =
   | "no_common_protocol"
   | "handshake_timeout"
   | "handshake_failed"
+  | "too_many_handshakes"
   | "resumed_session";
 
 interface TlsListenerDeps {
@@ -78,6 +79,8 @@ interface TlsListenerDeps {
   readonly readTextFile?: (path: string) => Promise<string>;
   /** Whether this address may begin a handshake now. */
   readonly mayConnect: (source: string) => boolean;
+  /** Whether the settings name this address. */
+  readonly isNamed: (source: string) => boolean;
   readonly onPeer: (stream: TlsStream) => void;
   readonly onRefused: (
     refused: { readonly source: string; readonly reason: TlsRefusal; readonly detail: string },
@@ -96,9 +99,12 @@ interface TlsPem {
 }
 
 const HANDSHAKE_MS = 10_000;
-/** Handshakes at the same time, in total and of one host or IPv6 network. */
+/** Handshakes at the same time: in total, of networks that are not known, and of one network. A network is an IPv4 address or an IPv6 /64. */
 const MAX_HANDSHAKES = 200;
-const MAX_HANDSHAKES_PER_SOURCE = 50;
+const MAX_UNKNOWN_HANDSHAKES = 100;
+export const MAX_HANDSHAKES_PER_NETWORK = 50;
+/** Networks that connected before. Beyond it, the one that connected longest ago is forgotten. */
+const MAX_KNOWN_NETWORKS = 4096;
 const RELOAD_MS = 30_000;
 /** Finds peers that are gone, also behind a firewall that forgot the connection. */
 const KEEP_ALIVE_MS = 60_000;
@@ -113,8 +119,8 @@ export async function openTlsListener(deps: TlsListenerDeps): Promise<TlsListene
 export class TlsListener {
   readonly #deps: TlsListenerDeps;
   readonly #servers: Server[] = [];
-  /** The network of each connection whose handshake is in progress. */
-  readonly #handshakes = new Map<Socket, string>();
+  readonly #handshakes = new HandshakeTable<Socket>();
+  readonly #knownNetworks = new Set<string>();
   readonly #sources = new WeakMap<Socket, string>();
   readonly #addresses: SocketAddress[] = [];
   #pem: TlsPem = { certPem: "", keyPem: "", caPem: "" };
@@ -246,19 +252,23 @@ export class TlsListener {
   }
 
   #begin(socket: Socket): void {
+    const { mayConnect, isNamed, onRefused } = this.#deps;
     const source = plainAddress(socket.remoteAddress ?? "");
     const network = sourceKey(source);
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.#handshakes.delete(socket));
-    let ofSource = 0;
-    for (const other of this.#handshakes.values()) if (other === network) ofSource++;
-    const isFull = this.#handshakes.size >= MAX_HANDSHAKES || ofSource >= MAX_HANDSHAKES_PER_SOURCE;
-    if (this.#isClosed || isFull || source === "" || !this.#deps.mayConnect(source)) {
+    if (this.#isClosed || source === "" || !mayConnect(source)) {
       socket.destroy();
       return;
     }
-    this.#handshakes.set(socket, network);
     this.#sources.set(socket, source);
+    const isKnown = this.#knownNetworks.has(network) || isNamed(source);
+    const dropped = this.#handshakes.add(socket, { network, isKnown });
+    if (dropped === null) return;
+    const of = this.#sources.get(dropped) ?? "";
+    this.#sources.delete(dropped);
+    dropped.destroy();
+    onRefused({ source: of, reason: "too_many_handshakes", detail: "" });
   }
 
   /**
@@ -281,7 +291,16 @@ export class TlsListener {
     if (peer.validToMs <= this.#deps.clock.nowMs()) return refuse("certificate_expired", peer.subject);
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
+    this.#noteNetwork(sourceKey(source));
     this.#deps.onPeer(streamOf(socket, peer));
+  }
+
+  #noteNetwork(network: string): void {
+    this.#knownNetworks.delete(network);
+    this.#knownNetworks.add(network);
+    if (this.#knownNetworks.size <= MAX_KNOWN_NETWORKS) return;
+    const [oldest] = this.#knownNetworks;
+    if (oldest !== undefined) this.#knownNetworks.delete(oldest);
   }
 
   #fail(fault: Error, socket: TLSSocket): void {
@@ -290,7 +309,7 @@ export class TlsListener {
     socket.destroy();
     raw?.destroy();
     const source = raw === null ? "" : this.#sources.get(raw);
-    // Without a source, the connection was refused before its handshake.
+    // Without a source, the connection was refused before its handshake ended.
     if (this.#isClosed || source === undefined) return;
     const { code = "" } = fault as Error & { readonly code?: string };
     const error = String(socket.authorizationError ?? "");
@@ -299,6 +318,61 @@ export class TlsListener {
       reason: refusalOf({ code, error, message: fault.message }),
       detail: error || code,
     });
+  }
+}
+
+interface Handshake {
+  /** As `sourceKey()` names it. */
+  readonly network: string;
+  /** Whether it is a network of the settings, or connected before. */
+  readonly isKnown: boolean;
+}
+
+/**
+ * Handshakes in progress. A new one always gets a place: if there are too many, the oldest one of the network that has the most is dropped. So a
+ * network with few handshakes keeps them, and one that sends nothing waits in vain. Networks that are not known have half of the places at most.
+ */
+export class HandshakeTable<T> {
+  /** The oldest first. */
+  readonly #handshakes = new Map<T, Handshake>();
+
+  get size(): number {
+    return this.#handshakes.size;
+  }
+
+  /** Returns the handshake that is dropped for it. */
+  add(one: T, handshake: Handshake): T | null {
+    const { network, isKnown } = handshake;
+    const dropped = this.#oldestBeyond(MAX_HANDSHAKES_PER_NETWORK, (other) => other.network === network) ??
+      (isKnown ? null : this.#oldestBeyond(MAX_UNKNOWN_HANDSHAKES, (other) => !other.isKnown)) ??
+      this.#oldestBeyond(MAX_HANDSHAKES, () => true);
+    if (dropped !== null) this.#handshakes.delete(dropped);
+    this.#handshakes.set(one, handshake);
+    return dropped;
+  }
+
+  delete(one: T): void {
+    this.#handshakes.delete(one);
+  }
+
+  keys(): Iterable<T> {
+    return this.#handshakes.keys();
+  }
+
+  /** If `max` handshakes are counted, the oldest one of the network that has the most of them; otherwise `null`. */
+  #oldestBeyond(max: number, isCounted: (one: Handshake) => boolean): T | null {
+    const byNetwork = new Map<string, { readonly oldest: T; count: number }>();
+    let count = 0;
+    let most: { readonly oldest: T; count: number } | null = null;
+    for (const [key, handshake] of this.#handshakes) {
+      if (!isCounted(handshake)) continue;
+      count++;
+      const of = byNetwork.get(handshake.network) ?? { oldest: key, count: 0 };
+      of.count++;
+      byNetwork.set(handshake.network, of);
+      if (most === null || of.count > most.count) most = of;
+    }
+    return count < max || most === null ? null : most.oldest;
   }
 }
 

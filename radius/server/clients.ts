@@ -67,6 +67,8 @@ export interface Clients {
   findByCertificate(of: TlsPeerIdentity): Client | null;
   /** Whether a TLS client can have this address. */
   mayUseTls(hostname: string): boolean;
+  /** Whether the address of a TLS client is set, and this is one. */
+  isTlsAddress(hostname: string): boolean;
   /** Changes whenever the clients were replaced. */
   readonly revision: number;
   /** Of several clients, the one whose NAS attributes match, otherwise the one without NAS attributes. */
@@ -167,6 +169,7 @@ export function createClients(
       return found?.byProtocol[protocol] ?? null;
     },
     mayUseTls: (hostname) => tlsClients.some(({ networks: own }) => isAmong(own, hostname)),
+    isTlsAddress: (hostname) => tlsClients.some(({ networks: own }) => matching(own, hostname) !== null),
     choose,
   };
 }

@@ -24,7 +24,7 @@ import type { PacketStream, Request } from "./request.ts";
 import { SourceRateLimit } from "./unsigned_requests.ts";
 
 interface RadsecDeps {
-  readonly clients: Pick<Clients, "findByCertificate" | "mayUseTls" | "revision">;
+  readonly clients: Pick<Clients, "findByCertificate" | "isTlsAddress" | "mayUseTls" | "revision">;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -144,6 +144,11 @@ export class RadsecConnections {
     return this.#deps.clients.mayUseTls(source) && this.#handshakes.take(source);
   }
 
+  /** Whether this is the address of a client in the settings. */
+  isNamed(source: string): boolean {
+    return this.#deps.clients.isTlsAddress(source);
+  }
+
   /** Logs and counts a connection that was not accepted. */
   refused(
     { source, reason, detail }: {
@@ -239,6 +244,8 @@ const REFUSALS = {
   no_common_protocol: "the client offers neither radius/1.1 nor radius/1.0 (ALPN)",
   handshake_timeout: "the TLS handshake took too long",
   handshake_failed: "the TLS handshake failed",
+  too_many_handshakes:
+    "too many TLS handshakes at the same time; the oldest one of the busiest address was closed",
   resumed_session: "a resumed session is not accepted; the client will begin a full handshake",
   unknown_certificate:
     "no client has this certificate, or not at this address; set tls.san or tls.fingerprint of a client",

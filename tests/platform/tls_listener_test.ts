@@ -5,6 +5,8 @@ import { hasSubjectAltName, subjectAltNames } from "../../platform/certificate_n
 import { createLog } from "../../platform/log.ts";
 import { systemClock } from "../../platform/runtime.ts";
 import {
+  HandshakeTable,
+  MAX_HANDSHAKES_PER_NETWORK,
   openTlsListener,
   type TlsListener,
   type TlsRefusal,
@@ -69,7 +71,7 @@ async function openWorld(): Promise<World> {
       key: "radius.tls_key",
       ca: "radius.tls_ca",
     },
-    mayConnect: () => true,
+    ...{ mayConnect: () => true, isNamed: () => false },
     onPeer: (stream) => {
       world.accepted.push(stream);
       stream.start({
@@ -210,6 +212,51 @@ testNeeding(NEEDS, "a handshake that does not end is ended", async () => {
   assertEquals(world.refused, [{ source: "127.0.0.1", reason: "handshake_timeout" }]);
 });
 
+testNeeding(NEEDS, "a client gets in while an attacker holds all handshakes of its address", async () => {
+  await using world = await openWorld();
+  const certificate = await world.authority.issue(["DNS:nas.example.org"]);
+  const held: Deno.Conn[] = [];
+  for (let count = 0; count < MAX_HANDSHAKES_PER_NETWORK; count++) {
+    held.push(await Deno.connect({ hostname: "127.0.0.1", port: world.options().port }));
+  }
+  using client = await connectRadiusTls(world.options(certificate));
+  assertEquals(await answers(client), true);
+  await until(() => world.refused.some(({ reason }) => reason === "too_many_handshakes"));
+  for (const one of held) one.close();
+});
+
+/** Handshakes of networks as `name: count`, in this order, one of each in turn. Which of them are left, and how many. */
+const HELD: readonly (readonly [what: string, added: string, left: Record<string, number>])[] = [
+  ["one network keeps 50", "a:200", { a: 50 }],
+  ["networks that are not known have 100 places", "a:50 b:50 c:50 d:50", { a: 24, b: 25, c: 25, d: 26 }],
+  ["a client that is not known gets in, and stays", "a:50 b:50 c:50 d:50 nas:1 e:50", {
+    ...{ a: 19, b: 19, c: 20, d: 20, e: 21, nas: 1 },
+  }],
+  ["a known network gets in while others hold all their places", "a:50 b:50 c:50 d:50 known-1:50", {
+    ...{ a: 24, b: 25, c: 25, d: 26, "known-1": 50 },
+  }],
+  ["known networks may have all places", "known-1:50 known-2:50 known-3:50 known-4:50 known-5:50", {
+    ...{ "known-1": 39, "known-2": 40, "known-3": 40, "known-4": 40, "known-5": 41 },
+  }],
+];
+for (const [what, added, left] of HELD) {
+  Deno.test(`HandshakeTable: ${what}`, () => {
+    const table = new HandshakeTable<string>();
+    for (const one of added.split(" ")) {
+      const [network = "", count = "0"] = one.split(":");
+      for (let at = 0; at < Number(count); at++) {
+        table.add(`${network} ${table.size} ${at}`, { network, isKnown: network.startsWith("known") });
+      }
+    }
+    const counts: Record<string, number> = {};
+    for (const key of table.keys()) {
+      const [network = ""] = key.split(" ");
+      counts[network] = (counts[network] ?? 0) + 1;
+    }
+    assertEquals(counts, left);
+  });
+}
+
 testNeeding(
   NEEDS,
   "changed files are used for the next connection, unless they do not fit together",
@@ -253,7 +300,13 @@ testNeeding(NEEDS, "a file that cannot be used stops the start, with the name of
         key: "radius.tls_key",
         ca: "radius.tls_ca",
       },
-      ...{ mayConnect: () => true, onPeer: () => {}, onRefused: () => {}, onAuthoritiesChange: () => {} },
+      ...{
+        mayConnect: () => true,
+        isNamed: () => false,
+        onPeer: () => {},
+        onRefused: () => {},
+        onAuthoritiesChange: () => {},
+      },
     });
   await assertRejects(open, Error, "Cannot use radius.tls_ca");
 });
