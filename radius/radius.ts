@@ -115,7 +115,7 @@ export interface Radius {
   /** What shadow mode learnt, and the clients that are served. */
   readonly shadow: {
     readonly learner: ShadowLearner;
-    readonly clients: () => readonly Pick<Client, "name" | "settings">[];
+    readonly clients: () => readonly Pick<Client, "name" | "settings" | "hasNetwork">[];
     readonly isOfConsole: (client: string) => boolean;
   };
   /** Prepares the removal or deactivation of a user: from now on, logins do not find their pairings. The caller commits the mutations. */
