@@ -47,7 +47,7 @@ export function partsOf<T extends QueuedTransaction>(
 const MAX_MUTATIONS = 500;
 const MAX_CHECKS = 100;
 /** `denokv` refuses an atomic operation with more than ten checks (denokv_proto/limits.rs). One check is that of the change log. */
-const MAX_SHARED_CHECKS = 9;
+export const MAX_SHARED_CHECKS = 9;
 /** Deno KV accepts 800 KiB per atomic operation; the rest is a reserve for transactions without `sizeOctets`. */
 const MAX_BATCH_OCTETS = 600_000;
 /** Values of at most 64 KiB in a batch with transactions, and in one without. */

@@ -3,6 +3,7 @@
 
 import type { Log } from "../../platform/log.ts";
 import type { Clock } from "../../platform/runtime.ts";
+import { MAX_SHARED_CHECKS } from "../../platform/commit_batch.ts";
 import type { Store } from "../../platform/store.ts";
 import { commitChanges, joinId, Table, type TableChange } from "../../platform/table.ts";
 import {
@@ -27,7 +28,8 @@ interface ShadowLearnerDeps {
 const FLUSH_MS = 30_000;
 /** Users that wait for the next write. */
 const MAX_WAITING = 20_000;
-const ROWS_PER_COMMIT = 50;
+/** Each row has a check. */
+const ROWS_PER_COMMIT = MAX_SHARED_CHECKS;
 /** Tries of one commit. Each one reads what another node wrote first. */
 const MAX_TRIES = 8;
 

@@ -96,6 +96,27 @@ Deno.test("ShadowLearner writes again what the store refused", async () => {
   await opened.close();
 });
 
+Deno.test("ShadowLearner commits no more rows at once than denokv has checks for", async () => {
+  const opened = await memoryStore();
+  const checks: number[] = [];
+  const store: Store = {
+    ...opened,
+    commit(transaction) {
+      checks.push(transaction.checks?.length ?? 0);
+      return opened.commit(transaction);
+    },
+  };
+  const { learner } = await open(store);
+  const users = Array.from({ length: 30 }, (_, at) => `user${at}`);
+  for (const user of users) learner.addUser(userOf(user));
+  learner.addDay("vpn", { accepted: users.length });
+  await learner.flush();
+  assertEquals(checks.reduce((sum, count) => sum + count, 0), users.length + 1);
+  // One more is that of the change log.
+  assertEquals(checks.filter((count) => count > 9), []);
+  await opened.close();
+});
+
 Deno.test("ShadowLearner counts the logins of users for whom there is no room", async () => {
   const store = await memoryStore();
   const { learner } = await open(store, { maxUsers: 2 });
