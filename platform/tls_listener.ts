@@ -51,7 +51,7 @@ export interface TlsStream {
    * still reads into memory without a limit (Deno 2.9.6).
    */
   write(octets: Uint8Array): boolean;
-  /** Sends what was written, and closes. */
+  /** Sends what was written, and closes. A peer that does not close too is disconnected after five seconds. */
   end(): void;
   destroy(): void;
 }
@@ -89,6 +89,8 @@ interface TlsListenerDeps {
   readonly onAuthoritiesChange: () => void;
   /** 10 s unless given. */
   readonly handshakeMs?: number;
+  /** 5 s unless given. */
+  readonly closeMs?: number;
 }
 
 /** Certificates that are in use. */
@@ -108,6 +110,8 @@ const MAX_KNOWN_NETWORKS = 4096;
 const RELOAD_MS = 30_000;
 /** Finds peers that are gone, also behind a firewall that forgot the connection. */
 const KEEP_ALIVE_MS = 60_000;
+/** How long a peer may take to read the rest and to close, after this side has closed. */
+const CLOSE_MS = 5000;
 
 /** Opens a listener on each address. @throws Error with the setting to change. */
 export async function openTlsListener(deps: TlsListenerDeps): Promise<TlsListener> {
@@ -292,7 +296,8 @@ export class TlsListener {
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     this.#noteNetwork(sourceKey(source));
-    this.#deps.onPeer(streamOf(socket, peer));
+    const { clock, closeMs = CLOSE_MS } = this.#deps;
+    this.#deps.onPeer(streamOf(socket, peer, { clock, closeMs }));
   }
 
   #noteNetwork(network: string): void {
@@ -429,7 +434,11 @@ function peerOf(socket: TLSSocket, source: string): TlsPeer | null {
   };
 }
 
-function streamOf(socket: TLSSocket, peer: TlsPeer): TlsStream {
+function streamOf(
+  socket: TLSSocket,
+  peer: TlsPeer,
+  { clock, closeMs }: { clock: Clock; closeMs: number },
+): TlsStream {
   return {
     peer,
     get unsentOctets() {
@@ -441,7 +450,11 @@ function streamOf(socket: TLSSocket, peer: TlsPeer): TlsStream {
       socket.on("data", data);
     },
     write: (octets) => socket.write(octets),
-    end: () => void socket.end(),
+    end() {
+      const cancel = clock.after(closeMs, () => socket.destroy());
+      socket.once("close", cancel);
+      socket.end();
+    },
     destroy: () => void socket.destroy(),
   };
 }

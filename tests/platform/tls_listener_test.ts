@@ -19,6 +19,7 @@ import { until } from "../radius/whole_gateway.ts";
 
 const NEEDS = { peers: ["opensslProgram"] } as const;
 const HANDSHAKE_MS = 600;
+const CLOSE_MS = 300;
 const PROTOCOLS = ["radius/1.1", "radius/1.0"];
 
 interface World extends AsyncDisposable {
@@ -29,6 +30,8 @@ interface World extends AsyncDisposable {
   readonly accepted: TlsStream[];
   readonly refused: { readonly source: string; readonly reason: TlsRefusal }[];
   authoritiesChanged: number;
+  /** Connections that have ended. */
+  closed: number;
   log(): Promise<string>;
   options(certificate?: Certificate): TlsClientOptions;
 }
@@ -48,7 +51,7 @@ async function openWorld(): Promise<World> {
     write: (lines) => void written.push(new TextDecoder().decode(lines)),
   });
   const world: Omit<World, "listener"> & { listener: TlsListener | null } = {
-    ...{ listener: null, authority, other, files, accepted: [], refused: [], authoritiesChanged: 0 },
+    ...{ listener: null, authority, other, files, accepted: [], refused: [], authoritiesChanged: 0, closed: 0 },
     async log() {
       await log.flush();
       return written.join("");
@@ -77,12 +80,12 @@ async function openWorld(): Promise<World> {
       stream.start({
         data: (octets) => void stream.write(octets.slice()),
         drained: () => {},
-        closed: () => {},
+        closed: () => void world.closed++,
       });
     },
     onRefused: ({ source, reason }) => void world.refused.push({ source, reason }),
     onAuthoritiesChange: () => void world.authoritiesChanged++,
-    handshakeMs: HANDSHAKE_MS,
+    ...{ handshakeMs: HANDSHAKE_MS, closeMs: CLOSE_MS },
   });
   return world as World;
 }
@@ -326,6 +329,25 @@ testNeeding(
     assertEquals((stream?.unsentOctets ?? 0) >= 1024 * 1024, true);
   },
 );
+
+testNeeding(NEEDS, "a client that does not close after the gateway is disconnected", async () => {
+  await using world = await openWorld();
+  const { certFile, keyFile } = await world.authority.issue(["DNS:nas.example.org"]);
+  const client = new Deno.Command("openssl", {
+    args: [
+      ...["s_client", "-quiet", "-connect", `127.0.0.1:${world.options().port}`],
+      ...["-CAfile", world.authority.caFile, "-cert", certFile, "-key", keyFile, "-alpn", "radius/1.1"],
+    ],
+    ...{ stdin: "piped", stdout: "null", stderr: "null" },
+  }).spawn();
+  await until(() => world.accepted.length > 0);
+  client.kill("SIGSTOP");
+  world.accepted[0]?.end();
+  await until(() => world.closed > 0);
+  client.kill("SIGKILL");
+  await client.stdin.abort().catch(() => undefined);
+  await client.status;
+});
 
 Deno.test("subjectAltNames() reads nothing from octets that are no certificate", () => {
   for (const octets of ["", "30", "3080", "30843fffffff", "3003020101", "ff".repeat(40)]) {
