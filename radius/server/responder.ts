@@ -279,7 +279,7 @@ export class Responder {
     if (!log.enabled("info")) return;
     log.info(reply.name, {
       ...senderOf(request),
-      user: request.userName,
+      ...namesOf(request, conversation),
       id: request.octets[1],
       step: conversation?.outcome ?? conversation?.at,
       row,
@@ -289,6 +289,12 @@ export class Responder {
       tookMs: Math.round((performance.now() - request.startedAt) * 10) / 10,
     });
   }
+}
+
+/** The user of the login, and the name outside the tunnel of EAP if that differs. */
+function namesOf({ userName }: Request, conversation: Conversation | null): { user: string; outer?: string } {
+  const { shownUser: user = userName, relay = null } = conversation ?? {};
+  return relay === null || relay.outer === user ? { user } : { user, outer: relay.outer };
 }
 
 function notWritten(row: string, fault: unknown): DropLine {

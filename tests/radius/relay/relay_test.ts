@@ -223,6 +223,7 @@ Deno.test('a tunnel with "reply": the second factor is that of the User-Name in 
   assertEquals(answer.kind, "accept");
   const [login] = relay.world.radius.monitor.conversations(9);
   assertEquals([login?.user, login?.relay?.outer, login?.relay?.method], ["anna", "bob", "PEAP"]);
+  assertMatch((await relay.world.logLines()).join("\n"), /Access-Accept .*user=anna outer=bob /);
 });
 
 Deno.test('a tunnel with "reply": the log says once that the User-Name in the Access-Accept is the outer identity', async () => {
