@@ -14,7 +14,7 @@ import {
   type LoginMethodName,
 } from "./radtest_methods.ts";
 import { exchange, type Exchanged, openRadiusSocket, type RadiusSocket } from "./radtest_packets.ts";
-import { openTlsSocket, type RadtestTls } from "./radtest_tls.ts";
+import { openTlsSocket, type RadtestTls, UnreadableFile } from "./radtest_tls.ts";
 import type { SharedSecret } from "../radius/protocol/authenticity.ts";
 import type { RadiusProtocol } from "../radius/protocol/radius_tls.ts";
 import {
@@ -217,8 +217,9 @@ async function main(args: readonly string[]): Promise<ExitCode> {
     terminal.show(`Connected with TLS, ${protocol}`);
     return await runLogin(read.options, { ...parts, socket, secret });
   } catch (fault) {
+    const problem = fault instanceof Error ? fault.message : String(fault);
     console.error(
-      `Cannot reach ${read.options.hostname}: ${fault instanceof Error ? fault.message : String(fault)}`,
+      fault instanceof UnreadableFile ? problem : `Cannot reach ${read.options.hostname}: ${problem}`,
     );
     return 2;
   } finally {

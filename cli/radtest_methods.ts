@@ -61,11 +61,17 @@ interface MethodOptions {
 const utf8 = new TextEncoder();
 const NO_REPORT: MethodReport = { lines: [] };
 
+/** RFC 2869 §5.10: the server says that the answer is a secret. */
+function isNoEcho({ clear }: RadtestReply): boolean {
+  const prompt = clear.find(({ type }) => type === typeOf("Prompt"));
+  return prompt?.value.length === 4 && readInteger(prompt.value) === 0;
+}
+
 /** A method whose answer to a challenge has the form of the first request. */
 function ofOneForm(prove: (typed: string) => readonly ClearAttribute[]): LoginMethod {
   return {
     begin: prove,
-    next: () => ({ kind: "ask", hidden: false, answer: prove }),
+    next: (challenge) => ({ kind: "ask", hidden: isNoEcho(challenge), answer: prove }),
     describe: () => NO_REPORT,
   };
 }

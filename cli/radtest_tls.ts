@@ -32,7 +32,7 @@ export async function openTlsSocket(
   { hostname, port }: { readonly hostname: string; readonly port: number },
   { cert, key, ca, name, protocols }: RadtestTls,
 ): Promise<RadtestTlsSocket> {
-  const [certPem, keyPem, caPem] = await Promise.all([cert, key, ca].map((path) => Deno.readTextFile(path)));
+  const [certPem, keyPem, caPem] = await Promise.all([cert, key, ca].map(readPem));
   const socket = tls.connect({
     ...{ host: hostname, port, servername: name ?? (isAddress(hostname) ? "" : hostname) },
     ...{ cert: certPem, key: keyPem, ca: caPem, minVersion: "TLSv1.2" },
@@ -75,6 +75,18 @@ export async function openTlsSocket(
     },
     close: () => socket.destroy(),
   };
+}
+
+/** A file that cannot be read says nothing about the server. */
+export class UnreadableFile extends Error {}
+
+async function readPem(path: string): Promise<string> {
+  try {
+    return await Deno.readTextFile(path);
+  } catch (fault) {
+    const why = fault instanceof Deno.errors.NotFound ? "it does not exist" : String(fault);
+    throw new UnreadableFile(`Cannot read ${path}: ${why}`, { cause: fault });
+  }
 }
 
 const CLOSED =

@@ -111,9 +111,10 @@ export async function readSecretLine(
 ): Promise<string | null> {
   const lines = new LineReader((into) => input.read(into));
   if (!input.isTerminal()) return secretOf(await lines.next());
-  prompt(`${label} (hidden): `);
+  // Before the prompt, because a person may type, and a program paste, as soon as it is visible.
   input.setRaw(true);
   try {
+    prompt(`${label} (hidden): `);
     return secretOf(await lines.next());
   } finally {
     input.setRaw(false);
@@ -156,14 +157,16 @@ export function createTerminal(streams: TerminalStreams): Terminal {
   return {
     show: (line) => streams.write(encoder.encode(`${line}\n`)),
     async ask(prompt, { hidden = false } = {}) {
-      streams.write(encoder.encode(prompt));
-      if (!hidden || !streams.isTerminal()) return await readLine();
-      streams.setRaw(true);
+      const isSilent = hidden && streams.isTerminal();
+      if (isSilent) streams.setRaw(true);
       try {
+        streams.write(encoder.encode(prompt));
         return await readLine();
       } finally {
-        streams.setRaw(false);
-        streams.write(encoder.encode("\n"));
+        if (isSilent) {
+          streams.setRaw(false);
+          streams.write(encoder.encode("\n"));
+        }
       }
     },
   };

@@ -41,6 +41,15 @@ Deno.test("ask() hides the input, handles backspace, and restores the terminal",
   assertEquals(written, ["Password: ", "\n"]);
 });
 
+Deno.test("ask() stops the echo before it prompts, so that a quick answer is not shown", async () => {
+  const { streams } = pretend(["pass\r"]);
+  const order: string[] = [];
+  const write = (octets: Uint8Array) => void order.push(new TextDecoder().decode(octets));
+  const setRaw = (on: boolean) => void order.push(on ? "silent" : "echo");
+  await createTerminal({ ...streams, write, setRaw }).ask("Password: ", { hidden: true });
+  assertEquals(order, ["silent", "Password: ", "echo", "\n"]);
+});
+
 Deno.test("ask() restores the terminal when reading fails, and on Ctrl-C", async () => {
   const failing = pretend([]);
   const streams = { ...failing.streams, read: () => Promise.reject(new Error("gone")) };

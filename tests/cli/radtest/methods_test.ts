@@ -48,6 +48,20 @@ Deno.test("chap: CHAP-Password is the identifier, and MD5 of identifier, passwor
   assertEquals(value.subarray(1).toHex(), new Uint8Array(digest).toHex());
 });
 
+Deno.test("pap: an answer is hidden if the server says so with Prompt (RFC 2869 §5.10)", () => {
+  const isHidden = (...value: number[]) => {
+    const clear = value.length === 0 ? [] : [{ type: 76, value: Uint8Array.from(value) }];
+    const next = methodOf("pap").next(reply("Access-Challenge", { clear }));
+    return next.kind === "ask" && next.hidden;
+  };
+  assertEquals([isHidden(0, 0, 0, 0), isHidden(0, 0, 0, 1), isHidden(), isHidden(0)], [
+    true,
+    false,
+    false,
+    false,
+  ]);
+});
+
 /** The reply to a login as alice with the password "secret". */
 function msChapReply(change: { proof?: string; sendKey?: Uint8Array; without?: readonly number[] }) {
   const method = methodOf("mschapv2");
