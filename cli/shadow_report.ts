@@ -89,7 +89,8 @@ function clientText(report: ShadowClientReport): string {
     ["retries of the client", retriesText(report)],
     ["hold_s", String(report.holdMs / 1000)],
   ];
-  return [table(rows), ...report.advice.map((one) => `- ${adviceText(one)}`)].join("\n");
+  const advice = report.advice.map((one) => `- ${adviceText(one)}\n`).join("");
+  return advice === "" ? table(rows) : `${table(rows)}\n${advice}`;
 }
 
 function methodText({ method, logins, unsigned }: ShadowClientReport["methods"][number]): string {

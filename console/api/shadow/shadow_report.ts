@@ -330,7 +330,7 @@ export function adviceOf(
       },
     });
   } else if (isHeld && accepted > 0 && patienceMs === null && longestMs < holdMs + ANSWER_MS) {
-    const seen = Math.ceil(longestMs / 1000);
+    const seen = Math.max(1, Math.round(longestMs / 1000));
     advice.push({ code: "may_time_out", values: { seen, hold: holdS, client: holdS + CLIENT_MARGIN_S } });
   }
   if (isHeld && p95Ms !== null && p95Ms > holdMs) {
