@@ -51,7 +51,16 @@ async function openWorld(): Promise<World> {
     write: (lines) => void written.push(new TextDecoder().decode(lines)),
   });
   const world: Omit<World, "listener"> & { listener: TlsListener | null } = {
-    ...{ listener: null, authority, other, files, accepted: [], refused: [], authoritiesChanged: 0, closed: 0 },
+    ...{
+      listener: null,
+      authority,
+      other,
+      files,
+      accepted: [],
+      refused: [],
+      authoritiesChanged: 0,
+      closed: 0,
+    },
     async log() {
       await log.flush();
       return written.join("");
