@@ -132,7 +132,7 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
   const feed = new LiveFeed(deps);
   deps.settings.onChange(() => feed.followServices());
   const auth = createAuthServices(deps);
-  const health = openHealth(deps);
+  const health = openHealth({ ...deps, ...auth });
   const monitoring = createMonitoringRoutes({
     ...{ ...deps, health },
     residentOctets: deps.residentOctets ?? (() => Deno.memoryUsage().rss),
