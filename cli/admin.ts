@@ -1,5 +1,6 @@
 // `deno task admin <resource> <action>`: the objects that administrators set up, through the administration API.
 
+import { COMMAND } from "../platform/command_name.ts";
 import type { ReceiverRow } from "../console/api/alerts/alert_types.ts";
 import type {
   ConnectionRequestRow,
@@ -492,7 +493,7 @@ async function run(plan: AdminPlan | { readonly help: string }): Promise<Command
 /** The hint after wrong arguments, and the help, are those of the resource. */
 export function runAdmin(args: readonly string[]): Promise<CommandOutcome> {
   const [resource = ""] = args;
-  const hint = `Help: deno task admin ${Object.hasOwn(RESOURCES, resource) ? `${resource} ` : ""}--help\n`;
+  const hint = `Help: ${COMMAND} admin ${Object.hasOwn(RESOURCES, resource) ? `${resource} ` : ""}--help\n`;
   return adminCommand({ usage: adminHelp(RESOURCES, resource), hint, plan: planAdmin, run })(args);
 }
 

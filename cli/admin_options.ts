@@ -1,5 +1,6 @@
 // The arguments of `deno task admin`: fields as options, with their names, values, refusals and help.
 
+import { COMMAND } from "../platform/command_name.ts";
 import en from "../console/web/i18n/en.json" with { type: "json" };
 import {
   type AnyField,
@@ -247,13 +248,13 @@ export function fieldValueText(value: unknown): string {
 export function adminHelp(resources: Resources, name: string): string {
   if (!Object.hasOwn(resources, name)) {
     const rows = Object.entries(resources).map(([one, { summary }]) => [one, summary]);
-    return `Manage what administrators set up.\n\nUsage:\n  deno task admin <resource> <action> [<name>] [options]\n\n` +
-      `Resources:\n${table(rows)}\n"deno task admin <resource> --help" lists the actions and options.\n`;
+    return `Manage what administrators set up.\n\nUsage:\n  ${COMMAND} admin <resource> <action> [<name>] [options]\n\n` +
+      `Resources:\n${table(rows)}\n"${COMMAND} admin <resource> --help" lists the actions and options.\n`;
   }
   const resource = resources[name] as ResourceArguments;
   const actions = Object.entries(resource.actions);
   const rows = actions.map(([action, { takes = "name", does }]) => [
-    `deno task admin ${name} ${action}${takes && ` <${takes.replace(" ", "> <")}>`}`,
+    `${COMMAND} admin ${name} ${action}${takes && ` <${takes.replace(" ", "> <")}>`}`,
     does,
   ]);
   const options = actions.map(([action, { fields }]) => {
@@ -266,7 +267,7 @@ export function adminHelp(resources: Resources, name: string): string {
     return `\nOptions of change: those of add, except ${not.join(", ")}.\n`;
   });
   return `Manage ${resource.summary}.\n\nUsage:\n${table(rows)}
-Example:\n  deno task admin ${name} add ${resource.example}\n${options.join("")}
+Example:\n  ${COMMAND} admin ${name} add ${resource.example}\n${options.join("")}
 --json prints the answer of the administration API.
 ${NAME_RULE}.
 A <file> of "-" is standard input. An option with an empty path, such as --ca-file=, removes the stored value.

@@ -1,5 +1,6 @@
 // `deno task backup`: writes the whole store into one file, with or without a running server.
 
+import { COMMAND } from "../platform/command_name.ts";
 import { VERSION } from "../compose.ts";
 import { answerBackups, BACKUP_PATH, CommitObserver } from "../platform/backup/server_backup.ts";
 import { type BackupFile, createBackupFile, readUnfinished } from "../platform/backup/backup_file.ts";
@@ -29,7 +30,7 @@ import { interruptSignal, parseCommandArgs, type Progress, terminalProgress } fr
 const USAGE = `Back up the whole store into one file.
 
 Usage:
-  deno task backup <file>  Write the backup to a new file with mode 0600.
+  ${COMMAND} backup <file>  Write the backup to a new file with mode 0600.
 
 The backup has all users, factors, settings of the console, logins and the audit log. It does not have master.key, the
 settings file and the TLS files: copy them separately. Without master.key, the secrets in the backup cannot be used.

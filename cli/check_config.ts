@@ -1,5 +1,6 @@
 // `deno task check-config`: checks the settings without starting the server.
 
+import { COMMAND } from "../platform/command_name.ts";
 import { basename } from "node:path";
 import type {
   ClientSettings,
@@ -24,7 +25,7 @@ import { rejectsUnknownUsers } from "../radius/protocol/login_input.ts";
 const USAGE = `Check the settings without starting the server.
 
 Usage:
-  deno task check-config  List all errors and warnings, and print a summary of the settings.
+  ${COMMAND} check-config  List all errors and warnings, and print a summary of the settings.
 
 Reads the file in COUNTERSIGN_CONFIG, or countersign.toml in the working directory. Without a file, every setting has
 its default. If there is a store, the command also checks the file together with the settings that are saved in the

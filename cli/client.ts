@@ -1,5 +1,6 @@
 // `deno task client`: makes the gateway forget which addresses of a RADIUS client sign their requests.
 
+import { COMMAND } from "../platform/command_name.ts";
 import { type AdminApi, apiValue, pathName, rewordRefusal } from "./admin_connection.ts";
 import { type CommandOutcome, firstOf, quoted, resultText } from "./format_result.ts";
 import { parseCommandArgs } from "./terminal.ts";
@@ -8,7 +9,7 @@ import { adminCommand, runCommand, runMain, success } from "./run_admin_command.
 const USAGE = `Accept unsigned requests of a RADIUS client again.
 
 Usage:
-  deno task client forget <name>  Forget which addresses of the client sign their requests.
+  ${COMMAND} client forget <name>  Forget which addresses of the client sign their requests.
 
 With message_authenticator = "auto", an address that sent a signed Access-Request must sign all later requests.
 Run this command after you replace a client with one that does not sign. It applies to all addresses of the client.

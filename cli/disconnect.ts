@@ -1,5 +1,6 @@
 // `deno task disconnect`: ends VPN sessions at their NAS with Disconnect-Requests (RFC 5176), or lists the connected ones.
 
+import { COMMAND } from "../platform/command_name.ts";
 import type { SessionView } from "../console/api/accounting_sessions/session_routes.ts";
 import { pauseFor } from "../platform/runtime.ts";
 import { type AdminApi, AdminRefusal, apiValue, commandClock, pathName } from "./admin_connection.ts";
@@ -10,11 +11,11 @@ import { adminCommand, runCommand, runMain, success } from "./run_admin_command.
 const USAGE = `End VPN sessions at their RADIUS client with Disconnect-Requests (RFC 5176).
 
 Usage:
-  deno task disconnect --list [--user <name>] [--client <name>]
+  ${COMMAND} disconnect --list [--user <name>] [--client <name>]
       List the connected sessions. Changes nothing.
-  deno task disconnect --user <name> [--client <name>]
+  ${COMMAND} disconnect --user <name> [--client <name>]
       End all sessions of a user, or those at one client.
-  deno task disconnect --session <id> [--user <name>] [--client <name>]
+  ${COMMAND} disconnect --session <id> [--user <name>] [--client <name>]
       End one session. The id is that of the list, or the Acct-Session-Id.
 
 The client needs disconnect_port (see docs/disconnect.md). The command waits for the answers.

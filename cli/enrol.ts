@@ -1,5 +1,6 @@
 // `deno task enrol`: invites users by mail, shows campaigns, and writes the enrolment report.
 
+import { COMMAND } from "../platform/command_name.ts";
 import { type AdminApi, apiValue, pathName, readLines } from "./admin_connection.ts";
 import {
   type CommandOutcome,
@@ -20,13 +21,13 @@ import { identifyRow } from "../scim/transfer/validate_rows.ts";
 const USAGE = `Invite users by mail to set up a second factor, and show who has one.
 
 Usage:
-  deno task enrol invite --all              Invite all active users without a factor.
-  deno task enrol invite --group <group>    Invite the members of a group.
-  deno task enrol invite --users <a,b>      Invite these users.
-  deno task enrol invite --file <file>      Invite the users of a file, such as the file of an import.
-  deno task enrol campaigns                 List the campaigns, with their ids and progress.
-  deno task enrol cancel <id>               End a campaign. Sent invitations stay valid.
-  deno task enrol report                    Write the enrolment report to standard output.
+  ${COMMAND} enrol invite --all              Invite all active users without a factor.
+  ${COMMAND} enrol invite --group <group>    Invite the members of a group.
+  ${COMMAND} enrol invite --users <a,b>      Invite these users.
+  ${COMMAND} enrol invite --file <file>      Invite the users of a file, such as the file of an import.
+  ${COMMAND} enrol campaigns                 List the campaigns, with their ids and progress.
+  ${COMMAND} enrol cancel <id>               End a campaign. Sent invitations stay valid.
+  ${COMMAND} enrol report                    Write the enrolment report to standard output.
 
 Options of invite:
   --name <name>         The name of the campaign.

@@ -1,5 +1,6 @@
 // `deno task export`: writes the users and groups of a target as JSON lines or CSV.
 
+import { COMMAND } from "../platform/command_name.ts";
 import type { JsonObject, Mapping, ResourceKind } from "../scim/schema/resource.ts";
 import { createMapping } from "../scim/schema/mapping.ts";
 import { type AdminApi, apiValue, pathName, readLines } from "./admin_connection.ts";
@@ -11,7 +12,7 @@ import { adminCommand, checkTarget, refusal, runCommand, runMain } from "./run_a
 const USAGE = `Export the users and groups of a target.
 
 Usage:
-  deno task export <target> [options]  Print the users as JSON, one object per line.
+  ${COMMAND} export <target> [options]  Print the users as JSON, one object per line.
 
 Options:
   --groups           JSON: Export the groups first, then the users. CSV: Export the groups instead of the users.

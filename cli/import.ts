@@ -1,5 +1,6 @@
 // `deno task import`: writes the users and groups of a CSV or JSON file to a target.
 
+import { COMMAND } from "../platform/command_name.ts";
 import { type AdminApi, AdminRefusal, AdminUnreachable, apiValue } from "./admin_connection.ts";
 import { type CommandOutcome, counted, printable } from "./format_result.ts";
 import { adminCommand, checkTarget, refusal, runCommand, runMain } from "./run_admin_command.ts";
@@ -21,7 +22,7 @@ import {
 const USAGE = `Import users and groups from a CSV or JSON file.
 
 Usage:
-  deno task import <target> <file> [options]  Create the users and groups of the file.
+  ${COMMAND} import <target> <file> [options]  Create the users and groups of the file.
 
 Options:
   --dry-run         Show what would be created, updated and refused. Changes nothing.

@@ -1,5 +1,6 @@
 // `deno task move-store`: copies a store between a file and a KV Connect server, and compares both.
 
+import { COMMAND } from "../platform/command_name.ts";
 import { dirname, resolve } from "node:path";
 import { readLifetimes } from "../platform/config/live_settings.ts";
 import { BackupFault, tableOf } from "../platform/backup/records.ts";
@@ -26,8 +27,8 @@ import { interruptSignal, parseCommandArgs, type Progress, terminalProgress } fr
 const USAGE = `Copy a store between a file and a KV Connect server.
 
 Usage:
-  deno task move-store <from> <to>          Copy all entries, and compare the counts of both stores.
-  deno task move-store <from> <to> --force  Delete the content of <to> first, after showing what it is.
+  ${COMMAND} move-store <from> <to>          Copy all entries, and compare the counts of both stores.
+  ${COMMAND} move-store <from> <to> --force  Delete the content of <to> first, after showing what it is.
 
 <from> and <to> are the path of a store file (<data_dir>/countersign.kv) or the http or https URL of a KV Connect
 endpoint, whose access token is in DENO_KV_ACCESS_TOKEN. Without --force, <to> must be empty. <from> stays as it is.

@@ -1,5 +1,6 @@
 // `deno task outbox`: lists and retries the writes of a target to its asynchronous backends.
 
+import { COMMAND } from "../platform/command_name.ts";
 import type { OneTarget } from "../console/api/targets/target_types.ts";
 import { type AdminApi, AdminRefusal, apiValue, pathName } from "./admin_connection.ts";
 import { type CommandOutcome, counted, pendingWritesTable, quoted, resultText } from "./format_result.ts";
@@ -9,9 +10,9 @@ import { adminCommand, checkTarget, runCommand, runMain, success } from "./run_a
 const USAGE = `List and retry the writes of a target to its asynchronous backends.
 
 Usage:
-  deno task outbox <target>                    List pending and failed writes, oldest first.
-  deno task outbox <target> --retry            Retry all failed writes.
-  deno task outbox <target> --retry <backend>  Retry the failed writes of one backend.
+  ${COMMAND} outbox <target>                    List pending and failed writes, oldest first.
+  ${COMMAND} outbox <target> --retry            Retry all failed writes.
+  ${COMMAND} outbox <target> --retry <backend>  Retry the failed writes of one backend.
 
 A failed write (dead letter) is one that a backend refused permanently, or that failed too often.
 The running server delivers the writes. This command delivers none.

@@ -1,5 +1,6 @@
 // `deno task pair`: adds, lists and revokes the second factors of users.
 
+import { COMMAND, COMMAND_SPACE } from "../platform/command_name.ts";
 import type { PairingView } from "../console/api/users/user_types.ts";
 import { isLoopback } from "../platform/addresses.ts";
 import type { Config } from "../platform/config/config.ts";
@@ -22,17 +23,17 @@ import { adminCommand, refusal, runCommand, runMain, success } from "./run_admin
 const USAGE = `Add, list and revoke the second factors of a user.
 
 Usage:
-  deno task pair <user> --device <pairing_id>  Add a device by its ID at the second-factor service.
-                        [--totp-length <n>]    Set the length of its passcodes: 4 to 10, or 0 for none (default: 6).
-  deno task pair <user> --sms <+number>        Add a number for passcodes by text message.
-  deno task pair <user> --voice <+number>      Add a number for passcodes by phone call.
-  deno task pair <user> --totp <secret>        Add an authenticator app by its secret: base32, or the otpauth URI of its
-                                               QR code. Use - to read the secret from standard input, so that the shell
-                                               history does not contain it.
-  deno task pair <user> --invite               Print a link and a QR code that pair a phone, once, within 24 hours.
-  deno task pair <user> --prefer <factor>      Set the default factor: device, sms, voice or totp. Use none to remove it.
-  deno task pair [<user>] --list               List the factors of one user, or of all users.
-  deno task pair [<user>] --revoke <id>        Revoke a factor.
+  ${COMMAND} pair <user> --device <pairing_id>  Add a device by its ID at the second-factor service.
+  ${COMMAND_SPACE}             [--totp-length <n>]    Set the length of its passcodes: 4 to 10, or 0 for none (default: 6).
+  ${COMMAND} pair <user> --sms <+number>        Add a number for passcodes by text message.
+  ${COMMAND} pair <user> --voice <+number>      Add a number for passcodes by phone call.
+  ${COMMAND} pair <user> --totp <secret>        Add an authenticator app by its secret: base32, or the otpauth URI of its
+  ${COMMAND_SPACE}                                    QR code. Use - to read the secret from standard input, so that the shell
+  ${COMMAND_SPACE}                                    history does not contain it.
+  ${COMMAND} pair <user> --invite               Print a link and a QR code that pair a phone, once, within 24 hours.
+  ${COMMAND} pair <user> --prefer <factor>      Set the default factor: device, sms, voice or totp. Use none to remove it.
+  ${COMMAND} pair [<user>] --list               List the factors of one user, or of all users.
+  ${COMMAND} pair [<user>] --revoke <id>        Revoke a factor.
 `;
 
 /** A factor that an administrator adds. */
@@ -192,7 +193,7 @@ export async function invite({ api, config }: Deps, user: string): Promise<strin
 
 const NO_INVITATIONS =
   "Cannot invite a phone: invitations require the embedded second-factor service, but second_factor.url is set. " +
-  "Pair the phone at that service, then run deno task pair <user> --device <pairing_id>.";
+  `Pair the phone at that service, then run ${COMMAND} pair <user> --device <pairing_id>.`;
 
 function loopbackNote(publicUrl: string): string[] {
   return isLoopback(URL.parse(publicUrl)?.hostname ?? "")

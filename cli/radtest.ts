@@ -1,5 +1,6 @@
 // `deno task try`: runs a RADIUS login in the terminal, against any server.
 
+import { COMMAND } from "../platform/command_name.ts";
 import {
   createRequests,
   type RadtestReply,
@@ -30,7 +31,7 @@ import { createSystemRandom, type Random } from "../platform/runtime.ts";
 const USAGE = `Run a RADIUS login in the terminal, against this gateway or any other server.
 
 Usage:
-  deno task try <host[:port]> [options]  Send an Access-Request, and prompt for the answer to each challenge.
+  ${COMMAND} try <host[:port]> [options]  Send an Access-Request, and prompt for the answer to each challenge.
 
 Options:
   --secret <text>              Set the shared secret (default: COUNTERSIGN_TRY_SECRET, or prompt).

@@ -1,5 +1,6 @@
 // `deno task refresh`: reads all backends of a target again.
 
+import { COMMAND } from "../platform/command_name.ts";
 import type { OneTarget, RefreshState } from "../console/api/targets/target_types.ts";
 import { type AdminApi, apiValue, pathName } from "./admin_connection.ts";
 import { type CommandOutcome, counted, printable, quoted, resultText } from "./format_result.ts";
@@ -9,7 +10,7 @@ import { adminCommand, checkTarget, refusal, runCommand, runMain, success } from
 const USAGE = `Read all backends of a target again.
 
 Usage:
-  deno task refresh <target>  Add new resources, update changed ones, and mark removed ones as vanished.
+  ${COMMAND} refresh <target>  Add new resources, update changed ones, and mark removed ones as vanished.
 
 If more than max_drop_percent of a backend's users or groups are missing, and more than 10, none of them is marked
 as vanished. The others are still added and updated.

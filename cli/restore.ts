@@ -1,5 +1,6 @@
 // `deno task restore`: replaces the content of the store by that of a backup.
 
+import { COMMAND } from "../platform/command_name.ts";
 import { VERSION } from "../compose.ts";
 import { type CheckedBackup, readBackupFile } from "../platform/backup/backup_file.ts";
 import type { BackupHeader } from "../platform/backup/backup_format.ts";
@@ -16,8 +17,8 @@ import { interruptSignal, parseCommandArgs, type Progress, terminalProgress } fr
 const USAGE = `Restore the store from a backup.
 
 Usage:
-  deno task restore <file>          Restore into an empty store.
-  deno task restore <file> --force  Delete the content of the store first, after showing what it is.
+  ${COMMAND} restore <file>          Restore into an empty store.
+  ${COMMAND} restore <file> --force  Delete the content of the store first, after showing what it is.
 
 Stop the server first; with a KV Connect server (store.kv), stop all nodes. The command checks the whole file before it
 changes anything. A backup has no master.key: copy that file to the data directory, or set COUNTERSIGN_MASTER_KEY.

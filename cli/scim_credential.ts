@@ -1,5 +1,6 @@
 // `deno task scim-credential`: creates, lists and revokes SCIM credentials.
 
+import { COMMAND } from "../platform/command_name.ts";
 import type { Config } from "../platform/config/config.ts";
 import { type AdminApi, AdminRefusal, apiValue, pathName, rewordRefusal } from "./admin_connection.ts";
 import {
@@ -24,9 +25,9 @@ import {
 const USAGE = `Create, list and revoke SCIM credentials for HTTP Basic authentication.
 
 Usage:
-  deno task scim-credential add <name> [options]  Create a credential and print its password once.
-  deno task scim-credential list                  List all credentials, including those of the settings.
-  deno task scim-credential revoke <name>         Revoke a credential immediately.
+  ${COMMAND} scim-credential add <name> [options]  Create a credential and print its password once.
+  ${COMMAND} scim-credential list                  List all credentials, including those of the settings.
+  ${COMMAND} scim-credential revoke <name>         Revoke a credential immediately.
 
 Options of add:
   --target <target>    Allow this target. Can be repeated. Required if the settings define several targets.

@@ -1,5 +1,6 @@
 // `deno task settings`: shows the settings with their sources, and changes those that the console can change.
 
+import { COMMAND } from "../platform/command_name.ts";
 import { stringify } from "smol-toml";
 import { parseToml } from "../platform/config/parse_settings.ts";
 import type { SettingsAnswer, SettingValue, SettingView } from "../console/api/settings/setting_routes.ts";
@@ -12,12 +13,12 @@ import { parseCommandArgs, readSecretLine, writeNotice } from "./terminal.ts";
 const USAGE = `Show and change the settings that are saved in the console.
 
 Usage:
-  deno task settings list              List all settings with their values and sources.
-  deno task settings get <key>         Show one setting.
-  deno task settings set <key> <value> Save a value, for example: set factors.enabled '["device", "totp"]'
-  deno task settings set <key> -       Read the value from standard input. Use it for secrets.
-  deno task settings unset <key>       Restore the default, or the value of the settings file.
-  deno task settings export            Print the saved settings and directories as TOML, without secrets.
+  ${COMMAND} settings list              List all settings with their values and sources.
+  ${COMMAND} settings get <key>         Show one setting.
+  ${COMMAND} settings set <key> <value> Save a value, for example: set factors.enabled '["device", "totp"]'
+  ${COMMAND} settings set <key> -       Read the value from standard input. Use it for secrets.
+  ${COMMAND} settings unset <key>       Restore the default, or the value of the settings file.
+  ${COMMAND} settings export            Print the saved settings and directories as TOML, without secrets.
 
 A setting of the settings file is locked: change the file and restart.
 `;
@@ -74,7 +75,7 @@ function findSetting({ settings }: SettingsAnswer, key: string): SettingView {
   if (found !== undefined) return found;
   throw new AdminRefusal(
     "not_found",
-    `There is no setting ${quoted(key)}. List them: deno task settings list`,
+    `There is no setting ${quoted(key)}. List them: ${COMMAND} settings list`,
   );
 }
 

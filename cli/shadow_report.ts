@@ -1,5 +1,6 @@
 // `deno task shadow-report`: what clients in shadow mode would do with a second factor, and what to set before they are moved over.
 
+import { COMMAND } from "../platform/command_name.ts";
 import type { ShadowAdvice, ShadowClientReport, ShadowUserRow } from "../console/api/shadow/shadow_report.ts";
 import { type AdminApi, apiValue } from "./admin_connection.ts";
 import { type CommandOutcome, counted, resultText, table, utcTimeText } from "./format_result.ts";
@@ -9,9 +10,9 @@ import { adminCommand, runCommand, runMain, success } from "./run_admin_command.
 const USAGE = `Show the report of shadow mode.
 
 Usage:
-  deno task shadow-report [--client <name>] [--days 1|7|30|90]
+  ${COMMAND} shadow-report [--client <name>] [--days 1|7|30|90]
       For each client: the observed sign-ins, how many would pass, and what to set. Default: 30 days.
-  deno task shadow-report --users [--client <name>] [--days 1|7|30|90]
+  ${COMMAND} shadow-report --users [--client <name>] [--days 1|7|30|90]
       The users whose sign-ins would be refused, with the reason.
 `;
 

@@ -1,5 +1,6 @@
 // `deno task mail-test`: sends a test message and shows what the mail server answered.
 
+import { COMMAND } from "../platform/command_name.ts";
 import { MAIL_LANGUAGES, type MailLanguage } from "../platform/mail/mail_templates.ts";
 import { type AdminApi, apiValue } from "./admin_connection.ts";
 import { type CommandOutcome, resultText } from "./format_result.ts";
@@ -9,8 +10,8 @@ import { adminCommand, refusal, runCommand, runMain, success } from "./run_admin
 const USAGE = `Send a test message through the configured mail server.
 
 Usage:
-  deno task mail-test <address>                 Send it in the language of mail.language.
-  deno task mail-test <address> --language de   Send it in German; en is English.
+  ${COMMAND} mail-test <address>                 Send it in the language of mail.language.
+  ${COMMAND} mail-test <address> --language de   Send it in German; en is English.
 `;
 
 interface MailTestPlan {

@@ -1,5 +1,6 @@
 // `deno task tokens`: imports, lists, assigns and removes hardware tokens.
 
+import { COMMAND } from "../platform/command_name.ts";
 import { type AdminApi, apiValue, commandClock, pathName, rewordRefusal } from "./admin_connection.ts";
 import {
   type CommandOutcome,
@@ -24,15 +25,15 @@ import { pauseFor } from "../platform/runtime.ts";
 const USAGE = `Import, list, assign and remove hardware tokens.
 
 Usage:
-  deno task tokens import <file> [options]         Add the tokens of a seed file (PSKC or CSV).
-  deno task tokens list [<text>] [--free]          List the tokens whose serial number, user or manufacturer has the text.
-  deno task tokens assign <serial> <user>          Assign a token to a user.
-  deno task tokens unassign <serial>               Take a token from its user.
-  deno task tokens enable <serial>                 Accept the codes of a token again.
-  deno task tokens disable <serial>                Accept no code of a token.
-  deno task tokens resync <serial> <code> <code>   Resynchronize a token with two consecutive codes.
-  deno task tokens test <serial> <code>            Check a code without using it.
-  deno task tokens remove <serial>                 Delete a token and its seed.
+  ${COMMAND} tokens import <file> [options]         Add the tokens of a seed file (PSKC or CSV).
+  ${COMMAND} tokens list [<text>] [--free]          List the tokens whose serial number, user or manufacturer has the text.
+  ${COMMAND} tokens assign <serial> <user>          Assign a token to a user.
+  ${COMMAND} tokens unassign <serial>               Take a token from its user.
+  ${COMMAND} tokens enable <serial>                 Accept the codes of a token again.
+  ${COMMAND} tokens disable <serial>                Accept no code of a token.
+  ${COMMAND} tokens resync <serial> <code> <code>   Resynchronize a token with two consecutive codes.
+  ${COMMAND} tokens test <serial> <code>            Check a code without using it.
+  ${COMMAND} tokens remove <serial>                 Delete a token and its seed.
 
 Options of import:
   --dry-run            Show what would be imported. Changes nothing.

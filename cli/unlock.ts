@@ -1,5 +1,6 @@
 // `deno task unlock`: unlocks a user after failed sign-ins, or the codes of an administrator.
 
+import { COMMAND, COMMAND_SPACE } from "../platform/command_name.ts";
 import type { LockView, UserView } from "../console/api/users/user_types.ts";
 import { type AdminApi, AdminRefusal, apiValue, pathName } from "./admin_connection.ts";
 import { type CommandOutcome, counted, lockTable, quoted, resultText } from "./format_result.ts";
@@ -9,10 +10,10 @@ import { adminCommand, runCommand, runMain, success } from "./run_admin_command.
 const USAGE = `Unlock a user after failed sign-ins.
 
 Usage:
-  deno task unlock <user>         Unlock the user and reset the count of failures.
-  deno task unlock <user> --show  Show the lock and the count of failures. Changes nothing.
-  deno task unlock --administrator <name>
-                                  Unlock the codes of an administrator after too many wrong ones.
+  ${COMMAND} unlock <user>         Unlock the user and reset the count of failures.
+  ${COMMAND} unlock <user> --show  Show the lock and the count of failures. Changes nothing.
+  ${COMMAND} unlock --administrator <name>
+  ${COMMAND_SPACE}                       Unlock the codes of an administrator after too many wrong ones.
 `;
 
 interface UnlockPlan {

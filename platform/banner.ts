@@ -1,6 +1,7 @@
 // The start report: a banner with addresses and next steps, the private file of the first start, and the ready file.
 // Secrets go into the private file and to a terminal, never into the log.
 
+import { commandInShell } from "./command_name.ts";
 import type { Config, ConfigWarning, SocketAddress } from "./config/config.ts";
 import { shownKey } from "./setting_problems.ts";
 import { socketAddressText } from "./addresses.ts";
@@ -22,7 +23,7 @@ export interface BannerFacts {
   readonly hasClients: boolean;
   readonly setupLink: string | null;
   readonly warnings: readonly string[];
-  /** The command that runs tasks on this host: "deno task", or the same through npx. */
+  /** What precedes the name of a command in a shell of this host. */
   readonly task: string;
 }
 
@@ -205,8 +206,7 @@ export async function reportStart({ log, sockets, warnings, notes, ...rest }: St
       ...notes,
       ...wildcards,
     ],
-    // npx does not put the runtime on the PATH, so the plain command would not be found.
-    task: Deno.env.get("npm_command") === "exec" ? `npx --yes deno@${Deno.version.deno} task` : "deno task",
+    task: commandInShell(),
   };
   await writeFirstStartFile(facts);
   console.log(bannerText(facts, { terminal: Deno.stdout.isTerminal() }));

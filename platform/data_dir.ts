@@ -1,6 +1,7 @@
 // The data directory: locked by one process, private to its user, with the master key, generated secrets and, unless store.kv names a
 // KV Connect endpoint, the store.
 
+import { COMMAND } from "./command_name.ts";
 import { isTransient, RESTORE_MARKER } from "./backup/records.ts";
 import { CommitObserver } from "./backup/server_backup.ts";
 import { removeStaleHeads } from "./cluster/change_log.ts";
@@ -146,7 +147,7 @@ async function openWithKey(
     if (kvUrl !== "" && hadFile && !hadStore) {
       throw new DataDirFault(
         `Cannot use the empty store "${kvUrl}": this node already has the store "${file}". Copy that store with ` +
-          "deno task move-store, or move the file away to start with an empty store.",
+          `${COMMAND} move-store, or move the file away to start with an empty store.`,
       );
     }
     const { key, isNew } = await readMasterKey(path, { masterKeyHex, hadStore, random, kvUrl });

@@ -1,19 +1,20 @@
 // The process around the gateway: its arguments, its signals, errors that no code handles, and the port of the runtime's inspector.
 
+import { COMMAND } from "./command_name.ts";
 import type { Log } from "./log.ts";
 import { faultMessage } from "./log_line.ts";
 import type { Clock } from "./runtime.ts";
 
 const USAGE = `Run the gateway.
 
-  deno task start
+  ${COMMAND} start
 
 Settings: the file that COUNTERSIGN_CONFIG names, else countersign.toml in the working directory, else defaults.
 COUNTERSIGN_MASTER_KEY: the master key (64 hexadecimal digits) instead of <data_dir>/master.key.
 DENO_KV_ACCESS_TOKEN: the access token of the KV Connect server in store.kv.
 COUNTERSIGN_READY_FILE: a file that is written once the gateway listens: JSON with the addresses.
 
-deno task check-config checks the settings. docs/operating.md explains how to run the gateway as a service.
+${COMMAND} check-config checks the settings. docs/operating.md explains how to run the gateway as a service.
 `;
 
 /** Ends the program if there are arguments: `--help` prints the usage (exit 0), anything else is an error (exit 2). */

@@ -1,6 +1,7 @@
 // The settings of a running gateway: the file over the values that administrators saved in the console over the defaults. A saved change
 // applies to this node at once, and to other nodes before they handle their next packet.
 
+import { COMMAND } from "../command_name.ts";
 import { ownUrl } from "../addresses.ts";
 import type { KvMutation } from "../commit_batch.ts";
 import type { Log } from "../log.ts";
@@ -123,7 +124,7 @@ export class LiveSettings {
     for (const [key, cause] of this.problems) {
       if (!this.isSecurity(key) && !key.startsWith("targets.")) continue;
       const repair = this.isSecurity(key)
-        ? `, or remove the value: deno task settings unset ${key}`
+        ? `, or remove the value: ${COMMAND} settings unset ${key}`
         : ", or configure this directory there";
       return `Cannot start: ${key}, which was saved in the console, cannot be used (${
         unusedText(key, cause)

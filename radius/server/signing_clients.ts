@@ -1,6 +1,7 @@
 // The source addresses that must sign under `message_authenticator = "auto"`, per client. An address that sent a signed Access-Request must sign
 // from then on, even after a restart. An address whose unsigned logins succeeded recently is never required to sign.
 
+import { COMMAND } from "../../platform/command_name.ts";
 import { usesTls } from "../../platform/client_settings.ts";
 import type { ClientSettings } from "../../platform/config/config.ts";
 import { DAY_MS } from "../../platform/durations.ts";
@@ -70,7 +71,7 @@ export class SigningClients {
     this.#addresses.set(name, source, true);
     this.#deps.log.warn(
       "this address signs its requests: Message-Authenticator is required from it from now on",
-      { client: name, source, forget: `deno task client forget ${name}` },
+      { client: name, source, forget: `${COMMAND} client forget ${name}` },
     );
     this.#record(name, [{ type: "set", key: keyOf(name, source), value: true }]);
   }

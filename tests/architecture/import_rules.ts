@@ -124,6 +124,7 @@ export const ROOMS: readonly RoomRow[] = [
     at: "cli/radtest",
     code: [
       ...RADIUS_FACTS,
+      "platform/command_name.ts",
       "platform/runtime.ts",
       "platform/control_characters.ts",
       "cli/terminal.ts",
@@ -150,6 +151,7 @@ export const ROOMS: readonly RoomRow[] = [
     types: ["console/api/", "scim/"],
   },
   { at: "docs/", code: EVERYTHING, types: [] },
+  { at: "packaging/", code: EVERYTHING, types: [] },
   { at: "compose.ts", code: EVERYTHING, types: [] },
   { at: "main", code: EVERYTHING, types: [] },
   // The reply checker of the tests shares no code with the gateway.

@@ -19,6 +19,15 @@ const isProse = (path: string) => path.endsWith(".md");
 const isCode = (path: string) =>
   isModule(path) || path.endsWith(".c") || path.endsWith(".h") || path.endsWith(".css");
 
+/** Where texts for administrators are. */
+const SAYS_COMMANDS = /^(cli|console|platform|radius|scim|upstream)\/|^[a-z]+\.ts$/;
+/** The spelling of a checkout itself, also of the build, and of the console until the server sends its own. */
+const IN_A_CHECKOUT = new Set([
+  "platform/command_name.ts",
+  "console/assets.ts",
+  "console/web/app/login_state_labels.ts",
+]);
+
 function matches(pattern: RegExp): (file: SourceFile) => number | null {
   return ({ text }) => {
     const at = text.search(pattern);
@@ -86,6 +95,11 @@ export const STYLE_RULES = {
       /(^|[\s"'`(=])\/(home|work|root|Users\/[\w.-]+)\/|\.\.\/(spec|shared|facts|design)\/\S*\.md|registry\.npmjs/m,
     ),
     breach: planted("docs/a.md", "see `/home/user/notes`"),
+  },
+  "spells how a command is called (COMMAND of platform/command_name.ts does)": {
+    applies: (path) => isModule(path) && SAYS_COMMANDS.test(path) && !IN_A_CHECKOUT.has(path),
+    problem: matches(/^(?!\s*(?:\/\/|\/?\*)).*\bdeno task\b/m),
+    breach: planted("cli/a.ts", "// Help.\nconst x = `deno task pair`;"),
   },
   "is named for what it is not": {
     applies: isModule,

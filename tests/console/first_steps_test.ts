@@ -62,7 +62,9 @@ Deno.test("radiusAddress() is the address for a login from this machine, and the
     ["[2001:db8::1]:1645", "[2001:db8::1]:1645", 1645],
     ["", "127.0.0.1", 1812],
   ];
-  for (const [address, tryAt, port] of rows) assertEquals(radiusAddress(address), { tryAt, port }, address);
+  for (const [address, tryAt, port] of rows) {
+    assertEquals(radiusAddress(address), { tryCommand: `deno task try ${tryAt}`, port }, address);
+  }
 });
 
 Deno.test("GET /first-steps has the newest active user and the address for a test login", async () => {
@@ -72,7 +74,7 @@ Deno.test("GET /first-steps has the newest active user and the address for a tes
     return (await response.json()).trial;
   };
   assertEquals(await trial(), {
-    radius: { port: 1812, tryAt: "127.0.0.1" },
+    radius: { port: 1812, tryCommand: "deno task try 127.0.0.1" },
     ...{ user: null, nasIdentifier: "", isPasswordUnchecked: true },
   });
   await site.people.put("ada");
@@ -85,14 +87,14 @@ Deno.test("GET /first-steps has the newest active user and the address for a tes
 });
 
 Deno.test("radtestCommand() quotes a name for the shell", () => {
-  const at = "127.0.0.1:51812";
-  assertEquals(radtestCommand({ at, user: "zoe" }), "deno task try 127.0.0.1:51812 --user zoe");
-  assertEquals(radtestCommand({ at, user: null }), "deno task try 127.0.0.1:51812 --user NAME");
+  const command = "deno task try 127.0.0.1:51812";
+  assertEquals(radtestCommand({ command, user: "zoe" }), `${command} --user zoe`);
+  assertEquals(radtestCommand({ command, user: null }), `${command} --user NAME`);
   assertEquals(
-    radtestCommand({ at, user: "zoe", nasIdentifier: "vpn hq" }),
-    `deno task try ${at} --user zoe --nas-identifier 'vpn hq'`,
+    radtestCommand({ command, user: "zoe", nasIdentifier: "vpn hq" }),
+    `${command} --user zoe --nas-identifier 'vpn hq'`,
   );
-  assertEquals(radtestCommand({ at, user: "o'neil $(x)" }), `deno task try ${at} --user 'o'\\''neil $(x)'`);
+  assertEquals(radtestCommand({ command, user: "o'neil $(x)" }), `${command} --user 'o'\\''neil $(x)'`);
 });
 
 Deno.test("GET /first-steps counts a client and a backend of the settings file as completed", async () => {

@@ -44,7 +44,7 @@ const client = (rejected: number, total: number) => [{
 const locked = (...names: string[]) => ({
   counts: { ...COUNTS, locked: { count: names.length, isCut: false, names } },
 });
-const radius = { port: 1812, tryAt: "127.0.0.1" };
+const radius = { port: 1812, tryCommand: "deno task try 127.0.0.1" };
 const step = (name: "client" | "login", state: "open" | "done" | "skipped") => ({
   name,
   state,

@@ -126,7 +126,7 @@ const ofServer = (state: "unknown" | "answers" | "down" | "all_down", fault = ""
 const SILENT = "an answer is not signed with this shared secret";
 
 function ofSteps(...steps: [FirstStep["name"], FirstStep["state"]][]) {
-  const radius = { port: 1812, tryAt: "127.0.0.1" };
+  const radius = { port: 1812, tryCommand: "deno task try 127.0.0.1" };
   const rest = { radius, user: null, nasIdentifier: "", isPasswordUnchecked: true };
   const firstSteps = steps.map(([name, state]) => ({ name, state, ...rest }));
   return attentionItems({ counts: null, parts: [], clients: [], firstSteps, from: "" }).map(({ text }) =>

@@ -1,6 +1,7 @@
 // The tasks that are left after the set-up: a client, a target, a first login. Computed from the current state; only skipped
 // tasks are stored.
 
+import { COMMAND } from "../../../platform/command_name.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import { decodeLoginRecord } from "../../../radius/conversation/login_record.ts";
@@ -19,8 +20,8 @@ type FirstStepName = typeof FIRST_STEPS[number];
 /** The RADIUS address of the gateway. */
 interface RadiusAddress {
   readonly port: number;
-  /** The argument for `deno task try` on this machine: `host`, or `host:port` for another port. */
-  readonly tryAt: string;
+  /** The command for a test login on this machine, without its options. */
+  readonly tryCommand: string;
 }
 
 /** One task. */
@@ -142,7 +143,7 @@ export function radiusAddress(address: string): RadiusAddress {
   const host = address.slice(0, Math.max(at, 0));
   const port = Number(address.slice(at + 1)) || RADIUS_PORT;
   const name = host === "" || EVERY_ADDRESS.has(host) ? "127.0.0.1" : host;
-  return { port, tryAt: port === RADIUS_PORT ? name : `${name}:${port}` };
+  return { port, tryCommand: `${COMMAND} try ${port === RADIUS_PORT ? name : `${name}:${port}`}` };
 }
 
 /** An external backend is connected, or the directory has a user who can log in. */

@@ -138,14 +138,19 @@ export function toReadableName(name: string): string {
   return words === "" ? "?" : words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-const TRY_COMMAND = "deno task try";
+/** While the server has not sent its command. */
+const TRY_COMMAND = "deno task try 127.0.0.1";
 
-/** The command that runs a test login. @param at `host` or `host:port`. */
+/** The command that runs a test login. @param command without its options, as the server knows it. */
 export function radtestCommand(
-  { at, user, nasIdentifier = "" }: { at: string; user: string | null; nasIdentifier?: string },
+  { command = TRY_COMMAND, user, nasIdentifier = "" }: {
+    command?: string | undefined;
+    user: string | null;
+    nasIdentifier?: string;
+  },
 ): string {
   const nas = nasIdentifier === "" ? "" : ` --nas-identifier ${shellWord(nasIdentifier)}`;
-  return `${TRY_COMMAND} ${at} --user ${user === null ? "NAME" : shellWord(user)}${nas}`;
+  return `${command} --user ${user === null ? "NAME" : shellWord(user)}${nas}`;
 }
 
 function shellWord(text: string): string {

@@ -255,7 +255,7 @@ function NoRows({ models }: { models: Models }) {
   }
   return (
     <Empty title={t("common.no_sign_ins_yet")} next={t("live.none_yet_next")}>
-      <code>{radtestCommand({ at: door?.radius.tryAt ?? "127.0.0.1", user: door?.user ?? null })}</code>
+      <code>{radtestCommand({ command: door?.radius.tryCommand, user: door?.user ?? null })}</code>
     </Empty>
   );
 }

@@ -130,7 +130,7 @@ function LoginStep({ models, steps, trial, skip }: LoginStepProps) {
   const close = () => router.setParams({ step: "" });
   const user = trial?.user ?? null;
   const command = radtestCommand({
-    at: trial?.radius.tryAt ?? "127.0.0.1",
+    command: trial?.radius.tryCommand,
     user,
     nasIdentifier: trial?.nasIdentifier ?? "",
   });
