@@ -40,7 +40,7 @@ function resourcesIn(help: string): string[] {
 }
 
 /** The commands of this checkout with their help texts. Starts each command. */
-export async function documentCommands(): Promise<DocumentedCommand[]> {
+async function documentCommands(): Promise<DocumentedCommand[]> {
   const { tasks } = JSON.parse(await Deno.readTextFile(`${ROOT}deno.json`));
   const documented: DocumentedCommand[] = [];
   for (const command of listCommands(tasks)) {
@@ -55,7 +55,7 @@ export async function documentCommands(): Promise<DocumentedCommand[]> {
 }
 
 /** The files, by their paths below the root of an installed system. */
-export function commandFiles(
+function commandFiles(
   commands: readonly DocumentedCommand[],
   { date, version }: { date: string; version: string },
 ): Map<string, string> {
