@@ -15,7 +15,8 @@ import type { ClearAttribute } from "../protocol/clear_attributes.ts";
 import { MAX_PASSWORD_OCTETS, MAX_VALUE_OCTETS } from "../protocol/packet.ts";
 import { passwordRequestAttributes } from "../protocol/relayed_attributes.ts";
 import type { FirstFactorHealth } from "./first_factor_health.ts";
-import { AuthServer, type AuthServerDeps } from "./radius_auth_client.ts";
+import { PatientExchange, type PatientWait, type ServerOutcome } from "./patient_exchange.ts";
+import { AuthServer, type AuthServerDeps, type SentRequest } from "./radius_auth_client.ts";
 
 interface FirstFactorServersDeps extends AuthServerDeps {
   /** The servers of a client, or `null` if its first factor is not RADIUS. */
@@ -32,16 +33,9 @@ interface ServerExchange {
   readonly attributes: readonly ClearAttribute[];
   /** The server where the login began, as an answer named it. Absent: the servers of the client, in order of preference. */
   readonly server?: string | undefined;
-  /** The longest wait, all servers together. Default: `timeout_ms` of the client's servers. */
-  readonly timeoutMs?: number | undefined;
-  /** How often a packet is sent to a server in its share of the wait. Default: {@link COPIES}. */
-  readonly copies?: number | undefined;
+  /** The answer may wait for a person. Absent: each server has its share of `timeout_ms`. */
+  readonly wait?: PatientWait | undefined;
 }
-
-/** `unavailable`: no server answered in time. `busy`: too many requests are in progress; the client tries again. */
-type ServerOutcome =
-  | FirstFactorReply & { readonly kind: "answer" }
-  | { readonly kind: "unavailable" | "busy" };
 
 /** How often a request is sent to a server before the next one is asked. */
 const COPIES = 3;
@@ -67,7 +61,7 @@ export class FirstFactorServers implements FirstFactorVerifier {
    * Asks the servers of a client, and resolves with the first signed answer. A server that is down is asked only if all are. A server that
    * does not answer within its share of the time is followed by the next one; a later answer counts, too. Never rejects.
    */
-  async exchange({ client, attributes, server, timeoutMs, copies }: ServerExchange): Promise<ServerOutcome> {
+  async exchange({ client, attributes, server, wait }: ServerExchange): Promise<ServerOutcome> {
     const settings = this.#deps.serversOf(client);
     const asked = settings === null ? [] : this.#candidates(settings, server);
     if (settings === null || asked.length === 0) return { kind: "unavailable" };
@@ -75,10 +69,17 @@ export class FirstFactorServers implements FirstFactorVerifier {
     if (inProgress >= MAX_IN_PROGRESS_PER_CLIENT) return { kind: "busy" };
     this.#inProgress.set(client, inProgress + 1);
     try {
-      const outcome = await this.#ask(asked, {
-        ...{ attributes, timeoutMs: timeoutMs ?? settings.timeoutMs, copies: copies ?? COPIES },
-      });
-      if (server === undefined || outcome.kind === "answer") this.#noteOutcome(settings, asked, outcome);
+      const timeoutMs = wait?.waitMs ?? settings.timeoutMs;
+      const outcome = wait === undefined
+        ? await this.#ask(asked, { attributes, timeoutMs })
+        : await new PatientExchange({ servers: asked, attributes, wait, clock: this.#deps.clock }).run();
+      if (server === undefined || outcome.kind === "answer") {
+        this.#noteOutcome(
+          settings,
+          outcome,
+          `no answer within ${timeoutMs} ms${asked.at(-1)?.lastFault ?? ""}`,
+        );
+      }
       return outcome;
     } catch (fault) {
       if (fault instanceof RangeError) return { kind: "unavailable" };
@@ -159,26 +160,22 @@ export class FirstFactorServers implements FirstFactorVerifier {
 
   #ask(
     servers: readonly AuthServer[],
-    { attributes, timeoutMs, copies }: {
-      attributes: readonly ClearAttribute[];
-      timeoutMs: number;
-      copies: number;
-    },
+    { attributes, timeoutMs }: { attributes: readonly ClearAttribute[]; timeoutMs: number },
   ): Promise<ServerOutcome> {
     const { clock } = this.#deps;
     const untilMs = clock.nowMs() + timeoutMs;
-    const releases: (() => void)[] = [];
+    const sent: SentRequest[] = [];
     const { promise, resolve, reject } = Promise.withResolvers<ServerOutcome>();
     const settle = (outcome: ServerOutcome): void => {
-      for (const release of releases) release();
+      for (const request of sent) request.release();
       resolve(outcome);
     };
     const askNext = (at: number): void => {
       const server = servers[at];
-      if (server === undefined) return settle({ kind: releases.length === 0 ? "busy" : "unavailable" });
-      const release = server.send({
-        ...{ code: "Access-Request", attributes, copies },
-        waitMs: Math.max(copies, (untilMs - clock.nowMs()) / (servers.length - at)),
+      if (server === undefined) return settle({ kind: sent.length === 0 ? "busy" : "unavailable" });
+      const request = server.send({
+        ...{ code: "Access-Request", attributes, copies: COPIES },
+        waitMs: Math.max(COPIES, (untilMs - clock.nowMs()) / (servers.length - at)),
         answered: (answer) =>
           settle(
             answer === null ? { kind: "unavailable" } : { kind: "answer", ...answer, server: server.name },
@@ -189,8 +186,8 @@ export class FirstFactorServers implements FirstFactorVerifier {
           askNext(at + 1);
         },
       });
-      if (release === null) return askNext(at + 1);
-      releases.push(release);
+      if (request === null) return askNext(at + 1);
+      sent.push(request);
     };
     try {
       askNext(0);
@@ -200,11 +197,10 @@ export class FirstFactorServers implements FirstFactorVerifier {
     return promise;
   }
 
-  #noteOutcome(settings: FirstFactorServer, asked: readonly AuthServer[], outcome: ServerOutcome): void {
+  #noteOutcome(settings: FirstFactorServer, outcome: ServerOutcome, fault: string): void {
     const { health } = this.#deps;
     if (outcome.kind === "busy") return;
     if (outcome.kind === "answer") return health.works(healthKeyOf(settings));
-    const fault = `no answer within ${settings.timeoutMs} ms${asked.at(-1)?.lastFault ?? ""}`;
     health.failed(healthKeyOf(settings), logFieldsOf(settings), fault);
   }
 

@@ -51,12 +51,22 @@ interface AuthRequest {
   readonly silent: () => void;
 }
 
+/** A request that has an Identifier. */
+export interface SentRequest {
+  /** Frees the Identifier. An answer does not count any more. */
+  release(): void;
+  /** Sends the same packet again. */
+  repeat(): void;
+}
+
 /** No user has this name. Any signed answer for it proves that the server has the right secret. */
 const PROBE_NAME = "countersign-test";
 /** A server with more requests in a row without an answer is not asked to check logins. */
 const MAX_SILENT = 3;
 /** Longer than the usual delay of an Access-Reject. */
 const PROBE_WAIT_MS = 3000;
+/** Status-Server is answered at once. */
+const STATUS_WAIT_MS = 1000;
 /** RFC 3539 §3.4.1: at least 6 s between two probes, changed at random by up to 2 s. */
 const PROBE_PAUSE_MS = 10_000;
 const PROBE_JITTER_MS = 2000;
@@ -106,7 +116,7 @@ export class AuthServer {
   /** Requests in a row without an answer. */
   #silent = 0;
   #isDown = false;
-  #isProbing = false;
+  #probing: Promise<void> | null = null;
   #nextProbeMs: number;
   #probeCode: AuthRequest["code"] = "Status-Server";
   #isOpen = true;
@@ -143,10 +153,10 @@ export class AuthServer {
   /**
    * Sends a request until it is answered, or `waitMs` is over.
    *
-   * @returns a function that releases the Identifier; `null` if none is free
+   * @returns `null` if no Identifier is free
    * @throws RangeError if the attributes do not fit into a packet
    */
-  send(request: AuthRequest): (() => void) | null {
+  send(request: AuthRequest): SentRequest | null {
     const socket = this.#freeSocket();
     if (socket === null) return null;
     const { clock, random } = this.#deps;
@@ -181,7 +191,10 @@ export class AuthServer {
     socket.pending[identifier] = pending;
     socket.inUse++;
     copy(copies);
-    return release;
+    const repeat = (): void => {
+      if (socket.pending[identifier] === pending) this.#transmit(socket.socket, packet);
+    };
+    return { release, repeat };
   }
 
   /** Probes the server if that is due. @param isOfList whether other servers can replace it, so that it may be idle for long */
@@ -193,22 +206,38 @@ export class AuthServer {
   }
 
   /** Asks whether it answers: with Status-Server, or with a login of a name that no user has. At most one probe is in progress. */
-  async probe(): Promise<void> {
-    if (this.#isProbing || !this.#isOpen) return;
-    const { clock, random, log } = this.#deps;
-    this.#isProbing = true;
+  probe(): Promise<void> {
+    return this.#probing ??= this.#probe().finally(() => this.#probing = null);
+  }
+
+  /** Resolves to whether it has answered anything since a time, or answers a probe. If not, it is not asked to check logins until it answers. */
+  async answersSince(sinceMs: number): Promise<boolean> {
+    const hasAnswered = () => this.#lastAnswerMs !== null && this.#lastAnswerMs >= sinceMs;
+    if (!hasAnswered()) await this.probe();
+    if (hasAnswered()) return true;
+    this.#silent = Math.max(this.#silent, MAX_SILENT);
+    this.#noteDown();
+    return false;
+  }
+
+  async #probe(): Promise<void> {
+    const { clock, random } = this.#deps;
     const jitter = (random.bytes(1)[0] as number) / 127.5 - 1;
     this.#nextProbeMs = clock.nowMs() + PROBE_PAUSE_MS + jitter * PROBE_JITTER_MS;
     const other = this.#probeCode === "Status-Server" ? "Access-Request" : "Status-Server";
     for (const code of [this.#probeCode, other] as const) {
-      if (!await this.ask(code, { waitMs: PROBE_WAIT_MS, copies: 1 })) continue;
+      const waitMs = code === "Status-Server" ? STATUS_WAIT_MS : PROBE_WAIT_MS;
+      if (!this.#isOpen || !await this.ask(code, { waitMs, copies: 1 })) continue;
       this.#probeCode = code;
       break;
     }
-    this.#isProbing = false;
+    this.#noteDown();
+  }
+
+  #noteDown(): void {
     if (this.isUsable || this.#isDown || !this.#isOpen) return;
     this.#isDown = true;
-    log.warn("a first-factor server does not answer", {
+    this.#deps.log.warn("a first-factor server does not answer", {
       server: this.name,
       fault: `no answer${this.#lastFault}`,
     });
@@ -224,12 +253,12 @@ export class AuthServer {
     return new Promise((resolve) => {
       const answered = () => resolve(true);
       const silent = () => {
-        release?.();
+        sent?.release();
         resolve(false);
       };
-      const release = this.send({ code, attributes, ...times, answered, silent });
+      const sent = this.send({ code, attributes, ...times, answered, silent });
       // All Identifiers are in use: the logins show whether it answers.
-      if (release === null) resolve(this.isUsable);
+      if (sent === null) resolve(this.isUsable);
     });
   }
 

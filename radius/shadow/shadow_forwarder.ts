@@ -12,7 +12,7 @@ import { type ClearAttribute, readClearAttributes } from "../protocol/clear_attr
 import { typeOf } from "../protocol/dictionary.ts";
 import { authMethodOf } from "../protocol/auth_method.ts";
 import { isRefusedUserName, stripUserName } from "../protocol/login_input.ts";
-import { authenticatorOf, type PacketView } from "../protocol/packet.ts";
+import { authenticatorOf, HEADER_OCTETS, type PacketView } from "../protocol/packet.ts";
 import type { Client, Clients } from "../server/clients.ts";
 import type { Counters } from "../server/counters.ts";
 import { isNoLogin, type Request } from "../server/request.ts";
@@ -26,8 +26,7 @@ interface ForwardedRequest {
   readonly client: string;
   readonly attributes: readonly ClearAttribute[];
   readonly server: string | undefined;
-  readonly timeoutMs: number;
-  readonly copies: number;
+  readonly wait: { readonly waitMs: number; readonly onSent: (repeat: () => void) => void };
 }
 
 type ForwardOutcome = FirstFactorReply & { readonly kind: "answer" } | {
@@ -48,6 +47,12 @@ export interface ShadowForwarderDeps {
 
 /** A request that waits for the present server. */
 interface Pending {
+  /** The newest copy of the packet, which gets the answer. */
+  request: Request;
+  /** The source, Identifier and Request Authenticator: what copies have in common. */
+  readonly packet: string;
+  /** Sends the request to the present server again. */
+  repeat: () => void;
   /** The same for all tries of one request. */
   readonly key: string;
   readonly traits: Omit<ShadowTraits, "isNamed">;
@@ -55,8 +60,6 @@ interface Pending {
 
 /** The present server may wait for a person, as this gateway does. No client waits longer. */
 const MAX_WAIT_MS = 120_000;
-/** A lost packet is sent again after 5 s. */
-const COPIES = 24;
 const MAX_IN_PROGRESS = 10_000;
 /** Logins that began at one of several servers stay there for as long. Their number is bounded, too. */
 const PIN_MS = 10 * 60_000;
@@ -72,6 +75,7 @@ export class ShadowForwarder {
   readonly #deps: ShadowForwarderDeps;
   /** By the serial number of the duplicate slot. */
   readonly #pending = new Map<number, Pending>();
+  readonly #packets = new Map<string, Pending>();
   readonly #tries = new RequestTries();
   /** The server that sent a State, by client and State; oldest first. */
   readonly #pins = new Map<string, { readonly server: string; readonly untilMs: number }>();
@@ -90,12 +94,16 @@ export class ShadowForwarder {
     const { responder, counters, clock } = this.#deps;
     counters.count("requests");
     counters.count("shadow_requests");
+    const packet = packetOf(request);
+    const waiting = this.#packets.get(packet);
+    if (waiting !== undefined) return this.#takeCopy(waiting, request);
     if (this.#pending.size >= MAX_IN_PROGRESS) return responder.drop(request, "too_busy");
     const attributes = upstreamAttributes(request, view);
     if (attributes === null) return this.#deps.refuse(request);
     const state = view.value("state");
     const stateHex = state === null ? "" : state.toHex();
     const pending: Pending = {
+      ...{ request, packet, repeat: () => {} },
       key: `${stateHex} ${tupleOf(view, request.client.name, request.user).key}`,
       traits: {
         method: isNoLogin(view, request.name) ? NO_LOGIN : authMethodOf(view),
@@ -104,33 +112,45 @@ export class ShadowForwarder {
       },
     };
     this.#pending.set(request.slot.serial, pending);
+    this.#packets.set(packet, pending);
     this.#tries.begin(pending.key, clock.nowMs());
-    void this.#exchange(request, { pending, attributes, stateHex });
+    void this.#exchange(pending, { attributes, stateHex });
   }
 
   /** A packet arrived again while it waits for the present server. */
   noteCopy({ serial }: Pick<Request["slot"], "serial">): void {
     const pending = this.#pending.get(serial);
-    if (pending !== undefined) this.#tries.again(pending.key, this.#deps.clock.nowMs());
+    if (pending === undefined) return;
+    this.#tries.again(pending.key, this.#deps.clock.nowMs());
+    pending.repeat();
+  }
+
+  /** A copy came after the duplicate cache forgot its packet. For the present server, it is the same login. */
+  #takeCopy(pending: Pending, request: Request): void {
+    const { slot } = pending.request;
+    this.#deps.responder.drop(pending.request, "overtaken", { keepSlot: true });
+    this.#pending.delete(slot.serial);
+    this.#pending.set(request.slot.serial, pending);
+    pending.request = request;
+    this.noteCopy(request.slot);
   }
 
   async #exchange(
-    request: Request,
-    { pending, attributes, stateHex }: {
-      pending: Pending;
-      attributes: readonly ClearAttribute[];
-      stateHex: string;
-    },
+    pending: Pending,
+    { attributes, stateHex }: { attributes: readonly ClearAttribute[]; stateHex: string },
   ): Promise<void> {
     const { exchange, clock, log } = this.#deps;
-    const client = request.client.name;
+    const client = pending.request.client.name;
     const server = stateHex === "" ? undefined : this.#pinnedServer(`${client} ${stateHex}`);
-    const asked = { client, attributes, server, timeoutMs: MAX_WAIT_MS, copies: COPIES };
+    const onSent = (repeat: () => void) => void (pending.repeat = repeat);
+    const asked = { client, attributes, server, wait: { waitMs: MAX_WAIT_MS, onSent } };
     const outcome = await exchange(asked).catch((fault: unknown): ForwardOutcome => {
       log.error("a request could not be forwarded", { client, fault: String(fault) });
       return { kind: "unavailable" };
     });
+    const { request } = pending;
     this.#pending.delete(request.slot.serial);
+    this.#packets.delete(pending.packet);
     const isAnswered = outcome.kind === "answer";
     const figures = this.#tries.end(pending.key, { nowMs: clock.nowMs(), isAnswered });
     if (outcome.kind === "answer") this.#answer(request, { pending, outcome });
@@ -207,6 +227,10 @@ export class ShadowForwarder {
     }
     this.#pins.set(`${name} ${state.value.toHex()}`, { server, untilMs: nowMs + PIN_MS });
   }
+}
+
+function packetOf({ sender: { socket, hostname, port }, octets }: Request): string {
+  return `${socket} ${hostname} ${port} ${octets.subarray(1, HEADER_OCTETS).toHex()}`;
 }
 
 /** The attributes for the present server; `null` if a hidden value is malformed. */

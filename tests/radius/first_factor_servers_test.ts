@@ -327,3 +327,94 @@ Deno.test("FirstFactorServers.test() notes that a server answers", async () => {
   await tested;
   assertEquals(world.servers.status()[0]?.state, "answers");
 });
+
+// Requests whose answer may wait for a person (shadow mode).
+
+const WAIT_MS = 120_000;
+
+/** Begins a login that may wait. `took()` is the time of its outcome. */
+function beginPatient(world: ReturnType<typeof openMemoryServers>) {
+  const startedMs = world.clock.nowMs();
+  let repeat = () => {};
+  let told: { kind: string; server?: string; tookMs: number } | null = null;
+  const wait = { waitMs: WAIT_MS, onSent: (again: () => void) => void (repeat = again) };
+  void world.servers.exchange({ client: "vpn", attributes: [], wait })
+    .then((outcome) => told = { ...outcome, tookMs: world.clock.nowMs() - startedMs });
+  return {
+    repeat: () => repeat(),
+    outcome: () => told === null ? null : [told.kind, told.server, told.tookMs],
+  };
+}
+const loginsOf = (world: ReturnType<typeof openMemoryServers>, server: string) =>
+  world.seen.filter((one) =>
+    one.server === server && isLogin(one) &&
+    !new TextDecoder().decode(one.packet).includes("countersign-test")
+  );
+
+Deno.test("a patient request: the second server answers soon after the first one is dead, and later logins ask it at once", async () => {
+  using world = openMemoryServers({ [FIRST]: "silent", [SECOND]: "accept" });
+  const first = beginPatient(world);
+  await world.pass(6000);
+  assertEquals(first.outcome(), ["answer", SECOND, 5500]);
+  const next = beginPatient(world);
+  await world.pass(100);
+  assertEquals(next.outcome(), ["answer", SECOND, 0]);
+  assertEquals(world.servers.status().map(({ state }) => state), ["down", "answers"]);
+  world.conduct[FIRST] = "accept";
+  await world.pass(14_000);
+  const later = beginPatient(world);
+  await world.pass(100);
+  assertEquals(later.outcome(), ["answer", FIRST, 0]);
+});
+
+Deno.test("a patient request stays at a server that waits for a person, also if it answers no Status-Server", async () => {
+  using world = openMemoryServers({ [FIRST]: "person", [SECOND]: "accept" });
+  const login = beginPatient(world);
+  await world.pass(100_000);
+  assertEquals([login.outcome(), loginsOf(world, SECOND).length], [null, 0]);
+  // At most one probe in each of the looks.
+  assert(world.seen.length - loginsOf(world, FIRST).length < 25, `${world.seen.length} packets`);
+  world.answerLate();
+  await world.pass(100);
+  assertEquals(login.outcome()?.slice(0, 2), ["answer", FIRST]);
+  assertEquals(new Set(loginsOf(world, FIRST).map(({ packet }) => packet.toHex())).size, 1);
+});
+
+Deno.test("a patient request takes the late answer of a server that was given up", async () => {
+  using world = openMemoryServers({ [FIRST]: "late", [SECOND]: "person" });
+  const login = beginPatient(world);
+  await world.pass(8000);
+  assertEquals([login.outcome(), loginsOf(world, SECOND).length > 0], [null, true]);
+  world.answerLate();
+  await world.pass(100);
+  assertEquals(login.outcome()?.slice(0, 2), ["answer", FIRST]);
+});
+
+Deno.test("a patient request without an answer ends, and is not sent after an outage unless the client repeats it", async () => {
+  using world = openMemoryServers({ [FIRST]: "silent", [SECOND]: "silent" });
+  const login = beginPatient(world);
+  await world.pass(30_000);
+  const [sent, sentNext] = [loginsOf(world, FIRST).length, loginsOf(world, SECOND).length];
+  world.conduct[FIRST] = world.conduct[SECOND] = "person";
+  await world.pass(60_000);
+  assertEquals([loginsOf(world, FIRST).length, loginsOf(world, SECOND).length], [sent, sentNext]);
+  assert(sent <= 3 && sentNext <= 3, `${sent} and ${sentNext} copies`);
+  await world.pass(40_000);
+  assertEquals(login.outcome(), ["unavailable", undefined, WAIT_MS]);
+});
+
+Deno.test("a patient request is sent again when the client repeats it: at once, and to all servers while they are down", async () => {
+  using world = openMemoryServers({ [FIRST]: "silent", [SECOND]: "silent" });
+  const login = beginPatient(world);
+  await world.pass(1000);
+  login.repeat();
+  assertEquals(loginsOf(world, FIRST).length, 2);
+  // A flood of copies is not passed on.
+  for (let copy = 0; copy < 10; copy++) login.repeat();
+  assertEquals(loginsOf(world, FIRST).length, 2);
+  await world.pass(20_000);
+  world.conduct[FIRST] = "accept";
+  login.repeat();
+  await world.pass(100);
+  assertEquals(login.outcome()?.slice(0, 2), ["answer", FIRST]);
+});

@@ -16,6 +16,7 @@ export const SERVER_SECRET = "secret-of-memory-servers";
 
 /**
  * What a server does with a request. `picky`: it does not answer for the user `ignored`. `logins_only`: as NPS, it does not answer Status-Server. `late`: it answers when {@link answerLate} is called.
+ * `person`: the same for logins, while probes are answered as NPS does.
  * `unsigned`: without Message-Authenticator. `eap`: the same, with an EAP-Message. `malformed`: with a hidden value that cannot be revealed.
  */
 export type ServerConduct =
@@ -26,6 +27,7 @@ export type ServerConduct =
   | "picky"
   | "logins_only"
   | "late"
+  | "person"
   | "wrong_secret"
   | "unsigned"
   | "eap"
@@ -69,7 +71,11 @@ export function openMemoryServers(
       const does = conduct[server] ?? "silent";
       if (does === "silent" || (does === "logins_only" && code === CODES.statusServer)) return;
       if (does === "picky" && new TextDecoder().decode(packet).includes("ignored")) return;
-      if (does === "late") return void late.push(() => deliver(answer(packet, "accept")));
+      const isProbe = new TextDecoder().decode(packet).includes("countersign-test");
+      if (does === "person" && code === CODES.statusServer) return;
+      if (does === "late" || (does === "person" && !isProbe)) {
+        return void late.push(() => deliver(answer(packet, "accept")));
+      }
       deliver(answer(packet, does));
     });
   };

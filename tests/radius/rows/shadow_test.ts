@@ -256,6 +256,30 @@ Deno.test("shadow: a prompt of the present server is not answered after the move
   assertEquals((await ask(world, world.client.build(answer))).code, CODES.accessReject);
 });
 
+Deno.test("shadow: a copy after half a minute is the same login for the present server, and gets its answer", async () => {
+  using server = startServer();
+  const { promise, resolve } = Promise.withResolvers<RelayAnswer>();
+  const isOfAnna = ({ attributes }: RelayedRequest) =>
+    new TextDecoder().decode(valuesOf(attributes, TYPES.userName)[0]) === "anna";
+  server.judge = (request) => isOfAnna(request) ? promise : { code: CODES.accessReject, attributes: [] };
+  await using world = await startShadow(server);
+  const request = world.client.build({ userName: "anna", password: "x" });
+  await world.client.sendRaw(request.bytes);
+  await becomes("the request at the server", () => server.requests.length === 1);
+  await jump(world.clock, 31_000);
+  // The duplicate cache forgets what is old when it learns something new.
+  for (let count = 0; count < 2; count++) {
+    await ask(world, world.client.build({ userName: "bert", password: "x" }));
+  }
+  const before = server.requests.length;
+  const answered = world.client.exchange(request, PATIENCE);
+  await becomes("the copy at the server", () => server.requests.length > before);
+  resolve({ code: CODES.accessAccept, attributes: [] });
+  assertEquals((await whileTimePasses(world.clock, answered)).code, CODES.accessAccept);
+  const ofAnna = server.requests.filter(isOfAnna).map(({ authenticator }) => authenticator.toHex());
+  assertEquals(new Set(ofAnna).size, 1);
+});
+
 Deno.test("shadow: both nodes forward, and the sums of both are one", async () => {
   using server = startServer();
   server.judge = () => ({ code: CODES.accessAccept, attributes: [] });
