@@ -30,6 +30,7 @@ const EXAMPLE: GuideValues = {
   server: "192.0.2.5",
   port: 1812,
   accountingPort: 1813,
+  tlsPort: 2083,
   client: "vpn-1",
   nas: "192.0.2.10",
   secret: "SHARED_SECRET",

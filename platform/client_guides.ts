@@ -1,9 +1,10 @@
 // Setup guides for VPN products: the configuration to copy, filled in with values of the gateway and of the client. The console shows
 // them, docs/radius-clients.md is generated from them, and tests/interop/peers_test.ts runs those of products that Debian has.
 //
-// To add a guide: add a row here, or to eap_guides.ts, and its remarks `clients.guide_<id>_1` to `_3` to both catalogues in console/web/i18n.
+// To add a guide: add a row here, to eap_guides.ts or to tls_guides.ts, and its remarks `clients.guide_<id>_1` to `_3` to both catalogues in console/web/i18n.
 
 import { EAP_GUIDES } from "./eap_guides.ts";
+import { TLS_GUIDES } from "./tls_guides.ts";
 
 /** A part of the configuration, as a file or as commands. */
 interface GuideBlock {
@@ -21,7 +22,9 @@ export interface ClientGuide {
   readonly device: "challenge" | "hold";
   /** The recommended value of the setting `eap` of the client; absent: it uses PAP. */
   readonly eap?: "relay" | "gtc";
-  /** The recommended value of the setting `message_authenticator` of the client. */
+  /** The client sends RADIUS over TLS; absent: UDP. */
+  readonly transport?: "tls";
+  /** The recommended value of the setting `message_authenticator` of the client. Over TLS it has no effect. */
   readonly messageAuthenticator: "auto" | "require";
   readonly blocks: readonly GuideBlock[];
   /** How to test a sign-in. */
@@ -36,6 +39,8 @@ export interface GuideValues {
   readonly server: string;
   readonly port: number;
   readonly accountingPort: number;
+  /** Of RADIUS over TLS. */
+  readonly tlsPort: number;
   /** The name of the client. */
   readonly client: string;
   /** The address that the client sends from. */
@@ -50,6 +55,17 @@ export interface GuideValues {
 export const CLIENT_MARGIN_S = 15;
 /** The time of one try. */
 const TRY_S = 10;
+
+/** How long a client must wait for an answer: in total, and as tries of a usual length. */
+export function clientWait(
+  holdS: number,
+): { readonly waitS: number; readonly tryS: number; readonly tries: number } {
+  const waitS = holdS + CLIENT_MARGIN_S;
+  return { waitS, tryS: TRY_S, tries: Math.ceil(waitS / TRY_S) };
+}
+
+/** radsecproxy (RetryInterval) and FreeRADIUS (response_window) wait no longer for one answer. */
+const MAX_PROXY_S = 60;
 
 /** The default of OpenVPN for a handshake, with the password check. */
 const MIN_WINDOW_S = 60;
@@ -66,17 +82,16 @@ function plainAddress(address: string): string {
 
 /** Replaces the placeholders. Braces without a known name stay, because they belong to the configuration. */
 export function fillGuide(text: string, values: GuideValues): string {
-  const waitS = values.holdS + CLIENT_MARGIN_S;
+  const wait = clientWait(values.holdS);
   const server = plainAddress(values.server);
   const all: Readonly<Record<string, string | number>> = {
     ...values,
     ...{ server, nas: plainAddress(values.nas), client: plainName(values.client) },
     // Before a port, an IPv6 address needs brackets.
     host: server.includes(":") ? `[${server}]` : server,
-    waitS,
-    tryS: TRY_S,
-    windowS: Math.max(MIN_WINDOW_S, waitS + CLIENT_MARGIN_S),
-    tries: Math.ceil(waitS / TRY_S),
+    ...wait,
+    proxyS: Math.min(wait.waitS, MAX_PROXY_S),
+    windowS: Math.max(MIN_WINDOW_S, wait.waitS + CLIENT_MARGIN_S),
   };
   return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => String(all[name] ?? whole));
 }
@@ -357,6 +372,7 @@ LoginGraceTime 240
     ],
   },
   ...EAP_GUIDES,
+  ...TLS_GUIDES,
 } as const satisfies Readonly<Record<string, ClientGuide>>;
 
 export type ClientGuideId = keyof typeof CLIENT_GUIDES;
@@ -415,6 +431,17 @@ export const DISCONNECT_GUIDES: Readonly<Record<ClientGuideId, DisconnectGuide>>
     port: 3799,
     title: "Disconnect-Requests of hostapd",
     text: "radius_das_port=3799\nradius_das_client={server} {secret}\n",
+  },
+  radsecproxy: { port: null, title: "VPN server", text: "# the guide of the VPN server has its command\n" },
+  freeradius_tls: {
+    port: null,
+    title: "VPN server",
+    text: "# the guide of the VPN server has its command\n",
+  },
+  fortigate_tls: {
+    port: null,
+    title: "FortiGate",
+    text: "Dashboard > Network > IPsec, Bring Down\n",
   },
   fortigate: { port: 3799, title: "Disconnect-Requests of the FortiGate", text: RADIUS_COA },
   cisco_asa: { port: 1700, title: "Disconnect-Requests of the ASA", text: DYNAMIC_AUTHORIZATION },

@@ -12,15 +12,20 @@ interface ConsoleRow {
   /** In the order of the form. For a time setting: the times that the form offers. */
   readonly choices?: readonly (string | number)[];
   readonly max?: number;
-  /** The value of a new client, if it is not the default of the settings file. */
-  readonly initial?: string;
+  /** The value of a new client, if it is not the default of the settings file. A number is beyond the bounds: the value of `[radius]` applies. */
+  readonly initial?: string | number;
   /** Callers of the API may leave it out. The default then applies. */
   readonly isOptional?: true;
   /** Only the form of an existing client has the setting. */
   readonly isForEdit?: true;
+  /** Only clients with this transport have the setting. */
+  readonly transport?: Transport;
   /** The name in the audit log, if it is not the name of the row. */
   readonly auditName?: string;
 }
+
+/** How requests come: by UDP, or over TLS (RFC 6614, RFC 9765). */
+export type Transport = "udp" | "tls";
 
 export type ClientSettingRow = AnyField & {
   /** Checks the value of a text or a list. */
@@ -67,24 +72,24 @@ export const CLIENT_SETTINGS = {
     format: "san",
     key: "tls.san",
     example: "",
-    console: { isOptional: true },
+    console: { isOptional: true, transport: "tls" },
   },
   tlsFingerprint: {
     ...text({ max: MAX_FINGERPRINT_CHARACTERS }),
     format: "fingerprint",
     key: "tls.fingerprint",
     example: "",
-    console: { isOptional: true },
+    console: { isOptional: true, transport: "tls" },
   },
-  tlsDisconnect: { ...flag(), key: "tls.disconnect", console: { isOptional: true } },
-  nasIdentifier: { ...text({ max: 253 }), key: "nas_identifier", console: { max: 128 } },
+  tlsDisconnect: { ...flag(), key: "tls.disconnect", console: { isOptional: true, transport: "tls" } },
+  nasIdentifier: { ...text({ max: 253 }), key: "nas_identifier", console: { max: 128, transport: "udp" } },
   nasIpAddress: { ...text({ max: 64 }), format: "ip", key: "nas_ip_address" },
   disabled: { ...flag(), console: { isForEdit: true } },
   messageAuthenticator: {
     ...choice(["require", "auto", "off"], { default: "auto" }),
     key: "message_authenticator",
     isForRequests: true,
-    console: { choices: ["auto", "require", "off"] },
+    console: { choices: ["auto", "require", "off"], transport: "udp" },
   },
   limitProxyState: { ...flag(), key: "limit_proxy_state", isForRequests: true },
   firstFactor: {
@@ -164,7 +169,12 @@ export const CLIENT_SETTINGS = {
     isForRequests: true,
     console: {},
   },
-  holdMs: { ...number({ min: 1, max: 300, default: 25, unit: "s" }), key: "hold_s", isForRequests: true },
+  holdMs: {
+    ...number({ min: 1, max: 300, default: 25, unit: "s" }),
+    key: "hold_s",
+    isForRequests: true,
+    console: { initial: 0, isOptional: true },
+  },
   appendMode: { ...flag(), key: "append_mode", isForRequests: true, console: {} },
   appendSeparator: {
     ...text({ max: 20, default: ",", when: IF_APPENDED }),
@@ -212,12 +222,12 @@ export const CLIENT_SETTINGS = {
   disconnectPort: {
     ...number({ min: 0, max: 65_535, default: 0 }),
     key: "disconnect_port",
-    console: { isOptional: true },
+    console: { isOptional: true, transport: "udp" },
   },
   disconnectSecret: {
     ...secret({ max: MAX_SECRET_CHARACTERS, when: { disconnectPort: { not: ["0", ""] } } }),
     key: "disconnect_secret",
-    console: { max: 128, isOptional: true },
+    console: { max: 128, isOptional: true, transport: "udp" },
   },
 } as const satisfies Readonly<Record<string, ClientSettingRow>>;
 
@@ -261,7 +271,7 @@ export type ClientSettings =
   & { readonly [K in Exclude<SettingWith<{ key: string }>, ServerSetting>]: TypedValue<K> }
   & { readonly firstFactorServer: FirstFactorServer | null };
 
-/** A client of the console, without its secrets. `firstFactor: "settings"` means the first factor of [radius]. */
+/** A client of the console, without its secrets. `firstFactor: "settings"` and `holdMs: 0` mean the value of [radius]. */
 export type ClientContent =
   & { readonly name: string }
   & { readonly [K in Exclude<ConsoleSetting, ServerSetting | SecretSetting>]: ConsoleValue<K> }
@@ -283,6 +293,12 @@ export const CONTENT_SETTINGS = CONSOLE_SETTINGS.filter((name) => clientSetting(
 /** The row of a setting, for code that handles all settings. */
 export function clientSetting(name: ClientSetting): ClientSettingRow {
   return CLIENT_SETTINGS[name];
+}
+
+/** The value of a setting in a new client of the console, and in a record of an earlier version, which does not have it. */
+export function initialValue(name: ClientSetting): unknown {
+  const row = clientSetting(name);
+  return row.console?.initial ?? (row.type === "secret" ? "" : row.default);
 }
 
 /** The value of a setting; `undefined` where there is no first-factor server. */
@@ -342,6 +358,14 @@ export function mayOmitSignatureOfChap(
   },
 ): boolean {
   return messageAuthenticator === "off" || (messageAuthenticator === "auto" && !hasNetwork);
+}
+
+export const transportOf = (of: Parameters<typeof usesTls>[0]): Transport => usesTls(of) ? "tls" : "udp";
+
+/** Whether clients with this transport have the setting. */
+export function isOfTransport(name: ClientSetting, transport: Transport): boolean {
+  const { console } = clientSetting(name);
+  return console?.transport === undefined || console.transport === transport;
 }
 
 /** Whether the setting has an effect, given the values of the others. A form has the text of a number. */

@@ -185,9 +185,9 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     logins: radius,
   });
   const folded = new FoldedLog({ log, clock });
-  const radsec = new RadsecConnections({ ...deps, clients, folded, counters });
-  const disconnects = await openDisconnects({ ...deps, counters, sessions, clients, limits, radsec });
   const clientDiscovery = createClientDiscovery({ clock });
+  const radsec = new RadsecConnections({ ...deps, clients, folded, counters, discovery: clientDiscovery });
+  const disconnects = await openDisconnects({ ...deps, counters, sessions, clients, limits, radsec });
   const server = createServer(deps, {
     ...{ ...state, disconnects, counters, packets, monitor, clients, clientDiscovery, firstFactor },
     ...{ acceptAttributes, offboarding, folded, radsec, exchange: (one) => servers.exchange(one) },

@@ -56,7 +56,7 @@ export interface Connect {
   readonly register: ClientRegistry;
   readonly clientDiscovery: ClientDiscovery;
   /** TLS connections of RADIUS clients. */
-  readonly radsec?: Pick<RadsecConnections, "size" | "certPem">;
+  readonly radsec?: Pick<RadsecConnections, "size" | "certPem" | "byClient">;
   /** Clients that must sign, because they signed before. */
   readonly signingClients: Pick<SigningClients, "names" | "forgetMutations" | "forget">;
   readonly targets: Pick<Targets, "get" | "names">;

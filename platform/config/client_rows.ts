@@ -57,8 +57,7 @@ const DOCS: Readonly<Record<FileSetting, string>> = {
     'without a second factor; the gateway only observes. Needs first_factor = "radius"',
   device:
     "challenge | hold | hold_then_challenge: how a device approval is awaited; CHAP, MS-CHAP and relayed EAP: always hold",
-  holdMs:
-    "longest wait for an approval inside one Access-Request; clients of the console have that of [radius]",
+  holdMs: "longest wait for an approval inside one Access-Request",
   appendMode:
     'accept "password,123456" and "password,push|phone|sms|call|auto", with a number for one of several phones ' +
     'or numbers as in "password,push2"; if no first factor is checked, also a code or a word alone',

@@ -1,12 +1,15 @@
-// Client discovery: records unknown senders and senders with another secret while an administrator adds a client. Limited in senders and in
-// packets per second. The records are deleted one minute after the list was last read.
+// Client discovery: records unknown senders, senders with another secret, and TLS peers with a certificate of no client, while an
+// administrator adds a client. Limited in senders and per second. The records are deleted one minute after the list was last read.
 
+import type { CertificateIdentity } from "../../platform/certificate_names.ts";
+import type { ClientContent } from "../../platform/client_settings.ts";
 import { AUTHENTICATOR_AT, MAX_PASSWORD_OCTETS, PacketView } from "../protocol/packet.ts";
 import { SharedSecret } from "../protocol/authenticity.ts";
 import { looksGarbled } from "../protocol/login_input.ts";
 import { decodeText } from "../protocol/attributes.ts";
 import { authMethodOf } from "../protocol/auth_method.ts";
 import type { Clock } from "../../platform/runtime.ts";
+import { isCertificateOf } from "./clients.ts";
 
 interface ObservedPacket {
   readonly octets: Uint8Array;
@@ -14,6 +17,17 @@ interface ObservedPacket {
   /** A drop reason, or `any_address` for a request that is served because no client is configured. */
   readonly reason: string;
   /** The client whose secret did not match. */
+  readonly client: string | null;
+}
+
+/** A verified certificate that no client has, or not at this address. */
+export interface DiscoveredCertificate extends CertificateIdentity {
+  readonly subject: string;
+}
+
+interface ObservedPeer extends DiscoveredCertificate {
+  readonly source: string;
+  /** The client whose certificate it is, at another address. */
   readonly client: string | null;
 }
 
@@ -32,13 +46,19 @@ export interface DiscoveredSender {
   readonly method: string;
   /** Whether the last packet matches a candidate secret: by its signature, or because its password is text. */
   readonly fits: "signed" | "likely" | "wrong" | "unknown";
+  /** Of a TLS connection, which was closed before its first packet; `null`: the sender uses UDP. */
+  readonly certificate: DiscoveredCertificate | null;
 }
 
 export interface ClientDiscovery {
   record(packet: ObservedPacket): void;
+  recordPeer(peer: ObservedPeer): void;
+  /** Whether unknown senders are recorded now. */
+  isOn(): boolean;
   /** The recorded senders, newest first. Continues the recording for another minute. `secret`: a candidate to test. */
   list(secret?: string): DiscoveredSender[];
-  forget(source: string): void;
+  /** Forgets the senders that belong to a new client. */
+  forget(client: Pick<ClientContent, "address" | "tlsSan" | "tlsFingerprint">): void;
 }
 
 type RecordedSender = Omit<DiscoveredSender, "fits" | "count" | "lastMs" | "signed" | "method"> & {
@@ -52,6 +72,9 @@ type RecordedSender = Omit<DiscoveredSender, "fits" | "count" | "lastMs" | "sign
 const OPEN_MS = 60_000;
 const MAX_SENDERS = 100;
 const MAX_PER_SECOND = 100;
+/** Of a certificate. */
+const MAX_NAMES = 20;
+const MAX_SUBJECT_CHARACTERS = 300;
 const REASONS = new Set(["unknown_client", "other_nas", "wrong_message_authenticator", "any_address"]);
 
 export function createClientDiscovery({ clock }: { clock: Pick<Clock, "nowMs"> }): ClientDiscovery {
@@ -72,6 +95,23 @@ export function createClientDiscovery({ clock }: { clock: Pick<Clock, "nowMs"> }
     return inSecond <= MAX_PER_SECOND;
   };
 
+  const keep = (
+    key: string,
+    nowMs: number,
+    sender: Omit<RecordedSender, "count" | "firstMs" | "lastMs">,
+  ): void => {
+    const known = senders.get(key);
+    senders.delete(key);
+    if (senders.size >= MAX_SENDERS) {
+      for (const oldest of senders.keys()) {
+        senders.delete(oldest);
+        break;
+      }
+    }
+    const count = (known?.count ?? 0) + 1;
+    senders.set(key, { ...sender, count, firstMs: known?.firstMs ?? nowMs, lastMs: nowMs });
+  };
+
   return {
     record({ octets, source, reason, client }) {
       if (openUntilMs === 0 || !REASONS.has(reason)) return;
@@ -79,28 +119,27 @@ export function createClientDiscovery({ clock }: { clock: Pick<Clock, "nowMs"> }
       if (!mayRecord(nowMs) || view.read(octets, octets.length) !== null) return;
       const given = view.value("nasIdentifier");
       const nasIdentifier = given === null ? "" : decodeText(given);
-      const key = `${source} ${nasIdentifier}`;
-      const known = senders.get(key);
-      senders.delete(key);
-      if (senders.size >= MAX_SENDERS) {
-        for (const oldest of senders.keys()) {
-          senders.delete(oldest);
-          break;
-        }
-      }
-      senders.set(key, {
-        source,
-        nasIdentifier,
-        reason,
-        client,
-        count: (known?.count ?? 0) + 1,
-        firstMs: known?.firstMs ?? nowMs,
-        lastMs: nowMs,
+      keep(`${source} ${nasIdentifier}`, nowMs, {
+        ...{ source, nasIdentifier, reason, client, certificate: null },
         signed: view.slots.messageAuthenticator.count > 0,
         method: authMethodOf(view),
         octets: octets.slice(0, view.lengthOctets),
       });
     },
+    recordPeer({ source, client, names, fingerprint, subject }) {
+      if (openUntilMs === 0) return;
+      const nowMs = clock.nowMs();
+      if (!mayRecord(nowMs)) return;
+      const certificate = {
+        ...{ fingerprint, names: names.slice(0, MAX_NAMES) },
+        subject: subject.slice(0, MAX_SUBJECT_CHARACTERS),
+      };
+      keep(`tls ${source} ${fingerprint}`, nowMs, {
+        ...{ source, client, certificate, nasIdentifier: "", reason: "unknown_certificate" },
+        ...{ signed: true, method: "", octets: NO_OCTETS },
+      });
+    },
+    isOn: () => clock.nowMs() < openUntilMs,
     list(secret) {
       const nowMs = clock.nowMs();
       if (nowMs >= openUntilMs) senders.clear();
@@ -111,11 +150,18 @@ export function createClientDiscovery({ clock }: { clock: Pick<Clock, "nowMs"> }
         fits: candidate === null ? "unknown" : fitOf(octets, { view, candidate }),
       }));
     },
-    forget(source) {
-      for (const [key, sender] of senders) if (sender.source === source) senders.delete(key);
+    forget(client) {
+      for (const [key, { source, certificate }] of senders) {
+        const isOfClient = certificate === null
+          ? client.address.includes(source)
+          : isCertificateOf(client, certificate);
+        if (isOfClient) senders.delete(key);
+      }
     },
   };
 }
+
+const NO_OCTETS = new Uint8Array(0);
 
 function fitOf(
   octets: Uint8Array,

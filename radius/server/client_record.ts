@@ -3,9 +3,9 @@
 import {
   CLIENT_SETTINGS,
   type ClientContent,
-  clientSetting,
   CONTENT_SETTINGS,
   type FirstFactorServer,
+  initialValue,
   REQUEST_SETTINGS,
   type RequestSettings,
   settingOf,
@@ -53,27 +53,10 @@ export function fromStoredClient({ firstFactorServer: server, ...stored }: Store
   const added = CONTENT_SETTINGS.filter((name) =>
     !name.includes(".") && settingOf(stored, name) === undefined
   );
-  const defaults = settingsObject(added, (name) => {
-    const row = clientSetting(name);
-    return row.type === "secret" ? "" : row.default;
-  });
-  const record = { ...stored, ...defaults };
+  const record = { ...stored, ...settingsObject(added, initialValue) };
   if (server === null || server === undefined) return { ...record, firstFactorServer: null };
   const { address, others = [], ...rest } = server;
   return { ...record, firstFactorServer: { ...rest, address: [address, ...others] } };
-}
-
-/** A record of an earlier version has not all settings. */
-export function withDefaults(record: ClientRecord): ClientRecord {
-  const missing = CONTENT_SETTINGS.filter((name) =>
-    !name.includes(".") && settingOf(record, name) === undefined
-  );
-  if (missing.length === 0) return record;
-  const defaults = settingsObject(missing, (name) => {
-    const row = clientSetting(name);
-    return row.type === "secret" ? "" : row.default;
-  });
-  return { ...record, ...defaults };
 }
 
 /** Where the record of a client is stored. */
@@ -201,6 +184,7 @@ function policyOf(
     firstFactor,
     firstFactorBackend,
     firstFactorServer,
+    holdMs: record.holdMs || settings.holdMs,
     // A record of version 0.2 does not have these.
     eap: record.eap ?? CLIENT_SETTINGS.eap.default,
     eapOuterIdentity: eapOuterIdentity ?? CLIENT_SETTINGS.eapOuterIdentity.default,

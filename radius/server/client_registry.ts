@@ -20,7 +20,6 @@ import {
   type StoredClient,
   toStoredClient,
   type UnsignedClient,
-  withDefaults,
 } from "./client_record.ts";
 import { clientSigning } from "./signing_clients.ts";
 import type { Clients, ClientUse } from "./clients.ts";
@@ -226,7 +225,7 @@ export class ClientRegistry {
       throw new TypeError("it has no name, addresses and secret, so this client is not served");
     }
     if (this.#settingsOf(name) === undefined) {
-      this.#records.set(name, withDefaults(fromStoredClient(record)));
+      this.#records.set(name, fromStoredClient(record));
     } else {
       log.warn("a client is defined in the console and in the settings file: the settings file is used", {
         client: name,

@@ -65,6 +65,8 @@ export interface Clients {
    * Its secret is that of the protocol. `null`: there is none.
    */
   findByCertificate(of: TlsPeerIdentity): Client | null;
+  /** The client that has this certificate at some address; `null`: there is none. */
+  nameByCertificate(of: CertificateIdentity): string | null;
   /** Whether a TLS client can have this address. */
   mayUseTls(hostname: string): boolean;
   /** Whether the address of a TLS client is set, and this is one. */
@@ -168,6 +170,8 @@ export function createClients(
       );
       return found?.byProtocol[protocol] ?? null;
     },
+    nameByCertificate: (identity) =>
+      tlsClients.find(({ setting }) => isCertificateOf(setting, identity))?.setting.name ?? null,
     mayUseTls: (hostname) => tlsClients.some(({ networks: own }) => isAmong(own, hostname)),
     isTlsAddress: (hostname) => tlsClients.some(({ networks: own }) => matching(own, hostname) !== null),
     choose,
@@ -190,11 +194,12 @@ function tlsClientOf(setting: KnownClient, client: Client, networks: readonly Ne
   };
 }
 
-function isCertificateOf(
-  { tlsSan, tlsFingerprint }: KnownClient,
+/** Whether a client is known by this certificate. */
+export function isCertificateOf(
+  { tlsSan, tlsFingerprint }: Pick<ClientSettings, "tlsSan" | "tlsFingerprint">,
   { names, fingerprint }: CertificateIdentity,
 ): boolean {
-  return (tlsFingerprint === "" || tlsFingerprint === fingerprint) &&
+  return usesTls({ tlsSan, tlsFingerprint }) && (tlsFingerprint === "" || tlsFingerprint === fingerprint) &&
     (tlsSan === "" || hasSubjectAltName(names, tlsSan));
 }
 

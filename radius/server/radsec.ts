@@ -17,6 +17,7 @@ import {
   tokenOf,
   writeUnavailable,
 } from "../protocol/radius_tls.ts";
+import type { ClientDiscovery } from "./client_discovery.ts";
 import type { Client, Clients } from "./clients.ts";
 import type { Counters } from "./counters.ts";
 import type { FoldedLog } from "./folded_log.ts";
@@ -24,7 +25,11 @@ import type { PacketStream, Request } from "./request.ts";
 import { SourceRateLimit } from "./unsigned_requests.ts";
 
 interface RadsecDeps {
-  readonly clients: Pick<Clients, "findByCertificate" | "isTlsAddress" | "mayUseTls" | "revision">;
+  readonly clients: Pick<
+    Clients,
+    "findByCertificate" | "nameByCertificate" | "isTlsAddress" | "mayUseTls" | "revision"
+  >;
+  readonly discovery: Pick<ClientDiscovery, "isOn" | "recordPeer">;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -139,9 +144,10 @@ export class RadsecConnections {
     return counts;
   }
 
-  /** Whether this address may begin a handshake now. */
+  /** Whether this address may begin a handshake now. While an administrator adds a client, any address may show its certificate. */
   mayConnect(source: string): boolean {
-    return this.#deps.clients.mayUseTls(source) && this.#handshakes.take(source);
+    const { clients, discovery } = this.#deps;
+    return (clients.mayUseTls(source) || discovery.isOn()) && this.#handshakes.take(source);
   }
 
   /** Whether this is the address of a client in the settings. */
@@ -168,7 +174,7 @@ export class RadsecConnections {
 
   /** Takes a connection over after its handshake. */
   accept(stream: TlsStream): void {
-    const { clients } = this.#deps;
+    const { clients, discovery } = this.#deps;
     const { peer } = stream;
     const refuse = (reason: Parameters<RadsecConnections["refused"]>[0]["reason"]): void => {
       stream.destroy();
@@ -179,7 +185,10 @@ export class RadsecConnections {
     // RFC 9765 §3.5.
     if (protocol === "radius/1.1" && !peer.isTls13) return refuse("needs_tls_1_3");
     const client = clients.findByCertificate({ ...peer, protocol });
-    if (client === null) return refuse("unknown_certificate");
+    if (client === null) {
+      discovery.recordPeer({ ...peer, client: clients.nameByCertificate(peer) });
+      return refuse("unknown_certificate");
+    }
     if (!this.#makeRoom(client.name)) return refuse("too_many_connections");
     const connection = new RadsecConnection({
       ...this.#deps,

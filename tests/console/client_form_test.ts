@@ -1,15 +1,17 @@
 // The form of a RADIUS client: its request, its changed settings, and the merge of two editors' changes.
 
 import { assertEquals } from "@std/assert";
-import type { ClientRow } from "../../console/api/clients/client_types.ts";
+import type { ClientRow, DiscoveredSender } from "../../console/api/clients/client_types.ts";
 import {
   changedSettings,
   type ClientDraft,
   findSignInMethod,
   mergeDrafts,
   NEW_CLIENT_DRAFT,
+  settingText,
   toClientDraft,
   toClientRequest,
+  withHeard,
   withHeardMethod,
 } from "../../console/web/pages/clients/client_form.ts";
 
@@ -37,6 +39,7 @@ const ROW = {
   stripRealms: [],
   eap: "auto",
   eapOuterIdentity: "refuse",
+  holdMs: 0,
   tlsSan: "",
   tlsFingerprint: "",
   tlsDisconnect: false,
@@ -45,6 +48,10 @@ const ROW = {
   accepted: 0,
   rejected: 0,
 } as const;
+const HEARD: DiscoveredSender = {
+  ...{ source: "192.0.2.9", nasIdentifier: "nas-1", reason: "unknown_client", client: null, count: 1 },
+  ...{ firstMs: 1, lastMs: 1, signed: true, method: "PAP", fits: "unknown", certificate: null },
+};
 const SERVER = {
   "firstFactorServer.address": " 192.0.2.20:1812 ",
   "firstFactorServer.secret": "s",
@@ -134,6 +141,67 @@ Deno.test("toClientRequest() sends lists of domains and realms, a separator, and
   assertEquals(toClientRequest(draft({ ...change, appendSeparator: " " })).appendSeparator, ",");
 });
 
+Deno.test("toClientRequest() sends the typed seconds of the longest wait, and 0 for the global setting", () => {
+  const sent = (typed: string) => toClientRequest(draft({ holdMs: typed as unknown as number })).holdMs;
+  assertEquals(["", " ", "45", " 300 "].map(sent), [0, 0, 45_000, 300_000]);
+  const gateway = { firstFactor: "none", holdMs: 25_000, acceptsTls: false } as const;
+  const shown = (typed: string) =>
+    settingText(draft({ holdMs: typed as unknown as number }), "holdMs", gateway);
+  assertEquals(["", "45"].map(shown), ["clients.global_value", "clients.seconds"]);
+});
+
+const OVER_TLS = { transport: "tls", address: "", tlsSan: "vpn.example.org", tlsDisconnect: true } as const;
+
+Deno.test("toClientRequest() sends only the settings of the chosen transport", () => {
+  const known = (
+    { tlsSan, tlsDisconnect, nasIdentifier, disconnectPort }: ReturnType<typeof toClientRequest>,
+  ) => [tlsSan, tlsDisconnect, nasIdentifier, disconnectPort];
+  const both = { ...OVER_TLS, nasIdentifier: "nas", disconnectPort: 3799, disconnectSecret: "typed" };
+  const overTls = toClientRequest(draft(both));
+  assertEquals([...known(overTls), overTls.disconnectSecret], ["vpn.example.org", true, "", 0, undefined]);
+  assertEquals(known(toClientRequest(draft({ ...both, transport: "udp" }))), ["", false, "nas", 3799]);
+});
+
+Deno.test("mergeDrafts() keeps my change of the transport", () => {
+  const theirs = draft({ device: "hold" });
+  const merged = mergeDrafts({ base: draft(), mine: draft(OVER_TLS), theirs });
+  assertEquals(merged, { ...draft(OVER_TLS), device: "hold" });
+  assertEquals(mergeDrafts({ base: draft(), mine: theirs, theirs: draft(OVER_TLS) }), {
+    ...draft(OVER_TLS),
+    device: "hold",
+  });
+});
+
+/** The names of a certificate, and what the form takes. */
+const CERTIFICATES: readonly (readonly [names: readonly string[], san: string])[] = [
+  [["DNS:vpn.example.org", "DNS:other.example.org"], "vpn.example.org"],
+  // A name with * would let in each certificate that fits it.
+  [["DNS:*.aps.example.org", "IP:192.0.2.7"], "192.0.2.7"],
+  [["URI:urn:vpn"], "URI:urn:vpn"],
+  [["email:vpn@example.org"], "email:vpn@example.org"],
+  [["DNS:*.aps.example.org"], ""],
+  [["DNS:two words"], ""],
+  [[], ""],
+];
+for (const [names, san] of CERTIFICATES) {
+  Deno.test(`withHeard() takes ${san || "the fingerprint"} of a certificate with ${JSON.stringify(names)}`, () => {
+    const fingerprint = "ab".repeat(32);
+    const certificate = { subject: "CN=vpn", names, fingerprint };
+    const heard = withHeard(draft({ nasIdentifier: "nas", messageAuthenticator: "require" }), {
+      ...HEARD,
+      certificate,
+    });
+    assertEquals(
+      [heard.transport, heard.address, heard.nasIdentifier, heard.tlsSan, heard.tlsFingerprint],
+      ["tls", "", "", san, san === "" ? fingerprint : ""],
+    );
+    assertEquals(withHeard(heard, { ...HEARD, client: "other" }), {
+      ...draft({ messageAuthenticator: "require" }),
+      ...{ address: "192.0.2.9", nasIdentifier: "nas-1" },
+    });
+  });
+}
+
 Deno.test("toClientRequest() sends a typed port as a number, and a typed secret", () => {
   const sent = (change: object) => {
     const { disconnectPort, disconnectSecret } = toClientRequest(draft(change));
@@ -157,6 +225,7 @@ Deno.test("toClientDraft() reverses toClientRequest(), including the signature r
     appendSeparator: ";",
     codePosition: "behind",
     healthCheckUsers: "probe ping",
+    ...{ holdMs: "60" as unknown as number },
   } as const;
   const { firstFactorServer: server, ...form } = toClientRequest(draft(change));
   assertEquals(server?.messageAuthenticator, "auto");
@@ -169,7 +238,7 @@ Deno.test("toClientDraft() reverses toClientRequest(), including the signature r
       timeoutMs: 3000,
       messageAuthenticator: "auto",
     },
-    effective: { firstFactor: "radius", rejectsUnknown: true },
+    effective: { firstFactor: "radius", rejectsUnknown: true, holdMs: 60_000 },
   };
   assertEquals(toClientDraft(row), draft(change));
   assertEquals(changedSettings(draft(change), toClientDraft(row)), []);

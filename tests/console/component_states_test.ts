@@ -64,6 +64,8 @@ Deno.test("FormDialog refuses to close while its request runs, and allows it aft
   assertEquals(closed, 1, "the late answer does not close a dialog that was opened since");
 });
 
+const GATEWAY = { firstFactor: "none", holdMs: 25_000, acceptsTls: false } as const;
+
 Deno.test("FirstFactorFields shows the result of a test only for the values that were tested", async () => {
   await using page = openFakePage();
   const api = { clients: { "first-factor": { $post: () => json({ answers: true, detail: "" }) } } };
@@ -74,7 +76,7 @@ Deno.test("FirstFactorFields shows the result of a test only for the values that
   });
   const models = { api, session } as unknown as Models;
   await page.show(
-    h(FirstFactorFields, { models, draft, saved: null, ldap: ["one", "two"], globalFirstFactor: "none" }),
+    h(FirstFactorFields, { models, draft, saved: null, ldap: ["one", "two"], gateway: GATEWAY }),
   );
   page.root.button("clients.factor_test").fire("click");
   await rendered();
@@ -217,7 +219,7 @@ Deno.test("AddClientDialog polls for unknown senders also in a hidden tab", asyn
   const models = { api: { clients: { heard } }, session: openSession } as unknown as Models;
   const none = () => undefined;
   await page.show(
-    h(AddClientDialog, { models, ldap: [], globalFirstFactor: "none", onDone: none, onClose: none }),
+    h(AddClientDialog, { models, ldap: [], gateway: GATEWAY, onDone: none, onClose: none }),
   );
   assertEquals(polls, 1);
   Object.assign(document, { visibilityState: "hidden" });
@@ -244,7 +246,7 @@ Deno.test("FirstFactorFields sends one test while another one runs", async () =>
   } as unknown as Models;
   const draft = signal<ClientDraft>({ ...NEW_CLIENT_DRAFT, firstFactor: "ldap", firstFactorBackend: "one" });
   await page.show(
-    h(FirstFactorFields, { models, draft, saved: null, ldap: ["one"], globalFirstFactor: "none" }),
+    h(FirstFactorFields, { models, draft, saved: null, ldap: ["one"], gateway: GATEWAY }),
   );
   page.root.button("clients.factor_test").fire("click");
   page.root.button("clients.factor_test").fire("click");
@@ -297,7 +299,7 @@ const CLIENT = {
   ...{ appendSeparator: ",", stripDomains: [], stripRealms: [], accepted: 0, rejected: 0 },
   ...{
     firstFactor: "settings",
-    effective: { firstFactor: "none", rejectsUnknown: false },
+    effective: { firstFactor: "none", rejectsUnknown: false, holdMs: 25_000 },
     firstFactorServer: null,
     firstFactorBackend: "",
   },
@@ -314,7 +316,7 @@ Deno.test("EditClient loads a newer version of the client if the form is unchang
     const one = {
       client,
       ldap: [],
-      globalFirstFactor: "none",
+      gateway: GATEWAY,
       blast: { users: [], logins: 0, open: 0 },
     } as unknown as OneClient;
     return page.show(h(EditClient, { models, one, page: {} as Resource<OneClient> }));

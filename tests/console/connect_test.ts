@@ -4,7 +4,9 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { buildRequest } from "../support/radius_packets.ts";
 import { CLIENT_RULES } from "../fakes/client_rules.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
-import { ask, CLIENT, FILE_CLIENT, LDAP, SECRET } from "../fakes/connect_calls.ts";
+import type { ClientRow, DiscoveredSender } from "../../console/api/clients/client_types.ts";
+import type { ShownClient } from "../../radius/server/client_record.ts";
+import { ask, CLIENT, FILE_CLIENT, LDAP, SECRET, type Told } from "../fakes/connect_calls.ts";
 
 Deno.test("POST /clients creates a client with its audit record, and no answer contains the secret", async () => {
   await using site = await startConnectConsole({ toml: FILE_CLIENT });
@@ -36,7 +38,11 @@ for (
     ["a short secret", { secret: "short" }, "malformed"],
     ["an invalid name", { name: '"><img src=x onerror=alert(1)>' }, "malformed"],
     ["the name of a client of the settings", { name: "of-file" }, "client_taken"],
-    ["an unknown field", { holdMs: 1 }, "malformed"],
+    ["an unknown field", { colour: 1 }, "malformed"],
+    ["a wait below a second", { holdMs: 1 }, "malformed"],
+    ["a wait of half a second more", { holdMs: 25_500 }, "malformed"],
+    ["a wait above 300 seconds", { holdMs: 301_000 }, "malformed"],
+    ["a name that no certificate has", { tlsSan: "two words", address: [] }, "bad_field"],
     [
       "a backend that there is not",
       { firstFactor: "ldap", firstFactorBackend: "nowhere" },
@@ -200,4 +206,64 @@ Deno.test("POST /clients/heard lists unknown senders and tests a secret, and doe
   assertEquals([heard.body.items[0]?.source, heard.body.items[0]?.fits], ["198.51.100.9", "signed"]);
   await ask(site, "/clients", { method: "POST", json: { ...CLIENT, address: ["198.51.100.9"] } });
   assertEquals((await ask(site, "/clients/heard", { method: "POST", json: {} })).body.items, []);
+});
+
+Deno.test("the longest wait of a client is its own, or the global one with 0, and the audit log has it", async () => {
+  await using site = await startConnectConsole({
+    toml: `[radius]\nhold_s = 40\n${FILE_CLIENT}hold_s = 50\n`,
+  });
+  const holdOf = (name: string) => site.clients.all.find((one) => one.name === name)?.settings.holdMs;
+  const made = await ask(site, "/clients", { method: "POST", json: CLIENT });
+  assertEquals([made.body.client.holdMs, holdOf("vpn-1"), holdOf("of-file")], [0, 40_000, 50_000]);
+  for (const [version, holdMs, used] of [[1, 60_000, 60_000], [2, 0, 40_000]] as const) {
+    const json = { ...CLIENT_RULES, holdMs, version };
+    const { body } = await ask(site, "/clients/vpn-1", { method: "PUT", json });
+    assertEquals([body.client.holdMs, holdOf("vpn-1"), effectiveHold(body)], [holdMs, used, used]);
+  }
+  const { body: ofFile } = await ask(site, "/clients/of-file", { role: "viewer" });
+  assertEquals([ofFile.client.holdMs, effectiveHold(ofFile)], [50_000, 50_000]);
+  const audits = await site.audits();
+  assertEquals(audits.map(({ after }) => (after as { holdMs?: string }).holdMs), [
+    "settings",
+    "60 s",
+    "settings",
+  ]);
+});
+
+const effectiveHold = ({ client }: Told) => (client as ShownClient & ClientRow).effective.holdMs;
+
+Deno.test("POST /clients adds a client of TLS from its certificate: without a secret, and not heard any more", async () => {
+  await using site = await startConnectConsole({ toml: FILE_CLIENT });
+  const heard = () => ask(site, "/clients/heard", { method: "POST", json: {} });
+  await heard();
+  const names = ["DNS:vpn.example.org"];
+  const peer = {
+    source: "198.51.100.9",
+    client: null,
+    subject: "CN=vpn",
+    names,
+    fingerprint: "ab".repeat(32),
+  };
+  site.clientDiscovery.recordPeer(peer);
+  site.clientDiscovery.recordPeer({
+    ...peer,
+    fingerprint: "cd".repeat(32),
+    names: ["DNS:other.example.org"],
+  });
+  assertEquals((await heard()).body.items.length, 2);
+  const { secret: _none, ...rules } = CLIENT;
+  const json = { ...rules, address: [], tlsSan: "VPN.example.org" };
+  const { body } = await ask(site, "/clients", { method: "POST", json });
+  assertEquals([body.secret, body.client.tlsSan], [null, "vpn.example.org"]);
+  const { body: { items } } = await heard();
+  assertEquals(items.map((one) => (one as unknown as DiscoveredSender).certificate?.names), [
+    ["DNS:other.example.org"],
+  ]);
+  const found = site.clients.findByCertificate({ ...peer, protocol: "radius/1.1" });
+  assertEquals(found?.name, "vpn-1");
+  const [audit] = await site.audits();
+  const { secret, tlsSan, messageAuthenticator } = audit?.after as Record<string, unknown>;
+  assertEquals([secret, tlsSan, messageAuthenticator], [undefined, "vpn.example.org", undefined]);
+  const again = await ask(site, "/clients", { method: "POST", json: { ...json, name: "vpn-2" } });
+  assertEquals(again.body.error.code, "certificate_taken");
 });

@@ -1,13 +1,19 @@
 // RADIUS over TLS with real programs: radsecproxy and FreeRADIUS in front of the gateway, `deno task try --tls`, and a client from the text of
 // RFC 9765.
 
+import { createHash } from "node:crypto";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { type Authority, type Certificate, makeAuthority } from "../support/certificates.ts";
 import { runProgram } from "../support/child.ts";
 import { residentMb } from "../support/process_memory.ts";
 import { type RunningProgram, startProgram } from "../support/program.ts";
-import { CODES, TYPES } from "../support/radius_packets.ts";
-import { buildTokenPacket, connectRadiusTls, readTokenPacket } from "../support/radius_tls.ts";
+import { type Attribute, buildAccountingRequest, CODES, TYPES } from "../support/radius_packets.ts";
+import {
+  buildTokenPacket,
+  connectRadiusTls,
+  type RadiusTlsClient,
+  readTokenPacket,
+} from "../support/radius_tls.ts";
 import { testNeeding } from "../support/skip_unless.ts";
 import { fromBase32, totpCode } from "../support/totp.ts";
 import type { PeerSetUp } from "./peers/login.ts";
@@ -34,7 +40,7 @@ tls_key = "${server.keyFile}"
 tls_ca = "${authority.caFile}"
 [[radius.client]]
 name = "nas"
-tls = { san = "nas.example.org" }
+tls = { san = "nas.example.org", disconnect = true }
 `;
   const gateway = await startProgram({ toml });
   return {
@@ -183,5 +189,97 @@ testNeeding(
     assertEquals(grown < 150, true, `the process grew by ${grown} MB`);
     // Another client is served meanwhile.
     assertEquals((await ask("first")).code, CODES.accessChallenge);
+  },
+);
+
+// RFC 5176 §3.
+const [DISCONNECT_REQUEST, DISCONNECT_ACK, DISCONNECT_NAK] = [40, 41, 42];
+const ACCT_START = Uint8Array.of(0, 0, 0, 1);
+const ACCT_STOP = Uint8Array.of(0, 0, 0, 2);
+/** RFC 5176 §3.6. */
+const ERROR_CAUSE = { type: 101, value: Uint8Array.of(0, 0, 1, 248) };
+
+/** RFC 5176 §2.3: a response with the authenticator of the request and the secret of RFC 6614. */
+function answerTo(request: Uint8Array, code: number, attributes: readonly Attribute[]): Uint8Array {
+  const answer = buildTokenPacket({ code, token: 0, attributes });
+  answer[1] = request[1] ?? 0;
+  answer.set(request.subarray(4, 20), 4);
+  answer.set(createHash("md5").update(answer).update("radsec").digest(), 4);
+  return answer;
+}
+
+/** Reports the start or the end of a session on a connection, in the form of its version. */
+async function report(
+  client: RadiusTlsClient,
+  { user, status }: { user: string; status: Uint8Array },
+): Promise<void> {
+  const more = [
+    { type: TYPES.acctStatusType, value: status },
+    { type: TYPES.acctSessionId, value: text(`session-${user}`) },
+  ];
+  const isClear = client.protocol === "radius/1.1";
+  const userName = { type: TYPES.userName, value: text(user) };
+  client.send(
+    isClear
+      ? buildTokenPacket({ code: CODES.accountingRequest, token: 7, attributes: [userName, ...more] })
+      : buildAccountingRequest("radsec", { userName: user, more }).bytes,
+  );
+  assertEquals((await client.next())[0], CODES.accountingResponse);
+}
+
+/** Answers the next packet, which must be a Disconnect-Request for the session of a user. */
+async function answerDisconnect(
+  client: RadiusTlsClient,
+  { user, code }: { user: string; code: number },
+): Promise<void> {
+  const octets = await client.next();
+  const { token, code: asked, attributes } = readTokenPacket(octets);
+  const session = attributes.find(({ type }) => type === TYPES.acctSessionId)?.value;
+  assertEquals([asked, new TextDecoder().decode(session)], [DISCONNECT_REQUEST, `session-${user}`]);
+  const more = code === DISCONNECT_NAK ? [ERROR_CAUSE] : [];
+  client.send(
+    client.protocol === "radius/1.1"
+      ? buildTokenPacket({ code, token, attributes: more })
+      : answerTo(octets, code, more),
+  );
+}
+
+testNeeding(
+  { peers: ["opensslProgram"] },
+  "deno task disconnect ends a session on the TLS connection of its client, in both versions, and shows each result",
+  async () => {
+    await using world = await openWorld();
+    const { gateway, authority, certificate } = world;
+    const disconnect = (...args: string[]) => gateway.command("cli/disconnect.ts", ...args);
+    for (const [version, user] of [["radius/1.1", "ada"], ["radius/1.0", "bea"]] as const) {
+      const options = { port: gateway.tlsPort, caPem: authority.caPem, certificate, protocols: [version] };
+      const client = await connectRadiusTls(options);
+      try {
+        assertEquals(client.protocol, version);
+        await report(client, { user, status: ACCT_START });
+        assertStringIncludes((await disconnect("--list")).stdout, `session-${user}`);
+        for (
+          const [code, exit, result] of [
+            [DISCONNECT_NAK, 1, "refused by the client (504 Session Context Not Removable)"],
+            [DISCONNECT_ACK, 0, "disconnected"],
+          ] as const
+        ) {
+          const ended = disconnect("--user", user);
+          await answerDisconnect(client, { user, code });
+          const { stdout, code: exited } = await ended;
+          assertStringIncludes(stdout, result);
+          assertEquals(exited, exit);
+        }
+        await report(client, { user, status: ACCT_STOP });
+        await report(client, { user: `${user}-2`, status: ACCT_START });
+      } finally {
+        client[Symbol.dispose]();
+      }
+      await gateway.logged("RADIUS over TLS: the client closed");
+    }
+    // Nobody can take the request now.
+    const { stdout, code } = await disconnect("--user", "ada-2");
+    assertStringIncludes(stdout, "not possible: the client has no TLS connection now");
+    assertEquals(code, 1);
   },
 );

@@ -13,6 +13,7 @@ const VALUES: GuideValues = {
   server: "192.0.2.5",
   port: 11812,
   accountingPort: 11813,
+  tlsPort: 12083,
   client: "vpn-1",
   nas: "192.0.2.10",
   secret: "SHARED_SECRET",
@@ -25,7 +26,11 @@ const wholeText = ({ blocks, test }: ClientGuide, values = VALUES): string =>
 for (const [id, guide] of GUIDES) {
   Deno.test(`the guide ${id} contains the address, the port and the secret, and no other placeholder`, () => {
     const text = wholeText(guide);
-    for (const value of ["192.0.2.5", "11812", "SHARED_SECRET", "vpn-1"]) assert(text.includes(value), value);
+    const isTls = guide.transport === "tls";
+    // RFC 6614 §2.3 has the secret.
+    const door = isTls ? ["12083", "secret"] : ["11812", "SHARED_SECRET"];
+    for (const value of ["192.0.2.5", "vpn-1", ...door]) assert(text.includes(value), value);
+    assertEquals(isTls, text.includes("radsec\n"));
     // Only strongSwan, OpenVPN and their like use braces, and never around one word.
     assertEquals(text.match(/\{\w+\}/g), null);
   });
@@ -52,7 +57,21 @@ const WAITS: Readonly<Record<string, (text: string) => number>> = {
   // The product has no setting for it.
   unifi: () => Infinity,
   wifi: (text) => numberAfter(text, "-t "),
+  radsecproxy: (text) => upTo60(numberAfter(text, "RetryInterval ")),
+  freeradius_tls: (text) =>
+    Math.min(
+      upTo60(numberAfter(text, "response_window = ")),
+      numberAfter(text, "max_request_time = "),
+    ),
+  fortigate_tls: (text) =>
+    Math.min(numberAfter(text, "set timeout "), numberAfter(text, "remoteauthtimeout ")),
 };
+
+/** The program waits no longer than 60 s, and its guide says so. */
+function upTo60(seconds: number): number {
+  assert(seconds <= 60);
+  return seconds === 60 ? Infinity : seconds;
+}
 
 function numberAfter(text: string, before: string): number {
   const found = text.indexOf(before);

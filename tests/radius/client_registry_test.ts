@@ -43,6 +43,7 @@ const CONTENT: ClientContent = {
   tlsFingerprint: "",
   tlsDisconnect: false,
   disconnectPort: 0,
+  holdMs: 0,
 };
 
 /** The number of replies to a request with a secret. */

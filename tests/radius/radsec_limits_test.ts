@@ -183,6 +183,39 @@ address = ["192.0.2.0/24"]
   assertEquals(["192.0.2.7", "198.51.100.1"].map((one) => some.radius.radsec.mayConnect(one)), [true, false]);
 });
 
+Deno.test("while an administrator adds a client, any address may show its certificate, and unknown ones are listed", async () => {
+  await using gateway = await openWholeGateway(
+    CLIENTS.replace('[[radius.client]]\nname = "nas"\ntls = { san = "nas.example.org" }\n', ""),
+  );
+  const { radsec, clientDiscovery } = gateway.radius;
+  const unknown = { names: ["DNS:new.example.org"], fingerprint: "cd".repeat(32), subject: "CN=new" };
+  connect(gateway, unknown);
+  assertEquals(clientDiscovery.list(), []);
+  for (let i = 0; i < 2; i++) assertEquals(connect(gateway, unknown).end_, "destroyed");
+  // The certificate of "aps", at another address.
+  connect(gateway, { names: ["DNS:one.aps.example.org"], source: "198.51.100.1" });
+  assertEquals(
+    clientDiscovery.list().map(({ source, reason, client, count, certificate }) => [
+      ...[source, reason, client, count],
+      certificate?.names[0],
+    ]),
+    [
+      ["198.51.100.1", "unknown_certificate", "aps", 1, "DNS:one.aps.example.org"],
+      ["192.0.2.9", "unknown_certificate", null, 2, "DNS:new.example.org"],
+    ],
+  );
+  await using udp = await openWholeGateway(
+    `[[radius.client]]\nname = "udp"\naddress = ["192.0.2.7"]\nsecret = "s"`,
+  );
+  const may = () => udp.radius.radsec.mayConnect("198.51.100.9");
+  assertEquals(may(), false);
+  udp.radius.clientDiscovery.list();
+  assertEquals(may(), true);
+  udp.clock.advance(61_000);
+  assertEquals(may(), false);
+  assertEquals(radsec.size, 0);
+});
+
 Deno.test("after a change of the authorities, a connection ends when its requests are answered", async () => {
   await using gateway = await openWholeGateway(CLIENTS);
   const [idle, busy] = [connect(gateway), connect(gateway, oneDotOne)];

@@ -1,6 +1,7 @@
 // RADIUS clients: listed with their logins, created (also from a discovered packet), changed, given a new secret, and removed.
 
 import { type Context, Hono } from "hono";
+import { usesTls } from "../../../platform/client_settings.ts";
 import { DAY_MS } from "../../../platform/durations.ts";
 import type { RegistryResult } from "../../../radius/server/client_registry.ts";
 import type { ShownClient } from "../../../radius/server/client_record.ts";
@@ -13,6 +14,7 @@ import type { ChartStore } from "../charts/chart_store.ts";
 import {
   CANDIDATE,
   CHANGED_CLIENT,
+  type ClientGateway,
   type ClientImpact,
   type ClientList,
   type ClientRow,
@@ -70,8 +72,8 @@ export function createClientRoutes(deps: ClientRouteDeps) {
     .get("/", may("viewer"), async (c) => {
       const items = await rowsOf(deps, requireGateway(connect).register.list());
       const ldap = ldapBackends(requireGateway(connect));
-      const { firstFactor: globalFirstFactor } = requireGateway(connect).config.radius.anyClient;
-      return c.json({ nowMs: clock.nowMs(), ldap, globalFirstFactor, items } satisfies ClientList);
+      const gateway = clientGateway(requireGateway(connect));
+      return c.json({ nowMs: clock.nowMs(), ldap, gateway, items } satisfies ClientList);
     })
     .post("/heard", may("owner", { countsAsUse: false }), jsonBody(CANDIDATE), (c) => {
       const items = requireGateway(connect).clientDiscovery.list(c.req.valid("json").secret);
@@ -83,11 +85,16 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       const { content, secrets } = toClientContent(requireGateway(connect), rest);
       const { secret, made } = secretOf(deps, given);
       const values = clientAuditValues(content, secrets);
-      const event = { action: "client.create" as const, after: { ...values, secret: CHANGED } };
+      const isTls = usesTls(content);
+      const event = {
+        action: "client.create" as const,
+        after: isTls ? values : { ...values, secret: CHANGED },
+      };
       const options = { secret, ...secrets, audit: audit(c, content.name, event) };
       const client = clientOf(await register.add(content, options));
-      for (const address of content.address) clientDiscovery.forget(address);
-      return c.json({ client, secret: made });
+      clientDiscovery.forget(content);
+      // Over TLS, it has no use. One that nobody knows is stored, so that the client can only return to UDP with a new one.
+      return c.json({ client, secret: isTls ? null : made });
     })
     .post(
       "/first-factor",
@@ -184,12 +191,13 @@ async function rowsOf(
 /** The rules of a client, with the global setting. */
 export function effectiveRules(
   { config }: Pick<Connect, "config">,
-  client: Pick<ShownClient, "firstFactor" | "unknownUsers">,
+  client: Pick<ShownClient, "firstFactor" | "unknownUsers" | "holdMs">,
 ): EffectiveRules {
   const { firstFactor } = client.firstFactor === "settings" ? config.radius.anyClient : client;
   return {
     firstFactor: firstFactor as FirstFactorKind,
     rejectsUnknown: rejectsUnknownUsers({ ...client, firstFactor }),
+    holdMs: client.holdMs || config.radius.anyClient.holdMs,
   };
 }
 
@@ -203,13 +211,19 @@ async function readClient(deps: ClientRouteDeps, name: string): Promise<OneClien
     nowMs: clock.nowMs(),
     server: guideServer(gateway),
     ldap: ldapBackends(gateway),
-    globalFirstFactor: gateway.config.radius.anyClient.firstFactor,
+    gateway: clientGateway(gateway),
     client,
+    tlsConnections: gateway.radsec?.byClient().get(name) ?? 0,
     blast: await impactOf(deps, name),
   };
 }
 
 const EVERY_ADDRESS: ReadonlySet<string> = new Set(["", "0.0.0.0", "[::]"]);
+
+function clientGateway({ config: { radius } }: Connect): ClientGateway {
+  const { firstFactor, holdMs } = radius.anyClient;
+  return { firstFactor, holdMs, acceptsTls: radius.tls.listen.length > 0 };
+}
 
 function guideServer({ listening, config: { http, radius } }: Connect): GuideServer {
   const { host, port } = hostAndPort(listening.radius[0] ?? "");
@@ -219,11 +233,13 @@ function guideServer({ listening, config: { http, radius } }: Connect): GuideSer
     port,
     // The authentication port answers Accounting-Requests, too.
     accountingPort: accounting === undefined || accounting.port === 0 ? port : accounting.port,
-    holdMs: radius.anyClient.holdMs,
+    tlsPort: radius.tls.listen[0]?.port || TLS_PORT,
   };
 }
 
 const RADIUS_PORT = 1812;
+/** RFC 6614 §2.1. */
+const TLS_PORT = 2083;
 
 /** @param address what a socket is bound to: `host:port`, or `[IPv6]:port`. */
 function hostAndPort(address: string): { host: string; port: number } {

@@ -7,6 +7,7 @@ import {
   CONSOLE_SETTINGS,
   type ConsoleSetting,
   type ConsoleValue,
+  initialValue,
   type OptionalSetting,
   type SecretSetting,
   type ServerPart,
@@ -41,13 +42,22 @@ interface Limits {
   readonly min: number;
   readonly max: number;
   readonly maxItems: number;
+  /** A time in seconds. */
+  readonly unit?: string;
+  /** A number beyond the bounds: the value of `[radius]` applies. */
+  readonly initial?: string | number;
 }
 
 /** By format, or by type. */
 const SCHEMAS: Readonly<Record<string, (limits: Limits) => v.GenericSchema>> = {
   flag: () => v.boolean(),
   list: () => NAMES,
-  number: ({ min, max }) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max)),
+  number({ min, max, unit, initial }) {
+    const step = unit === "s" ? 1000 : 1;
+    const within = v.pipe(v.number(), v.integer(), v.minValue(min * step), v.maxValue(max * step));
+    const schema = v.pipe(within, v.multipleOf(step));
+    return initial === undefined ? schema : v.union([v.literal(initial), schema]);
+  },
   peers: ({ max, maxItems }) =>
     v.union([trimmed(max), v.pipe(v.array(trimmed(max)), v.minLength(1), v.maxLength(maxItems))]),
   /** None for a client that is known by its certificate. */
@@ -60,15 +70,18 @@ const SCHEMAS: Readonly<Record<string, (limits: Limits) => v.GenericSchema>> = {
 
 function entryOf(name: ConsoleSetting): v.GenericSchema {
   const row = clientSetting(name);
-  const { choices, max, isOptional } = row.console ?? {};
-  const limits = { min: 0, max: 0, maxItems: 0, ...row, ...max === undefined ? {} : { max } };
+  const { choices, max, isOptional, initial } = row.console ?? {};
+  const limits: Limits = {
+    ...{ min: 0, max: 0, maxItems: 0, ...row, ...max === undefined ? {} : { max } },
+    ...initial === undefined ? {} : { initial },
+  };
   const schema = row.type === "choice"
     ? v.picklist((choices ?? row.of).map(String))
     : (SCHEMAS[row.format ?? ""] ?? SCHEMAS[row.type])?.(limits);
   if (schema === undefined) throw new Error(`Cannot use "${name}" in the API: its type has no schema`);
   if (isOptional !== true) return schema;
   // Without a secret, the stored one stays.
-  return row.type === "secret" ? v.optional(schema) : v.optional(schema, row.default);
+  return row.type === "secret" ? v.optional(schema) : v.optional(schema, initialValue(name) as string);
 }
 
 const ENTRIES = settingsObject(CONSOLE_SETTINGS, entryOf) as unknown as
@@ -104,6 +117,17 @@ export type FirstFactorKind = "none" | "directory" | "ldap" | "radius";
 export interface EffectiveRules {
   readonly firstFactor: FirstFactorKind;
   readonly rejectsUnknown: boolean;
+  /** The longest wait for an approval. */
+  readonly holdMs: number;
+}
+
+/** What the form of a client shows of the gateway. */
+export interface ClientGateway {
+  /** The values of clients that use the global setting. */
+  readonly firstFactor: FirstFactorKind;
+  readonly holdMs: number;
+  /** Whether RADIUS over TLS is accepted. */
+  readonly acceptsTls: boolean;
 }
 
 export interface ClientRow extends ShownClient {
@@ -124,8 +148,7 @@ export interface ClientList {
   readonly nowMs: number;
   /** LDAP backends that can check passwords. */
   readonly ldap: readonly string[];
-  /** The first factor of clients that use the global setting. */
-  readonly globalFirstFactor: FirstFactorKind;
+  readonly gateway: ClientGateway;
   readonly items: readonly ClientRow[];
 }
 
@@ -144,16 +167,18 @@ export interface GuideServer {
   readonly host: string;
   readonly port: number;
   readonly accountingPort: number;
-  /** The longest wait for an approval. */
-  readonly holdMs: number;
+  /** The usual one while RADIUS over TLS is not accepted. */
+  readonly tlsPort: number;
 }
 
 export interface OneClient {
   readonly nowMs: number;
   readonly server: GuideServer;
   readonly ldap: readonly string[];
-  readonly globalFirstFactor: FirstFactorKind;
+  readonly gateway: ClientGateway;
   readonly client: ClientRow;
+  /** The TLS connections of the client to this node. */
+  readonly tlsConnections: number;
   readonly blast: ClientImpact;
 }
 

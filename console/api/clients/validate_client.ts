@@ -9,9 +9,11 @@ import {
   CONSOLE_SETTINGS,
   type ConsoleSetting,
   CONTENT_SETTINGS,
+  isOfTransport,
   isSettingUsed,
   type SecretSetting,
   settingOf,
+  transportOf,
   usesTls,
 } from "../../../platform/client_settings.ts";
 import { canonicalFingerprint, canonicalSan } from "../../../platform/certificate_names.ts";
@@ -192,12 +194,13 @@ export function clientAuditValues(
   };
   const values: Record<string, unknown> = {};
   for (const name of CONSOLE_SETTINGS) {
-    const { console: { auditName = name } = {}, ...row } = clientSetting(name);
+    const { console: { auditName = name, initial } = {}, ...row } = clientSetting(name);
     const value = row.type === "secret"
       ? (isNew[name as SecretSetting & ConsoleSetting] ? CHANGED : undefined)
       : settingOf(content, name);
-    if (value === undefined || !isSettingUsed(name, (of) => settingOf(content, of))) continue;
-    values[auditName] = auditValue(row, value);
+    if (value === undefined || !isOfTransport(name, transportOf(content))) continue;
+    if (!isSettingUsed(name, (of) => settingOf(content, of))) continue;
+    values[auditName] = value === initial && row.type === "number" ? "settings" : auditValue(row, value);
   }
   return values;
 }

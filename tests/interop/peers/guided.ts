@@ -21,6 +21,7 @@ export function guideText(
     server: "127.0.0.1",
     port: gateway.port,
     accountingPort: accountingPort ?? gateway.port,
+    tlsPort: gateway.port,
     client: GUIDED_CLIENT,
     nas: "127.0.0.1",
     secret: gateway.secret,

@@ -5,6 +5,7 @@ import { CODES } from "../../support/radius_packets.ts";
 import { freeUdpPort } from "../../support/free_port.ts";
 import type { Certificate } from "../../support/certificates.ts";
 import type { Door, PeerRow, PeerSetUp } from "./login.ts";
+import { guideText } from "./guided.ts";
 import { setUpPeer } from "./peer_run.ts";
 import { setUpRadclient } from "./radclient.ts";
 
@@ -55,11 +56,11 @@ interface TlsFiles extends Certificate {
 
 /** FreeRADIUS as a client of the gateway with TLS (RFC 6614). */
 export function setUpFreeradiusTls(port: number, tls: TlsFiles): Promise<PeerSetUp> {
-  return setUpProxy({ port, secret: TLS_SECRET }, tls);
+  return setUpProxy({ port, secret: NO_SECRET }, tls);
 }
 
-/** RFC 6614 §2.3. */
-const TLS_SECRET = "radsec";
+/** The guides have that of RFC 6614 §2.3. */
+const NO_SECRET = "";
 
 async function writeSettings(
   run: string,
@@ -70,23 +71,49 @@ async function writeSettings(
     ["RUN", run],
     ["PORT", front.port],
     ["SECRET", front.secret],
-    ["GATEWAY_PORT", gateway.port],
-    ["GATEWAY_SECRET", gateway.secret],
-    ["TLS", tls === undefined ? "" : freeradiusTls(tls)],
+    [
+      "GATEWAY",
+      tls === undefined
+        ? homeServer(gateway)
+        : guideText("freeradius_tls", "/etc/freeradius/3.0/proxy.conf", {
+          gateway,
+          moved: movedFiles("/etc/freeradius/countersign", tls),
+        }),
+    ],
   ];
   const text = values.reduce((all, [name, value]) => all.replaceAll(`@${name}@`, String(value)), template);
   await Deno.writeTextFile(`${run}/proxy.conf`, text, { mode: 0o600 });
 }
 
-const freeradiusTls = ({ caFile, certFile, keyFile }: TlsFiles) =>
-  `proto = tcp
-  tls {
-    ca_file = ${caFile}
-    certificate_file = ${certFile}
-    private_key_file = ${keyFile}
-    tls_min_version = "1.2"
-    tls_max_version = "1.3"
-  }`;
+/** The gateway by UDP, where Status-Server is asked often. */
+const homeServer = ({ port, secret }: Door) =>
+  `home_server gateway {
+  type = auth
+  ipaddr = 127.0.0.1
+  port = ${port}
+  secret = "${secret}"
+  response_window = 20
+  zombie_period = 40
+  status_check = status-server
+  check_interval = 6
+  num_answers_to_alive = 3
+}
+home_server_pool gateway {
+  type = fail-over
+  home_server = gateway
+}
+realm countersign {
+  auth_pool = gateway
+  nostrip
+}`;
+
+/** The paths in a setup guide, and the files of a test. */
+const movedFiles = (folder: string, { caFile, certFile, keyFile }: TlsFiles) =>
+  [
+    [`${folder}/ca.pem`, caFile],
+    [`${folder}/client.pem`, certFile],
+    [`${folder}/client.key`, keyFile],
+  ] as const;
 
 // radsecproxy between radclient and the gateway, with Status-Server: about every 25 s it checks the gateway with a
 // packet that is always signed, while the logins that it forwards are not.
@@ -110,7 +137,7 @@ export async function setUpRadsecproxyTls(
   tls: TlsFiles,
 ): Promise<PeerSetUp & { readonly door: Door }> {
   const door = freeDoor();
-  return { door, ...await startRadsecproxy(door, { gateway: { port, secret: TLS_SECRET }, tls }) };
+  return { door, ...await startRadsecproxy(door, { gateway: { port, secret: NO_SECRET }, tls }) };
 }
 
 const freeDoor = (): Door => ({ port: freeUdpPort(), secret: FRONT_OF_RADSECPROXY });
@@ -131,21 +158,15 @@ function startRadsecproxy(
 }
 
 const settingsOf = (front: Door, gateway: Door, tls?: TlsFiles) =>
-  `${
-    tls === undefined ? "" : `tls default {
-  CACertificateFile ${tls.caFile}
-  CertificateFile ${tls.certFile}
-  CertificateKeyFile ${tls.keyFile}
-}
-`
-  }ListenUDP 127.0.0.1:${front.port}
+  tls === undefined
+    ? `ListenUDP 127.0.0.1:${front.port}
 client front {
   type udp
   host 127.0.0.1
   secret ${front.secret}
 }
 server gateway {
-  type ${tls === undefined ? "udp" : "tls\n  CertificateNameCheck off"}
+  type udp
   host 127.0.0.1
   port ${gateway.port}
   secret ${gateway.secret}
@@ -155,4 +176,11 @@ realm * {
   server gateway
   accountingServer gateway
 }
-`;
+`
+    : guideText("radsecproxy", "/etc/radsecproxy.conf", {
+      gateway: { ...front, port: gateway.port },
+      moved: [
+        ["ListenUDP *:1812", `ListenUDP 127.0.0.1:${front.port}`],
+        ...movedFiles("/etc/radsecproxy", tls),
+      ],
+    });

@@ -1,7 +1,7 @@
 // Dialogs of a RADIUS client: add it, replace its shared secret, remove it.
 
-import { useSignal } from "@preact/signals";
-import type { DiscoveredSender, FirstFactorKind, OneClient } from "../../../api/clients/client_types.ts";
+import { type Signal, useSignal } from "@preact/signals";
+import type { ClientGateway, DiscoveredSender, OneClient } from "../../../api/clients/client_types.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import type { Resource } from "../../app/resource.ts";
 import { Alert, ErrorAlert } from "../../components/alert.tsx";
@@ -16,14 +16,14 @@ import {
   removeClient,
   rotateSecret,
   toClientRequest,
-  withHeardMethod,
+  withHeard,
 } from "./client_form.ts";
 import { useEffect } from "preact/hooks";
 import { failureText } from "../../app/api_client.ts";
 import { Button } from "../../components/button.tsx";
 import { StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
-import { ClientFields } from "./client_fields.tsx";
+import { ClientFields, TransportField } from "./client_fields.tsx";
 
 type DialogPart = ClientPart & { readonly onClose: () => void };
 
@@ -141,7 +141,7 @@ interface AddProps {
   readonly models: Models;
   /** LDAP backends that can be the first factor. */
   readonly ldap: readonly string[];
-  readonly globalFirstFactor: FirstFactorKind;
+  readonly gateway: ClientGateway;
   readonly onDone: () => void;
   readonly onClose: () => void;
 }
@@ -164,25 +164,21 @@ const NAME_ROWS: readonly FieldRow<NewClient>[] = [{
   input: { required: true, maxLength: 64, pattern: "[A-Za-z0-9._\\-]+" },
 }];
 
-export function AddClientDialog({ models, ldap, globalFirstFactor, onDone, onClose }: AddProps) {
+export function AddClientDialog({ models, ldap, gateway, onDone, onClose }: AddProps) {
   const draft = useSignal(BLANK);
+  const isTls = draft.value.transport === "tls";
   const add = async () => {
     const { name, secret, ...rules } = draft.value;
-    const answer = await addClient(models, { name, ...toClientRequest(rules), ...optionalSecret(secret) });
+    const own = isTls ? {} : optionalSecret(secret);
+    const answer = await addClient(models, { name, ...toClientRequest(rules), ...own });
     onDone();
     return secretOrToast(models, { name, secret: answer.secret, said: t("clients.added", { name }) });
   };
-  const take = (sender: DiscoveredSender, isShared: boolean) => {
-    const { source, nasIdentifier } = sender;
+  const take = (sender: DiscoveredSender) => {
     const { name, secret, ...before } = draft.value;
-    draft.value = {
-      ...withHeardMethod(before, sender),
-      secret,
-      address: source,
-      // A NAS-Identifier drops every packet with another one, such as a test from the same host.
-      nasIdentifier: isShared ? nasIdentifier : "",
-      name: name === "" ? nasIdentifier.replace(/[^A-Za-z0-9._-]/g, "-").slice(0, 64) : name,
-    };
+    const heard = withHeard(before, sender);
+    const own = (sender.nasIdentifier || heard.tlsSan).replace(/[^A-Za-z0-9._-]/g, "-").slice(0, 64);
+    draft.value = { ...heard, secret, name: name === "" ? own : name };
   };
   return (
     <FormDialog
@@ -192,10 +188,11 @@ export function AddClientDialog({ models, ldap, globalFirstFactor, onDone, onClo
       onClose={onClose}
       wide
     >
-      <FormFields prefix="new" draft={draft} rows={SECRET_ROWS} />
+      <TransportField draft={draft as unknown as Signal<ClientDraft>} gateway={gateway} saved={null} />
+      {!isTls && <FormFields prefix="new" draft={draft} rows={SECRET_ROWS} />}
       <UnknownSenders models={models} secret={draft.value.secret} onTake={take} />
       <FormFields prefix="new" draft={draft} rows={NAME_ROWS} />
-      <ClientFields {...{ models, draft, ldap, globalFirstFactor }} saved={null} />
+      <ClientFields {...{ models, draft, ldap, gateway }} saved={null} />
     </FormDialog>
   );
 }
@@ -215,7 +212,7 @@ export function sendersTitle(count: number): string {
 interface UnknownSendersProps {
   readonly models: Models;
   readonly secret: string;
-  readonly onTake: (sender: DiscoveredSender, isShared: boolean) => void;
+  readonly onTake: (sender: DiscoveredSender) => void;
 }
 
 function UnknownSenders({ models, secret, onTake }: UnknownSendersProps) {
@@ -250,27 +247,30 @@ function UnknownSenders({ models, secret, onTake }: UnknownSendersProps) {
       <p class="quiet" role="status">{senders.value?.length === 0 && t("clients.listening_hint")}</p>
       <ul class="people-list">
         {all.map((sender) => (
-          <li key={`${sender.source} ${sender.nasIdentifier}`}>
+          <li key={`${sender.source} ${sender.nasIdentifier} ${sender.certificate?.fingerprint ?? ""}`}>
             <bdi class="mono">{sender.source}</bdi>
-            <span class="chip tone-idle">{sender.method}</span>
+            <span class="chip tone-idle">{sender.certificate === null ? sender.method : "TLS"}</span>
             {sender.nasIdentifier !== "" && <bdi class="mono quiet">{sender.nasIdentifier}</bdi>}
-            <StateText words={{ ...SECRET_MATCHES[sender.fits], label: t(`clients.fits_${sender.fits}`) }} />
+            {sender.certificate === null
+              ? (
+                <StateText
+                  words={{ ...SECRET_MATCHES[sender.fits], label: t(`clients.fits_${sender.fits}`) }}
+                />
+              )
+              : <Certificate certificate={sender.certificate} />}
             <span class="quiet">
-              {t("clients.packets", { count: sender.count })} · <Time models={models} atMs={sender.lastMs} />
-              {sender.client !== null && (
-                <>
-                  · {t(sender.reason === "other_nas" ? "clients.other_nas_of" : "clients.wrong_of", {
-                    name: sender.client,
-                  })}
-                </>
-              )}
+              {t(sender.certificate === null ? "clients.packets" : "clients.connections", {
+                count: sender.count,
+              })} · <Time models={models} atMs={sender.lastMs} />
+              {sender.client !== null && <>· {t(conflictKey(sender), { name: sender.client })}</>}
             </span>
             <Button
               small
               of={sender.source}
-              onClick={() => onTake(sender, isShared(sender))}
+              onClick={() =>
+                onTake(sender)}
             >
-              {t("clients.take")}
+              {t(sender.certificate === null ? "clients.take" : "clients.take_certificate")}
             </Button>
           </li>
         ))}
@@ -279,7 +279,22 @@ function UnknownSenders({ models, secret, onTake }: UnknownSendersProps) {
   );
 }
 
-/** Whether another client has this address, so that the NAS-Identifier must tell them apart. */
-function isShared({ client }: DiscoveredSender): boolean {
-  return client !== null;
+/** What a client that is known has in common with the sender, and what differs. */
+function conflictKey({ certificate, reason }: DiscoveredSender) {
+  if (certificate !== null) return "clients.certificate_of";
+  return reason === "other_nas" ? "clients.other_nas_of" : "clients.wrong_of";
+}
+
+/** The names that can select a certificate, and its fingerprint in groups, as administrators compare it. */
+function Certificate({ certificate: { names, subject, fingerprint } }: {
+  certificate: NonNullable<DiscoveredSender["certificate"]>;
+}) {
+  return (
+    <span class="connect-certificate">
+      <bdi class="mono">{names.length === 0 ? subject : names.join(", ")}</bdi>
+      <span class="quiet small">
+        SHA-256 <bdi class="mono">{fingerprint.match(/.{4}/g)?.join(" ")}</bdi>
+      </span>
+    </span>
+  );
 }

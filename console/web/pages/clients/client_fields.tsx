@@ -1,8 +1,14 @@
 // The form fields of a RADIUS client, new or existing.
 
 import { type Signal, useSignal } from "@preact/signals";
-import type { ConsoleSetting } from "../../../../platform/client_settings.ts";
-import type { ClientRow, FirstFactorKind } from "../../../api/clients/client_types.ts";
+import { clientWait } from "../../../../platform/client_guides.ts";
+import {
+  CLIENT_SETTINGS,
+  type ConsoleSetting,
+  type Transport,
+  usesTls,
+} from "../../../../platform/client_settings.ts";
+import type { ClientGateway, ClientRow } from "../../../api/clients/client_types.ts";
 import { failureText } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
 import { Alert } from "../../components/alert.tsx";
@@ -24,11 +30,15 @@ import {
   withSignInMethod,
 } from "./client_form.ts";
 
-const IDENTITY: readonly ConsoleSetting[] = ["address", "nasIdentifier"];
+const IDENTITY: readonly ConsoleSetting[] = [
+  ...["tlsSan", "tlsFingerprint", "address", "nasIdentifier"],
+] as const;
+/** Beside the method, because it decides whether requests wait. */
+const WAIT: readonly ConsoleSetting[] = ["holdMs"];
 const SIGNATURE: readonly ConsoleSetting[] = ["messageAuthenticator"];
 /** The fields after those of the first factor. */
 const RULES = CLIENT_FIELDS.filter((name) =>
-  ![...IDENTITY, ...SIGNATURE, ...EDIT_FIELDS].includes(name) && !name.startsWith("firstFactor")
+  ![...IDENTITY, ...WAIT, ...SIGNATURE, ...EDIT_FIELDS].includes(name) && !name.startsWith("firstFactor")
 );
 
 interface FieldsProps extends FirstFactorContext {
@@ -36,32 +46,84 @@ interface FieldsProps extends FirstFactorContext {
   readonly draft: Signal<ClientDraft>;
 }
 
-export function ClientFields({ models, draft, ldap, globalFirstFactor, saved }: FieldsProps) {
+export function ClientFields({ models, draft, ldap, gateway, saved }: FieldsProps) {
   const fields = (names: readonly ConsoleSetting[]) => (
     <FormFields
       prefix="client"
       draft={draft}
-      rows={names.map((name) => clientField(name, { draft: draft.value, globalFirstFactor }))}
+      rows={names.filter((name) => isFieldUsed(draft.value, name)).map((name) =>
+        placed(clientField(name, { draft: draft.value, gateway }), draft.value)
+      )}
     />
   );
   return (
     <>
       {fields(IDENTITY)}
       <MethodField draft={draft} />
+      {fields(WAIT)}
+      <WaitNote draft={draft.value} gateway={gateway} />
       {/* The server of a relayed sign-in is among these fields. */}
       <details class="connect-more" open={saved !== null || draft.value.firstFactor === "radius"}>
         <summary>{t("clients.more_rules")}</summary>
         <div class="form">
           {fields(SIGNATURE)}
-          <FirstFactorFields {...{ models, draft, ldap, globalFirstFactor, saved }} />
+          <FirstFactorFields {...{ models, draft, ldap, gateway, saved }} />
           <FormFields
             prefix="client"
             draft={draft}
-            rows={ruleRows({ draft: draft.value, globalFirstFactor }, saved)}
+            rows={ruleRows({ draft: draft.value, gateway }, saved)}
           />
         </div>
       </details>
     </>
+  );
+}
+
+/** Over TLS, addresses are optional. */
+function placed(row: FieldRow<ClientDraft>, { transport }: ClientDraft): FieldRow<ClientDraft> {
+  return row.name === "address" && transport === "tls" ? { ...row, hint: "clients.address_hint_tls" } : row;
+}
+
+const TRANSPORT_ROWS: readonly FieldRow<ClientDraft>[] = [{
+  name: "transport",
+  label: "clients.transport",
+  hint: "clients.transport_hint",
+  choices: ["udp", "tls"],
+  choiceLabel: (transport) => t(`clients.transport_${transport}`),
+}];
+
+/** Asks how requests of the client come, before the fields that depend on it. */
+export function TransportField(
+  { draft, gateway, saved }: Pick<FieldsProps, "draft" | "gateway" | "saved">,
+) {
+  const { transport } = draft.value;
+  return (
+    <>
+      <FormFields prefix="client" draft={draft} rows={TRANSPORT_ROWS} />
+      {transport === "tls" && !gateway.acceptsTls && (
+        <Alert tone="wait" icon="alert">{t("clients.tls_off")}</Alert>
+      )}
+      {transport === "udp" && saved !== null && usesTls(saved) && (
+        <Alert tone="wait" icon="alert">{t("clients.tls_to_udp")}</Alert>
+      )}
+    </>
+  );
+}
+
+/** How long the client must wait for an answer, as the setup guides compute it. */
+export function waitText(holdMs: number, transport: Transport): string {
+  const { waitS, tryS, tries } = clientWait(Math.ceil(holdMs / 1000));
+  return transport === "tls"
+    ? t("clients.wait_tls", { wait: waitS })
+    : t("clients.wait_udp", { wait: waitS, try: tryS, tries });
+}
+
+function WaitNote({ draft, gateway }: { readonly draft: ClientDraft } & Pick<FieldsProps, "gateway">) {
+  const { min, max } = CLIENT_SETTINGS.holdMs;
+  const { holdMs = 0 } = toClientRequest(draft);
+  const isWithin = holdMs === 0 || (holdMs >= min * 1000 && holdMs <= max * 1000);
+  return isWithin && (
+    <p class="quiet small" role="status">{waitText(holdMs || gateway.holdMs, draft.transport)}</p>
   );
 }
 
@@ -89,7 +151,7 @@ function MethodField({ draft }: Pick<FieldsProps, "draft">) {
 
 /** A typed secret is not a value that the form can show, so an unused one is left out by its port. */
 function ruleRows(
-  context: { readonly draft: ClientDraft; readonly globalFirstFactor: FirstFactorKind },
+  context: { readonly draft: ClientDraft; readonly gateway: ClientGateway },
   saved: ClientRow | null,
 ): FieldRow<ClientDraft>[] {
   return RULES.filter((name) => isFieldUsed(context.draft, name)).map((name) => {
@@ -107,7 +169,7 @@ type SecretField = Extract<FieldRow<ClientDraft>, { name: "firstFactorServer.sec
 interface FirstFactorContext {
   /** LDAP backends of the target whose users log in. */
   readonly ldap: readonly string[];
-  readonly globalFirstFactor: FirstFactorKind;
+  readonly gateway: ClientGateway;
   /** The saved client; `null` for a new one. */
   readonly saved: ClientRow | null;
 }
@@ -118,10 +180,10 @@ interface FactorProps extends FirstFactorContext {
 }
 
 export function FirstFactorFields(props: FactorProps) {
-  const { draft, ldap, globalFirstFactor } = props;
+  const { draft, ldap, gateway } = props;
   const { firstFactor, firstFactorBackend } = draft.value;
-  const row = clientField("firstFactor", { draft: draft.value, globalFirstFactor });
-  const resolved = firstFactor === "settings" ? globalFirstFactor : firstFactor;
+  const row = clientField("firstFactor", { draft: draft.value, gateway });
+  const resolved = firstFactor === "settings" ? gateway.firstFactor : firstFactor;
   /** The connector was removed, or sign-ins use another directory now. */
   const isGone = firstFactorBackend !== "" && !ldap.includes(firstFactorBackend);
   const choose = (chosen: ClientDraft["firstFactor"]) => {

@@ -2,17 +2,22 @@
 // concurrent changes, and the calls. A call that changes a client waits for a sign-in or a recent factor.
 
 import {
+  type ClientContent,
   clientSetting,
   CONSOLE_SETTINGS,
   type ConsoleSetting,
   type ConsoleValue,
+  initialValue,
+  isOfTransport,
   isSettingUsed,
   settingOf,
   settingsObject,
-  usesTls,
+  type Transport,
+  transportOf,
 } from "../../../../platform/client_settings.ts";
 import { type SocketAddress, socketAddressText } from "../../../../platform/addresses.ts";
-import type { ClientRow, FirstFactorKind } from "../../../api/clients/client_types.ts";
+import { canonicalSan } from "../../../../platform/certificate_names.ts";
+import type { ClientGateway, ClientRow, DiscoveredSender } from "../../../api/clients/client_types.ts";
 import type { FieldRow } from "../../components/form_fields.tsx";
 import type { MessageKey } from "../../i18n/catalogue.ts";
 import { findMessage, t } from "../../i18n/translate.ts";
@@ -23,10 +28,12 @@ import type { Models } from "../../app/app_context.ts";
 const LINE_FORMATS: ReadonlySet<string> = new Set(["peers", "ranges"]);
 
 /** The values of the form. Addresses and lists are text. An empty secret keeps the stored one. */
-export type ClientDraft = {
-  readonly [K in ConsoleSetting]: ConsoleValue<K> extends string | number | boolean ? ConsoleValue<K>
-    : string;
-};
+export type ClientDraft =
+  & {
+    readonly [K in ConsoleSetting]: ConsoleValue<K> extends string | number | boolean ? ConsoleValue<K>
+      : string;
+  }
+  & { readonly transport: Transport };
 
 const isForEdit = (name: ConsoleSetting) => clientSetting(name).console?.isForEdit === true;
 
@@ -38,10 +45,7 @@ export const CLIENT_FIELDS: readonly ConsoleSetting[] = [
   ...EDIT_FIELDS,
 ];
 
-export const NEW_CLIENT_DRAFT: ClientDraft = draftWith((name) => {
-  const row = clientSetting(name);
-  return row.console?.initial ?? (row.type === "secret" ? "" : row.default);
-});
+export const NEW_CLIENT_DRAFT: ClientDraft = draftWith(initialValue);
 
 export function toClientDraft(client: ClientRow): ClientDraft {
   return draftWith((name) =>
@@ -50,12 +54,19 @@ export function toClientDraft(client: ClientRow): ClientDraft {
 }
 
 function draftWith(valueOf: (name: ConsoleSetting) => unknown): ClientDraft {
-  return Object.fromEntries(CONSOLE_SETTINGS.map((name) => [name, fieldValue(name, valueOf(name))])) as
-    & ClientDraft
-    & Record<string, unknown>;
+  const fields = CONSOLE_SETTINGS.map((name) => [name, fieldValue(name, valueOf(name))]);
+  const draft = Object.fromEntries(fields) as Omit<ClientDraft, "transport">;
+  return { ...draft, transport: transportOf(draft) };
+}
+
+/** Whether the form has a time in seconds, empty for the value of `[radius]`. */
+function isTyped(name: ConsoleSetting): boolean {
+  const { console, ...row } = clientSetting(name);
+  return row.type === "number" && row.unit === "s" && console?.choices === undefined;
 }
 
 function fieldValue(name: ConsoleSetting, value: unknown): unknown {
+  if (isTyped(name)) return value === 0 ? "" : String(Number(value) / 1000);
   if (!Array.isArray(value)) return value;
   const { format = "" } = clientSetting(name);
   const texts = format === "peers" ? value.map((one: SocketAddress) => socketAddressText(one)) : value;
@@ -97,29 +108,70 @@ export function withSignInMethod(draft: ClientDraft, name: SignInMethod): Client
  */
 export function withHeardMethod(
   draft: ClientDraft,
-  { method }: { readonly method: string },
+  { method }: Pick<DiscoveredSender, "method">,
 ): ClientDraft {
-  return method === "PAP" ? draft : withSignInMethod(draft, method === "EAP-GTC" ? "gtc" : "relay");
+  return method === "PAP" || method === ""
+    ? draft
+    : withSignInMethod(draft, method === "EAP-GTC" ? "gtc" : "relay");
 }
 
-/** The request body, without the settings of another first factor. */
+/** The draft for a device that was heard, with its address or its certificate. */
+export function withHeard(draft: ClientDraft, sender: DiscoveredSender): ClientDraft {
+  const { source, nasIdentifier, client, certificate } = sender;
+  if (certificate === null) {
+    const known = { transport: "udp", address: source, tlsSan: "", tlsFingerprint: "" } as const;
+    // A NAS-Identifier drops every packet with another one, such as a test from the same host. It is needed where clients share an address.
+    return {
+      ...withHeardMethod(draft, sender),
+      ...known,
+      nasIdentifier: client === null ? "" : nasIdentifier,
+    };
+  }
+  const tlsSan = sanOf(certificate.names);
+  return {
+    ...draft,
+    ...{ transport: "tls", address: "", nasIdentifier: "", tlsSan },
+    tlsFingerprint: tlsSan === "" ? certificate.fingerprint : "",
+  };
+}
+
+/** The name of a certificate that selects it also after its renewal; "" if it has only names that would select others, too. */
+export function sanOf(names: readonly string[]): string {
+  return names.filter((name) => !name.includes("*")).map((name) => canonicalSan(name)).find((name) =>
+    name !== null
+  ) ?? "";
+}
+
+const SHOWN_DIGITS = 16;
+
+/** What a client is known by, as one text. */
+export function placeText(
+  { address, tlsSan, tlsFingerprint }: Pick<ClientContent, "address" | "tlsSan" | "tlsFingerprint">,
+): string {
+  const short = tlsFingerprint === "" ? "" : `SHA-256 ${tlsFingerprint.slice(0, SHOWN_DIGITS)}…`;
+  const certificate = [tlsSan, short].filter((text) => text !== "").join(" ");
+  return [...certificate === "" ? [] : [`TLS: ${certificate}`], ...address].join(", ");
+}
+
+/** The request body, without the settings of another first factor or transport. */
 export function toClientRequest(draft: ClientDraft): ClientForm {
   return settingsObject(CONSOLE_SETTINGS, (name) => {
-    const isOfFirstFactor = clientSetting(name).when?.["firstFactor"] !== undefined;
-    if (!isOfFirstFactor || isFieldUsed(draft, name)) return requestValue(draft, name);
+    const { when, console } = clientSetting(name);
+    const isOfOther = when?.["firstFactor"] !== undefined || console?.transport !== undefined;
+    if (!isOfOther || isFieldUsed(draft, name)) return requestValue(draft, name);
     return name.includes(".") ? undefined : requestValue(NEW_CLIENT_DRAFT, name);
   }) as unknown as ClientForm;
 }
 
 /** Whether a field has an effect, given the others. */
 export const isFieldUsed = (draft: ClientDraft, name: ConsoleSetting) =>
-  isSettingUsed(name, (other) => settingOf(draft, other));
+  isOfTransport(name, draft.transport) && isSettingUsed(name, (other) => settingOf(draft, other));
 
 function requestValue(draft: ClientDraft, name: ConsoleSetting): unknown {
   const { type, format } = clientSetting(name);
   const value = draft[name];
   if (type === "list") return wordsOf(String(value));
-  if (type === "number") return Number(String(value).trim());
+  if (type === "number") return Number(String(value).trim()) * (isTyped(name) ? 1000 : 1);
   if (format === "separator") return String(value).trim() || NEW_CLIENT_DRAFT[name];
   return type === "secret" && value === "" ? undefined : value;
 }
@@ -141,7 +193,8 @@ export function mergeDrafts(
   { base, mine, theirs }: { base: ClientDraft; mine: ClientDraft; theirs: ClientDraft },
 ): ClientDraft {
   const own = [...changedSettings(base, mine), "firstFactorServer.secret", "disconnectSecret"] as const;
-  return { ...theirs, ...Object.fromEntries(own.map((name) => [name, mine[name]])) };
+  const { transport } = mine.transport === base.transport ? theirs : mine;
+  return { ...theirs, ...Object.fromEntries(own.map((name) => [name, mine[name]])), transport };
 }
 
 function messageKey(name: ConsoleSetting, part = ""): MessageKey {
@@ -156,30 +209,33 @@ export function settingLabel(name: ConsoleSetting): string {
 export function settingText(
   draft: ClientDraft,
   name: ConsoleSetting,
-  globalFirstFactor?: FirstFactorKind,
+  gateway?: ClientGateway,
 ): string | null {
   const value = usedValue(draft, name);
-  if (value === null || value === "" || value === 0) return null;
-  return choiceText({ draft, globalFirstFactor }, { name, value }) || null;
+  if (value === null || value === "" || (value === 0 && !isTyped(name))) return null;
+  return choiceText({ draft, gateway }, { name, value }) || null;
 }
 
 interface ChoiceContext {
   readonly draft: Pick<ClientDraft, "firstFactor"> & Partial<ClientDraft>;
   /** Absent: texts do not say what the global setting is. */
-  readonly globalFirstFactor: FirstFactorKind | undefined;
+  readonly gateway: ClientGateway | undefined;
 }
 
 /** The text of a value. A value that depends on another setting says what it amounts to. */
 function choiceText(
-  { draft, globalFirstFactor }: ChoiceContext,
+  { draft, gateway }: ChoiceContext,
   { name, value }: { name: ConsoleSetting; value: unknown },
 ): string {
-  if (globalFirstFactor === undefined) return valueText(name, value);
+  if (gateway === undefined) return valueText(name, value);
   if (name === "firstFactor" && value === "settings") {
-    return t("clients.global_first_factor", { value: t(`clients.field_firstFactor_${globalFirstFactor}`) });
+    return t("clients.global_value", { value: t(`clients.field_firstFactor_${gateway.firstFactor}`) });
+  }
+  if (name === "holdMs" && value === 0) {
+    return t("clients.global_value", { value: valueText(name, gateway.holdMs) });
   }
   if (name !== "unknownUsers" || value !== "auto") return valueText(name, value);
-  const firstFactor = draft.firstFactor === "settings" ? globalFirstFactor : draft.firstFactor;
+  const firstFactor = draft.firstFactor === "settings" ? gateway.firstFactor : draft.firstFactor;
   return t(firstFactor === "none" ? "clients.unknown_allowed" : "clients.unknown_rejected");
 }
 
@@ -212,22 +268,30 @@ export function clientField(name: ConsoleSetting, context?: ChoiceContext): Fiel
     ...(findMessage(hint) === null ? {} : { hint }),
     ...(offered ? { choices: offered, choiceLabel: labelOf } : {}),
     ...(LINE_FORMATS.has(row.format ?? "") ? { lines: 2 } : {}),
-    input: inputOf(name, context?.draft),
+    input: inputOf(name, context),
   } as FieldRow<ClientDraft>;
 }
 
-function inputOf(name: ConsoleSetting, draft?: Partial<ClientDraft>): FieldRow<ClientDraft>["input"] {
+function inputOf(
+  name: ConsoleSetting,
+  { draft, gateway }: Partial<ChoiceContext> = {},
+): FieldRow<ClientDraft>["input"] {
   const row = clientSetting(name);
   const maxLength = row.console?.max ?? ("max" in row ? row.max : 0);
-  if (row.format === "ranges") {
-    return { required: !usesTls({ tlsSan: "", tlsFingerprint: "", ...draft }) };
-  }
+  if (row.format === "ranges") return { required: draft?.transport !== "tls" };
+  // One of the two selects the certificate.
+  if (row.format === "san") return { maxLength, required: (draft?.tlsFingerprint ?? "").trim() === "" };
   if (row.format === "peers") {
     return { required: true, placeholder: t("common.example", { value: [row.example].flat()[0] ?? "" }) };
   }
   if (row.format === "separator") return { maxLength: 1 };
   if (row.type === "secret") return { type: "password", maxLength };
-  if (row.type === "number" && row.unit === undefined) return { type: "number", min: row.min, max: row.max };
+  if (row.type === "number" && row.console?.choices === undefined) {
+    const usual = gateway === undefined || !isTyped(name)
+      ? {}
+      : { placeholder: choiceText({ draft: NEW_CLIENT_DRAFT, gateway }, { name, value: 0 }) };
+    return { type: "number", min: row.min, max: row.max, ...usual };
+  }
   return row.type === "text" ? { maxLength } : {};
 }
 

@@ -10,13 +10,15 @@ import {
   GUIDE_REMARKS,
   type GuideValues,
 } from "../../../../platform/client_guides.ts";
+import type { ConsoleSetting } from "../../../../platform/client_settings.ts";
 import type { OneClient } from "../../../api/clients/client_types.ts";
 import { Alert } from "../../components/alert.tsx";
 import { CopyButton } from "../../components/button.tsx";
 import { ReadOnlyField, SelectField, TextField } from "../../components/field.tsx";
 import { Panel } from "../../components/page_layout.tsx";
 import { t } from "../../i18n/translate.ts";
-import { settingLabel, settingText, toClientDraft } from "./client_form.ts";
+import { waitText } from "./client_fields.tsx";
+import { type ClientDraft, settingLabel, settingText, toClientDraft } from "./client_form.ts";
 
 const IDS = Object.keys(CLIENT_GUIDES) as ClientGuideId[];
 /** Stands for the secret, which the console never shows again. */
@@ -75,7 +77,8 @@ interface StepsProps {
 
 function GuideSteps({ one, id, server, nas }: StepsProps) {
   const guide: ClientGuide = CLIENT_GUIDES[id];
-  const { port, accountingPort, holdMs } = one.server;
+  const { port, accountingPort, tlsPort } = one.server;
+  const { holdMs } = one.client.effective;
   const values: GuideValues = {
     server: server.value.trim() || one.server.host,
     nas: nas.value.trim() || NAS_ADDRESS,
@@ -83,8 +86,7 @@ function GuideSteps({ one, id, server, nas }: StepsProps) {
     client: one.client.nasIdentifier || one.client.name,
     secret: SECRET,
     holdS: Math.ceil(holdMs / 1000),
-    port,
-    accountingPort,
+    ...{ port, accountingPort, tlsPort },
   };
   const test = fillGuide(guide.test, values);
   return (
@@ -93,7 +95,7 @@ function GuideSteps({ one, id, server, nas }: StepsProps) {
         ? <Alert tone="wait">{t("clients.guide_untested")}</Alert>
         : <p class="quiet small">{t("clients.guide_tested", { versions: guide.testedWith })}</p>}
       <Recommended one={one} guide={guide} />
-      <p>{t("clients.guide_secret", { placeholder: SECRET })}</p>
+      {guide.transport === undefined && <p>{t("clients.guide_secret", { placeholder: SECRET })}</p>}
       {guide.blocks.map(({ title, text }) => (
         <CodeBlock key={title} title={title} text={fillGuide(text, values)} />
       ))}
@@ -121,26 +123,42 @@ function Disconnects({ id, values }: { id: ClientGuideId; values: GuideValues })
   );
 }
 
-/** A guide with EAP is relayed or asked in EAP-GTC, so `eap` decides, and not `device`. */
-const settingsOf = ({ eap }: ClientGuide) =>
-  [eap === undefined ? "device" : "eap", "messageAuthenticator"] as const;
+/** A guide with EAP is relayed or asked in EAP-GTC, so `eap` decides, and not `device`. TLS protects each packet. */
+const settingsOf = ({ eap, transport }: ClientGuide): readonly ConsoleSetting[] => [
+  eap === undefined ? "device" : "eap",
+  ...transport === "tls" ? [] : ["messageAuthenticator"] as const,
+];
 
 /** The recommended settings of the client, with a warning where the client has other ones. */
 function Recommended({ one: { client }, guide }: { one: OneClient; guide: ClientGuide }) {
   const present = toClientDraft(client);
-  const { device, messageAuthenticator } = guide;
+  const { device, messageAuthenticator, transport = "udp" } = guide;
   // "auto" relays if a RADIUS server checks the password.
   const eap = guide.eap === "relay" && present.eap === "auto" ? "auto" : guide.eap ?? present.eap;
-  const wanted = { ...present, device, eap, messageAuthenticator };
+  const wanted: ClientDraft = { ...present, device, eap, messageAuthenticator, transport };
   const names = settingsOf(guide);
   const differing = names.filter((name) => present[name] !== wanted[name]);
   return (
     <>
       <div class="people-fields">
+        <ReadOnlyField label={t("clients.transport")}>{t(`clients.transport_${transport}`)}</ReadOnlyField>
         {names.map((name) => (
           <ReadOnlyField key={name} label={settingLabel(name)}>{settingText(wanted, name)}</ReadOnlyField>
         ))}
+        <ReadOnlyField label={settingLabel("holdMs")}>
+          {t("clients.seconds", { count: client.effective.holdMs / 1000 })}
+        </ReadOnlyField>
       </div>
+      <p>{waitText(client.effective.holdMs, transport)}</p>
+      {present.transport !== transport && (
+        <Alert tone="wait">
+          {t("clients.guide_differs", {
+            setting: t("clients.transport"),
+            wanted: t(`clients.transport_${transport}`),
+            now: t(`clients.transport_${present.transport}`),
+          })}
+        </Alert>
+      )}
       {differing.map((name) => (
         <Alert key={name} tone="wait">
           {t("clients.guide_differs", {

@@ -2,7 +2,8 @@
 
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { FirstFactorKind, OneClient } from "../../../api/clients/client_types.ts";
+import { usesTls } from "../../../../platform/client_settings.ts";
+import type { ClientGateway, OneClient } from "../../../api/clients/client_types.ts";
 import { useAction } from "../../app/action.ts";
 import { ApiFailure } from "../../app/api_client.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
@@ -37,7 +38,7 @@ import {
 } from "./client_form.ts";
 import { ModeSwitch } from "../shadow/mode_switch.tsx";
 import { type ClientPart, ClientUsage, RemoveDialog, RotateDialog } from "./client_dialogs.tsx";
-import { ClientFields } from "./client_fields.tsx";
+import { ClientFields, TransportField } from "./client_fields.tsx";
 
 const SetupGuide = lazy(async () => (await import("./client_guide.tsx")).SetupGuide);
 
@@ -86,7 +87,12 @@ function Client({ models, one, page }: ClientPart) {
       </Panel>
       <SetupGuide one={one} />
       <div class="people-actions">
-        <Button reason={reason} onClick={() => open.value = "rotate"}>{t("clients.rotate")}</Button>
+        <Button
+          reason={reason ?? (usesTls(client) ? t("clients.tls_no_secret") : undefined)}
+          onClick={() => open.value = "rotate"}
+        >
+          {t("clients.rotate")}
+        </Button>
         <Button kind="bad" reason={reason} onClick={() => open.value = "remove"}>
           {t("clients.remove")}
         </Button>
@@ -152,7 +158,7 @@ function SecretAlerts({ models, client, page }: SecretAlertsProps) {
   );
 }
 
-function Facts({ models, one: { client, blast }, page }: ClientPart) {
+function Facts({ models, one: { client, blast, tlsConnections }, page }: ClientPart) {
   const { use, secretMs } = client;
   const ended = client.accepted + client.rejected;
   const rate = ended === 0
@@ -182,8 +188,11 @@ function Facts({ models, one: { client, blast }, page }: ClientPart) {
           {t("clients.users_24", { count: blast.users.length })}
         </ReadOnlyField>
         <ReadOnlyField label={t("common.sign_ins_in_progress")}>{String(blast.open)}</ReadOnlyField>
+        {usesTls(client) && (
+          <ReadOnlyField label={t("clients.tls_connections")}>{String(tlsConnections)}</ReadOnlyField>
+        )}
         <ReadOnlyField label={t("clients.secret")}>
-          {secretMs === null ? t("clients.secret_file") : (
+          {usesTls(client) ? t("clients.tls_no_secret") : secretMs === null ? t("clients.secret_file") : (
             <>
               {t("common.is_set")} <Time models={models} atMs={secretMs} />
             </>
@@ -214,7 +223,7 @@ function RuleFacts({ client }: Pick<OneClient, "client">) {
 /** "Not checked", with where that is set. */
 function passwordText({ effective, firstFactor }: OneClient["client"]): string {
   const text = t(`clients.field_firstFactor_${effective.firstFactor}`);
-  return firstFactor === "settings" ? t("clients.global_first_factor", { value: text }) : text;
+  return firstFactor === "settings" ? t("clients.global_value", { value: text }) : text;
 }
 
 const MAX_ADDRESSES = 8;
@@ -230,12 +239,12 @@ function secretText({ use, secretMs }: OneClient["client"]): string {
   return use.previousMs === use.lastMs ? t("clients.secret_old") : t("clients.secret_new");
 }
 
-function FixedRules({ one: { client, globalFirstFactor } }: Pick<ClientPart, "one">) {
+function FixedRules({ one: { client, gateway } }: Pick<ClientPart, "one">) {
   const draft = toClientDraft(client);
   return (
     <div class="people-fields">
       {CLIENT_FIELDS.map((name) => {
-        const text = settingText(draft, name, globalFirstFactor);
+        const text = settingText(draft, name, gateway);
         return text !== null && (
           <ReadOnlyField key={name} label={settingLabel(name)}>
             <bdi class={isVerbatim(name) ? "mono" : undefined}>{text}</bdi>
@@ -273,11 +282,12 @@ export function EditClient({ models, one, page }: ClientPart) {
         onDiscard={() => draft.value = base}
       >
         <FormFault.Provider value={refused.value}>
+          <TransportField draft={draft} gateway={one.gateway} saved={began.value.client} />
           <ClientFields
             models={models}
             draft={draft}
             ldap={one.ldap}
-            globalFirstFactor={one.globalFirstFactor}
+            gateway={one.gateway}
             saved={began.value.client}
           />
           <FormFields prefix="client" draft={draft} rows={EDIT_FIELDS.map((name) => clientField(name))} />
@@ -320,7 +330,7 @@ function ClientReview({ models, began, draft, onSaved, onRefused, onClose }: Rev
   return (
     <ReviewDialog
       name={name}
-      rows={diffRows(base, mine, began.value.globalFirstFactor)}
+      rows={diffRows(base, mine, began.value.gateway)}
       onSave={async () => {
         const json = { ...toClientRequest(mine), version: client.version };
         const now = await changeClient(models, name, json).catch((fault: unknown) => {
@@ -346,11 +356,11 @@ function ClientReview({ models, began, draft, onSaved, onRefused, onClose }: Rev
   );
 }
 
-function diffRows(base: ClientDraft, mine: ClientDraft, globalFirstFactor: FirstFactorKind): DiffRow[] {
+function diffRows(base: ClientDraft, mine: ClientDraft, gateway: ClientGateway): DiffRow[] {
   const rows = changedSettings(base, mine).map((name) => ({
     name: settingLabel(name),
-    now: settingText(base, name, globalFirstFactor),
-    after: settingText(mine, name, globalFirstFactor),
+    now: settingText(base, name, gateway),
+    after: settingText(mine, name, gateway),
   }));
   if (!isNewSecret(mine)) return rows;
   const name = settingLabel("firstFactorServer.secret");

@@ -16,7 +16,7 @@ import { StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { AddClientDialog } from "./client_dialogs.tsx";
-import { fetchClients } from "./client_form.ts";
+import { fetchClients, placeText } from "./client_form.ts";
 
 const TEXTS = {
   filters: "common.search",
@@ -53,8 +53,10 @@ export default function ClientsPage({ models }: PageProps) {
         </Button>
       }
       rows={({ items }) =>
-        items.filter(({ name, address }) =>
-          [name, ...address].some((text) => text.toLowerCase().includes(asked))
+        items.filter((client) =>
+          [client.name, placeText(client), client.tlsFingerprint].some((text) =>
+            text.toLowerCase().includes(asked)
+          )
         )}
       columns={columnsOf(models)}
       keyOf={({ name }) => name}
@@ -62,11 +64,11 @@ export default function ClientsPage({ models }: PageProps) {
       actionsOf={actionsOf}
       note={({ items }) => items.length === 0 && <Alert tone="wait">{t("clients.any_address")}</Alert>}
     >
-      {adding.value && (
+      {adding.value && answer !== null && (
         <AddClientDialog
           models={models}
-          ldap={answer?.ldap ?? []}
-          globalFirstFactor={answer?.globalFirstFactor ?? "none"}
+          ldap={answer.ldap}
+          gateway={answer.gateway}
           onDone={() => void list.reload()}
           onClose={() => adding.value = false}
         />
@@ -91,8 +93,8 @@ function columnsOf(models: PageProps["models"]): readonly TableColumn<ClientRow>
     {
       id: "address",
       label: t("clients.address"),
-      sort: ({ address }) => address[0] ?? null,
-      cell: ({ address }) => <bdi class="cut mono" title={address.join(", ")}>{address.join(", ")}</bdi>,
+      sort: (client) => placeText(client) || null,
+      cell: (client) => <bdi class="cut mono" title={placeText(client)}>{placeText(client)}</bdi>,
     },
     {
       id: "state",

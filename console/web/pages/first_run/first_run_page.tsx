@@ -290,7 +290,7 @@ function Choice({ name, value, label, hint, isChosen, onChoose }: ChoiceProps) {
 
 /** `null` while nothing was chosen: the default checks nothing, and no client says that this is wanted. */
 function presentChoice(
-  { items, globalFirstFactor }: ClientList,
+  { items, gateway: { firstFactor: globalFirstFactor } }: ClientList,
   valueOf: (key: string) => unknown,
 ): PasswordChoice | null {
   if (globalFirstFactor === "ldap") return `ldap:${valueOf("radius.first_factor_backend")}`;

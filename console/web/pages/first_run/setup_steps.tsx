@@ -15,7 +15,7 @@ import { lazy } from "../../components/lazy.tsx";
 import { StateText } from "../../components/status.tsx";
 import { t } from "../../i18n/translate.ts";
 import { Button } from "../../components/button.tsx";
-import { fetchClients } from "../clients/client_form.ts";
+import { fetchClients, placeText } from "../clients/client_form.ts";
 import { backendLabel } from "../../components/backend_results.tsx";
 import {
   type Directory,
@@ -44,7 +44,7 @@ export function ClientStep({ models, refresh }: SetupStepProps) {
   return (
     <section class="panel people-panel" aria-label={t("shell.clients")}>
       <Fetched resource={list}>
-        {({ items, ldap, globalFirstFactor }) => (
+        {({ items, ldap, gateway }) => (
           <>
             {items.length === 0 && (
               <Empty
@@ -53,10 +53,10 @@ export function ClientStep({ models, refresh }: SetupStepProps) {
               />
             )}
             <ul class="people-list">
-              {items.map(({ name, address }) => (
-                <li key={name}>
-                  <a class="mono" href={`/clients/${encodeURIComponent(name)}`}>{name}</a>
-                  <bdi class="mono quiet">{address.join(", ")}</bdi>
+              {items.map((client) => (
+                <li key={client.name}>
+                  <a class="mono" href={`/clients/${encodeURIComponent(client.name)}`}>{client.name}</a>
+                  <bdi class="mono quiet">{placeText(client)}</bdi>
                 </li>
               ))}
             </ul>
@@ -73,7 +73,7 @@ export function ClientStep({ models, refresh }: SetupStepProps) {
               <AddClientDialog
                 models={models}
                 ldap={ldap}
-                globalFirstFactor={globalFirstFactor}
+                gateway={gateway}
                 onDone={() => {
                   void list.reload();
                   void refresh();
