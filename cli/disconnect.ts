@@ -18,7 +18,7 @@ Usage:
   ${COMMAND} disconnect --session <id> [--user <name>] [--client <name>]
       End one session. The id is that of the list, or the Acct-Session-Id.
 
-The client needs disconnect_port (see docs/disconnect.md). The command waits for the answers.
+The client needs disconnect_port, or with TLS tls.disconnect (see docs/disconnect.md). The command waits for the answers.
 `;
 
 interface DisconnectPlan {

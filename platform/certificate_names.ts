@@ -61,6 +61,15 @@ export function hasSubjectAltName(names: readonly string[], expected: string): b
   );
 }
 
+/** The first name of a certificate that selects it alone, as {@link canonicalSan}; "": there is none. A name with `*` would also select others. */
+export function ownSan(names: readonly string[]): string {
+  for (const name of names) {
+    const san = name.includes("*") ? null : canonicalSan(name);
+    if (san !== null) return san;
+  }
+  return "";
+}
+
 const SEQUENCE = 0x30;
 const OCTET_STRING = 0x04;
 const EXTENSIONS = 0xa3;

@@ -1,7 +1,7 @@
 // Client discovery: records unknown senders, senders with another secret, and TLS peers with a certificate of no client, while an
 // administrator adds a client. Limited in senders and per second. The records are deleted one minute after the list was last read.
 
-import type { CertificateIdentity } from "../../platform/certificate_names.ts";
+import { type CertificateIdentity, ownSan } from "../../platform/certificate_names.ts";
 import type { ClientContent } from "../../platform/client_settings.ts";
 import { AUTHENTICATOR_AT, MAX_PASSWORD_OCTETS, PacketView } from "../protocol/packet.ts";
 import { SharedSecret } from "../protocol/authenticity.ts";
@@ -21,11 +21,13 @@ interface ObservedPacket {
 }
 
 /** A verified certificate that no client has, or not at this address. */
-export interface DiscoveredCertificate extends CertificateIdentity {
+interface DiscoveredCertificate extends CertificateIdentity {
   readonly subject: string;
+  /** The name to know it by, also after its renewal: {@link ownSan}. */
+  readonly san: string;
 }
 
-interface ObservedPeer extends DiscoveredCertificate {
+interface ObservedPeer extends Omit<DiscoveredCertificate, "san"> {
   readonly source: string;
   /** The client whose certificate it is, at another address. */
   readonly client: string | null;
@@ -126,16 +128,13 @@ export function createClientDiscovery({ clock }: { clock: Pick<Clock, "nowMs"> }
         octets: octets.slice(0, view.lengthOctets),
       });
     },
-    recordPeer({ source, client, names, fingerprint, subject }) {
+    recordPeer({ source, client, ...identity }) {
       if (openUntilMs === 0) return;
       const nowMs = clock.nowMs();
       if (!mayRecord(nowMs)) return;
-      const certificate = {
-        ...{ fingerprint, names: names.slice(0, MAX_NAMES) },
-        subject: subject.slice(0, MAX_SUBJECT_CHARACTERS),
-      };
-      keep(`tls ${source} ${fingerprint}`, nowMs, {
-        ...{ source, client, certificate, nasIdentifier: "", reason: "unknown_certificate" },
+      keep(`tls ${source} ${identity.fingerprint}`, nowMs, {
+        ...{ source, client, nasIdentifier: "", reason: "unknown_certificate" },
+        certificate: shownCertificate(identity),
         ...{ signed: true, method: "", octets: NO_OCTETS },
       });
     },
@@ -158,6 +157,17 @@ export function createClientDiscovery({ clock }: { clock: Pick<Clock, "nowMs"> }
         if (isOfClient) senders.delete(key);
       }
     },
+  };
+}
+
+function shownCertificate(
+  { subject, names, fingerprint }: Omit<DiscoveredCertificate, "san">,
+): DiscoveredCertificate {
+  return {
+    subject: subject.slice(0, MAX_SUBJECT_CHARACTERS),
+    names: names.slice(0, MAX_NAMES),
+    fingerprint,
+    san: ownSan(names),
   };
 }
 

@@ -1,7 +1,7 @@
 // The TLS listener with real connections: certificates of clients, resumed sessions, changed files, and handshakes that do not end.
 
 import { assertEquals, assertRejects } from "@std/assert";
-import { hasSubjectAltName, subjectAltNames } from "../../platform/certificate_names.ts";
+import { hasSubjectAltName, ownSan, subjectAltNames } from "../../platform/certificate_names.ts";
 import { createLog } from "../../platform/log.ts";
 import { systemClock } from "../../platform/runtime.ts";
 import {
@@ -133,6 +133,24 @@ testNeeding(
     ]);
   },
 );
+
+/** The names of a certificate, and the one that selects it alone. */
+const OWN_SANS: readonly (readonly [names: readonly string[], san: string])[] = [
+  [["DNS:vpn.example.org", "DNS:other.example.org"], "vpn.example.org"],
+  // A name with * would let in each certificate that fits it.
+  [["DNS:*.aps.example.org", "IP:192.0.2.7"], "192.0.2.7"],
+  [["URI:urn:vpn"], "URI:urn:vpn"],
+  [["email:vpn@example.org"], "email:vpn@example.org"],
+  [["DNS:*.aps.example.org"], ""],
+  [["DNS:two words"], ""],
+  [[], ""],
+];
+for (const [names, san] of OWN_SANS) {
+  Deno.test(`ownSan() is ${JSON.stringify(san)} for ${JSON.stringify(names)}`, () => {
+    assertEquals(ownSan(names), san);
+    if (san !== "") assertEquals(hasSubjectAltName(names, san), true);
+  });
+}
 
 /** What the client has, and why it is refused. */
 const REFUSED: readonly (readonly [

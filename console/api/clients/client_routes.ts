@@ -93,7 +93,7 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       const options = { secret, ...secrets, audit: audit(c, content.name, event) };
       const client = clientOf(await register.add(content, options));
       clientDiscovery.forget(content);
-      // Over TLS, it has no use. One that nobody knows is stored, so that the client can only return to UDP with a new one.
+      // Over TLS, it has no use. A random one is stored, so that the client needs a new one for UDP.
       return c.json({ client, secret: isTls ? null : made });
     })
     .post(

@@ -16,7 +16,6 @@ import {
   transportOf,
 } from "../../../../platform/client_settings.ts";
 import { type SocketAddress, socketAddressText } from "../../../../platform/addresses.ts";
-import { canonicalSan } from "../../../../platform/certificate_names.ts";
 import type { ClientGateway, ClientRow, DiscoveredSender } from "../../../api/clients/client_types.ts";
 import type { FieldRow } from "../../components/form_fields.tsx";
 import type { MessageKey } from "../../i18n/catalogue.ts";
@@ -127,19 +126,12 @@ export function withHeard(draft: ClientDraft, sender: DiscoveredSender): ClientD
       nasIdentifier: client === null ? "" : nasIdentifier,
     };
   }
-  const tlsSan = sanOf(certificate.names);
+  const { san: tlsSan, fingerprint } = certificate;
   return {
     ...draft,
     ...{ transport: "tls", address: "", nasIdentifier: "", tlsSan },
-    tlsFingerprint: tlsSan === "" ? certificate.fingerprint : "",
+    tlsFingerprint: tlsSan === "" ? fingerprint : "",
   };
-}
-
-/** The name of a certificate that selects it also after its renewal; "" if it has only names that would select others, too. */
-export function sanOf(names: readonly string[]): string {
-  return names.filter((name) => !name.includes("*")).map((name) => canonicalSan(name)).find((name) =>
-    name !== null
-  ) ?? "";
 }
 
 const SHOWN_DIGITS = 16;
