@@ -182,6 +182,15 @@ async function checkFirstFactor(deps: UpstreamDeps, call: ServiceCall): Promise<
   const { conversation, attempt } = call;
   if (attempt.checkedBefore !== null) return noteFirstFactor(deps, call, attempt.checkedBefore);
   const { octets } = attempt;
+  const question = attempt.answer === null ? null : openReply(deps.vault, conversation);
+  // Without the State of the server, the answer would be taken for a password.
+  if (attempt.answer !== null && question === null) {
+    return noteFirstFactor(deps, call, {
+      firstFactor: "unavailable",
+      firstFactorReply: null,
+      passwordChecked: false,
+    });
+  }
   const verdict = await deps.firstFactor.verify({
     client: conversation.client,
     settings: attempt.client.settings,
@@ -189,7 +198,7 @@ async function checkFirstFactor(deps: UpstreamDeps, call: ServiceCall): Promise<
     userName: conversation.shownUser,
     password: attempt.password,
     ...(octets === undefined ? {} : { request: octets }),
-    challenge: attempt.answer === null ? null : openReply(deps.vault, conversation),
+    challenge: question,
   });
   if (verdict === "busy") throw new FirstFactorBusy();
   noteFirstFactor(

@@ -91,7 +91,10 @@ export interface AcceptReply {
   readonly sources: readonly ReplySource[];
 }
 
-/** @param options.ofPolicy the attributes of the policy that applies; the directory has prepared the user */
+/**
+ * @param options.ofPolicy the attributes of the policy that applies; the directory has prepared the user
+ * @returns `null` if the answer of the first-factor server cannot be opened: without its attributes, the user could get into another network, or have no keys
+ */
 export function acceptReplyOf(
   { acceptAttributes, vault }: {
     readonly acceptAttributes: Pick<AcceptAttributes, "of">;
@@ -99,9 +102,10 @@ export function acceptReplyOf(
   },
   login: AnsweredLogin,
   { ofPolicy }: { ofPolicy: Parameters<AcceptAttributes["of"]>[1] },
-): AcceptReply {
-  const given = acceptAttributes.of(login.user, ofPolicy);
+): AcceptReply | null {
   const answer = openReply(vault, login);
+  if (answer === null && login.firstFactorReply !== "") return null;
+  const given = acceptAttributes.of(login.user, ofPolicy);
   const received = answer?.code === "Access-Accept" ? answer.attributes : NO_ATTRIBUTES;
   const hasEap = received.some(({ type }) => type === EAP_MESSAGE);
   const { octets: attributes, sources } = hasEap ? withoutReplyMessages(given) : given;

@@ -1,6 +1,12 @@
 // The inputs of the flow table's conditions, for one packet on one conversation. Each input is computed when a condition reads it.
 
-import { type Factor, FACTOR_ORDER, type Facts, type PhoneChoiceFacts } from "../flow/context.ts";
+import {
+  type AcceptFault,
+  type Factor,
+  FACTOR_ORDER,
+  type Facts,
+  type PhoneChoiceFacts,
+} from "../flow/context.ts";
 import { type Appended, readBypassCode, readCode, refusalOfUser } from "../protocol/login_input.ts";
 import { reducePhoneNumber } from "../../platform/phone_number.ts";
 import type { LoginAttempt } from "../server/request.ts";
@@ -58,6 +64,8 @@ export interface FlowContextDeps {
   readonly passwords?: Pick<Passwords, "changes"> | undefined;
   /** The stored policies. Without one, the settings apply. */
   readonly policies: LoginPolicies;
+  /** Why no Access-Accept of a login can be sent (`acceptFaultOf()` of the responder). Absent: there is no packet to answer. */
+  readonly acceptFault?: (conversation: Conversation, attempt: LoginAttempt) => AcceptFault | null;
 }
 
 /** The questions of a first-factor server in one login. A new PIN needs three or four. */
@@ -375,6 +383,11 @@ class LazyFacts implements Facts {
     return this.#attempt.passwordChange;
   }
   /** Only read for a State whose conversation is gone. */
+  get acceptFault(): AcceptFault | null {
+    // The attributes of the policy are among those that must fit.
+    this.#attempt.policy ??= this.#policy;
+    return this.#deps.acceptFault?.(this.#conversation, this.#attempt) ?? null;
+  }
   get stateWasDevice(): boolean {
     return false;
   }

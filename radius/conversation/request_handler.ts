@@ -27,7 +27,7 @@ import {
   type Request,
   type RequestRefusal,
 } from "../server/request.ts";
-import { logRequest, Responder, type ResponderDeps } from "../server/responder.ts";
+import { acceptFaultOf, logRequest, Responder, type ResponderDeps } from "../server/responder.ts";
 import { GarbledPasswordCheck, type UnsignedLimits } from "../server/unsigned_requests.ts";
 import { type Conversation, isLive, newConversation, type NewLogin } from "./conversation.ts";
 import { placeOfTuple, tupleOf } from "./tuple.ts";
@@ -112,7 +112,11 @@ export class RequestHandler {
     deps.conversations.isRunning = (orderedId) => this.#works.has(orderedId);
     const { sharedTuples, packets, log } = deps;
     this.#runner = new RequestRunner({
-      machine: { ...deps, startOver: (old) => this.#startOver(old) },
+      machine: {
+        ...deps,
+        startOver: (old) => this.#startOver(old),
+        acceptFault: (conversation, attempt) => acceptFaultOf(deps, conversation, attempt),
+      },
       responder: this.#responder,
       works: this.#works,
       retry: (request, checked) => this.#retry(request, checked),

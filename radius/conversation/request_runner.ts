@@ -99,7 +99,9 @@ export class RequestRunner {
     const reason = { row: "repeated", conversation };
     if (conversation.outcome === "accepted") {
       if (machine.offboarding.hasLeft(conversation)) return this.#rejectRemovedUser(request, conversation);
-      return responder.accept(request, { ...reason, reply: repeatedReplyOf(machine, conversation) });
+      const reply = repeatedReplyOf(machine, conversation);
+      if (reply !== null) return responder.accept(request, { ...reason, reply });
+      return responder.reject(request, "denied", { ...reason, row: "reply_unreadable" });
     }
     if (conversation.outcome === null && isStep(conversation.at)) {
       return responder.challenge(request, conversation, "repeated");

@@ -86,9 +86,9 @@ export function replaceOlder({ conversations, secondFactor }: StateMachineDeps, 
 
 /**
  * The attributes of an Access-Accept that is sent again: those of the settings, of the user's groups, of the policy, and of the first-factor
- * server. The directory has prepared the user.
+ * server. The directory has prepared the user. `null`: see `acceptReplyOf()`.
  */
-export function repeatedReplyOf(deps: StateMachineDeps, conversation: Conversation): AcceptReply {
+export function repeatedReplyOf(deps: StateMachineDeps, conversation: Conversation): AcceptReply | null {
   const { policy } = conversation;
   const named = policy === "" ? null : deps.policies.registry.current.byName(policy);
   return acceptReplyOf(deps, conversation, { ofPolicy: attributesOf(named) });

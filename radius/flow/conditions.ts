@@ -125,6 +125,9 @@ export const CONDITIONS = {
   password_changed: { text: "the directory changed the password", holds: (f) => f.passwordChange === "changed" },
   new_password_refused: { text: "the directory's policy does not allow the new password", holds: (f) => f.passwordChange === "refused" },
 
+  reply_unreadable: { text: "the stored answer of the first-factor server cannot be opened", holds: (f) => f.acceptFault === "reply_unreadable" },
+  accept_too_large: { text: "the attributes of the Access-Accept do not fit into a packet", holds: (f) => f.acceptFault === "accept_too_large" },
+
   state_was_device: { text: "State is that of the device step", holds: (f) => f.stateWasDevice },
 } as const satisfies Record<string, ConditionRow>;
 

@@ -149,7 +149,12 @@ export interface Facts {
   readonly passwordChange: "changed" | "refused" | "wrong" | "failed" | null;
   /** Whether State names the device step. */
   readonly stateWasDevice: boolean;
+  /** Why no Access-Accept can be sent; `null`: it can. */
+  readonly acceptFault: AcceptFault | null;
 }
+
+/** `reply_unreadable`: the stored answer of the first-factor server cannot be opened. `accept_too_large`: the attributes do not fit into a packet. */
+export type AcceptFault = "reply_unreadable" | "accept_too_large";
 
 /** The facts for a State whose conversation is gone. Only its step is known. */
 export const NOTHING_KNOWN: Facts = {
@@ -210,4 +215,5 @@ export const NOTHING_KNOWN: Facts = {
   factorWasRight: false,
   passwordChange: null,
   stateWasDevice: false,
+  acceptFault: null,
 };

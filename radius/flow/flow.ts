@@ -3,10 +3,10 @@
 // ends while it waits has no row here, only a name: DENIED_ROW of radius/conversation/conversation.ts.
 
 import { CONDITIONS } from "./conditions.ts";
-import { EFFECTS } from "./effects.ts";
+import { type Effect, EFFECTS } from "./effects.ts";
 import { type FlowRow, passcodeRows, requiredRows, rows } from "./flow_rows.ts";
 import { type FlowPlace, isStep } from "../protocol/steps.ts";
-import type { Facts } from "./context.ts";
+import type { AcceptFault, Facts } from "./context.ts";
 
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const FIRST_FACTOR = "FIRSTFACTOR_GET_ANSWER";
@@ -50,6 +50,8 @@ export const FLOW: readonly FlowRow[] = [
     first_factor_unavailable: [["first_factor_unavailable"], [], "denied", "reject"],
     first_factor_asks_too_often: [["first_factor_challenged", "challenges_used_up"], [], "denied", "reject"],
     first_factor_asks: [["first_factor_challenged"], ["replace_older"], "first_factor_asks", FIRST_FACTOR],
+    reply_unreadable: [["reply_unreadable"], [], "denied", "reject"],
+    accept_too_large: [["accept_too_large"], [], "denied", "reject"],
     bypassed_after_first_factor: [["policy_bypasses"], ["note_first_factor", "clear_failures"], "accepted", "accept"],
     remembered_after_first_factor: [["device_remembered"], ["note_first_factor", "clear_failures"], "accepted", "accept"],
     first_factor_right: [["always"], ["note_first_factor"], null, "factor"],
@@ -284,8 +286,37 @@ const DIVERTED = new Map<FlowRow, FlowRow>(
     .map((row) => [row, { ...row, prompt: null, to: "password_due" }]),
 );
 
+/** What happened stays recorded when a login is refused after all. */
+const KEPT_EFFECTS: ReadonlySet<Effect> = new Set([
+  "take_kept_passcode",
+  "take_totp_step",
+  "take_recovery_code",
+  "take_bypass_code",
+  "finish_password_change",
+  "drop_request",
+]);
+
+/** A row that accepts, when no Access-Accept can be sent. */
+function refusedFor(row: FlowRow, fault: AcceptFault): FlowRow {
+  return {
+    ...row,
+    name: fault,
+    then: row.then.filter((effect) => KEPT_EFFECTS.has(effect)),
+    prompt: "denied",
+    to: "reject",
+  };
+}
+
+/** What follows instead of a row that accepts, if anything is in the way. */
+function acceptedBy(row: FlowRow, facts: Facts): FlowRow {
+  const diverted = facts.passwordDue ? DIVERTED.get(row) : undefined;
+  if (diverted !== undefined) return diverted;
+  return facts.acceptFault === null ? row : refusedFor(row, facts.acceptFault);
+}
+
 /**
- * The first row from `place` whose conditions are all true. While a password is to be changed, a row that accepts leads to `password_due` instead.
+ * The first row from `place` whose conditions are all true. While a password is to be changed, a row that accepts leads to `password_due` instead; while
+ * no Access-Accept can be sent, it rejects.
  *
  * @throws Error if no row applies. This cannot happen, because each place ends in `always`, which a test checks.
  */
@@ -293,7 +324,7 @@ export function step(place: FlowPlace, facts: Facts): FlowRow {
   for (const { row, holds } of ROWS.get(place) ?? NO_ROWS) {
     let all = true;
     for (let i = 0; all && i < holds.length; i++) all = (holds[i] as (facts: Facts) => boolean)(facts);
-    if (all) return facts.passwordDue ? DIVERTED.get(row) ?? row : row;
+    if (all) return row.to === "accept" ? acceptedBy(row, facts) : row;
   }
   throw new Error(`Cannot choose a row at "${place}": none holds`);
 }

@@ -35,6 +35,9 @@ export interface Reply {
   readonly clear?: readonly ClearAttribute[];
 }
 
+/** What a reply needs of its request. */
+type AnsweredRequest = Pick<Request, "client" | "octets" | "hasProxyState">;
+
 const STATE = typeOf("State");
 const REPLY_MESSAGE = typeOf("Reply-Message");
 const PROXY_STATE = typeOf("Proxy-State");
@@ -56,7 +59,7 @@ const messages = new Map<string, Uint8Array<ArrayBuffer>[]>();
  * @param random for the salts of `reply.clear`
  * @throws RangeError if the attributes do not fit, or if the request's Proxy-States leave no room for the text of a challenge.
  */
-export function writeReply(request: Request, reply: Reply, random?: Random): Uint8Array<ArrayBuffer> {
+export function writeReply(request: AnsweredRequest, reply: Reply, random?: Random): Uint8Array<ArrayBuffer> {
   const { secret } = request.client;
   secret.beginSigned(writer, PACKET_CODES[reply.name].code, request.octets[1] as number);
   if (reply.state !== undefined) {

@@ -293,6 +293,8 @@ export interface LoginAttempt {
   readonly password: Uint8Array;
   /** The packet. Absent: a dry run has none. */
   readonly octets?: Uint8Array | undefined;
+  readonly hasEap: boolean;
+  readonly hasProxyState: boolean;
   readonly appended: Appended | null;
   readonly receivedMs: number;
   /** Whether the packet's Message-Authenticator was verified. */
@@ -345,7 +347,9 @@ const NO_OCTETS = new Uint8Array(0);
 
 /** The state of a new packet. */
 export function newLoginAttempt(
-  request: Pick<Request, "client" | "receivedMs" | "signed"> & Partial<Pick<Request, "octets">>,
+  request:
+    & Pick<Request, "client" | "receivedMs" | "signed">
+    & Partial<Pick<Request, "octets" | "hasEap" | "hasProxyState">>,
   typed:
     & Pick<LoginAttempt, "answer">
     & Partial<Pick<LoginAttempt, "password" | "appended" | "checkedBefore" | "relayed">>,
@@ -356,6 +360,8 @@ export function newLoginAttempt(
     appended: typed.appended ?? null,
     client: request.client,
     octets: request.octets,
+    hasEap: request.hasEap ?? false,
+    hasProxyState: request.hasProxyState ?? false,
     receivedMs: request.receivedMs,
     signed: request.signed,
     holdsAgain: false,

@@ -21,17 +21,22 @@ import {
 } from "../protocol/eap.ts";
 import { encodeMsChapError, readMsChap } from "../protocol/ms_chap.ts";
 import type { RelayedReply } from "../relay/relayed_verdict.ts";
-import type { Factor } from "../flow/context.ts";
+import type { AcceptFault, Factor } from "../flow/context.ts";
 import { isSecretPrompt, type Prompt, PROMPTS, renderPrompt } from "../flow/prompts.ts";
 import { offeredPhones } from "../factors/device_choice.ts";
 import type { Conversation, TokenOf } from "../conversation/conversation.ts";
-import { type AcceptReply, questionOf, rejectMessages } from "../conversation/first_factor_reply.ts";
+import {
+  type AcceptReply,
+  acceptReplyOf,
+  questionOf,
+  rejectMessages,
+} from "../conversation/first_factor_reply.ts";
 import type { Counters } from "./counters.ts";
 import type { FoldedLog } from "./folded_log.ts";
 import type { GatewayEvent } from "../ports.ts";
 import type { PacketCapture } from "./packet_capture.ts";
 import { type Reply, replyOctets, writeReply } from "./reply_encoder.ts";
-import { nextEapIdentifier, type Request } from "./request.ts";
+import { type LoginAttempt, nextEapIdentifier, type Request } from "./request.ts";
 
 export interface ResponderDeps {
   readonly clock: Clock;
@@ -297,6 +302,28 @@ function namesOf({ userName }: Request, conversation: Conversation | null): { us
   return relay === null || relay.outer === user ? { user } : { user, outer: relay.outer };
 }
 
+/** Why the Access-Accept of a login cannot be sent: found out before the user is asked, by writing it. */
+export function acceptFaultOf(
+  deps: Parameters<typeof acceptReplyOf>[0] & { readonly random: Random },
+  conversation: Conversation,
+  attempt: Pick<LoginAttempt, "client" | "octets" | "hasEap" | "hasProxyState" | "policy">,
+): AcceptFault | null {
+  const { octets, hasProxyState } = attempt;
+  // The settings limit the attributes of the gateway.
+  if (octets === undefined || (conversation.firstFactorReply === "" && !hasProxyState)) return null;
+  const reply = acceptReplyOf(deps, conversation, { ofPolicy: attempt.policy?.attributes });
+  if (reply === null) return "reply_unreadable";
+  const { sources: _ofAttributes, ...attributes } = reply;
+  const request = { ...attempt, octets };
+  try {
+    writeReply(request, inEap(request, { name: "Access-Accept", message: "", ...attributes }), deps.random);
+    return null;
+  } catch (fault) {
+    if (fault instanceof RangeError) return "accept_too_large";
+    throw fault;
+  }
+}
+
 function notWritten(row: string, fault: unknown): DropLine {
   return {
     reason: "reply_not_written",
@@ -336,7 +363,7 @@ const TYPING_SECONDS = 60;
 const TYPING_TIME = Uint8Array.of(typeOf("Session-Timeout"), 6, 0, 0, 0, TYPING_SECONDS);
 
 /** An Accept or a challenge of an EAP-GTC conversation, with EAP-Success or with the text as EAP-GTC. Another one stays as it is. */
-function inEap({ octets, hasEap }: Request, reply: Reply): Reply {
+function inEap({ octets, hasEap }: Pick<Request, "octets" | "hasEap">, reply: Reply): Reply {
   const { name, message, eap: own, isEchoed: _prompt, clear = [], ...plain } = reply;
   if (!hasEap || own !== undefined || clear.some(({ type }) => type === EAP_MESSAGE)) return reply;
   const identifier = eapIdentifierOf(octets) ?? 0;

@@ -161,6 +161,20 @@ Deno.test("step() accepts no login whose password is due, except after the chang
   assertEquals(before.map(({ when }) => when.includes("factor_was_right")), [true]);
 });
 
+Deno.test("step() accepts nowhere while no Access-Accept can be sent, forgets no failures, and keeps used codes used", () => {
+  for (const { from, when, name, then } of FLOW.filter(({ to, from }) => to === "accept" && from !== "*")) {
+    const facts = factsFor(when);
+    if (step(from as FlowPlace, facts).name !== name) continue;
+    for (const acceptFault of ["reply_unreadable", "accept_too_large"] as const) {
+      const row = step(from as FlowPlace, { ...facts, acceptFault });
+      assertEquals([row.name, row.to, row.prompt], [acceptFault, "reject", "denied"]);
+      assert(!row.then.includes("clear_failures") && !row.then.includes("remember_device"));
+      const isTaken = (effect: string) => effect.startsWith("take_");
+      if (from !== "first_factor") assertEquals(row.then.filter(isTaken), then.filter(isTaken));
+    }
+  }
+});
+
 /** Facts that make the conditions of an accepting row true. */
 function factsFor(when: FlowRow["when"]): Facts {
   const given: Partial<Record<FlowCondition, Partial<Facts>>> = {

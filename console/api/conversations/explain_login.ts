@@ -57,6 +57,8 @@ export const ROW_REASONS = {
   account_refused: "account_refused",
   first_factor_unavailable: "password_not_checked",
   first_factor_asks_too_often: "first_factor_asks_too_often",
+  reply_unreadable: "reply_unreadable",
+  accept_too_large: "accept_too_large",
   cancelled_before_first_factor: "started_over",
   refused_while_changing: "user_refused",
   denied_by_policy_while_changing: "policy_denied",

@@ -455,3 +455,37 @@ Deno.test("first factor: while a user is locked, the answer to a question is not
   assertEquals(brief(await login.answer("4711")), ["reject", "Access denied."]);
   assertEquals(seen, [":right", ":wrong"]);
 });
+
+/** The vault of a gateway whose stored answers cannot be opened, as with another master key. */
+function closeReplies({ vault }: InProcess): void {
+  const { open: original } = vault;
+  Object.assign(vault, {
+    open: (key: Deno.KvKey, sealed: Uint8Array) =>
+      key[0] === "first_factor_reply" ? null : original(key, sealed),
+  });
+}
+
+Deno.test("first factor: the answer to a question that cannot be opened is not sent to the server as a password", async () => {
+  using server = startFirstFactorServer({ password: "right" });
+  const seen: string[] = [];
+  server.script = askingForPin(seen);
+  await using world = await open(server);
+  const login = world.login({ user: "anna" });
+  assertEquals((await login.start("right")).step, QUESTION);
+  const before = seen.length;
+  closeReplies(world);
+  assertEquals(brief(await login.answer("4711")), ["reject", "Access denied."]);
+  assertEquals([seen.length, world.radius.limits.failures("anna").total], [before, 0]);
+});
+
+Deno.test("first factor: without the attributes of the server, a right code ends in a Reject with a reason", async () => {
+  using server = startFirstFactorServer({ password: "right" });
+  server.script = accepting(COPIED);
+  await using world = await open(server);
+  const login = world.login({ user: "anna" });
+  assertEquals(stepName(await login.start("right")), CODE);
+  closeReplies(world);
+  assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "reject");
+  assertEquals(world.radius.monitor.conversations(1)[0]?.moments.at(-1)?.row, "reply_unreadable");
+  assertEquals(world.radius.limits.failures("anna").total, 0);
+});
