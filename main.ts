@@ -110,7 +110,10 @@ async function start(): Promise<void> {
     ...{ settings, dataDir, dist, clock, random, log, startedMs },
     // With clients, no request uses it.
     generatedSecret: generated?.secret ?? "unused",
-    radiusListeners: sockets.authentication.map(({ address }) => socketAddressText(address)),
+    radiusListeners: [
+      ...sockets.authentication.map(({ address }) => socketAddressText(address)),
+      ...config.radius.tls.listen.map((address) => `${socketAddressText(address)} TLS`),
+    ],
     isHttpServing: () => listener.isServing(),
   });
   const tlsListener = await listenRadiusTls(settings, composition);
