@@ -21,16 +21,28 @@ export async function turn(): Promise<void> {
 const awaiting = new Map<ManualClock, number>();
 const running = new Set<ManualClock>();
 
-/** Awaits `pending` while fake time passes. */
-export async function whileTimePasses<T>(clock: ManualClock, pending: Promise<T>): Promise<T> {
+/** Awaits `pending` while fake time passes, up to `mostMs`. A password that is hashed on a busy machine needs many turns. */
+export async function whileTimePasses<T>(
+  clock: ManualClock,
+  pending: Promise<T>,
+  { mostMs = Infinity }: { mostMs?: number } = {},
+): Promise<T> {
   awaiting.set(clock, (awaiting.get(clock) ?? 0) + 1);
   if (!running.has(clock)) void run(clock);
-  try {
-    return await pending;
-  } finally {
+  let isCounted = true;
+  const stop = () => {
+    if (!isCounted) return;
+    isCounted = false;
     const left = (awaiting.get(clock) ?? 1) - 1;
     if (left > 0) awaiting.set(clock, left);
     else awaiting.delete(clock);
+  };
+  const cancel = mostMs === Infinity ? () => {} : clock.after(mostMs, stop);
+  try {
+    return await pending;
+  } finally {
+    cancel();
+    stop();
   }
 }
 
