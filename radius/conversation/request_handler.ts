@@ -350,8 +350,8 @@ export class RequestHandler {
     const { settings, name: client } = request.client;
     const older = newest !== null && isLive(newest, this.#deps.clock) ? newest : null;
     const wasDistinct = older !== null && tuple.distinct && !sharedTuples.isShared(tuple.place);
-    const joined = wasDistinct && attempt.password.length > 0
-      ? this.#works.joinable({ request, tuple: tuple.key, digest: typed.digest })
+    const joined = older !== null && attempt.password.length > 0
+      ? this.#works.joinable({ request, tuple: tuple.key, digest: typed.digest, isDistinct: wasDistinct })
       : null;
     if (joined !== null) return this.#join(request, joined);
     if (this.#wasAnsweredElsewhere(request, { newest, typed, mayJoin })) {

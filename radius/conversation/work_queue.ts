@@ -2,6 +2,7 @@
 // a re-issued one can join it.
 
 import { TextTable } from "../../platform/text_table.ts";
+import { AUTHENTICATOR_AT, sixteenOctetText } from "../protocol/packet.ts";
 import type { Step } from "../protocol/steps.ts";
 import type { Conversation } from "./conversation.ts";
 import type { Request } from "../server/request.ts";
@@ -37,6 +38,8 @@ interface ReissuedLogin {
   readonly request: Request;
   readonly tuple: string;
   readonly digest: string;
+  /** Whether the tuple distinguishes logins. Otherwise only a copy of the packet joins, which can come by another socket (RFC 5080 §2.2.2). */
+  readonly isDistinct: boolean;
 }
 
 /** The maximum number of requests that wait for one answer. */
@@ -79,9 +82,10 @@ export class WorkQueue {
   }
 
   /** The login that a re-issued one joins, or `null`. */
-  joinable({ request, tuple, digest }: ReissuedLogin): PacketWork | null {
+  joinable({ request, tuple, digest, isDistinct }: ReissuedLogin): PacketWork | null {
     const work = this.#logins.get(tuple);
     if (work === undefined || !work.hasPassword || work.digest !== digest) return null;
+    if (!isDistinct && !work.requests.some((one) => isCopy(one, request))) return null;
     const { outcome, signed } = work.conversation;
     if (outcome !== null || (signed && !request.signed)) return null;
     return request.receivedMs - work.startedMs <= this.#joinWindowMs() ? work : null;
@@ -93,4 +97,9 @@ export class WorkQueue {
     // The first request stays, because the audit names it.
     return requests.length > MAX_REQUESTS ? requests.splice(1, 1)[0] ?? null : null;
   }
+}
+
+function isCopy({ octets: one }: Request, { octets: other }: Request): boolean {
+  return one[1] === other[1] &&
+    sixteenOctetText(one, AUTHENTICATOR_AT) === sixteenOctetText(other, AUTHENTICATOR_AT);
 }
