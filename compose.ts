@@ -43,7 +43,7 @@ import { createMapping, toFrontEnd } from "./scim/schema/mapping.ts";
 import { createServices, type ServiceDeps, type Services } from "./upstream/services.ts";
 import type { Config } from "./platform/config/config.ts";
 
-export const VERSION = "0.2.0";
+export const VERSION = "0.3.0";
 /** The description of both SCIM interfaces. */
 const OPEN_API = new URL("docs/openapi.json", import.meta.url);
 /** No literal, because Deno reads the modules of a literal import() before the first line runs. They are a quarter of the start. */

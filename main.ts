@@ -2,7 +2,7 @@
 
 import { printFaults, VALUE_CHECKS } from "./cli/check_config.ts";
 import { compose, type Composition, VERSION } from "./compose.ts";
-import { LiveSettings } from "./platform/config/live_settings.ts";
+import { LiveSettings, readLifetimes } from "./platform/config/live_settings.ts";
 import { socketAddressText } from "./platform/addresses.ts";
 import { controlSocketPath } from "./platform/config/validate.ts";
 import { loadConfig } from "./platform/config/load.ts";
@@ -11,7 +11,7 @@ import { followRanges, type HttpApp } from "./platform/http/http_server.ts";
 import { serveHttp } from "./platform/http/http_listener.ts";
 import { reportStart, unsignedNotes } from "./platform/banner.ts";
 import { answerBackups } from "./platform/backup/server_backup.ts";
-import { lifetimesOf } from "./platform/backup/expiry.ts";
+import { type LifetimeSettings, lifetimesOf } from "./platform/backup/expiry.ts";
 import { listenControl } from "./platform/control_listener.ts";
 import { type DataDir, loadSharedSecret, openDataDir } from "./platform/data_dir.ts";
 import {
@@ -27,6 +27,8 @@ import { RADIUS_PROTOCOLS } from "./radius/protocol/radius_tls.ts";
 import { createLog, wholeWrites } from "./platform/log.ts";
 import { faultMessage } from "./platform/log_line.ts";
 import { createSystemRandom, systemClock, withTimeout } from "./platform/runtime.ts";
+import { startRollingUpgrade, type UpgradeDeps, upgradeStore } from "./platform/upgrade/upgrade.ts";
+import { backUpBeforeUpgrade } from "./platform/upgrade/upgrade_backup.ts";
 
 const GAP =
   "This node was cut off from the store for more than ten minutes and missed changes of other nodes. Start it again.";
@@ -83,10 +85,13 @@ async function start(): Promise<void> {
     onLost: () => log.error("the store does not answer: RADIUS stays silent until it does"),
     onReopened: () => log.info("the store answers again"),
     onGap: () => void log.flush().finally(() => fail(GAP)),
+    onOutdated: (problem) => void log.flush().finally(() => fail(problem)),
     masterKeyHex: Deno.env.get("COUNTERSIGN_MASTER_KEY") ?? "",
     auditRetentionMs: () => auditRetentionMs(),
     kvUrl: startConfig.store.kv,
   });
+  const upgrade = upgradeOf(dataDir, await readLifetimes(dataDir.kv, settingsFile));
+  if (dataDir.shared === null) await upgradeStore(upgrade);
   const settings = new LiveSettings({ file: settingsFile, ...dataDir, clock, log });
   const { config } = settings;
   auditRetentionMs = () => config.console.auditRetentionMs;
@@ -116,6 +121,10 @@ async function start(): Promise<void> {
     ],
     isHttpServing: () => listener.isServing(),
   });
+  const { cluster } = composition;
+  const endUpgrade = cluster.isShared
+    ? startRollingUpgrade({ ...upgrade, cluster })
+    : () => Promise.resolve();
   const tlsListener = await listenRadiusTls(settings, composition);
   const stopHeartbeat = startStoreHeartbeat({ store: dataDir.store, clock, log });
   const generatedSecret = config.radius.secret === "" ? generated?.secret ?? null : null;
@@ -123,12 +132,25 @@ async function start(): Promise<void> {
   stopHeartbeat();
   releaseInspector();
   // The requests in progress are finished. What a store that does not answer has not committed was not answered either.
-  const closing = composition.close().then(() => dataDir.close()).then(() => true, () => false);
+  const closing = endUpgrade().then(() => composition.close()).then(() => dataDir.close()).then(
+    () => true,
+    () => false,
+  );
   const closed = await withTimeout(closing, { clock, timeoutMs: CLOSE_MS });
   if (closed.inTime && closed.value) log.info("stopped");
   else log.warn("stopped while the store did not answer");
   await log.flush();
   Deno.exit(0);
+}
+
+/** What an upgrade of the store needs. */
+function upgradeOf(dataDir: DataDir, lifetimes: LifetimeSettings): UpgradeDeps {
+  const { kv, shared, path } = dataDir;
+  const backup = { kv, isShared: shared !== null, dataDir: path, setting: startConfig.store.upgradeBackup };
+  return {
+    ...{ ...dataDir, lifetimes, clock, log },
+    backUp: (readBy) => backUpBeforeUpgrade({ ...backup, version: VERSION, lifetimes, clock, log }, readBy),
+  };
 }
 
 /** Accepts the TLS connections of RADIUS clients; `null` without `radius.tls_listen`. */
@@ -185,7 +207,6 @@ async function serve(
       ...dataDir,
       clock,
       settings: lifetimesOf(config),
-      version: VERSION,
       log,
     }, httpApp.answerControlSocket),
     ...{ log, clock },

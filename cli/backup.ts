@@ -1,11 +1,9 @@
 // `deno task backup`: writes the whole store into one file, with or without a running server.
 
 import { COMMAND } from "../platform/command_name.ts";
-import { VERSION } from "../compose.ts";
 import { answerBackups, BACKUP_PATH, CommitObserver } from "../platform/backup/server_backup.ts";
-import { type BackupFile, createBackupFile, readUnfinished } from "../platform/backup/backup_file.ts";
+import { type BackupFile, createBackupFile } from "../platform/backup/backup_file.ts";
 import {
-  BACKUP_FORMAT,
   type BackupPart,
   type BackupTotals,
   BackupWriter,
@@ -13,18 +11,19 @@ import {
 } from "../platform/backup/backup_format.ts";
 import { readLifetimes } from "../platform/config/live_settings.ts";
 import { BackupFault } from "../platform/backup/records.ts";
-import { markVersion, readChanges, readStore } from "../platform/backup/read_store.ts";
+import { writeStore } from "../platform/backup/write_store.ts";
 import type { Config } from "../platform/config/config.ts";
 import type { SettingsFile } from "../platform/config/load.ts";
 import { lockDataDir } from "../platform/data_dir.ts";
 import { createLog } from "../platform/log.ts";
 import { openKv } from "../platform/open_kv.ts";
+import { versionOf, writtenFormat } from "../platform/upgrade/store_format.ts";
 import { systemClock } from "../platform/runtime.ts";
 import { AdminUnreachable, openAdminConnection, readInTime } from "./admin_connection.ts";
-import type { CommandOutcome } from "./format_result.ts";
+import { type CommandOutcome, sizeText } from "./format_result.ts";
 import type { OfflineAdmin } from "./admin_connection.ts";
 import { adminCommand, runMain, runWithSettings, success } from "./run_admin_command.ts";
-import { checkNoRestore, sizeText, summaryText, supervised } from "./store_copy.ts";
+import { checkUsable, summaryText, supervised } from "./store_copy.ts";
 import { interruptSignal, parseCommandArgs, type Progress, terminalProgress } from "./terminal.ts";
 
 const USAGE = `Back up the whole store into one file.
@@ -163,13 +162,13 @@ async function openStoppedStore(
   const lock = await lockDataDir(dataDir);
   try {
     const kv = await openKv(`${dataDir}/countersign.kv`, { mustExist: true });
-    await checkNoRestore(kv, dataDir);
+    const { record } = await checkUsable(kv, dataDir);
     const source = {
       kv,
       commits: new CommitObserver(kv, Date.now),
       clock: systemClock,
       settings: await readLifetimes(kv, settingsFile),
-      version: VERSION,
+      format: { writes: writtenFormat(record) },
       log: createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined }),
     };
     return {
@@ -190,36 +189,20 @@ async function openStoppedStore(
 async function backUpEndpoint(
   { config, settingsFile, output, signal, onProgress }: BackupRun,
 ): Promise<BackupTotals> {
-  const kv = await openKv(config.store.kv);
+  const location = config.store.kv;
+  const kv = await openKv(location);
   try {
-    await checkNoRestore(kv, config.store.kv);
-    const writer = new BackupWriter(output.write, { deflate: true });
-    await writer.begin({ format: BACKUP_FORMAT, version: VERSION, createdMs: Date.now() });
-    const reading = { nowMs: Date.now, settings: await readLifetimes(kv, settingsFile), signal };
-    const since = await markVersion(kv, Date.now());
-    for await (const batch of readStore(kv, reading)) {
-      for (const record of batch) await writer.add(record);
-      onProgress();
-    }
-    await writer.flush();
-    const middle = await markVersion(kv, Date.now());
-    let late = 0;
-    const firstKeys = keysOf(output.path);
-    for await (
-      const change of readChanges(kv, { ...reading, firstKeys, since, middle, onRead: onProgress })
-    ) {
-      await writer.add(change.record);
-      if (change.isLate) late++;
-    }
-    return await writer.end({ isExact: late === 0 });
+    const { record } = await checkUsable(kv, location);
+    const settings = await readLifetimes(kv, settingsFile);
+    const version = versionOf(writtenFormat(record));
+    return await writeStore(kv, output, {
+      ...{ version, settings, signal, onProgress },
+      nowMs: Date.now,
+      isAlone: false,
+    });
   } finally {
     kv.close();
   }
-}
-
-/** The keys in the unfinished file of a backup. */
-async function* keysOf(path: string): AsyncGenerator<Deno.KvKey> {
-  for await (const record of readUnfinished(path)) yield record.key;
 }
 
 export const backupCommand = adminCommand({ usage: USAGE, plan: planBackup, run });

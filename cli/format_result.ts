@@ -47,6 +47,19 @@ export function counted(count: number, one: string): string {
   return `${count.toLocaleString("en-US")} ${one}${count === 1 ? "" : "s"}`;
 }
 
+const UNITS = ["octets", "KiB", "MiB", "GiB", "TiB"] as const;
+
+/** A size in the largest unit that gives at least 1. */
+export function sizeText(octets: number): string {
+  let value = octets;
+  let unit = 0;
+  while (value >= 1024 && unit < UNITS.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${unit === 0 ? value : value.toFixed(1)} ${UNITS[unit]}`;
+}
+
 /** A name as a JSON string, so that spaces at its ends are visible. */
 export function quoted(name: string): string {
   return JSON.stringify(name);

@@ -15,7 +15,7 @@ import { adminCommand, runMain, runWithSettings } from "./run_admin_command.ts";
 import {
   abandonCopy,
   checkNoNodes,
-  checkNoRestore,
+  checkUsable,
   openCopyTarget,
   refuseContent,
   summaryText,
@@ -79,7 +79,7 @@ async function move(options: MoveRun): Promise<CommandOutcome> {
     const source = await openKv(from, { mustExist: true });
     try {
       await supervised(async () => {
-        await checkNoRestore(source, from);
+        await checkUsable(source, from);
         await checkNoNodes(source, { location: from });
       }, { signal });
       const refused = await refuseContent(to, { action: "copy to", force, progress, signal });

@@ -103,13 +103,13 @@ async function checkBackup(
   });
   if (isNewer(checked.header)) {
     throw new BackupFault(
-      `Cannot use the backup "${file}": version ${checked.header.version} made it, and this is version ${VERSION}. Upgrade Countersign first.`,
+      `Cannot use the backup "${file}": only version ${checked.header.version} or later can read it, and this is version ${VERSION}. Upgrade Countersign first.`,
     );
   }
   return { checked, sealedCheck };
 }
 
-/** Whether a later version made the backup, so that this version may not understand its records. */
+/** Whether only a later version can read the records. */
 function isNewer({ version }: BackupHeader): boolean {
   const [ours, theirs] = [VERSION, version].map((text) => text.split(".").map(Number));
   for (const [at, part] of (theirs ?? []).entries()) {

@@ -5,9 +5,10 @@ import { BackupFault, NODE_PREFIX, RESTORE_MARKER } from "../platform/backup/rec
 import { openRestoreTarget, type RestoreTarget } from "../platform/backup/restore_target.ts";
 import { faultMessage } from "../platform/log_line.ts";
 import { hasContent, isKvUrl, openKv, StoreFault } from "../platform/open_kv.ts";
+import { readFormat, type StoredFormat } from "../platform/upgrade/store_format.ts";
 import { type CancelTimer, type Clock, pauseFor, systemClock } from "../platform/runtime.ts";
 import { commandClock } from "./admin_connection.ts";
-import { type CommandOutcome, firstOf, printable } from "./format_result.ts";
+import { type CommandOutcome, firstOf, printable, sizeText } from "./format_result.ts";
 import { refusal } from "./run_admin_command.ts";
 import { type Progress, writeNotice } from "./terminal.ts";
 
@@ -43,12 +44,14 @@ export async function supervised<T>(
   }
 }
 
-/** @throws StoreFault if a restore into the store was interrupted */
-export async function checkNoRestore(kv: Deno.Kv, location: string): Promise<void> {
-  if ((await kv.get(RESTORE_MARKER)).value === null) return;
-  throw new StoreFault(
-    `Cannot read the store "${location}": a restore or move into it was interrupted, and its content is incomplete. Run that command again with --force.`,
-  );
+/** @throws StoreFault if a restore into the store was interrupted, or a later version has upgraded it. @returns its format */
+export async function checkUsable(kv: Deno.Kv, location: string): Promise<StoredFormat> {
+  if ((await kv.get(RESTORE_MARKER)).value !== null) {
+    throw new StoreFault(
+      `Cannot read the store "${location}": a restore or move into it was interrupted, and its content is incomplete. Run that command again with --force.`,
+    );
+  }
+  return await readFormat(kv, location);
 }
 
 /** Three beats of a node. */
@@ -77,19 +80,6 @@ export async function checkNoNodes(
       } uses it. Stop all nodes first.`,
     );
   }
-}
-
-const UNITS = ["octets", "KiB", "MiB", "GiB", "TiB"] as const;
-
-/** A size in the largest unit that gives at least 1. */
-export function sizeText(octets: number): string {
-  let value = octets;
-  let unit = 0;
-  while (value >= 1024 && unit < UNITS.length - 1) {
-    value /= 1024;
-    unit++;
-  }
-  return `${unit === 0 ? value : value.toFixed(1)} ${UNITS[unit]}`;
 }
 
 /** A sentence with the entries, the octets and the seconds. */

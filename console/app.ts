@@ -47,6 +47,7 @@ import { createRequestGate, type HttpSettings } from "./request_gate.ts";
 import { createApproveRoutes } from "./approval/approve_routes.ts";
 import type { HttpApp, PeerInfo } from "../platform/http/http_server.ts";
 import { securityHeaders, WORKER_POLICY } from "../platform/http/security_headers.ts";
+import { NotUpgraded } from "../platform/upgrade/store_format.ts";
 
 export interface HttpAppDeps extends Pick<ConsoleApiDeps, "mail" | "shadow"> {
   readonly http: HttpSettings;
@@ -327,6 +328,7 @@ function openStartPage(sessions: Sessions): Handler<HttpEnv> {
 /** The response to an error. The cause of a failure goes to the log, under the id that the response shows. */
 function errorResponse(fault: Error, { log, random }: { log: Log; random: Random }): Response {
   if (fault instanceof Refusal) return refusalResponse(fault);
+  if (fault instanceof NotUpgraded) return refusalResponse(new Refusal("mixed_versions"));
   const id = random.bytes(4).toHex();
   log.error("an HTTP request failed", { id, error: fault.message, stack: fault.stack });
   const { status, message } = ERROR_CODES.internal;

@@ -10,6 +10,15 @@ import { faultMessage } from "./log_line.ts";
 import { hasContent, type KvOpener, openKv, StoreFault } from "./open_kv.ts";
 import { type Clock, type Random, systemClock, toBase64Url } from "./runtime.ts";
 import { createStore, type Store } from "./store.ts";
+import { followFormat } from "./upgrade/upgrade.ts";
+import {
+  FORMAT_KEY,
+  formatProblem,
+  newestRecord,
+  readFormat,
+  type StoredFormat,
+  StoreFormat,
+} from "./upgrade/store_format.ts";
 import { createVault, type Vault } from "./vault.ts";
 
 /** The data directory cannot be used; `message` contains the remedy. */
@@ -25,6 +34,8 @@ export interface DataDir {
   readonly kv: Deno.Kv;
   readonly commits: CommitObserver;
   readonly vault: Vault;
+  /** The format of the store. It can be an earlier one. */
+  readonly format: StoreFormat;
   /** The change log, if other nodes use the same store. */
   readonly shared: SharedLog | null;
   /** Whether this start created the master key. */
@@ -50,6 +61,8 @@ interface DataDirOptions {
   readonly clock?: Clock;
   /** The change log of another node no longer has everything that this node has not read. Only with `kvUrl`. */
   readonly onGap?: (lane: string) => void;
+  /** Another node has upgraded the store, so this program must not use it any more. Only with `kvUrl`. */
+  readonly onOutdated?: (problem: string) => void;
 }
 
 /**
@@ -61,7 +74,8 @@ export async function openDataDir(path: string, options: DataDirOptions): Promis
   const lock = await lockDataDir(path);
   let kv: Deno.Kv | null = null;
   try {
-    const { random, auditRetentionMs } = options;
+    const { random, auditRetentionMs, clock = systemClock, kvUrl = "", onOutdated = () => undefined } =
+      options;
     const opened = await openWithKey(path, options);
     kv = opened.kv;
     const { isNew } = opened;
@@ -73,7 +87,11 @@ export async function openDataDir(path: string, options: DataDirOptions): Promis
     const commits = new CommitObserver(kv, Date.now);
     const node = random.bytes(4).toHex();
     const shared = await openSharedLog(kv, node, options);
-    const store = createStore(kv, { node, audit, shared });
+    const location = locationOf(path, options);
+    const format = new StoreFormat(await openFormat(kv, { ...opened, location, nowMs: clock.nowMs() }));
+    const store = createStore(kv, { node, audit, shared, format });
+    const problemOf = (record: unknown) => formatProblem(record, location);
+    if (kvUrl !== "") followFormat(store, { format, problemOf, onOutdated });
     if (!await isKeyOfStore(store, vault)) {
       // A node that lost the race for an empty store: its new key sealed nothing.
       if (isNew) await Deno.remove(masterKeyFile(path));
@@ -85,6 +103,7 @@ export async function openDataDir(path: string, options: DataDirOptions): Promis
       kv: opened.kv,
       commits,
       vault,
+      format,
       shared,
       isNew,
       async close() {
@@ -117,6 +136,24 @@ interface OpenedStore {
   readonly key: Uint8Array;
   /** Whether the key is new. */
   readonly isNew: boolean;
+  /** Whether the store has no content. */
+  readonly isEmpty: boolean;
+}
+
+function locationOf(path: string, { kvUrl = "" }: Pick<DataDirOptions, "kvUrl">): string {
+  return kvUrl === "" ? `${path}/countersign.kv` : kvUrl;
+}
+
+/** The format of the store. An empty one gets the newest, once, also if several nodes start at the same moment. */
+async function openFormat(
+  kv: Deno.Kv,
+  { isEmpty, location, nowMs }: { isEmpty: boolean; location: string; nowMs: number },
+): Promise<StoredFormat> {
+  if (isEmpty) {
+    await kv.atomic().check({ key: FORMAT_KEY, versionstamp: null }).set(FORMAT_KEY, newestRecord(nowMs))
+      .commit();
+  }
+  return await readFormat(kv, location);
 }
 
 /**
@@ -128,7 +165,7 @@ async function openWithKey(
   { random, masterKeyHex, kvUrl = "", onLost, onReopened, ...options }: DataDirOptions,
 ): Promise<OpenedStore> {
   const file = `${path}/countersign.kv`;
-  const location = kvUrl === "" ? file : kvUrl;
+  const location = locationOf(path, { kvUrl });
   const hooks = {
     ...(onLost === undefined ? {} : { onLost }),
     ...(onReopened === undefined ? {} : { onReopened }),
@@ -143,7 +180,10 @@ async function openWithKey(
           "Run that command again with --force.",
       );
     }
-    const hadStore = kvUrl !== "" && old !== null ? await hasEntries(old) : hadFile;
+    // Before anything is written.
+    if (old !== null) await readFormat(old, location);
+    const isEmpty = old === null || !await hasEntries(old);
+    const hadStore = kvUrl !== "" ? !isEmpty : hadFile;
     if (kvUrl !== "" && hadFile && !hadStore) {
       throw new DataDirFault(
         `Cannot use the empty store "${kvUrl}": this node already has the store "${file}". Copy that store with ` +
@@ -151,7 +191,7 @@ async function openWithKey(
       );
     }
     const { key, isNew } = await readMasterKey(path, { masterKeyHex, hadStore, random, kvUrl });
-    return { kv: old ?? await open(location), key, isNew };
+    return { kv: old ?? await open(location), key, isNew, isEmpty };
   } catch (fault) {
     old?.close();
     throw fault;

@@ -9,6 +9,7 @@ import { type CommitOutcome, CommitQueue, type CommitTimes } from "./commit_queu
 import { type JournalLine, type JournalListener, readJournalValue } from "./journal.ts";
 import { type Clock, createSystemRandom } from "./runtime.ts";
 import type { Log } from "./log.ts";
+import { FORMAT, type StoreFormat } from "./upgrade/store_format.ts";
 
 /** One change inside a {@link Transaction}. An audit event becomes a record, with its id, in the same commit. */
 export type Mutation = KvMutation | AuditMutation;
@@ -68,6 +69,8 @@ export interface Store {
   readonly isShared: boolean;
   /** Differs for each run of a process. */
   readonly node: string;
+  /** The format in which this process writes. An earlier one while nodes of an earlier version use the store. */
+  readonly format: number;
   /** An audit id that is larger than those of earlier commits of this process, and smaller than those of later ones. */
   auditMark(): string;
   /** An audit id that is smaller than those of all commits of this process. */
@@ -84,20 +87,30 @@ export interface Store {
 
 /** After this time without an answer of the store, Status-Server (RFC 5997 §4.2) and /readyz report a failure. */
 export const STORE_SILENT_MS = 5000;
+const NEWEST = { writes: FORMAT };
 /** Deno KV reads at most ten keys in one call. */
 const MAX_KEYS = 10;
+
+interface StoreOptions {
+  readonly nowMs?: () => number;
+  /** Differs between processes that write to one store. */
+  readonly node?: string;
+  readonly audit?: Pick<AuditWriterOptions, "newest" | "retentionMs">;
+  /** The change log, if other nodes use the same store. */
+  readonly shared?: SharedLog | null;
+  readonly format?: Pick<StoreFormat, "writes">;
+}
 
 /** Wraps an open Deno KV; closing the store closes it. */
 export function createStore(
   kv: Deno.Kv,
-  { nowMs = Date.now, node = createSystemRandom().bytes(4).toHex(), audit = {}, shared = null }: {
-    nowMs?: () => number;
-    /** Differs between processes that write to one store. */
-    node?: string;
-    audit?: Pick<AuditWriterOptions, "newest" | "retentionMs">;
-    /** The change log, if other nodes use the same store. */
-    shared?: SharedLog | null;
-  } = {},
+  {
+    nowMs = Date.now,
+    node = createSystemRandom().bytes(4).toHex(),
+    audit = {},
+    shared = null,
+    format = NEWEST,
+  }: StoreOptions = {},
 ): Store {
   const auditWriter = createAuditWriter({ nowMs, node, ...audit });
   const firstAuditMark = auditWriter.mark();
@@ -105,8 +118,7 @@ export function createStore(
   const onAnswer = (): void => void (lastAnswer = nowMs());
   let failures = 0;
   const onFailure = (): void => void failures++;
-  const log = shared === null ? {} : { log: shared };
-  const queue = new CommitQueue({ kv, nowMs, node, onAnswer, onFailure, ...log });
+  const queue = new CommitQueue({ kv, nowMs, node, onAnswer, onFailure, ...shared && { log: shared } });
   const read = createBatchedRead(kv);
   const followers = shared?.followers ?? new Followers();
 
@@ -155,6 +167,9 @@ export function createStore(
     reread: (keys) => shared === null ? Promise.resolve() : shared.entries.reread(keys),
     isShared: shared !== null,
     node,
+    get format() {
+      return format.writes;
+    },
     auditMark: () => auditWriter.mark(),
     firstAuditMark,
     lastAnswerMs: () => lastAnswer,

@@ -194,7 +194,8 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   });
   const stopSweeping = sweepEachSecond({ ...ending, followed, sessions });
   const factors = { pairings, limits, recoveryCodes, hardwareTokens, bypassCodes, enrolment, factorMarks };
-  const dryRunDeps = { ...factorDeps(deps), ...factors, policies, sentPasscodes: state.sentPasscodes };
+  const { sentPasscodes } = state;
+  const dryRunDeps = { ...factorDeps(deps), ...factors, policies, sentPasscodes, store };
   return {
     ...{ server, radsec, monitor, ...factors, signingClients },
     sessions: administerSessions(sessions, disconnects),

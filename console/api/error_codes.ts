@@ -14,6 +14,11 @@ export const ERROR_CODES = {
   target_too_long: { status: 414, message: "The address is too long." },
   overloaded: { status: 503, message: "Too many requests are in progress. Try again in a moment." },
   store_silent: { status: 503, message: "The store does not answer. Try again in a moment." },
+  mixed_versions: {
+    status: 409,
+    message:
+      "A node of an earlier version uses the same store. Upgrade it first: then settings, clients and directories can be changed.",
+  },
   body_too_large: {
     status: 413,
     message: "The body is too large (limit 1 MiB; 64 KiB before sign-in).",

@@ -22,7 +22,7 @@ const KINDS = { header: 0x48, records: 0x52, deflatedRecords: 0x5a, end: 0x45 } 
 /** What a backup says about itself before its records. */
 export interface BackupHeader {
   readonly format: number;
-  /** The version of the program that made it. */
+  /** The first version that can read its records. */
   readonly version: string;
   readonly createdMs: number;
 }
@@ -163,7 +163,7 @@ function partOf(kind: number, content: Uint8Array<ArrayBuffer>): BackupPart {
       const header = parseJson<BackupHeader>(content);
       if (header.format > BACKUP_FORMAT) {
         throw new BackupFault(
-          `version ${header.version} made it in format ${header.format}, which this version cannot read. Upgrade Countersign first`,
+          `it is of version ${header.version} and has format ${header.format}, which this version cannot read. Upgrade Countersign first`,
         );
       }
       return { kind: "header", header };

@@ -3,6 +3,7 @@
 import type { Log } from "../log.ts";
 import { faultMessage } from "../log_line.ts";
 import type { CancelTimer, Clock } from "../runtime.ts";
+import { type StoreFormat, versionOf } from "../upgrade/store_format.ts";
 import { BACKUP_FORMAT, BackupWriter } from "./backup_format.ts";
 import { readStore, type ReadStoreOptions } from "./read_store.ts";
 import { BackupFault, type BackupRecord, isTransient, OctetWriter, writeKey, writeValue } from "./records.ts";
@@ -189,8 +190,8 @@ interface BackupSource extends Pick<ReadStoreOptions, "settings"> {
   readonly clock: Clock;
   readonly kv: Deno.Kv;
   readonly commits: CommitObserver;
-  /** The version of the program. */
-  readonly version: string;
+  /** The format of the records. */
+  readonly format: Pick<StoreFormat, "writes">;
   readonly log: Log;
 }
 
@@ -282,10 +283,10 @@ async function* logged(
 
 /** A backup of the store at the moment of its end: the entries as they were read, and then the changes since the reading began. */
 async function* backupOctets(source: BackupSource): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const { kv, commits, version, settings, clock: { nowMs } } = source;
+  const { kv, commits, format, settings, clock: { nowMs } } = source;
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   const writer = new BackupWriter((octets) => (chunks.push(octets), Promise.resolve()), { deflate: false });
-  await writer.begin({ format: BACKUP_FORMAT, version, createdMs: nowMs() });
+  await writer.begin({ format: BACKUP_FORMAT, version: versionOf(format.writes), createdMs: nowMs() });
   const capture = await commits.capture();
   try {
     for await (const batch of readStore(kv, { nowMs, settings, batchEntries: BATCH_ENTRIES })) {

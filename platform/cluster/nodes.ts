@@ -3,6 +3,7 @@
 import type { Log } from "../log.ts";
 import { type CancelTimer, type Clock, pauseFor } from "../runtime.ts";
 import type { Store } from "../store.ts";
+import { FIRST_FORMAT } from "../upgrade/migrations.ts";
 
 /** What a node says about itself: the value under ["node", node]. */
 export interface NodeRecord {
@@ -10,6 +11,10 @@ export interface NodeRecord {
   /** The name of the host, for people. */
   readonly name: string;
   readonly version: string;
+  /** The newest format of the store that its program knows. */
+  readonly format: number;
+  /** The format in which it writes now. */
+  readonly writes: number;
   readonly startedMs: number;
   readonly radius: readonly string[];
   readonly http: string;
@@ -178,6 +183,9 @@ export class Nodes {
       node,
       name: textOf(stored.name, node),
       version: textOf(stored.version, ""),
+      // Version 0.2 does not say so.
+      format: numberOf(stored.format, FIRST_FORMAT),
+      writes: numberOf(stored.writes, FIRST_FORMAT),
       startedMs: numberOf(stored.startedMs, writtenMs),
       radius: Array.isArray(stored.radius) ? stored.radius.map(String) : [],
       http: textOf(stored.http, ""),

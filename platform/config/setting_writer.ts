@@ -5,6 +5,7 @@ import { type AuditEntry, auditEntry, type AuditValues, createAuditSlot } from "
 import type { KvMutation } from "../commit_batch.ts";
 import type { Clock } from "../runtime.ts";
 import type { Mutation, Store } from "../store.ts";
+import { requireUpgraded } from "../upgrade/store_format.ts";
 import type { ConfigFault } from "./config.ts";
 import type { SettingChange, SettingValue, SettingView } from "./list_settings.ts";
 import { isTable, targetPath, type TomlTable } from "./parse_settings.ts";
@@ -124,11 +125,12 @@ export class SettingWriter {
     });
   }
 
-  /** Saves values and targets in one commit with its audit record, and applies them. */
+  /** Saves values and targets in one commit with its audit record, and applies them. @throws NotUpgraded */
   async save(save: SettingsSave, { actor, source, version }: SaveOptions): Promise<SaveResult> {
     const { changes, targets = {} } = save;
     if (Object.keys(changes).length + Object.keys(targets).length === 0) return { ok: true, auditId: null };
     const { store, clock, settings } = this.#deps;
+    requireUpgraded(store);
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const head = await store.get<{ revision: number }>(SETTING_HEAD_KEY);
       await store.catchUp();

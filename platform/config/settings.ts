@@ -62,6 +62,11 @@ export const SETTINGS = {
       doc:
         "the KV Connect endpoint of several nodes, with its access token in the environment variable DENO_KV_ACCESS_TOKEN; empty: the file countersign.kv in server.data_dir",
     }),
+    upgradeBackup: setting(text({ max: 1024 }), {
+      editable: false,
+      doc:
+        'the directory of the backup that an upgrade makes before it changes the store; empty: backups in server.data_dir; "none": an upgrade makes no backup',
+    }),
   },
   http: {
     listen: textAs("listen", "127.0.0.1:8080", {

@@ -32,6 +32,8 @@ import type { HardwareTokens } from "../tokens/hardware_tokens.ts";
 import type { DirectoryUser, LoginDirectory, Passwords } from "../ports.ts";
 import type { FactorSettings } from "../../platform/config/config.ts";
 import type { Clock } from "../../platform/runtime.ts";
+import type { Store } from "../../platform/store.ts";
+import { mayRelay } from "../../platform/upgrade/store_format.ts";
 import { equalDigests, type Vault } from "../../platform/vault.ts";
 import type { PolicyRules } from "../policy/factor_rules.ts";
 import {
@@ -59,6 +61,7 @@ export interface FlowContextDeps {
   /** Whether a link to pair a phone, made by another person than the user, is open. */
   readonly hasOpenInvitation: (user: string) => boolean;
   readonly clock: Clock;
+  readonly store: Pick<Store, "format">;
   readonly vault: Vault;
   /** Absent: no password can be changed. */
   readonly passwords?: Pick<Passwords, "changes"> | undefined;
@@ -150,7 +153,7 @@ class LazyFacts implements Facts {
   }
   /** Until the first factor is right, each packet of the login is a question or an answer of the server. */
   get challengesLeft(): boolean {
-    return this.#conversation.round < MAX_CHALLENGES;
+    return this.#conversation.round < MAX_CHALLENGES && mayRelay(this.#deps.store);
   }
   get enabled(): ReadonlySet<Factor> {
     return this.#rules.enabled;
@@ -360,6 +363,7 @@ class LazyFacts implements Facts {
   }
   get mayChangePassword(): boolean {
     const { firstFactor, firstFactorBackend, appendMode } = this.#attempt.client.settings;
+    if (!mayRelay(this.#deps.store)) return false;
     if (firstFactor !== "ldap" || this.#deps.passwords?.changes?.isAllowed(firstFactorBackend) !== true) {
       return false;
     }

@@ -43,6 +43,7 @@ import { type PacketWork, WorkQueue } from "./work_queue.ts";
 import { ShadowForwarder, type ShadowForwarderDeps } from "../shadow/shadow_forwarder.ts";
 import { PrefixViews } from "../../platform/prefix_views.ts";
 import { createHmacMd5, type HmacMd5, MD5_OCTETS } from "../protocol/md5.ts";
+import { mayRelay } from "../../platform/upgrade/store_format.ts";
 
 interface RequestHandlerDeps
   extends
@@ -172,7 +173,7 @@ export class RequestHandler {
       return this.#responder.rejectHealthCheck(request);
     }
     this.#deps.counters.count("requests");
-    const refusal = findRefusal(view, request) ??
+    const refusal = findRefusal(view, request) ?? this.#findMixedRefusal(request, view) ??
       (request.signed ? null : this.#findGarbledPassword(request, view));
     if (refusal === null && !this.#deps.unsignedLimits.mayBegin(request, view)) {
       return this.#responder.drop(request, "rate_limited");
@@ -180,6 +181,12 @@ export class RequestHandler {
     if (refusal !== null) return this.#rejections.refuse(request, refusal, { isLogged: false });
     logRequest(this.#deps, request);
     this.#prepare(request, view);
+  }
+
+  /** Nodes of version 0.2 would misread the login, and refuse its packets. */
+  #findMixedRefusal(request: Request, view: PacketView): RequestRefusal | null {
+    if (mayRelay(this.#deps.store)) return null;
+    return request.hasEap || isRelayedRequest(view, request.client) ? "mixed_versions" : null;
   }
 
   /** Forwards a request in shadow mode, within the limits of unsigned requests. */

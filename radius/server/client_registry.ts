@@ -5,6 +5,7 @@ import type { ClientSettings, RequestSettings } from "../../platform/config/conf
 import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
+import { requireUpgraded } from "../../platform/upgrade/store_format.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { ClientContent, FirstFactorServer } from "../../platform/client_settings.ts";
 import {
@@ -194,12 +195,13 @@ export class ClientRegistry {
     return { ok: true, client: null };
   }
 
-  /** Writes a record that was derived from `before`, unless it was changed in between. */
+  /** Writes a record that was derived from `before`, unless it was changed in between. @throws NotUpgraded */
   async #write(
     record: ClientRecord,
     { before, audit }: { before: ClientRecord | null; audit: Mutation },
   ): Promise<RegistryResult> {
     const { store } = this.#deps;
+    requireUpgraded(store);
     const entry = await store.get<ClientRecord>(clientKey(record.name));
     if ((entry.value?.version ?? null) !== (before?.version ?? null)) return { ok: false, reason: "changed" };
     const { ok } = await store.commit({

@@ -179,6 +179,11 @@ export const REQUEST_REFUSALS = {
     prompt: "not_supported",
     ref: "RFC 2865 §4.4",
   },
+  mixed_versions: {
+    sentence: "CHAP, MS-CHAP or EAP while nodes of version 0.2 use the same store: upgrade them",
+    prompt: "not_supported",
+    ref: "docs/upgrading.md",
+  },
   no_login: {
     sentence:
       "the request is not the login of a user: its Service-Type is one such as Call-Check, or the name is " +

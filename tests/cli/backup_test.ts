@@ -5,6 +5,7 @@ import { planBackup } from "../../cli/backup.ts";
 import { planMove } from "../../cli/move_store.ts";
 import { planRestore } from "../../cli/restore.ts";
 import { BackupWriter } from "../../platform/backup/backup_format.ts";
+import { FORMAT, FORMAT_KEY, newestRecord } from "../../platform/upgrade/store_format.ts";
 import { openOperator, openStandIn, type Operator } from "./operator.ts";
 
 async function paired(operator: Operator, user: string): Promise<void> {
@@ -159,6 +160,27 @@ Deno.test("deno task move-store copies a store, compares the counts, and refuses
   }
   const missing = await operator.run("move_store", `${operator.home}/none.kv`, `${operator.home}/other.kv`);
   assertStringIncludes(missing.stderr, "it does not exist");
+});
+
+Deno.test("the commands of the store refuse one of a later version, and say what to do", async () => {
+  await using operator = await openOperator();
+  await paired(operator, "ada");
+  const from = `${operator.dataDir}/countersign.kv`;
+  {
+    using kv = await Deno.openKv(from);
+    await kv.set(FORMAT_KEY, { ...newestRecord(0), reader: FORMAT + 1, needs: "9.0.0" });
+  }
+  const commands = [
+    ["backup", `${operator.home}/later.backup`],
+    ["move_store", from, `${operator.home}/copy.kv`],
+    ["pair", "ada", "--list"],
+    ["check_config"],
+  ] as const;
+  for (const [command, ...args] of commands) {
+    const { code, stderr } = await operator.run(command, ...args);
+    assertEquals(code, 1, command);
+    assertStringIncludes(stderr, "Install version 9.0.0 or later", command);
+  }
 });
 
 Deno.test("the commands of the store refuse wrong arguments and show their help", async () => {

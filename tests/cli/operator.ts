@@ -2,7 +2,7 @@
 // Commands run in this process, unless a test is about the process: a start costs ten times as much as the command.
 
 import type { runAdmin } from "../../cli/admin.ts";
-import { compose, type Composition, VERSION } from "../../compose.ts";
+import { compose, type Composition } from "../../compose.ts";
 import { NO_DIST } from "../../console/assets.ts";
 import { answerBackups } from "../../platform/backup/server_backup.ts";
 import { lifetimesOf } from "../../platform/backup/expiry.ts";
@@ -169,7 +169,6 @@ export async function openStandIn(
     ...dataDir,
     clock,
     settings: lifetimesOf(settings.config),
-    version: VERSION,
     log,
   };
   const answer = answerBackups(source, (await composition.openApp()).answerControlSocket);

@@ -2,7 +2,8 @@
 
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { differencesOf } from "../../cli/move_store.ts";
-import { checkNoNodes, sizeText, summaryText, supervised, tablesText } from "../../cli/store_copy.ts";
+import { sizeText } from "../../cli/format_result.ts";
+import { checkNoNodes, summaryText, supervised, tablesText } from "../../cli/store_copy.ts";
 import { CommandInterrupted } from "../../cli/terminal.ts";
 import { StoreFault } from "../../platform/open_kv.ts";
 

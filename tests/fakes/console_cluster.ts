@@ -3,6 +3,7 @@
 import type { HttpAppDeps } from "../../console/app.ts";
 import { NO_LEASE } from "../../platform/cluster/lease.ts";
 import type { KnownNode } from "../../platform/cluster/nodes.ts";
+import { FORMAT } from "../../platform/upgrade/store_format.ts";
 
 type FakeCluster = NonNullable<HttpAppDeps["cluster"]>;
 
@@ -12,6 +13,7 @@ export function knownNode(node: string, change: Partial<KnownNode> = {}): KnownN
     node,
     name: `gate-${node}`,
     version: "0.0.0",
+    ...{ format: FORMAT, writes: FORMAT },
     startedMs: Date.now() - 3 * 3_600_000,
     radius: ["192.0.2.10:1812"],
     http: "https://gate.example.org",

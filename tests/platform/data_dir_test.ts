@@ -1,8 +1,16 @@
 // The data directory: one owner, private files, and clear messages for every fault.
 
-import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertNotEquals, assertRejects, assertThrows } from "@std/assert";
 import { DataDirFault, loadSharedSecret, openDataDir, writePrivate } from "../../platform/data_dir.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
+import { FIRST_FORMAT } from "../../platform/upgrade/migrations.ts";
+import {
+  FORMAT,
+  FORMAT_KEY,
+  newestRecord,
+  NotUpgraded,
+  requireUpgraded,
+} from "../../platform/upgrade/store_format.ts";
 
 const random = createSystemRandom();
 const open = (path: string, masterKeyHex = "") => openDataDir(path, { random, masterKeyHex });
@@ -136,6 +144,33 @@ Deno.test("openDataDir() refuses a store whose master key is missing, and create
   const message = await refusal(place.path);
   assert(message.includes("master.key") && message.includes("backup"), message);
   await assertRejects(() => Deno.stat(`${place.path}/master.key`), Deno.errors.NotFound);
+});
+
+Deno.test("openDataDir() gives a new store the newest format; a store of version 0.2 keeps its own", async () => {
+  await using place = await scratch();
+  const first = await open(place.path);
+  assertEquals([first.store.format, first.format.stored.record.format], [FORMAT, FORMAT]);
+  await first.close();
+  const kv = await Deno.openKv(`${place.path}/countersign.kv`);
+  await kv.delete(FORMAT_KEY);
+  kv.close();
+  const second = await open(place.path);
+  assertEquals(second.store.format, FIRST_FORMAT);
+  assertThrows(() => requireUpgraded(second.store), NotUpgraded);
+  assertEquals((await second.kv.get(FORMAT_KEY)).value, null);
+  await second.close();
+});
+
+Deno.test("openDataDir() refuses a store of a later version before it writes anything", async () => {
+  await using place = await scratch();
+  const first = await open(place.path);
+  const later = { ...newestRecord(0), reader: FORMAT + 1, needs: "9.0.0" };
+  await first.store.commit({ mutations: [{ type: "set", key: FORMAT_KEY, value: later }] });
+  await first.close();
+  const before = await Deno.readFile(`${place.path}/countersign.kv`);
+  const message = await refusal(place.path);
+  assert(message.includes("Install version 9.0.0 or later"), message);
+  assertEquals(await Deno.readFile(`${place.path}/countersign.kv`), before);
 });
 
 const NO_DIRECTORY: Readonly<Record<string, (path: string) => Promise<string>>> = {

@@ -12,8 +12,10 @@ export interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** A data directory that stays; without it, a temporary one is created, and removed by `dispose()`. */
   readonly dataDir?: string;
-  /** Another program than `main.ts`, for tests of this file. */
+  /** Another program than `main.ts`. */
   readonly program?: string;
+  /** The tree of another version, whose `main.ts` and commands run; it ends with a slash. */
+  readonly root?: string;
   /** The most file descriptors that the process may open (hard limit); needs `prlimit` of util-linux. */
   readonly maxDescriptors?: number;
   /** A module of the test that runs in the process before the program. */
@@ -132,8 +134,8 @@ export async function startProgram(options: ProgramOptions = {}): Promise<Runnin
     logged: (text) => findLine(lines, text),
     metric: (name) => readMetric(told.http.port, name),
     client: () => openRadiusClient({ port: told.radius[0]?.port ?? 0, secret: prepared.secret }),
-    pair: (...args) => runCommand("cli/pair.ts", { args, paths, env: options.env }),
-    command: (path, ...args) => runCommand(path, { args, paths, env: options.env }),
+    pair: (...args) => runCommand("cli/pair.ts", { args, paths, ...options }),
+    command: (path, ...args) => runCommand(path, { args, paths, ...options }),
     stop,
     async kill9() {
       signal(process.child, "SIGKILL");
@@ -156,7 +158,7 @@ async function launch(
 ): Promise<{ process: Process; told: ToldListeners }> {
   await removeIfThere(paths.ready);
   const startedMs = performance.now();
-  const { maxDescriptors, preload, program = `${ROOT}main.ts` } = options;
+  const { maxDescriptors, preload, root = ROOT, program = `${root}main.ts` } = options;
   const before = preload === undefined ? [] : [`--preload=${preload}`];
   const run = ["run", "--quiet", "--no-prompt", ...PROGRAM_FLAGS, ...before, program];
   // prlimit and setpriv set something on themselves and then become the program, so the process id is the program's.
@@ -166,7 +168,7 @@ async function launch(
   const [wrapper, wrapperArgs] = endingWithParent(command, args);
   const child = new Deno.Command(wrapper, {
     args: wrapperArgs,
-    cwd: ROOT,
+    cwd: root,
     env: { ...options.env, ...environment(paths) },
     stdin: "null",
     stdout: "piped",
@@ -230,15 +232,14 @@ function environment(paths: GatewayPaths): Record<string, string> {
 /** Runs one of the program's commands with the settings of a running gateway. */
 function runCommand(
   path: string,
-  { args, paths, env }: {
+  { args, paths, env, root = ROOT }: Pick<ProgramOptions, "env" | "root"> & {
     args: readonly string[];
     paths: GatewayPaths;
-    env: Readonly<Record<string, string>> | undefined;
   },
 ): Promise<Ended> {
   return runProgram(Deno.execPath(), {
-    args: ["run", "--quiet", "--no-prompt", ...PROGRAM_FLAGS, `${ROOT}${path}`, ...args],
-    cwd: ROOT,
+    args: ["run", "--quiet", "--no-prompt", ...PROGRAM_FLAGS, `${root}${path}`, ...args],
+    cwd: root,
     env: { ...env, ...environment(paths) },
   });
 }
@@ -255,7 +256,8 @@ async function waitForReady(
   });
   for (const end = performance.now() + timeoutMs; performance.now() < end && !ended;) {
     try {
-      return JSON.parse(await Deno.readTextFile(path));
+      // Version 0.2 has no listeners of TLS.
+      return { tls: [], ...JSON.parse(await Deno.readTextFile(path)) };
     } catch (fault) {
       // The file appears complete, by a rename; before that it does not exist.
       if (!(fault instanceof Deno.errors.NotFound)) throw fault;

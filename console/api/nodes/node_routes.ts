@@ -6,6 +6,8 @@ import type { KnownNode } from "../../../platform/cluster/nodes.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import { socketAddressText } from "../../../platform/addresses.ts";
 import type { Config } from "../../../platform/config/config.ts";
+import type { Store } from "../../../platform/store.ts";
+import { FORMAT } from "../../../platform/upgrade/store_format.ts";
 import { hostName } from "../../../platform/process.ts";
 import type { Vault } from "../../../platform/vault.ts";
 import type { GatewayMonitor } from "../../../radius/ports.ts";
@@ -107,13 +109,15 @@ interface NodeDescriptionDeps {
   readonly version: string;
   readonly startedMs: number;
   readonly radiusListeners: readonly string[];
+  readonly dataDir: { readonly store: Pick<Store, "format"> };
 }
 
 const MIN_RATE_MS = 900;
 
 /** @param monitorOf the gateway, as soon as it exists */
 export function createNodeDescription(
-  { settings: { config }, vault, clock, version, startedMs, radiusListeners }: NodeDescriptionDeps,
+  { settings: { config }, vault, clock, version, startedMs, radiusListeners, dataDir: { store } }:
+    NodeDescriptionDeps,
   monitorOf: () => GatewayMonitor | null,
 ): () => NodeDescription {
   let last = { requests: 0, atMs: clock.nowMs() };
@@ -129,6 +133,7 @@ export function createNodeDescription(
     return {
       name: hostName(),
       version,
+      ...{ format: FORMAT, writes: store.format },
       startedMs,
       radius: radiusListeners,
       // All nodes have one public URL.

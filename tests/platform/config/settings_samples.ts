@@ -37,6 +37,7 @@ export const GENERAL_SAMPLES: Samples = {
     '"https://token@kv.example.com"',
     "5",
   ]],
+  "store.upgrade_backup": [['""', '"none"', '"/var/backups/countersign"'], ["5", "true"]],
   "http.listen": [['"127.0.0.1:0"', '"[::1]:8080"', '"localhost:80"'], [
     '"8080"',
     '":80"',

@@ -9,7 +9,7 @@ import {
   type FirstFactorServer,
   startFirstFactorServer,
 } from "./first_factor_server.ts";
-import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
+import { type InProcess, type InProcessOptions, SECRET, startInProcess } from "./in_process.ts";
 import { type Answer, brief, type Login, stepName } from "./login.ts";
 import { appCode, give, giveDevice, SEED } from "./people.ts";
 import { startTwoNodes } from "./two_nodes.ts";
@@ -67,7 +67,7 @@ function hexOf(value: unknown): string {
 
 async function open(
   server: FirstFactorServer,
-  more: { toml?: string; kvPath?: string; after?: InProcess } = {},
+  more: Pick<InProcessOptions, "toml" | "kvPath" | "after" | "between"> = {},
 ): Promise<InProcess> {
   const { toml = "", ...options } = more;
   const world = await startInProcess({ toml: `${server.toml}${toml}`, ...options });
@@ -310,6 +310,13 @@ Deno.test("first factor: questions of the server are steps before the second fac
   assertEquals(given(await finish(world, login)), COPIED);
   assertEquals(seen, [":right", "pin-1:4711", "pin-2:4711"]);
   assertEquals(world.radius.limits.failures("anna").total, 0);
+});
+
+Deno.test("first factor: while nodes of version 0.2 use the store, a question of the server ends the login", async () => {
+  using server = startFirstFactorServer({ password: "right" });
+  server.script = askingForPin([]);
+  await using world = await open(server, { between: { store: (store) => ({ ...store, format: 1 }) } });
+  assertEquals((await world.login({ user: "anna" }).start("right")).kind, "reject");
 });
 
 Deno.test("first factor: a wrong answer to its question counts as a wrong password, and its text reaches the user", async () => {

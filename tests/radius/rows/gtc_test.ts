@@ -72,6 +72,13 @@ Deno.test("gtc: a prompt has Session-Timeout, so that the client does not send i
   assertEquals(attributes.find(({ type }) => type === 27)?.value, Uint8Array.of(0, 0, 0, 60));
 });
 
+Deno.test("gtc: while nodes of version 0.2 use the store, EAP is refused, and PAP is not", async () => {
+  await using world = await open(WITH_PASSWORD, { between: { store: (store) => ({ ...store, format: 1 }) } });
+  assertEquals((await peerOf(world).identify()).kind, "reject");
+  assertEquals(refusedFor(world, "mixed_versions"), 1);
+  assertEquals((await world.login({ user: "anna", password: "right" }).start()).kind, "challenge");
+});
+
 Deno.test("gtc: without a first factor, the first prompt is the menu", async () => {
   await using world = await open(GTC);
   const peer = peerOf(world);

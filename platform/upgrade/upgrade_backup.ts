@@ -1,0 +1,119 @@
+// The backup that an upgrade of the store makes before it changes anything.
+
+import { statfs } from "node:fs/promises";
+import { createBackupFile } from "../backup/backup_file.ts";
+import type { LifetimeSettings } from "../backup/expiry.ts";
+import { BackupFault } from "../backup/records.ts";
+import { writeStore } from "../backup/write_store.ts";
+import type { Log } from "../log.ts";
+import { faultMessage } from "../log_line.ts";
+import { hostName } from "../process.ts";
+import type { Clock } from "../runtime.ts";
+
+/** The value of `store.upgrade_backup` that makes no backup. */
+const NO_BACKUP = "none";
+
+interface UpgradeBackupDeps {
+  readonly kv: Deno.Kv;
+  /** Whether other nodes use the store. */
+  readonly isShared: boolean;
+  readonly dataDir: string;
+  /** `store.upgrade_backup`. */
+  readonly setting: string;
+  /** The version of this program. */
+  readonly version: string;
+  readonly lifetimes: LifetimeSettings;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Packets wait while a batch is read. */
+const BATCH_ENTRIES = 100;
+const UNFINISHED = /^before-.*\.backup\.[0-9a-f]{12}\.new$/;
+
+/** The directory of these backups; `null`: none are made. */
+export function upgradeBackupDir(
+  { dataDir, setting }: Pick<UpgradeBackupDeps, "dataDir" | "setting">,
+): string | null {
+  if (setting === NO_BACKUP) return null;
+  return setting === "" ? `${dataDir}/backups` : setting;
+}
+
+/**
+ * Makes the backup of an upgrade.
+ *
+ * @param readBy the first version that can read the records
+ * @returns its path, behind the name of the host if there are several; "" without a backup
+ * @throws BackupFault if it cannot be written: the upgrade must not begin
+ */
+export async function backUpBeforeUpgrade(deps: UpgradeBackupDeps, readBy: string): Promise<string> {
+  const { kv, isShared, version, lifetimes, clock, log } = deps;
+  const dir = upgradeBackupDir(deps);
+  if (dir === null) return "";
+  const time = new Date(clock.nowMs()).toISOString().slice(0, 19).replaceAll(":", "-");
+  const path = `${dir}/before-${version}-${time}.backup`;
+  try {
+    await Deno.mkdir(dir, { recursive: true, mode: 0o700 });
+    await removeUnfinished(dir);
+    await checkSpace(deps, dir);
+    const output = await createBackupFile(path);
+    try {
+      await writeStore(kv, output, {
+        ...{ version: readBy, settings: lifetimes, nowMs: clock.nowMs },
+        isAlone: !isShared,
+        ...isShared ? { batchEntries: BATCH_ENTRIES } : {},
+      });
+      await output.finish();
+    } catch (fault) {
+      await output.abandon();
+      throw fault;
+    }
+    log.info("the store was backed up before its upgrade", { backup: path, octets: output.size() });
+  } catch (fault) {
+    throw new BackupFault(
+      `Cannot upgrade the store, because its backup cannot be written: ${
+        faultMessage(fault)
+      }. The store is unchanged. ` +
+        `Make space in "${dir}", or set store.upgrade_backup to another directory.`,
+    );
+  }
+  return isShared ? `${hostName()}:${path}` : path;
+}
+
+/** What a killed process left. */
+async function removeUnfinished(dir: string): Promise<void> {
+  for await (const { name } of Deno.readDir(dir)) {
+    if (UNFINISHED.test(name)) await Deno.remove(`${dir}/${name}`);
+  }
+}
+
+async function checkSpace({ dataDir, isShared }: UpgradeBackupDeps, dir: string): Promise<void> {
+  const needed = isShared ? null : await storeOctets(`${dataDir}/countersign.kv`);
+  const free = await freeOctets(dir);
+  if (needed !== null && free !== null && free < needed) {
+    throw new Error(`it needs up to ${inMebibytes(needed)}, and ${inMebibytes(free)} are free`);
+  }
+}
+
+const inMebibytes = (octets: number) => `${Math.ceil(octets / 2 ** 20)} MiB`;
+
+/** The size of a store in a file, with its write-ahead log: a backup is not larger. `null`: there is none. */
+export async function storeOctets(file: string): Promise<number | null> {
+  const sizes = await Promise.all(
+    [file, `${file}-wal`].map((path) => Deno.stat(path).then(({ size }) => size, () => null)),
+  );
+  return sizes[0] === null ? null : sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
+}
+
+/** What this user can write to the file system of a directory that may not exist yet; `null` without the permission `--allow-sys=statfs`. */
+export async function freeOctets(dir: string): Promise<number | null> {
+  for (let path = dir;; path = path.slice(0, path.lastIndexOf("/"))) {
+    try {
+      const { bavail, bsize } = await statfs(path === "" ? "/" : path);
+      return bavail * bsize;
+    } catch (fault) {
+      const isMissing = (fault as { code?: unknown }).code === "ENOENT";
+      if (!isMissing || !path.includes("/")) return null;
+    }
+  }
+}

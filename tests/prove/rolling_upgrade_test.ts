@@ -1,0 +1,183 @@
+// Two nodes of version 0.2.0 become nodes of this version, one after the other, on one denokv, while users sign in: no login is lost, and
+// each one has one push. The store keeps its format until the last node of version 0.2.0 is gone.
+
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { FORMAT, FORMAT_KEY, type FormatRecord } from "../../platform/upgrade/store_format.ts";
+import { type FakeSecondFactor, startFakeSecondFactor } from "../fakes/second_factor_server.ts";
+import { type Denokv, DENOKV_TOKEN, DENOKV_TOKEN_VARIABLE, startDenokv } from "../support/denokv.ts";
+import { hasPreviousRelease, previousRelease } from "../support/previous_release.ts";
+import { type RunningProgram, startProgram } from "../support/program.ts";
+import { openRadiusClient, type RadiusClient } from "../support/radius_client.ts";
+import { CODES, type Reply, type RequestParts } from "../support/radius_packets.ts";
+import { testNeeding } from "../support/skip_unless.ts";
+import { eventually } from "../upstream/manual_clock.ts";
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+const SECRET = "secret-of-the-vpn-and-the-nodes";
+const USERS = ["ada", "bea"] as const;
+type User = typeof USERS[number];
+/** A node starts while the machine is busy. */
+const START_MS = 300_000;
+
+/** A gateway whose program changes at the next restart. */
+interface Node {
+  readonly options: { root: string };
+  readonly program: RunningProgram;
+  readonly client: RadiusClient;
+}
+
+interface World {
+  readonly store: Denokv;
+  readonly secondFactor: FakeSecondFactor;
+  readonly nodes: readonly [Node, Node];
+}
+
+const settingsOf = (store: Denokv, { url, consumerKey, consumerSecret }: FakeSecondFactor) => `
+[store]
+kv = "${store.url}"
+[second_factor]
+url = "${url}"
+consumer_key = "${consumerKey}"
+consumer_secret = "${consumerSecret}"
+[factors.pushes]
+per_user = 1000
+[[radius.client]]
+name = "vpn"
+address = ["127.0.0.1"]
+secret = "${SECRET}"
+unknown_users = "allow"
+`;
+
+async function openNode(stack: AsyncDisposableStack, toml: string, root: string): Promise<Node> {
+  const env = { [DENOKV_TOKEN_VARIABLE]: DENOKV_TOKEN, COUNTERSIGN_MASTER_KEY: "c1".repeat(32) };
+  const options = { toml, env, root, readyTimeoutMs: START_MS };
+  const program = stack.use(await startProgram(options));
+  const client = stack.use(openRadiusClient({ port: program.radiusPort, secret: SECRET }));
+  return { options, program, client };
+}
+
+/** Asks a node, and the other one if there is no answer, as a VPN does. */
+async function ask({ nodes }: World, first: 0 | 1, parts: RequestParts): Promise<Reply> {
+  const order = [first, 1 - first, first, 1 - first] as const;
+  for (const at of order) {
+    const reply = await nodes[at === 0 ? 0 : 1].client.ask(parts, { timeoutMs: 3000, tries: 2 })
+      .catch(() => null);
+    if (reply !== null) return reply;
+  }
+  throw new Error("Neither node answered");
+}
+
+const pushesOf = ({ secondFactor }: World, user: User) =>
+  secondFactor.initiated().filter(({ pairingId }) => pairingId === `phone-of-${user}`);
+
+/** The first packet of a login. @returns what ends it at another node, or at the same one */
+async function begin(
+  world: World,
+  user: User,
+  at: 0 | 1,
+  place: string,
+): Promise<(at: 0 | 1) => Promise<number>> {
+  const before = pushesOf(world, user).length;
+  const parts = { userName: user, callingStationId: place };
+  const { code, state } = await ask(world, at, { ...parts, password: "anything" });
+  assertEquals(code, CODES.accessChallenge);
+  return async (next) => {
+    for (const { id, pending } of pushesOf(world, user)) {
+      if (pending) world.secondFactor.decide(id, { granted: true });
+    }
+    const reply = await ask(world, next, { ...parts, password: "", state: state ?? new Uint8Array() });
+    assertEquals(reply.code, CODES.accessAccept);
+    return pushesOf(world, user).length - before;
+  };
+}
+
+const formatOf = async ({ store }: World): Promise<FormatRecord | null> => {
+  using kv = await store.open();
+  return (await kv.get<FormatRecord>(FORMAT_KEY)).value;
+};
+
+async function saveSetting({ program }: Node): Promise<{ code: number; stderr: string }> {
+  return await program.command("cli/settings.ts", "set", "factors.pushes.window_s", "1200");
+}
+
+testNeeding(
+  { peers: [], denokv: true },
+  "two nodes are upgraded one after the other while users sign in",
+  async (test) => {
+    if (!hasPreviousRelease()) {
+      throw new Error("This clone lacks the commit of version 0.2.0: git fetch --unshallow");
+    }
+    const old = await previousRelease();
+    await using stack = new AsyncDisposableStack();
+    const store = stack.use(await startDenokv());
+    const secondFactor = await startFakeSecondFactor();
+    stack.defer(() => secondFactor.close());
+    const toml = settingsOf(store, secondFactor);
+    const first = await openNode(stack, toml, old);
+    const world: World = { store, secondFactor, nodes: [first, await openNode(stack, toml, old)] };
+    const [a, b] = world.nodes;
+    for (const user of USERS) {
+      assertEquals((await a.program.pair(user, "--device", `phone-of-${user}`)).code, 0);
+    }
+
+    let isOver = false;
+    let logins = 0;
+    const signingIn = (async () => {
+      for (; !isOver; logins++) {
+        const at = logins % 2 === 0 ? 0 : 1;
+        const end = await begin(world, "bea", at, `station ${logins}`);
+        assertEquals(await end(logins % 3 === 0 ? 0 : 1), 1);
+      }
+    })();
+    // A failure is reported at the end; without this, it would end the process.
+    signingIn.catch(() => undefined);
+    const upgrade = async ({ options, program }: Node) => {
+      options.root = ROOT;
+      await program.restart();
+    };
+    const login = async (from: 0 | 1, to: 0 | 1, between: () => Promise<void> = async () => {}) => {
+      const end = await begin(world, "ada", from, `${from} to ${to} ${Math.random()}`);
+      await between();
+      assertEquals(await end(to), 1);
+    };
+
+    const step = async (name: string, work: () => Promise<void>) => assert(await test.step(name, work), name);
+    await step("a login begins at a node of 0.2.0, which is upgraded, and ends at it", async () => {
+      await login(0, 0, () => upgrade(a));
+      await a.program.logged("the store keeps its format until these nodes are upgraded");
+      assertEquals(await formatOf(world), null);
+    });
+    await step("mixed: logins cross the versions in both directions", async () => {
+      await login(0, 1);
+      await login(1, 0);
+    });
+    await step("mixed: what version 0.2.0 would misread is refused", async () => {
+      const { code, stderr } = await saveSetting(a);
+      assertEquals(code, 1);
+      assertStringIncludes(stderr, "Upgrade it first");
+    });
+    await step("check-config names the node for which the upgrade waits", async () => {
+      const { stdout } = await a.program.command("cli/check_config.ts", "--json");
+      const { ok, upgrade: { waitsFor, isReversible } } = JSON.parse(stdout);
+      assertEquals([ok, waitsFor.length, isReversible], [true, 1, false]);
+      assertStringIncludes(waitsFor[0], "0.2.0");
+    });
+    await step("a login begins at the last node of 0.2.0, and ends at the other one", async () => {
+      await login(1, 0, () => upgrade(b));
+    });
+    await step("the store is upgraded, after a backup, and settings can be changed", async () => {
+      await eventually("the format", async () => (await formatOf(world))?.format === FORMAT, {
+        withinMs: 120_000,
+      });
+      const record = await formatOf(world);
+      assertStringIncludes(record?.backup ?? "", "/backups/before-");
+      await eventually("the setting is saved", async () => (await saveSetting(b)).code === 0);
+      await login(0, 1);
+      await login(1, 0);
+    });
+    isOver = true;
+    await signingIn;
+    assert(logins > 10, `${logins} logins`);
+    console.log(`${logins} logins during the upgrade, none lost, one push each`);
+  },
+);
