@@ -25,12 +25,15 @@ import { rejectsUnknownUsers } from "../radius/protocol/login_input.ts";
 const USAGE = `Check the settings without starting the server.
 
 Usage:
-  ${COMMAND} check-config  List all errors and warnings, and print a summary of the settings.
+  ${COMMAND} check-config         List all errors and warnings, and print a summary of the settings.
+  ${COMMAND} check-config --json  Print the errors, the warnings and the upgrade as JSON.
 
 Reads the file in COUNTERSIGN_CONFIG, or countersign.toml in the working directory. Without a file, every setting has
 its default. If there is a store, the command also checks the file together with the settings that are saved in the
-console, and names the layer of each problem. It changes nothing, and works while the server runs.
-Exit codes: 0 if all settings can be used, 1 if there are errors, 2 for wrong usage.
+console, and names the layer of each problem. It says whether the next start upgrades the store, for how long, how large
+the backup is that is made first, and for which nodes the upgrade waits. It changes nothing, and works while the server
+runs: before an upgrade, run it from the new version.
+Exit codes: 0 if all settings and the store can be used, 1 if there are errors, 2 for wrong usage.
 `;
 
 const listed = (entries: readonly ConfigFault[]) =>
@@ -177,7 +180,8 @@ export function checkConfig(
   stored: StoredCheck | null = null,
 ): CommandOutcome {
   if (isHelpRequested(args)) return { out: USAGE, err: "", exitCode: 0 };
-  if (args.length > 0) {
+  const isJson = args[0] === "--json" && args.length === 1;
+  if (args.length > 0 && !isJson) {
     return {
       out: "",
       err: `Cannot use the arguments: unexpected "${escapeControlCharacters(args.join(" "))}".\n\n${USAGE}`,
@@ -185,8 +189,10 @@ export function checkConfig(
     };
   }
   const outcome = loadConfig(sources);
+  if (!outcome.ok && isJson) return jsonOutcome({ errors: outcome.faults.map(faultText) });
   if (!outcome.ok) return { out: "", err: printFaults(outcome.faults), exitCode: 1 };
   const { config, warnings } = outcome;
+  if (isJson) return jsonOutcome(stored ?? { errors: [], warnings: warnings.map(faultText) });
   const head = config.file === null
     ? "There is no countersign.toml. Every setting has its default."
     : `${basename(config.file)} is valid.`;
@@ -195,9 +201,25 @@ export function checkConfig(
   return { out: summary + printWarnings(warnings), err: "", exitCode: 0 };
 }
 
+const faultText = (fault: ConfigFault) => `${shownKey(fault)}: ${fault.problem}`;
+
+/** The result as one line of JSON. `upgrade`: null if there is no store. */
+function jsonOutcome(
+  { errors, warnings = [], upgrade = null }:
+    & Pick<StoredCheck, "errors">
+    & Partial<Pick<StoredCheck, "warnings" | "upgrade">>,
+): CommandOutcome {
+  const ok = errors.length === 0;
+  return {
+    out: `${JSON.stringify({ ok, errors, warnings, upgrade })}\n`,
+    err: "",
+    exitCode: ok ? 0 : 1,
+  };
+}
+
 /** Runs the command: the file alone, then together with the store if there is one. */
 async function checkAll(args: readonly string[], sources: ConfigSources): Promise<CommandOutcome> {
-  const loaded = args.length > 0 ? null : loadConfig(sources);
+  const loaded = args.some((arg) => arg !== "--json") ? null : loadConfig(sources);
   if (loaded === null || !loaded.ok) return checkConfig(args, sources);
   const { checkStored } = await import("./check_stored_settings.ts");
   return checkConfig(args, sources, await checkStored(loaded.config, loaded.settingsFile));

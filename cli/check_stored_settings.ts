@@ -5,12 +5,19 @@ import { shownKey } from "../platform/setting_problems.ts";
 import type { SettingsFile } from "../platform/config/load.ts";
 import { readStoredSettings, type StoredSettings } from "../platform/config/live_settings.ts";
 import { hasContent, openKv, StoreFault } from "../platform/open_kv.ts";
+import { readFormat } from "../platform/upgrade/store_format.ts";
+import { checkUpgrade, type UpgradeCheck, upgradeText } from "./check_upgrade.ts";
 import { type CommandOutcome, counted, printable } from "./format_result.ts";
 
 /** What the store adds to the check of the file. */
 export interface StoredCheck extends CommandOutcome {
   /** The settings in effect; `null` if the store cannot be read. */
   readonly config: Config | null;
+  /** What `err` and the warnings of `out` say, a sentence each. */
+  readonly errors: readonly string[];
+  readonly warnings: readonly string[];
+  /** What the next start does with the store; `null` if the store cannot be read. */
+  readonly upgrade: UpgradeCheck | null;
 }
 
 type Layer = "settings file" | "console" | "default";
@@ -36,7 +43,7 @@ const lines = (entries: readonly string[]) => entries.map((entry) => `  ${printa
  * Describes the settings in effect: what the console stored and does not fit, what the file overrides, and the warnings, each with the
  * layer of the setting.
  */
-function describeStored(file: SettingsFile, read: StoredSettings): StoredCheck {
+function describeStored(file: SettingsFile, read: StoredSettings): Omit<StoredCheck, "upgrade"> {
   const { stored: { values, targets }, effective: { problems, warnings, used }, overridden } = read;
   const layer = (key: string) => layerOf(key, file, read);
   const layered = (fault: ConfigFault) => {
@@ -56,15 +63,14 @@ function describeStored(file: SettingsFile, read: StoredSettings): StoredCheck {
   const notes = overridden.length === 0
     ? ""
     : `The settings file overrides:\n${lines(overridden.map((key) => `${key} (settings file)`))}`;
-  const shown = warnings.filter(({ code }) => code !== "not_used");
-  const warned = shown.length === 0
-    ? ""
-    : `${counted(shown.length, "warning")}\n${lines(shown.map(layered))}`;
+  const shown = warnings.filter(({ code }) => code !== "not_used").map(layered);
+  const warned = shown.length === 0 ? "" : `${counted(shown.length, "warning")}\n${lines(shown)}`;
   const err = unused.length === 0
     ? ""
     : `${counted(unused.length, "saved setting")} cannot be used:\n${lines(unused)}`;
   const { config } = read.effective;
-  return { out: head + notes + warned, err, exitCode: err === "" ? 0 : 1, config };
+  const exitCode = err === "" ? 0 : 1;
+  return { out: head + notes + warned, err, exitCode, config, errors: unused, warnings: shown };
 }
 
 /** What the check reads of a policy (radius/policy/policy.ts). */
@@ -75,13 +81,13 @@ interface StoredPolicy {
 }
 
 /** Warns about policies that accept names outside the directory without a second factor. */
-export function policyWarnings(policies: readonly StoredPolicy[]): string {
+export function policyWarnings(policies: readonly StoredPolicy[]): string[] {
   const open = policies.filter(({ enabled, outcome }) =>
     enabled && outcome.kind === "bypass" && outcome.unknownUsers === true
   );
-  const warn = ({ name }: StoredPolicy) =>
-    `policy "${name}": it accepts names outside the directory with the password alone. Such a name can be another spelling of a user's name.`;
-  return open.length === 0 ? "" : `${counted(open.length, "warning")}\n${lines(open.map(warn))}`;
+  return open.map(({ name }) =>
+    `policy "${name}": it accepts names outside the directory with the password alone. Such a name can be another spelling of a user's name.`
+  );
 }
 
 /** Reads the store without changing it, while the server runs or not. `null`: there is no store yet. */
@@ -91,15 +97,33 @@ export async function checkStored(config: Config, file: SettingsFile): Promise<S
     if (config.store.kv === "" && !await hasContent(location)) return null;
     const kv = await openKv(location, { mustExist: true });
     try {
+      const { record } = await readFormat(kv, location);
       const described = describeStored(file, await readStoredSettings(kv, file));
       const { value } = await kv.get<{ readonly policies: readonly StoredPolicy[] }>(["policy", "list"]);
-      return { ...described, out: described.out + policyWarnings(value?.policies ?? []) };
+      const ofPolicies = policyWarnings(value?.policies ?? []);
+      const warned = ofPolicies.length === 0
+        ? ""
+        : `${counted(ofPolicies.length, "warning")}\n${lines(ofPolicies)}`;
+      const upgrade = await checkUpgrade({ kv, config: described.config ?? config, record });
+      const refused = upgrade.problems.length === 0
+        ? ""
+        : `Cannot upgrade the store:\n${lines(upgrade.problems)}`;
+      return {
+        ...described,
+        out: described.out + warned + upgradeText(upgrade),
+        err: described.err + refused,
+        exitCode: refused === "" ? described.exitCode : 1,
+        errors: [...described.errors, ...upgrade.problems],
+        warnings: [...described.warnings, ...ofPolicies],
+        upgrade,
+      };
     } finally {
       kv.close();
     }
   } catch (fault) {
     if (!(fault instanceof StoreFault)) throw fault;
-    const err = `Cannot read the settings of the console: ${printable(fault.message)}\n`;
-    return { out: "", err, exitCode: 1, config: null };
+    const { message } = fault;
+    const err = `Cannot read the settings of the console: ${printable(message)}\n`;
+    return { out: "", err, exitCode: 1, config: null, errors: [message], warnings: [], upgrade: null };
   }
 }

@@ -9,7 +9,17 @@ import { openNode, stepClock } from "../../fakes/shared_store.ts";
 import { createManualClock, settle } from "../../upstream/manual_clock.ts";
 
 const DESCRIPTION = {
-  ...{ name: "x", version: "1", format: 1, writes: 1, startedMs: 0, radius: [], http: "", publicKey: "", settings: "digest" },
+  ...{
+    name: "x",
+    version: "1",
+    format: 1,
+    writes: 1,
+    startedMs: 0,
+    radius: [],
+    http: "",
+    publicKey: "",
+    settings: "digest",
+  },
   figures: { waiting: 0, requestsPerS: 0, rssOctets: 0, lagMs: 0, leases: [] },
 };
 const AHEAD_MS = 30_000;
