@@ -4,7 +4,7 @@
 // To add a guide: add a row here, to eap_guides.ts or to tls_guides.ts, and its remarks `clients.guide_<id>_1` to `_3` to both catalogues in console/web/i18n.
 
 import { EAP_GUIDES } from "./eap_guides.ts";
-import { TLS_GUIDES } from "./tls_guides.ts";
+import { MAX_PROXY_S, TLS_GUIDES } from "./tls_guides.ts";
 
 /** A part of the configuration, as a file or as commands. */
 interface GuideBlock {
@@ -24,6 +24,8 @@ export interface ClientGuide {
   readonly eap?: "relay" | "gtc";
   /** The client sends RADIUS over TLS; absent: UDP. */
   readonly transport?: "tls";
+  /** The product waits no longer for an answer. */
+  readonly maxWaitS?: number;
   /** The recommended value of the setting `message_authenticator` of the client. Over TLS it has no effect. */
   readonly messageAuthenticator: "auto" | "require";
   readonly blocks: readonly GuideBlock[];
@@ -64,8 +66,8 @@ export function clientWait(
   return { waitS, tryS: TRY_S, tries: Math.ceil(waitS / TRY_S) };
 }
 
-/** radsecproxy (RetryInterval) and FreeRADIUS (response_window) wait no longer for one answer. */
-const MAX_PROXY_S = 60;
+/** The largest `hold_s` for a client that waits this long. */
+export const holdFor = (waitS: number): number => waitS - CLIENT_MARGIN_S;
 
 /** The default of OpenVPN for a handshake, with the password check. */
 const MIN_WINDOW_S = 60;

@@ -1,5 +1,8 @@
 // Setup guides for clients that send RADIUS over TLS (RadSec), as rows of CLIENT_GUIDES (client_guides.ts). docs/radsec.md says what was tried.
 
+/** radsecproxy (RetryInterval) and FreeRADIUS (response_window) wait no longer for one answer. */
+export const MAX_PROXY_S = 60;
+
 const RADSECPROXY = `tls default {
     CACertificateFile /etc/radsecproxy/ca.pem
     CertificateFile /etc/radsecproxy/client.pem
@@ -78,6 +81,7 @@ export const TLS_GUIDES = {
   radsecproxy: {
     product: "radsecproxy, RADIUS over TLS",
     testedWith: "radsecproxy 1.9.2",
+    maxWaitS: MAX_PROXY_S,
     device: "challenge",
     transport: "tls",
     messageAuthenticator: "auto",
@@ -88,6 +92,7 @@ export const TLS_GUIDES = {
   freeradius_tls: {
     product: "FreeRADIUS, RADIUS over TLS",
     testedWith: "FreeRADIUS 3.2.1",
+    maxWaitS: MAX_PROXY_S,
     device: "challenge",
     transport: "tls",
     messageAuthenticator: "auto",

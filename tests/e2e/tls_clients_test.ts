@@ -45,7 +45,7 @@ tls_ca = "${authority.caFile}"
     const heard = dialog.getByRole("listitem").filter({ hasText: "DNS:vpn.example.org" });
     await heard.getByText("SHA-256").waitFor();
     await heard.getByText("1 connection").waitFor();
-    await heard.getByRole("button", { name: "Use this certificate 127.0.0.1" }).click();
+    await heard.getByRole("button", { name: "Use this certificate vpn.example.org" }).click();
     await holds(() => dialog.getByLabel("Transport").inputValue(), "tls");
     await holds(() => dialog.getByLabel("Name in the TLS certificate").inputValue(), "vpn.example.org");
     await holds(() => dialog.getByLabel("Name", { exact: true }).inputValue(), "vpn.example.org");
@@ -61,7 +61,8 @@ tls_ca = "${authority.caFile}"
     assertEquals(readTokenPacket(await known.next()).code, CODES.accessAccept);
     await page.getByRole("link", { name: "vpn.example.org" }).click();
     await page.getByRole("heading", { name: "vpn.example.org", level: 1 }).waitFor();
-    await page.getByLabel("TLS connections now").getByText("1", { exact: true }).waitFor();
+    await page.locator(".field").filter({ hasText: "TLS connections now" }).getByText("1", { exact: true })
+      .waitFor();
     await page.getByLabel("Longest wait for the approval").fill("60");
     await page.getByText("Set the client to wait at least 75 s for an answer.").waitFor();
     await page.getByRole("button", { name: "Review changes" }).click();
@@ -71,6 +72,7 @@ tls_ca = "${authority.caFile}"
     await page.getByText("The client vpn.example.org was changed.").waitFor();
     await page.getByLabel("Product").selectOption({ label: "radsecproxy, RADIUS over TLS" });
     await page.getByRole("region", { name: "/etc/radsecproxy.conf" }).getByText("type tls").waitFor();
+    await page.getByText("Set the longest wait of this client to 45 s or less.").waitFor();
     await assertHoldsInBothLooks(page);
   },
   { peers: ["opensslProgram"] },

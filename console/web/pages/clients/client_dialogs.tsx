@@ -190,7 +190,7 @@ export function AddClientDialog({ models, ldap, gateway, onDone, onClose }: AddP
     >
       <TransportField draft={draft as unknown as Signal<ClientDraft>} gateway={gateway} saved={null} />
       {!isTls && <FormFields prefix="new" draft={draft} rows={SECRET_ROWS} />}
-      <UnknownSenders models={models} secret={draft.value.secret} onTake={take} />
+      <UnknownSenders models={models} secret={isTls ? null : draft.value.secret} onTake={take} />
       <FormFields prefix="new" draft={draft} rows={NAME_ROWS} />
       <ClientFields {...{ models, draft, ldap, gateway }} saved={null} />
     </FormDialog>
@@ -211,7 +211,8 @@ export function sendersTitle(count: number): string {
 
 interface UnknownSendersProps {
   readonly models: Models;
-  readonly secret: string;
+  /** The candidate, or "": none. `null`: the client will have none. */
+  readonly secret: string | null;
   readonly onTake: (sender: DiscoveredSender) => void;
 }
 
@@ -225,7 +226,7 @@ function UnknownSenders({ models, secret, onTake }: UnknownSendersProps) {
     try {
       const { items } = await fetchUnknownSenders(
         models,
-        candidate.peek() === "" ? undefined : candidate.peek(),
+        candidate.peek() || undefined,
       );
       senders.value = items;
       problem.value = null;
@@ -251,13 +252,12 @@ function UnknownSenders({ models, secret, onTake }: UnknownSendersProps) {
             <bdi class="mono">{sender.source}</bdi>
             <span class="chip tone-idle">{sender.certificate === null ? sender.method : "TLS"}</span>
             {sender.nasIdentifier !== "" && <bdi class="mono quiet">{sender.nasIdentifier}</bdi>}
-            {sender.certificate === null
-              ? (
-                <StateText
-                  words={{ ...SECRET_MATCHES[sender.fits], label: t(`clients.fits_${sender.fits}`) }}
-                />
-              )
-              : <Certificate certificate={sender.certificate} />}
+            {sender.certificate !== null && <Certificate certificate={sender.certificate} />}
+            {sender.certificate === null && secret !== null && (
+              <StateText
+                words={{ ...SECRET_MATCHES[sender.fits], label: t(`clients.fits_${sender.fits}`) }}
+              />
+            )}
             <span class="quiet">
               {t(sender.certificate === null ? "clients.packets" : "clients.connections", {
                 count: sender.count,
@@ -266,7 +266,7 @@ function UnknownSenders({ models, secret, onTake }: UnknownSendersProps) {
             </span>
             <Button
               small
-              of={sender.source}
+              of={sender.certificate?.san || sender.source}
               onClick={() =>
                 onTake(sender)}
             >

@@ -36,10 +36,16 @@ const IDENTITY: readonly ConsoleSetting[] = [
 /** Beside the method, because it decides whether requests wait. */
 const WAIT: readonly ConsoleSetting[] = ["holdMs"];
 const SIGNATURE: readonly ConsoleSetting[] = ["messageAuthenticator"];
+/** At the end, as the port of Disconnect-Requests. */
+const LAST: readonly ConsoleSetting[] = ["tlsDisconnect"];
 /** The fields after those of the first factor. */
-const RULES = CLIENT_FIELDS.filter((name) =>
-  ![...IDENTITY, ...WAIT, ...SIGNATURE, ...EDIT_FIELDS].includes(name) && !name.startsWith("firstFactor")
-);
+const RULES = [
+  ...CLIENT_FIELDS.filter((name) =>
+    ![...IDENTITY, ...WAIT, ...SIGNATURE, ...LAST, ...EDIT_FIELDS].includes(name) &&
+    !name.startsWith("firstFactor")
+  ),
+  ...LAST,
+];
 
 interface FieldsProps extends FirstFactorContext {
   readonly models: Models;

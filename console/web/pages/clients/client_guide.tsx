@@ -9,6 +9,7 @@ import {
   fillGuide,
   GUIDE_REMARKS,
   type GuideValues,
+  holdFor,
 } from "../../../../platform/client_guides.ts";
 import type { ConsoleSetting } from "../../../../platform/client_settings.ts";
 import type { OneClient } from "../../../api/clients/client_types.ts";
@@ -132,7 +133,7 @@ const settingsOf = ({ eap, transport }: ClientGuide): readonly ConsoleSetting[] 
 /** The recommended settings of the client, with a warning where the client has other ones. */
 function Recommended({ one: { client }, guide }: { one: OneClient; guide: ClientGuide }) {
   const present = toClientDraft(client);
-  const { device, messageAuthenticator, transport = "udp" } = guide;
+  const { device, messageAuthenticator, transport = "udp", maxWaitS } = guide;
   // "auto" relays if a RADIUS server checks the password.
   const eap = guide.eap === "relay" && present.eap === "auto" ? "auto" : guide.eap ?? present.eap;
   const wanted: ClientDraft = { ...present, device, eap, messageAuthenticator, transport };
@@ -150,6 +151,9 @@ function Recommended({ one: { client }, guide }: { one: OneClient; guide: Client
         </ReadOnlyField>
       </div>
       <p>{waitText(client.effective.holdMs, transport)}</p>
+      {maxWaitS !== undefined && client.effective.holdMs > holdFor(maxWaitS) * 1000 && (
+        <Alert tone="wait">{t("clients.guide_waits", { wait: maxWaitS, hold: holdFor(maxWaitS) })}</Alert>
+      )}
       {present.transport !== transport && (
         <Alert tone="wait">
           {t("clients.guide_differs", {
