@@ -128,6 +128,7 @@ Deno.test("a client of the console has its own port and secret, which apply from
       address: ["127.0.0.1"],
       nasIdentifier: "wifi",
       disabled: false,
+      holdMs: 0,
       disconnectPort: nas.port,
     },
     ...{
