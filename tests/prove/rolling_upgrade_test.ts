@@ -4,7 +4,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { FORMAT, FORMAT_KEY, type FormatRecord } from "../../platform/upgrade/store_format.ts";
 import { type FakeSecondFactor, startFakeSecondFactor } from "../fakes/second_factor_server.ts";
-import { type Denokv, DENOKV_TOKEN, DENOKV_TOKEN_VARIABLE, startDenokv } from "../support/denokv.ts";
+import { DENOKV_TOKEN, DENOKV_TOKEN_VARIABLE, startDenokv } from "../support/denokv.ts";
 import { hasPreviousRelease, previousRelease } from "../support/previous_release.ts";
 import { type RunningProgram, startProgram } from "../support/program.ts";
 import { openRadiusClient, type RadiusClient } from "../support/radius_client.ts";
@@ -27,14 +27,11 @@ interface Node {
 }
 
 interface World {
-  readonly store: Denokv;
   readonly secondFactor: FakeSecondFactor;
   readonly nodes: readonly [Node, Node];
 }
 
-const settingsOf = (store: Denokv, { url, consumerKey, consumerSecret }: FakeSecondFactor) => `
-[store]
-kv = "${store.url}"
+const settingsOf = ({ url, consumerKey, consumerSecret }: FakeSecondFactor) => `
 [second_factor]
 url = "${url}"
 consumer_key = "${consumerKey}"
@@ -46,7 +43,16 @@ name = "vpn"
 address = ["127.0.0.1"]
 secret = "${SECRET}"
 unknown_users = "allow"
+[[radius.client]]
+name = "held"
+address = ["127.0.0.1"]
+secret = "${SECRET}"
+nas_identifier = "held"
+unknown_users = "allow"
+device = "hold"
+hold_s = 50
 `;
+const HELD = { more: [{ type: 32, value: new TextEncoder().encode("held") }] };
 
 async function openNode(stack: AsyncDisposableStack, toml: string, root: string): Promise<Node> {
   const env = { [DENOKV_TOKEN_VARIABLE]: DENOKV_TOKEN, COUNTERSIGN_MASTER_KEY: "c1".repeat(32) };
@@ -91,10 +97,27 @@ async function begin(
   };
 }
 
-const formatOf = async ({ store }: World): Promise<FormatRecord | null> => {
-  using kv = await store.open();
-  return (await kv.get<FormatRecord>(FORMAT_KEY)).value;
-};
+/** A login whose request is held until the approval. Its first node stops answering after the push. */
+async function heldLogin(world: World, change: () => Promise<void>): Promise<void> {
+  const before = pushesOf(world, "ada").length;
+  const asked = ask(world, 0, { userName: "ada", password: "anything", callingStationId: "held", ...HELD });
+  asked.catch(() => undefined);
+  await eventually("the push", () => pushesOf(world, "ada").length > before);
+  await change();
+  for (const { id, pending } of pushesOf(world, "ada")) {
+    if (pending) world.secondFactor.decide(id, { granted: true });
+  }
+  assertEquals((await asked).code, CODES.accessAccept);
+  assertEquals(pushesOf(world, "ada").length, before + 1);
+}
+
+async function formatIn(kv: Deno.Kv): Promise<FormatRecord | null> {
+  try {
+    return (await kv.get<FormatRecord>(FORMAT_KEY)).value;
+  } finally {
+    kv.close();
+  }
+}
 
 async function saveSetting({ program }: Node): Promise<{ code: number; stderr: string }> {
   return await program.command("cli/settings.ts", "set", "factors.pushes.window_s", "1200");
@@ -112,10 +135,11 @@ testNeeding(
     const store = stack.use(await startDenokv());
     const secondFactor = await startFakeSecondFactor();
     stack.defer(() => secondFactor.close());
-    const toml = settingsOf(store, secondFactor);
+    const toml = `${settingsOf(secondFactor)}[store]\nkv = "${store.url}"\n`;
     const first = await openNode(stack, toml, old);
-    const world: World = { store, secondFactor, nodes: [first, await openNode(stack, toml, old)] };
+    const world: World = { secondFactor, nodes: [first, await openNode(stack, toml, old)] };
     const [a, b] = world.nodes;
+    const format = async () => await formatIn(await store.open());
     for (const user of USERS) {
       assertEquals((await a.program.pair(user, "--device", `phone-of-${user}`)).code, 0);
     }
@@ -145,11 +169,15 @@ testNeeding(
     await step("a login begins at a node of 0.2.0, which is upgraded, and ends at it", async () => {
       await login(0, 0, () => upgrade(a));
       await a.program.logged("the store keeps its format until these nodes are upgraded");
-      assertEquals(await formatOf(world), null);
+      assertEquals(await format(), null);
     });
     await step("mixed: logins cross the versions in both directions", async () => {
       await login(0, 1);
       await login(1, 0);
+    });
+    await step("mixed: a held login whose node stops ends at the node of the other version", async () => {
+      await heldLogin(world, async () => void await a.program.stop());
+      await a.program.restart();
     });
     await step("mixed: what version 0.2.0 would misread is refused", async () => {
       const { code, stderr } = await saveSetting(a);
@@ -166,10 +194,10 @@ testNeeding(
       await login(1, 0, () => upgrade(b));
     });
     await step("the store is upgraded, after a backup, and settings can be changed", async () => {
-      await eventually("the format", async () => (await formatOf(world))?.format === FORMAT, {
+      await eventually("the format", async () => (await format())?.format === FORMAT, {
         withinMs: 120_000,
       });
-      const record = await formatOf(world);
+      const record = await format();
       assertStringIncludes(record?.backup ?? "", "/backups/before-");
       await eventually("the setting is saved", async () => (await saveSetting(b)).code === 0);
       await login(0, 1);
@@ -181,3 +209,32 @@ testNeeding(
     console.log(`${logins} logins during the upgrade, none lost, one push each`);
   },
 );
+
+Deno.test("back to version 0.2.0 with the backup that the upgrade made", async () => {
+  if (!hasPreviousRelease()) {
+    throw new Error("This clone lacks the commit of version 0.2.0: git fetch --unshallow");
+  }
+  const old = await previousRelease();
+  await using stack = new AsyncDisposableStack();
+  const secondFactor = await startFakeSecondFactor();
+  stack.defer(() => secondFactor.close());
+  const node = await openNode(stack, settingsOf(secondFactor), old);
+  const { options, program } = node;
+  const world: World = { secondFactor, nodes: [node, node] };
+  const signIn = async () => assertEquals(await (await begin(world, "ada", 0, `${Math.random()}`))(0), 1);
+  assertEquals((await program.pair("ada", "--device", "phone-of-ada")).code, 0);
+  await signIn();
+  options.root = ROOT;
+  await program.restart();
+  await signIn();
+  await program.stop();
+  const record = await formatIn(await Deno.openKv(`${program.dataDir}/countersign.kv`));
+  assertEquals(record?.format, FORMAT);
+  options.root = old;
+  const { code, stderr } = await program.command("cli/restore.ts", record?.backup ?? "", "--force");
+  assertEquals(code, 0, stderr);
+  await program.restart();
+  await signIn();
+  await program.stop();
+  assertEquals(await formatIn(await Deno.openKv(`${program.dataDir}/countersign.kv`)), null);
+});

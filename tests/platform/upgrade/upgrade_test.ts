@@ -17,6 +17,7 @@ import {
   StoreFormat,
 } from "../../../platform/upgrade/store_format.ts";
 import {
+  followFormat,
   nodesBefore,
   startRollingUpgrade,
   type UpgradeDeps,
@@ -252,6 +253,12 @@ const node = (name: string, format: number, rest: Partial<KnownNode> = {}): Know
   ...rest,
 });
 
+const LEASE = {
+  ...{ isHeld: true, check: null, claim: () => Promise.resolve(true), confirm: () => Promise.resolve() },
+  run: <T>(task: () => Promise<T>) => task(),
+  runIfHeld: <T>(task: () => Promise<T>) => task(),
+};
+
 Deno.test("nodesBefore() names the nodes that do not know a format, also those that stopped answering", () => {
   const nodes = [node("a", 2), node("b", 1), node("c", 1, { isAlive: false })];
   assertEquals(nodesBefore(nodes, 2), ["b (0.2.0)", "c (0.2.0)"]);
@@ -265,16 +272,11 @@ Deno.test("startRollingUpgrade() waits until no node of an earlier version is le
   const { deps } = await open(kv, { store });
   let nodes = [node("a", KNOWN, { isSelf: true }), node("b", 1)];
   let passes = 0;
-  const lease = {
-    ...{ isHeld: true, check: null, claim: () => Promise.resolve(true), confirm: () => Promise.resolve() },
-    run: <T>(task: () => Promise<T>) => task(),
-    runIfHeld: <T>(task: () => Promise<T>) => task(),
-  };
   const list = () => {
     passes++;
     return nodes;
   };
-  const end = startRollingUpgrade({ ...deps, cluster: { list, openLease: () => lease } });
+  const end = startRollingUpgrade({ ...deps, cluster: { list, openLease: () => LEASE } });
   await eventually("two passes", () => passes > 1);
   assertEquals((await kv.get(FORMAT_KEY)).value, null);
   nodes = [node("a", KNOWN, { isSelf: true })];
@@ -284,6 +286,50 @@ Deno.test("startRollingUpgrade() waits until no node of an earlier version is le
   );
   await end();
   assertEquals(await content(kv), converted(3));
+});
+
+Deno.test("startRollingUpgrade() converts nothing until every node writes the new form", async () => {
+  using kv = await Deno.openKv(":memory:");
+  await fill(kv, 3);
+  const { store } = await openNode(kv, "a");
+  const { deps } = await open(kv, { store, migrations: SAMPLES.slice(0, 2) });
+  let other = node("b", KNOWN, { writes: 2 });
+  let asked = 0;
+  const list = () => {
+    asked++;
+    return [node("a", KNOWN, { isSelf: true }), other];
+  };
+  const end = startRollingUpgrade({ ...deps, cluster: { list, openLease: () => LEASE } });
+  await eventually("the other node is asked twice", () => asked > 2);
+  assertEquals((await kv.get<FormatRecord>(FORMAT_KEY)).value?.reader, 3);
+  assertEquals((await kv.get(["sample", 0])).value, "text 0");
+  other = { ...other, writes: 3 };
+  await eventually("the store is upgraded", () => deps.format.stored.record.format === 3);
+  await end();
+  assertEquals((await kv.get(["sample", 0])).value, ["text 0"]);
+});
+
+Deno.test("followFormat() writes as another node says, and ends a program that is too old", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const [{ store: a }, { store: b }] = [await openNode(kv, "a"), await openNode(kv, "b")];
+  // A node logs what it follows itself.
+  b.follow(FORMAT_KEY, () => undefined);
+  const format = new StoreFormat(await readFormat(kv, "the store"), KNOWN);
+  const problems: string[] = [];
+  followFormat(a, {
+    format,
+    problemOf: (value) => formatProblem(value, "the store", { format: KNOWN }),
+    onOutdated: (problem) => void problems.push(problem),
+  });
+  const write = async (value: FormatRecord) => {
+    await b.commit({ mutations: [{ type: "set", key: FORMAT_KEY, value }] });
+    await a.catchUp();
+  };
+  await write(record({ format: 2, reader: 3, cursor: { table: 0, after: null, entries: 0 } }));
+  assertEquals([format.writes, problems], [3, []]);
+  await write(record({ format: 5, reader: 5, needs: "0.6.0" }));
+  assertEquals([format.writes, problems.length], [3, 1]);
+  assert(problems[0]?.includes("Install version 0.6.0 or later"));
 });
 
 const record = (fields: Partial<FormatRecord>): FormatRecord => ({ ...newestRecord(0, SAMPLES), ...fields });
