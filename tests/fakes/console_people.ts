@@ -311,6 +311,7 @@ function createPeople({ config, store, vault, clock, random, log }: Parts, targe
         sentPasscodes: new SentPasscodes({ store, clock, vault }),
         policies,
         clock,
+        store,
         vault,
       },
     }, () => clients.all),

@@ -15,6 +15,7 @@ import type { Target, Targets } from "../../scim/ports.ts";
 import { createTargets } from "../../scim/provisioning/target_set.ts";
 import { settingsOf, type Shape } from "../scim/provisioning/stage.ts";
 import { createMemoryBackend, type MemoryBackend } from "./memory_backend.ts";
+import { describeNode } from "./shared_store.ts";
 
 const random = createSystemRandom();
 
@@ -199,22 +200,13 @@ async function startNode(parts: NodeParts): Promise<ScimNode> {
   const shared = new SharedLog({ kv, node: name, clock, onGap: () => undefined });
   await shared.reader.start();
   const store = createStore(kv, { nowMs: () => clock.nowMs(), node: name, shared });
-  const figures = { waiting: 0, requestsPerS: 0, rssOctets: 0 };
-  const described = {
-    name,
-    version: "1",
-    startedMs: clock.nowMs(),
-    radius: [],
-    http: "",
-    publicKey: "",
-    settings: "",
-  };
+  const described = describeNode(name, clock.nowMs());
   const cluster = new Cluster({
     store,
     shared,
     clock,
     log,
-    describe: () => ({ ...described, figures }),
+    describe: () => described,
     secret: new Uint8Array(32),
   });
   await cluster.start();

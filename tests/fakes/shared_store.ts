@@ -1,9 +1,11 @@
 // Several nodes on one store in memory, and a Deno KV whose answers get lost.
 
 import { SharedLog } from "../../platform/cluster/shared_log.ts";
+import type { NodeRecord } from "../../platform/cluster/nodes.ts";
 import { type Clock, systemClock } from "../../platform/runtime.ts";
 import { StoreUnavailable } from "../../platform/store_fault.ts";
 import { createStore, type Store } from "../../platform/store.ts";
+import { FORMAT } from "../../platform/upgrade/store_format.ts";
 
 export interface SharedNode {
   readonly store: Store;
@@ -26,6 +28,17 @@ export async function openNode(kv: Deno.Kv, node: string): Promise<SharedNode> {
   const shared = new SharedLog({ kv, node, clock, onGap: (lane) => void gaps.push(lane) });
   await shared.reader.start();
   return { store: createStore(kv, { node, shared }), gaps };
+}
+
+type DescribedNode = Omit<NodeRecord, "node" | "beat" | "writtenMs" | "auditMark" | "firstAuditMark">;
+
+/** What a node of this version says about itself. */
+export function describeNode(name: string, startedMs: number): DescribedNode {
+  return {
+    ...{ name, startedMs, version: "1", format: FORMAT, writes: FORMAT },
+    ...{ radius: [], http: "", publicKey: "", settings: "" },
+    figures: { waiting: 0, requestsPerS: 0, rssOctets: 0, lagMs: 0, leases: [] },
+  };
 }
 
 /** What happens to the next commits, one after another. */

@@ -216,8 +216,7 @@ for (const one of CASES) {
         random: createSystemRandom(),
         target: "default",
       }),
-      clock,
-      vault,
+      ...{ clock, store, vault },
     }, () => clients.all);
     assertEquals(trials.clients(), ["vpn"]);
     const asked = {

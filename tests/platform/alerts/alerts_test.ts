@@ -4,7 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import { NodeLease } from "../../../platform/cluster/lease.ts";
 import { BEAT_MS, Nodes } from "../../../platform/cluster/nodes.ts";
 import { createLog } from "../../../platform/log.ts";
-import { openNode } from "../../fakes/shared_store.ts";
+import { describeNode, openNode } from "../../fakes/shared_store.ts";
 import { createManualClock, eventually } from "../../upstream/manual_clock.ts";
 import {
   type AlertWorld,
@@ -315,16 +315,7 @@ async function joinAlerts(kv: Deno.Kv, node: string): Promise<AlertNode> {
   const { store } = await openNode(kv, node);
   const log = createLog({ format: "json", level: "error", clock, write: () => Promise.resolve() });
   const describe = () => ({
-    ...{
-      name: node,
-      version: "1",
-      startedMs: clock.nowMs(),
-      radius: [],
-      http: "",
-      publicKey: "",
-      settings: "",
-    },
-    figures: { waiting: 0, requestsPerS: 0, rssOctets: 0, lagMs: 0, leases: [] },
+    ...describeNode(node, clock.nowMs()),
     ...{ auditMark: store.auditMark(), firstAuditMark: store.firstAuditMark },
   });
   const nodes = new Nodes({ store, clock, log, describe });

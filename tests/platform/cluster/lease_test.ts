@@ -1,7 +1,7 @@
 // Leases and the liveness of nodes: one holder at a time, hand-over on request, takeover after a death, and fenced writers.
 
 import { assertEquals, assertRejects } from "@std/assert";
-import { openNode, type SharedNode, stepClock } from "../../fakes/shared_store.ts";
+import { describeNode, openNode, type SharedNode, stepClock } from "../../fakes/shared_store.ts";
 import { createLog } from "../../../platform/log.ts";
 import { LeaseUnavailable, NodeLease } from "../../../platform/cluster/lease.ts";
 import { BEAT_MS, Nodes } from "../../../platform/cluster/nodes.ts";
@@ -20,18 +20,7 @@ async function join(kv: Deno.Kv, node: string, options: { startMs?: number } = {
   const opened = await openNode(kv, node);
   const log = createLog({ format: "json", level: "error", clock, write: () => Promise.resolve() });
   const { store } = opened;
-  const describe = () => ({
-    ...{
-      name: node,
-      version: "1",
-      startedMs: clock.nowMs(),
-      radius: [],
-      http: "",
-      publicKey: "",
-      settings: "",
-    },
-    figures: { waiting: 0, requestsPerS: 0, rssOctets: 0, lagMs: 0, leases: [] },
-  });
+  const describe = () => describeNode(node, clock.nowMs());
   const nodes = new Nodes({ store, clock, log, describe });
   const acquired: number[] = [];
   const onAcquired = () => Promise.resolve(void acquired.push(clock.nowMs()));

@@ -5,23 +5,10 @@ import { LogFollower } from "../../../platform/cluster/cluster.ts";
 import { BEAT_MS, type NodeRecord, Nodes } from "../../../platform/cluster/nodes.ts";
 import { createLog } from "../../../platform/log.ts";
 import type { WatchingKv } from "../../../platform/watching_kv.ts";
-import { openNode, stepClock } from "../../fakes/shared_store.ts";
+import { describeNode, openNode, stepClock } from "../../fakes/shared_store.ts";
 import { createManualClock, settle } from "../../upstream/manual_clock.ts";
 
-const DESCRIPTION = {
-  ...{
-    name: "x",
-    version: "1",
-    format: 1,
-    writes: 1,
-    startedMs: 0,
-    radius: [],
-    http: "",
-    publicKey: "",
-    settings: "digest",
-  },
-  figures: { waiting: 0, requestsPerS: 0, rssOctets: 0, lagMs: 0, leases: [] },
-};
+const DESCRIPTION = { ...describeNode("x", 0), settings: "digest" };
 const AHEAD_MS = 30_000;
 
 /** `b` observes beats that `a` wrote on a clock that is ahead. */

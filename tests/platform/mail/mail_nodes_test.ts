@@ -4,7 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import { createLog } from "../../../platform/log.ts";
 import { NodeLease } from "../../../platform/cluster/lease.ts";
 import { BEAT_MS, Nodes } from "../../../platform/cluster/nodes.ts";
-import { openNode, stepClock } from "../../fakes/shared_store.ts";
+import { describeNode, openNode, stepClock } from "../../fakes/shared_store.ts";
 import { ACCEPTED, createFakeTransport, type FakeTransport, refusedAs } from "../../fakes/mail_transport.ts";
 import { eventually } from "../../upstream/manual_clock.ts";
 import { type MailWorld, openMailWorld } from "./mail_world.ts";
@@ -19,18 +19,7 @@ async function joinMail(kv: Deno.Kv, node: string): Promise<MailNode> {
   const clock = stepClock(1_000_000);
   const { store } = await openNode(kv, node);
   const log = createLog({ format: "json", level: "error", clock, write: () => Promise.resolve() });
-  const describe = () => ({
-    ...{
-      name: node,
-      version: "1",
-      startedMs: clock.nowMs(),
-      radius: [],
-      http: "",
-      publicKey: "",
-      settings: "",
-    },
-    figures: { waiting: 0, requestsPerS: 0, rssOctets: 0, lagMs: 0, leases: [] },
-  });
+  const describe = () => describeNode(node, clock.nowMs());
   const nodes = new Nodes({ store, clock, log, describe });
   await nodes.start();
   const leases: NodeLease[] = [];
