@@ -24,23 +24,26 @@ async function installed() {
   await Deno.writeTextFile(`${folder}/version`, "countersign 1.2.3\n");
   await Deno.writeTextFile(
     `${folder}/environment`,
-    `# A comment\nTOKEN=a b$(touch ${folder}/injected)\nQUOTED="q"\nSET=file\n; x\n9A=1\nA-B=2\n`,
+    `# A comment\n  TOKEN = a b$(touch ${folder}/injected) \r\nQUOTED= "q" \nSET=file\n; x\n9A=1\nA-B=2\n`,
   );
+  const installedAt = (await Deno.readTextFile(`${ROOT}packaging/bin/countersign`))
+    .replaceAll("/usr/lib/countersign", folder)
+    .replace("/etc/countersign/environment", `${folder}/environment`)
+    .replace("SERVICE_USER=countersign", "SERVICE_USER=nobody");
+  const launcher = `${folder}/countersign`;
+  await Deno.writeTextFile(launcher, installedAt, { mode: 0o755 });
   const run = (args: readonly string[], env: Record<string, string> = {}) =>
     runProgram("/bin/sh", {
-      args: [`${ROOT}packaging/bin/countersign`, ...args],
+      args: [launcher, ...args],
       env: {
-        COUNTERSIGN_LIBRARY: folder,
-        COUNTERSIGN_ENVIRONMENT: `${folder}/environment`,
         COUNTERSIGN_CONFIG: `${folder}/countersign.toml`,
-        COUNTERSIGN_USER: "nobody",
-        STUB_FILE: `${folder}/made`,
+        STUB_FILE: "/dev/null",
         SET: "caller",
         ...env,
       },
     });
   return {
-    ...{ folder, run },
+    ...{ folder, launcher, run },
     [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }),
   };
 }
@@ -86,19 +89,54 @@ Deno.test("the launcher passes on arguments, and the variables of the service th
   );
 });
 
-Deno.test("a command of root continues as the user of the service, with the right to write where root can", async () => {
+Deno.test("a command of root continues as the user of the service, without rights of root", async () => {
   await using launcher = await installed();
-  // Only root can write here.
-  await Deno.mkdir(`${launcher.folder}/private`, { mode: 0o700 });
-  const file = `${launcher.folder}/private/made`;
-  const { stdout, stderr, code } = await launcher.run(["backup", "x"], { STUB_FILE: file });
+  const nobody = await runProgram("/usr/bin/id", { args: ["-u", "nobody"] });
+  const ofService = `${launcher.folder}/data`;
+  await Deno.mkdir(ofService, { mode: 0o700 });
+  await Deno.chown(ofService, Number(nobody.stdout), null);
+  const file = `${ofService}/made`;
+  const { stdout, stderr, code } = await launcher.run(["backup", file], { STUB_FILE: file });
   assertEquals([code, stderr, stdout.split("\n")[0]], [0, "", "nobody"]);
   const { uid, mode } = await Deno.stat(file);
-  const nobody = await runProgram("/usr/bin/id", { args: ["-u", "nobody"] });
   assertEquals([uid, (mode ?? 0) & 0o777], [Number(nobody.stdout), 0o600]);
-  // The gateway itself has no rights of root.
-  const started = await launcher.run(["start"], { STUB_FILE: `${launcher.folder}/private/other` });
-  assertMatch(started.stderr, /Permission denied/);
+  // A link that the service planted: the command must not follow it to what only root can write.
+  await Deno.mkdir(`${launcher.folder}/private`, { mode: 0o700 });
+  const planted = `${ofService}/lock`;
+  await Deno.symlink(`${launcher.folder}/private/made`, planted);
+  const ended = await launcher.run(["pair", "ada"], { STUB_FILE: planted });
+  assertMatch(ended.stderr, /Permission denied/);
+  // sudo can keep variables of the caller.
+  for (const name of ["COUNTERSIGN_USER", "COUNTERSIGN_LIBRARY", "COUNTERSIGN_ENVIRONMENT"]) {
+    const kept = await launcher.run(["pair", "ada"], {
+      [name]: name === "COUNTERSIGN_USER" ? "root" : "/tmp",
+    });
+    assertEquals(kept.stdout.split("\n")[0], "nobody", name);
+  }
+});
+
+Deno.test("the launcher names files and directories in the arguments that the service cannot use", async () => {
+  await using launcher = await installed();
+  const secret = `${launcher.folder}/private`;
+  await Deno.mkdir(secret, { mode: 0o700 });
+  await Deno.writeTextFile(`${secret}/seeds.csv`, "", { mode: 0o644 });
+  await Deno.writeTextFile(`${launcher.folder}/seeds.csv`, "", { mode: 0o644 });
+  const rows = [
+    [["tokens", "import", `${secret}/seeds.csv`], /^The user nobody cannot read .*\/seeds\.csv\./],
+    [["admin", "x", "add", `--ca-file=${secret}/seeds.csv`], /^The user nobody cannot read .*\/seeds\.csv\./],
+    [["backup", `${secret}/new`], /^The user nobody cannot write to .*\/private\/\./],
+    [["export", "--output", `${secret}/new`], /^The user nobody cannot write to .*\/private\/\./],
+    [["tokens", "import", `${launcher.folder}/seeds.csv`], null],
+    [["export", `--output=${secret}/new`], /^The user nobody cannot write to .*\/private\/\./],
+    // The command says that it is missing.
+    [["import", `${launcher.folder}/missing.csv`], null],
+    [["pair", "EXAMPLE\\ada", "--url=https://a.example/b", "-", ""], null],
+  ] as const;
+  for (const [args, err] of rows) {
+    const { code, stderr } = await launcher.run(args);
+    assertEquals(code, err === null ? 0 : 1, args.join(" "));
+    if (err !== null) assertMatch(stderr, err);
+  }
 });
 
 Deno.test("the launcher refuses unknown commands, and names root to a user who cannot read the settings", async () => {
@@ -116,8 +154,8 @@ Deno.test("the launcher refuses unknown commands, and names root to a user who c
   assertEquals((await launcher.run(["version"])).stdout, "countersign 1.2.3\n");
   await Deno.writeTextFile(`${launcher.folder}/countersign.toml`, "", { mode: 0o600 });
   const asUser = await runProgram("setpriv", {
-    args: ["--reuid=nobody", "--clear-groups", "/bin/sh", `${ROOT}packaging/bin/countersign`, "pair", "ada"],
-    env: { COUNTERSIGN_LIBRARY: launcher.folder, COUNTERSIGN_CONFIG: `${launcher.folder}/countersign.toml` },
+    args: ["--reuid=nobody", "--clear-groups", "/bin/sh", launcher.launcher, "pair", "ada"],
+    env: { COUNTERSIGN_CONFIG: `${launcher.folder}/countersign.toml` },
   });
   assertEquals(asUser.code, 1);
   assertMatch(asUser.stderr, /as nobody\. Run the command as root: sudo countersign pair/);
