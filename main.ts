@@ -149,7 +149,8 @@ function upgradeOf(dataDir: DataDir, lifetimes: LifetimeSettings): UpgradeDeps {
   const backup = { kv, isShared: shared !== null, dataDir: path, setting: startConfig.store.upgradeBackup };
   return {
     ...{ ...dataDir, lifetimes, clock, log },
-    backUp: (readBy) => backUpBeforeUpgrade({ ...backup, version: VERSION, lifetimes, clock, log }, readBy),
+    backUp: (readBy, signal) =>
+      backUpBeforeUpgrade({ ...backup, version: VERSION, lifetimes, clock, log }, { readBy, signal }),
   };
 }
 

@@ -28,12 +28,16 @@ export interface UpgradeDeps {
   readonly kv: Pick<Deno.Kv, "list" | "get">;
   readonly format: StoreFormat;
   /** Makes a backup, whose records `version` can read. @returns where it is; "" if the settings want none */
-  readonly backUp: (version: string) => Promise<string>;
+  readonly backUp: (version: string, signal: AbortSignal) => Promise<string>;
   readonly lifetimes: LifetimeSettings;
   readonly clock: Clock;
   readonly log: Log;
   readonly migrations?: readonly Migration[];
+  /** Ends the upgrade between two commits with its reason. The next one continues it. */
+  readonly signal?: AbortSignal;
 }
+
+const NO_END = new AbortController().signal;
 
 /** Entries of one commit. `denokv` accepts ten checks: one is that of the change log, one that of the record of the format. */
 const SHARED_CHUNK = 8;
@@ -66,15 +70,15 @@ export async function upgradeStore(
   deps: UpgradeDeps,
   { writersReady = () => Promise.resolve() }: { writersReady?: (format: number) => Promise<void> } = {},
 ): Promise<void> {
-  const { format, log, clock, migrations = MIGRATIONS } = deps;
+  const { format, log, clock, migrations = MIGRATIONS, signal = NO_END } = deps;
   const { record: { format: from, cursor } } = format.stored;
   const rest = migrations.filter(({ to }) => to > from);
   if (rest.length === 0) return;
   const startedMs = clock.nowMs();
   let { backup } = format.stored.record;
   if (cursor === null) {
-    log.info("the store is upgraded", { from, to: newestOf(migrations) });
-    backup = await deps.backUp(versionOf(from, migrations));
+    log.info("the upgrade of the store begins", { from, to: newestOf(migrations) });
+    backup = await deps.backUp(versionOf(from, migrations), signal);
   } else {log.info("the upgrade of the store continues", {
       from,
       to: newestOf(migrations),
@@ -82,7 +86,7 @@ export async function upgradeStore(
     });}
   for (const migration of rest) await migrate(deps, migration, { backup, writersReady });
   const { record } = format.stored;
-  log.info("the store is upgraded: complete", {
+  log.info("the upgrade of the store is complete", {
     format: record.format,
     backup,
     ms: clock.nowMs() - startedMs,
@@ -157,6 +161,7 @@ class Conversion {
 
   async run(): Promise<void> {
     for (;;) {
+      this.#deps.signal?.throwIfAborted();
       const cursor = this.#cursor;
       const table = this.#tables[cursor.table];
       if (table === undefined) return;
@@ -243,7 +248,7 @@ class Conversion {
     const { log, clock } = this.#deps;
     if (clock.nowMs() - this.#saidMs < PROGRESS_MS) return;
     this.#saidMs = clock.nowMs();
-    log.info("the store is upgraded: entries were converted", { entries: this.#cursor.entries });
+    log.info("the upgrade of the store converts entries", { entries: this.#cursor.entries });
   }
 }
 
@@ -278,6 +283,7 @@ export function nodesBefore(
 /** Upgrades the store while the nodes serve. Returns a function that ends it. */
 export function startRollingUpgrade(deps: RollingDeps): () => Promise<void> {
   const { cluster, clock, log, migrations = MIGRATIONS } = deps;
+  const ending = new AbortController();
   const lease = cluster.openLease("upgrade", { onAcquired: () => Promise.resolve() });
   let said = "";
   const mayUpgrade = (): boolean => {
@@ -295,23 +301,31 @@ export function startRollingUpgrade(deps: RollingDeps): () => Promise<void> {
     clock,
     intervalMs: PASS_MS,
     async pass() {
+      if (!isOutdated(deps, migrations)) return;
+      // A commit whose answer was lost may have changed it, and its own node does not follow that.
+      const { value, versionstamp } = await deps.kv.get<FormatRecord>(FORMAT_KEY);
+      if (value !== null) deps.format.take({ record: value, versionstamp });
       if (!isOutdated(deps, migrations) || !mayUpgrade() || !await lease.claim()) return;
-      await lease.runIfHeld(() => upgradeStore(deps, { writersReady }));
+      await lease.runIfHeld(() => upgradeStore({ ...deps, signal: ending.signal }, { writersReady }));
     },
     onFault(fault) {
-      if (fault instanceof FormatChanged) return;
+      if (fault instanceof FormatChanged || ending.signal.aborted) return;
       log.error("the store could not be upgraded; it is tried again", { fault: faultMessage(fault) });
     },
   });
   async function writersReady(format: number): Promise<void> {
     for (const endMs = clock.nowMs() + WRITERS_MS; clock.nowMs() < endMs;) {
+      ending.signal.throwIfAborted();
       if (cluster.list().every(({ isAlive, writes }) => !isAlive || writes >= format)) return;
       await pauseFor(clock, PASS_MS);
     }
     throw new StoreFault("Cannot upgrade the store: another node does not follow its format.");
   }
   loop.wake();
-  return () => loop.close();
+  return () => {
+    ending.abort();
+    return loop.close();
+  };
 }
 
 /** Follows the record that another node writes. `onOutdated`: this program must not use the store any more. */

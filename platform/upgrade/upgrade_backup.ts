@@ -25,6 +25,7 @@ interface UpgradeBackupDeps {
   readonly lifetimes: LifetimeSettings;
   readonly clock: Clock;
   readonly log: Log;
+  readonly freeOctets?: (dir: string) => Promise<number | null>;
 }
 
 /** Packets wait while a batch is read. */
@@ -42,11 +43,15 @@ export function upgradeBackupDir(
 /**
  * Makes the backup of an upgrade.
  *
- * @param readBy the first version that can read the records
+ * @param options.readBy the first version that can read the records
+ * @param options.signal ends it with its reason, without a file
  * @returns its path, behind the name of the host if there are several; "" without a backup
  * @throws BackupFault if it cannot be written: the upgrade must not begin
  */
-export async function backUpBeforeUpgrade(deps: UpgradeBackupDeps, readBy: string): Promise<string> {
+export async function backUpBeforeUpgrade(
+  deps: UpgradeBackupDeps,
+  { readBy, signal }: { readBy: string; signal: AbortSignal },
+): Promise<string> {
   const { kv, isShared, version, lifetimes, clock, log } = deps;
   const dir = upgradeBackupDir(deps);
   if (dir === null) return "";
@@ -59,7 +64,7 @@ export async function backUpBeforeUpgrade(deps: UpgradeBackupDeps, readBy: strin
     const output = await createBackupFile(path);
     try {
       await writeStore(kv, output, {
-        ...{ version: readBy, settings: lifetimes, nowMs: clock.nowMs },
+        ...{ version: readBy, settings: lifetimes, nowMs: clock.nowMs, signal },
         isAlone: !isShared,
         ...isShared ? { batchEntries: BATCH_ENTRIES } : {},
       });
@@ -70,6 +75,7 @@ export async function backUpBeforeUpgrade(deps: UpgradeBackupDeps, readBy: strin
     }
     log.info("the store was backed up before its upgrade", { backup: path, octets: output.size() });
   } catch (fault) {
+    signal.throwIfAborted();
     throw new BackupFault(
       `Cannot upgrade the store, because its backup cannot be written: ${
         faultMessage(fault)
@@ -87,15 +93,18 @@ async function removeUnfinished(dir: string): Promise<void> {
   }
 }
 
-async function checkSpace({ dataDir, isShared }: UpgradeBackupDeps, dir: string): Promise<void> {
+async function checkSpace(
+  { dataDir, isShared, freeOctets: freeIn = freeOctets }: UpgradeBackupDeps,
+  dir: string,
+): Promise<void> {
   const needed = isShared ? null : await storeOctets(`${dataDir}/countersign.kv`);
-  const free = await freeOctets(dir);
+  const free = await freeIn(dir);
   if (needed !== null && free !== null && free < needed) {
     throw new Error(`it needs up to ${inMebibytes(needed)}, and ${inMebibytes(free)} are free`);
   }
 }
 
-const inMebibytes = (octets: number) => `${Math.ceil(octets / 2 ** 20)} MiB`;
+const inMebibytes = (octets: number) => `${(octets / 2 ** 20).toFixed(1)} MiB`;
 
 /** The size of a store in a file, with its write-ahead log: a backup is not larger. `null`: there is none. */
 export async function storeOctets(file: string): Promise<number | null> {
