@@ -123,6 +123,28 @@ async function saveSetting({ program }: Node): Promise<{ code: number; stderr: s
   return await program.command("cli/settings.ts", "set", "factors.pushes.window_s", "1200");
 }
 
+/** Signs in one login after another, at one node or across both. `end` fails if a login failed, or returns their number. */
+function keepSigningIn(world: World): { end: () => Promise<number> } {
+  let isOver = false;
+  const run = (async () => {
+    let logins = 0;
+    for (; !isOver; logins++) {
+      const at = logins % 2 === 0 ? 0 : 1;
+      const end = await begin(world, "bea", at, `station ${logins}`);
+      assertEquals(await end(logins % 3 === 0 ? 0 : 1), 1);
+    }
+    return logins;
+  })();
+  // A failure is reported at the end; without this, it would end the process.
+  run.catch(() => undefined);
+  return {
+    end: () => {
+      isOver = true;
+      return run;
+    },
+  };
+}
+
 testNeeding(
   { peers: [], denokv: true },
   "two nodes are upgraded one after the other while users sign in",
@@ -144,17 +166,7 @@ testNeeding(
       assertEquals((await a.program.pair(user, "--device", `phone-of-${user}`)).code, 0);
     }
 
-    let isOver = false;
-    let logins = 0;
-    const signingIn = (async () => {
-      for (; !isOver; logins++) {
-        const at = logins % 2 === 0 ? 0 : 1;
-        const end = await begin(world, "bea", at, `station ${logins}`);
-        assertEquals(await end(logins % 3 === 0 ? 0 : 1), 1);
-      }
-    })();
-    // A failure is reported at the end; without this, it would end the process.
-    signingIn.catch(() => undefined);
+    const signingIn = keepSigningIn(world);
     const upgrade = async ({ options, program }: Node) => {
       options.root = ROOT;
       await program.restart();
@@ -203,8 +215,7 @@ testNeeding(
       await login(0, 1);
       await login(1, 0);
     });
-    isOver = true;
-    await signingIn;
+    const logins = await signingIn.end();
     assert(logins > 10, `${logins} logins`);
     console.log(`${logins} logins during the upgrade, none lost, one push each`);
   },
