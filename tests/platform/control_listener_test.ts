@@ -245,13 +245,13 @@ const PATHS = [
   ["/console/api/session/../users/ann", 200],
   ["/console/api/factors", 403],
   ["/idm/scim/default/Users", 404],
-  ["/metrics", 404],
-  ["/healthz", 404],
+  ["/metrics", 200],
+  ["/healthz", 200],
   ["/", 404],
   ["/me", 404],
 ] as const;
 
-Deno.test("the control socket of a server serves only the console API", async () => {
+Deno.test("the control socket of a server serves only the console API and monitoring", async () => {
   await using gateway = await openComposition();
   await using world = await openWorld({ answer: gateway.app.answerControlSocket });
   const listener = await world.listen();
