@@ -17,7 +17,7 @@ export const ERROR_CODES = {
   mixed_versions: {
     status: 409,
     message:
-      "A node of an earlier version uses the same store. Upgrade it first: then settings, clients and directories can be changed.",
+      "The store has the format of an earlier version. Upgrade and start all nodes: then settings, clients and directories can be changed.",
   },
   body_too_large: {
     status: 413,

@@ -159,7 +159,7 @@ export class NotUpgraded extends Error {}
 /** @throws NotUpgraded while nodes of an earlier version use the store: they might weaken a login by a setting that they misread */
 export function requireUpgraded({ format }: Formatted): void {
   if (format < FORMAT) {
-    throw new NotUpgraded("Cannot change settings while nodes of an earlier version use the store");
+    throw new NotUpgraded("Cannot change settings while the store has the format of an earlier version");
   }
 }
 

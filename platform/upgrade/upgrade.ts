@@ -269,6 +269,8 @@ interface RollingDeps extends UpgradeDeps {
 }
 
 const PASS_MS = 1000;
+/** After a failure, such as a full disk. */
+const RETRY_MS = 60_000;
 /** How long the other nodes have to follow the record. A node that is silent for five seconds counts as dead. */
 const WRITERS_MS = 30_000;
 
@@ -300,6 +302,7 @@ export function startRollingUpgrade(deps: RollingDeps): () => Promise<void> {
   const loop: WorkLoop = new WorkLoop({
     clock,
     intervalMs: PASS_MS,
+    retryMs: RETRY_MS,
     async pass() {
       if (!isOutdated(deps, migrations)) return;
       // A commit whose answer was lost may have changed it, and its own node does not follow that.

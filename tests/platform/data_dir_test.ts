@@ -173,6 +173,25 @@ Deno.test("openDataDir() refuses a store of a later version before it writes any
   assertEquals(await Deno.readFile(`${place.path}/countersign.kv`), before);
 });
 
+Deno.test("openDataDir() refuses an endpoint that a later version upgraded, and leaves it as it is", async () => {
+  await using place = await scratch();
+  const kv = await Deno.openKv(":memory:");
+  await kv.set(FORMAT_KEY, { ...newestRecord(0), reader: FORMAT + 1, needs: "9.0.0" });
+  // What refuses the store closes it.
+  const close = kv.close.bind(kv);
+  kv.close = () => undefined;
+  const options = { random, masterKeyHex: "07".repeat(32), kvUrl: "https://kv.example.org" };
+  const fault = await assertRejects(
+    () => openDataDir(place.path, { ...options, open: () => Promise.resolve(kv) }),
+    DataDirFault,
+  );
+  const left = await Array.fromAsync(kv.list({ prefix: [] }), ({ key }) => [...key]);
+  close();
+  assert(fault.message.includes('the store "https://kv.example.org"'), fault.message);
+  assert(fault.message.includes("Install version 9.0.0 or later"), fault.message);
+  assertEquals(left, [[...FORMAT_KEY]]);
+});
+
 const NO_DIRECTORY: Readonly<Record<string, (path: string) => Promise<string>>> = {
   "below a file": async (path) => {
     await Deno.writeTextFile(path, "");

@@ -194,7 +194,7 @@ testNeeding(
     await step("mixed: what version 0.2.0 would misread is refused", async () => {
       const { code, stderr } = await saveSetting(a);
       assertEquals(code, 1);
-      assertStringIncludes(stderr, "Upgrade it first");
+      assertStringIncludes(stderr, "Upgrade and start all nodes");
     });
     await step("check-config names the node for which the upgrade waits", async () => {
       const { stdout } = await a.program.command("cli/check_config.ts", "--json");
