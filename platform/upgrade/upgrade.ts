@@ -269,8 +269,8 @@ interface RollingDeps extends UpgradeDeps {
 }
 
 const PASS_MS = 1000;
-/** After a failure, such as a full disk. */
-const RETRY_MS = 60_000;
+/** Passes that are left out after a failure, such as a full disk: each attempt can read the whole store for its backup. */
+const PASSES_AFTER_FAULT = 60;
 /** How long the other nodes have to follow the record. A node that is silent for five seconds counts as dead. */
 const WRITERS_MS = 30_000;
 
@@ -288,6 +288,7 @@ export function startRollingUpgrade(deps: RollingDeps): () => Promise<void> {
   const ending = new AbortController();
   const lease = cluster.openLease("upgrade", { onAcquired: () => Promise.resolve() });
   let said = "";
+  let leftOut = 0;
   const mayUpgrade = (): boolean => {
     const { record } = deps.format.stored;
     const next = migrations.filter(({ to }) => to > record.format);
@@ -302,8 +303,8 @@ export function startRollingUpgrade(deps: RollingDeps): () => Promise<void> {
   const loop: WorkLoop = new WorkLoop({
     clock,
     intervalMs: PASS_MS,
-    retryMs: RETRY_MS,
     async pass() {
+      if (leftOut > 0) return void leftOut--;
       if (!isOutdated(deps, migrations)) return;
       // A commit whose answer was lost may have changed it, and its own node does not follow that.
       const { value, versionstamp } = await deps.kv.get<FormatRecord>(FORMAT_KEY);
@@ -313,6 +314,7 @@ export function startRollingUpgrade(deps: RollingDeps): () => Promise<void> {
     },
     onFault(fault) {
       if (fault instanceof FormatChanged || ending.signal.aborted) return;
+      leftOut = PASSES_AFTER_FAULT;
       log.error("the store could not be upgraded; it is tried again", { fault: faultMessage(fault) });
     },
   });

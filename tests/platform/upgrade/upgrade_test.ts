@@ -24,7 +24,7 @@ import {
   upgradeStore,
 } from "../../../platform/upgrade/upgrade.ts";
 import { openNode } from "../../fakes/shared_store.ts";
-import { eventually } from "../../upstream/manual_clock.ts";
+import { createManualClock, eventually } from "../../upstream/manual_clock.ts";
 
 const isText = (value: unknown): value is string => typeof value === "string";
 
@@ -286,6 +286,58 @@ Deno.test("startRollingUpgrade() waits until no node of an earlier version is le
   );
   await end();
   assertEquals(await content(kv), converted(3));
+});
+
+Deno.test("startRollingUpgrade() notices that its own commit was applied although the answer was lost", async () => {
+  for (const lost of [1, 2]) {
+    using kv = await Deno.openKv(":memory:");
+    await fill(kv, 3);
+    const { store } = await openNode(kv, "a");
+    let commits = 0;
+    const clock = createManualClock();
+    const { deps, backups } = await open(kv, {
+      store,
+      migrations: SAMPLES.slice(0, 2),
+      async onCommit(commit) {
+        const outcome = await commit();
+        if (++commits === lost) throw new Error("the connection to the store is lost");
+        return outcome;
+      },
+    });
+    const list = () => [node("a", KNOWN, { isSelf: true })];
+    const end = startRollingUpgrade({ ...deps, clock, cluster: { list, openLease: () => LEASE } });
+    await eventually("the store is upgraded", () => {
+      clock.advance(100);
+      return deps.format.stored.record.format === 3;
+    });
+    await end();
+    assertEquals(backups.length, lost === 1 ? 2 : 1);
+    assertEquals((await kv.get(["sample", 2])).value, ["text 2"]);
+  }
+});
+
+Deno.test("startRollingUpgrade() waits a minute after a backup that cannot be written", async () => {
+  using kv = await Deno.openKv(":memory:");
+  await fill(kv, 1);
+  const { store } = await openNode(kv, "a");
+  const clock = createManualClock();
+  const { deps } = await open(kv, { store });
+  let attempts = 0;
+  const end = startRollingUpgrade({
+    ...{
+      ...deps,
+      clock,
+      cluster: { list: () => [node("a", KNOWN, { isSelf: true })], openLease: () => LEASE },
+    },
+    backUp: () => Promise.reject(new BackupFault(`no space ${++attempts}`)),
+  });
+  const startMs = clock.nowMs();
+  await eventually("a second attempt", () => {
+    if (attempts < 2) clock.advance(100);
+    return attempts > 1;
+  });
+  await end();
+  assert(clock.nowMs() - startMs > 50_000, String(clock.nowMs() - startMs));
 });
 
 Deno.test("startRollingUpgrade() converts nothing until every node writes the new form", async () => {
