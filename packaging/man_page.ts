@@ -49,8 +49,8 @@ export function manPage(commands: readonly DocumentedCommand[], { version, date 
 
 const DESCRIPTION = [
   "The gateway runs as the service countersign.service. Commands administer it, with or without a running service.",
-  "A command of root continues as the user countersign, so that the files that it creates belong to the service. " +
-  "It can still read and write what root can.",
+  "A command of root continues as the user countersign, without rights of root. That user must be able to read the files " +
+  "in the arguments, and to write to the directory of a backup.",
 ];
 const ENVIRONMENT: readonly (readonly [string, string])[] = [
   ["COUNTERSIGN_CONFIG", "The settings file, instead of /etc/countersign/countersign.toml."],

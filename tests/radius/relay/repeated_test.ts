@@ -54,6 +54,15 @@ for (const [method, proofOf] of Object.entries(PROOFS)) {
     assertEquals([await accepted(relay, { ...AT_HOME, more }), server.requests.length], [0, 2]);
   });
 
+  Deno.test(`${method}: after the clock was set back, the same proof asks the server and the phone again`, async () => {
+    using server = startRelayServer();
+    await using relay = await openRelay(server);
+    const { more = [] } = proofOf();
+    assertEquals(await accepted(relay, { ...AT_HOME, more }), 1);
+    relay.world.clock.advance(-3_600_000);
+    assertEquals([await accepted(relay, { ...AT_HOME, more }), server.requests.length], [1, 2]);
+  });
+
   for (const [what, place] of Object.entries(ELSEWHERE)) {
     Deno.test(`${method}: the same proof with ${what} asks the server and the phone again`, async () => {
       using server = startRelayServer();
