@@ -11,7 +11,7 @@ import type { Dist } from "./console/assets.ts";
 import type { People } from "./console/api/deps.ts";
 import { type EnrolmentService, startEnrolment } from "./console/api/enrolment/enrolment_service.ts";
 import { createAccountRenames } from "./console/api/account/account_renames.ts";
-import { readinessOf } from "./console/api/health/metrics.ts";
+import { type Readiness, readinessOf } from "./console/api/health/metrics.ts";
 import { createNodeDescription } from "./console/api/nodes/node_routes.ts";
 import { followRanges, type HttpApp } from "./platform/http/http_server.ts";
 import { removeSetUpLink } from "./platform/banner.ts";
@@ -75,6 +75,8 @@ export interface Composition {
   readonly services: Services;
   readonly admins: AdminStore;
   readonly mail: MailService;
+  /** Whether the gateway can answer logins. */
+  readiness(): Readiness;
   /** Loads the console and the routes of HTTP, once. The gateway can answer RADIUS before. */
   openApp(): Promise<HttpApp>;
   /** Ends background work and waits for writes that are in progress. The store stays open. */
@@ -142,9 +144,11 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
   const parts = { cluster, radius, identity, services, admins, mail };
   const sources = { identityClient, directories, geoIp, people, enrolment, logExport, alerts };
   let app: Promise<HttpApp> | undefined;
+  const isRadiusReceiving = () => radius.server.isReceiving();
+  const readiness = () => readinessOf({ ...deps, isRadiusReceiving }, { store, clock, cluster });
   return {
-    ...parts,
-    openApp: () => app ??= createApp(deps, { ...parts, ...sources }),
+    ...{ ...parts, readiness },
+    openApp: () => app ??= createApp(deps, { ...parts, ...sources, readiness }),
     async close() {
       (await app)?.close();
       await enrolment.close();
@@ -288,7 +292,7 @@ async function createApp(
       ldapAttributes: ldapAttributeNames(),
       previewMapping: (content, mapping) => toFrontEnd(content, createMapping(mapping)),
     },
-    ready: () => readinessOf(deps, { store, clock, cluster }),
+    ready: parts.readiness,
     dist,
     scim: identity.apps,
     openApi: () => Deno.readFile(OPEN_API),

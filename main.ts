@@ -6,7 +6,9 @@ import { LiveSettings, readLifetimes } from "./platform/config/live_settings.ts"
 import { socketAddressText } from "./platform/addresses.ts";
 import { controlSocketPath } from "./platform/config/validate.ts";
 import { loadConfig } from "./platform/config/load.ts";
+import { reload } from "./platform/config/reload.ts";
 import { loadDist } from "./console/assets.ts";
+import { restartReason } from "./console/api/health/metrics.ts";
 import { followRanges, type HttpApp } from "./platform/http/http_server.ts";
 import { serveHttp } from "./platform/http/http_listener.ts";
 import { reportStart, unsignedNotes } from "./platform/banner.ts";
@@ -17,9 +19,12 @@ import { type DataDir, loadSharedSecret, openDataDir } from "./platform/data_dir
 import {
   checkArguments,
   logUnhandledErrors,
+  onReloadSignal,
   reserveInspectorPort,
   waitForStopSignal,
 } from "./platform/process.ts";
+import { createSingleFlight } from "./platform/semaphore.ts";
+import { ServiceManager } from "./platform/service_manager.ts";
 import { openTlsListener, type TlsListener } from "./platform/tls_listener.ts";
 import { listenRadius } from "./platform/udp_listener.ts";
 import { startStoreHeartbeat } from "./platform/store.ts";
@@ -45,13 +50,15 @@ checkArguments();
 const clock = systemClock;
 const random = createSystemRandom();
 
-const loaded = loadConfig({
-  env: Deno.env.get,
-  readTextFile: Deno.readTextFileSync,
-  fileMode: (path) => Deno.statSync(path).mode,
-  cwd: Deno.cwd(),
-  ...VALUE_CHECKS,
-});
+const load = () =>
+  loadConfig({
+    env: Deno.env.get,
+    readTextFile: Deno.readTextFileSync,
+    fileMode: (path) => Deno.statSync(path).mode,
+    cwd: Deno.cwd(),
+    ...VALUE_CHECKS,
+  });
+const loaded = load();
 if (!loaded.ok) fail(printFaults(loaded.faults));
 const { config: startConfig, settingsFile } = loaded;
 const startedMs = clock.nowMs();
@@ -63,6 +70,7 @@ const log = createLog({
   write: wholeWrites(Deno.stderr),
 });
 logUnhandledErrors(log);
+const manager = new ServiceManager({ env: Deno.env.get, clock, random, log });
 
 await start().catch(async (fault: unknown) => {
   await log.flush();
@@ -224,7 +232,19 @@ async function serve(
     generatedSecret: hasClients ? null : generatedSecret,
     notes: unsignedNotes(radius.register.unsigned().map(({ name }) => name)),
   });
+  const addresses = sockets.authentication.map(({ address }) => socketAddressText(address)).join(", ");
+  const status = `Serving RADIUS on ${addresses}, console at ${config.http.publicUrl}`;
+  await manager.ready(status);
+  manager.watch(() => restartReason(composition.readiness()));
+  const singleFlight = createSingleFlight<void>();
+  const ignoreReload = onReloadSignal(() =>
+    void singleFlight(() =>
+      reload({ settings, log, load, manager, status, http: listener, tls: tlsListener })
+    )
+  );
   await stopSignal;
+  ignoreReload();
+  await manager.stopping();
   log.info("stopping: finishing requests in progress");
   tlsListener?.close();
   // All three refuse new requests at once.

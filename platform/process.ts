@@ -44,6 +44,22 @@ export function waitForStopSignal(clock: Clock): Promise<void> {
   });
 }
 
+/**
+ * Calls `reload` at each SIGHUP. A terminal sends it to its programs when it is closed, so a gateway in a terminal ends with it.
+ *
+ * @returns a function that ignores SIGHUP from then on.
+ */
+export function onReloadSignal(reload: () => void): () => void {
+  if (Deno.stdin.isTerminal()) return () => {};
+  let isActive = true;
+  Deno.addSignalListener("SIGHUP", () => {
+    if (isActive) reload();
+  });
+  return () => {
+    isActive = false;
+  };
+}
+
 /** The fault injection tests search the log for these messages. */
 export const UNHANDLED_MESSAGES = {
   rejection: "a promise was rejected and not handled",

@@ -159,18 +159,19 @@ export class TlsListener {
     for (const socket of this.#handshakes.keys()) socket.destroy();
   }
 
-  /** Reads the files again now, and uses them if they changed and are valid. */
-  async reload(): Promise<void> {
+  /** Reads the files again now, and uses them if they changed and are valid. Returns why they cannot be used, or `null`. */
+  async reload(): Promise<string | null> {
     const { log } = this.#deps;
     try {
       const next = await this.#readFiles();
       const { certPem, keyPem, caPem } = this.#pem;
       this.#lastProblem = "";
-      if (next.certPem === certPem && next.keyPem === keyPem && next.caPem === caPem) return;
+      if (next.certPem === certPem && next.keyPem === keyPem && next.caPem === caPem) return null;
       this.#pem = next;
       for (const server of this.#servers) server.setSecureContext(this.#options());
       log.info("the certificates of RADIUS over TLS were read again", certificateFields(next.certPem));
       if (next.caPem !== caPem) this.#deps.onAuthoritiesChange();
+      return null;
     } catch (fault) {
       const problem = faultMessage(fault);
       if (problem !== this.#lastProblem) {
@@ -179,6 +180,7 @@ export class TlsListener {
         });
       }
       this.#lastProblem = problem;
+      return problem;
     }
   }
 

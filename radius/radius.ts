@@ -348,7 +348,7 @@ function followSettings(source: SettingSource, followers: SettingFollowers): voi
   onSettingsChange?.(() => {
     clients.replaceAny(radius.anyClient, anySecretOf(source));
     // Clients of the console can use settings of any client.
-    register.refresh(radius.anyClient);
+    register.refresh(radius);
     acceptAttributes.replaceDefaults(radius.replyDefault);
   });
 }

@@ -29,6 +29,7 @@ import {
   SettingWriter,
 } from "./setting_writer.ts";
 import { SettingRecords, settingTargetKey } from "./setting_records.ts";
+import { planReload } from "./reload.ts";
 import { TargetChanges } from "./target_changes.ts";
 import { isDeepEqual } from "../deep_equal.ts";
 import { redactWhenPrinted } from "./redact_settings.ts";
@@ -59,6 +60,7 @@ export class LiveSettings {
   /** In effect. Its tables keep their identity and change in place. */
   readonly config: Config;
   readonly #deps: LiveSettingsDeps;
+  #file: SettingsFile;
   readonly records: SettingRecords;
   readonly writer: SettingWriter;
   readonly targets: TargetChanges;
@@ -72,12 +74,13 @@ export class LiveSettings {
 
   constructor(deps: LiveSettingsDeps) {
     this.#deps = deps;
+    this.#file = deps.file;
     this.records = new SettingRecords({ ...deps, changed: () => this.#apply() });
     this.writer = new SettingWriter({ ...deps, settings: this });
-    this.#effective = resolveSettings((stored) => this.#evaluate(stored), NO_STORED_VALUES);
+    this.#effective = this.#resolve(NO_STORED_VALUES);
     this.config = createLiveConfig(this.#effective.config);
     this.targets = new TargetChanges({
-      ...{ file: deps.file, records: this.records, writer: this.writer, config: this.config },
+      ...{ file: () => this.#file, records: this.records, writer: this.writer, config: this.config },
       problems: () => this.problems,
       draft: (save) => this.draft(save),
       nowMs: () => deps.clock.nowMs(),
@@ -102,7 +105,7 @@ export class LiveSettings {
   }
 
   get file(): SettingsFile {
-    return this.#deps.file;
+    return this.#file;
   }
 
   /** The version of the state that {@link list} shows. */
@@ -122,7 +125,7 @@ export class LiveSettings {
   /** Why the gateway must not start: without the stored value, weaker settings could apply to sign-ins. `null`: it may start. */
   get startProblem(): string | null {
     for (const [key, cause] of this.problems) {
-      if (!this.isSecurity(key) && !key.startsWith("targets.")) continue;
+      if (!this.#isNeeded(key)) continue;
       const repair = this.isSecurity(key)
         ? `, or remove the value: ${COMMAND} settings unset ${key}`
         : ", or configure this directory there";
@@ -132,6 +135,39 @@ export class LiveSettings {
         `Without it, sign-ins could be less protected. Correct the settings file${repair}.`;
     }
     return null;
+  }
+
+  /** Whether the gateway must not run without a stored value. */
+  #isNeeded(key: string): boolean {
+    return this.isSecurity(key) || key.startsWith("targets.");
+  }
+
+  /**
+   * Uses the settings file as it is now, except for what needs a restart. With faults, nothing changes. A stored value that sign-ins need
+   * and that the file makes unusable is a fault, as at a start.
+   */
+  replaceFile(
+    next: SettingsFile,
+  ): { readonly faults: readonly ConfigFault[]; readonly needsRestart: readonly string[] } {
+    const before = this.#file;
+    const { file, needsRestart } = planReload(before, next);
+    this.#useFile(file);
+    const { faults } = this.#evaluate(NO_STORED_VALUES);
+    const lost = faults.length > 0 ? [] : [...this.#resolve(this.records.open(() => undefined)).problems]
+      .filter(([key]) => this.#isNeeded(key) && !this.problems.has(key))
+      .map(([key, cause]) => ({ ...cause, key }));
+    if (faults.length + lost.length > 0) this.#useFile(before);
+    else this.#apply(new Set([before, file].flatMap(keysOfFile)));
+    return { faults: [...faults, ...lost], needsRestart };
+  }
+
+  #useFile(file: SettingsFile): void {
+    this.#file = file;
+    this.#evaluated = null;
+  }
+
+  #resolve(stored: StoredValues): EffectiveSettings {
+    return resolveSettings((values) => this.#evaluate(values), stored);
   }
 
   /** Whether a change of a setting needs a recent factor: of every setting whose row does not say otherwise. */
@@ -177,14 +213,14 @@ export class LiveSettings {
     this.#apply();
   }
 
-  /** Applies the file and the stored values to {@link config}, in one task. */
-  #apply(): void {
+  /** Applies the file and the stored values to {@link config}, in one task. @param ofFile keys of a file that changed. */
+  #apply(ofFile: ReadonlySet<string> = new Set()): void {
     const { log } = this.#deps;
     const unreadable = new Set<string>();
     const stored = this.records.open((key) => unreadable.add(key));
     this.#unreadable = unreadable;
     const before = this.#effective;
-    const effective = resolveSettings((values) => this.#evaluate(values), stored);
+    const effective = this.#resolve(stored);
     const problems = new Map(effective.problems);
     for (const key of unreadable) problems.set(key, { key, ...problemOf("unreadable") });
     this.#effective = { ...effective, problems };
@@ -195,7 +231,7 @@ export class LiveSettings {
       }
     }
     updateLiveConfig(this.config, this.#withPort(effective.config));
-    const changed = changedKeys(before.used, effective.used);
+    const changed = changedKeys(before.used, effective.used).union(ofFile);
     for (const listener of this.#listeners) listener(changed);
   }
 
@@ -205,7 +241,7 @@ export class LiveSettings {
       this.#evaluated === null || !isDeepEqual([...this.#evaluated.of.targets], [...targets]) ||
       changedKeys(this.#evaluated.of, of).size > 0
     ) {
-      this.#evaluated = { of, evaluation: evaluateSettings(this.#deps.file, of) };
+      this.#evaluated = { of, evaluation: evaluateSettings(this.#file, of) };
     }
     return this.#evaluated.evaluation;
   }
@@ -222,7 +258,7 @@ export class LiveSettings {
   }
 
   #list({ config, found, used, problems }: EffectiveSettings): SettingView[] {
-    const ofFile = this.#deps.file.found;
+    const ofFile = this.#file.found;
     const own = ownUrl(this.#withPort(config).http.listen, { tls: config.http.tls !== null });
     const derived: Record<string, string> = own === null ? {} : { "http.public_url": own };
     return listSettings(found, derived, (key) => {
@@ -279,6 +315,12 @@ function changedKeys(before: StoredValues, after: StoredValues): Set<string> {
   compare(before.values, after.values, "");
   compare(before.targets, after.targets, "targets.");
   return changed;
+}
+
+/** Every key of a file: a value can be a reference whose target changed. */
+function keysOfFile({ found: { values, lists, maps } }: SettingsFile): string[] {
+  const targets = Object.keys(maps.get("targets") ?? {}).map(targetPath);
+  return [...values.keys(), ...lists.keys(), ...maps.keys(), ...targets];
 }
 
 interface EffectiveSettings {

@@ -67,7 +67,7 @@ export interface TargetDraft {
 }
 
 interface TargetChangesDeps {
-  readonly file: SettingsFile;
+  readonly file: () => SettingsFile;
   readonly records: SettingRecords;
   readonly writer: Pick<SettingWriter, "save">;
   readonly problems: () => ReadonlyMap<string, ConfigFault>;
@@ -178,7 +178,7 @@ export class TargetChanges {
 
   #view(name: string): TargetView {
     const { file, records, problems } = this.#deps;
-    const ofFile = file.found.maps.get("targets")?.[name];
+    const ofFile = file().found.maps.get("targets")?.[name];
     if (isTable(ofFile)) {
       const own = { source: "file", locked: "file", changed: null, problem: null, cause: null } as const;
       return { name, table: shownTable(ofFile), ...own };

@@ -1,16 +1,17 @@
 // The HTTP listener: starts the server, checks that it still accepts connections, opens it again if it does not,
 // and stops it within a deadline. A listener that cannot be opened again ends the process (onGiveUp).
 
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { type SocketAddress, socketAddressText } from "../addresses.ts";
 import type { Log } from "../log.ts";
 import { faultMessage } from "../log_line.ts";
 import type { Clock } from "../runtime.ts";
 import { connectionLimit, countFreeDescriptors, PROBED_DESCRIPTORS } from "./connection_table.ts";
-import { type HttpApp, type HttpServer, startHttpServer } from "./http_server.ts";
+import { type HttpApp, type HttpCertificate, type HttpServer, startHttpServer } from "./http_server.ts";
 
 export interface ListenerDeps {
   readonly listen: SocketAddress;
-  readonly tls: { readonly certPem: string; readonly keyPem: string } | null;
+  readonly tls: HttpCertificate | null;
   /** A request that arrives before the application is ready waits for it. */
   readonly app: HttpApp | Promise<HttpApp>;
   readonly log: Log;
@@ -59,6 +60,7 @@ class HttpListener {
   readonly #maxConnections: number;
   readonly #accepted = new Set<number>();
   #address: SocketAddress;
+  #tls: HttpCertificate | null;
   #server: HttpServer | null = null;
   /** Servers that accept no more connections, with requests in progress. */
   #draining: HttpServer[] = [];
@@ -71,6 +73,7 @@ class HttpListener {
   constructor(deps: ListenerDeps) {
     this.#deps = deps;
     this.#address = deps.listen;
+    this.#tls = deps.tls;
     this.#maxConnections = deps.maxConnections ?? this.#chooseLimit();
   }
 
@@ -92,6 +95,33 @@ class HttpListener {
       throw new Error(`Cannot listen for HTTP on ${where}: ${reasonOf(cause)} (http.listen)`, { cause });
     }
     this.#scheduleCheck();
+  }
+
+  /**
+   * Uses another certificate from now on; connections continue. Without TLS at the start, there is none to replace.
+   *
+   * @returns why it cannot be used, so that the previous one stays in use; `null`: it is in use.
+   */
+  useCertificate(certificate: HttpCertificate | null): string | null {
+    const before = this.#tls;
+    if (before === null || certificate === null) return null;
+    const { certPem, keyPem } = certificate;
+    if (certPem === before.certPem && keyPem === before.keyPem) return null;
+    const { log } = this.#deps;
+    try {
+      // node:tls would accept any pair, and refuse every handshake.
+      if (!new X509Certificate(certPem).checkPrivateKey(createPrivateKey(keyPem))) {
+        throw new Error("http.tls_key is not the key of the certificate in http.tls_cert");
+      }
+    } catch (fault) {
+      const problem = faultMessage(fault);
+      log.error("the certificate of HTTPS cannot be used, so the previous one stays in use", { problem });
+      return problem;
+    }
+    this.#tls = { certPem, keyPem };
+    this.#server?.useCertificate(this.#tls);
+    log.info("the certificate of HTTPS was read again");
+    return null;
   }
 
   /** Ends the streams, lets requests in progress finish for `deadlineMs`, then closes them. Never rejects. */
@@ -124,6 +154,7 @@ class HttpListener {
     const { listen, onGiveUp: _unused, probe: _probe, ...rest } = this.#deps;
     this.#server = await startHttpServer({
       ...rest,
+      tls: this.#tls,
       listen: { hostname: listen.hostname, port: this.#address.port },
       maxConnections: this.#maxConnections,
       onConnection: (port) => {

@@ -42,9 +42,15 @@ export interface HttpApp {
   close(): void;
 }
 
+/** A certificate with its intermediates, and its key, as PEM. */
+export interface HttpCertificate {
+  readonly certPem: string;
+  readonly keyPem: string;
+}
+
 interface HttpServerDeps {
   readonly listen: SocketAddress;
-  readonly tls: { readonly certPem: string; readonly keyPem: string } | null;
+  readonly tls: HttpCertificate | null;
   readonly app: HttpApp | Promise<HttpApp>;
   readonly log: Log;
   readonly clock: Clock;
@@ -66,6 +72,8 @@ export interface HttpServer {
   readonly connections: ConnectionTable;
   /** Accepts no more connections, and closes those without a request in progress. Others continue. */
   stopAccepting(): void;
+  /** For the handshakes from now on. Only with TLS. */
+  useCertificate(certificate: HttpCertificate): void;
 }
 
 /** Starts a server. Rejects with the fault of the operating system if the address cannot be used. */
@@ -82,14 +90,13 @@ export function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
     // The request gate refuses a missing Host, with the security headers.
     requireHostHeader: false,
   };
-  const server: Server = tls === null ? http.createServer(limits) : https.createServer({
-    ...limits,
-    cert: tls.certPem,
-    key: tls.keyPem,
-    minVersion: "TLSv1.2",
+  const tlsOptions = {
+    minVersion: "TLSv1.2" as const,
     handshakeTimeout: silenceMs,
     ALPNProtocols: ["http/1.1"],
-  });
+  };
+  const secure = tls === null ? null : https.createServer({ ...limits, ...tlsOptions, ...pairOf(tls) });
+  const server: Server = secure ?? http.createServer(limits);
   server.on("secureConnection", stopReadingBelow);
   const queue = createRequestQueue();
   const answerDeps = { ...deps, connections, unsent: createUnsentOctets(), isAccepting: () => accepting };
@@ -132,10 +139,13 @@ export function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
           server.close();
           connections.close("idle");
         },
+        useCertificate: (certificate) => secure?.setSecureContext({ ...tlsOptions, ...pairOf(certificate) }),
       });
     });
   });
 }
+
+const pairOf = ({ certPem, keyPem }: HttpCertificate) => ({ cert: certPem, key: keyPem });
 
 interface AnswerDeps extends HttpServerDeps {
   readonly connections: ConnectionTable;

@@ -70,13 +70,18 @@ export class ClientRegistry {
   readonly #deps: RegistryDeps;
   readonly #secrets: ClientSecrets;
   #anyClient: RequestSettings;
+  /** Of the settings file. */
+  #configured: readonly ClientSettings[];
   readonly #records = new Map<string, ClientRecord>();
+  /** Records whose names the settings file has too. They are not served. */
+  readonly #hidden = new Map<string, ClientRecord>();
   /** Names of clients whose records this version cannot read. */
   readonly #unreadable = new Set<string>();
 
   constructor(deps: RegistryDeps) {
     this.#deps = deps;
     this.#anyClient = deps.anyClient;
+    this.#configured = deps.settings;
     this.#secrets = new ClientSecrets(deps.vault);
     deps.store.follow(["client"], (entry) => {
       try {
@@ -94,14 +99,22 @@ export class ClientRegistry {
   }
 
   /** Updates the packet gate after the settings changed. */
-  refresh(anyClient: RequestSettings): void {
+  refresh({ anyClient, clients }: { anyClient: RequestSettings; clients: readonly ClientSettings[] }): void {
+    const hasNewClients = clients !== this.#configured;
     this.#anyClient = anyClient;
-    if (this.#records.size + this.#unreadable.size > 0) this.#apply();
+    if (hasNewClients) {
+      this.#configured = clients;
+      const all = [...this.#records.values(), ...this.#hidden.values()];
+      this.#records.clear();
+      this.#hidden.clear();
+      for (const record of all) this.#add(record);
+    }
+    if (hasNewClients || this.#records.size + this.#unreadable.size > 0) this.#apply();
   }
 
   /** In order of name. */
   list(): ShownClient[] {
-    const ofSettings = this.#deps.settings.map((client) => showSettings(client, this.#activityOf(client)));
+    const ofSettings = this.#configured.map((client) => showSettings(client, this.#activityOf(client)));
     const ofRecords = [...this.#records.values()].map((record) => this.#show(record));
     return [...ofSettings, ...ofRecords].sort((a, b) => a.name < b.name ? -1 : 1);
   }
@@ -216,39 +229,46 @@ export class ClientRegistry {
 
   /** Takes over a stored record; `null`: it was deleted. */
   #remember({ key, value }: StoreEntry<unknown>): void {
-    const { log } = this.#deps;
     const name = String(key[1]);
     const record = value as StoredClient | null;
     this.#unreadable.delete(name);
     this.#records.delete(name);
+    this.#hidden.delete(name);
     if (record === null) return;
     if (!isClientRecord(record)) {
       this.#unreadable.add(name);
       throw new TypeError("it has no name, addresses and secret, so this client is not served");
     }
+    this.#add(fromStoredClient(record));
+  }
+
+  #add(record: ClientRecord): void {
+    const { name } = record;
     if (this.#settingsOf(name) === undefined) {
-      this.#records.set(name, fromStoredClient(record));
+      this.#records.set(name, record);
     } else {
-      log.warn("a client is defined in the console and in the settings file: the settings file is used", {
-        client: name,
-      });
+      this.#hidden.set(name, record);
+      this.#deps.log.warn(
+        "a client is defined in the console and in the settings file: the settings file is used",
+        { client: name },
+      );
     }
   }
 
   /** Updates the packet gate. A disabled client is not served, but while one exists, the gate does not accept arbitrary addresses. */
   #apply(): void {
-    const { clients, settings, clock } = this.#deps;
+    const { clients, clock } = this.#deps;
     const anyClient = this.#anyClient;
     const stored = [...this.#records.values()]
       .map((record) => this.#secrets.toKnownClient(record, { settings: anyClient, nowMs: clock.nowMs() }))
       .filter((client) => client !== null);
-    const known = [...settings, ...stored];
+    const known = [...this.#configured, ...stored];
     const isConfigured = this.#records.size + this.#unreadable.size > 0;
     clients.replace(known.length === 0 && isConfigured ? [{ ...anyClient, ...NO_CLIENT }] : known);
   }
 
   #settingsOf(name: string): ClientSettings | undefined {
-    return this.#deps.settings.find((client) => client.name === name);
+    return this.#configured.find((client) => client.name === name);
   }
 
   #show(record: ClientRecord): ShownClient {

@@ -67,6 +67,8 @@ const ACCOUNTING_REQUEST = PACKET_CODES["Accounting-Request"].code;
 /** Accounting has its own duplicate cache, so that a flood of accounting never removes the answers of logins. */
 const ACCOUNTING_DUPLICATES = { slots: 16_384, octets: 8 * 1024 * 1024 };
 const RECEIVE_OCTETS = 65_535;
+/** With a millisecond of pause after each: a socket that fails for seconds. */
+const MAX_FAILURES = 2000;
 /** A place of the duplicate cache is a port and an Identifier in 31 bits. */
 const PLACE_MASK = 0x7fffff;
 /** RFC 6613 §2.6.4: a connection with such a packet is out of step, or its client has another idea of the protocol. */
@@ -84,6 +86,8 @@ export class RadiusServer {
   readonly #arena = new BufferArena();
   readonly #userNames = new UserNames();
   readonly #sockets: DatagramSocket[] = [];
+  /** Of each socket, how many calls of receive() failed in a row; `Infinity`: it is not read any more. */
+  readonly #failures: number[] = [];
   readonly #dropLog: LogLimit;
   readonly #handler: RequestHandler;
   readonly #accounting: AccountingHandler;
@@ -119,6 +123,11 @@ export class RadiusServer {
     return this.#handler.working + this.#accounting.working + (this.#deps.catchUp?.waiting ?? 0);
   }
 
+  /** Whether every socket is read. */
+  isReceiving(): boolean {
+    return this.#isStopping || this.#failures.every((count) => count < MAX_FAILURES);
+  }
+
   /** Serves a socket until it is closed; never rejects. The authentication port also answers accounting. */
   async serve(socket: DatagramSocket, service: ListenerService = "authentication"): Promise<void> {
     const { log, clock } = this.#deps;
@@ -127,12 +136,17 @@ export class RadiusServer {
     while (!this.#isStopping) {
       try {
         const [octets, from] = await socket.receive(buffer);
+        this.#failures[listener.socket] = 0;
         if (from.transport === "udp") this.#receive(listener, octets, from);
       } catch (fault) {
         if (
           this.#isStopping || fault instanceof Deno.errors.BadResource ||
           fault instanceof Deno.errors.Interrupted
-        ) return;
+        ) {
+          this.#failures[listener.socket] = Infinity;
+          return;
+        }
+        this.#failures[listener.socket] = (this.#failures[listener.socket] ?? 0) + 1;
         // A fault of one datagram does not stop the server.
         log.error("a datagram could not be handled", { fault: String(fault) });
         await pauseFor(clock, 1);

@@ -333,7 +333,10 @@ function pushGauges(
 
 /** A store that does not answer, or changes of other nodes that cannot be read: no login can be answered. */
 export function readinessOf(
-  { isHttpServing }: { readonly isHttpServing: () => boolean },
+  { isHttpServing, isRadiusReceiving }: {
+    readonly isHttpServing: () => boolean;
+    readonly isRadiusReceiving: () => boolean;
+  },
   { store, clock, cluster }: {
     readonly store: Pick<Store, "lastAnswerMs">;
     readonly clock: Clock;
@@ -343,17 +346,29 @@ export function readinessOf(
   const silentMs = clock.nowMs() - store.lastAnswerMs();
   const { lagMs } = cluster.figures();
   const [isSilent, isBehind] = [silentMs > STORE_SILENT_MS, lagMs > STORE_SILENT_MS];
-  const isServing = isHttpServing();
+  const [isServing, isReceiving] = [isHttpServing(), isRadiusReceiving()];
   const changes = isBehind ? `not read for ${secondsOf(lagMs)}` : "read";
   return {
-    ok: !isSilent && !isBehind && isServing,
+    ok: !isSilent && !isBehind && isServing && isReceiving,
     parts: {
-      radius: "listening",
-      store: isSilent ? `does not answer for ${secondsOf(silentMs)}` : "answers",
+      radius: isReceiving ? HEALTHY.radius : "does not receive packets",
+      store: isSilent ? `does not answer for ${secondsOf(silentMs)}` : HEALTHY.store,
       ...(cluster.isShared ? { changes } : {}),
-      http: isServing ? "listening" : "does not accept connections",
+      http: isServing ? HEALTHY.http : "does not accept connections",
     },
   };
+}
+
+/** The parts of this process. */
+const HEALTHY = { radius: "listening", store: "answers", http: "listening" } as const;
+
+/** What another start of the process may cure; `null`: nothing. A KV Connect server that does not answer would stop that start. */
+export function restartReason({ parts }: Readiness): string | null {
+  const isShared = "changes" in parts;
+  const wrong = Object.entries(HEALTHY).filter(([part, state]) =>
+    parts[part] !== state && !(part === "store" && isShared)
+  );
+  return wrong.length === 0 ? null : wrong.map(([part]) => `${part} ${parts[part]}`).join(", ");
 }
 
 function secondsOf(spanMs: number): string {
