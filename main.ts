@@ -6,6 +6,7 @@ import { LiveSettings, readLifetimes } from "./platform/config/live_settings.ts"
 import { socketAddressText } from "./platform/addresses.ts";
 import { controlSocketPath } from "./platform/config/validate.ts";
 import { loadConfig } from "./platform/config/load.ts";
+import { settingsFileMode } from "./platform/config/redact_settings.ts";
 import { reload } from "./platform/config/reload.ts";
 import { loadDist } from "./console/assets.ts";
 import { restartReason } from "./console/api/health/metrics.ts";
@@ -54,7 +55,7 @@ const load = () =>
   loadConfig({
     env: Deno.env.get,
     readTextFile: Deno.readTextFileSync,
-    fileMode: (path) => Deno.statSync(path).mode,
+    fileMode: (path) => settingsFileMode(Deno.statSync(path)),
     cwd: Deno.cwd(),
     ...VALUE_CHECKS,
   });

@@ -12,6 +12,7 @@ import type {
 } from "../platform/config/config.ts";
 import { shownKey } from "../platform/setting_problems.ts";
 import { loadConfig } from "../platform/config/load.ts";
+import { settingsFileMode } from "../platform/config/redact_settings.ts";
 import { socketAddressText } from "../platform/addresses.ts";
 import { usesTls } from "../platform/client_settings.ts";
 import { extensionsProblem } from "../scim/v2/schema/extension_setting.ts";
@@ -230,7 +231,7 @@ export const checkConfigCommand = (args: readonly string[]) =>
   checkAll(args, {
     env: Deno.env.get,
     readTextFile: Deno.readTextFileSync,
-    fileMode: (path) => Deno.statSync(path).mode,
+    fileMode: (path) => settingsFileMode(Deno.statSync(path)),
     cwd: Deno.cwd(),
     ...VALUE_CHECKS,
   });

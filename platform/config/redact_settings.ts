@@ -67,6 +67,14 @@ export function redactWhenPrinted<T extends object>(value: T): T {
 const SECRET_KEY = /(^|_)(secret|password|token)$/;
 const OTHERS_READ = 0o044;
 
+/**
+ * The mode of a settings file. The group of a file of root is left out: root gave it to the user of the service, as the package does
+ * (0640 root:countersign).
+ */
+export function settingsFileMode({ mode, uid }: Pick<Deno.FileInfo, "mode" | "uid">): number | null {
+  return mode === null || uid !== 0 ? mode : mode & ~0o070;
+}
+
 /** Warns if the settings file contains secrets and other users can read it. `env:NAME` and `file:PATH` are no secrets. */
 export function readableSecretWarnings(
   table: unknown,

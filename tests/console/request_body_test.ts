@@ -295,9 +295,45 @@ async function makeCertificate(): Promise<{ certPem: string; keyPem: string } | 
 }
 
 const tls = await makeCertificate();
+const reasonOf = (made: typeof tls): string =>
+  made === null ? " (missing here: apt-get install openssl)" : "";
+
+Deno.test(
+  { name: `the listener uses another certificate at once${reasonOf(tls)}`, ignore: tls === null },
+  async () => {
+    const next = await makeCertificate();
+    if (tls === null || next === null) return;
+    await using site = await startConsole();
+    const listener = await serveHttp({
+      ...{ listen: { hostname: "127.0.0.1", port: 0 }, tls, app: site.app, log: site.log },
+      clock: createManualClock(),
+    });
+    const trusts = async ({ certPem }: { certPem: string }): Promise<boolean> => {
+      try {
+        const to = { hostname: "localhost", port: listener.address.port };
+        const connection = await Deno.connectTls({ ...to, caCerts: [certPem] });
+        await connection.handshake();
+        connection.close();
+        return true;
+      } catch (_untrusted) {
+        return false;
+      }
+    };
+    assertEquals([await trusts(tls), await trusts(next)], [true, false]);
+    assertMatch(
+      listener.useCertificate({ ...next, keyPem: tls.keyPem }) ?? "",
+      /is not the key of the certificate/,
+    );
+    assertMatch(listener.useCertificate({ ...next, certPem: "x" }) ?? "", /./);
+    assertEquals([await trusts(tls), await trusts(next)], [true, false]);
+    assertEquals(listener.useCertificate(next), null);
+    assertEquals([await trusts(tls), await trusts(next)], [false, true]);
+    await listener.stop({ deadlineMs: 0 });
+  },
+);
 
 const NAME = "serveHttp() with TLS sets __Host- cookies";
-const reason = tls === null ? " (missing here: apt-get install openssl)" : "";
+const reason = reasonOf(tls);
 
 Deno.test({ name: NAME + reason, ignore: tls === null }, async () => {
   if (tls === null) return;

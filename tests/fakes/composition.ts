@@ -31,6 +31,7 @@ export interface OperatorAnswer {
 export interface TestComposition extends Omit<Composition, "openApp" | "close">, AsyncDisposable {
   readonly app: HttpApp;
   readonly config: Config;
+  readonly settings: LiveSettings;
   readonly store: Store;
   readonly clock: ManualClock;
   /** Typed calls, like those of commands. */
@@ -103,7 +104,7 @@ export async function openComposition(
   return {
     ...composition,
     ...{ app, store, clock },
-    config: settings.config,
+    ...{ config: settings.config, settings },
     api: operatorApi(app),
     ask: (method, path, json) => askOperator(app, { method, path, json }),
     breakStore: () => void (isBroken = true),

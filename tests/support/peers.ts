@@ -11,6 +11,11 @@ export interface Peer {
 
 /** Debian 12 names; the same on Ubuntu except chromium-headless-shell, which Ubuntu does not have. */
 export const PEERS = {
+  systemd: {
+    package: "systemd",
+    proofs: ["/usr/bin/systemd-analyze"],
+    neededBy: "packaging: the unit",
+  },
   radclient: {
     package: "freeradius-utils",
     proofs: ["/usr/bin/radclient"],

@@ -1,0 +1,53 @@
+// The unit of systemd, judged by systemd's own programs.
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { runProgram } from "../support/child.ts";
+import { testNeeding } from "../support/skip_unless.ts";
+
+const FOLDER = new URL("../../packaging/systemd/", import.meta.url).pathname;
+const MAX_EXPOSURE = 2;
+
+testNeeding({ peers: ["systemd"] }, "systemd-analyze security finds at most an exposure of 2.0", async () => {
+  const { stdout } = await runProgram("systemd-analyze", {
+    args: ["security", "--offline=true", "--no-pager", `${FOLDER}countersign.service`],
+    env: { LC_ALL: "C.UTF-8" },
+  });
+  const [line = "", exposure] = /Overall exposure level for countersign\.service: ([\d.]+)/.exec(stdout) ??
+    [];
+  console.log(line);
+  assert(Number(exposure) > 0 && Number(exposure) <= MAX_EXPOSURE, stdout);
+});
+
+testNeeding(
+  { peers: ["systemd"], root: true },
+  "systemd accepts the unit, the user and the sysctl drop-in",
+  async () => {
+    const root = await Deno.makeTempDir();
+    for (const folder of ["usr/bin", "bin", "usr/lib/sysusers.d", "etc"]) {
+      await Deno.mkdir(`${root}/${folder}`, { recursive: true });
+    }
+    await Deno.copyFile(`${FOLDER}countersign.sysusers`, `${root}/usr/lib/sysusers.d/countersign.conf`);
+    const users = await runProgram("systemd-sysusers", { args: [`--root=${root}`] });
+    assertEquals(users.code, 0, users.stderr);
+    assertMatch(
+      await Deno.readTextFile(`${root}/etc/passwd`),
+      /^countersign:x:\d+:\d+:Countersign gateway:\/var\/lib\/countersign:.*nologin$/m,
+    );
+    for (const line of (await Deno.readTextFile(`${FOLDER}countersign.sysctl`)).trim().split("\n")) {
+      assertMatch(line, /^(#.*|net\.core\.rmem_default = \d+)$/);
+    }
+    // The programs of the unit need not be installed here.
+    const unit = `${root}/countersign.service`;
+    const text = await Deno.readTextFile(`${FOLDER}countersign.service`);
+    await Deno.writeTextFile(
+      unit,
+      text.replaceAll("/usr/bin/countersign", "/bin/true").replace(/^Documentation=.*$/m, ""),
+    );
+    const verified = await runProgram("systemd-analyze", { args: ["verify", "--man=no", unit] });
+    assertEquals([verified.code, verified.stderr.split("\n").filter((one) => one.includes("countersign"))], [
+      0,
+      [],
+    ]);
+    await Deno.remove(root, { recursive: true });
+  },
+);
