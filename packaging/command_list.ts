@@ -53,7 +53,7 @@ export function commandTable(commands: readonly ListedCommand[]): string {
 
 /** The words that can follow `countersign` and the words of the key: commands, actions, and options. */
 export function completionWords(commands: readonly DocumentedCommand[]): Map<string, string[]> {
-  const words = new Map([["", [...commands.map(({ name }) => name), "version", "--help"]]]);
+  const words = new Map([["", [...commands.map(({ name }) => name), "check", "version", "--help"]]]);
   for (const { name, help, helpOf } of commands) {
     for (const [at, text] of [[name, help] as const, ...helpOf]) {
       const below = [...helpOf.keys()].flatMap((one) =>

@@ -104,7 +104,7 @@ export class ServiceManager {
     const { random, log, open = openDatagrams } = this.#deps;
     if (this.#to === null) return;
     try {
-      // Deno binds each socket, so it gets a name that leaves no file.
+      // Deno binds each socket, so this one has a name that leaves no file.
       this.#socket ??= open(`\0countersign-${random.bytes(8).toHex()}`);
       await this.#socket.send(new TextEncoder().encode(`${lines.join("\n")}\n`), this.#to);
     } catch (fault) {

@@ -6,7 +6,6 @@ import { shownKey } from "../setting_problems.ts";
 import type { ServiceManager } from "../service_manager.ts";
 import type { Config, ConfigFault } from "./config.ts";
 import { ALL_SETTINGS } from "./list_settings.ts";
-import type { LiveSettings } from "./live_settings.ts";
 import type { ConfigOutcome, SettingsFile } from "./load.ts";
 import type { SortedTable } from "./parse_settings.ts";
 
@@ -53,8 +52,17 @@ export function planReload(current: SettingsFile, next: SettingsFile): ReloadPla
   return { file: { ...next, found }, needsRestart };
 }
 
+/** The settings of a running gateway. */
+interface RunningSettings {
+  readonly config: Pick<Config, "http">;
+  replaceFile(next: SettingsFile): {
+    readonly faults: readonly ConfigFault[];
+    readonly needsRestart: readonly string[];
+  };
+}
+
 interface ReloadDeps {
-  readonly settings: Pick<LiveSettings, "replaceFile" | "config">;
+  readonly settings: RunningSettings;
   readonly log: Log;
   /** Reads the file. */
   readonly load: () => ConfigOutcome;
