@@ -42,6 +42,7 @@ import { parseResource } from "./scim/schema/parse_resource.ts";
 import { createMapping, toFrontEnd } from "./scim/schema/mapping.ts";
 import { createServices, type ServiceDeps, type Services } from "./upstream/services.ts";
 import type { Config } from "./platform/config/config.ts";
+import { redact, secretsIn } from "./platform/config/redact_settings.ts";
 
 export const VERSION = "0.3.0";
 /** The description of both SCIM interfaces. */
@@ -247,6 +248,7 @@ async function createApp(
   const { createHttpApp }: typeof import("./console/app.ts") = await import(CONSOLE);
   const { config } = settings;
   return createHttpApp({
+    secretSettings: { redact, secretsIn },
     ...{ settings, http: config.http, console: config.console, serviceTrial: services.trial },
     ...{ mail: parts.mail, geoIp: parts.geoIp, people: parts.people, enrolment: parts.enrolment },
     ...{ logExport: parts.logExport.logExport, alerts: parts.alerts },

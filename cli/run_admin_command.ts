@@ -101,7 +101,7 @@ async function readTarget(api: AdminApi, name: string): Promise<TargetSettings |
 }
 
 /** Where a command finds the settings and the store. */
-interface CommandSource {
+export interface CommandSource {
   readonly settingsFile: SettingsFile;
   readonly masterKeyHex: string;
 }

@@ -93,6 +93,7 @@ export interface HttpAppDeps extends Pick<ConsoleApiDeps, "mail" | "shadow"> {
   readonly userReplies?: ConsoleApiDeps["userReplies"];
   /** For the Settings page. */
   readonly installation: Installation;
+  readonly secretSettings?: ConsoleApiDeps["secretSettings"];
   readonly ready: () => Readiness;
   readonly dist: Dist;
   /** The SCIM interfaces. Absent: the console runs without them. */

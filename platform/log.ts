@@ -14,6 +14,8 @@ export interface Log {
   /** Resolves when all lines so far are written, or after 2 s. Never rejects. */
   flush(): Promise<void>;
   losses(): LogLosses;
+  /** The last warnings and errors, oldest first, as lines of JSON; at most {@link MAX_RECENT}. */
+  recent(): readonly string[];
 }
 
 /** How events are written, and which. */
@@ -34,6 +36,9 @@ export interface LogOptions extends LogForm {
 }
 
 const LEVELS: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
+
+const MAX_RECENT = 300;
+const MAX_RECENT_CHARACTERS = 8192;
 
 /** Creates the log. Lines are written after the current task. */
 export function createLog(options: LogOptions): AdjustableLog {
@@ -57,8 +62,20 @@ export function createLog(options: LogOptions): AdjustableLog {
       message: "log lines were lost",
       fields: { dropped, unwritten, lastFailure },
     });
+  const toJson = createLineFormatter("json");
+  const recent: string[] = [];
+  const remember = (level: LogLevel, message: string, fields?: LogFields): void => {
+    const line = toJson({ time: timeText(), level, message, fields });
+    recent.push(
+      line.length <= MAX_RECENT_CHARACTERS
+        ? line
+        : toJson({ time: timeText(), level, message, fields: undefined }),
+    );
+    if (recent.length > MAX_RECENT) recent.shift();
+  };
   const batcher = new LogBatcher({ clock, write: options.write, noticeOf });
   const writerOf = (level: LogLevel) => (message: string, fields?: LogFields): void => {
+    if (LEVELS[level] >= LEVELS.warn) remember(level, message, fields);
     if (LEVELS[level] >= minLevel) batcher.add(lineOf({ time: timeText(), level, message, fields }));
   };
   return {
@@ -73,6 +90,7 @@ export function createLog(options: LogOptions): AdjustableLog {
     },
     flush: () => batcher.flush(),
     losses: () => batcher.losses(),
+    recent: () => [...recent],
   };
 }
 

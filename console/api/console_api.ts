@@ -58,6 +58,7 @@ import {
 } from "./target_settings/target_setting_routes.ts";
 import { createTokenRoutes, type TokenRouteDeps } from "./auth/api_tokens.ts";
 import { createHardwareTokenRoutes, type HardwareTokenRouteDeps } from "./tokens/hardware_token_routes.ts";
+import { createSupportRoutes, type SupportRouteDeps } from "./support/support_bundle.ts";
 import { createTrashRoutes, type TrashRouteDeps } from "./trash/trash_routes.ts";
 import { createGroupReplyRoutes, createUserReplyRoutes, type ReplyDeps } from "./replies/reply_routes.ts";
 import { createUserRoutes, type UserRouteDeps } from "./users/user_routes.ts";
@@ -93,6 +94,7 @@ export type ConsoleApiDeps =
   & ConnectionRouteDeps
   & HealthRouteDeps
   & { readonly health: Health | null }
+  & SupportRouteDeps
   & NodeRouteDeps
   & MailRouteDeps
   & LogExportRouteDeps
@@ -164,5 +166,6 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/outbox", createOutboxRoutes(deps))
     .route("/saved-filters", createSavedFilterRoutes(deps))
     .route("/log-export", createLogExportRoutes(deps))
-    .route("/alerts", createAlertRoutes(deps));
+    .route("/alerts", createAlertRoutes(deps))
+    .route("/support", createSupportRoutes(deps));
 }

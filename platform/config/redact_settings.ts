@@ -30,14 +30,29 @@ function secretNames(table: SettingTable): string[] {
 
 const INSPECTORS = [Symbol.for("Deno.customInspect"), Symbol.for("nodejs.util.inspect.custom")];
 
-/** A copy in which secrets are `***`; empty ones stay empty. */
-function redact(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(redact);
+/** What knows which values are secrets. */
+export interface SecretSettings {
+  readonly redact: typeof redact;
+  readonly secretsIn: typeof secretsIn;
+}
+
+/** A copy in which secrets are `mark`; empty ones stay empty. */
+export function redact(value: unknown, mark = "***"): unknown {
+  if (Array.isArray(value)) return value.map((one) => redact(one, mark));
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) =>
-      SECRET_NAMES.has(name) && inner !== "" ? [name, "***"] : [name, redact(inner)]
+      SECRET_NAMES.has(name) && inner !== "" ? [name, mark] : [name, redact(inner, mark)]
     ),
+  );
+}
+
+/** All texts below the names of secrets. */
+export function secretsIn(value: unknown, isSecret = false): string[] {
+  if (typeof value === "string") return isSecret ? [value] : [];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) =>
+    secretsIn(inner, isSecret || SECRET_NAMES.has(name))
   );
 }
 

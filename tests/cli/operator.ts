@@ -8,7 +8,7 @@ import { answerBackups } from "../../platform/backup/server_backup.ts";
 import { lifetimesOf } from "../../platform/backup/expiry.ts";
 import { listenControl } from "../../platform/control_listener.ts";
 import { openDataDir } from "../../platform/data_dir.ts";
-import { createLog } from "../../platform/log.ts";
+import { createLog, type Log } from "../../platform/log.ts";
 import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
 import { LiveSettings } from "../../platform/config/live_settings.ts";
 import { settingsFileOf } from "../platform/config/samples.ts";
@@ -38,6 +38,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<RunArguments>>> = {
   restore: async () => (await import("../../cli/restore.ts")).restoreCommand,
   scim_credential: async () => (await import("../../cli/scim_credential.ts")).scimCredentialCommand,
   settings: async () => (await import("../../cli/settings.ts")).settingsCommand,
+  support_bundle: async () => (await import("../../cli/support_bundle.ts")).supportBundleCommand,
   test_mail: async () => (await import("../../cli/test_mail.ts")).mailTestCommand,
   tokens: async () => (await import("../../cli/tokens.ts")).tokensCommand,
   unlock: async () => (await import("../../cli/unlock.ts")).unlockCommand,
@@ -145,13 +146,14 @@ export async function runHere(
 /** Starts a server without network listeners in this process: it holds the data directory and answers on its socket. */
 export async function openStandIn(
   { dataDir: path }: Pick<Operator, "dataDir">,
-  { toml = "" }: Pick<Options, "toml"> = {},
-): Promise<Composition & AsyncDisposable> {
+  { toml = "", files = {} }: Pick<Options, "toml"> & { readonly files?: Readonly<Record<string, string>> } =
+    {},
+): Promise<Composition & AsyncDisposable & { readonly log: Log }> {
   const random = createSystemRandom();
   const clock = systemClock;
   const dataDir = await openDataDir(path, { random, masterKeyHex: "" });
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
-  const settings = new LiveSettings({ file: settingsFileOf(toml), ...dataDir, clock, log });
+  const settings = new LiveSettings({ file: settingsFileOf(toml, { files }), ...dataDir, clock, log });
   await settings.load();
   const composition = await compose({
     settings,
@@ -174,7 +176,7 @@ export async function openStandIn(
   const answer = answerBackups(source, (await composition.openApp()).answerControlSocket);
   const control = await listenControl({ path: `${path}/control.sock`, answer, log, clock });
   return {
-    ...composition,
+    ...{ ...composition, log },
     async [Symbol.asyncDispose]() {
       await control.close();
       await composition.close();

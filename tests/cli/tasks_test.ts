@@ -41,6 +41,7 @@ const WITHOUT_SERVER: readonly Run[] = [
 const WITH_SERVER: readonly Run[] = [
   { line: "pair ann --totp -", stdin: `${SEED}\n`, out: /^Added / },
   { line: "backup ~/b.backup", out: /^Backed up \d+ entries/ },
+  { line: "support-bundle ~/a.tar.gz", out: /^Wrote / },
   { line: "restore ~/a.backup --force", code: 1, err: /another process uses it/ },
   { line: "import default ~/people.csv", out: /^1 created, / },
   { line: "export default", out: /^\{.*"userName":"bob".*\}\n$/ },

@@ -198,6 +198,7 @@ export const ALLOWED_STATUS: Readonly<Record<string, number>> = {
   "GET /alerts": 404,
   "GET /alerts/receivers": 404,
   "POST /alerts/:id/acknowledge": 400,
+  "POST /support": 400,
   "POST /alerts/receivers": 400,
   "PATCH /alerts/receivers/:name": 400,
   "DELETE /alerts/receivers/:name": 404,

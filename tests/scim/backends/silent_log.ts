@@ -18,6 +18,7 @@ export function silentLog(): KeptLog {
     error: keep,
     enabled: () => true,
     flush: () => Promise.resolve(),
+    recent: () => [],
     losses: () => ({ dropped: 0, unwritten: 0, failedWrites: 0, lastFailure: null }),
   };
 }
