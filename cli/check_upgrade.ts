@@ -1,11 +1,12 @@
 // The part of `deno task check-config` that says what this version will do with the store at its next start. Reads only.
 
+import { statfs } from "node:fs/promises";
 import { NODE_PREFIX } from "../platform/backup/records.ts";
 import type { Config } from "../platform/config/config.ts";
 import { FIRST_FORMAT, type Migration, MIGRATIONS } from "../platform/upgrade/migrations.ts";
 import { type FormatRecord, newestOf, versionOf } from "../platform/upgrade/store_format.ts";
 import { nodesBefore } from "../platform/upgrade/upgrade.ts";
-import { freeOctets, storeOctets, upgradeBackupDir } from "../platform/upgrade/upgrade_backup.ts";
+import { upgradeBackupDir } from "../platform/upgrade/upgrade_backup.ts";
 import { printable, sizeText } from "./format_result.ts";
 
 /** Entries of 300 octets that are converted in a second; a busy machine with two cores did 6,900 and 930. */
@@ -92,6 +93,27 @@ export async function checkUpgrade(
       : [],
     isReversible: left.every(({ reader }) => reader <= record.format),
   };
+}
+
+/** The size of a store in a file, with its write-ahead log: a backup is not larger. `null`: there is none. */
+async function storeOctets(file: string): Promise<number | null> {
+  const sizes = await Promise.all(
+    [file, `${file}-wal`].map((path) => Deno.stat(path).then(({ size }) => size, () => null)),
+  );
+  return sizes[0] === null ? null : sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
+}
+
+/** What this user can write to the file system of a directory that may not exist yet; `null` without the permission `--allow-sys=statfs`. */
+async function freeOctets(dir: string): Promise<number | null> {
+  for (let path = dir;; path = path.slice(0, path.lastIndexOf("/"))) {
+    try {
+      const { bavail, bsize } = await statfs(path === "" ? "/" : path);
+      return bavail * bsize;
+    } catch (fault) {
+      const isMissing = (fault as { code?: unknown }).code === "ENOENT";
+      if (!isMissing || !path.includes("/")) return null;
+    }
+  }
 }
 
 /** The records of the nodes. That of a node that was killed stays for a minute. */

@@ -1,6 +1,5 @@
 // The backup that an upgrade of the store makes before it changes anything.
 
-import { statfs } from "node:fs/promises";
 import { createBackupFile } from "../backup/backup_file.ts";
 import type { LifetimeSettings } from "../backup/expiry.ts";
 import { BackupFault } from "../backup/records.ts";
@@ -25,7 +24,6 @@ interface UpgradeBackupDeps {
   readonly lifetimes: LifetimeSettings;
   readonly clock: Clock;
   readonly log: Log;
-  readonly freeOctets?: (dir: string) => Promise<number | null>;
 }
 
 /** Packets wait while a batch is read. */
@@ -60,7 +58,6 @@ export async function backUpBeforeUpgrade(
   try {
     await Deno.mkdir(dir, { recursive: true, mode: 0o700 });
     await removeUnfinished(dir);
-    await checkSpace(deps, dir);
     const output = await createBackupFile(path);
     try {
       await writeStore(kv, output, {
@@ -90,39 +87,5 @@ export async function backUpBeforeUpgrade(
 async function removeUnfinished(dir: string): Promise<void> {
   for await (const { name } of Deno.readDir(dir)) {
     if (UNFINISHED.test(name)) await Deno.remove(`${dir}/${name}`);
-  }
-}
-
-async function checkSpace(
-  { dataDir, isShared, freeOctets: freeIn = freeOctets }: UpgradeBackupDeps,
-  dir: string,
-): Promise<void> {
-  const needed = isShared ? null : await storeOctets(`${dataDir}/countersign.kv`);
-  const free = await freeIn(dir);
-  if (needed !== null && free !== null && free < needed) {
-    throw new Error(`it needs up to ${inMebibytes(needed)}, and ${inMebibytes(free)} are free`);
-  }
-}
-
-const inMebibytes = (octets: number) => `${(octets / 2 ** 20).toFixed(1)} MiB`;
-
-/** The size of a store in a file, with its write-ahead log: a backup is not larger. `null`: there is none. */
-export async function storeOctets(file: string): Promise<number | null> {
-  const sizes = await Promise.all(
-    [file, `${file}-wal`].map((path) => Deno.stat(path).then(({ size }) => size, () => null)),
-  );
-  return sizes[0] === null ? null : sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
-}
-
-/** What this user can write to the file system of a directory that may not exist yet; `null` without the permission `--allow-sys=statfs`. */
-export async function freeOctets(dir: string): Promise<number | null> {
-  for (let path = dir;; path = path.slice(0, path.lastIndexOf("/"))) {
-    try {
-      const { bavail, bsize } = await statfs(path === "" ? "/" : path);
-      return bavail * bsize;
-    } catch (fault) {
-      const isMissing = (fault as { code?: unknown }).code === "ENOENT";
-      if (!isMissing || !path.includes("/")) return null;
-    }
   }
 }

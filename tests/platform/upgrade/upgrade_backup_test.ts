@@ -5,7 +5,7 @@ import { readBackupFile } from "../../../platform/backup/backup_file.ts";
 import { BackupFault } from "../../../platform/backup/records.ts";
 import { createLog } from "../../../platform/log.ts";
 import { systemClock } from "../../../platform/runtime.ts";
-import { backUpBeforeUpgrade, freeOctets } from "../../../platform/upgrade/upgrade_backup.ts";
+import { backUpBeforeUpgrade } from "../../../platform/upgrade/upgrade_backup.ts";
 
 const log = createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined });
 const NO_END = new AbortController().signal;
@@ -72,29 +72,17 @@ Deno.test("backUpBeforeUpgrade() writes where the setting says, and nothing with
   assertEquals((await world.files(world.dataDir)).includes("backups"), false);
 });
 
-Deno.test("backUpBeforeUpgrade() says how much space it needs, and leaves no file", async () => {
-  await using world = await open();
-  const fault = await assertRejects(
-    () => world.backUp({ freeOctets: () => Promise.resolve(100_000) }),
-    BackupFault,
-    "The store is unchanged.",
-  );
-  assertStringIncludes(fault.message, "MiB, and 0.1 MiB are free");
-  assertEquals(await world.files(`${world.dataDir}/backups`), []);
-});
-
 Deno.test("backUpBeforeUpgrade() ends with its signal, without a file", async () => {
   await using world = await open();
   const ending = new AbortController();
-  const freeAndEnd = () => {
-    ending.abort(new Error("the node stops"));
-    return Promise.resolve(null);
-  };
-  await assertRejects(() => world.backUp({ freeOctets: freeAndEnd }, ending.signal), Error, "the node stops");
+  ending.abort(new Error("the node stops"));
+  await assertRejects(() => world.backUp({}, ending.signal), Error, "the node stops");
   assertEquals(await world.files(`${world.dataDir}/backups`), []);
 });
 
-Deno.test("freeOctets() reads the file system of a directory that does not exist yet", async () => {
-  const free = await freeOctets("/tmp/not-there/nor-this");
-  assert(free !== null && free > 0);
+Deno.test("backUpBeforeUpgrade() says that the store is unchanged if the backup cannot be written", async () => {
+  await using world = await open();
+  await Deno.writeTextFile(`${world.dataDir}/backups`, "");
+  const fault = await assertRejects(() => world.backUp(), BackupFault, "The store is unchanged.");
+  assertStringIncludes(fault.message, "store.upgrade_backup");
 });
