@@ -7,6 +7,14 @@ import { testNeeding } from "../support/skip_unless.ts";
 const FOLDER = new URL("../../packaging/systemd/", import.meta.url).pathname;
 const MAX_EXPOSURE = 2;
 
+Deno.test("the unit never gives up, and has time for the upgrade of a large store", async () => {
+  const lines = (await Deno.readTextFile(`${FOLDER}countersign.service`)).split("\n");
+  // With a limit, the service would stay down after an outage of the store that lasted longer.
+  for (const line of ["StartLimitIntervalSec=0", "Restart=on-failure", "TimeoutStartSec=1h"]) {
+    assert(lines.includes(line), line);
+  }
+});
+
 testNeeding({ peers: ["systemd"] }, "systemd-analyze security finds at most an exposure of 2.0", async () => {
   const { stdout } = await runProgram("systemd-analyze", {
     args: ["security", "--offline=true", "--no-pager", `${FOLDER}countersign.service`],
