@@ -137,6 +137,7 @@ export const STRAY_REASONS = [
   "unsigned_chap",
   "malformed_chap",
   "ms_chap_change",
+  "mixed_versions",
   "eap",
   "malformed_eap",
   "eap_names_differ",

@@ -9,15 +9,16 @@ import { permissionHint } from "../../app/session_model.ts";
 import { Alert } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import type { TableColumn } from "../../components/data_table.tsx";
+import { lazy } from "../../components/lazy.tsx";
 import { ListPage } from "../../components/list_page.tsx";
 import type { MenuItem } from "../../components/menu.tsx";
 import { auditHref } from "../../components/page_layout.tsx";
 import { StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
-import { AddClientDialog } from "./client_dialogs.tsx";
 import { fetchClients, placeText } from "./client_form.ts";
 
+const AddClientDialog = lazy(async () => (await import("./client_dialogs.tsx")).AddClientDialog);
 const TEXTS = {
   filters: "common.search",
   failed: "common.unread",
