@@ -1,12 +1,13 @@
 // The data of version 0.2.0 in today's program: upgraded at the start, after a backup, and everything in it still works. A store of a later
 // version is refused, unchanged.
 
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { readBackupFile } from "../../platform/backup/backup_file.ts";
 import { FORMAT, FORMAT_KEY, type FormatRecord, newestRecord } from "../../platform/upgrade/store_format.ts";
 import { askControl } from "../interop/control_call.ts";
 import { type ProgramOptions, type RunningProgram, startProgram } from "../support/program.ts";
 import { openRadiusClient } from "../support/radius_client.ts";
+import { eventually } from "../upstream/manual_clock.ts";
 import { CODES } from "../support/radius_packets.ts";
 import { fromBase32, totpCode } from "../support/totp.ts";
 import { readUpgradeFacts, UPGRADE_DATA, writeUpgradeData } from "../fakes/upgrade_data.ts";
@@ -82,6 +83,39 @@ Deno.test("the data of version 0.2.0: backup, upgrade, and every part of it work
   const { header, totals } = await readBackupFile(backup, { onRecord: () => void entries++ });
   // So that version 0.2.0 restores it.
   assertEquals([header.version, totals.isExact, entries], ["0.2.0", true, readUpgradeFacts().entries]);
+});
+
+const ENTRIES = 2000;
+/** How many entries are converted when the program is killed. */
+const KILLED_AT = [1, 1000];
+
+Deno.test("the program is killed twice while it converts the store, and continues", async () => {
+  await using world = await openWorld();
+  using kv = await Deno.openKv(world.store);
+  for (let at = 0; at < ENTRIES; at += 500) {
+    const some = kv.atomic();
+    for (let one = at; one < at + 500; one++) some.set(["sample", one], `text ${one}`);
+    await some.commit();
+  }
+  const preload = new URL("./sample_migration.ts", import.meta.url).pathname;
+  const progress = async () => (await kv.get<FormatRecord>(FORMAT_KEY)).value?.cursor?.entries ?? 0;
+  for (const at of KILLED_AT) {
+    const ending = new AbortController();
+    const starting = world.start({ preload, signal: ending.signal });
+    starting.catch(() => undefined);
+    await eventually(`${at} entries are converted`, async () => await progress() >= at, { withinMs: 60_000 });
+    ending.abort();
+    await assertRejects(() => starting, Error, "did not come up");
+    assert(await progress() < ENTRIES);
+  }
+  await using gateway = await world.start({ preload });
+  await gateway.logged("the upgrade of the store continues");
+  await gateway.stop();
+  const values = kv.list<unknown>({ prefix: ["sample"] }, { batchSize: 500 });
+  assertEquals((await Array.fromAsync(values)).filter(({ value }) => Array.isArray(value)).length, ENTRIES);
+  assertEquals((await kv.get<FormatRecord>(FORMAT_KEY)).value?.format, FORMAT + 1);
+  // One backup, made before the first change.
+  assertEquals((await Array.fromAsync(Deno.readDir(`${world.dataDir}/backups`))).length, 1);
 });
 
 Deno.test("an upgrade whose backup cannot be written does not begin, and says what to do", async () => {

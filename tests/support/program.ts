@@ -22,6 +22,8 @@ export interface ProgramOptions {
   readonly preload?: string;
   /** The deadline of the start; the default is 60 s. */
   readonly readyTimeoutMs?: number;
+  /** Kills the program while it starts. */
+  readonly signal?: AbortSignal;
 }
 
 /** A gateway that answers. Declare it with `await using`, or call `dispose()`. */
@@ -182,6 +184,7 @@ async function launch(
     }),
     keep(child.stderr, (line) => addLine(lines, line)),
   ]);
+  options.signal?.addEventListener("abort", () => signal(child, "SIGKILL"), { once: true });
   const told = await waitForReady(child, paths.ready, options.readyTimeoutMs ?? 60_000);
   const startedInMs = performance.now() - startedMs;
   if (told === null) {
