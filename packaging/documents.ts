@@ -9,11 +9,18 @@ import { write } from "./tree.ts";
 
 /** Tags of lintian that are not faults here, with the reasons. */
 const LINTIAN_OVERRIDES =
-  `# The package is built from npm's archives, without a Debian source package that could generate these files.
-countersign: embedded-library *usr/lib/countersign/deno*
-# The runtime is the file of its npm package, with its digest in the list of materials; it is not changed here.
-countersign: unstripped-binary-or-object *usr/lib/countersign/deno*
-countersign: hardening-no-fortify-functions *usr/lib/countersign/deno*
+  `# The runtime is the file of its npm package, with the digest in the list of materials; it is not changed here.
+countersign: embedded-library *
+countersign: hardening-no-relro *
+countersign: unstripped-binary-or-object *
+# The text of each licence is in the file, because the RPM package and the image have the same one.
+countersign: copyright-file-contains-full-apache-2-license
+countersign: copyright-not-using-common-license-for-apache2
+# The settings may contain secrets: root and the group of the service read them.
+countersign: non-standard-file-perm 0640 != 0644 *
+# Files of npm packages, which stay as they are. Nothing runs them as programs.
+countersign: script-not-executable *node_modules*
+countersign: unusual-interpreter *node_modules*
 `;
 
 /** Writes the settings file and the documents into the tree, and the list of materials. */
@@ -25,27 +32,21 @@ export async function writeDocuments(
   const own = await Deno.readTextFile(`${release.folder}/LICENSE`);
   await write(`${root}/${DOC}/copyright`, copyrightText(own, materials));
   await write(`${root}/${DOC}/sbom.cdx.json`, materialsList(release, { artifact, materials }));
-  const changes = await Deno.readTextFile(`${release.folder}/CHANGELOG.md`);
-  await write(`${root}/${DOC}/changelog`, changelogText(release, changes));
+  await write(`${root}/${DOC}/changelog`, changelogText(release));
   await run("gzip", ["-9", "--no-name", "--force", `${root}/${DOC}/changelog`]);
   await write(`${root}/usr/share/lintian/overrides/countersign`, LINTIAN_OVERRIDES);
 }
 
-/** The newest section of CHANGELOG.md as deb-changelog(5). */
-function changelogText(
-  release: Pick<PackageRelease, "version" | "revision" | "maintainer" | "epoch">,
-  changes: string,
-): string {
-  const [, section = ""] = changes.split(/^## /m);
-  const items = section.split("\n").slice(1).filter((line) => line !== "").map((line) => {
-    if (line.startsWith("### ")) return `\n  [ ${line.slice("### ".length)} ]`;
-    return line.startsWith("- ") ? `  * ${line.slice(2)}` : `    ${line.trim()}`;
-  });
+/** deb-changelog(5). The changes are in CHANGELOG.md beside it. */
+function changelogText(release: PackageRelease): string {
   // "Thu, 01 Jan 1970 00:00:00 GMT", where Debian wants an offset.
   const date = new Date(release.epoch * 1000).toUTCString().replace("GMT", "+0000");
-  return `countersign (${packageVersion(release)}) stable; urgency=medium\n${
-    items.join("\n").replace(/^\n*/, "\n")
-  }\n\n -- ${release.maintainer}  ${date}\n`;
+  return `countersign (${packageVersion(release)}) stable; urgency=medium
+
+  * Version ${release.version}. CHANGELOG.md in this folder lists the changes.
+
+ -- ${release.maintainer}  ${date}
+`;
 }
 
 /** The text of /usr/share/doc/countersign/copyright: each licence once, with the packages that have this text. */
@@ -68,19 +69,23 @@ https://github.com/denoland/deno
 const INTRODUCTION =
   `# Settings of Countersign. Every setting has a default: the lines with "#" show it, or an example.
 # To change one, remove the "#" of its line and of the header of its table. A text can be "env:NAME" or "file:PATH".
-# Check the file with "countersign check". Most settings can also be changed in the console, without a restart.
+# Check the file with "countersign check-config". Most settings can also be changed in the console, without a restart.
 `;
 
-/** What differs from the defaults, by the header of the table. */
-const SET: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+/** Values in TOML, by the header of their table and their key. */
+type Values = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/** What differs from the defaults. */
+const SET: Values = {
   "[server]": { data_dir: '"/var/lib/countersign"' },
 };
 
-/** The text of /etc/countersign/countersign.toml. Every other line is a comment. */
-function settingsText(): string {
+/** The text of /etc/countersign/countersign.toml. Every line that sets nothing is a comment. */
+export function settingsText(more: Values = {}): string {
+  const values = { ...SET, ...more };
   const sections = exampleToml().trimEnd().split("\n\n").map((section) => {
     const [header = "", ...lines] = section.split("\n");
-    const set = SET[header];
+    const set = values[header];
     const written = lines.map((line) => lineOf(line, set ?? {}));
     return [set === undefined ? commented(header) : header, ...written].join("\n");
   });

@@ -1,16 +1,18 @@
-// Builds the packages (`deno task package`): Debian package, RPM, image, and what proves their origin.
+// Builds the packages (`deno task package`): Debian package, RPM package, image, and what proves their origin.
 
 import { parseArgs } from "node:util";
 import { type Architecture, ARCHITECTURES } from "./layout.ts";
 import { buildDeb, debName } from "./deb.ts";
+import { addImage, type ImagePart, writeImage } from "./oci.ts";
 import { buildRpm } from "./rpm.ts";
 import { digestOf, provenance, signDigests, writeDigests } from "./provenance.ts";
-import { findMaterials, materialsList } from "./materials.ts";
+import { findMaterials, type Material, materialsList } from "./materials.ts";
 import type { NpmPackage } from "./lock_file.ts";
 import { writeDocuments } from "./documents.ts";
 import { findSource, prepareSources, stage, type Tree } from "./stage.ts";
 import { buildStep, inMegabytes, run } from "./program.ts";
 import { listTree, normalize } from "./tree.ts";
+import { tryPackages } from "./trial.ts";
 import { type PackageRelease, packageVersion } from "./release.ts";
 
 const HELP = `Build the packages of the commit that is checked out.
@@ -18,11 +20,12 @@ const HELP = `Build the packages of the commit that is checked out.
   deno task package [--arch <architecture>]… [--only <kind>]… [--out <folder>] [--sign <key>] [options]
 
   --arch <architecture>  amd64 or arm64; may be repeated. Without it: that of this machine.
-  --only <kind>          deb or rpm; may be repeated. Without it: all
+  --only <kind>          deb, rpm or oci; may be repeated. Without it: all
   --out <folder>         where the packages are written; "packages" by default
   --sign <key>           sign SHA256SUMS with this key of GnuPG (its fingerprint), or with COUNTERSIGN_SIGNING_KEY
   --revision <number>    of the package, when the same version is packaged again; 1 by default
-  --maintainer <text>    "Name <address>" of the packages
+  --maintainer <text>    "Name <address>" of the packages; without it: DEBFULLNAME and DEBEMAIL
+  --test                 build everything twice, compare, run the linters, and try the packages in Debian; as root
   --fast                 do not compress; for tests
   --help                 show this help
 
@@ -30,7 +33,7 @@ docs/releasing.md describes a release.`;
 
 const REPOSITORY = decodeURIComponent(new URL("..", import.meta.url).pathname).replace(/\/$/, "");
 
-const KINDS = ["deb", "rpm"] as const;
+const KINDS = ["deb", "rpm", "oci"] as const;
 type Kind = typeof KINDS[number];
 
 /** What to build. */
@@ -55,7 +58,7 @@ function planPackages(args: readonly string[], machine: string = Deno.build.arch
       sign: { type: "string", default: Deno.env.get("COUNTERSIGN_SIGNING_KEY") ?? "" },
       out: { type: "string", default: "packages" },
       revision: { type: "string", default: "1" },
-      maintainer: { type: "string", default: "The Countersign authors <countersign@localhost.localdomain>" },
+      maintainer: { type: "string", default: defaultMaintainer() },
       fast: { type: "boolean", default: false },
     },
   });
@@ -73,10 +76,15 @@ function planPackages(args: readonly string[], machine: string = Deno.build.arch
   return { architectures, kinds, out, revision, maintainer, isFast, signingKey };
 }
 
+/** The variables of Debian's tools (debchange(1)). */
+function defaultMaintainer(): string {
+  const name = Deno.env.get("DEBFULLNAME") ?? "The Countersign authors";
+  return `${name} <${Deno.env.get("DEBEMAIL") ?? "countersign@example.org"}>`;
+}
+
 /** Builds what the plan names and returns the paths. */
 async function buildPackages(plan: Plan): Promise<string[]> {
-  const work = await Deno.makeTempDir({ prefix: "countersign-package-" });
-  try {
+  return await withWorkFolder(async (work) => {
     await Deno.mkdir(plan.out, { recursive: true });
     const out = await Deno.realPath(plan.out);
     const source = await findSource(REPOSITORY);
@@ -84,12 +92,34 @@ async function buildPackages(plan: Plan): Promise<string[]> {
     const release: PackageRelease = { ...await prepareSources(source, work), ...plan };
     const runtimes: NpmPackage[] = [];
     const built: string[] = [];
+    const parts: ImagePart[] = [];
+    const layout = `${work}/image`;
     for (const architecture of plan.architectures) {
       const tree = await stage(release, architecture, work);
       runtimes.push(tree.runtime);
-      built.push(...await buildArchitecture(release, { ...plan, architecture, tree, out, work }));
+      const { paths, materials } = await buildArchitecture(release, {
+        ...plan,
+        architecture,
+        tree,
+        out,
+        work,
+      });
+      built.push(...paths);
+      if (plan.kinds.includes("oci")) {
+        const options = { root: tree.root, architecture, layout, work, cache: cacheFolder() };
+        const part = await buildStep(
+          `Writing the image for ${architecture}`,
+          () => addImage(release, options),
+        );
+        parts.push(part);
+        const artifact = `countersign-${packageVersion(release)}-oci-${architecture}`;
+        const list = `${out}/${artifact}.cdx.json`;
+        await Deno.writeTextFile(list, materialsList(release, { artifact, materials, base: part.base }));
+        built.push(list);
+      }
     }
-    const inputs = { lock: release.lock, runtimes, base: [] };
+    if (parts.length > 0) built.push(await writeImage(release, { parts, layout, out }));
+    const inputs = { lock: release.lock, runtimes, base: parts.flatMap(({ base }) => base) };
     const artifacts = await digestsOf(built);
     const statement = `${out}/countersign-${packageVersion(release)}.provenance.json`;
     await Deno.writeTextFile(
@@ -100,9 +130,7 @@ async function buildPackages(plan: Plan): Promise<string[]> {
     if (plan.signingKey !== "") await buildStep("Signing", () => signDigests(out, plan.signingKey));
     for (const path of built) console.log(`${path}  ${inMegabytes((await Deno.stat(path)).size)}`);
     return built;
-  } finally {
-    await Deno.remove(work, { recursive: true });
-  }
+  });
 }
 
 /** Writes the packages of one architecture and their list of materials. */
@@ -113,7 +141,7 @@ async function buildArchitecture(
     tree: Tree;
     work: string;
   },
-): Promise<string[]> {
+): Promise<{ paths: string[]; materials: Material[] }> {
   const materials = await findMaterials(release, { runtime, runtimeFolder });
   const artifact = debName(release, architecture).replace(".deb", "");
   await writeDocuments(release, { root, artifact, materials });
@@ -132,7 +160,12 @@ async function buildArchitecture(
       await buildStep("Writing the Debian package", () => buildDeb(release, { root, architecture, out })),
     );
   }
-  return paths;
+  return { paths, materials };
+}
+
+function cacheFolder(): string {
+  const named = Deno.env.get("XDG_CACHE_HOME") ?? "";
+  return `${named === "" ? `${Deno.env.get("HOME") ?? "/tmp"}/.cache` : named}/countersign-package`;
 }
 
 async function digestsOf(paths: readonly string[]): Promise<Map<string, string>> {
@@ -164,9 +197,30 @@ async function showSizes(root: string): Promise<void> {
   for (const [part, octets] of parts) console.log(`  ${part.padEnd(42)} ${inMegabytes(octets).padStart(9)}`);
 }
 
+async function build(out: string, args: readonly string[]): Promise<void> {
+  const plan = planPackages(["--fast", "--out", out, ...args]);
+  if (typeof plan === "string") throw new Error(plan);
+  await buildPackages(plan);
+}
+
+async function withWorkFolder<T>(task: (work: string) => Promise<T>): Promise<T> {
+  const work = await Deno.makeTempDir({ prefix: "countersign-package-" });
+  try {
+    return await task(work);
+  } finally {
+    await Deno.remove(work, { recursive: true });
+  }
+}
+
 async function main(args: string[]): Promise<number> {
   if (args.includes("--help")) {
     console.log(HELP);
+    return 0;
+  }
+  if (args.includes("--test")) {
+    await withWorkFolder((work) =>
+      tryPackages({ repository: REPOSITORY, work, cache: cacheFolder(), build })
+    );
     return 0;
   }
   const plan = planPackages(args);

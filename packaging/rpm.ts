@@ -60,14 +60,18 @@ export async function buildRpm(
 }
 
 async function specText(
-  { folder, version, revision, maintainer }: PackageRelease,
+  { folder, version, revision, maintainer, epoch }: PackageRelease,
   { glibc, licences }: { glibc: string; licences: readonly string[] },
 ): Promise<string> {
   const text = await Deno.readTextFile(`${folder}/packaging/countersign.spec`);
+  // "Sun Nov 29 2026".
+  const [weekday, day, month, year] = new Date(epoch * 1000).toUTCString().split(" ");
+  const date = `${weekday?.slice(0, 3)} ${month} ${day} ${year}`;
   return text
     .replaceAll("@VERSION@", version)
     .replaceAll("@RELEASE@", String(revision))
     .replaceAll("@MAINTAINER@", maintainer)
     .replaceAll("@LICENCES@", licences.join(" AND "))
-    .replaceAll("@GLIBC@", glibc);
+    .replaceAll("@GLIBC@", glibc)
+    .replaceAll("@DATE@", date);
 }

@@ -61,7 +61,11 @@ export async function findSource(repository: string): Promise<Source> {
 }
 
 /** Extracts the commit into a folder of `work`, builds the pages, and finds the modules of the product. */
-export async function prepareSources(source: Source, work: string): Promise<Sources> {
+export async function prepareSources(
+  source: Source,
+  work: string,
+  buildPages = (folder: string) => deno(folder, "task", "--quiet", "build"),
+): Promise<Sources> {
   const folder = `${work}/source`;
   await Deno.mkdir(folder, { recursive: true });
   const archive = `${work}/source.tar`;
@@ -71,7 +75,7 @@ export async function prepareSources(source: Source, work: string): Promise<Sour
     "Installing the packages of the build",
     () => deno(folder, "install", "--frozen", "--quiet"),
   );
-  await buildStep("Building the pages", () => deno(folder, "task", "--quiet", "build"));
+  await buildStep("Building the pages", () => buildPages(folder));
   const project = await readProject(folder);
   const lock = parseLock(await Deno.readTextFile(`${folder}/deno.lock`));
   const { modules, packages } = await findModules(folder);
@@ -159,17 +163,8 @@ async function installProduct({ folder, lock, imports }: Sources, app: string): 
   // "manual": the installed program finds its packages in node_modules and never looks for others.
   await projectFile({ nodeModulesDir: "manual", lock: false });
   // What the installation notes for its next run.
-  await run("find", [
-    `${app}/node_modules`,
-    "(",
-    "-name",
-    ".initialized",
-    "-o",
-    "-name",
-    ".setup-cache.bin",
-    ")",
-    "-delete",
-  ]);
+  const notes = ".*/\\.\\(deno\\.lock\\|initialized\\|setup-cache\\.bin\\)";
+  await run("find", [`${app}/node_modules`, "-regex", notes, "-delete"]);
 }
 
 /** Installs the runtime's npm package, whose digest packaging/runtime/deno.lock has. */
@@ -236,14 +231,14 @@ exec chroot "$jail" /deno "$@"
 async function writeCache(sources: Sources, { work, root }: { work: string; root: string }): Promise<void> {
   const jail = await makeFolder(`${work}/jail`);
   const modules = sources.modules.filter((path) => ENTRIES.some((pattern) => pattern.test(path)));
-  const cache = [
+  const command = [
     "cache",
     "--quiet",
     "--no-check",
     "--no-remote",
     ...modules.map((path) => `/${APP}/${path}`),
   ];
-  const shell = ["sh", "-c", CACHE_SCRIPT, "sh", jail, root, Deno.execPath(), ...cache];
+  const shell = ["sh", "-c", CACHE_SCRIPT, "sh", jail, root, Deno.execPath(), ...command];
   await run("unshare", ["--map-root-user", "--mount", "--pid", "--fork", ...shell], {
     env: { DENO_DIR: "/cache", HOME: "/cache" },
   });

@@ -11,10 +11,13 @@ export interface Phone {
   pending(): Promise<void>;
 }
 
+/** What a phone needs of a gateway. */
+export type PhoneGateway = Pick<RunningProgram, "httpUrl" | "pair">;
+
 const WAIT_MS = 10_000;
 
 /** Pairs a phone with `user` through the link of `deno task pair <user> --invite`. */
-export async function pairPhone(gateway: RunningProgram, user: string): Promise<Phone> {
+export async function pairPhone(gateway: PhoneGateway, user: string): Promise<Phone> {
   const ended = await gateway.pair(user, "--invite");
   const [, invitation = ""] = /#invite=([\w-]+)/.exec(ended.stdout) ?? [];
   if (invitation === "") throw new Error(`There is no invitation:\n${ended.stdout}${ended.stderr}`);
@@ -32,7 +35,7 @@ export async function pairPhone(gateway: RunningProgram, user: string): Promise<
   };
 }
 
-async function newestRequest({ httpUrl }: RunningProgram, cookie: string): Promise<string> {
+async function newestRequest({ httpUrl }: PhoneGateway, cookie: string): Promise<string> {
   for (const end = performance.now() + WAIT_MS; performance.now() < end;) {
     const response = await fetch(`${httpUrl}/device/api/view`, { headers: { cookie } });
     const { view }: { view: { requests: { requestId: string }[] } } = await response.json();
@@ -44,7 +47,7 @@ async function newestRequest({ httpUrl }: RunningProgram, cookie: string): Promi
 }
 
 async function post(
-  { httpUrl }: RunningProgram,
+  { httpUrl }: PhoneGateway,
   path: string,
   { json, cookie = "" }: { json: unknown; cookie?: string },
 ): Promise<Response> {

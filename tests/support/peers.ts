@@ -177,6 +177,7 @@ export const PEERS = {
     ),
     neededBy: "SCIM interface: clients and test suites in Python",
   },
+  dpkg: { package: "dpkg", proofs: ["/usr/bin/dpkg-deb"], neededBy: "packages: the Debian package" },
   protoc: {
     package: "protobuf-compiler",
     proofs: ["/usr/bin/protoc", "/usr/local/bin/protoc"],

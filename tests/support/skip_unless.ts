@@ -12,6 +12,8 @@ export interface Needs {
   readonly root?: boolean;
   /** The KV Connect server, which tests/support/denokv_build.ts builds. */
   readonly denokv?: boolean;
+  /** A file below the folders that `deno task package --test` prepares, "COUNTERSIGN_ROOTS/bookworm.tar". */
+  readonly prepared?: readonly string[];
   /** The Python clients of SCIM, which tests/support/scim_peers.ts installs. */
   readonly scimPeers?: boolean;
 }
@@ -25,11 +27,25 @@ export function lacking(needs: Needs): string | null {
     const found = findDenokv();
     if ("missing" in found) return found.missing;
   }
+  const unprepared = needs.prepared?.find((path) => !isPrepared(path));
+  if (unprepared !== undefined) return `deno task package --test prepares ${unprepared}`;
   if (needs.scimPeers === true) {
     const found = findScimPeers();
     if ("missing" in found) return found.missing;
   }
   return null;
+}
+
+function isPrepared(path: string): boolean {
+  const [variable = "", ...rest] = path.split("/");
+  const folder = Deno.env.get(variable);
+  if (folder === undefined) return false;
+  try {
+    return Deno.statSync([folder, ...rest].join("/")) !== null;
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return false;
+    throw fault;
+  }
 }
 
 /** `Deno.test`, skipped with a reason if a requirement is missing. */

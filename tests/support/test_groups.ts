@@ -20,6 +20,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   "tests/interop": 80,
   "tests/interop/first_factor_test.ts": 5,
   "tests/interop/ldap_login_test.ts": 15,
+  "tests/packaging/debian_package_test.ts": 20,
   "tests/radius/rows": 6,
   "tests/scim/directory": 4,
   "tests/scim/v2/suites": 10,
