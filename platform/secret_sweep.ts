@@ -81,19 +81,23 @@ function linesOf(text: string): string[] {
     : lines.filter((line) => line.length >= MIN_PART_CHARACTERS && !line.startsWith("-----"));
 }
 
-/** User, password, long parts of the path, and values of the query: a webhook has its token in one of them. */
+/** User, password, fragment, long parts of the path, and values of the query: a webhook has its token in one of them. */
 function urlPartsOf(text: string): string[] {
   const url = /^[a-z]+:\/\//.test(text) ? URL.parse(text) : null;
   if (url === null) return [];
   const path = url.pathname.split("/").filter((part) => part.length >= MIN_PART_CHARACTERS);
-  return [url.password, ...url.searchParams.values(), ...path].filter((part) => part !== "");
+  return [url.username, url.password, url.hash.slice(1), ...url.searchParams.values(), ...path]
+    .filter((part) => part !== "");
 }
 
 function formsOf(text: string): string[] {
   const encoded = encodeURIComponent(text);
+  const inJson = JSON.stringify(text).slice(1, -1);
   return [
     text,
-    JSON.stringify(text).slice(1, -1),
+    inJson,
+    // JSON of another program, in a line of the log.
+    JSON.stringify(inJson).slice(1, -1),
     encoded,
     encoded.replaceAll(/%[0-9A-F]{2}/g, (octet) => octet.toLowerCase()),
     encoded.replaceAll("%20", "+"),
@@ -138,8 +142,8 @@ function hasControlCharacter(text: string): boolean {
 const AUTHORIZATION = /\b(Bearer|Basic|Negotiate|Digest)\s+[^\s"',;]+/gi;
 /** `password=…`, `"api_key": "…"`, `--token …`. */
 const NAMED =
-  /((?:pass(?:word|wd|code|phrase)?|pwd|secret|token|api[_-]?key|authorization|cookie|otp|seed|credential)s?["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s,;&"')\]}]+)/gi;
-const URLS = /\b([a-z][a-z0-9+.-]*:\/\/)([^\s/"'<>]*@)?([^\s?#"'<>]*)(\?[^\s#"'<>]*)?/gi;
+  /((?:pass(?:word|wd|code|phrase)?|pwd|secret|token|api[_-]?key|authorization|cookie|otp|seed|credential)s?["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s,;&"')\]}]+)/gi;
+const URLS = /\b([a-z][a-z0-9+.-]*:\/\/)([^\s/"'<>]*@)?([^\s?#"'<>]*)(\?[^\s#"'<>]*)?(#[^\s"'<>]*)?/gi;
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g;
 const JSON_WEB_TOKEN = /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*)?/g;
 
@@ -151,8 +155,9 @@ export function withoutCredentials(text: string): string {
     .replaceAll(AUTHORIZATION, `$1 ${SECRET_MARK}`)
     .replaceAll(
       URLS,
-      (_all, scheme: string, user = "", rest: string, query = "") =>
-        `${scheme}${user === "" ? "" : `${SECRET_MARK}@`}${rest}${query === "" ? "" : `?${SECRET_MARK}`}`,
+      (_all, scheme: string, user = "", rest: string, query = "", fragment = "") =>
+        `${scheme}${user === "" ? "" : `${SECRET_MARK}@`}${rest}${query === "" ? "" : `?${SECRET_MARK}`}` +
+        (fragment === "" ? "" : `#${SECRET_MARK}`),
     )
     .replaceAll(NAMED, `$1${SECRET_MARK}`);
 }

@@ -1,8 +1,12 @@
 // `deno task support-bundle` with secrets and names in every place that an administrator, a user or another server can put them.
 
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { readStoredSecrets } from "../../console/api/support/support_bundle.ts";
+import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
 import { SecretSweep, withoutCredentials } from "../../platform/secret_sweep.ts";
+import { createStore } from "../../platform/store.ts";
 import { packBundle, unpackBundle } from "../../platform/support_bundle.ts";
+import { createVault } from "../../platform/vault.ts";
 import { runProgram } from "../support/child.ts";
 import { makeAuthority } from "../support/certificates.ts";
 import { openOperator, openStandIn } from "./operator.ts";
@@ -60,6 +64,7 @@ function writeLog({ log }: Awaited<ReturnType<typeof openStandIn>>): void {
   });
   log.warn("sign-in refused", {
     user: PERSONAL.unknown,
+    outer: `${PERSONAL.unknown}2`,
     detail: `uid=${PERSONAL.user},ou=people wrote to ${PERSONAL.mail}, ${PERSONAL.phone}`,
   });
   log.info("not kept", {});
@@ -197,6 +202,13 @@ Deno.test("packBundle() refuses what the replacement missed", async () => {
 const SEARCHED: readonly (readonly [title: string, secret: string, text: string])[] = [
   ["as it is", "a b/c?d=é", "x a b/c?d=é y"],
   ["in JSON", 'quote"back\\slash', JSON.stringify({ a: 'quote"back\\slash' })],
+  [
+    "in JSON in JSON",
+    'quote"back\\slash',
+    JSON.stringify({ detail: JSON.stringify({ a: 'quote"back\\slash' }) }),
+  ],
+  ["the fragment of a link alone", "https://gate.example.org/setup#setup-token-1", "no link setup-token-1"],
+  ["the user of a URL alone", "https://planted-user@chat.example.org/x", "no key planted-user"],
   ["URL-encoded", "a b/c?d=é", `x=${encodeURIComponent("a b/c?d=é")}`],
   ["in base64", "planted", btoa("planted")],
   ["in base64 behind a user", "planted-secret", btoa("user:planted-secret")],
@@ -226,8 +238,9 @@ for (const [title, secret, text] of SEARCHED) {
 
 const CREDENTIALS: readonly (readonly [text: string, expected: string])[] = [
   ["Authorization: Bearer abc.def", "Authorization: [secret] [secret]"],
-  ["https://u:p@h.example/x?token=1#a", "https://[secret]@h.example/x?[secret]#a"],
+  ["https://u:p@h.example/x?token=1#a", "https://[secret]@h.example/x?[secret]#[secret]"],
   ["ldap://h.example:389/dc=x", "ldap://h.example:389/dc=x"],
+  ['{"password":"a\\"b","user":"ada"}', '{"password":[secret],"user":"ada"}'],
   ['{"password":"a b","user":"ada"}', '{"password":[secret],"user":"ada"}'],
   ["client_secret=xyz&grant=1", "client_secret=[secret]&grant=1"],
   ["api_key: 12", "api_key: [secret]"],
@@ -239,3 +252,23 @@ for (const [text, expected] of CREDENTIALS) {
   Deno.test(`withoutCredentials() of ${JSON.stringify(text)}`, () =>
     assertEquals(withoutCredentials(text), expected));
 }
+
+Deno.test("readStoredSecrets() reads every sealed value before the long tables", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const random = createSystemRandom();
+  const vault = createVault(random.bytes(32), random);
+  const atLast = ["telephony", "token"];
+  await kv.set(atLast, vault.seal(atLast, new TextEncoder().encode("planted-at-the-end")));
+  for (let at = 0; at < 20; at++) await kv.set(["audit", at], {});
+  let nowMs = 0;
+  // Ten seconds for an entry.
+  const clock = { ...systemClock, nowMs: () => nowMs += 10_000 };
+  const { store, sweep } = await readStoredSecrets({ store: createStore(kv), vault, clock }, {
+    secretsIn: () => [],
+  });
+  assert(sweep.isIn("planted-at-the-end"));
+  assertEquals([store.isComplete, store.entries.telephony], [false, 1]);
+  for (let at = 0; at < 20; at++) await kv.set(["sealed", at], {});
+  const late = readStoredSecrets({ store: createStore(kv), vault, clock }, { secretsIn: () => [] });
+  await assertRejects(() => late, Error, "could not be read in time");
+});

@@ -33,7 +33,7 @@ export interface SupportRouteDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Pick<Log, "recent">;
-  readonly store: Pick<Store, "list">;
+  readonly store: Pick<Store, "range">;
   readonly vault: Vault;
   readonly settings: { readonly config: Config };
   /** Absent where the console runs without a gateway. */
@@ -71,11 +71,13 @@ export function createSupportRoutes(deps: SupportRouteDeps) {
     const names = await Pseudonyms.open(deps);
     const files: Record<string, string> = {};
     for (const [name, value] of Object.entries(await collect(deps, store))) {
-      const safe = secretSettings.redact(mapTexts(value, withoutCredentials), SECRET_MARK);
+      // Known secrets first: behind a rule for unknown ones, the rest of a secret could stay.
+      const clean = (text: string) => withoutCredentials(sweep.replaceIn(text));
+      const safe = secretSettings.redact(mapTexts(value, clean), SECRET_MARK);
       files[name] = `${JSON.stringify(withNames ? safe : await names.without(safe), null, 2)}\n`;
     }
     for (const [name, text] of Object.entries(given)) {
-      const safe = withoutCredentials(text);
+      const safe = withoutCredentials(sweep.replaceIn(text));
       files[name] = withNames ? safe : names.withoutAddresses(safe);
     }
     const octets = await packBundle(files, { sweep, createdMs: deps.clock.nowMs() });
@@ -130,26 +132,50 @@ interface StoreFigures {
   readonly isComplete: boolean;
 }
 
+const SEALED_MS = 60_000;
 const READ_MS = 20_000;
-/** Tables with most of the entries, and without sealed values. */
-const UNSEALED = new Set(["history", "audit", "journal", "change"]);
+/** Tables with most of the entries, and without sealed values, in the order of the store. */
+const UNSEALED: readonly string[] = [
+  ...["audit", "audit_by", "change", "fence", "history", "index_log", "journal", "last_sign_in", "member"],
+  ...["memberof", "part", "resource_id", "shadow_user", "value", "word"],
+];
 const CLIENT_SECRETS = ["secret", "previous", "server", "disconnect"];
 
-/** Counts the entries, and opens each sealed value, so that it can be searched for. */
-async function readStoredSecrets(
-  { store, vault, clock }: SupportRouteDeps,
-  { secretsIn }: SecretSettings,
+/**
+ * Opens each sealed value, so that it can be searched for, and then counts the other entries as far as there is time.
+ *
+ * @throws Error if there is no time for all sealed values
+ */
+export async function readStoredSecrets(
+  { store, vault, clock }: Pick<SupportRouteDeps, "store" | "vault" | "clock">,
+  { secretsIn }: Pick<SecretSettings, "secretsIn">,
 ): Promise<{ store: StoreFigures; sweep: SecretSweep }> {
   const sweep = new SecretSweep();
   const entries: Record<string, number> = {};
-  const endMs = clock.nowMs() + READ_MS;
-  for await (const { key, value } of store.list<unknown>([])) {
-    const table = String(key[0]);
-    entries[table] = (entries[table] ?? 0) + 1;
-    if (!UNSEALED.has(table)) addSealed({ sweep, vault, secretsIn }, { key, value });
-    if (clock.nowMs() > endMs) return { store: { entries, isComplete: false }, sweep };
+  const read = async (
+    [start, end]: readonly [Deno.KvKey, Deno.KvKey],
+    { endMs, isSealed }: { endMs: number; isSealed: boolean },
+  ): Promise<boolean> => {
+    for await (const { key, value } of store.range<unknown>({ start, end })) {
+      const table = String(key[0]);
+      entries[table] = (entries[table] ?? 0) + 1;
+      if (isSealed) addSealed({ sweep, vault, secretsIn }, { key, value });
+      if (clock.nowMs() > endMs) return false;
+    }
+    return true;
+  };
+  const behind = (table: string): Deno.KvKey => [`${table}\0`];
+  const starts = [[], ...UNSEALED.map(behind)];
+  const sealed = { endMs: clock.nowMs() + SEALED_MS, isSealed: true };
+  for (const [at, start] of starts.entries()) {
+    const next = UNSEALED[at];
+    if (await read([start, next === undefined ? [true] : [next]], sealed)) continue;
+    throw new Error("Cannot make the bundle: the secrets in the store could not be read in time");
   }
-  return { store: { entries, isComplete: true }, sweep };
+  const counted = { endMs: clock.nowMs() + READ_MS, isSealed: false };
+  let isComplete = true;
+  for (const table of UNSEALED) isComplete &&= await read([[table], behind(table)], counted);
+  return { store: { entries, isComplete }, sweep };
 }
 
 interface Found extends Pick<SecretSettings, "secretsIn"> {
@@ -204,6 +230,7 @@ const WORD = /[\p{L}\p{N}][\p{L}\p{N}._@\\+-]*/gu;
 const PERSON_MEMBERS: ReadonlySet<string> = new Set([
   "user",
   "userName",
+  "outer",
   "administrator",
   "actor",
   "account",
