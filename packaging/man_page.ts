@@ -27,7 +27,7 @@ export function manPage(commands: readonly DocumentedCommand[], { version, date 
       ".I command",
       ".RI [ arguments ]",
       ".SH DESCRIPTION",
-      ...DESCRIPTION.flatMap(paragraph),
+      ...DESCRIPTION.flatMap(paragraph).slice(1),
       ".SH COMMANDS",
       ...commands.flatMap(({ name, summary }) => [".TP", `.B ${escaped(name)}`, escaped(summary)]),
       ".TP",

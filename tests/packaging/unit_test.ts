@@ -1,6 +1,7 @@
 // The unit of systemd, judged by systemd's own programs.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { manPage } from "../../packaging/man_page.ts";
 import { runProgram } from "../support/child.ts";
 import { testNeeding } from "../support/skip_unless.ts";
 
@@ -57,5 +58,34 @@ testNeeding(
       [],
     ]);
     await Deno.remove(root, { recursive: true });
+  },
+);
+
+testNeeding(
+  { peers: ["mandoc"] },
+  "the man page has no warning, and shows help texts as they are",
+  async () => {
+    const help =
+      'Do it.\n\nUsage:\n  countersign do <x> --all  Do "it".\n.start\n\'quote\n\\back\\slash  a-b ~^`\n';
+    const text = manPage([{
+      name: "do-it",
+      program: "cli/do.ts",
+      flags: [],
+      summary: "Do it",
+      help,
+      helpOf: new Map([["do-it x", help]]),
+    }], {
+      version: "1.2.3",
+      date: "2026-11-29",
+    });
+    const file = await Deno.makeTempFile({ suffix: ".1" });
+    await Deno.writeTextFile(file, text);
+    const lint = await runProgram("mandoc", { args: ["-T", "lint", "-W", "warning", file] });
+    assertEquals([lint.code, lint.stdout], [0, ""]);
+    const { stdout } = await runProgram("mandoc", { args: ["-T", "ascii", file] });
+    // Without the overstrikes of bold characters.
+    const shown = stdout.replaceAll(/.\x08/g, "");
+    for (const line of help.split("\n")) assert(shown.includes(line), line);
+    await Deno.remove(file);
   },
 );

@@ -16,6 +16,7 @@ export const PEERS = {
     proofs: ["/usr/bin/systemd-analyze"],
     neededBy: "packaging: the unit",
   },
+  mandoc: { package: "mandoc", proofs: ["/usr/bin/mandoc"], neededBy: "packaging: the man page" },
   radclient: {
     package: "freeradius-utils",
     proofs: ["/usr/bin/radclient"],
