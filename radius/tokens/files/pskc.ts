@@ -16,6 +16,20 @@ const NAMESPACE = "urn:ietf:params:xml:ns:keyprov:pskc";
 /** RFC 6030 §10.2. Older files have other prefixes before the name. */
 const ALGORITHM = /(?:^|[:#])(hotp|totp)$/i;
 
+/** privacyIDEA writes all names in lower case. */
+const NAMES: ReadonlyMap<string, string> = new Map(
+  [
+    ...["KeyContainer", "EncryptionKey", "KeyName", "DerivedKey", "KeyDerivationMethod", "PBKDF2-params"],
+    ...["Parameters", "Salt", "Specified", "IterationCount", "KeyLength", "PRF", "X509Data", "KeyValue"],
+    ...["MACMethod", "MACKey", "EncryptionMethod", "CipherData", "CipherValue", "EncryptedValue", "ValueMAC"],
+    ...["KeyPackage", "DeviceInfo", "Manufacturer", "SerialNo", "Model", "UserId", "Key", "Issuer"],
+    ...["AlgorithmParameters", "Suite", "ResponseFormat", "Data", "Secret", "PlainValue", "Time"],
+    ...["TimeInterval", "Counter", "TimeDrift", "Policy", "StartDate", "ExpiryDate", "KeyUsage", "PINPolicy"],
+    ...["NumberOfTransactions", "Signature", "Id", "Algorithm", "Length", "Encoding", "CheckDigits"],
+    ...["CheckDigit", "PINUsageMode"],
+  ].map((name) => [name.toLowerCase(), name]),
+);
+
 interface PskcFile {
   readonly rows: readonly SeedRow[];
   /** It has a signature (RFC 6030 §7), which is not checked. */
@@ -37,7 +51,7 @@ export async function readPskc(
   let isSigned = false;
   try {
     const root = await readXml(text, {
-      pause,
+      ...{ pause, names: NAMES },
       take(child) {
         if (child.name === "KeyPackage") {
           if (packages.push(child) > most) throw new XmlRefusal("too_many_tokens");
@@ -76,6 +90,10 @@ function rawRow(keyPackage: XmlElement, line: number, keys: PskcKeys | null): Ra
   const data = (name: string) => readValue(findElement(key, "Data", name), keys);
   const policy = findElement(key, "Policy");
   const secret = data("Secret");
+  const suite = findElement(key, "AlgorithmParameters", "Suite");
+  // privacyIDEA writes the name of the hash as an attribute, seconds as drift, and "None" for what it does not know.
+  const isPrivacyIdea = elementText(key, "Issuer") === "privacyIDEA";
+  const known = (text: string) => text === "None" ? "" : text;
   const head: RawSeedRow = {
     ...EMPTY_SEED_ROW,
     line,
@@ -83,11 +101,11 @@ function rawRow(keyPackage: XmlElement, line: number, keys: PskcKeys | null): Ra
     seed: secret.octets,
     kind: ALGORITHM.exec(key?.attributes.get("Algorithm") ?? "")?.[1] ?? "unknown",
     // RFC 6030 §4.3.4: <Suite> names the hash.
-    algorithm: elementText(key, "AlgorithmParameters", "Suite"),
+    algorithm: suite?.text.trim() || (suite?.attributes.get("hashalgo") ?? ""),
     digits: format?.attributes.get("Length") ?? "",
-    periodS: data("TimeInterval").text,
-    counter: data("Counter").text,
-    drift: data("TimeDrift").text,
+    periodS: known(data("TimeInterval").text),
+    counter: known(data("Counter").text),
+    drift: isPrivacyIdea ? "" : data("TimeDrift").text,
     manufacturer: elementText(device, "Manufacturer"),
     model: elementText(device, "Model"),
     user: elementText(key, "UserId") || elementText(device, "UserId"),

@@ -23,6 +23,8 @@ const SEED_CSV_FORMS = {
   oath: { title: "OATH CSV" },
   /** privacyIDEA's "# version: 2": user, resolver and realm come first. */
   oath_users: { title: "OATH CSV with users" },
+  /** privacyIDEA's `pi-token-janitor find export --format csv`: login@realm or n/a, then as in "OATH CSV". */
+  oath_owners: { title: "CSV of pi-token-janitor" },
   /** YubiKey Personalization Tool, "Traditional format": OATH-HOTP, time, slot, identifier, , seed, … */
   yubico_traditional: { title: "YubiKey Personalization Tool, traditional format" },
   /** YubiKey Personalization Tool, "Yubico format": serial, , 0, seed, access code, time. */
@@ -149,6 +151,7 @@ function formOf(cells: readonly string[], hasUsers: boolean): SeedCsvForm | null
   if (cells.length >= 6 && /^\d+$/.test(cells[0] ?? "") && /^[0-9a-f]{32,}$/i.test(cells[3] ?? "")) {
     return "yubico";
   }
+  if (/@|^n\/a$/i.test(cells[0] ?? "") && /^[ht]otp$/i.test(cells[3] ?? "")) return "oath_owners";
   const [serial = "", seed = ""] = hasUsers ? cells.slice(3) : cells;
   if (serial === "" || !/^(?:0x)?[0-9a-z+/=: -]{16,}$/i.test(seed)) return null;
   return hasUsers ? "oath_users" : "oath";
@@ -207,6 +210,11 @@ function readCells(
       return { ...head, ...oathCells(cells, options) };
     case "oath_users":
       return { ...head, ...oathCells(cells.slice(3), options), user: cell(0) };
+    case "oath_owners": {
+      const owner = cell(0);
+      const user = owner.toLowerCase() === "n/a" ? "" : owner.replace(/@[^@]*$/, "");
+      return { ...head, ...oathCells(cells.slice(1), options), user };
+    }
     case "yubico_traditional":
     case "yubico":
       // The tool appends to a file in whichever form is set at that time.

@@ -54,6 +54,13 @@ interface SaxParser {
   close(): SaxParser;
 }
 
+interface ReadOptions {
+  readonly take: (child: XmlElement, root: XmlElement) => void;
+  readonly pause: () => Promise<void>;
+  /** The right spelling of names of elements and attributes, by their lower case. */
+  readonly names?: ReadonlyMap<string, string>;
+}
+
 /**
  * Reads a document. Each child of the root is handed to `take` and then forgotten.
  *
@@ -63,10 +70,14 @@ interface SaxParser {
  */
 export async function readXml(
   text: string,
-  { take, pause }: { take: (child: XmlElement, root: XmlElement) => void; pause: () => Promise<void> },
+  { take, pause, names = new Map() }: ReadOptions,
 ): Promise<XmlElement> {
   const { default: sax } = await import("sax");
-  const tree = new ElementReader(sax.parser(true, { xmlns: true, position: false, trim: false }), take);
+  const tree = new ElementReader(
+    sax.parser(true, { xmlns: true, position: false, trim: false }),
+    take,
+    names,
+  );
   const parser = tree.parser;
   try {
     for (let at = 0; at < text.length; at += PIECE_CHARACTERS) {
@@ -85,13 +96,15 @@ export async function readXml(
 class ElementReader {
   readonly parser: SaxParser;
   readonly #take: (child: XmlElement, root: XmlElement) => void;
+  readonly #names: ReadonlyMap<string, string>;
   readonly #open: OpenElement[] = [];
   #elements = 0;
   root: XmlElement | null = null;
 
-  constructor(parser: SaxParser, take: (child: XmlElement, root: XmlElement) => void) {
+  constructor(parser: SaxParser, take: ReadOptions["take"], names: ReadonlyMap<string, string>) {
     this.parser = parser;
     this.#take = take;
+    this.#names = names;
     this.parser.onerror = () => {
       throw new XmlRefusal("broken_xml");
     };
@@ -113,11 +126,15 @@ class ElementReader {
     const attributes = new Map<string, string>();
     if (Object.keys(given).length > MAX_ATTRIBUTES) throw new XmlRefusal("broken_xml");
     for (const { local, prefix, value } of Object.values(given)) {
-      if (prefix !== "xmlns" && local !== "xmlns") attributes.set(local, value);
+      if (prefix !== "xmlns" && local !== "xmlns") attributes.set(this.#nameOf(local), value);
     }
-    const element: OpenElement = { name, uri, attributes, children: [], text: "" };
+    const element: OpenElement = { name: this.#nameOf(name), uri, attributes, children: [], text: "" };
     if (this.#open.length === 0) this.root = element;
     this.#open.push(element);
+  }
+
+  #nameOf(local: string): string {
+    return this.#names.get(local.toLowerCase()) ?? local;
   }
 
   #addText(text: string): void {
