@@ -11,7 +11,7 @@ import {
 } from "./command_list.ts";
 import { manPage } from "./man_page.ts";
 
-const ROOT = new URL("../", import.meta.url).pathname;
+const ROOT = decodeURIComponent(new URL("../", import.meta.url).pathname);
 
 type RunArguments = (args: readonly string[]) => Promise<{ readonly out: string }>;
 

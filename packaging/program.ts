@@ -7,7 +7,7 @@ interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Written to the standard input. */
   readonly stdin?: string;
-  /** The program is killed after this time; 10 minutes by default. */
+  /** The program is killed after this time; 30 minutes by default. */
   readonly timeoutMs?: number;
 }
 
@@ -16,7 +16,7 @@ class ProgramFailed extends Error {}
 
 /** Sorted output, and times, in the same language and zone on each machine. */
 const NEUTRAL = { LC_ALL: "C.UTF-8", TZ: "UTC", NO_COLOR: "1", DENO_NO_UPDATE_CHECK: "1" };
-const TIMEOUT_MS = 600_000;
+const TIMEOUT_MS = 1_800_000;
 
 /**
  * Runs a program to its end and returns its standard output.
