@@ -64,7 +64,7 @@ export async function tryPackages({ repository, work, cache, build }: TrialOptio
 async function buildElsewhere(
   { repository, work, out }: { repository: string; work: string; out: string },
 ): Promise<void> {
-  const temporary = await makeFolder(`${work}/another folder`);
+  const temporary = await makeFolder(`${work}/another-folder`);
   const shell = 'umask 0077; exec "$@"';
   const args = ["run", "-A", `${repository}/packaging/package.ts`, "--fast", "--out", out];
   await run("sh", ["-c", shell, "sh", Deno.execPath(), ...args], {
