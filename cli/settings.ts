@@ -20,7 +20,7 @@ Usage:
   ${COMMAND} settings unset <key>       Restore the default, or the value of the settings file.
   ${COMMAND} settings export            Print the saved settings and directories as TOML, without secrets.
 
-A setting of the settings file is locked: change the file and restart.
+A setting of the settings file is locked: change the file, and reload or restart the gateway.
 `;
 
 type SettingsPlan =

@@ -35,6 +35,8 @@ is removed.
 
 The start fails if a key is unknown or a value is invalid. It lists all errors at once, each with its key and the expected
 value. \`deno task check-config\` checks the settings without a start.
+
+SIGHUP (\`systemctl reload countersign\`) reads the file again. [Run as a service](operating.md#run-as-a-service) lists what needs a restart.
 `;
 
 const REPLIES = `[radius.reply.default]           # attributes of every Access-Accept

@@ -178,7 +178,7 @@ function crossFaults(view: ConfigView, faults: readonly ConfigFault[]): ConfigFa
   );
 }
 
-/** The settings file as it was read once. A later change of the file has no effect before a restart. */
+/** The settings file as it was read once. A later change of the file has no effect before a reload or a restart. */
 export interface SettingsFile {
   readonly path: string | null;
   readonly found: SortedTable;
@@ -223,7 +223,7 @@ function readSettingsFile(sources: ConfigSources): SettingsFileOutcome {
   };
 }
 
-/** Sources whose answers stay the same, so that only a restart reads another value of `file:` and `env:`. */
+/** Sources whose answers stay the same, so that only a reload or a restart reads another value of `file:` and `env:`. */
 function readOnce(sources: ConfigSources): ConfigSources {
   const texts = new Map<string, () => string>();
   return {
