@@ -149,7 +149,11 @@ async function copyProduct({ folder, modules }: Sources, root: string): Promise<
   for (const path of modules) await copy(`${folder}/${path}`, `${root}/${APP}/${path}`);
   for (const { from, to } of FILES) await copy(`${folder}/${from}`, `${root}/${to}`);
   await run("cp", ["-R", `${folder}/console/dist`, `${root}/${APP}/console/dist`]);
-  for (const name of ["README.md", "CHANGELOG.md"]) await copy(`${folder}/${name}`, `${root}/${DOC}/${name}`);
+  // Messages of the product name pages as "docs/operating.md".
+  const pages = (await listFiles(folder, "docs")).filter((path) => path.endsWith(".md"));
+  for (const path of ["README.md", "CHANGELOG.md", ...pages]) {
+    await copy(`${folder}/${path}`, `${root}/${DOC}/${path}`);
+  }
 }
 
 async function installProduct({ folder, lock, imports }: Sources, app: string): Promise<void> {

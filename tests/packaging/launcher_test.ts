@@ -13,7 +13,7 @@ const COMMANDS = listCommands(tasks);
 const STUB = `#!/bin/sh
 touch "$STUB_FILE"
 id -un
-printf '%s\\n' "$@" "command=$COUNTERSIGN_COMMAND config=$COUNTERSIGN_CONFIG cache=$DENO_DIR token=\${TOKEN-} quoted=\${QUOTED-} set=$SET"
+printf '%s\\n' "$@" "command=$COUNTERSIGN_COMMAND config=$COUNTERSIGN_CONFIG cache=$DENO_DIR log=$DENO_LOG token=\${TOKEN-} quoted=\${QUOTED-} set=$SET"
 `;
 
 async function installed() {
@@ -85,7 +85,7 @@ Deno.test("the launcher passes on arguments, and the variables of the service th
   assertEquals(
     lines.at(-1),
     `command=countersign config=${launcher.folder}/countersign.toml cache=${launcher.folder}/cache ` +
-      `token=a b$(touch ${launcher.folder}/injected) quoted=q set=caller`,
+      `log=error,deno::cache=off token=a b$(touch ${launcher.folder}/injected) quoted=q set=caller`,
   );
 });
 
