@@ -126,6 +126,7 @@ Deno.test("the launcher names files and directories in the arguments that the se
     [["admin", "x", "add", `--ca-file=${secret}/seeds.csv`], /^The user nobody cannot read .*\/seeds\.csv\./],
     [["backup", `${secret}/new`], /^The user nobody cannot write to .*\/private\/\./],
     [["export", "--output", `${secret}/new`], /^The user nobody cannot write to .*\/private\/\./],
+    [["support-bundle"], /^The user nobody cannot write to \.\/\./],
     [["tokens", "import", `${launcher.folder}/seeds.csv`], null],
     [["export", `--output=${secret}/new`], /^The user nobody cannot write to .*\/private\/\./],
     // The command says that it is missing.
