@@ -16,6 +16,13 @@ Deno.test("the unit never gives up, and has time for the upgrade of a large stor
   }
 });
 
+Deno.test("the unit runs only programs that every Debian has", async () => {
+  const unit = await Deno.readTextFile(`${FOLDER}countersign.service`);
+  const programs = [...unit.matchAll(/^Exec\w+=(\S+)/gm)].map(([, program]) => program);
+  // /bin/kill belongs to procps, which small systems lack.
+  assertEquals(new Set(programs), new Set(["/usr/bin/countersign", "/bin/sh"]));
+});
+
 testNeeding({ peers: ["systemd"] }, "systemd-analyze security finds at most an exposure of 2.0", async () => {
   const { stdout } = await runProgram("systemd-analyze", {
     args: ["security", "--offline=true", "--no-pager", `${FOLDER}countersign.service`],
