@@ -64,6 +64,7 @@ const FILES: readonly (readonly [string, string])[] = [
     "Variables of the service and of the commands, one NAME=value in a line. Variables that are set already stay.",
   ],
   ["/var/lib/countersign", "The data directory: the store, the master key, and first-start.txt."],
+  ["/usr/share/doc/countersign/docs", "The pages that messages name as docs/…"],
 ];
 
 const paragraph = (text: string): string[] => [".PP", escaped(text)];
