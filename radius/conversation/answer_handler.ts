@@ -13,7 +13,7 @@ import type { ConversationStore } from "./conversation_store.ts";
 import type { PasswordDigests, PeerNodes } from "./peers.ts";
 import type { Rejections } from "./rejections.ts";
 import type { RequestRunner } from "./request_runner.ts";
-import { eapSequence, findByState, isReissued, isSamePacket } from "./retransmissions.ts";
+import { eapSequence, findByState, isReissued, isSamePacket, isUndecided } from "./retransmissions.ts";
 import type { PacketWork, WorkQueue } from "./work_queue.ts";
 
 /** The password of a login, or an answer. */
@@ -71,7 +71,7 @@ export class AnswerHandler {
   }
 
   handle(request: Request, answer: Answer): void {
-    const { works, runner, rejections, clock, peers } = this.#deps;
+    const { works, runner, rejections, responder, clock, peers } = this.#deps;
     const dot = answer.state.indexOf(".");
     const step = stepByName(dot < 0 ? answer.state : answer.state.slice(0, dot));
     if (step === null) return rejections.refuse(request, "unknown_state", { isLogged: true });
@@ -87,9 +87,9 @@ export class AnswerHandler {
       return rejections.gone(request, step);
     }
     const { typed, octets } = answer;
-    if (isSamePacket(conversation, request, { state: step, typed, node: peers.node })) {
-      return runner.repeat(request, conversation);
-    }
+    const packet = { state: step, typed, node: peers.node };
+    if (isSamePacket(conversation, request, packet)) return runner.repeat(request, conversation);
+    if (isUndecided(conversation, request, packet)) return responder.drop(request, "overtaken");
     const sequence = eapSequence(request, conversation);
     if (sequence !== "next") {
       return this.#outOfSequence(request, conversation, { sequence, reissued: { step, typed } });

@@ -84,20 +84,32 @@ interface AnsweredPassword {
 }
 
 /**
+ * Whether this node cannot compare the password of the last packet of a conversation yet: for a moment after its own start, it does not have the key
+ * of the node that received that packet.
+ */
+export function awaitsPeerKey(
+  { node, answerDigest, peerDigests }: AnsweredPassword,
+  typed: PasswordDigests,
+  ownNode: string,
+): boolean {
+  return answerDigest === null && peerDigests.some((one) => one.node === ownNode) &&
+    !typed.peerDigests.some((one) => one.node === node);
+}
+
+/**
  * Whether the last packet of a conversation may have had the same password: it had, or this node cannot tell. It cannot tell after a restart
- * of the node that received the packet, and for a moment after its own start, until it has the keys of the others. In that moment, an
- * Access-Accept is not given again, because the password may be wrong.
+ * of the node that received the packet, and while it {@link awaitsPeerKey}. Then, an Access-Accept is not given again, because the password may be
+ * wrong.
  */
 export function maybeSamePassword(
   answered: AnsweredPassword & { readonly outcome: string | null },
   typed: PasswordDigests,
   ownNode: string,
 ): boolean {
-  const { node, answerDigest, peerDigests, outcome } = answered;
-  const isForThisNode = peerDigests.some((one) => one.node === ownNode);
-  if (answerDigest === null && !isForThisNode) return true;
-  const hasKey = answerDigest !== null || typed.peerDigests.some((one) => one.node === node);
-  return hasKey ? isSamePassword(answered, typed, ownNode) : outcome !== "accepted";
+  const { answerDigest, peerDigests, outcome } = answered;
+  if (answerDigest === null && !peerDigests.some((one) => one.node === ownNode)) return true;
+  if (awaitsPeerKey(answered, typed, ownNode)) return outcome !== "accepted";
+  return isSamePassword(answered, typed, ownNode);
 }
 
 /** Whether the last packet of a conversation surely had the same password. `false` after a restart of the node that received it. */

@@ -15,7 +15,13 @@ import { RequestRunner } from "./request_runner.ts";
 import { loginInput } from "./run_input.ts";
 import { AnswerHandler, type LoginSettings, type TypedInput } from "./answer_handler.ts";
 import { isSamePassword, type PasswordDigests, PeerDigests, type PeerNodes } from "./peers.ts";
-import { findSameLogin, isBeingSent, isReissuedElsewhere, wasCutOff } from "./retransmissions.ts";
+import {
+  findSameLogin,
+  isBeingSent,
+  isReissuedElsewhere,
+  isUndecided,
+  wasCutOff,
+} from "./retransmissions.ts";
 import {
   callingStation,
   type CheckedFirstFactor,
@@ -310,6 +316,9 @@ export class RequestHandler {
     const { peers: { node }, sharedTuples, clock, logins: { loginJoinWindowMs: joinWindowMs } } = this.#deps;
     const known = findSameLogin(this.#deps.conversations, newest, { request, typed, node });
     if (known !== null) return this.#continue(request, known, { attempt, typed });
+    if (newest !== null && isUndecided(newest, request, { state: null, typed, node })) {
+      return this.#responder.drop(request, "overtaken");
+    }
     const mayJoin = newest !== null && tuple.distinct && attempt.password.length > 0 &&
       !sharedTuples.isShared(tuple.place);
     const isElsewhere = mayJoin && isLive(newest, clock) &&

@@ -8,7 +8,7 @@ import { nextEapIdentifier, type Request } from "../server/request.ts";
 import { type Conversation, isDeniedWhileWaiting, type TokenOf } from "./conversation.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import { compareTuples, type TupleComparison } from "./tuple.ts";
-import { isSamePassword, maybeSamePassword, type PasswordDigests } from "./peers.ts";
+import { awaitsPeerKey, isSamePassword, maybeSamePassword, type PasswordDigests } from "./peers.ts";
 
 const DEVICE: Step = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 
@@ -33,11 +33,30 @@ export function isSamePacket(
   request: Request,
   { state, typed, node }: ReceivedPacket,
 ): boolean {
-  const { lastAnswer, signed } = conversation;
+  return hasSameHeader(conversation, request, state) && maybeSamePassword(conversation, typed, node);
+}
+
+/**
+ * Whether a packet may be a retransmission of one that was accepted, and this node cannot tell yet. It must stay without an answer: the next try of the
+ * client gets the Access-Accept again, or is handled as another packet.
+ */
+export function isUndecided(
+  conversation: Conversation,
+  request: Request,
+  { state, typed, node }: ReceivedPacket,
+): boolean {
+  return conversation.outcome === "accepted" && hasSameHeader(conversation, request, state) &&
+    awaitsPeerKey(conversation, typed, node);
+}
+
+function hasSameHeader(
+  { lastAnswer, signed }: Conversation,
+  request: Request,
+  state: Step | null,
+): boolean {
   return lastAnswer !== null && lastAnswer.state === state &&
     lastAnswer.authenticator === authenticatorText(request) &&
     (lastAnswer.identifier === null || lastAnswer.identifier === request.octets[1]) &&
-    maybeSamePassword(conversation, typed, node) &&
     (request.signed || !signed);
 }
 

@@ -9,6 +9,7 @@ import { becomes, jump, turn } from "./passing_time.ts";
 import { beforeCode, createGate } from "./gates.ts";
 import { appCode, give, giveDevice, otherThan, passcodeSentTo, register, SEED } from "./people.ts";
 import { startTwoNodes } from "./two_nodes.ts";
+import type { BuiltRequest } from "../../support/radius_packets.ts";
 import { pairPhone } from "./phone.ts";
 
 // Two gateways on one store: what a packet that is handled again repeats, and who records the end of a login.
@@ -106,7 +107,7 @@ Deno.test("a retransmission to a node that has just started gets the challenge a
   assertEquals(a.secondFactor.initiated().length, 1);
 });
 
-Deno.test("an Access-Accept is not given again for another password, also while a node has no key of the other one", async () => {
+Deno.test("an Access-Accept is not given again for another password, also not by a node that had no key of the other one", async () => {
   using server = startFirstFactorServer({ password: "right" });
   await using nodes = await startTwoNodes({ toml: `${server.toml}append_mode = true` });
   const { a, b, known } = nodes;
@@ -119,9 +120,41 @@ Deno.test("an Access-Accept is not given again for another password, also while 
   assertEquals((await login.exchange(login.buildStart(`right,${code}`, same))).kind, "accept");
   await b.store.catchUp();
   known.withoutKeys.add("b");
+  const wrong = login.buildStart("wrong,000000", same);
+  await staysUnanswered(b, wrong);
+  known.withoutKeys.delete("b");
   login.moveTo(b);
-  assertEquals((await login.exchange(login.buildStart("wrong,000000", same))).kind, "reject");
+  assertEquals((await login.exchange(wrong)).kind, "reject");
 });
+
+for (const [what, appendMode] of [["an answer", false], ["a login in one packet", true]] as const) {
+  Deno.test(`${what} that was accepted is accepted again by a node that has just started, as soon as it has the key of the other one`, async () => {
+    await using nodes = await startTwoNodes({ toml: `[radius]\nappend_mode = ${appendMode}` });
+    const { a, b, known } = nodes;
+    await give(a, "anna", { kind: "totp", seed: SEED });
+    await b.store.catchUp();
+    const login = a.login({ user: "anna" });
+    if (!appendMode) await login.start();
+    const code = appCode(a.clock.nowMs());
+    const last = appendMode ? login.buildStart(`any,${code}`) : login.build(code);
+    assertEquals((await login.exchange(last)).kind, "accept");
+    await b.store.catchUp();
+    known.withoutKeys.add("b");
+    await staysUnanswered(b, last);
+    known.withoutKeys.delete("b");
+    login.moveTo(b);
+    assertEquals((await login.exchange(last)).kind, "accept");
+  });
+}
+
+/** Sends a packet that the node drops, because its client will send it again. */
+async function staysUnanswered({ client, radius }: InProcess, packet: BuiltRequest): Promise<void> {
+  const dropped = () => radius.monitor.counters()["dropped_overtaken"] ?? 0;
+  const before = dropped();
+  const asked = client.exchange(packet, { timeoutMs: 1000, tries: 1 }).then(() => true, () => false);
+  await becomes("the packet is dropped", () => dropped() > before);
+  assertEquals(await asked, false);
+}
 
 Deno.test("a login counts as open on the node that handled it last, and its end is shown on both", async () => {
   await using nodes = await startTwoNodes();
