@@ -29,6 +29,11 @@ export const FILES: readonly PackagedFile[] = [
   { from: "packaging/systemd/countersign.sysusers", to: "usr/lib/sysusers.d/countersign.conf" },
   { from: "packaging/systemd/countersign.sysctl", to: "usr/lib/sysctl.d/60-countersign.conf" },
   { from: "docs/openapi.json", to: `${APP}/docs/openapi.json` },
+  {
+    from: "packaging/prometheus/countersign.rules.yml",
+    to: `${DOC}/packaging/prometheus/countersign.rules.yml`,
+  },
+  { from: "packaging/grafana/countersign.json", to: `${DOC}/packaging/grafana/countersign.json` },
 ];
 
 /** Modules that start something: the server, the part of it that is loaded later, and the commands. */
