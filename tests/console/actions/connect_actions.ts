@@ -198,6 +198,7 @@ export const CONNECT_ACTIONS: ApiActions = {
   },
   "POST /connections/:name/test": { silent: "reads the last requests of a connection; changes nothing" },
   "POST /health/test": { silent: "asks a part whether it answers; changes nothing" },
+  "POST /support": { silent: "reads the state for a file of an owner on the host; changes nothing" },
   "POST /outbox/:id/reveal": {
     prepare({ site }) {
       const item = { id: "m1", kind: "text", to: "+15550100", createdMs: 0, deadlineMs: 1e15 } as const;
