@@ -15,8 +15,6 @@ export interface ServiceManagerDeps {
   readonly log: Log;
   /** Opens a socket at a path; one that begins with NUL is abstract. `Deno.listenDatagram` unless given. */
   readonly open?: (path: string) => UnixDatagrams;
-  /** Seconds since the start of the host, as /proc/uptime has them. */
-  readonly readUptime?: () => string;
   readonly pid?: number;
 }
 
@@ -46,16 +44,8 @@ export class ServiceManager {
   }
 
   reloading(): Promise<void> {
-    const { readUptime = () => Deno.readTextFileSync("/proc/uptime") } = this.#deps;
-    const lines = ["RELOADING=1", statusLine("Reading the settings and certificates again")];
-    try {
-      // Type=notify-reload compares it with CLOCK_MONOTONIC, which /proc/uptime rounds down to hundredths of a second.
-      const seconds = Number(readUptime().split(" ")[0]);
-      if (Number.isFinite(seconds)) lines.push(`MONOTONIC_USEC=${Math.round(seconds * 1e6) + 10_000}`);
-    } catch (_hidden) {
-      // ProcSubset=pid hides it. Type=notify does not need it.
-    }
-    return this.#send(lines);
+    // No MONOTONIC_USEC, which Type=notify does not need: without --allow-all, Deno reads no clock of the host.
+    return this.#send(["RELOADING=1", statusLine("Reading the settings and certificates again")]);
   }
 
   stopping(): Promise<void> {
