@@ -244,7 +244,9 @@ async function droppedPacketsAreExplained(page: Page, gateway: ConsoleProgram): 
   await page.getByRole("link", { name: /packets? dropped/ }).click();
   await page.getByText("The request from vpn-1 answers a challenge that this gateway did not send.")
     .waitFor();
-  await page.getByText("vpn-1 uses CHAP or MS-CHAP, but no first-factor server checks it.").waitFor();
+  await page.getByText(
+    "vpn-1 uses CHAP or MS-CHAP, but its requests are not relayed to a first-factor server.",
+  ).waitFor();
   const wrong = page.getByText(/^vpn-1 uses another shared secret\. \d+ packets? failed since/);
   await holds(() => wrong.first().innerText(), /since \d\d:\d\d:\d\d\.$/);
 }
