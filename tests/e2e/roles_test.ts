@@ -224,6 +224,7 @@ export const ROLE_ACTIONS: Readonly<Record<string, RoleAction>> = {
   "POST /settings/test/second_factor": button("settings, push service", "Run test"),
   "POST /settings/test/telephony": button("settings, telephony", "Run test"),
   "POST /health/test": button("health", "Test default / ldap"),
+  "POST /support": { because: "only a command on the host of the gateway calls it" },
 };
 
 // Every role on every page: the pages hide nothing, and a button that the role may not use is disabled and names the
