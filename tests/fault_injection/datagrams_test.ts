@@ -370,7 +370,11 @@ Deno.test("/healthz, /readyz and /metrics report a healthy program after that", 
   assertEquals((await ready?.json()).parts, { radius: "listening", store: "answers", http: "listening" });
   const text = await metrics?.text() ?? "";
   for (const line of text.trim().split("\n")) {
-    assert(/^# TYPE countersign_[a-z_]+ (counter|gauge)$|^countersign_[a-z_]+ [0-9.e+]+$/.test(line), line);
+    assert(
+      /^# TYPE countersign_[a-z_]+ (counter|gauge|histogram|summary)$|^countersign_[a-z_]+(\{([a-z_]+="[^"]*",?)+\})? [0-9.e+-]+$/
+        .test(line),
+      line,
+    );
   }
   assertStringIncludes(text, "\ncountersign_ready 1\n");
   assert(!text.includes(SECRET) && !text.includes("ada"));
