@@ -10,7 +10,7 @@ import { Passcodes } from "./passcodes.ts";
 import { PhoneModel, questionsOf } from "./phone_model.ts";
 import { openPhoneStorage, type PhoneStorage } from "./phone_storage.ts";
 import { type BrowserFacts, browserFacts, PushModel, pushSupport } from "./push_model.ts";
-import { type NotificationData, PAIRING_TAG } from "./worker/push_message.ts";
+import { exclusive, type NotificationData, PAIRING_TAG } from "./worker/push_message.ts";
 import { CACHE_PREFIX } from "./worker/shell_cache.ts";
 import type { PageMessage } from "./worker/worker_scope.ts";
 
@@ -291,8 +291,7 @@ export class WorkerLink {
   async closeNotifications(
     { open, isVisible }: { open: readonly { readonly requestId: string }[]; isVisible: boolean },
   ): Promise<void> {
-    const registration = await this.registration();
-    for (const notification of await registration?.getNotifications?.() ?? []) {
+    for (const notification of await shownNotifications(await this.registration())) {
       const { requestId = "" } = (notification.data ?? {}) as Partial<NotificationData>;
       const isOpen = open.some((request) => request.requestId === requestId);
       const asks = requestId !== "" || notification.tag === PAIRING_TAG;
@@ -308,7 +307,7 @@ export class WorkerLink {
     await storage.clear();
     const registration = await container?.getRegistration(SCOPE);
     if (registration === undefined) return;
-    for (const notification of await registration.getNotifications?.() ?? []) notification.close();
+    for (const notification of await shownNotifications(registration)) notification.close();
     await (await registration.pushManager?.getSubscription())?.unsubscribe();
     await registration.unregister();
     const names = await caches?.keys() ?? [];
@@ -336,4 +335,11 @@ export class WorkerLink {
       SCRIPT;
     return this.#trustedScript;
   }
+}
+
+/** The notifications of a worker; none without notifications. */
+async function shownNotifications(
+  registration: ServiceWorkerRegistration | null,
+): Promise<readonly Notification[]> {
+  return await exclusive(async () => await registration?.getNotifications?.() ?? []);
 }

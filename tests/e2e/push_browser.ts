@@ -1,6 +1,7 @@
 // A Chromium with notifications for tests, and a site with a push service.
 
 import type { Asset } from "../../console/assets.ts";
+import { NOTIFICATION_LOCK } from "../../console/device/worker/push_message.ts";
 import type { ApprovalRequest } from "../../radius/ports.ts";
 import type { EmbeddedSecondFactor } from "../../upstream/embedded/second_factor/second_factor.ts";
 import {
@@ -80,7 +81,7 @@ export async function openPushPhone(
   });
   const worker = async (): Promise<Worker> =>
     context.serviceWorkers().at(-1) ?? await context.waitForEvent("serviceworker");
-  const notifications = async () => await (await worker()).evaluate(readNotifications);
+  const notifications = async () => await (await worker()).evaluate(readNotifications, NOTIFICATION_LOCK);
   let isClosed = false;
   return {
     context,
@@ -199,10 +200,10 @@ interface TestScope {
   dispatchEvent(event: Event): boolean;
 }
 
-/** Runs in the worker. */
-async function readNotifications(): Promise<SeenNotification[]> {
+/** Runs in the worker, with the lock of the product: Chromium drops what is shown while a call lists. */
+async function readNotifications(lock: string): Promise<SeenNotification[]> {
   const scope = globalThis as unknown as TestScope;
-  const all = await scope.registration.getNotifications();
+  const all = await navigator.locks.request(lock, () => scope.registration.getNotifications());
   return all.map((one) => {
     const { title, body, tag, actions = [] } = one as Notification & { actions?: { title: string }[] };
     return { title, body, tag, actions: actions.map((action) => action.title) };

@@ -3,6 +3,7 @@
 import type { PhoneStorage } from "../phone_storage.ts";
 import {
   DENY_ACTION,
+  type Exclusive,
   NOT_ME_ACTION,
   type NotificationData,
   NotificationTexts,
@@ -26,6 +27,7 @@ interface WorkerNotificationDeps {
   readonly localNowMs: () => number;
   readonly timeout: (ms: number) => AbortSignal;
   readonly later: (ms: number, task: () => void) => void;
+  readonly exclusive: Exclusive;
 }
 
 const PAGE = "/device/";
@@ -135,7 +137,13 @@ export class WorkerNotifications {
   }
 
   async #show({ title, options }: ShownNotification): Promise<void> {
-    await this.#deps.registration.showNotification(title, options);
+    const { exclusive, registration } = this.#deps;
+    await exclusive(() => registration.showNotification(title, options));
+  }
+
+  #shown(filter: GetNotificationOptions = {}): Promise<Notification[]> {
+    const { exclusive, registration } = this.#deps;
+    return exclusive(() => registration.getNotifications(filter));
   }
 
   /** Shows a notification without a sound, and closes it. */
@@ -147,7 +155,7 @@ export class WorkerNotifications {
 
   async #end(requestId: string, texts: NotificationTexts): Promise<void> {
     const tag = requestTag(requestId);
-    const [shown] = await this.#deps.registration.getNotifications({ tag });
+    const [shown] = await this.#shown({ tag });
     if (await this.#isPageVisible() && !await this.#mustShow()) return shown?.close();
     await this.#show(texts.ended(requestId, await this.#serverNowMs() + CLOSE_ENDED_MS));
     this.#closeLater(tag);
@@ -155,7 +163,7 @@ export class WorkerNotifications {
 
   #closeLater(tag: string): void {
     this.#deps.later(CLOSE_ENDED_MS, () => {
-      void this.#deps.registration.getNotifications({ tag }).then((all) => all.forEach((one) => one.close()));
+      void this.#shown({ tag }).then((all) => all.forEach((one) => one.close()));
     });
   }
 
@@ -199,8 +207,7 @@ export class WorkerNotifications {
   }
 
   async #requestNotifications(): Promise<readonly ShownRequest[]> {
-    const shown = await this.#deps.registration.getNotifications();
-    return shown.flatMap((notification) => {
+    return (await this.#shown()).flatMap((notification) => {
       const { requestId = "", deadlineMs = 0, deniedId = "" } = (notification.data ?? {}) as Partial<
         NotificationData
       >;

@@ -84,6 +84,38 @@ export interface NotificationData {
   readonly isCaller?: true;
 }
 
+/** The name of the lock (W3C Web Locks) of {@link Exclusive}. */
+export const NOTIFICATION_LOCK = "notifications";
+
+/**
+ * Runs the calls that show or list notifications one after another, in the worker and in all pages. Chromium drops the record of a
+ * notification that is shown while another call lists them: nobody can list, close or choose it any more.
+ */
+export type Exclusive = <Value>(task: () => Promise<Value>) => Promise<Value>;
+
+/** A page that the system stopped may hold the lock. */
+const LOCK_DEADLINE_MS = 2000;
+
+/** With the lock of the browser. If it has no locks, or the lock is not free in time, the task runs without it. */
+export const exclusive: Exclusive = async (task) => {
+  if (!("locks" in navigator)) return await task();
+  const locked = Promise.withResolvers<() => void>();
+  const signal = AbortSignal.timeout(LOCK_DEADLINE_MS);
+  const holding = navigator.locks.request(
+    NOTIFICATION_LOCK,
+    { signal },
+    () => new Promise<void>((release) => locked.resolve(release)),
+  );
+  // Only a lock that was not free in time rejects.
+  holding.catch(() => locked.resolve(() => undefined));
+  const release = await locked.promise;
+  try {
+    return await task();
+  } finally {
+    release();
+  }
+};
+
 /** The arguments of `showNotification`. */
 export interface ShownNotification {
   readonly title: string;

@@ -3,6 +3,7 @@
 import { openPhoneStorage } from "../phone_storage.ts";
 import { WorkerNotifications } from "./notifications.ts";
 import { ShellCache } from "./shell_cache.ts";
+import { exclusive } from "./push_message.ts";
 import type { WorkerBuild, WorkerScope } from "./worker_scope.ts";
 
 /** The build writes it before this script. */
@@ -27,6 +28,7 @@ const notifications = new WorkerNotifications({
   storage: openPhoneStorage(indexedDB),
   localNowMs: Date.now,
   later: (ms, task) => void setTimeout(task, ms),
+  exclusive,
 });
 
 scope.addEventListener("install", (event) => {

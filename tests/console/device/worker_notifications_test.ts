@@ -3,6 +3,7 @@
 import { assertEquals } from "@std/assert";
 import { CATALOGUES } from "../../../console/build/build.ts";
 import { WorkerNotifications } from "../../../console/device/worker/notifications.ts";
+import { exclusive } from "../../../console/device/worker/push_message.ts";
 import type { PageClient, PageMessage, WorkerBuild } from "../../../console/device/worker/worker_scope.ts";
 import { memoryPhoneStorage } from "../../fakes/phone_storage.ts";
 
@@ -16,22 +17,32 @@ interface Shown {
   readonly silent: boolean;
 }
 
-/** Notifications in memory. */
+const turnOfTheLoop = () => new Promise((resolve) => setTimeout(resolve, 0));
+
+/** Notifications in memory. As in Chromium, one that is shown while another call lists them is lost. */
 function fakeRegistration(subscription: PushSubscription) {
   let shown: Shown[] = [];
+  let listed = 0;
   const history: string[] = [];
   const registration = {
-    showNotification(title: string, options: Omit<Shown, "title"> = { tag: "", data: null, silent: false }) {
+    async showNotification(
+      title: string,
+      options: Omit<Shown, "title"> = { tag: "", data: null, silent: false },
+    ) {
       history.push(title);
       const { tag, data, silent = false } = options;
-      shown = [...shown.filter((one) => one.tag !== tag), { title, tag, data, silent }];
-      return Promise.resolve();
+      const lists = listed;
+      await turnOfTheLoop();
+      if (lists === listed) shown = [...shown.filter((one) => one.tag !== tag), { title, tag, data, silent }];
     },
-    getNotifications({ tag }: { tag?: string } = {}) {
+    async getNotifications({ tag }: { tag?: string } = {}) {
+      listed += 1;
+      await turnOfTheLoop();
       const found = shown.filter((one) => tag === undefined || one.tag === tag);
-      return Promise.resolve(
-        found.map((one) => ({ ...one, close: () => void (shown = shown.filter((other) => other !== one)) })),
-      );
+      return found.map((one) => ({
+        ...one,
+        close: () => void (shown = shown.filter((other) => other !== one)),
+      }));
     },
     pushManager: {
       getSubscription: () => Promise.resolve(subscription),
@@ -83,6 +94,7 @@ function setUp({ endpoint = "https://fcm.googleapis.com/x", visible = false, pag
     localNowMs: () => NOW_MS,
     timeout: () => AbortSignal.abort(),
     later: (_ms, task) => void timers.push(task),
+    exclusive,
   });
   return {
     worker,
@@ -102,7 +114,9 @@ function setUp({ endpoint = "https://fcm.googleapis.com/x", visible = false, pag
     },
     async runTimers() {
       for (const task of timers.splice(0)) task();
-      await new Promise((resolve) => setTimeout(resolve, 0));
+      // A timer lists the notifications.
+      await turnOfTheLoop();
+      await turnOfTheLoop();
     },
   };
 }
@@ -123,6 +137,13 @@ Deno.test("WorkerNotifications shows a request in the language of the page", asy
   await storage.set("language", "de");
   await worker.receive(request("r1"));
   assertEquals(shown(), [["Melden Sie sich gerade an?", "request:r1"]]);
+});
+
+Deno.test("WorkerNotifications: of two messages at the same time, both notifications stay", async () => {
+  const { worker, shown, answers } = setUp();
+  answers.push(openView("r1", "r2"), openView("r1", "r2"));
+  await Promise.all([worker.receive(request("r1")), worker.receive(request("r2"))]);
+  assertEquals(shown(), [[ASKED, "request:r1"], [ASKED, "request:r2"]]);
 });
 
 Deno.test("WorkerNotifications shows nothing beside a visible page, except a test", async () => {
