@@ -1,29 +1,66 @@
 // One-time passwords: HOTP (RFC 4226), TOTP (RFC 6238) with 30 s, and the base32 form of their secrets (RFC 4648 §6). Logins with an app use
 // app_codes.ts; matchTotp() is for the passcodes of the phone and the first code of an app.
 
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac } from "node:crypto";
 import { decodeBase32 as decode, encodeBase32 as encode } from "@std/encoding/base32";
+import { hmacSha1Into, SHA1_OCTETS } from "../protocol/sha1.ts";
 
 /** RFC 6238 §4.1: the time step X. */
 export const TOTP_STEP_MS = 30_000;
 
-const encoder = new TextEncoder();
-
 /** RFC 6238 §1.2: TOTP may use HMAC-SHA-256 and HMAC-SHA-512; HOTP uses HMAC-SHA-1 (RFC 4226 §5.2). */
 export type CodeAlgorithm = "SHA1" | "SHA256" | "SHA512";
 
-/** The code of a counter (RFC 4226 §5.3); leading zeros stay. */
-export function hotpAt(
+/** How the codes of a seed are made. */
+interface CodeForm {
+  readonly digits: number;
+  readonly algorithm?: CodeAlgorithm;
+}
+
+const counter = new Uint8Array(8);
+const sha1Mac = new Uint8Array(SHA1_OCTETS);
+
+/** The HMAC of a counter. The result is valid until the next call. */
+function macAt(seed: Uint8Array, movingFactor: number, algorithm: CodeAlgorithm): Uint8Array {
+  for (let i = counter.length - 1, rest = movingFactor; i >= 0; i--) {
+    counter[i] = rest % 256;
+    rest = Math.floor(rest / 256);
+  }
+  if (algorithm !== "SHA1") return createHmac(algorithm, seed).update(counter).digest();
+  hmacSha1Into(seed, counter, sha1Mac);
+  return sha1Mac;
+}
+
+/** The code of a counter (RFC 4226 §5.3) as a number, without its leading zeros. */
+function codeAt(
   seed: Uint8Array,
   movingFactor: number,
-  { digits, algorithm = "SHA1" }: { digits: number; algorithm?: CodeAlgorithm },
-): string {
-  const counter = new Uint8Array(8);
-  new DataView(counter.buffer).setBigUint64(0, BigInt(movingFactor));
-  const mac = new Uint8Array(createHmac(algorithm, seed).update(counter).digest());
+  { digits, algorithm = "SHA1" }: CodeForm,
+): number {
+  const mac = macAt(seed, movingFactor, algorithm);
   const at = (mac[mac.length - 1] as number) & 0x0f;
-  const truncated = new DataView(mac.buffer).getUint32(at) & 0x7fffffff;
-  return String(truncated % 10 ** digits).padStart(digits, "0");
+  const truncated = ((mac[at] as number) & 0x7f) << 24 | (mac[at + 1] as number) << 16 |
+    (mac[at + 2] as number) << 8 | (mac[at + 3] as number);
+  return truncated % 10 ** digits;
+}
+
+/** The code of a counter (RFC 4226 §5.3); leading zeros stay. */
+export function hotpAt(seed: Uint8Array, movingFactor: number, form: CodeForm): string {
+  return String(codeAt(seed, movingFactor, form)).padStart(form.digits, "0");
+}
+
+/** A typed code as a number, for {@link isCodeAt}; -1 if it is not a code of so many digits. */
+export function readTypedCode(code: string, digits: number): number {
+  return code.length === digits && /^[0-9]+$/.test(code) ? Number(code) : -1;
+}
+
+/** Whether a typed code is that of a counter. Codes are small integers, whose comparison takes the same time for all values. */
+export function isCodeAt(
+  { seed, typed }: { readonly seed: Uint8Array; readonly typed: number },
+  movingFactor: number,
+  form: CodeForm,
+): boolean {
+  return codeAt(seed, movingFactor, form) === typed;
 }
 
 /** The code of a time step. */
@@ -49,12 +86,11 @@ export function matchTotp(
   },
 ): number | null {
   const { seed, code, nowMs, digits, lastStep, toleranceSteps } = attempt;
-  if (code.length !== digits) return null;
-  const typed = encoder.encode(code);
-  if (typed.length !== digits) return null;
+  const typed = readTypedCode(code, digits);
+  if (typed < 0) return null;
   const now = Math.floor(nowMs / TOTP_STEP_MS);
   const isCodeOf = (step: number): boolean =>
-    step >= 0 && step > lastStep && timingSafeEqual(encoder.encode(totpAt(seed, step, digits)), typed);
+    step >= 0 && step > lastStep && isCodeAt({ seed, typed }, step, { digits });
   if (isCodeOf(now)) return now;
   for (let distance = 1; distance <= toleranceSteps; distance++) {
     if (isCodeOf(now - distance)) return now - distance;

@@ -1,8 +1,7 @@
 // Which code of a hardware token a typed code is: HOTP with a look-ahead window (RFC 4226 §7.2), TOTP with the drift of its clock
 // (RFC 6238 §6), and resynchronization with two codes (RFC 4226 §7.4). Decides only; it stores nothing.
 
-import { timingSafeEqual } from "node:crypto";
-import { hotpAt } from "../factors/totp.ts";
+import { isCodeAt, readTypedCode } from "../factors/totp.ts";
 import type { HardwareTokenRecord, TokenUse } from "./token.ts";
 
 /** Codes of HOTP that the user may have skipped. */
@@ -31,22 +30,20 @@ export type CodeCheck =
   | { readonly kind: "out_of_sync"; readonly ahead: number }
   | { readonly kind: "wrong" };
 
-const encoder = new TextEncoder();
-
 /** Compares codes in constant time. */
 class TypedCode {
-  readonly #octets: Uint8Array;
   readonly #token: OpenToken;
+  readonly #typed: number;
 
   constructor(token: OpenToken, code: string) {
     this.#token = token;
-    this.#octets = encoder.encode(code);
+    this.#typed = readTypedCode(code, token.record.digits);
   }
 
   isAt(movingFactor: number): boolean {
-    const { seed, record: { digits, algorithm } } = this.#token;
-    if (movingFactor < 0 || this.#octets.length !== digits) return false;
-    return timingSafeEqual(encoder.encode(hotpAt(seed, movingFactor, { digits, algorithm })), this.#octets);
+    const { seed, record } = this.#token;
+    if (movingFactor < 0 || this.#typed < 0) return false;
+    return isCodeAt({ seed, typed: this.#typed }, movingFactor, record);
   }
 }
 

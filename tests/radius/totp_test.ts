@@ -1,6 +1,8 @@
 // Codes of authenticator apps, and of the phone app.
 
 import { assertEquals } from "@std/assert";
+import { createHmac } from "node:crypto";
+import { hmacSha1Into, SHA1_OCTETS } from "../../radius/protocol/sha1.ts";
 import fc from "../packages/fast_check.ts";
 import {
   decodeBase32,
@@ -18,6 +20,77 @@ import {
   usedApp,
 } from "../../radius/factors/app_codes.ts";
 import { clockAheadS, codeFaultText, explainRefusedCode } from "../../radius/tokens/token_codes.ts";
+
+// HMAC-SHA-1: RFC 2202 §3, and node:crypto.
+
+/** RFC 2202 §3: the test cases 1 to 7. */
+const HMAC_SHA1: readonly (readonly [key: Uint8Array, data: Uint8Array, digest: string])[] = [
+  [octetsOf(0x0b, 20), utf8("Hi There"), "b617318655057264e28bc0b6fb378c8ef146be00"],
+  [utf8("Jefe"), utf8("what do ya want for nothing?"), "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79"],
+  [octetsOf(0xaa, 20), octetsOf(0xdd, 50), "125d7342b9ac11cd91a39af48aa17b4f63f175d3"],
+  [
+    Uint8Array.from({ length: 25 }, (_, i) => i + 1),
+    octetsOf(0xcd, 50),
+    "4c9007f4026250c6bc8414f9bf50c86c2d7235da",
+  ],
+  [octetsOf(0x0c, 20), utf8("Test With Truncation"), "4c1a03424b55e07fe7f27be1d58bb9324a9a5a04"],
+  [
+    octetsOf(0xaa, 80),
+    utf8("Test Using Larger Than Block-Size Key - Hash Key First"),
+    "aa4ae5e15272d00e95705637ce8a3b55ed402112",
+  ],
+  [
+    octetsOf(0xaa, 80),
+    utf8("Test Using Larger Than Block-Size Key and Larger Than One Block-Size Data"),
+    "e8e99d0f45237d786d6bbaa7965c7808bbff1a91",
+  ],
+];
+
+function octetsOf(octet: number, length: number): Uint8Array {
+  return new Uint8Array(length).fill(octet);
+}
+
+function utf8(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+function hmacSha1(key: Uint8Array, data: Uint8Array): string {
+  const out = new Uint8Array(SHA1_OCTETS);
+  hmacSha1Into(key, data, out);
+  return out.toHex();
+}
+
+for (const [at, [key, data, digest]] of HMAC_SHA1.entries()) {
+  Deno.test(`hmacSha1Into() returns the digest of RFC 2202 §3, test case ${at + 1}`, () => {
+    assertEquals(hmacSha1(key, data), digest);
+  });
+}
+
+Deno.test("hmacSha1Into() equals node:crypto for every length around the block size", () => {
+  for (let length = 0; length <= 200; length++) {
+    const data = Uint8Array.from({ length }, (_, i) => i * 7 + length);
+    const key = data.subarray(0, length % 131);
+    assertEquals(hmacSha1(key, data), createHmac("sha1", key).update(data).digest("hex"), `${length}`);
+  }
+});
+
+Deno.test("hotpAt() equals node:crypto for 2,000 random seeds and counters", () => {
+  const seeds = fc.uint8Array({ minLength: 1, maxLength: 160 });
+  const counters = fc.bigInt({ min: 0n, max: BigInt(Number.MAX_SAFE_INTEGER) });
+  const expected = (seed: Uint8Array, counter: bigint, digits: number): string => {
+    const octets = new Uint8Array(8);
+    new DataView(octets.buffer).setBigUint64(0, counter);
+    const mac = new Uint8Array(createHmac("sha1", seed).update(octets).digest());
+    const word = new DataView(mac.buffer).getUint32((mac[19] as number) & 15) & 0x7fffffff;
+    return String(word % 10 ** digits).padStart(digits, "0");
+  };
+  fc.assert(
+    fc.property(seeds, counters, fc.integer({ min: 6, max: 8 }), (seed, counter, digits) => {
+      assertEquals(hotpAt(seed, Number(counter), { digits }), expected(seed, counter, digits));
+    }),
+    { numRuns: 2000 },
+  );
+});
 
 // Time-based one-time passwords: RFC 4226 Appendix D, RFC 6238 Appendix B (SHA-1), and the single use of codes.
 
