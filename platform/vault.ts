@@ -1,7 +1,8 @@
 // Protects stored secrets. Secrets that are read again are sealed (AES-256-GCM, with the record's key as associated data). Secrets
 // that are only compared are digested (HMAC-SHA-256). The master key is not in the store.
 
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import { createHmac, hkdfSync } from "node:crypto";
+import { AesGcm, NONCE_OCTETS, TAG_OCTETS } from "./aes_gcm.ts";
 import type { Random } from "./runtime.ts";
 
 export interface Vault {
@@ -15,14 +16,15 @@ export interface Vault {
   deriveKey(purpose: string, lengthOctets: number): Uint8Array<ArrayBuffer>;
 }
 
-const NONCE_OCTETS = 12;
-const TAG_OCTETS = 16;
+const BODY_AT = NONCE_OCTETS + TAG_OCTETS;
+const encoder = new TextEncoder();
 
 /** Whether two digests are the same, in constant time. */
 export function equalDigests(a: string, b: string): boolean {
-  const left = new TextEncoder().encode(a);
-  const right = new TextEncoder().encode(b);
-  return left.length === right.length && timingSafeEqual(left, right);
+  if (a.length !== b.length) return false;
+  let difference = 0;
+  for (let i = 0; i < a.length; i++) difference |= a.charCodeAt(i) ^ b.charCodeAt(i);
+  return difference === 0;
 }
 
 /** @param masterKey 32 octets. */
@@ -30,38 +32,29 @@ export function createVault(masterKey: Uint8Array, random: Random): Vault {
   if (masterKey.length !== 32) throw new RangeError("The master key must have 32 octets");
   const derive = (purpose: string, lengthOctets: number): Uint8Array<ArrayBuffer> =>
     new Uint8Array(hkdfSync("sha256", masterKey, new Uint8Array(0), `countersign ${purpose}`, lengthOctets));
-  const sealingKey = derive("seal", 32);
+  const sealing = new AesGcm(derive("seal", 32));
   const digestKey = derive("digest", 32);
   const associated = (recordKey: Deno.KvKey) =>
-    new TextEncoder().encode(
+    encoder.encode(
       JSON.stringify(recordKey.map((part) => part instanceof Uint8Array ? part.toHex() : String(part))),
     );
 
   return {
     seal(recordKey, plain) {
+      const sealed = new Uint8Array(BODY_AT + plain.length);
       const nonce = random.bytes(NONCE_OCTETS);
-      const cipher = createCipheriv("aes-256-gcm", sealingKey, nonce);
-      cipher.setAAD(associated(recordKey));
-      const body = new Uint8Array(cipher.update(plain));
-      cipher.final();
-      const sealed = new Uint8Array(NONCE_OCTETS + TAG_OCTETS + body.length);
-      sealed.set(nonce, 0);
-      sealed.set(cipher.getAuthTag(), NONCE_OCTETS);
-      sealed.set(body, NONCE_OCTETS + TAG_OCTETS);
+      sealed.set(nonce);
+      sealing.seal({ nonce, data: associated(recordKey) }, plain, {
+        tag: sealed.subarray(NONCE_OCTETS, BODY_AT),
+        body: sealed.subarray(BODY_AT),
+      });
       return sealed;
     },
     open(recordKey, sealed) {
-      if (sealed.length < NONCE_OCTETS + TAG_OCTETS) return null;
-      const decipher = createDecipheriv("aes-256-gcm", sealingKey, sealed.subarray(0, NONCE_OCTETS));
-      decipher.setAAD(associated(recordKey));
-      decipher.setAuthTag(sealed.subarray(NONCE_OCTETS, NONCE_OCTETS + TAG_OCTETS));
-      try {
-        const plain = new Uint8Array(decipher.update(sealed.subarray(NONCE_OCTETS + TAG_OCTETS)));
-        decipher.final();
-        return plain;
-      } catch (_tagMismatch) {
-        return null;
-      }
+      if (sealed.length < BODY_AT) return null;
+      const nonce = sealed.subarray(0, NONCE_OCTETS);
+      const tag = sealed.subarray(NONCE_OCTETS, BODY_AT);
+      return sealing.open({ nonce, data: associated(recordKey) }, sealed.subarray(BODY_AT), tag);
     },
     digest: (purpose, value) =>
       createHmac("sha256", digestKey).update(purpose).update("\0").update(value).digest("hex"),
