@@ -8,16 +8,24 @@ import type { Stored } from "../../schema/resource.ts";
 const BATCH = 100;
 
 /**
- * The names of users.
+ * The names of users. Members that a group has already are not read: of 10,000 members, a PUT changes few.
  *
+ * @param options.stored the group before the write
  * @throws ScimRefusal `invalid_value` if no user has one of the ids and `unknown` is `refuse`
  */
 export async function memberNames(
   directory: Pick<TargetDirectory, "readHeadById">,
   ids: readonly string[],
-  unknown: "refuse" | "ignore",
+  { unknown, stored }: { unknown: "refuse" | "ignore"; stored: Stored | null },
 ): Promise<string[]> {
-  return (await namedMembers(directory, ids, unknown)).map(({ name }) => name);
+  const names = new Map<string | null, string>();
+  if (stored?.content.kind === "group") {
+    const { content: { members }, memberIds = [] } = stored;
+    for (const [at, name] of members.entries()) names.set(memberIds[at] ?? null, name);
+  }
+  const read = await namedMembers(directory, ids.filter((id) => !names.has(id)), unknown);
+  for (const { id, name } of read) names.set(id, name);
+  return ids.flatMap((id) => names.get(id) ?? []);
 }
 
 /** Members that are no users, such as groups. No response has them, so no request can mean to remove them. */
@@ -31,7 +39,7 @@ interface NamedMember {
   readonly name: string;
 }
 
-/** As {@link memberNames}, with the ids. */
+/** The users of ids, as {@link memberNames}. */
 export async function namedMembers(
   directory: Pick<TargetDirectory, "readHeadById">,
   ids: readonly string[],

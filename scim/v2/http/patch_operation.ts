@@ -153,12 +153,13 @@ async function membersAfter(
 ): Promise<readonly string[]> {
   const group = stored.content as GroupContent;
   if (members === null) return group.members;
-  if (members.replace !== undefined) {
-    return [...hiddenMembers(stored), ...await memberNames(directory, members.replace, "refuse")];
-  }
-  const removed = new Set((await memberNames(directory, members.remove, "ignore")).map(canonicalName));
+  const { replace, remove, add } = members;
+  const namesOf = (ids: readonly string[], unknown: "refuse" | "ignore") =>
+    memberNames(directory, ids, { unknown, stored });
+  if (replace !== undefined) return [...hiddenMembers(stored), ...await namesOf(replace, "refuse")];
+  const removed = new Set((await namesOf(remove, "ignore")).map(canonicalName));
   const kept = group.members.filter((name) => !removed.has(canonicalName(name)));
-  return [...kept, ...await memberNames(directory, members.add, "refuse")];
+  return [...kept, ...await namesOf(add, "refuse")];
 }
 
 /** Nothing differs from the resource, so nothing is written. */

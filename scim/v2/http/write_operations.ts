@@ -144,7 +144,10 @@ async function contentOf(operation: Operation, stored: Stored | null): Promise<G
   const type = resourceTypeOf(operation);
   const body = await operation.json();
   context.trace.attributes = Object.keys(body).filter((name) => name !== "schemas");
-  const previous = stored === null ? undefined : await renderStored(stored, renderContextOf(operation));
+  // For immutable attributes. Members and groups are none.
+  const previous = stored === null ? undefined : await renderStored(stored, renderContextOf(operation), {
+    includes: (name) => name !== "members" && name !== "groups",
+  });
   const read = readBody(body, type, { unknown: "ignore", ...(previous === undefined ? {} : { previous }) });
   if (!read.ok) throw bodyRefusal(read);
   const resource = stored === null ? read.resource : withKept(read.resource, stored);
@@ -172,7 +175,7 @@ async function membersOf(
   if (stored?.content.kind === "group" && sent === undefined) return stored.content.members;
   const read = memberIdsOf(resource, sent === undefined ? undefined : property(body, sent));
   if (!read.ok) throw bodyRefusal(read);
-  const names = await memberNames(context.target.directory, read.ids, "refuse");
+  const names = await memberNames(context.target.directory, read.ids, { unknown: "refuse", stored });
   return stored === null ? names : [...hiddenMembers(stored), ...names];
 }
 
