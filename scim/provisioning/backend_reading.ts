@@ -4,21 +4,19 @@ import type { Clock } from "../../platform/runtime.ts";
 import type { Backend, RemoteResource } from "../backend_port.ts";
 import type { BackendInfo, TargetDirectory } from "../ports.ts";
 import type { Content } from "../schema/resource.ts";
-import type { TargetLease } from "../directory/target_lease.ts";
 import type { ReadOnlyAttributes } from "../schema/read_only_attributes.ts";
 import type { BackendCopies } from "./backend_status.ts";
-import type { KeyedLocks } from "./keyed_locks.ts";
+import type { WriteLocks } from "./locks.ts";
 import type { Outbox } from "./outbox.ts";
 import type { BackendReading } from "./reconcile.ts";
 
 export interface RefreshDeps {
-  readonly lease: Pick<TargetLease, "run">;
   readonly directory: TargetDirectory;
   readonly backends: readonly BackendInfo[];
   readonly remotes: ReadonlyMap<string, Backend>;
   readonly outbox: Outbox;
   readonly copies: BackendCopies;
-  readonly locks: KeyedLocks;
+  readonly locks: WriteLocks;
   readonly clock: Clock;
   readonly target: string;
   readonly isLoginTarget: boolean;

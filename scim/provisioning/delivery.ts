@@ -16,8 +16,8 @@ import {
 } from "../backend_port.ts";
 import type { BackendState, Content, Stored } from "../schema/resource.ts";
 import type { BackendCopies } from "./backend_status.ts";
-import type { KeyedLocks, Release } from "./keyed_locks.ts";
 import { deliverRename } from "./deliver_rename.ts";
+import type { WriteLocks } from "./locks.ts";
 import type { Outbox, OutboxEntry, StoredEntry } from "./outbox.ts";
 import { holdsAlready } from "./reconcile.ts";
 
@@ -31,22 +31,10 @@ export interface DeliveryDeps {
   readonly directory: TargetDirectory;
   readonly outbox: Outbox;
   readonly copies: BackendCopies;
-  readonly locks: KeyedLocks;
-  /** Locks for one resource at one backend, so that deliveries run one at a time. */
-  readonly deliveryLocks: KeyedLocks;
+  readonly locks: WriteLocks;
   readonly clock: Clock;
   readonly random: Random;
   readonly target: string;
-}
-
-/** The lock key of a resource. */
-export function lockKey(kind: string, name: string): string {
-  return `${kind} ${canonicalName(name)}`;
-}
-
-/** The lock key of a resource at a backend. */
-export function deliveryKey(backend: string, { kind, name }: { kind: string; name: string }): string {
-  return `${backend} ${lockKey(kind, name)}`;
 }
 
 /** Delivers one entry. Rejects if the store fails; the entry then stays. @param known an entry that is not a dead letter. */
@@ -54,20 +42,21 @@ export async function deliver(
   deps: DeliveryDeps,
   { backend, known }: { backend: Backend; known: StoredEntry },
 ): Promise<DeliveryOutcome> {
-  const { kind, name } = known.entry;
-  const release = await holdNames(deps, known);
-  let started: StoredEntry | null;
-  let outcome: BackendOutcome<Partial<PutResult>>;
-  try {
-    started = await markStarted(deps, known);
-    if (started === null) return { outcome: "superseded" };
-    outcome = await attempt(deps, { backend, known: started, isInDoubt: known.entry.started });
-  } finally {
-    release();
-  }
-  const attempted = started;
+  const { kind, name, from = [] } = known.entry;
+  // The names that the resource may have at the backend.
+  const names = [...from, name].map((one) => ({ kind, name: one, backend: known.backend }));
+  const tried = await deps.locks.run(names, async () => {
+    const started = await markStarted(deps, known);
+    if (started === null) return null;
+    return {
+      started,
+      outcome: await attempt(deps, { backend, known: started, isInDoubt: known.entry.started }),
+    };
+  });
+  if (tried === null) return { outcome: "superseded" };
+  const { started: attempted, outcome } = tried;
   // The lock of the resource is not held during the call, so that a slow backend does not delay writes of the resource.
-  return await deps.locks.run(lockKey(kind, name), async () => {
+  return await deps.locks.run([{ kind, name }], async () => {
     const now = await deps.outbox.find(known.backend, kind, name);
     if (now === null || now.sequence !== known.sequence) await forgetStray(deps, attempted);
     if (now?.versionstamp !== attempted.versionstamp) return { outcome: "superseded" };
@@ -75,21 +64,6 @@ export async function deliver(
       ? await recordDone(deps, { known: now, put: outcome.value })
       : await recordFault(deps, { known: now, fault: outcome.fault });
   });
-}
-
-/** Locks the name at the backend, and the names that the resource may have there. */
-async function holdNames({ deliveryLocks }: DeliveryDeps, { backend, entry }: StoredEntry): Promise<Release> {
-  const { kind, name, from = [] } = entry;
-  const keys = [...from, name].map((one) => deliveryKey(backend, { kind, name: one })).sort();
-  const releases: Release[] = [];
-  const release = () => releases.forEach((one) => one());
-  try {
-    for (const key of keys) releases.push(await deliveryLocks.hold(key));
-    return release;
-  } catch (fault) {
-    release();
-    throw fault;
-  }
 }
 
 async function markStarted({ store, outbox }: DeliveryDeps, known: StoredEntry): Promise<StoredEntry | null> {

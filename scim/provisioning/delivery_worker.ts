@@ -7,7 +7,8 @@ import { withTimeout } from "../../platform/runtime.ts";
 import { WorkLoop } from "../../platform/work_loop.ts";
 import type { Backend } from "../backend_port.ts";
 import type { TargetLease } from "../directory/target_lease.ts";
-import { deliver, type DeliveryDeps, isUnavailable, lockKey, retryDelayMs } from "./delivery.ts";
+import { deliver, type DeliveryDeps, isUnavailable, retryDelayMs } from "./delivery.ts";
+import { resourceKey } from "./locks.ts";
 import type { OutboxEntry, StoredEntry } from "./outbox.ts";
 
 export interface DeliveryWorkerDeps extends DeliveryDeps {
@@ -64,7 +65,7 @@ export class DeliveryWorker {
     if (this.#isPaused) return loop.dueAt(this.#pausedUntilMs);
     const earlier = new EarlierRenames();
     for await (const known of outbox.live(backend.name)) {
-      const key = lockKey(known.entry.kind, known.entry.name);
+      const key = resourceKey(known.entry);
       const mustWait = earlier.mustWait(known.entry);
       earlier.add(known.entry);
       if (mustWait || loop.active.has(key)) continue;
@@ -134,7 +135,9 @@ export class DeliveryWorker {
     if (kind !== "group" || !this.#loop.active.keys().some((key) => key.startsWith("user "))) return false;
     const content = (await this.#deps.directory.read("group", canonicalName(name)))?.content;
     if (content?.kind !== "group") return false;
-    const waits = content.members.some((one) => this.#loop.active.has(lockKey("user", one)));
+    const waits = content.members.some((one) =>
+      this.#loop.active.has(resourceKey({ kind: "user", name: one }))
+    );
     this.#hasWaitingGroup ||= waits;
     return waits;
   }
@@ -159,12 +162,12 @@ class EarlierRenames {
   #hasUser = false;
 
   mustWait({ kind, name, from = [] }: OutboxEntry): boolean {
-    return [name, ...from].some((one) => this.#names.has(lockKey(kind, one))) ||
+    return [name, ...from].some((one) => this.#names.has(resourceKey({ kind, name: one }))) ||
       (kind === "group" && this.#hasUser);
   }
 
   add({ kind, from = [] }: OutboxEntry): void {
-    for (const name of from) this.#names.add(lockKey(kind, name));
+    for (const name of from) this.#names.add(resourceKey({ kind, name }));
     this.#hasUser ||= kind === "user" && from.length > 0;
   }
 }

@@ -8,9 +8,6 @@ import type { Actor } from "../ports.ts";
 import { contentChanges } from "../schema/content_changes.ts";
 import type { BackendStates, Content, ResourceKind, Stored } from "../schema/resource.ts";
 import { copyChanges, desiredContent, hasResource, readStatus } from "./backend_status.ts";
-import { lockKey } from "./delivery.ts";
-import type { Release } from "./keyed_locks.ts";
-import { underLease } from "./leased_writes.ts";
 import type { OutboxChange } from "./outbox.ts";
 import { isAsynchronous } from "./plan_write.ts";
 import { applyReading } from "./reconcile.ts";
@@ -152,16 +149,7 @@ export function followRename(
   moved: MovedResource,
 ): Promise<FollowOutcome> {
   const { kind, name } = moved.remote.content;
-  const keys = [lockKey(kind, moved.from), lockKey(kind, name)].sort();
-  return underLease(deps.lease, async () => {
-    const releases: Release[] = [];
-    try {
-      for (const key of keys) releases.push(await deps.locks.hold(key));
-      return await renameHere(deps, moved);
-    } finally {
-      for (const release of releases) release();
-    }
-  });
+  return deps.locks.write([{ kind, name: moved.from }, { kind, name }], () => renameHere(deps, moved));
 }
 
 async function renameHere(

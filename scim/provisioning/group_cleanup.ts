@@ -6,8 +6,7 @@ import type { Backend } from "../backend_port.ts";
 import type { TargetDirectory } from "../ports.ts";
 import type { Content, Stored } from "../schema/resource.ts";
 import { hasResource } from "./backend_status.ts";
-import { lockKey } from "./delivery.ts";
-import type { KeyedLocks, Release } from "./keyed_locks.ts";
+import type { HeldLocks, WriteLocks } from "./locks.ts";
 import type { Outbox, OutboxChange } from "./outbox.ts";
 
 export interface GroupCleanupDeps {
@@ -15,7 +14,7 @@ export interface GroupCleanupDeps {
   readonly remotes: ReadonlyMap<string, Backend>;
   readonly store: Store;
   readonly outbox: Outbox;
-  readonly locks: KeyedLocks;
+  readonly locks: WriteLocks;
 }
 
 export interface GroupCleanup {
@@ -29,12 +28,12 @@ export interface GroupCleanup {
 const NONE: GroupCleanup = { names: [], changes: [], release: () => undefined };
 
 /**
- * Queues the groups that a user leaves for the backends, and again those of a renamed user that are pending. Holds the locks of the groups until `release`. A write of a group never waits for the
- * lock of a user, so there is no deadlock.
+ * Queues the groups that a user leaves for the backends, and again those of a renamed user that are pending. Holds the locks of the groups until `release`.
+ * @param held the locks of the user
  */
 export async function queueGroupCleanup(
   deps: GroupCleanupDeps,
-  { stored, next }: { stored: Stored | null; next: Content | null },
+  { stored, next, held }: { stored: Stored | null; next: Content | null; held: HeldLocks },
 ): Promise<GroupCleanup> {
   const holders = holdersOf(deps);
   if (stored === null || stored.content.kind === "group" || holders.length === 0) return NONE;
@@ -42,12 +41,10 @@ export async function queueGroupCleanup(
   // A backend renames the members of its groups. A group that is being delivered may contain the earlier name.
   const isRenamed = next !== null && canonicalName(next.name) !== canonicalName(stored.content.name);
   if (!isGone && !isRenamed) return NONE;
-  const releases: Release[] = [];
-  const release = () => releases.forEach((one) => one());
+  const { release } = await holdGroups(deps, stored.groups, held);
   try {
     const changes: OutboxChange[] = [];
-    for (const name of stored.groups.toSorted(byLock)) {
-      releases.push(await deps.locks.hold(lockKey("group", name)));
+    for (const name of stored.groups) {
       const group = await deps.directory.read("group", canonicalName(name));
       if (group === null) continue;
       // A group that is only delivered again gets what its pending write changes.
@@ -71,15 +68,13 @@ function holdersOf({ remotes }: GroupCleanupDeps): Backend[] {
  */
 export async function queueGroupReturn(
   deps: GroupCleanupDeps,
-  { groups, deletedMs }: { groups: readonly string[]; deletedMs: number },
+  { groups, deletedMs, held }: { groups: readonly string[]; deletedMs: number; held: HeldLocks },
 ): Promise<GroupCleanup> {
-  const releases: Release[] = [];
-  const release = () => releases.forEach((one) => one());
+  const { release } = await holdGroups(deps, groups, held);
   try {
     const changes: OutboxChange[] = [];
     const names: string[] = [];
-    for (const name of groups.toSorted(byLock)) {
-      releases.push(await deps.locks.hold(lockKey("group", name)));
+    for (const name of groups) {
       const group = await deps.directory.read("group", canonicalName(name));
       if (group === null || group.createdMs > deletedMs) continue;
       names.push(group.content.name);
@@ -92,9 +87,12 @@ export async function queueGroupReturn(
   }
 }
 
-/** A fixed order, so that two users who leave the same groups cannot deadlock. */
-function byLock(a: string, b: string): number {
-  return lockKey("group", a) < lockKey("group", b) ? -1 : 1;
+function holdGroups(
+  { locks }: GroupCleanupDeps,
+  groups: readonly string[],
+  held: HeldLocks,
+): Promise<HeldLocks> {
+  return locks.hold(groups.map((name) => ({ kind: "group", name })), held);
 }
 
 function isLeaving(before: Content, next: Content | null): boolean {

@@ -12,7 +12,6 @@ import type {
   Reference,
   RemoteResource,
 } from "../backend_port.ts";
-import type { TargetLease } from "../directory/target_lease.ts";
 import type { TargetDirectory } from "../ports.ts";
 import { property } from "../schema/attributes.ts";
 import { ENTERPRISE_SCHEMA } from "../schema/attribute_table.ts";
@@ -21,8 +20,7 @@ import { parseName } from "../schema/resource_name.ts";
 import { isUuid } from "../schema/value_rules.ts";
 import type { Content, JsonObject, JsonValue, ResourceKind } from "../schema/resource.ts";
 import { hasResource } from "./backend_status.ts";
-import { lockKey } from "./delivery.ts";
-import type { KeyedLocks } from "./keyed_locks.ts";
+import type { WriteLocks } from "./locks.ts";
 import type { Outbox } from "./outbox.ts";
 
 /** A resource that waits for another one at a backend. */
@@ -44,8 +42,7 @@ interface ReferencesDeps {
   readonly store: Store;
   readonly directory: TargetDirectory;
   readonly outbox: Outbox;
-  readonly locks: KeyedLocks;
-  readonly lease: Pick<TargetLease, "run">;
+  readonly locks: WriteLocks;
   readonly log: Log;
   readonly target: string;
 }
@@ -182,26 +179,24 @@ export class References {
 
   /** Queues the resource that waited. */
   async #release(key: Deno.KvKey, backend: string): Promise<void> {
-    const { store, directory, outbox, locks, lease } = this.#deps;
+    const { store, directory, outbox, locks } = this.#deps;
     const { value: entry } = await store.get<AwaitedEntry>(key);
     if (entry === null) return;
     const { kind, name, attributes } = entry;
-    await lease.run(() =>
-      locks.run(lockKey(kind, name), async () => {
-        const stored = await directory.read(kind, canonicalName(name));
-        const state = stored?.backends[backend];
-        if (stored === null || !hasResource(state) || state?.differs === true) {
-          return void await store.commit({ mutations: [{ type: "delete", key }] });
-        }
-        const known = await outbox.find(backend, kind, name);
-        const change = outbox.add({
-          ...{ backend, kind, name: stored.content.name, operation: "put", remoteId: state?.remoteId },
-          changes: { attributes, left: [] },
-        }, known);
-        await store.commit({ mutations: [...change.mutations, { type: "delete", key }] });
-        change.committed();
-      })
-    );
+    await locks.write([{ kind, name }], async () => {
+      const stored = await directory.read(kind, canonicalName(name));
+      const state = stored?.backends[backend];
+      if (stored === null || !hasResource(state) || state?.differs === true) {
+        return void await store.commit({ mutations: [{ type: "delete", key }] });
+      }
+      const known = await outbox.find(backend, kind, name);
+      const change = outbox.add({
+        ...{ backend, kind, name: stored.content.name, operation: "put", remoteId: state?.remoteId },
+        changes: { attributes, left: [] },
+      }, known);
+      await store.commit({ mutations: [...change.mutations, { type: "delete", key }] });
+      change.committed();
+    });
   }
 }
 

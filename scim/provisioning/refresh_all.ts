@@ -10,9 +10,7 @@ import type { Content, ResourceKind, Stored } from "../schema/resource.ts";
 import { BackendListError } from "../backends/backend_error.ts";
 import { parseName } from "../schema/resource_name.ts";
 import { desiredContent, readStatus } from "./backend_status.ts";
-import { lockKey } from "./delivery.ts";
-import type { Release } from "./keyed_locks.ts";
-import { underLease } from "./leased_writes.ts";
+import type { HeldLocks } from "./locks.ts";
 import { type ChangeWatch, isEarlierName, refreshWrite, watchChanges } from "./refresh_one.ts";
 import { type RefreshDeps, toReading, withKnownMembers } from "./backend_reading.ts";
 import { AdditionLimit } from "./addition_limit.ts";
@@ -216,7 +214,7 @@ interface Candidate {
 
 /** Changes candidates in few commits. Other nodes can write between two calls. */
 async function changeAll(deps: RefreshAllDeps, pass: Pass, candidates: readonly Candidate[]): Promise<void> {
-  if (candidates.length > 0) await underLease(deps.lease, () => changeBatch(deps, pass, candidates));
+  if (candidates.length > 0) await deps.locks.underLease(() => changeBatch(deps, pass, candidates));
 }
 
 /** Candidates with a write in progress follow one by one. */
@@ -225,25 +223,25 @@ async function changeBatch(
   pass: Pass,
   candidates: readonly Candidate[],
 ): Promise<void> {
-  const releases: Release[] = [];
+  const locks: HeldLocks[] = [];
   const busy: Candidate[] = [];
   const held: Candidate[] = [];
   try {
     for (const candidate of candidates) {
-      const release = deps.locks.tryHold(lockKey(pass.kind, candidate.name));
-      if (release === null) busy.push(candidate);
+      const lock = deps.locks.tryHold({ kind: pass.kind, name: candidate.name });
+      if (lock === null) busy.push(candidate);
       else {
-        releases.push(release);
+        locks.push(lock);
         held.push(candidate);
       }
     }
     const writes = await Promise.all(held.map((candidate) => decide(deps, pass, candidate)));
     await writeAll(deps, pass, writes.filter((write) => write !== null));
   } finally {
-    for (const release of releases) release();
+    for (const lock of locks) lock.release();
   }
   for (const candidate of busy) {
-    await deps.locks.run(lockKey(pass.kind, candidate.name), async () => {
+    await deps.locks.run([{ kind: pass.kind, name: candidate.name }], async () => {
       const write = await decide(deps, pass, candidate);
       if (write !== null) await writeAll(deps, pass, [write]);
     });

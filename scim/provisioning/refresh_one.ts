@@ -8,8 +8,6 @@ import type { Actor, DirectoryWrite } from "../ports.ts";
 import type { ResourceKind, Stored } from "../schema/resource.ts";
 import { contentAuditEntries } from "./write_audit.ts";
 import { copyChanges, desiredContent, readStatus, type ResourceStatus } from "./backend_status.ts";
-import { lockKey } from "./delivery.ts";
-import { underLease } from "./leased_writes.ts";
 import { findByRemoteIds, followRename, type MovedResource, withRenamedMembers } from "./follow_renames.ts";
 import { type RefreshDeps, toReading, withKnownMembers } from "./backend_reading.ts";
 import { applyReading } from "./reconcile.ts";
@@ -49,7 +47,7 @@ export async function refreshOne(
     if (!written.ok) throw new ScimRefusal("changed");
     return written.stored;
   };
-  const result = await underLease(deps.lease, () => deps.locks.run(lockKey(kind, name), refresh));
+  const result = await deps.locks.write([{ kind, name }], refresh);
   if (result === null || !("from" in result)) return result;
   const outcome = await followRename({ ...deps, actor }, result);
   const next = outcome === "done" ? result.remote.content.name : name;

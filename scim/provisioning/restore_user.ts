@@ -3,21 +3,17 @@
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Store } from "../../platform/store.ts";
-import type { TargetLease } from "../directory/target_lease.ts";
 import { ScimRefusal } from "../http/refusals.ts";
 import type { Actor, BackendInfo, RestoredUser, Target, TargetDirectory } from "../ports.ts";
 import type { TrashedUser } from "../trash_port.ts";
-import { lockKey } from "./delivery.ts";
-import type { KeyedLocks } from "./keyed_locks.ts";
-import { underLease } from "./leased_writes.ts";
+import type { WriteLocks } from "./locks.ts";
 import { targetAuditEntry } from "./write_audit.ts";
 import type { WriteCoordinator } from "./write_coordinator.ts";
 
 interface TrashOperationDeps {
   readonly store: Store;
   readonly clock: Pick<Clock, "nowMs">;
-  readonly lease: Pick<TargetLease, "run">;
-  readonly locks: KeyedLocks;
+  readonly locks: WriteLocks;
   readonly directory: TargetDirectory;
   readonly backends: readonly BackendInfo[];
   readonly target: string;
@@ -153,7 +149,7 @@ async function joinPending(
         failed.push(group);
       }
     }
-    await underLease(deps.lease, () => deps.store.commit({ mutations: [{ type: "delete", key }] }));
+    await deps.locks.underLease(() => deps.store.commit({ mutations: [{ type: "delete", key }] }));
   }
   return { missing, failed };
 }
@@ -173,7 +169,7 @@ export async function resumeRestores(deps: TrashOperationDeps): Promise<void> {
 
 /** The lock excludes a restore at the same time. */
 async function purgeUser(
-  { store, lease, locks, directory, target }: TrashOperationDeps,
+  { store, locks, directory, target }: TrashOperationDeps,
   { id, actor }: { id: string; actor: Actor },
 ): Promise<boolean> {
   const trashed = await directory.trash.read(id);
@@ -186,5 +182,5 @@ async function purgeUser(
     await store.commit({ mutations: [...removal, record] });
     return true;
   };
-  return await underLease(lease, () => locks.run(lockKey("user", name), purge));
+  return await locks.write([{ kind: "user", name }], purge);
 }

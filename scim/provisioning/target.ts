@@ -7,6 +7,7 @@ import type {
   ScimBackendSettings,
   TargetSettings,
 } from "../../platform/config/config.ts";
+import { LeaseUnavailable } from "../../platform/cluster/lease.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import { createSingleFlight } from "../../platform/semaphore.ts";
@@ -16,6 +17,7 @@ import { ScimRefusal } from "../http/refusals.ts";
 import type { BackendInfo, Target, TargetDirectory, WriteOptions, Written } from "../ports.ts";
 import type { RefreshReport } from "../pending_port.ts";
 import type { Backend } from "../backend_port.ts";
+import { hasRecoveryTasks } from "../directory/directory.ts";
 import type { TargetLease } from "../directory/target_lease.ts";
 import type { Content } from "../schema/resource.ts";
 import { commonReadOnly, NO_READ_ONLY, readOnlyNames, withReadOnly } from "../schema/read_only_attributes.ts";
@@ -24,8 +26,7 @@ import { targetAuditEntry } from "./write_audit.ts";
 import { BackendCopies, readStatus, type ResourceStatus } from "./backend_status.ts";
 import { DeliveryWorker, type DeliveryWorkerDeps } from "./delivery_worker.ts";
 import { IntentLog } from "./intent_log.ts";
-import { createKeyedLocks, type KeyedLocks } from "./keyed_locks.ts";
-import { finishInterrupted, leasedDirectory, underLease } from "./leased_writes.ts";
+import { WriteLocks } from "./locks.ts";
 import { createMemberChanges, WriteCoordinator } from "./write_coordinator.ts";
 import { Outbox, type StoredEntry } from "./outbox.ts";
 import { withoutWrites } from "./read_only_access.ts";
@@ -33,7 +34,6 @@ import { References } from "./references.ts";
 import { refreshAll } from "./refresh_all.ts";
 import type { RefreshDeps } from "./backend_reading.ts";
 import { refreshOne } from "./refresh_one.ts";
-import { lockKey } from "./delivery.ts";
 import { resumeRestores, trashOperations } from "./restore_user.ts";
 
 export interface TargetDeps {
@@ -71,8 +71,8 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
   const store = lease.fence(deps.store);
   const remoteNames = settings.backends.filter(({ kind }) => kind !== "store").map(({ name }) => name);
   const outbox = new Outbox({ store, vault, clock, target, backends: remoteNames, orderedId });
-  const locks = createKeyedLocks(clock);
-  const references = new References({ store, directory, outbox, locks, lease, log, target });
+  const locks = new WriteLocks({ clock, lease });
+  const references = new References({ store, directory, outbox, locks, log, target });
   const remotes = await openBackends(deps, references);
   const shared = {
     store,
@@ -82,7 +82,6 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
     copies: new BackendCopies({ store, target }),
     remotes,
     locks,
-    deliveryLocks: createKeyedLocks(clock, { waitMs: DELIVERY_LOCK_WAIT_MS }),
     clock,
     random,
     log,
@@ -107,7 +106,7 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
     hashPassword: (password) => deps.hashPassword(password),
   });
   lease.onAcquired(async () => void await intents.recover());
-  await finishInterrupted({ ...shared, intents });
+  await finishInterrupted(shared, intents);
   const workers = startWorkers(shared);
   shared.outbox.onAdded((backend) => workers.get(backend)?.wake());
   lease.onAcquired(() => Promise.resolve(workers.forEach((worker) => worker.wake())));
@@ -136,12 +135,28 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
   };
 }
 
-const DELIVERY_LOCK_WAIT_MS = 120_000;
-
 /** The parts that all operations of a target share. */
 type TargetParts = RefreshDeps & Omit<DeliveryWorkerDeps, "backend" | "lease"> & {
   readonly lease: TargetLease;
 };
+
+/**
+ * Finishes what a crash interrupted, before anybody logs in. With several nodes, the one that gets the lease does this, and the work may be in
+ * progress on another node.
+ */
+async function finishInterrupted(
+  { lease, store, target, log }: TargetParts,
+  intents: IntentLog,
+): Promise<void> {
+  if (!lease.isShared) return void await intents.recover();
+  if (!await intents.hasAny() && !await hasRecoveryTasks(store, target)) return;
+  try {
+    await lease.run(() => Promise.resolve());
+  } catch (fault) {
+    if (!(fault instanceof LeaseUnavailable)) throw fault;
+    log.warn("interrupted writes are not finished yet: another node keeps writing the target", { target });
+  }
+}
 
 async function openBackends(
   { settings, openBackend }: TargetDeps,
@@ -176,7 +191,7 @@ function targetOperations(
   const { target, lease, directory, backends, locks, copies, remotes, outbox, readOnly, isLoginTarget } =
     parts;
   const singleFlight = createSingleFlight<RefreshReport>();
-  const changeMembers = createMemberChanges({ directory, backends, lease, locks, target, coordinator });
+  const changeMembers = createMemberChanges({ directory, backends, locks, target, coordinator });
   const put = (operation: "create" | "replace") => (content: Content, options: WriteOptions) =>
     coordinator.write(
       { operation, kind: content.kind, name: content.name, content: () => content },
@@ -189,7 +204,7 @@ function targetOperations(
     backends,
     mapping: createMapping(settings.mapping),
     readOnly,
-    directory: leasedDirectory(directory, lease),
+    directory: lease.isShared ? leasedDirectory(directory, locks) : directory,
     create: (content, options) =>
       withVisible(parts, () => put("create")(content, options), { content, options }),
     replace: put("replace"),
@@ -232,6 +247,17 @@ function targetOperations(
   };
 }
 
+/** The directory for callers that do not hold the lease. Reads do not need it. */
+function leasedDirectory(directory: TargetDirectory, locks: WriteLocks): TargetDirectory {
+  return {
+    ...directory,
+    write: (write) => locks.underLease(() => directory.write(write)),
+    rename: (rename) => locks.underLease(() => directory.rename(rename)),
+    writeMany: (writes) => locks.underLease(() => directory.writeMany(writes)),
+    changeMembers: (change) => locks.underLease(() => directory.changeMembers(change)),
+  };
+}
+
 /**
  * A resource that refuses a new name must be found by that name (RFC 7644 §3.3). So one that only a backend has is read from there.
  * @throws ScimRefusal that of `write`, or that of a backend that cannot be read now
@@ -268,10 +294,9 @@ function withReadOnlyValues(
 
 interface RetryDeps {
   readonly store: Store;
-  readonly lease: Pick<TargetLease, "run">;
   readonly directory: TargetDirectory;
   readonly outbox: Outbox;
-  readonly locks: KeyedLocks;
+  readonly locks: WriteLocks;
   readonly remotes: ReadonlyMap<string, unknown>;
 }
 
@@ -284,14 +309,13 @@ async function retryDeadLetters(
   for (const name of deps.remotes.keys()) {
     if (backend !== undefined && name !== backend) continue;
     for await (const { entry } of deps.outbox.dead(name)) {
-      const key = lockKey(entry.kind, entry.name);
       const retryOne = async () => {
         const known = await deps.outbox.find(name, entry.kind, entry.name);
         if (known === null || !known.isDead) return false;
         await retry(deps, known);
         return true;
       };
-      if (await underLease(deps.lease, () => deps.locks.run(key, retryOne))) retried++;
+      if (await deps.locks.write([entry], retryOne)) retried++;
     }
   }
   return retried;

@@ -15,6 +15,7 @@ import {
   queueGroupReturn,
 } from "./group_cleanup.ts";
 import type { Intent } from "./intent_log.ts";
+import type { HeldLocks } from "./locks.ts";
 import type { OutboxChange } from "./outbox.ts";
 import { changesFor } from "./plan_write.ts";
 import type { PreparedWrite } from "./prepared_write.ts";
@@ -26,8 +27,9 @@ export interface CommitDeps extends GroupCleanupDeps {
   readonly isLoginTarget: boolean;
 }
 
-/** The result of the backend calls: the intent that ends with the commit, and the result of each put. */
+/** The locks of the write, and the result of the backend calls: the intent that ends with the commit, and the result of each put. */
 interface CalledBackends {
+  readonly held: HeldLocks;
   readonly intent?: Intent;
   readonly puts?: ReadonlyMap<string, PutResult>;
 }
@@ -43,8 +45,8 @@ export async function commitWrite(
 ): Promise<Written> {
   const { stored, plan: { after }, job: { restores } } = prepared;
   const groups = restores === undefined
-    ? await queueGroupCleanup(deps, { stored, next: after.content })
-    : await queueGroupReturn(deps, restores);
+    ? await queueGroupCleanup(deps, { stored, next: after.content, held: called.held })
+    : await queueGroupReturn(deps, { ...restores, held: called.held });
   try {
     return await record(deps, prepared, { ...called, groups });
   } finally {

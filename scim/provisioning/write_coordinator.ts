@@ -1,17 +1,14 @@
 // Runs one write of one resource: plans it, calls the backends that must succeed, and records everything in one commit.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import { LeaseUnavailable } from "../../platform/cluster/lease.ts";
+import { LeaseUnavailable, type WriteLease } from "../../platform/cluster/lease.ts";
 import type { Log } from "../../platform/log.ts";
-import type { TargetLease } from "../directory/target_lease.ts";
 import { ScimRefusal } from "../http/refusals.ts";
 import type { BackendInfo, Target, TargetDirectory, WriteOptions, Written } from "../ports.ts";
 import type { Content, Stored } from "../schema/resource.ts";
-import { deliveryKey, lockKey } from "./delivery.ts";
 import { type Intent, type IntentLog, queueCompensation } from "./intent_log.ts";
 import { type GroupMemberChange, withMemberChange } from "./member_change.ts";
-import type { KeyedLocks, Release } from "./keyed_locks.ts";
-import { underLease } from "./leased_writes.ts";
+import { type HeldLocks, type Lockable, resourceKey, type WriteLocks } from "./locks.ts";
 import type { OutboxChange } from "./outbox.ts";
 import { selectBackends } from "./plan_write.ts";
 import {
@@ -35,9 +32,8 @@ import { auditMembers, targetAuditEntry, writeAction } from "./write_audit.ts";
 import { type CommitDeps, commitWrite } from "./write_commit.ts";
 
 interface WriteCoordinatorDeps extends PrepareWriteDeps, CommitDeps {
-  readonly lease: Pick<TargetLease, "run" | "isHeld" | "confirm">;
+  readonly lease: Pick<WriteLease, "isHeld" | "confirm">;
   readonly intents: IntentLog;
-  readonly deliveryLocks: KeyedLocks;
   readonly log: Log;
 }
 
@@ -59,15 +55,14 @@ export class WriteCoordinator {
 
   /** @throws ScimRefusal */
   write(job: WriteJob, options: WriteOptions): Promise<Written> {
-    const { lease, locks } = this.#deps;
-    return underLease(lease, () => runLocked(locks, keysOf(job), () => this.#performAgain(job, options)));
+    return this.#deps.locks.write(namesOf(job), (held) => this.#performAgain(job, options, held));
   }
 
   /** Performs a rename again if a delivery of the earlier name began meanwhile. */
-  async #performAgain(job: WriteJob, options: WriteOptions): Promise<Written> {
+  async #performAgain(job: WriteJob, options: WriteOptions, held: HeldLocks): Promise<Written> {
     for (let tries = 1;; tries++) {
       try {
-        return await this.#perform(job, options);
+        return await this.#perform(job, options, held);
       } catch (fault) {
         const isRaced = job.to !== undefined && fault instanceof ScimRefusal && fault.code === "changed";
         if (!isRaced || tries >= MAX_TRIES) throw fault;
@@ -75,19 +70,17 @@ export class WriteCoordinator {
     }
   }
 
-  async #perform(job: WriteJob, options: WriteOptions): Promise<Written> {
-    for (const key of keysOf(job)) await this.#finishIntent(key);
+  async #perform(job: WriteJob, options: WriteOptions, held: HeldLocks): Promise<Written> {
+    const names = namesOf(job);
+    for (const name of names) await this.#finishIntent(resourceKey(name));
     const prepared = await prepareWrite(this.#deps, job, options);
     const { calls } = prepared.plan;
-    if (calls.length === 0) return await commitWrite(this.#deps, prepared, {});
-    const names = job.to === undefined ? [job.name] : [job.name, job.to];
-    const keys = calls.flatMap(({ backend }) =>
-      names.map((name) => deliveryKey(backend, { ...job, name })).sort()
-    );
-    return await runLocked(this.#deps.deliveryLocks, keys, () => this.#performSync(prepared));
+    if (calls.length === 0) return await commitWrite(this.#deps, prepared, { held });
+    const called = calls.flatMap(({ backend }) => names.map((name) => ({ ...name, backend })));
+    return await this.#deps.locks.run(called, (all) => this.#performSync(prepared, all), held);
   }
 
-  async #performSync(prepared: PreparedWrite): Promise<Written> {
+  async #performSync(prepared: PreparedWrite, held: HeldLocks): Promise<Written> {
     const { job, plan, options } = prepared;
     const calls = await readBefore(this.#deps, prepared);
     const work: SyncWork = { ...job, content: plan.after.content, password: options.password, calls };
@@ -95,7 +88,7 @@ export class WriteCoordinator {
       ...job,
       former: new Map(calls.map(({ backend, before }) => [backend.name, before?.content ?? null])),
     });
-    const finished = this.#begin(keysOf(job), intent);
+    const finished = this.#begin(namesOf(job).map(resourceKey), intent);
     const outcome = await makeCalls(work, this.#deps.lease);
     if (!outcome.ok) {
       const left = await this.#undo({ work, touched: outcome.touched, intent });
@@ -103,7 +96,7 @@ export class WriteCoordinator {
       throw this.#refuse(prepared, { ...outcome, left });
     }
     try {
-      const written = await commitWrite(this.#deps, prepared, { intent, puts: outcome.puts });
+      const written = await commitWrite(this.#deps, prepared, { held, intent, puts: outcome.puts });
       finished();
       return written;
     } catch (fault) {
@@ -169,46 +162,28 @@ export class WriteCoordinator {
   }
 }
 
-/** The lock keys of a write, in a fixed order. A rename has two. */
-function keysOf({ kind, name, to }: WriteJob): string[] {
-  return to === undefined ? [lockKey(kind, name)] : [lockKey(kind, name), lockKey(kind, to)].sort();
-}
-
-/** Runs `task` under several locks. */
-async function runLocked<T>(
-  locks: KeyedLocks,
-  keys: readonly string[],
-  task: () => Promise<T>,
-): Promise<T> {
-  const releases: Release[] = [];
-  try {
-    for (const key of keys) releases.push(await locks.hold(key));
-    return await task();
-  } finally {
-    for (const release of releases) release();
-  }
+/** The resource of a write. A rename has two names. */
+function namesOf({ kind, name, to }: WriteJob): Lockable[] {
+  return [{ kind, name }, ...to === undefined ? [] : [{ kind, name: to }]];
 }
 
 interface MemberChangesDeps {
   readonly directory: TargetDirectory;
   readonly backends: readonly BackendInfo[];
-  readonly lease: Pick<TargetLease, "run">;
-  readonly locks: KeyedLocks;
+  readonly locks: WriteLocks;
   readonly target: string;
   readonly coordinator: WriteCoordinator;
 }
 
 /** Adds and removes members of a group: directly if the embedded store is the only backend, otherwise by a replacement of the group. */
 export function createMemberChanges(deps: MemberChangesDeps): Target["changeMembers"] {
-  const { backends, lease, locks, coordinator } = deps;
+  const { backends, locks, coordinator } = deps;
   const isStoreAlone = backends.length === 1 && backends[0]?.kind === "store";
   return (group, change, options) => {
     // The direct way does not read the group's record, which contains the version.
     if (isStoreAlone && options.ifVersion === undefined) {
-      return underLease(
-        lease,
-        () => locks.run(lockKey("group", group), () => changeInStore(deps, { group, change, options })),
-      );
+      const names = [{ kind: "group", name: group }] as const;
+      return locks.write(names, () => changeInStore(deps, { group, change, options }));
     }
     const content = (stored: Stored | null): Content | null =>
       stored?.content.kind === "group" ? withMemberChange(stored.content, change) : null;
