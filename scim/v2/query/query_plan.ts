@@ -1,6 +1,7 @@
 // Plans a filter: which keys of which index it needs. A plan that is not exact gives candidates, and each candidate is compared with the filter.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
+import { compareText, LAST_CHARACTER } from "../../directory/keys.ts";
 import {
   comparedText,
   dateText,
@@ -17,28 +18,18 @@ import {
   type ScimFilter,
 } from "../../filter/filter.ts";
 import { cutWord, firstWord } from "../../filter/search_terms.ts";
-import type { IndexedAttribute } from "../../index_port.ts";
+import type { IndexedAttribute, KeyRange, Listing } from "../../index_port.ts";
 import type { TargetDirectory } from "../../ports.ts";
 import type { ResourceKind } from "../../schema/resource.ts";
-import {
-  ALL_KEYS,
-  complementRanges,
-  intersectRanges,
-  type KeyRanges,
-  nameRanges,
-  PRESENT_VALUES,
-  uniteRanges,
-  valueRanges,
-} from "./key_ranges.ts";
-import {
-  asCandidates,
-  combineSets,
-  isSet,
-  NOTHING,
-  type QueryPlan,
-  unionOf,
-  withRanges,
-} from "./plan_sets.ts";
+
+/** Where the resources of a filter are found. `isExact`: every one of them matches. */
+export type QueryPlan =
+  | { readonly kind: "listing"; readonly listing: Listing; readonly isExact: boolean }
+  /** Canonical names. */
+  | { readonly kind: "names"; readonly names: readonly string[]; readonly isExact: boolean }
+  /** The beginning of a search word of the resource. */
+  | { readonly kind: "word"; readonly start: string; readonly isExact: false }
+  | { readonly kind: "union"; readonly plans: readonly QueryPlan[]; readonly isExact: false };
 
 interface QueryPlanDeps {
   readonly directory: Pick<TargetDirectory, "read" | "readById" | "indexes">;
@@ -327,3 +318,138 @@ function wantedText(
 
 const MIN_DATE_MS = Date.parse("0000-01-01T00:00:00Z");
 const MAX_DATE_MS = Date.parse("+010000-01-01T00:00:00Z");
+
+// How plans of parts of a filter combine.
+
+/** No resource matches. */
+const NOTHING: QueryPlan = { kind: "names", names: [], isExact: true };
+
+function unionOf(plans: readonly (QueryPlan | null)[]): QueryPlan | null {
+  const known = plans.filter((plan) => plan !== null);
+  return known.length < plans.length ? null : { kind: "union", plans: known, isExact: false };
+}
+
+function asCandidates(plan: QueryPlan | null): QueryPlan | null {
+  return plan?.kind === "listing" || plan?.kind === "names" ? { ...plan, isExact: false } : plan;
+}
+
+type SetPlan = Extract<QueryPlan, { kind: "listing" }>;
+
+/** Whether the ranges are exactly the resources that match, each with one key. */
+function isSet(plan: QueryPlan | null): plan is SetPlan {
+  return plan?.kind === "listing" && plan.isExact &&
+    (plan.listing.by === "name" || INDEXED_VALUES[plan.listing.by].multi !== true);
+}
+
+/** `null`: the two are not sets of the same index. */
+function combineSets(
+  one: QueryPlan | null,
+  other: QueryPlan | null,
+  combine: (one: KeyRanges, other: KeyRanges) => KeyRanges,
+): QueryPlan | null {
+  if (!isSet(one) || !isSet(other) || one.listing.by !== other.listing.by) return null;
+  return withRanges(one, combine(one.listing.ranges, other.listing.ranges));
+}
+
+function withRanges(plan: SetPlan, ranges: KeyRanges): QueryPlan {
+  return { ...plan, listing: { ...plan.listing, ranges } };
+}
+
+// Sets of keys of an index, as ranges in order without common keys, and what filters say about them.
+
+export type KeyRanges = readonly KeyRange[];
+
+export const ALL_KEYS: KeyRange = { from: "", to: LAST_CHARACTER };
+
+/** The keys that both sets have. */
+export function intersectRanges(one: KeyRanges, other: KeyRanges): KeyRanges {
+  return one.flatMap((a) =>
+    other.flatMap((b) => {
+      const from = compareText(a.from, b.from) >= 0 ? a.from : b.from;
+      const to = compareText(a.to, b.to) <= 0 ? a.to : b.to;
+      return compareText(from, to) < 0 ? [{ from, to }] : [];
+    })
+  );
+}
+
+/** The keys that at least one set has. */
+export function uniteRanges(one: KeyRanges, other: KeyRanges): KeyRanges {
+  const united: KeyRange[] = [];
+  for (const next of [...one, ...other].sort((a, b) => compareText(a.from, b.from))) {
+    const last = united.at(-1);
+    if (last === undefined || compareText(next.from, last.to) > 0) united.push(next);
+    else if (compareText(next.to, last.to) > 0) united[united.length - 1] = { from: last.from, to: next.to };
+  }
+  return united;
+}
+
+/** The keys that the set does not have. */
+export function complementRanges(ranges: KeyRanges): KeyRanges {
+  const others: KeyRange[] = [];
+  let from = ALL_KEYS.from;
+  for (const range of ranges) {
+    if (compareText(from, range.from) < 0) others.push({ from, to: range.from });
+    from = range.to;
+  }
+  return compareText(from, ALL_KEYS.to) < 0 ? [...others, { from, to: ALL_KEYS.to }] : others;
+}
+
+/** The keys of an index of values that a comparison finds. `null`: ranges of keys do not answer the operator. */
+export function valueRanges(operator: CompareOperator, value: string): KeyRanges | null {
+  // The keys of a value are those that begin with it and U+0000.
+  const after = `${value}\u0001`;
+  switch (operator) {
+    case "eq":
+      return [{ from: `${value}\0`, to: after }];
+    case "ne":
+      return complementRanges([{ from: `${value}\0`, to: after }]);
+    case "sw":
+      return startingWith(value);
+    case "gt":
+      return nonEmpty({ from: after, to: NO_VALUE });
+    case "ge":
+      return nonEmpty({ from: value, to: NO_VALUE });
+    case "lt":
+      return nonEmpty({ from: "", to: value });
+    case "le":
+      return nonEmpty({ from: "", to: after });
+    case "co":
+    case "ew":
+      return null;
+  }
+}
+
+/** The same for an index of names, whose keys are the names. */
+export function nameRanges(operator: CompareOperator, name: string): KeyRanges | null {
+  const after = `${name}\0`;
+  switch (operator) {
+    case "eq":
+      return [{ from: name, to: after }];
+    case "ne":
+      return complementRanges([{ from: name, to: after }]);
+    case "sw":
+      return nonEmpty({ from: name, to: `${name}${LAST_CHARACTER}` });
+    case "gt":
+      return nonEmpty({ from: after, to: LAST_CHARACTER });
+    case "ge":
+      return nonEmpty({ from: name, to: LAST_CHARACTER });
+    case "lt":
+      return nonEmpty({ from: "", to: name });
+    case "le":
+      return nonEmpty({ from: "", to: after });
+    case "co":
+    case "ew":
+      return null;
+  }
+}
+
+/** Values that are not empty (RFC 7644 §3.4.2.2 `pr`). */
+const PRESENT_VALUES: KeyRanges = [{ from: "\u0001", to: NO_VALUE }];
+
+function startingWith(value: string): KeyRanges {
+  return nonEmpty({ from: value, to: value === "" ? NO_VALUE : `${value}${LAST_CHARACTER}` });
+}
+
+function nonEmpty(range: KeyRange): KeyRanges {
+  return compareText(range.from, range.to) < 0 ? [range] : [];
+}

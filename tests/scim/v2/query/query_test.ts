@@ -14,7 +14,7 @@ import {
   nameRanges,
   uniteRanges,
   valueRanges,
-} from "../../../../scim/v2/query/key_ranges.ts";
+} from "../../../../scim/v2/query/query_plan.ts";
 import { startV2World, USER_SCHEMA } from "../http/v2_world.ts";
 
 // queryResources(): filters, orders and pages of small directories.
