@@ -2,10 +2,10 @@
 
 import type { Check, Mutation, Transaction } from "../../platform/store.ts";
 import type { ResourceKind } from "../schema/resource.ts";
-import type { IndexDraft } from "./index_draft.ts";
+import type { IndexDraft } from "./counted_index.ts";
 import type { Indexes } from "./indexes.ts";
 import { hasSameWords, indexedWords, type ResourceRecord } from "./records.ts";
-import { hasSameValues, indexedValues } from "./value_index.ts";
+import { hasSameValues, indexedValues } from "./value_keys.ts";
 
 /** The approximate size of a small value in the store, with its key. */
 export const SMALL_VALUE_OCTETS = 100;

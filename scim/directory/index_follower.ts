@@ -1,9 +1,8 @@
 // Applies to a counted index in memory what other nodes wrote: entries of its log at once, and buckets when all of them are of the same commit.
 
 import type { Store } from "../../platform/store.ts";
-import { CountedIndex, type CountedIndexOptions } from "./counted_index.ts";
+import { CountedIndex, type CountedIndexOptions, type StoredLogEntry } from "./counted_index.ts";
 import type { StoredBucket } from "./index_bucket.ts";
-import type { StoredLogEntry } from "./index_log.ts";
 
 interface ChangedBucket {
   readonly value: StoredBucket | null;

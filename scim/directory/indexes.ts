@@ -7,7 +7,6 @@ import { openCountedIndex } from "./index_follower.ts";
 import { DEPTHS, type IndexEntry } from "./index_bucket.ts";
 import { IndexMerge, type IndexMergeOptions } from "./index_merge.ts";
 import { compareText, type DirectoryKeys, LAST_CHARACTER } from "./keys.ts";
-import { openValueIndex } from "./value_index.ts";
 
 /** To find the first key of a page, at most this many keys are skipped. */
 const MAX_NAMES_PER_BUCKET = 128;
@@ -56,8 +55,8 @@ export async function withWordIndexes(
   const [user, group, userValues, groupValues] = await Promise.all([
     openWords(place, "user"),
     openWords(place, "group"),
-    openValueIndex(place, "user"),
-    openValueIndex(place, "group"),
+    openValues(place, "user"),
+    openValues(place, "group"),
   ]);
   const merges = [
     ...[names.names.user, names.names.group, names.tombstones].map((index) =>
@@ -104,6 +103,30 @@ function openWords({ store, keys, nowMs }: IndexStore, kind: ResourceKind): Prom
     entries: (from, to) => storedWords({ store, keys }, { kind, from, to: to ?? LAST_CHARACTER }),
     entryMutation(place, depth) {
       const key = keys.wordPlace(kind, place);
+      return depth === null ? { type: "delete", key } : { type: "set", key, value: depth };
+    },
+  });
+}
+
+function openValues({ store, keys, nowMs }: IndexStore, kind: ResourceKind): Promise<CountedIndex> {
+  return openCountedIndex({
+    store,
+    nowMs,
+    prefix: keys.buckets(`${kind} values`),
+    log: keys.indexLog(`${kind} values`),
+    stores: "depths",
+    maxEntries: MAX_WORDS_PER_BUCKET,
+    async *entries(from, to) {
+      const selector = {
+        start: keys.valuePlace(kind, from),
+        end: keys.valuePlace(kind, to ?? LAST_CHARACTER),
+      };
+      for await (const { key, value } of store.range<number>(selector)) {
+        yield { key: key.slice(3).join("\0"), depth: Math.min(value ?? 0, DEPTHS - 1) };
+      }
+    },
+    entryMutation(place, depth) {
+      const key = keys.valuePlace(kind, place);
       return depth === null ? { type: "delete", key } : { type: "set", key, value: depth };
     },
   });

@@ -10,7 +10,7 @@ import { type MemberSets, NO_MEMBERS } from "./member_sets.ts";
 import type { PendingRenames } from "./pending_renames.ts";
 import { joinParts, phoneNumbersOf, readRecord, type ResourceRecord, toStored } from "./records.ts";
 import type { Tombstone } from "./batch_reads.ts";
-import { findRecordById } from "./record_by_id.ts";
+import { findRecordById } from "./resource_ids.ts";
 
 interface ResourceReaderDeps {
   readonly store: Store;

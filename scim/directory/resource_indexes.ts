@@ -1,12 +1,12 @@
 // The ordered indexes of a directory for queries: names, and values of attributes.
 
 import type { Store } from "../../platform/store.ts";
-import type { Listed, Listing, ListOptions, ResourceIndexes } from "../index_port.ts";
+import type { KeyRange, Listed, Listing, ListOptions, ResourceIndexes } from "../index_port.ts";
 import type { ResourceKind } from "../schema/resource.ts";
-import { ANY_DEPTH, type CountedRanges, IndexRanges } from "./index_ranges.ts";
-import type { IndexEntry } from "./index_bucket.ts";
+import type { CountedIndex } from "./counted_index.ts";
+import { DEPTHS, type IndexBucket, type IndexEntry } from "./index_bucket.ts";
 import { createWordRange, type Indexes, type NameIndexes, type PrefixRange } from "./indexes.ts";
-import { type DirectoryKeys, LAST_CHARACTER } from "./keys.ts";
+import { compareText, type DirectoryKeys, LAST_CHARACTER } from "./keys.ts";
 import type { ResourceReader } from "./reader.ts";
 import type { ResourceRecord } from "./records.ts";
 import { INDEXED_VALUES, MORE_VALUES } from "./value_keys.ts";
@@ -109,4 +109,173 @@ function placesOf({ by, ranges, counted }: Listing): CountedRanges {
     ranges: ranges.map(({ from, to }) => ({ from: `${code}\0${from}`, to: `${code}\0${to}` })),
     below: counted === "every" ? ANY_DEPTH : counted === "first" ? 1 : Math.min(counted + 1, ANY_DEPTH),
   };
+}
+
+// Counts and lists ranges of a counted index: whole buckets are counted in memory, so a request reads only a few buckets of the store.
+
+/** The ranges, in order and without common keys, and which entries count: those with a depth under `below`. */
+interface CountedRanges {
+  readonly ranges: readonly KeyRange[];
+  readonly below: number;
+}
+
+/** @param limit no further entries are needed. */
+type ReadEntries = (from: string, to: string, limit?: number) => AsyncIterable<IndexEntry>;
+
+/** Every entry counts. */
+const ANY_DEPTH = DEPTHS;
+
+/** The part of one bucket that is in a range. */
+interface RangePart extends KeyRange {
+  /** `null`: only a part of the bucket, so that a read must count. */
+  readonly count: number | null;
+}
+
+/** Neighbouring buckets share a read, at most so many. */
+const MAX_BUCKETS_PER_READ = 64;
+
+class IndexRanges {
+  readonly #index: Pick<CountedIndex, "buckets" | "locate" | "options" | "pendingIn" | "seek" | "total">;
+  readonly #entries: ReadEntries;
+
+  /** @param entries the stored entries of a range, in order. Default: those of the index. */
+  constructor(
+    index: Pick<CountedIndex, "buckets" | "locate" | "options" | "pendingIn" | "seek" | "total">,
+    entries: ReadEntries = index.options.entries,
+  ) {
+    this.#index = index;
+    this.#entries = entries;
+  }
+
+  async count({ ranges, below }: CountedRanges): Promise<number> {
+    if (isEverything({ ranges, below })) return this.#index.total;
+    let total = 0;
+    for (const range of ranges) {
+      for (const part of this.#partsOf(range, below)) {
+        total += part.count ?? (await this.#read(part, below)).length;
+      }
+    }
+    return total;
+  }
+
+  /** The keys from `offset` on, at most `limit`. */
+  async list(wanted: CountedRanges, options: ListOptions): Promise<string[]> {
+    const { limit, isReverse = false } = options;
+    if (isEverything(wanted) && !isReverse) {
+      // A large index has thousands of buckets, and a page needs one or two.
+      const near = this.#near(options);
+      const found = await this.#listParts({ ...wanted, ranges: [near.range] }, { offset: near.skip, limit });
+      if (found.length === limit || near.range.to === LAST_CHARACTER) return found;
+    }
+    return await this.#listParts(wanted, options);
+  }
+
+  /** The buckets around a page of the whole index, and the keys before the page in them. */
+  #near({ offset, limit }: ListOptions): { readonly range: KeyRange; readonly skip: number } {
+    const { buckets } = this.#index;
+    const { bound, skip } = this.#index.seek(offset);
+    let at = this.#index.locate(bound);
+    for (let keys = 0; at < buckets.length && keys < skip + limit; at++) keys += buckets[at]?.count ?? 0;
+    return { range: { from: bound, to: buckets[at]?.bound ?? LAST_CHARACTER }, skip };
+  }
+
+  async #listParts(
+    { ranges, below }: CountedRanges,
+    { offset, limit, isReverse = false }: ListOptions,
+  ): Promise<string[]> {
+    const found: string[] = [];
+    let skip = offset;
+    for (const range of isReverse ? ranges.toReversed() : ranges) {
+      const parts = this.#partsOf(range, below);
+      if (isReverse) parts.reverse();
+      for (let at = 0; at < parts.length && found.length < limit;) {
+        const first = parts[at];
+        if (first?.count !== null && first !== undefined && skip >= first.count) {
+          skip -= first.count;
+          at++;
+          continue;
+        }
+        // The part of a bucket may have fewer keys than are skipped.
+        const together = first?.count === null && skip > 0
+          ? [first]
+          : partsToRead(parts.slice(at, at + MAX_BUCKETS_PER_READ), skip + limit - found.length);
+        const wanted = skip + limit - found.length;
+        const keys = await this.#read(joined(together), below, isReverse ? undefined : wanted);
+        if (isReverse) keys.reverse();
+        found.push(...keys.slice(skip, skip + limit - found.length));
+        skip = Math.max(0, skip - keys.length);
+        at += together.length;
+      }
+    }
+    return found;
+  }
+
+  #partsOf({ from, to }: KeyRange, below: number): RangePart[] {
+    if (compareText(from, to) >= 0) return [];
+    const index = this.#index;
+    const { buckets } = index;
+    const parts: RangePart[] = [];
+    for (let at = index.locate(from); at < buckets.length; at++) {
+      const bucket = buckets[at];
+      if (bucket === undefined || compareText(bucket.bound, to) >= 0) break;
+      const end = buckets[at + 1]?.bound ?? LAST_CHARACTER;
+      const isWhole = compareText(from, bucket.bound) <= 0 && compareText(end, to) <= 0;
+      parts.push({
+        from: compareText(from, bucket.bound) <= 0 ? bucket.bound : from,
+        to: compareText(end, to) <= 0 ? end : to,
+        count: isWhole ? countOf(bucket, below, index.options.stores) : null,
+      });
+    }
+    return parts;
+  }
+
+  /** The keys of the store, with the changes of the log. */
+  async #read({ from, to }: KeyRange, below: number, limit?: number): Promise<string[]> {
+    // Taken first, because a merge moves changes to the store.
+    const pending = this.#index.pendingIn(from, to);
+    const keys: string[] = [];
+    const add = (key: string, depth: number | null): void => {
+      if (depth !== null && depth < below) keys.push(key);
+    };
+    let at = 0;
+    for await (const { key, depth } of this.#entries(from, to, limit)) {
+      let change = pending[at];
+      for (; change !== undefined && compareText(change.key, key) < 0; change = pending[++at]) {
+        add(change.key, change.depth);
+      }
+      if (change?.key !== key) add(key, depth);
+    }
+    for (const change of pending.slice(at)) add(change.key, change.depth);
+    return keys;
+  }
+}
+
+/** Every key of the index. */
+function isEverything({ ranges, below }: CountedRanges): boolean {
+  const [range, ...others] = ranges;
+  return range?.from === "" && range.to === LAST_CHARACTER && others.length === 0 && below >= DEPTHS;
+}
+
+function countOf(bucket: IndexBucket, below: number, stores: "hashes" | "depths"): number {
+  return stores === "hashes" || below >= DEPTHS ? bucket.count : bucket.countBelow(below);
+}
+
+/** The first parts, until they have `wanted` keys, or up to one without keys. */
+function partsToRead(parts: readonly RangePart[], wanted: number): RangePart[] {
+  let keys = 0;
+  const end = parts.findIndex(({ count }, at) => {
+    const isEnough = keys >= wanted || (count === 0 && at > 0);
+    keys += count ?? 0;
+    return isEnough;
+  });
+  return parts.slice(0, end < 0 ? parts.length : Math.max(1, end));
+}
+
+/** The range of neighbouring parts, in either order. */
+function joined(parts: readonly RangePart[]): KeyRange {
+  const [first, last] = [parts[0], parts.at(-1)];
+  if (first === undefined || last === undefined) return { from: "", to: "" };
+  return compareText(first.from, last.from) <= 0
+    ? { from: first.from, to: last.to }
+    : { from: last.from, to: first.to };
 }

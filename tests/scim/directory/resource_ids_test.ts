@@ -3,8 +3,12 @@
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
 import { createDirectoryKeys } from "../../../scim/directory/keys.ts";
-import { findRecordById, type RecordByIdDeps } from "../../../scim/directory/record_by_id.ts";
-import { deriveId, isResourceId } from "../../../scim/directory/resource_ids.ts";
+import {
+  deriveId,
+  findRecordById,
+  isResourceId,
+  type RecordByIdDeps,
+} from "../../../scim/directory/resource_ids.ts";
 import type { Content, Stored } from "../../../scim/schema/resource.ts";
 import { act, perform } from "./acts.ts";
 import { drop, dying, links, NAME, numbered, openWorld, putGroup, putUser, storedIn } from "./world.ts";
