@@ -11,7 +11,6 @@ import { type Conversation, isDeniedWhileWaiting, isLive, type TokenOf } from ".
 import type { Tuple, TupleComparison } from "./tuple.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import type { PasswordDigests, PeerNodes } from "./peers.ts";
-import type { Rejections } from "./rejections.ts";
 import type { RequestRunner } from "./request_runner.ts";
 import { eapSequence, findByState, isReissued, isSamePacket, isUndecided } from "./retransmissions.ts";
 import type { PacketWork, WorkQueue } from "./work_queue.ts";
@@ -47,7 +46,6 @@ export interface AnswerHandlerDeps {
   readonly works: WorkQueue;
   readonly runner: RequestRunner;
   readonly responder: Responder;
-  readonly rejections: Rejections;
   /** Calls `resume` as soon as the directory has the user of the request. */
   readonly whenUserIsKnown: (request: Request, resume: () => void) => void;
 }
@@ -71,10 +69,10 @@ export class AnswerHandler {
   }
 
   handle(request: Request, answer: Answer): void {
-    const { works, runner, rejections, responder, clock, peers } = this.#deps;
+    const { works, runner, responder, clock, peers } = this.#deps;
     const dot = answer.state.indexOf(".");
     const step = stepByName(dot < 0 ? answer.state : answer.state.slice(0, dot));
-    if (step === null) return rejections.refuse(request, "unknown_state", { isLogged: true });
+    if (step === null) return responder.refuse(request, "unknown_state");
     const token = dot < 0 ? null : answer.state.slice(dot + 1);
     const { conversation, comparison } = findByState(this.#deps, request, {
       tuple: answer.tuple.key,
@@ -82,9 +80,9 @@ export class AnswerHandler {
       token,
     });
     if (comparison !== null) this.#logComparison(request, conversation, comparison);
-    if (conversation === null) return rejections.gone(request, step);
+    if (conversation === null) return responder.gone(request, step);
     if (this.#firstFoundFor(request, conversation) !== conversation.orderedId) {
-      return rejections.gone(request, step);
+      return responder.gone(request, step);
     }
     const { typed, octets } = answer;
     const packet = { state: step, typed, node: peers.node };
@@ -98,17 +96,17 @@ export class AnswerHandler {
     if (mustChangeNothing(request, conversation)) {
       return this.#isRepeatable(request, conversation, { work, step })
         ? runner.repeat(request, conversation)
-        : rejections.gone(request, step);
+        : responder.gone(request, step);
     }
     if (work !== undefined) return this.#answerInProgress(request, work, { ...answer, step });
     if (isDeniedWhileWaiting(conversation) && conversation.at === step) {
       return runner.repeat(request, conversation);
     }
-    if (!isLive(conversation, clock)) return rejections.gone(request, step);
+    if (!isLive(conversation, clock)) return responder.gone(request, step);
     if (conversation.at !== step) {
       return this.#isReissued(request, conversation, { step, typed })
         ? runner.repeat(request, conversation)
-        : rejections.gone(request, step);
+        : responder.gone(request, step);
     }
     const attempt = newLoginAttempt(request, {
       answer: readAnswer(octets),
@@ -144,12 +142,12 @@ export class AnswerHandler {
       reissued: { step: Step } & Pick<Answer, "typed">;
     },
   ): void {
-    const { runner, rejections, responder, clock } = this.#deps;
+    const { runner, responder, clock } = this.#deps;
     if (sequence === "stale") return responder.drop(request, "overtaken", { keepSlot: true });
     const isRepeated = sequence === "again" &&
       (isLive(conversation, clock) || this.#isReissued(request, conversation, reissued));
     if (isRepeated) runner.repeat(request, conversation);
-    else rejections.gone(request, reissued.step);
+    else responder.gone(request, reissued.step);
   }
 
   /**
@@ -194,8 +192,8 @@ export class AnswerHandler {
 
   /** Handles an answer while another one is in progress. The same answer joins it; a different one waits. */
   #answerInProgress(request: Request, work: PacketWork, answer: Answer & { step: Step }): void {
-    const { rejections, runner, responder, whenUserIsKnown } = this.#deps;
-    if (work.state !== answer.step) return rejections.gone(request, answer.step);
+    const { runner, responder, whenUserIsKnown } = this.#deps;
+    if (work.state !== answer.step) return responder.gone(request, answer.step);
     if (work.digest === answer.typed.digest) return runner.takeOver(request, work);
     if (work.waiting >= MAX_WAITING_ANSWERS) return responder.drop(request, "too_busy");
     const copy = { ...answer, octets: answer.octets.slice() };

@@ -1,6 +1,7 @@
 // Waits for the decision about an approval request: polls the service, and continues at once when the service reports the decision. Also the
 // dependencies that all calls to other services share.
 
+import { MINUTE_MS } from "../../platform/durations.ts";
 import type { FactorSettings } from "../../platform/config/config.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
@@ -21,7 +22,6 @@ import type {
 import type { Counters } from "../server/counters.ts";
 import type { LoginAttempt } from "../server/request.ts";
 import type { Conversation } from "./conversation.ts";
-import type { NullStatusCheck } from "./rejections.ts";
 
 export interface UpstreamDeps {
   readonly settings: FactorSettings;
@@ -138,4 +138,30 @@ export function denialOf(
   // The embedded service forgets a request only long after its deadline.
   return (answer.ok ? answer.value.denial : undefined) ??
     { cause: secondFactor.embedded ? "expired" : "service" };
+}
+
+const MAX_CHECKS_PER_MINUTE = 10;
+
+/**
+ * The two status calls with the literal `null` that the specification requires for a State of the device step whose conversation is gone.
+ * Limited per client, so that forged States cannot cause many calls.
+ */
+export class NullStatusCheck {
+  readonly #deps: { readonly clock: Clock; readonly secondFactor: SecondFactorService };
+  readonly #checked = new Map<string, number[]>();
+
+  constructor(deps: { readonly clock: Clock; readonly secondFactor: SecondFactorService }) {
+    this.#deps = deps;
+  }
+
+  /** Calls twice, unless the client reached its limit. Never rejects. */
+  async checkTwice(client: string): Promise<void> {
+    const { clock, secondFactor } = this.#deps;
+    const now = clock.nowMs();
+    const recent = (this.#checked.get(client) ?? []).filter((atMs) => atMs > now - MINUTE_MS);
+    if (recent.length >= MAX_CHECKS_PER_MINUTE) return;
+    this.#checked.set(client, [...recent, now]);
+    await secondFactor.status("null");
+    await secondFactor.status("null");
+  }
 }

@@ -41,7 +41,6 @@ import { readTypedPassword, type TypedPasswordDeps } from "./typed_password.ts";
 import { DirectoryWaitQueue } from "./directory_wait_queue.ts";
 import { recordJoin } from "./login_history.ts";
 import type { StateMachineDeps } from "./turn.ts";
-import { Rejections } from "./rejections.ts";
 import { type RelayDeps, RelayHandler } from "../relay/relay_handler.ts";
 import { RelayedLogins } from "./relayed_logins.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
@@ -56,7 +55,7 @@ interface RequestHandlerDeps
     Omit<StateMachineDeps, "startOver">,
     ResponderDeps,
     TypedPasswordDeps,
-    Omit<ShadowForwarderDeps, "responder" | "refuse"> {
+    Omit<ShadowForwarderDeps, "responder"> {
   readonly sharedTuples: SharedTuples;
   readonly unsignedLimits: UnsignedLimits;
   readonly logins: LoginSettings;
@@ -83,7 +82,6 @@ const MAX_RETRIES = 5;
 export class RequestHandler {
   readonly #deps: RequestHandlerDeps;
   readonly #responder: Responder;
-  readonly #rejections: Rejections;
   readonly #waitQueue: DirectoryWaitQueue;
   readonly #garbledPasswords: GarbledPasswordCheck;
   readonly #works: WorkQueue;
@@ -102,12 +100,7 @@ export class RequestHandler {
   constructor(deps: RequestHandlerDeps) {
     this.#deps = deps;
     this.#responder = new Responder(deps);
-    this.#rejections = new Rejections(deps, this.#responder);
-    this.#shadow = new ShadowForwarder({
-      ...deps,
-      responder: this.#responder,
-      refuse: (request) => this.#rejections.refuse(request, "bad_password_length", { isLogged: true }),
-    });
+    this.#shadow = new ShadowForwarder({ ...deps, responder: this.#responder });
     this.#waitQueue = new DirectoryWaitQueue(deps);
     this.#passwords = new PasswordReader(deps);
     this.#gtc = new EapGtc(deps);
@@ -134,7 +127,6 @@ export class RequestHandler {
       works: this.#works,
       runner: this.#runner,
       responder: this.#responder,
-      rejections: this.#rejections,
       whenUserIsKnown: (request, resume) => this.#whenUserIsKnown(request, resume),
     });
     const relayedLogins = new RelayedLogins({
@@ -152,7 +144,6 @@ export class RequestHandler {
     this.#relay = new RelayHandler({
       ...deps,
       responder: this.#responder,
-      rejections: this.#rejections,
       isLocked: (name) => {
         const found = this.#waitQueue.pendingFor(name.canonical) ?? this.#waitQueue.userOf(name);
         if (found === "several" || found instanceof Promise) return found;
@@ -184,7 +175,7 @@ export class RequestHandler {
     if (refusal === null && !this.#deps.unsignedLimits.mayBegin(request, view)) {
       return this.#responder.drop(request, "rate_limited");
     }
-    if (refusal !== null) return this.#rejections.refuse(request, refusal, { isLogged: false });
+    if (refusal !== null) return this.#responder.refuse(request, refusal, { isLogged: false });
     logRequest(this.#deps, request);
     this.#prepare(request, view);
   }
@@ -230,7 +221,7 @@ export class RequestHandler {
   }
 
   #refuseSeveral(request: Request): void {
-    this.#rejections.refuse(request, "several_users", { isLogged: true });
+    this.#responder.refuse(request, "several_users");
   }
 
   #whenUserIsKnown(request: Request, resume: () => void): void {
@@ -287,10 +278,10 @@ export class RequestHandler {
 
   #admit(request: Request, view: PacketView, user: string): void {
     const input = request.hasEap ? this.#gtc.read(request, view) : this.#passwords.read(request, view);
-    if (input.kind === "refused") return this.#rejections.refuse(request, input.refusal, { isLogged: true });
+    if (input.kind === "refused") return this.#responder.refuse(request, input.refusal);
     if (input.kind === "asked") return this.#responder.ask(request, input.asked);
     const octets = typedOctets(input.octets);
-    if (!request.name.isUtf8 || octets.buffer !== input.octets.buffer) this.#rejections.noteEncoding(request);
+    if (!request.name.isUtf8 || octets.buffer !== input.octets.buffer) this.#responder.noteEncoding(request);
     if (this.#works.size >= MAX_IN_PROGRESS) return this.#responder.drop(request, "too_busy");
     const tuple = tupleOf(view, request.client.name, user);
     const typed = this.#passwords.digests(octets, tuple.key);

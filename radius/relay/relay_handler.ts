@@ -6,7 +6,6 @@ import type { Log } from "../../platform/log.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { RelayedLogins } from "../conversation/relayed_logins.ts";
-import type { Rejections } from "../conversation/rejections.ts";
 import type { FirstFactorReply } from "../ports.ts";
 import { type ClearAttribute, clearOctets } from "../protocol/clear_attributes.ts";
 import { typeOf } from "../protocol/dictionary.ts";
@@ -51,7 +50,6 @@ export interface RelayDeps {
   /** Asks the first-factor servers of a client; with `server`, only that one. Never rejects. */
   readonly exchange: (request: ServerRequest) => Promise<ServerOutcome>;
   readonly responder: Responder;
-  readonly rejections: Rejections;
   readonly vault: Vault;
   readonly clock: Clock;
   readonly random: Random;
@@ -309,7 +307,7 @@ export class RelayHandler {
   }
 
   #refuse(request: Request, refusal: RequestRefusal): void {
-    this.#deps.rejections.refuse(request, refusal, { isLogged: true });
+    this.#deps.responder.refuse(request, refusal);
   }
 
   #noteOnce(

@@ -1,4 +1,5 @@
-// Answers requests: writes the reply, delays a Reject by one second, sends, counts and logs.
+// Answers requests: writes the reply, delays a Reject by one second, sends, counts and logs. Also the Access-Rejects of requests that have no
+// conversation.
 
 import { codeFaultText } from "../tokens/token_codes.ts";
 import type { Log } from "../../platform/log.ts";
@@ -21,7 +22,8 @@ import {
 } from "../protocol/eap.ts";
 import { encodeMsChapError, readMsChap } from "../protocol/ms_chap.ts";
 import type { RelayedReply } from "../relay/relayed_verdict.ts";
-import type { AcceptFault, Factor } from "../flow/context.ts";
+import { type AcceptFault, type Factor, NOTHING_KNOWN } from "../flow/context.ts";
+import { step } from "../flow/flow.ts";
 import { isSecretPrompt, type Prompt, PROMPTS, renderPrompt } from "../flow/prompts.ts";
 import { offeredPhones } from "../factors/device_choice.ts";
 import type { Conversation, TokenOf } from "../conversation/conversation.ts";
@@ -36,7 +38,16 @@ import type { FoldedLog } from "./folded_log.ts";
 import type { GatewayEvent } from "../ports.ts";
 import type { PacketCapture } from "./packet_capture.ts";
 import { type Reply, replyOctets, writeReply } from "./reply_encoder.ts";
-import { type LoginAttempt, nextEapIdentifier, type Request } from "./request.ts";
+import {
+  type LoginAttempt,
+  nextEapIdentifier,
+  type Request,
+  REQUEST_REFUSALS,
+  type RequestRefusal,
+} from "./request.ts";
+import type { NullStatusCheck } from "../conversation/poll_approval.ts";
+import type { Step } from "../protocol/steps.ts";
+import type { UnsignedLimits } from "./unsigned_requests.ts";
 
 export interface ResponderDeps {
   readonly clock: Clock;
@@ -53,6 +64,8 @@ export interface ResponderDeps {
   readonly emit: (event: GatewayEvent) => void;
   readonly packets: PacketCapture;
   readonly tokenOf: TokenOf;
+  readonly nullStatusCheck: NullStatusCheck;
+  readonly unsignedLimits: Pick<UnsignedLimits, "mayReject">;
   readonly send: (request: Request, reply: Uint8Array) => void;
   /** Ends a request that gets no answer. Unless `keepSlot`, its retransmission is handled. */
   readonly release: (request: Request, options: { readonly keepSlot: boolean }) => void;
@@ -109,6 +122,10 @@ const utf8 = new TextEncoder();
 
 export class Responder {
   readonly #deps: ResponderDeps;
+  /** Clients with a logged warning about CHAP. CHAP is a setting of the client, so one warning is enough. */
+  readonly #chapClients = new Set<string>();
+  /** Clients whose log line about their encoding was written. */
+  readonly #encodedClients = new Set<string>();
   #delayed = 0;
 
   constructor(deps: ResponderDeps) {
@@ -158,6 +175,48 @@ export class Responder {
       request,
       { ...reply, ...failureOf(request, { reply, random: this.#deps.random }) },
       reason,
+    );
+  }
+
+  /** Rejects an answer if its conversation is gone or at another step. The typed answer is not checked. */
+  gone(request: Request, at: Step): void {
+    const { unsignedLimits, nullStatusCheck } = this.#deps;
+    if (!unsignedLimits.mayReject(request)) return this.drop(request, "rate_limited");
+    const row = step("gone", {
+      ...NOTHING_KNOWN,
+      stateWasDevice: at === "SECONDFACTOR_AWAIT_DEVICE_APPROVAL",
+    });
+    const reject = () => this.reject(request, row.prompt ?? "gone", { row: row.name, conversation: null });
+    if (row.then.includes("ask_null")) void nullStatusCheck.checkTwice(request.client.name).then(reject);
+    else reject();
+  }
+
+  /** @param options.isLogged whether the log already has the lines of the request */
+  refuse(request: Request, refusal: RequestRefusal, { isLogged = true }: { isLogged?: boolean } = {}): void {
+    const { unsignedLimits, counters, folded } = this.#deps;
+    if (!unsignedLimits.mayReject(request)) return this.drop(request, "rate_limited");
+    if (!isLogged) logRequest(this.#deps, request);
+    const { sentence, prompt } = REQUEST_REFUSALS[refusal];
+    counters.count(`refused_${refusal}`);
+    const wasWarned = refusal === "chap" && this.#chapClients.has(request.client.name);
+    if (refusal === "chap") this.#chapClients.add(request.client.name);
+    folded.write(refusal, {
+      // On a host that attackers probe, sshd sends its text all day.
+      level: wasWarned ? "debug" : refusal === "sshd_password" ? "info" : "warn",
+      message: `request refused: ${sentence}`,
+      fields: { reason: refusal, ...senderOf(request) },
+    });
+    this.reject(request, prompt, { row: refusal, conversation: null });
+  }
+
+  /** Logs once for each client that a text of it is not UTF-8. */
+  noteEncoding(request: Request): void {
+    const { name } = request.client;
+    if (this.#encodedClients.has(name)) return;
+    this.#encodedClients.add(name);
+    this.#deps.log.warn(
+      "a name or password is not UTF-8 and is read as Windows-1252: set the client to UTF-8",
+      senderOf(request),
     );
   }
 

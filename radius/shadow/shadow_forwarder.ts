@@ -37,9 +37,7 @@ export interface ShadowForwarderDeps {
   readonly clients: Pick<Clients, "all">;
   readonly exchange: (request: ForwardedRequest) => Promise<ForwardOutcome>;
   readonly learner: Pick<ShadowLearner, "addDay" | "addUser">;
-  readonly responder: Pick<Responder, "forward" | "drop">;
-  /** Rejects a request whose password has an impossible length. */
-  readonly refuse: (request: Request) => void;
+  readonly responder: Pick<Responder, "forward" | "drop" | "refuse">;
   readonly counters: Counters;
   readonly clock: Clock;
   readonly log: Log;
@@ -99,7 +97,7 @@ export class ShadowForwarder {
     if (waiting !== undefined) return this.#takeCopy(waiting, request);
     if (this.#pending.size >= MAX_IN_PROGRESS) return responder.drop(request, "too_busy");
     const attributes = upstreamAttributes(request, view);
-    if (attributes === null) return this.#deps.refuse(request);
+    if (attributes === null) return responder.refuse(request, "bad_password_length");
     const state = view.value("state");
     const stateHex = state === null ? "" : state.toHex();
     const pending: Pending = {

@@ -28,7 +28,7 @@ function createWorld(hasToken: boolean) {
     logins: { state: "auto", conversationTtlMs: 300_000, loginJoinWindowMs: 30_000 },
     works: { find: () => undefined },
     runner: { run: (_requests: unknown, { orderedId }: Conversation) => did.push(`run ${orderedId}`) },
-    rejections: { gone: () => did.push("gone") },
+    responder: { gone: () => did.push("gone") },
   };
   const handler = new AnswerHandler(parts as unknown as AnswerHandlerDeps);
   const answer = {
