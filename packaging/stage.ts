@@ -64,7 +64,7 @@ export async function findSource(repository: string): Promise<Source> {
 export async function prepareSources(
   source: Source,
   work: string,
-  buildPages = (folder: string) => deno(folder, "task", "--quiet", "build"),
+  buildPages = (folder: string) => deno(folder, "task", "--quiet", "build", "--release"),
 ): Promise<Sources> {
   const folder = `${work}/source`;
   await Deno.mkdir(folder, { recursive: true });

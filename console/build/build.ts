@@ -25,7 +25,7 @@ import {
   styleFile,
   WORKER_OPTIONS,
 } from "./bundle.ts";
-import { DIST, endThreads, hashOf, removeOld, replaceFile, shortHash, writeAsset } from "./output.ts";
+import { compressForRelease, DIST, hashOf, removeOld, replaceFile, shortHash, writeAsset } from "./output.ts";
 import { SPRITE_ICON_PATHS, SPRITE_ICONS } from "../web/components/icons.tsx";
 import { ROW_ICON_PATHS } from "../web/components/inline_icon.tsx";
 
@@ -35,17 +35,19 @@ const CATALOGUE_FOLDER = "web/i18n/";
 const PROJECT_FILES = ["../deno.json", "../deno.lock", "api/error_codes.ts"];
 const BUILD_FOLDER = "build/";
 
-/** Builds if an input changed. Resolves to `false` if nothing changed. */
-export async function build({ force = false } = {}): Promise<boolean> {
-  if (!force && await isCurrent()) return false;
-  await Deno.mkdir(DIST, { recursive: true });
-  try {
-    await buildPages();
-    return true;
-  } finally {
-    endThreads();
-    await esbuild.stop();
+/** Builds if an input changed. Resolves to `false` if nothing changed. @param isRelease compresses as small as possible. */
+export async function build({ force = false, isRelease = false } = {}): Promise<boolean> {
+  const isBuilt = !force && await isCurrent();
+  if (!isBuilt) {
+    await Deno.mkdir(DIST, { recursive: true });
+    try {
+      await buildPages();
+    } finally {
+      await esbuild.stop();
+    }
   }
+  if (isRelease) await compressForRelease(namesIn(await readManifest()));
+  return !isBuilt;
 }
 
 async function buildPages(): Promise<void> {
@@ -150,9 +152,12 @@ async function hashFiles(files: readonly string[]): Promise<string> {
   return await hashOf(new TextEncoder().encode(parts.join("\n")));
 }
 
+const readManifest = async (): Promise<Manifest> =>
+  JSON.parse(await Deno.readTextFile(`${DIST}/manifest.json`));
+
 async function isCurrent(): Promise<boolean> {
   try {
-    const manifest = JSON.parse(await Deno.readTextFile(`${DIST}/manifest.json`)) as Manifest;
+    const manifest = await readManifest();
     if (await hashFiles(manifest.inputs.files) !== manifest.inputs.hash) return false;
     await Promise.all(namesIn(manifest).map((name) => Deno.stat(`${DIST}/${name}`)));
     return true;
@@ -381,6 +386,9 @@ function assetPath(name: string): string {
 
 if (import.meta.main) {
   const startedMs = performance.now();
-  const built = await build({ force: Deno.args.includes("--force") });
+  const built = await build({
+    force: Deno.args.includes("--force"),
+    isRelease: Deno.args.includes("--release"),
+  });
   if (built) console.log(`Built the console in ${Math.round(performance.now() - startedMs)} ms.`);
 }

@@ -30,7 +30,7 @@ async function main(args: readonly string[]): Promise<number> {
     console.log(HELP);
     return args.includes("--help") ? 0 : 2;
   }
-  await build();
+  await build({ isRelease: true });
   const dist = await loadDist(new URL("../../../console/dist", import.meta.url));
   const weighed = byteFigures(dist);
   print(weighed);
