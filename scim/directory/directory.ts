@@ -18,7 +18,7 @@ import type {
 import type { Mapping, ResourceKind, Stored } from "../schema/resource.ts";
 import { type BatchReadDeps, BatchReads } from "./batch_reads.ts";
 import { LargeGroupUpdate } from "./large_group_update.ts";
-import { DirectoryBatch } from "./directory_batch.ts";
+import { DirectoryBatch, type DirectoryBatchDeps } from "./directory_batch.ts";
 import { type Indexes, openNameIndexes, withWordIndexes } from "./indexes.ts";
 import type { IndexMergeOptions } from "./index_merge.ts";
 import { createDirectoryKeys, type DirectoryKeys } from "./keys.ts";
@@ -33,6 +33,7 @@ import { DirectorySearch, followMapping } from "./search.ts";
 import { SOLE_WRITER, type TargetLease } from "./target_lease.ts";
 import { RENAMES_NOTHING, RenameWriter } from "./rename_writer.ts";
 import { DirectoryTrash } from "./trash.ts";
+import { UserCache } from "./user_cache.ts";
 import { WriteQueue, type WriteQueueDeps } from "./write_queue.ts";
 import {
   createUserRecordFinder,
@@ -65,11 +66,14 @@ export interface DirectoryDeps {
   readonly maxTrashed?: number;
   /** Absent: only this process uses the store. */
   readonly lease?: TargetLease;
+  /** About the octets of the users that stay in memory for reads. With several nodes none do. Default: 48 MiB. */
+  readonly maxCachedOctets?: number;
   /** When the index logs are merged. Default: the limits of indexes.ts. */
   readonly merge?: Partial<IndexMergeOptions>;
 }
 
 const MAX_TOMBSTONES = 1_000_000;
+export const MAX_CACHED_OCTETS = 48 * 1024 * 1024;
 /** Groups that one name is followed through. */
 const MAX_TRACED_GROUPS = 2000;
 /** A number of the order of writes contains its time. */
@@ -103,7 +107,8 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   const view = createLoginView({
     ...{ store, keys, indexes: names, isShared, pendingRenames, nesting, repliesOf: deps.repliesOf },
   });
-  const reader = new ResourceReader({ store, keys, indexes: names, memberSets, pendingRenames });
+  const users = new UserCache(isShared ? 0 : deps.maxCachedOctets ?? MAX_CACHED_OCTETS);
+  const reader = new ResourceReader({ store, keys, indexes: names, memberSets, pendingRenames, users });
   const { notify, observe } = createObservers(log);
   followRecords({ store, keys, view, nesting, notify });
 
@@ -115,7 +120,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   const openWritesAndSearch = async (): Promise<WritesAndSearch> => {
     const indexes = await withWordIndexes(names, { ...place, merge: deps.merge });
     const common = { store, keys, clock, log, nextNumber, newSetId };
-    const state = { isShared, indexes, memberSets, trash, view, nesting, notify, pendingRenames };
+    const state = { isShared, indexes, memberSets, trash, view, users, nesting, notify, pendingRenames };
     const { writes, renames } = createWriteQueue(deps, { ...common, ...state });
     const search = followMapping(
       deps.mapping,
@@ -202,18 +207,23 @@ interface WriteQueueParts extends Pick<WriteQueueDeps, "keys" | "clock" | "log" 
   readonly nextNumber: () => number;
   readonly newSetId: () => string;
   readonly view: LoginUserView;
+  readonly users: UserCache;
   readonly nesting: GroupNesting;
   readonly notify: Observer;
 }
 
 function createWriteQueue(
   deps: DirectoryDeps,
-  { isShared, view, notify, ...parts }: WriteQueueParts,
+  { isShared, view, users, notify, ...parts }: WriteQueueParts,
 ): Pick<WritesAndSearch, "writes" | "renames"> {
   const { store, nextNumber } = parts;
   const newPartsName = () => isShared ? `${nextNumber()}-${store.node}` : `${nextNumber()}`;
   const ids = new IdIssuer();
-  const batchDeps = { ...parts, ids, newPartsName, onUser: view.update };
+  const onUser: DirectoryBatchDeps["onUser"] = (canonical, { before, after }) => {
+    users.forget(canonical, { isNameChange: (before === null) !== (after === null) });
+    view.update(canonical, after);
+  };
+  const batchDeps = { ...parts, ids, newPartsName, onUser };
   const newBatch = () => new DirectoryBatch(batchDeps);
   const prepareGroupCleanup = deps.prepareGroupCleanup ?? (() => NO_CHANGE);
   const largeGroups = new LargeGroupUpdate({ ...batchDeps, newBatch, prepareGroupCleanup });

@@ -28,10 +28,16 @@ export interface DirectoryBatchDeps extends BatchReadDeps {
   readonly nextNumber: () => number;
   /** A name that no parts of a record have had. */
   readonly newPartsName: () => string;
-  /** Called for each changed user record when the change is durable. `null`: deleted. */
-  readonly onUser: (canonical: string, record: ResourceRecord | null) => void;
+  /** Called for each changed user record when the change is durable. */
+  readonly onUser: (canonical: string, change: UserRecordChange) => void;
   /** Called when the change is durable. */
   readonly nesting: Pick<GroupNesting, "memberChanged" | "groupsChanged">;
+}
+
+/** `null`: the user does not exist. */
+interface UserRecordChange {
+  readonly before: ResourceRecord | null;
+  readonly after: ResourceRecord | null;
 }
 
 /** The changes of one or several writes, for one commit. */
@@ -83,8 +89,9 @@ export class DirectoryBatch {
     const { parts = "", partCount = 0 } = encoded?.head ?? {};
     const whole = next === null ? null : { ...next, parts, partCount };
     this.#records.set(`${kind}\0${canonical}`, whole);
-    if (kind === "user") this.#batch.whenCommitted(() => this.#deps.onUser(canonical, whole));
-    else if (before?.setId !== whole?.setId) {
+    if (kind === "user") {
+      this.#batch.whenCommitted(() => this.#deps.onUser(canonical, { before, after: whole }));
+    } else if (before?.setId !== whole?.setId) {
       this.#batch.whenCommitted(() => this.#deps.nesting.groupsChanged());
     }
   }

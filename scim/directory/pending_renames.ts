@@ -30,6 +30,10 @@ export class PendingRenames {
   /** By the id of the task. */
   readonly #tasks = new Map<string, RenameTask>();
 
+  get isEmpty(): boolean {
+    return this.#tasks.size === 0;
+  }
+
   begin(task: RenameTask): void {
     this.#tasks.set(renameTaskId(task), task);
   }

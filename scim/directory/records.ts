@@ -177,14 +177,20 @@ export function toStored(
   };
 }
 
-/** Parses once, on the first access. */
-function once<T>(make: () => T): () => T {
-  let made: { value: T } | null = null;
-  return () => (made ??= { value: make() }).value;
+/** Parses on the first access. A resource that stays in memory does not hold the parsed attributes, which take more than their text. */
+function parsedWhenUsed(text: string): () => JsonObject {
+  let parsed: WeakRef<JsonObject> | null = null;
+  return () => {
+    const known = parsed?.deref();
+    if (known !== undefined) return known;
+    const attributes: JsonObject = JSON.parse(text);
+    parsed = new WeakRef(attributes);
+    return attributes;
+  };
 }
 
 function userContent({ name, active, text }: ResourceRecord): UserContent {
-  const attributes = once((): JsonObject => JSON.parse(text));
+  const attributes = parsedWhenUsed(text);
   return {
     kind: "user",
     name,
@@ -196,7 +202,7 @@ function userContent({ name, active, text }: ResourceRecord): UserContent {
 }
 
 function groupContent({ name, text }: ResourceRecord, { names }: MemberSet): GroupContent {
-  const attributes = once((): JsonObject => JSON.parse(text));
+  const attributes = parsedWhenUsed(text);
   return {
     kind: "group",
     name,

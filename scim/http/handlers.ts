@@ -16,6 +16,7 @@ import { extensionProblem } from "../v2/schema/extension_values.ts";
 import type { TargetSchemas } from "../v2/schema/target_schemas.ts";
 import { nameFromPath } from "../schema/resource_name.ts";
 import { etagOf, renderList, renderResource } from "../schema/render_resource.ts";
+import { renderOnce } from "../schema/renderings.ts";
 import { createResponse, receiptHeaders } from "./responses.ts";
 import { readQuery, type ScimQuery } from "./query.ts";
 
@@ -173,10 +174,11 @@ function resourceText(
   { target, kind }: ScimCall,
   { http: { publicUrl } }: HandlerDeps,
 ): string {
-  const { name } = stored.content;
-  return renderResource(stored, {
-    location: resourceLocation({ publicUrl, target: target.name }, { kind, name }),
-    mapping: target.mapping,
+  const { mapping, name: targetName } = target;
+  return renderOnce(stored, { name: "idm", on: [mapping, publicUrl, targetName] }, () => {
+    const { name } = stored.content;
+    const location = resourceLocation({ publicUrl, target: targetName }, { kind, name });
+    return renderResource(stored, { location, mapping });
   });
 }
 

@@ -197,6 +197,59 @@ Deno.test("attributes and excludedAttributes restrict answers, also of writes", 
   assertEquals([active, userName, externalId], [true, ANNA.userName, "x-1"]);
 });
 
+const TWO_DIRECTORIES = ["default", "other"].map((target) => `
+[targets.${target}]
+[[scim.credential]]
+name = "${target}"
+password = "the password of ${target}"
+targets = ["${target}"]
+access = "read"
+`).join("");
+
+Deno.test("answers with users in memory are those of the first request, for each interface, directory and credential", async () => {
+  await using world = await startV2World({}, TWO_DIRECTORIES);
+  const otherToken = await world.connect("second", { target: "other" });
+  const id = await world.add("/Users", { ...ANNA, title: "Berlin" });
+  await world.call("POST", "!/scim/v2/other/Users", {
+    token: otherToken,
+    body: { schemas: [USER_SCHEMA], ...ANNA, title: "Madrid" },
+  });
+  const team = await world.add("/Groups", { displayName: "team", members: [{ value: id }] });
+  const read = async () => {
+    const answers: Record<string, unknown> = {};
+    for (const target of ["default", "other"]) {
+      const token = target === "other" ? otherToken : undefined;
+      for (
+        const query of ["", "&attributes=title", "&excludedAttributes=groups,meta", "&sortOrder=descending"]
+      ) {
+        const path = `!/scim/v2/${target}/Users?count=5${query}`;
+        answers[path] = (await world.call("GET", path, token === undefined ? {} : { token })).json;
+      }
+      for (const path of [`!/idm/scim/${target}/Users`, `!/idm/scim/${target}/Users/${ANNA.userName}`]) {
+        for (const name of ["default", "other"]) {
+          const headers = { authorization: `Basic ${btoa(`${name}:the password of ${name}`)}` };
+          const { status, json } = await world.call("GET", path, { token: null, headers });
+          answers[`${name} ${path}`] = [status, json];
+        }
+      }
+    }
+    return answers;
+  };
+  const first = await read();
+  assertEquals(await read(), first);
+  for (const [path, json] of Object.entries(first)) {
+    const isOther = path.includes("/other");
+    const text = JSON.stringify(json);
+    const isForbidden = path.startsWith(isOther ? "default " : "other ");
+    assertEquals(text.includes("Berlin"), !isOther && !isForbidden, path);
+    assertEquals(text.includes("Madrid"), isOther && !isForbidden, path);
+    assertEquals(text.includes("[403,"), isForbidden, path);
+  }
+  await world.call("DELETE", `/Groups/${team}`);
+  const { json } = await world.call("GET", `/Users/${id}`);
+  assertEquals([json.title, json.groups], ["Berlin", undefined]);
+});
+
 Deno.test("a PATCH of a group is 204, and 200 if it names attributes", async () => {
   await using world = await startV2World();
   const anna = await world.add("/Users", ANNA);

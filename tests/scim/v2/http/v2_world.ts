@@ -32,7 +32,7 @@ export interface V2World extends AsyncDisposable {
   /** A PATCH with these operations. */
   patch(path: string, operations: readonly object[]): Promise<V2Answer>;
   /** Another connection. Returns its token. */
-  connect(name: string, change?: ConnectionChange): Promise<string>;
+  connect(name: string, change?: ConnectionChange & { readonly target?: string }): Promise<string>;
   /** Changes the connection. */
   change(change: ConnectionChange): Promise<void>;
 }
@@ -41,7 +41,7 @@ export async function startV2World(change: ConnectionChange = {}, toml = ""): Pr
   const gateway = await openComposition(toml);
   const { connections } = gateway.identity;
   const origin = gateway.config.http.publicUrl;
-  const connect = async (name: string, settings: ConnectionChange = {}): Promise<string> => {
+  const connect: V2World["connect"] = async (name, settings = {}) => {
     const created = await connections.administration.create({
       ...{ name, kind: "other", target: "default" },
       secret: { kind: "token", lifeMs: null },
