@@ -1,46 +1,49 @@
-// The measurements as rows: a figure, its unit, and its limit.
+// The measurements as rows: a figure, its unit, and its limits.
 
-import { bufferDrops, cpuSeconds, residentMb } from "./process_figures.ts";
-import type { MeasuredServer } from "./servers.ts";
-import { type LoadOptions, type LoadResult, LOGINS, runLoad, VoidMeasurement } from "./load.ts";
+import { bufferDrops, treeCpuSeconds, treeMb } from "./process_figures.ts";
+import type { MeasuredServer } from "./peer.ts";
+import type { PeerKey, ServerKey } from "./servers.ts";
+import { countLoad, type LoadOptions, type LoadResult, LOGINS, runLoad, VoidMeasurement } from "./load.ts";
 
-/** One line of the table. `ratio` bars compare with FreeRADIUS, `most` bars hold for Countersign alone. */
+/** At least this ratio to a peer, or at most this value. */
+export type Bar = { readonly ratio: number; readonly to: PeerKey } | { readonly most: number };
+
+/** One line of the table. */
 export interface FigureRow {
   readonly title: string;
   readonly unit: string;
-  readonly bar?: { readonly ratio: number } | { readonly most: number };
-  /** For figures of which less is better, the ratio is inverted: above 1 is always better than FreeRADIUS. */
+  readonly bars?: readonly Bar[];
+  /** For figures of which less is better, the ratio is inverted: above 1 is always better than the peer. */
   readonly lessIsBetter?: true;
   readonly decimals: number;
 }
 
 export const FIGURES = {
-  challenges: {
-    title: "challenges (ours durable, theirs not), 64 at once",
-    unit: "/s",
-    bar: { ratio: 0.8 },
-    decimals: 0,
-  },
-  challengesMany: { title: "  192 at once", unit: "/s", bar: { ratio: 0.95 }, decimals: 0 },
-  garbage: { title: "garbage dropped, half and half", unit: "/s", bar: { ratio: 2 }, decimals: 0 },
-  garbageStructure: { title: "  broken structure alone", unit: "/s", decimals: 0 },
-  garbageSignature: { title: "  wrong Message-Authenticator alone", unit: "/s", decimals: 0 },
-  garbageCpu: {
-    title: "  CPU a dropped packet, half and half",
-    unit: "µs",
-    lessIsBetter: true,
-    decimals: 1,
-  },
   logins: {
-    title: "complete logins (ours: TOTP, durable; theirs: PAP twice)",
+    title: "complete logins, 192 at once",
     unit: "/s",
+    bars: [{ ratio: 2.6, to: "postgresql" }, { ratio: 2.5, to: "sqlite" }],
     decimals: 0,
   },
-  firstAnswer: {
-    title: "start to first answer",
+  loginCpu: { title: "  CPU of each", unit: "µs", lessIsBetter: true, decimals: 0 },
+  loginResident: { title: "  resident memory after them", unit: "MB", lessIsBetter: true, decimals: 0 },
+  loginAlone: {
+    title: "  one alone: p50",
     unit: "ms",
-    bar: { most: 1000 },
+    bars: [{ ratio: 1, to: "sqlite" }],
     lessIsBetter: true,
+    decimals: 2,
+  },
+  challenges: {
+    title: "challenges, 64 at once",
+    unit: "/s",
+    bars: [{ ratio: 2, to: "postgresql" }, { ratio: 0.8, to: "freeradius" }],
+    decimals: 0,
+  },
+  challengesMany: {
+    title: "  192 at once",
+    unit: "/s",
+    bars: [{ ratio: 2, to: "postgresql" }, { ratio: 0.95, to: "freeradius" }],
     decimals: 0,
   },
   p50: {
@@ -49,11 +52,38 @@ export const FIGURES = {
     lessIsBetter: true,
     decimals: 2,
   },
-  p99: { title: "  p99", unit: "ms", bar: { most: 15 }, lessIsBetter: true, decimals: 2 },
+  p99: {
+    title: "  p99",
+    unit: "ms",
+    bars: [{ most: 15 }, { ratio: 1, to: "go" }],
+    lessIsBetter: true,
+    decimals: 2,
+  },
   resident: {
-    title: "  resident memory after it",
+    title: "  resident memory after them",
     unit: "MB",
-    bar: { most: 200 },
+    bars: [{ most: 200 }],
+    lessIsBetter: true,
+    decimals: 0,
+  },
+  garbage: {
+    title: "garbage dropped, half and half",
+    unit: "/s",
+    bars: [{ ratio: 2, to: "freeradius" }],
+    decimals: 0,
+  },
+  garbageStructure: { title: "  broken structure alone", unit: "/s", decimals: 0 },
+  garbageSignature: { title: "  wrong Message-Authenticator alone", unit: "/s", decimals: 0 },
+  garbageCpu: {
+    title: "  CPU a dropped packet, half and half",
+    unit: "µs",
+    lessIsBetter: true,
+    decimals: 1,
+  },
+  firstAnswer: {
+    title: "start to first answer",
+    unit: "ms",
+    bars: [{ most: 1000 }],
     lessIsBetter: true,
     decimals: 0,
   },
@@ -67,8 +97,10 @@ export interface Durations {
   readonly seconds: number;
   readonly warmUpSeconds: number;
   readonly waiting: number;
-  /** Each of them completes one login. */
+  /** Each of them completes one login: a quarter before the measurement, and the others in it. */
   readonly loginUsers: number;
+  /** The same, one after the other. */
+  readonly aloneUsers: number;
 }
 
 /**
@@ -78,7 +110,7 @@ async function underWatch(
   server: MeasuredServer,
   load: () => Promise<LoadResult>,
 ): Promise<{ result: LoadResult; cpu: number }> {
-  const [cpuBefore, dropsBefore] = [await cpuSeconds(server.pid), await bufferDrops(server.port)];
+  const [cpuBefore, dropsBefore] = [await treeCpuSeconds(server.pids), await bufferDrops(server.port)];
   const result = await load();
   const drops = await bufferDrops(server.port) - dropsBefore;
   // The barrier proves that garbage was handled only if all of it reached the server.
@@ -87,7 +119,7 @@ async function underWatch(
       `The measurement of ${server.name} is void: the kernel dropped ${drops} packets`,
     );
   }
-  return { result, cpu: await cpuSeconds(server.pid) - cpuBefore };
+  return { result, cpu: await treeCpuSeconds(server.pids) - cpuBefore };
 }
 
 /** The number of simultaneous requests that the default socket buffer holds without a drop. */
@@ -101,19 +133,24 @@ export interface Measuring {
   readonly durations: Durations;
 }
 
-/** Measures one fresh server, on which logins can be completed or not. */
+/** Measures one fresh server. */
 export interface Measurement {
-  readonly completesLogins: boolean;
   readonly measure: (server: MeasuredServer, measuring: Measuring) => Promise<Figures>;
+  /** Whether logins can be completed. */
+  readonly completesLogins?: true;
+  /** Whether `deno task bench logins` has it, too. */
+  readonly isOfLogins?: true;
+  /** All servers by default. */
+  readonly servers?: readonly ServerKey[];
 }
 
 /** Throughput of one fresh server: challenges with 64 requests at once. */
-export async function measureChallenges(server: MeasuredServer, measuring: Measuring): Promise<Figures> {
+async function measureChallenges(server: MeasuredServer, measuring: Measuring): Promise<Figures> {
   return { challenges: await challengeRate(server, measuring, 64), firstAnswer: server.firstAnswerMs };
 }
 
 /** Throughput of one fresh server: challenges with many requests at once. */
-export async function measureManyAtOnce(server: MeasuredServer, measuring: Measuring): Promise<Figures> {
+async function measureManyAtOnce(server: MeasuredServer, measuring: Measuring): Promise<Figures> {
   return { challengesMany: await challengeRate(server, measuring, MANY_AT_ONCE) };
 }
 
@@ -128,27 +165,37 @@ async function challengeRate(
 }
 
 /**
- * Complete logins per second of one fresh server: a password and a code, or the same password twice. Each user logs in
- * once, so the measurement ends when all have.
+ * Complete logins of one fresh server, many at once and then one after the other: a password and a code, or the same
+ * password twice. Each user logs in once, so a measurement ends when all have.
  */
-export async function measureLogins(
+async function measureLogins(
   server: MeasuredServer,
-  { generator, durations: { seconds, warmUpSeconds, loginUsers } }: Measuring,
+  { generator, durations: { seconds, warmUpSeconds, loginUsers, aloneUsers } }: Measuring,
 ): Promise<Figures> {
-  const options: LoadOptions = {
-    ...LOGINS,
-    ...server.totpSeedHex === null ? {} : { totp: server.totpSeedHex },
-    users: loginUsers,
+  const options = { ...LOGINS, ...server.totpSeedHex === null ? {} : { totp: server.totpSeedHex } };
+  const load = (more: LoadOptions) =>
+    underWatch(server, () => runLoad(generator, server, { ...options, ...more }));
+  const warmUpUsers = loginUsers / 4;
+  const warmUp = { users: warmUpUsers, "in-flight": MANY_AT_ONCE, seconds: warmUpSeconds };
+  await countLoad(generator, server, { ...options, ...warmUp });
+  const many = await load({
+    users: loginUsers - warmUpUsers,
+    "first-user": warmUpUsers,
     "in-flight": MANY_AT_ONCE,
     seconds,
-    "warm-up": warmUpSeconds,
+  });
+  const loginResident = await treeMb(server.pids);
+  const alone = await load({ users: aloneUsers, "first-user": loginUsers, "in-flight": 1, seconds });
+  return {
+    logins: many.result.logins / many.result.seconds,
+    loginCpu: many.cpu * 1e6 / many.result.logins,
+    loginResident,
+    loginAlone: alone.result.p50Us / 1000,
   };
-  const { result } = await underWatch(server, () => runLoad(generator, server, options));
-  return { logins: result.logins / result.seconds };
 }
 
 /** Throughput of one fresh server: the kinds of garbage that it drops. */
-export async function measureGarbage(
+async function measureGarbage(
   server: MeasuredServer,
   { generator, durations: { seconds, warmUpSeconds } }: Measuring,
 ): Promise<Figures> {
@@ -167,7 +214,7 @@ export async function measureGarbage(
 }
 
 /** Times and memory of one fresh server with `waiting` conversations and 2,000 requests a second. */
-export async function measureWaiting(
+async function measureWaiting(
   server: MeasuredServer,
   { generator, durations }: Measuring,
 ): Promise<Figures> {
@@ -176,6 +223,15 @@ export async function measureWaiting(
     server,
     () => runLoad(generator, server, { rate: 2000, seconds: durations.seconds, "warm-up": 0.5 }),
   );
-  const { now } = await residentMb(server.pid);
-  return { p50: result.p50Us / 1000, p99: result.p99Us / 1000, resident: now };
+  const resident = await treeMb(server.pids);
+  return { p50: result.p50Us / 1000, p99: result.p99Us / 1000, resident };
 }
+
+export const MEASUREMENTS: readonly Measurement[] = [
+  { measure: measureLogins, completesLogins: true, isOfLogins: true },
+  { measure: measureChallenges },
+  { measure: measureManyAtOnce, isOfLogins: true },
+  { measure: measureWaiting, isOfLogins: true },
+  // The servers with a database drop it as the one without.
+  { measure: measureGarbage, servers: ["countersign", "earlier", "freeradius"] },
+];

@@ -3,6 +3,7 @@
 import { openDataDir } from "../../platform/data_dir.ts";
 import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";
+import { runProgram } from "../support/child.ts";
 import { totpCode } from "../support/totp.ts";
 import { type RunningProgram, startProgram } from "../support/program.ts";
 import { openRadiusClient } from "../support/radius_client.ts";
@@ -57,6 +58,7 @@ address = ["127.0.0.1"]
 secret = "${BENCH_SECRET}"
 `;
 const FIRST_ANSWER_TIMEOUT_MS = 20_000;
+const SEED_TIMEOUT_MS = 300_000;
 
 /** A gateway with its store in a file. */
 export interface FileGateway {
@@ -67,12 +69,18 @@ export interface FileGateway {
   stop(): Promise<void>;
 }
 
-/** Starts the gateway in a new directory on the disk. With `users`, so many users have TOTP. */
-export async function startFileGateway({ users }: { users: number }): Promise<FileGateway> {
+/**
+ * Starts the gateway in a new directory on the disk. With `users`, so many users have TOTP. With `root`, the tree of
+ * another version (it ends with a slash), that version is started, and writes its users as it stores them.
+ */
+export async function startFileGateway(
+  { users, root }: { users: number; root?: string },
+): Promise<FileGateway> {
   const dataDir = await Deno.makeTempDir({ dir: BENCH_DISK, prefix: "countersign-bench-" });
-  if (users > 0) await addTotpUsers(dataDir, { users });
+  if (users > 0 && root === undefined) await addTotpUsers(dataDir, { users });
+  if (users > 0 && root !== undefined) await addUsersOf(root, { dataDir, users });
   const startedMs = performance.now();
-  const gateway = await startProgram({ toml: BENCH_SETTINGS, dataDir });
+  const gateway = await startProgram({ toml: BENCH_SETTINGS, dataDir, root });
   await awaitFirstAnswer(gateway.radiusPort);
   return {
     gateway,
@@ -82,6 +90,22 @@ export async function startFileGateway({ users }: { users: number }): Promise<Fi
       await Deno.remove(dataDir, { recursive: true });
     },
   };
+}
+
+/** {@link addTotpUsers} of another version. */
+async function addUsersOf(
+  root: string,
+  { dataDir, users }: { dataDir: string; users: number },
+): Promise<void> {
+  const words = [JSON.stringify(dataDir), JSON.stringify({ users })].join(", ");
+  const { code, stderr } = await runProgram(Deno.execPath(), {
+    args: ["run", "--quiet", "-A", "--lock=tests/deno.lock", "-"],
+    cwd: root,
+    stdin:
+      `import { addTotpUsers } from "file://${root}tests/bench/gateway.ts";\nawait addTotpUsers(${words});\n`,
+    timeoutMs: SEED_TIMEOUT_MS,
+  });
+  if (code !== 0) throw new Error(`Cannot write the users of another version: ${stderr}`);
 }
 
 /** Sends a request every 5 ms until a valid answer arrives. Throws without one in 20 s. */

@@ -1,7 +1,8 @@
 // The report of the RADIUS benchmark, and its rounds.
 
 import { VoidMeasurement } from "./load.ts";
-import { type FigureName, type FigureRow, FIGURES, type Figures } from "./figures.ts";
+import { type Bar, type FigureName, type FigureRow, FIGURES, type Figures } from "./figures.ts";
+import { type ServerKey, SERVERS } from "./servers.ts";
 
 // What the measurements with the load generator share: rounds, fresh servers, and the repetition of a void measurement.
 
@@ -56,11 +57,8 @@ export async function onFresh<Server extends { stop(): Promise<void> }, Result>(
 
 // Medians, ratios and limits, as a plain-text table.
 
-/** The results of the rounds of each server. */
-export interface Rounds {
-  readonly countersign: readonly Figures[];
-  readonly freeradius: readonly Figures[];
-}
+/** The results of the rounds of each measured server. */
+export type Rounds = Partial<Record<ServerKey, readonly Figures[]>>;
 
 /** The middle value; the mean of the two middle ones for an even number; NaN for none. */
 export function median(values: readonly number[]): number {
@@ -70,47 +68,70 @@ export function median(values: readonly number[]): number {
   return ((sorted[middle - 1] ?? NaN) + (sorted[middle] ?? NaN)) / 2;
 }
 
-/** One row's figures: medians, their ratio (above 1: better than FreeRADIUS), and whether its limit is met. */
+/** One figure over all rounds. */
 export interface Verdict {
-  readonly ours: number;
-  readonly theirs: number;
-  readonly ratio: number;
-  readonly met: boolean | null;
+  readonly medians: Partial<Record<ServerKey, number>>;
+  /** Of the gateway to each other server. Above 1: better than that server. */
+  readonly ratios: Partial<Record<ServerKey, number>>;
+  /** The limits that can be judged, each with its result. */
+  readonly bars: readonly (readonly [Bar, isMet: boolean])[];
 }
 
 /** Judges one figure over all rounds. */
 export function judgeFigure(name: FigureName, rounds: Rounds): Verdict {
   const row: FigureRow = FIGURES[name];
-  const of = (list: readonly Figures[]) =>
-    median(list.map((one) => one[name]).filter((value) => value !== undefined));
-  const [ours, theirs] = [of(rounds.countersign), of(rounds.freeradius)];
-  const ratio = row.lessIsBetter === true ? theirs / ours : ours / theirs;
-  if (row.bar === undefined) return { ours, theirs, ratio, met: null };
-  return { ours, theirs, ratio, met: "ratio" in row.bar ? ratio >= row.bar.ratio : ours <= row.bar.most };
+  const medians: Partial<Record<ServerKey, number>> = {};
+  for (const [key, list] of Object.entries(rounds)) {
+    const values = list.map((one) => one[name]).filter((value) => value !== undefined);
+    if (values.length > 0) medians[key as ServerKey] = median(values);
+  }
+  const { countersign: ours = NaN, ...others } = medians;
+  const ratios = Object.fromEntries(
+    Object.entries(others).map((
+      [key, theirs],
+    ) => [key, row.lessIsBetter === true ? theirs / ours : ours / theirs]),
+  ) as Verdict["ratios"];
+  const bars = (row.bars ?? []).flatMap((bar): [Bar, boolean][] => {
+    if ("most" in bar) return [[bar, ours <= bar.most]];
+    const ratio = ratios[bar.to];
+    return ratio === undefined ? [] : [[bar, ratio >= bar.ratio]];
+  });
+  return { medians, ratios, bars };
 }
 
-/** The table, one line for each measured figure. */
-export function reportLines(rounds: Rounds): string[] {
+/** The heads of the columns by server, in their order. */
+export type Titles = Readonly<Partial<Record<ServerKey, string>>>;
+
+/** The table, one line for each measured figure: its median for each server, and after it the ratio. */
+export function reportLines(rounds: Rounds, titles: Titles): string[] {
   const names = Object.keys(FIGURES) as FigureName[];
-  const measured = names.filter((name) => rounds.countersign.some((one) => one[name] !== undefined));
+  const measured = names.filter((name) => judgeFigure(name, rounds).medians.countersign !== undefined);
   const width = Math.max(...measured.map((name) => FIGURES[name].title.length));
-  const head = `${"".padEnd(width)}  ${"Countersign".padStart(14)}  ${
-    "FreeRADIUS".padStart(14)
-  }   ratio  bar`;
-  return [head, ...measured.map((name) => line(name, { verdict: judgeFigure(name, rounds), width }))];
+  const keys = (Object.keys(titles) as ServerKey[]).filter((key) => rounds[key] !== undefined);
+  const head = ["".padEnd(width), ...keys.map((key) => (titles[key] ?? key).padStart(COLUMN_WIDTH))].join(
+    "  ",
+  );
+  return [head, ...measured.map((name) => line(name, { verdict: judgeFigure(name, rounds), width, keys }))];
 }
 
-function line(name: FigureName, { verdict, width }: { verdict: Verdict; width: number }): string {
+const COLUMN_WIDTH = 20;
+
+function line(
+  name: FigureName,
+  { verdict, width, keys }: { verdict: Verdict; width: number; keys: readonly ServerKey[] },
+): string {
   const row: FigureRow = FIGURES[name];
-  const figure = (value: number) => `${formatNumber(value, row.decimals)} ${row.unit}`.padStart(14);
-  const columns = [row.title.padEnd(width), figure(verdict.ours), figure(verdict.theirs)];
-  return `${columns.join("  ")}  ${verdict.ratio.toFixed(2).padStart(6)}  ${barText(row, verdict)}`.trimEnd();
-}
-
-function barText(row: FigureRow, verdict: Verdict): string {
-  if (row.bar === undefined) return "";
-  const bar = "ratio" in row.bar ? `ratio ≥ ${row.bar.ratio}` : `≤ ${row.bar.most} ${row.unit}`;
-  return `${bar}: ${verdict.met === true ? "met" : "not met"}`;
+  const cells = keys.map((key) => {
+    const [value, ratio] = [verdict.medians[key], verdict.ratios[key]];
+    const figure = value === undefined ? "" : `${formatNumber(value, row.decimals)} ${row.unit}`;
+    return `${figure}${ratio === undefined ? "" : ` ${ratio.toFixed(2).padStart(6)}`}`.padStart(COLUMN_WIDTH);
+  });
+  const bars = verdict.bars.map(([bar, isMet]) =>
+    `${"most" in bar ? `≤ ${bar.most} ${row.unit}` : `≥ ${bar.ratio} of ${SERVERS[bar.to].title}`}: ${
+      isMet ? "met" : "not met"
+    }`
+  );
+  return `${[row.title.padEnd(width), ...cells].join("  ")}   ${bars.join("; ")}`.trimEnd();
 }
 
 /** With thousands separators and a fixed number of decimals. */

@@ -33,21 +33,33 @@ Deno.test("median() returns the middle value, and the mean of two middle values"
   assert(Number.isNaN(median([])));
 });
 
-Deno.test("judgeFigure() compares medians, and inverts the ratio where less is better", () => {
+Deno.test("judgeFigure() compares medians with each server, and inverts the ratio where less is better", () => {
   const rounds = {
     countersign: [{ challenges: 79, p99: 10 }, { challenges: 80, p99: 15 }, { challenges: 81, p99: 30 }],
     freeradius: [{ challenges: 100, p99: 7.5 }],
+    postgresql: [{ challenges: 41 }],
+    earlier: [{ p99: 30 }],
   };
-  assertEquals(judgeFigure("challenges", rounds), { ours: 80, theirs: 100, ratio: 0.8, met: true });
-  assertEquals(judgeFigure("p99", rounds), { ours: 15, theirs: 7.5, ratio: 0.5, met: true });
-  const slower = { ...rounds, freeradius: [{ challenges: 101 }] };
-  assertEquals(judgeFigure("challenges", slower).met, false);
+  const { medians, ratios, bars } = judgeFigure("challenges", rounds);
+  assertEquals(medians, { countersign: 80, freeradius: 100, postgresql: 41 });
+  assertEquals(ratios, { freeradius: 0.8, postgresql: 80 / 41 });
+  assertEquals(bars, [[{ ratio: 2, to: "postgresql" }, false], [{ ratio: 0.8, to: "freeradius" }, true]]);
+  const p99 = judgeFigure("p99", rounds);
+  assertEquals(p99.ratios, { freeradius: 0.5, earlier: 2 });
+  assertEquals(p99.bars, [[{ most: 15 }, true]], "the reference in Go was not measured");
 });
 
-Deno.test("reportLines() reports a limit that is not met", () => {
-  const lines = reportLines({ countersign: [{ garbage: 14 }], freeradius: [{ garbage: 10 }] });
+Deno.test("reportLines() has a column with ratios for each server, and reports a limit that is not met", () => {
+  const titles = { countersign: "ours", earlier: "a1b2c3", sqlite: "not measured", freeradius: "theirs" };
+  const rounds = {
+    countersign: [{ garbage: 14 }],
+    freeradius: [{ garbage: 10 }],
+    earlier: [{ garbage: 28 }],
+  };
+  const lines = reportLines(rounds, titles);
+  assertMatch(lines[0] ?? "", /^ +ours +a1b2c3 +theirs$/);
+  assertMatch(lines[1] ?? "", /14 \/s +28 \/s +0\.50 +10 \/s +1\.40 +≥ 2 of FR, no storage: not met$/);
   assertEquals(lines.length, 2);
-  assertMatch(lines[1] ?? "", /14 \/s +10 \/s +1\.40 +ratio ≥ 2: not met$/);
 });
 
 Deno.test("faultOf() gives the reason for a void run", () => {

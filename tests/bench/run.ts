@@ -1,43 +1,45 @@
-// Measures the gateway and FreeRADIUS in one run (`deno task bench`). docs/measuring.md explains each figure.
+// Measures the gateway and its peers in one run (`deno task bench`). docs/measuring.md explains each figure.
 
 import { parseArgs } from "node:util";
 import { installHint, missingPeers } from "../support/peers.ts";
-import {
-  type Durations,
-  type Figures,
-  measureChallenges,
-  measureGarbage,
-  measureLogins,
-  measureManyAtOnce,
-  type Measurement,
-  measureWaiting,
-  type Measuring,
-} from "./figures.ts";
+import { unpackCommit } from "../support/previous_release.ts";
+import { DURABILITY_USERS, proveDurable } from "./durability.ts";
+import { type Durations, type Figures, MEASUREMENTS, type Measuring } from "./figures.ts";
 import { runRelayBench } from "./relay.ts";
 import { runIdentityBench } from "./identity/run.ts";
 import { runNodesBench } from "./nodes/run.ts";
 import { runWritesBench } from "./identity/writes.ts";
 import { withScratch } from "./identity/seeds.ts";
 import { compileLoad } from "./load.ts";
-import { onFresh, readRounds, reportLines, ROUND_WORDS, type Rounds } from "./report.ts";
-import { startCountersign, startFreeradius, type StartServer } from "./servers.ts";
+import { onFresh, readRounds, reportLines, ROUND_WORDS } from "./report.ts";
+import { type PeerKey, type ServerKey, type ServerRow, SERVERS, startCountersign } from "./servers.ts";
 
-const HELP = `Measures Countersign beside FreeRADIUS on this host, over loopback, in interleaved rounds.
+const PEER_KEYS = Object.keys(SERVERS) as PeerKey[];
 
-  deno task bench [--rounds <n>] [--seconds <s>] [--quick]
+const HELP = `Measures Countersign beside its peers on this host, over loopback, in interleaved rounds.
+
+  deno task bench [logins] [--servers <names>] [--against <commit>] [--rounds <n>] [--seconds <s>] [--quick]
   deno task bench identity ...    Measure SCIM instead. See deno task bench identity --help.
   deno task bench nodes ...       Measure several nodes instead. See deno task bench nodes --help.
   deno task bench relay ...       Measure relayed EAP instead. See deno task bench relay --help.
   deno task bench writes ...      Measure SCIM writes at scale instead. See deno task bench writes --help.
 
-  --rounds <n>   Rounds for each server, 1 to 50 (default: 5).
-  --seconds <s>  Length of each measurement in a round, 0.5 to 60 (default: 3). Challenges end at 60,000,
-                 complete logins at 80,000.
-  --quick        Run two rounds of one second with 20,000 logins, to check that the benchmark works.
-  --help         Show this help.
+  logins              Measure only complete logins, challenges with 192 at once, and 2,000 challenges per second.
+  --servers <names>   Measure only these: ${
+  PEER_KEYS.join(",")
+} (default: all, or countersign with --against).
+  --against <commit>  Measure this commit of the repository, too, with packages of its own.
+  --rounds <n>        Rounds for each server, 1 to 50 (default: 5).
+  --seconds <s>       Length of each measurement in a round, 0.5 to 60 (default: 3). Challenges end at 60,000,
+                      complete logins at 60,000.
+  --quick             Run two rounds of one second with 20,000 logins, to check that the benchmark works.
+  --help              Show this help.
 
-Prints medians, ratios (above 1: better than FreeRADIUS) and limits, and names each limit that is not met. The exit code
-is 1 only if a measurement failed. Needs gcc, libssl-dev, freeradius and two idle cores.`;
+The servers are Countersign; FreeRADIUS with rlm_totp and rlm_sql, on SQLite and on PostgreSQL; a reference in Go;
+and a FreeRADIUS that stores nothing. Prints medians, the ratio of Countersign to each other server (above 1: better
+than that server) and limits, and names each limit that is not met. Before the rounds, each server that stores logins
+is killed, and must refuse a used code afterwards. The exit code is 1 only if a measurement failed. Needs gcc,
+libssl-dev and two idle cores. A server whose packages are missing is not measured.`;
 
 /** The other measurements by their word. */
 const OTHERS: ReadonlyMap<string, (args: string[]) => Promise<number>> = new Map([
@@ -47,78 +49,121 @@ const OTHERS: ReadonlyMap<string, (args: string[]) => Promise<number>> = new Map
   ["writes", runWritesBench],
 ]);
 
-type ServerKey = keyof Rounds;
-const SERVERS: Readonly<Record<ServerKey, StartServer>> = {
-  countersign: startCountersign,
-  freeradius: startFreeradius,
-};
-
-/** Each measurement has a fresh server. */
-const MEASUREMENTS: readonly Measurement[] = [
-  { measure: measureChallenges, completesLogins: false },
-  { measure: measureManyAtOnce, completesLogins: false },
-  { measure: measureLogins, completesLogins: true },
-  { measure: measureGarbage, completesLogins: false },
-  { measure: measureWaiting, completesLogins: false },
-];
-
 interface BenchOptions {
   readonly help: boolean;
+  readonly isOfLogins: boolean;
+  readonly servers: readonly PeerKey[];
+  readonly against: string | null;
   readonly rounds: number;
   readonly durations: Durations;
 }
 
 function readOptions(args: string[]): BenchOptions {
-  const { values } = parseArgs({ args, options: ROUND_WORDS });
+  const more = { servers: { type: "string" }, against: { type: "string" } } as const;
+  const { values, positionals } = parseArgs({
+    args,
+    options: { ...ROUND_WORDS, ...more },
+    allowPositionals: true,
+  });
+  if (positionals.some((word) => word !== "logins")) throw new Error(`Unknown word "${positionals[0]}"`);
+  const names = values.servers?.split(",") ?? (values.against === undefined ? PEER_KEYS : ["countersign"]);
+  const unknown = names.find((name) => !PEER_KEYS.some((key) => key === name));
+  if (unknown !== undefined) throw new Error(`--servers must be some of ${PEER_KEYS.join(",")}`);
   const { rounds, seconds, warmUpSeconds } = readRounds(values, { quickRounds: 2 });
-  const loginUsers = values.quick === true ? 20_000 : 80_000;
+  const [loginUsers, aloneUsers] = values.quick === true ? [20_000, 2000] : [80_000, 10_000];
   return {
     help: values.help === true,
+    isOfLogins: positionals.length > 0,
+    servers: PEER_KEYS.filter((key) => key === "countersign" || names.includes(key)),
+    against: values.against ?? null,
     rounds,
-    durations: { seconds, warmUpSeconds, waiting: 10_000, loginUsers },
+    durations: { seconds, warmUpSeconds, waiting: 10_000, loginUsers, aloneUsers },
   };
 }
 
-async function measureAll(rounds: number, measuring: Measuring): Promise<Rounds> {
-  const results: Record<ServerKey, Figures[]> = { countersign: [], freeradius: [] };
+type MeasuredRows = ReadonlyMap<ServerKey, ServerRow>;
+
+/** The chosen servers that this host can run. */
+async function chooseServers(
+  { servers, against }: BenchOptions,
+  scratch: string,
+): Promise<MeasuredRows> {
+  const rows = new Map<ServerKey, ServerRow>();
+  for (const key of servers) {
+    const row = SERVERS[key];
+    const lack = row.lacks();
+    if (lack === null) rows.set(key, row);
+    else console.log(`${row.title} is not measured: ${lack}`);
+    if (key === "countersign" && against !== null) rows.set("earlier", await unpackEarlier(against, scratch));
+  }
+  return rows;
+}
+
+async function unpackEarlier(commit: string, scratch: string): Promise<ServerRow> {
+  console.log(`installing ${commit}`);
+  const root = `${scratch}/earlier/`;
+  await Deno.mkdir(root);
+  await unpackCommit(commit, root);
+  return {
+    title: commit.slice(0, 12),
+    isDurable: true,
+    lacks: () => null,
+    start: (options) => startCountersign({ ...options, root }),
+  };
+}
+
+async function proveAllDurable(rows: MeasuredRows): Promise<void> {
+  for (const { title, isDurable, start } of rows.values()) {
+    if (!isDurable) continue;
+    await onFresh(() => start({ users: DURABILITY_USERS }), proveDurable);
+    console.log(`${title} was killed, and refuses the used code`);
+  }
+}
+
+async function measureAll(
+  rows: MeasuredRows,
+  { rounds, isOfLogins, measuring }: { rounds: number; isOfLogins: boolean; measuring: Measuring },
+): Promise<Map<ServerKey, Figures[]>> {
+  const results = new Map<ServerKey, Figures[]>();
   for (let round = 1; round <= rounds; round++) {
-    // The order changes with each round, so that neither server always has the warmer host.
-    const order: ServerKey[] = round % 2 === 1
-      ? ["countersign", "freeradius"]
-      : ["freeradius", "countersign"];
-    for (const key of order) {
+    // The order changes with each round, so that no server always has the warmer host.
+    const order = round % 2 === 1 ? [...rows] : [...rows].reverse();
+    for (const [key, row] of order) {
       const figures: Figures = {};
-      for (const { measure, completesLogins } of MEASUREMENTS) {
-        const users = completesLogins ? measuring.durations.loginUsers : 0;
-        const start = () => SERVERS[key]({ users });
-        Object.assign(figures, await onFresh(start, (server) => measure(server, measuring)));
+      for (const { measure, completesLogins, isOfLogins: isOne, servers } of MEASUREMENTS) {
+        if (servers?.includes(key) === false || (isOfLogins && isOne !== true)) continue;
+        const users = completesLogins ? measuring.durations.loginUsers + measuring.durations.aloneUsers : 0;
+        Object.assign(figures, await onFresh(() => row.start({ users }), (one) => measure(one, measuring)));
       }
-      results[key].push(figures);
+      results.set(key, [...results.get(key) ?? [], figures]);
       console.log(
-        `round ${round}/${rounds} ${key.padEnd(11)}  ${Math.round(figures.challenges ?? 0)} challenges/s  ` +
-          `${Math.round(figures.logins ?? 0)} logins/s  ${Math.round(figures.garbage ?? 0)} dropped/s  p99 ${
-            (figures.p99 ?? 0).toFixed(2)
-          } ms`,
+        `round ${round}/${rounds} ${row.title.padEnd(14)}  ${Math.round(figures.logins ?? 0)} logins/s  ` +
+          `${Math.round(figures.loginCpu ?? 0)} µs CPU  alone ${(figures.loginAlone ?? 0).toFixed(2)} ms  ` +
+          `${Math.round(figures.challengesMany ?? 0)} challenges/s  p99 ${(figures.p99 ?? 0).toFixed(2)} ms`,
       );
     }
   }
   return results;
 }
 
-async function main({ help, rounds, durations }: BenchOptions): Promise<number> {
-  if (help) {
+async function main(options: BenchOptions): Promise<number> {
+  if (options.help) {
     console.log(HELP);
     return 0;
   }
-  const missing = missingPeers(["freeradius", "gcc", "libc", "openssl"]);
+  const missing = missingPeers(["gcc", "libc", "openssl"]);
   if (missing.length > 0) throw new Error(`Cannot measure without a peer: ${installHint(missing)}`);
   return await withScratch(async (scratch) => {
     console.log("compiling the load generator");
     const generator = await compileLoad(scratch);
-    const results = await measureAll(rounds, { generator, durations });
+    const rows = await chooseServers(options, scratch);
+    await proveAllDurable(rows);
+    const measuring = { generator, durations: options.durations };
+    const results = await measureAll(rows, { ...options, measuring });
+    const titles = Object.fromEntries([...rows].map(([key, { title }]) => [key, title]));
     console.log("");
-    for (const line of reportLines(results)) console.log(line);
-    console.log("\nSCIM: deno task bench identity");
+    for (const line of reportLines(Object.fromEntries(results), titles)) console.log(line);
+    console.log("\nFR: FreeRADIUS. SCIM: deno task bench identity");
     return 0;
   });
 }

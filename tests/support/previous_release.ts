@@ -22,17 +22,22 @@ export async function previousRelease(): Promise<string> {
   const folder = `${denokvFolder()}/../countersign-${COMMIT}/`;
   if (await exists(`${folder}complete`)) return folder;
   await Deno.mkdir(folder, { recursive: true });
-  await run("sh", ["-c", `git archive ${COMMIT} | tar -x -C "${folder}"`], ROOT);
-  await run(Deno.execPath(), ["install", "--quiet"], folder);
-  await run(Deno.execPath(), ["task", "--quiet", "build"], folder);
+  await unpackCommit(COMMIT, folder);
   await Deno.writeTextFile(`${folder}complete`, "");
   return folder;
+}
+
+/** Writes the tree of a commit of this clone into `folder`, installs its packages and builds its pages. */
+export async function unpackCommit(commit: string, folder: string): Promise<void> {
+  await run("sh", ["-c", `git archive "$1" | tar -x -C "$2"`, "sh", commit, folder], ROOT);
+  await run(Deno.execPath(), ["install", "--quiet"], folder);
+  await run(Deno.execPath(), ["task", "--quiet", "build"], folder);
 }
 
 async function run(program: string, args: readonly string[], cwd: string): Promise<void> {
   const { code, stderr } = await runProgram(program, { args, cwd, timeoutMs: TIMEOUT_MS });
   if (code !== 0) {
-    throw new Error(`Cannot prepare the previous release: ${program} ${args.join(" ")}: ${stderr}`);
+    throw new Error(`Cannot prepare an earlier commit: ${program} ${args.join(" ")}: ${stderr}`);
   }
 }
 
