@@ -19,7 +19,7 @@ import { createLoginDryRun, type LoginDryRun } from "./conversation/login_dry_ru
 import { NullStatusCheck } from "./conversation/poll_approval.ts";
 import { menuOfLogin } from "./conversation/login_policy.ts";
 import { createNotMeReports, type NotMeReport } from "./conversation/report_not_me.ts";
-import { RequestHandler } from "./conversation/request_handler.ts";
+import { RequestHandler } from "./conversation/receive.ts";
 import type { PeerNodes } from "./conversation/peers.ts";
 import { AcceptAttributes } from "./factors/reply_attributes.ts";
 import { ReplyAttributeRegistry } from "./factors/reply_attribute_registry.ts";

@@ -50,6 +50,11 @@ export class DirectoryWaitQueue {
     return queue === undefined || queue.isResuming ? this.#deps.directory.prepare(user) : queue.pending;
   }
 
+  /** The user whom a name means. A promise: the packet waits for it, and asks again. */
+  find(name: NamedUser): NamedUser | "several" | Promise<void> {
+    return this.pendingFor(name.canonical) ?? this.userOf(name);
+  }
+
   /** The user whom a name means, which is prepared. A promise: the packet waits for it, and asks again. */
   userOf(name: NamedUser): NamedUser | "several" | Promise<void> {
     const { directory } = this.#deps;

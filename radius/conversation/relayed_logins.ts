@@ -8,18 +8,18 @@ import type { RelayedVerdict } from "../relay/relayed_verdict.ts";
 import type { PacketCapture } from "../server/packet_capture.ts";
 import { callingStation, newLoginAttempt, readView, type Request } from "../server/request.ts";
 import type { Responder } from "../server/responder.ts";
-import type { LoginSettings } from "./answer_handler.ts";
-import { type Conversation, isLive, type NewLogin } from "./conversation.ts";
+import { type Conversation, isLive } from "./conversation.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import type { DirectoryWaitQueue } from "./directory_wait_queue.ts";
 import { sealReply } from "./first_factor_reply.ts";
 import type { PasswordDigests } from "./peers.ts";
-import type { RequestRunner } from "./request_runner.ts";
-import { loginInput } from "./run_input.ts";
+import type { ConversationFinder } from "./find_conversation.ts";
+import { loginInput, type RequestRunner } from "./run.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
 import { tupleOf } from "./tuple.ts";
+import type { LoginSettings } from "./turn.ts";
 
-interface RelayedLoginDeps {
+export interface RelayedLoginDeps {
   readonly conversations: ConversationStore;
   readonly sharedTuples: SharedTuples;
   readonly packets: PacketCapture;
@@ -29,14 +29,10 @@ interface RelayedLoginDeps {
   readonly responder: Responder;
   readonly runner: RequestRunner;
   readonly waitQueue: DirectoryWaitQueue;
-  readonly digests: (octets: Uint8Array, context: string) => PasswordDigests;
-  readonly newConversation: (login: NewLogin) => Conversation;
-  /** Refuses a request whose name means several users. */
-  readonly refuseSeveral: (request: Request) => void;
+  readonly finder: ConversationFinder;
+  readonly passwords: { digests(octets: Uint8Array, context: string): PasswordDigests };
   /** Handles a request whose login was forgotten meanwhile. */
-  readonly relayAgain: (request: Request) => void;
-  /** Handles a packet again whose login is known: it waits again, or gets the last answer. */
-  readonly resume: (request: Request, known: Conversation, typed: PasswordDigests) => void;
+  readonly again: (request: Request) => void;
 }
 
 export class RelayedLogins {
@@ -63,13 +59,16 @@ export class RelayedLogins {
 
   /** Handles a packet again whose login is known. @param key `relayKeyOf()` of the packet */
   resume(request: Request, key: string): void {
-    const { responder, waitQueue, relayAgain, resume } = this.#deps;
+    const { responder, waitQueue, runner, finder, again } = this.#deps;
     const known = this.find(key);
-    if (known === null || known === "over") return relayAgain(request);
+    if (known === null || known === "over") return again(request);
     const { user, signed } = known;
     if (signed && !request.signed) return responder.drop(request, "overtaken", { keepSlot: true });
     const pending = waitQueue.pendingFor(user);
-    if (pending === null) return resume(request, known, this.#digestsOf(known));
+    if (pending === null) {
+      const attempt = newLoginAttempt(request, { answer: null });
+      return runner.take(request, finder.ofKnown(request, known, { attempt, typed: this.#digestsOf(known) }));
+    }
     waitQueue.enqueue({ user, pending }, {
       resume: () => this.resume(request, key),
       fail: (why) => responder.drop(request, why),
@@ -81,14 +80,14 @@ export class RelayedLogins {
     const { conversations, responder, waitQueue } = this.#deps;
     const [request] = requests;
     if (request === undefined) return;
-    const found = waitQueue.pendingFor(user.canonical) ?? waitQueue.userOf(user);
+    const found = waitQueue.find(user);
     if (found instanceof Promise) {
       return waitQueue.enqueue({ user: user.canonical, pending: found }, {
         resume: () => this.begin(requests, user, verdict),
         fail: (why) => requests.forEach((one) => responder.drop(one, why)),
       });
     }
-    if (found === "several") return requests.forEach((one) => this.#deps.refuseSeveral(one));
+    if (found === "several") return requests.forEach((one) => responder.refuse(one, "several_users"));
     if (found.canonical !== user.canonical) return this.begin(requests, found, verdict);
     // Another node may have begun it meanwhile.
     const known = verdict.key === "" ? null : this.find(verdict.key);
@@ -107,13 +106,13 @@ export class RelayedLogins {
       verdict: RelayedVerdict;
     },
   ): void {
-    const { conversations, packets, runner, vault } = this.#deps;
+    const { conversations, packets, runner, finder, vault } = this.#deps;
     const view = readView(request);
     const { name: client, settings } = request.client;
     const tuple = tupleOf(view, client, user.canonical);
     const replaces = this.#replacedBy(request, tuple);
     const { key, method, outer, server, firstFactor, passwordChecked, answer } = verdict;
-    const conversation = this.#deps.newConversation({
+    const conversation = finder.begin({
       ...{ client, user: user.canonical, shownUser: user.shown, source: request.source },
       ...{ place: callingStation(view), tuple: tuple.key, signed: request.signed },
       // No State of a step selects it.
@@ -143,7 +142,7 @@ export class RelayedLogins {
 
   /** In place of a password, the packet itself identifies the login. */
   #digestsOf({ relay, tuple }: Conversation): PasswordDigests {
-    return this.#deps.digests(encoder.encode(relay?.key ?? ""), tuple);
+    return this.#deps.passwords.digests(encoder.encode(relay?.key ?? ""), tuple);
   }
 }
 

@@ -5,9 +5,11 @@ import type { Effect } from "../flow/effects.ts";
 import type { FlowRow } from "../flow/flow_rows.ts";
 import type { Failures } from "../factors/lockout.ts";
 import { pairingDetails } from "../factors/pairing.ts";
+import { type Conversation, newConversation } from "./conversation.ts";
 import { logNotSent } from "./effects.ts";
 import { auditLogin } from "./login_history.ts";
 import { keepOldPassword, notePasswordChange } from "./password_change.ts";
+import { placeOfTuple } from "./tuple.ts";
 import { ConcurrentUpdateError, replaceOlder, type StateMachineDeps, type Turn } from "./turn.ts";
 
 export function applyStoreEffect(
@@ -103,8 +105,22 @@ function startOver(deps: StateMachineDeps, turn: Turn, row: FlowRow): void {
   if (before.passwordChange !== "") notePasswordChange(deps, before, { next: null, hasFactor: false });
   deps.conversations.end(conversation, "cancelled", row.name);
   turn.ended.push(conversation);
-  turn.conversation = deps.startOver(before);
+  turn.conversation = begunAgain(deps, before);
+  deps.conversations.add(turn.conversation);
   turn.batch.whenFailed(() => deps.conversations.remove(turn.conversation));
+}
+
+/** The conversation that replaces another one after Cancel. A right first factor stays right, but the deadline is not extended. */
+function begunAgain(
+  { sharedTuples, orderedId, clock, logins: { state, conversationTtlMs: ttlMs } }: StateMachineDeps,
+  old: Conversation,
+): Conversation {
+  const isShared = state === "auto" && sharedTuples.isShared(placeOfTuple(old.tuple, old.user));
+  const begun = newConversation(
+    { ...old, hasToken: old.hasToken || isShared },
+    { orderedId: orderedId(), nowMs: clock.nowMs(), ttlMs },
+  );
+  return old.firstFactorRight ? { ...begun, deadlineMs: old.deadlineMs } : begun;
 }
 
 /**

@@ -18,6 +18,7 @@ import type { Offboarding } from "../factors/offboarding.ts";
 import type { SecondFactorService } from "../ports.ts";
 import type { PasswordDigests } from "./peers.ts";
 import type { UpstreamDeps } from "./poll_approval.ts";
+import type { SharedTuples } from "./shared_tuples.ts";
 import type { WriteBatch } from "../../platform/write_batch.ts";
 
 /** The result of a turn. */
@@ -52,6 +53,14 @@ export interface Turn {
   readonly listener: TurnListener;
 }
 
+/** Settings of logins. They can change. */
+export interface LoginSettings {
+  /** The form of State. `auto` adds a token if the tuple does not distinguish logins. */
+  readonly state: "auto" | "name" | "token";
+  readonly conversationTtlMs: number;
+  readonly loginJoinWindowMs: number;
+}
+
 export interface StateMachineDeps extends FlowContextDeps, UpstreamDeps {
   readonly store: Store;
   readonly conversations: ConversationStore;
@@ -59,8 +68,8 @@ export interface StateMachineDeps extends FlowContextDeps, UpstreamDeps {
   readonly sentPasscodes: SentPasscodes;
   readonly offboarding: Offboarding;
   readonly orderedId: () => string;
-  /** Begins the conversation that replaces another one after Cancel. */
-  readonly startOver: (conversation: Conversation) => Conversation;
+  readonly sharedTuples: SharedTuples;
+  readonly logins: LoginSettings;
   /** The directory whose users log in. */
   readonly target: () => string;
   /** Called after each commit, for the live views. */

@@ -4,8 +4,9 @@
 import type { RequestSettings } from "../../platform/client_settings.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
-import type { Vault } from "../../platform/vault.ts";
-import type { RelayedLogins } from "../conversation/relayed_logins.ts";
+import { type RelayedLoginDeps, RelayedLogins } from "../conversation/relayed_logins.ts";
+import type { LoginSettings } from "../conversation/turn.ts";
+import type { Limits } from "../factors/limits.ts";
 import type { FirstFactorReply } from "../ports.ts";
 import { type ClearAttribute, clearOctets } from "../protocol/clear_attributes.ts";
 import { typeOf } from "../protocol/dictionary.ts";
@@ -21,7 +22,6 @@ import { createHmacMd5, type HmacMd5 } from "../protocol/md5.ts";
 import { MS_CHAP_AUTHENTICATION_FAILURE } from "../protocol/ms_chap.ts";
 import { AUTHENTICATOR_AT, AUTHENTICATOR_OCTETS, forEachAttribute } from "../protocol/packet.ts";
 import type { Request, RequestRefusal } from "../server/request.ts";
-import type { Responder } from "../server/responder.ts";
 import {
   type BoundUser,
   isBound,
@@ -46,23 +46,13 @@ type ServerOutcome =
   | { readonly kind: "answer" } & FirstFactorReply
   | { readonly kind: "unavailable" | "busy" };
 
-export interface RelayDeps {
+export interface RelayDeps extends Omit<RelayedLoginDeps, "again"> {
   /** Asks the first-factor servers of a client; with `server`, only that one. Never rejects. */
   readonly exchange: (request: ServerRequest) => Promise<ServerOutcome>;
-  readonly responder: Responder;
-  readonly vault: Vault;
-  readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly logins: { readonly conversationTtlMs: number };
-  /**
-   * Whether the user of a name is locked after too many failures; `several`: the name means several users. A promise: the directory is asked whom it
-   * means.
-   */
-  readonly isLocked: (name: BoundUser) => boolean | "several" | Promise<void>;
-  /** Handles a request again after a promise; drops it if the promise rejects. */
-  readonly wait: (request: Request, pending: Promise<void>, resume: () => void) => void;
-  readonly relayedLogins: Pick<RelayedLogins, "find" | "resume" | "begin">;
+  readonly logins: LoginSettings;
+  readonly limits: Pick<Limits, "isLocked">;
 }
 
 /** A request on its way to the server. */
@@ -96,6 +86,7 @@ const CHAP_PASSWORD = typeOf("CHAP-Password");
 
 export class RelayHandler {
   readonly #deps: RelayDeps;
+  readonly #logins: RelayedLogins;
   readonly #states: RelayStates;
   readonly #keyHmac: HmacMd5;
   readonly #inProgress = new Map<string, Relay>();
@@ -107,6 +98,7 @@ export class RelayHandler {
   constructor(deps: RelayDeps) {
     const { vault, clock, random } = deps;
     this.#deps = deps;
+    this.#logins = new RelayedLogins({ ...deps, again: (request) => this.accept(request) });
     this.#keyHmac = createHmacMd5(vault.deriveKey("relayed request", 32));
     this.#answers = new RecentAnswers({ clock });
     this.#states = new RelayStates({
@@ -122,31 +114,38 @@ export class RelayHandler {
 
   /** Handles a request whose client relays. `request.octets` is a copy. */
   accept(request: Request): void {
-    const { isLocked, responder, wait } = this.#deps;
+    const { limits, responder, waitQueue } = this.#deps;
     const proof = readRelayedProof(request.octets);
     if (proof === null || typeof proof === "string") return this.#refuse(request, proof ?? "malformed_eap");
     const key = relayKeyOf(this.#keyHmac, request.octets, request.client.name);
     if (key !== null && this.#isRepeated(request, key)) return;
     const round = this.#roundOf(request, proof);
     if (typeof round === "string") return this.#refuse(request, round);
-    const locked = isProofOfName(proof, round) && isLocked(nameOfRequest(request));
-    if (locked instanceof Promise) return wait(request, locked, () => this.accept(request));
-    if (locked === "several") return this.#refuse(request, "several_users");
-    if (locked) return this.#refuseLocked(request, { proof, key, round });
+    const user = isProofOfName(proof, round) ? waitQueue.find(nameOfRequest(request)) : null;
+    if (user instanceof Promise) {
+      return waitQueue.enqueue({ user: request.user, pending: user }, {
+        resume: () => this.accept(request),
+        fail: (why) => responder.drop(request, why),
+      });
+    }
+    if (user === "several") return this.#refuse(request, "several_users");
+    if (user !== null && limits.isLocked(user.canonical)) {
+      return this.#refuseLocked(request, { proof, key, round });
+    }
     if (this.#working >= MAX_RELAYED) return responder.drop(request, "too_busy");
     void this.#relay({ proof, key, round, requests: [request] });
   }
 
   /** Handles a packet that its client sent before, perhaps with another Identifier. `false`: it is a new one. */
   #isRepeated(request: Request, key: string): boolean {
-    const { relayedLogins, responder } = this.#deps;
-    const known = relayedLogins.find(key);
+    const { responder } = this.#deps;
+    const known = this.#logins.find(key);
     const answered = known === "over" ? null : this.#answers.find(key);
     if (known !== null && known !== "over") {
       const reply = answered?.kind === "login" && known.outcome === "rejected"
         ? answered.verdict.reply
         : null;
-      if (reply === null) relayedLogins.resume(request, key);
+      if (reply === null) this.#logins.resume(request, key);
       else responder.pass(request, reply, { row: "repeated", conversation: known });
       return true;
     }
@@ -158,7 +157,7 @@ export class RelayHandler {
 
   /** The server does not see the password of a locked user, so that no one can continue to guess. The flow refuses the login. */
   #refuseLocked(request: Request, { proof, key, round: { trace, server } }: Omit<Relay, "requests">): void {
-    this.#deps.relayedLogins.begin([request], nameOfRequest(request), {
+    this.#logins.begin([request], nameOfRequest(request), {
       ...{ key: key ?? "", method: proof.name, outer: request.userName, trace, server },
       ...{ firstFactor: "unavailable", passwordChecked: false, answer: null, reply: null },
     });
@@ -223,8 +222,8 @@ export class RelayHandler {
   }
 
   #give(requests: readonly Request[], judged: Judgement): void {
-    const { responder, relayedLogins } = this.#deps;
-    if (judged.kind === "login") return relayedLogins.begin(requests, judged.user, judged.verdict);
+    const { responder } = this.#deps;
+    if (judged.kind === "login") return this.#logins.begin(requests, judged.user, judged.verdict);
     for (const request of requests) {
       if (judged.kind === "refused") this.#refuse(request, judged.refusal);
       else responder.pass(request, judged.reply, { row: rowOf(judged.reply), conversation: null });

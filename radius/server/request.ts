@@ -6,7 +6,7 @@ import { decodeText, readInteger } from "../protocol/attributes.ts";
 import { typeOf } from "../protocol/dictionary.ts";
 import { INTEGER_VALUES } from "../protocol/integer_values.ts";
 import { readMsChap } from "../protocol/ms_chap.ts";
-import { forEachAttribute, PacketView } from "../protocol/packet.ts";
+import { AUTHENTICATOR_AT, forEachAttribute, PacketView, sixteenOctetText } from "../protocol/packet.ts";
 import type { Appended } from "../protocol/login_input.ts";
 import type { Client } from "./clients.ts";
 import type { DuplicateSlot } from "./duplicate_cache.ts";
@@ -274,6 +274,11 @@ export function isRelayedRequest(view: PacketView, { settings }: Pick<Client, "s
 /** The Identifier of the EAP-Request that follows a Response: it differs from the one before (RFC 3748 §4.1). */
 export function nextEapIdentifier(identifier: number): number {
   return (identifier + 1) & 0xff;
+}
+
+/** The Request Authenticator as it is stored. */
+export function authenticatorText({ octets }: Request): string {
+  return sixteenOctetText(octets, AUTHENTICATOR_AT);
 }
 
 /** Reads the copied packet again. */

@@ -16,7 +16,7 @@ import { DuplicateCache, type DuplicateSlot, type PacketPlace } from "./duplicat
 import type { ClientDiscovery } from "./client_discovery.ts";
 import type { FoldedLog } from "./folded_log.ts";
 import type { SigningClients } from "./signing_clients.ts";
-import type { RequestHandler } from "../conversation/request_handler.ts";
+import type { RequestHandler } from "../conversation/receive.ts";
 import type { GatewayEvent } from "../ports.ts";
 import type { PacketCapture } from "./packet_capture.ts";
 import { writeAccountingResponse, writeReply } from "./reply_encoder.ts";

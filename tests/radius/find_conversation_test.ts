@@ -1,8 +1,10 @@
-// Answers of services, and logins that wait for the directory.
+// Answers that are received again, and logins that wait for the directory.
 
 import { assertEquals } from "@std/assert";
-import { AnswerHandler, type AnswerHandlerDeps } from "../../radius/conversation/answer_handler.ts";
-import type { Conversation } from "../../radius/conversation/conversation.ts";
+import {
+  ConversationFinder,
+  type ConversationFinderDeps,
+} from "../../radius/conversation/find_conversation.ts";
 import { NO_PEERS } from "../../radius/conversation/peers.ts";
 import type { Request } from "../../radius/server/request.ts";
 import { createManualClock } from "../upstream/manual_clock.ts";
@@ -15,60 +17,56 @@ import { DirectoryWaitQueue } from "../../radius/conversation/directory_wait_que
 const STEP = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 const TUPLE = "station of ada";
 
-/** A handler whose only conversation is `world.current`. `did` lists what it does with answers. */
+/** A finder whose only conversation is `world.current`. */
 function createWorld(hasToken: boolean) {
   const clock = createManualClock(1_800_000_000_000);
   const login = (orderedId: string) => conversation(orderedId, { clock, tuple: TUPLE, at: STEP, hasToken });
   const world = { current: login("first") };
-  const did: string[] = [];
-  const find = () => world.current;
+  const current = () => world.current;
   const parts = {
-    conversations: { bareOn: find, byToken: find },
+    conversations: { bareOn: current, byToken: current },
     ...{ clock, tokenOf: () => tokenOf("", STEP), peers: NO_PEERS },
     logins: { state: "auto", conversationTtlMs: 300_000, loginJoinWindowMs: 30_000 },
     works: { find: () => undefined },
-    runner: { run: (_requests: unknown, { orderedId }: Conversation) => did.push(`run ${orderedId}`) },
-    responder: { gone: () => did.push("gone") },
   };
-  const handler = new AnswerHandler(parts as unknown as AnswerHandlerDeps);
+  const finder = new ConversationFinder(parts as unknown as ConversationFinderDeps);
   const answer = {
     tuple: { key: TUPLE, distinct: true, place: "" },
     octets: new Uint8Array(),
     typed: { digest: "", peerDigests: [] },
     state: hasToken ? `${STEP}.${tokenOf("", STEP)}` : STEP,
+    checkedBefore: null,
   };
-  const request = () =>
-    ({
-      signed: true,
-      user: world.current.user,
-      client: { name: world.current.client },
-      source: "192.0.2.1",
-      receivedMs: clock.nowMs(),
-      octets: new Uint8Array(20),
-    }) as Request;
-  return { handle: (to: Request) => handler.handle(to, answer), request, did, world, login };
+  const request = {
+    signed: true,
+    user: world.current.user,
+    client: { name: world.current.client },
+    source: "192.0.2.1",
+    receivedMs: clock.nowMs(),
+    octets: new Uint8Array(20),
+  } as Request;
+  /** What follows from an answer. @param firstFound the conversation that was found before its race was lost */
+  const find = (firstFound: string | null) => {
+    const action = finder.ofAnswer(request, { ...answer, firstFound });
+    return action.kind === "run" ? `run ${action.conversation.orderedId}` : action.kind;
+  };
+  return { find, world, login };
 }
 
 for (const hasToken of [false, true]) {
-  Deno.test(`an answer that is handled again does not answer a later login (token in State: ${hasToken})`, () => {
-    const { handle, request, did, world, login } = createWorld(hasToken);
-    const late = request();
-    handle(late);
+  Deno.test(`an answer that is received again does not answer a later login (token in State: ${hasToken})`, () => {
+    const { find, world, login } = createWorld(hasToken);
+    const first = find(null);
     // Its commit raced. Meanwhile another node accepted it, and the client began its next login.
     world.current = login("second");
-    handle(late);
-    handle(request());
-    assertEquals(did, ["run first", "gone", "run second"]);
+    assertEquals([first, find("first"), find(null)], ["run first", "gone", "run second"]);
   });
 }
 
-Deno.test("an answer that is handled again for the same login runs again", () => {
-  const { handle, request, did, world, login } = createWorld(false);
-  const again = request();
-  handle(again);
+Deno.test("an answer that is received again for the same login runs again", () => {
+  const { find, world, login } = createWorld(false);
   world.current = login("first");
-  handle(again);
-  assertEquals(did, ["run first", "run first"]);
+  assertEquals(find("first"), "run first");
 });
 
 // The queue of packets that wait for the directory: order, users who are evicted again, and packets that fail.

@@ -1,0 +1,279 @@
+// Receives requests that passed the packet gate: refuses, or finds the user and what the user typed, then the conversation, and runs it.
+
+import type { Log } from "../../platform/log.ts";
+import { pauseFor, type Random } from "../../platform/runtime.ts";
+import {
+  AUTHENTICATOR_AT,
+  MAX_PASSWORD_OCTETS,
+  type PacketView,
+  sixteenOctetText,
+} from "../protocol/packet.ts";
+import { typedOctets } from "../protocol/attributes.ts";
+import { isSshdPassword, readAnswer } from "../protocol/login_input.ts";
+import { EapGtc, type PacketInput } from "./eap_gtc.ts";
+import { type LostRace, RequestRunner } from "./run.ts";
+import { type AnswerPacket, ConversationFinder, type ConversationFinderDeps } from "./find_conversation.ts";
+import { type PasswordDigests, PeerDigests, type PeerNodes } from "./peers.ts";
+import {
+  callingStation,
+  findRefusal,
+  isRelayedRequest,
+  newLoginAttempt,
+  readView,
+  type Request,
+  type RequestRefusal,
+} from "../server/request.ts";
+import { acceptFaultOf, logRequest, Responder, type ResponderDeps } from "../server/responder.ts";
+import { GarbledPasswordCheck, type UnsignedLimits } from "../server/unsigned_requests.ts";
+import { tupleOf } from "./tuple.ts";
+import { readTypedPassword, type TypedPasswordDeps } from "./typed_password.ts";
+import { DirectoryWaitQueue } from "./directory_wait_queue.ts";
+import type { StateMachineDeps } from "./turn.ts";
+import { type RelayDeps, RelayHandler } from "../relay/relay_handler.ts";
+import { ShadowForwarder, type ShadowForwarderDeps } from "../shadow/shadow_forwarder.ts";
+import { PrefixViews } from "../../platform/prefix_views.ts";
+import { createHmacMd5, type HmacMd5, MD5_OCTETS } from "../protocol/md5.ts";
+import { mayRelay } from "../../platform/upgrade/store_format.ts";
+
+interface RequestHandlerDeps
+  extends
+    StateMachineDeps,
+    Omit<ConversationFinderDeps, "works">,
+    ResponderDeps,
+    TypedPasswordDeps,
+    Omit<ShadowForwarderDeps, "responder"> {
+  readonly unsignedLimits: UnsignedLimits;
+  /** Random, so that clients cannot predict the hashes of tuples. */
+  readonly hashSeed: number;
+  readonly log: Log;
+  readonly peers: PeerNodes;
+  /** The servers that relayed requests go to. */
+  readonly exchange: RelayDeps["exchange"];
+}
+
+/** Requests in progress; held ones count. */
+const MAX_IN_PROGRESS = 50_000;
+/** A packet that lost so many races is dropped. Its client sends it again. */
+const MAX_RETRIES = 5;
+
+export class RequestHandler {
+  readonly #deps: RequestHandlerDeps;
+  readonly #responder: Responder;
+  readonly #waitQueue: DirectoryWaitQueue;
+  readonly #garbledPasswords: GarbledPasswordCheck;
+  readonly #runner: RequestRunner;
+  readonly #finder: ConversationFinder;
+  readonly #passwords: PasswordReader;
+  readonly #gtc: EapGtc;
+  readonly #relay: RelayHandler;
+  readonly #shadow: ShadowForwarder;
+  /** Requests that are received again, because another packet changed what they depend on. */
+  readonly #lost = new WeakMap<Request, LostRace & { readonly count: number }>();
+
+  constructor(deps: RequestHandlerDeps) {
+    this.#deps = deps;
+    const responder = this.#responder = new Responder(deps);
+    const waitQueue = this.#waitQueue = new DirectoryWaitQueue(deps);
+    const passwords = this.#passwords = new PasswordReader(deps);
+    this.#gtc = new EapGtc(deps);
+    this.#garbledPasswords = new GarbledPasswordCheck(deps);
+    this.#shadow = new ShadowForwarder({ ...deps, responder });
+    const runner = this.#runner = new RequestRunner({
+      ...deps,
+      responder,
+      acceptFault: (conversation, attempt) => acceptFaultOf(deps, conversation, attempt),
+      again: (request, lost) => this.#again(request, lost),
+    });
+    const finder = this.#finder = new ConversationFinder({ ...deps, works: runner.works });
+    this.#relay = new RelayHandler({ ...deps, responder, runner, finder, waitQueue, passwords });
+  }
+
+  get working(): number {
+    return this.#runner.works.size + this.#waitQueue.waiting + this.#relay.working + this.#shadow.working;
+  }
+
+  /** A request arrived again while it waits for its answer. */
+  noteCopy({ slot }: Pick<Request, "slot">): void {
+    this.#shadow.noteCopy(slot);
+  }
+
+  /** Handles an Access-Request. `view` is only read before the first wait. */
+  accept(request: Request, view: PacketView): void {
+    if (request.client.settings.mode === "shadow") return this.#shadowed(request, view);
+    if (request.name.isHealthCheck) {
+      return this.#responder.rejectHealthCheck(request);
+    }
+    this.#deps.counters.count("requests");
+    const refusal = findRefusal(view, request) ?? this.#findMixedRefusal(request, view) ??
+      (request.signed ? null : this.#findGarbledPassword(request, view));
+    if (refusal === null && !this.#deps.unsignedLimits.mayBegin(request, view)) {
+      return this.#responder.drop(request, "rate_limited");
+    }
+    if (refusal !== null) return this.#responder.refuse(request, refusal, { isLogged: false });
+    logRequest(this.#deps, request);
+    this.#prepare(request, view);
+  }
+
+  /** Nodes of version 0.2 would misread the login, and refuse its packets. */
+  #findMixedRefusal(request: Request, view: PacketView): RequestRefusal | null {
+    if (mayRelay(this.#deps.store)) return null;
+    return request.hasEap || isRelayedRequest(view, request.client) ? "mixed_versions" : null;
+  }
+
+  /** Forwards a request in shadow mode, within the limits of unsigned requests. */
+  #shadowed(request: Request, view: PacketView): void {
+    if (!this.#deps.unsignedLimits.mayBegin(request, view)) {
+      return this.#responder.drop(request, "rate_limited");
+    }
+    logRequest(this.#deps, request);
+    this.#shadow.forward(request, view);
+  }
+
+  /** Handles a request, as soon as the directory has its user. That of a relayed request is known only when its server has judged it. */
+  #prepare(request: Request, view: PacketView): void {
+    const { user } = request;
+    if (isRelayedRequest(view, request.client)) return this.#relay.accept(request);
+    const pending = this.#waitQueue.pendingFor(user);
+    if (pending === null) return this.#findUser(request, view);
+    // The view is reused for the next datagram, so this packet is read again later.
+    this.#wait(request, { user, pending }, () => this.#findUser(request, readView(request)));
+  }
+
+  /** Continues with the user whom the name of a request means. */
+  #findUser(request: Request, view: PacketView): void {
+    const { user, userName } = request;
+    const found = this.#waitQueue.userOf({ canonical: user, shown: userName });
+    if (found === "several") return this.#responder.refuse(request, "several_users");
+    if (found instanceof Promise) {
+      return this.#wait(request, { user, pending: found }, () => this.#findUser(request, readView(request)));
+    }
+    if (found.canonical === user) return this.#admit(request, view);
+    const named: Request = { ...request, user: found.canonical, userName: found.shown };
+    const pending = this.#waitQueue.pendingFor(named.user);
+    if (pending === null) return this.#admit(named, view);
+    this.#wait(named, { user: named.user, pending }, () => this.#admit(named, readView(named)));
+  }
+
+  /** Resolves when no request is in progress, or after `deadlineMs`. */
+  async drain(deadlineMs: number): Promise<void> {
+    const { clock, folded } = this.#deps;
+    const end = clock.nowMs() + deadlineMs;
+    while ((this.working > 0 || this.#responder.delayed > 0) && clock.nowMs() < end) {
+      await pauseFor(clock, 20);
+    }
+    folded.flush();
+  }
+
+  /** Refuses an unsigned packet with a garbled password, because anyone can send it. */
+  #findGarbledPassword(request: Request, view: PacketView): RequestRefusal | null {
+    const password = request.hasProof ? this.#passwords.reveal(request, view) : null;
+    if (password === null || password.length === 0) return null;
+    // Random octets are never that text, but it has control characters.
+    if (isSshdPassword(password)) return "sshd_password";
+    return this.#garbledPasswords.isRefused(request.octets, password) ? "garbled_password" : null;
+  }
+
+  #wait(request: Request, packet: { user: string; pending: Promise<void> }, resume: () => void): void {
+    this.#waitQueue.enqueue(packet, { resume, fail: (why) => this.#responder.drop(request, why) });
+  }
+
+  #admit(request: Request, view: PacketView): void {
+    const input = request.hasEap ? this.#gtc.read(request, view) : this.#passwords.read(request, view);
+    if (input.kind === "refused") return this.#responder.refuse(request, input.refusal);
+    if (input.kind === "asked") return this.#responder.ask(request, input.asked);
+    const octets = typedOctets(input.octets);
+    if (!request.name.isUtf8 || octets.buffer !== input.octets.buffer) this.#responder.noteEncoding(request);
+    if (this.#runner.works.size >= MAX_IN_PROGRESS) return this.#responder.drop(request, "too_busy");
+    const { user, client: { name: client, settings } } = request;
+    const tuple = tupleOf(view, client, user);
+    const typed = this.#passwords.digests(octets, tuple.key);
+    const state = input.begins ? null : view.value("state");
+    const lost = this.#lost.get(request);
+    const checkedBefore = lost === undefined || lost.checked.firstFactor === null ? null : lost.checked;
+    if (state !== null) {
+      const firstFound = lost?.conversation ?? null;
+      const answer = { tuple, typed, octets, state: readAnswer(state), checkedBefore, firstFound };
+      return this.#answer(request, answer);
+    }
+    const read = readTypedPassword(this.#deps, octets, { user, client, settings });
+    // The octets are reused for the next packet, and a first factor is checked later.
+    const password = settings.firstFactor === "none" ? read.password : read.password.slice();
+    const { appended } = read;
+    const attempt = newLoginAttempt(request, { answer: null, password, appended, checkedBefore });
+    const { trace } = input;
+    const login = { tuple, typed, attempt, place: callingStation(view), trace, isAgain: lost !== undefined };
+    this.#runner.take(request, this.#finder.ofLogin(request, login));
+  }
+
+  #answer(request: Request, answer: AnswerPacket): void {
+    const found = this.#finder.ofAnswer(request, answer);
+    if (found.kind !== "wait") return this.#runner.take(request, found);
+    const { user } = request;
+    const { firstFound } = found;
+    const copy = { ...answer, octets: answer.octets.slice(), firstFound };
+    const resume = () => this.#answer(request, copy);
+    found.work.wait(() => {
+      const pending = this.#waitQueue.pendingFor(user);
+      if (pending === null) resume();
+      else this.#wait(request, { user, pending }, resume);
+    });
+  }
+
+  /** Receives a request again that lost a race. */
+  #again(request: Request, { checked, conversation }: LostRace): void {
+    const { firstFactor, firstFactorReply, passwordChecked } = checked;
+    const count = (this.#lost.get(request)?.count ?? 0) + 1;
+    const kept = { firstFactor, firstFactorReply, passwordChecked };
+    this.#lost.set(request, { count, conversation, checked: kept });
+    if (count > MAX_RETRIES) return this.#responder.drop(request, "store_failed");
+    this.#prepare(request, readView(request));
+  }
+}
+
+// Reveals the password of a request (RFC 2865 §5.2), and makes the digests by which a re-issued packet is recognized.
+
+class PasswordReader {
+  /** The key exists as long as the process. Digests under it are never stored. */
+  readonly #digestKey: HmacMd5;
+  readonly #peerDigests: PeerDigests;
+  /** Reused for each packet, so a value that is needed after the call is copied. */
+  readonly #plain = new Uint8Array(MAX_PASSWORD_OCTETS);
+  readonly #plainViews = new PrefixViews(this.#plain);
+  readonly #digest = new Uint8Array(MD5_OCTETS);
+
+  constructor({ random, peers }: { random: Random; peers: PeerNodes }) {
+    this.#digestKey = createHmacMd5(random.bytes(32));
+    this.#peerDigests = new PeerDigests(peers);
+  }
+
+  /**
+   * The password without its padding, as a view that is valid until the next call. `null`: the hidden one has an impossible length. Empty: there
+   * is none. Use {@link typedOctets} for what the user typed.
+   */
+  reveal({ client, octets }: Request, view: PacketView): Uint8Array | null {
+    const hidden = view.value("userPassword");
+    if (hidden === null) return this.#plainViews.of(0);
+    const length = client.secret.revealPasswordInto(this.#plain, hidden, {
+      authenticator: octets,
+      at: AUTHENTICATOR_AT,
+    });
+    return length < 0 ? null : this.#plainViews.of(length);
+  }
+
+  /** The password as the input of a login. */
+  read(request: Request, view: PacketView): PacketInput {
+    const octets = this.reveal(request, view);
+    if (octets === null) return { kind: "refused", refusal: "bad_password_length" };
+    if (isSshdPassword(octets)) return { kind: "refused", refusal: "sshd_password" };
+    return { kind: "typed", octets, begins: false, trace: "" };
+  }
+
+  /** @param context the tuple of the packet */
+  digests(password: Uint8Array, context: string): PasswordDigests {
+    this.#digestKey.signInto(password, 0, password.length, this.#digest, 0);
+    return {
+      digest: sixteenOctetText(this.#digest, 0),
+      peerDigests: this.#peerDigests.of(password, context),
+    };
+  }
+}
