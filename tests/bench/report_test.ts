@@ -1,7 +1,7 @@
 // Tests of the report of the RADIUS benchmark, and of its rounds.
 
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
-import { dropsIn } from "./process_figures.ts";
+import { dropsIn, endAll, treeCpuSeconds, treeMb } from "./process_figures.ts";
 import { faultOf, type LoadResult, VoidMeasurement } from "./load.ts";
 import { judgeFigure, median, onFresh, readRounds, reportLines } from "./report.ts";
 import { nodesReport } from "./nodes/run.ts";
@@ -94,6 +94,19 @@ Deno.test("dropsIn() adds the drops of the sockets on one port", () => {
 `;
   assertEquals(dropsIn(table, 1812), 7);
   assertEquals(dropsIn(table, 1814), 0);
+});
+
+Deno.test("treeCpuSeconds(), treeMb() and endAll() include what a process started", async () => {
+  const work = "sleep 60 & dd if=/dev/zero of=/dev/null bs=1M count=2000 2>/dev/null; echo done; wait";
+  const child = new Deno.Command("sh", { args: ["-c", work], stdout: "piped" }).spawn();
+  const output = child.stdout.getReader();
+  await output.read();
+  assert(await treeCpuSeconds([child.pid]) > 0, "dd has ended, and counts");
+  assert(await treeMb([child.pid]) > 0);
+  await endAll([child.pid]);
+  assertEquals((await child.status).signal, "SIGKILL");
+  // sleep holds the pipe, too.
+  assertEquals((await output.read()).done, true);
 });
 
 // Rounds: their options, and what happens to a void measurement.
