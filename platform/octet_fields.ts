@@ -78,6 +78,14 @@ export class FieldWriter {
     }
   }
 
+  /** @throws RangeError if there are more than 65,535 octets */
+  octetString(octets: Uint8Array): void {
+    if (octets.length > 0xffff) throw new RangeError("Cannot write over 65,535 octets as a field");
+    this.count(octets.length);
+    this.#reserve(octets.length);
+    for (let i = 0; i < octets.length; i++) this.octets[this.lengthOctets++] = octets[i] as number;
+  }
+
   /** Copies the written octets. For few octets, this is faster than a copy from a {@link view}. */
   copyTo(target: Uint8Array, at: number): void {
     for (let i = 0; i < this.lengthOctets; i++) target[at + i] = this.octets[i] as number;
@@ -151,6 +159,12 @@ export class FieldReader {
     let text = "";
     for (let i = 0; i < length; i++) text += String.fromCharCode(this.#octets[at + i] as number);
     return text;
+  }
+
+  /** A copy of the octets. */
+  octetString(): Uint8Array<ArrayBuffer> {
+    const at = this.#take(this.count());
+    return new Uint8Array(this.#octets.subarray(at, this.#at));
   }
 
   #take(octets: number): number {

@@ -190,9 +190,9 @@ function useTotpStep(
   const used = pairings.prepareUsedStep(unused, totp);
   batch.mutations.push(used.mutation);
   // Before the commit, so that no second conversation uses the same time step meanwhile.
-  pairings.adopt(used.pairing);
+  const version = pairings.adopt(used.pairing);
   batch.whenFailed(() => {
-    if (pairings.of(conversation.user).includes(used.pairing)) pairings.adopt(unused);
+    if (pairings.versionOf(unused.id) === version) pairings.adopt(unused);
   });
 }
 

@@ -103,5 +103,5 @@ export function appendedChoice(
   if (appended === null || !("nth" in appended) || appended.nth === 0) return "first";
   const wanted = appended.kind === "push" ? "device" : appended.kind === "sms" ? "sms" : "voice";
   const chosen = pairings.filter(({ kind }) => kind === wanted)[appended.nth - 1];
-  return chosen !== undefined && usable.includes(chosen) ? chosen : "missing";
+  return chosen !== undefined && usable.some(({ id }) => id === chosen.id) ? chosen : "missing";
 }

@@ -21,6 +21,7 @@ import {
   type TotpPairingRow,
   withAddedBy,
 } from "./pairing.ts";
+import { PairingTable } from "./pairing_table.ts";
 
 /** Lost races of one removal. */
 const MAX_TRIES = 20;
@@ -28,7 +29,7 @@ const MAX_TRIES = 20;
 /** All names of users are canonical, unless stated otherwise. */
 export class Pairings {
   readonly #deps: FactorStoreDeps;
-  readonly #cache = new PairingCache();
+  readonly #cache: PairingCache;
   readonly #versions: RecordVersions;
   readonly #users = new KeyedMutex();
   readonly #devices = new KeyedMutex();
@@ -37,6 +38,7 @@ export class Pairings {
 
   constructor(deps: FactorStoreDeps) {
     this.#deps = deps;
+    this.#cache = new PairingCache(new DataView(deps.random.bytes(4).buffer).getInt32(0));
     this.#versions = new RecordVersions(deps.store);
     deps.store.follow(["pairing", deps.target], (entry) => this.#apply(entry));
     deps.store.follow(["preference", deps.target], (entry) => this.#applyPreference(entry));
@@ -54,6 +56,10 @@ export class Pairings {
   }
   all(): Iterable<Pairing> {
     return this.#cache.all();
+  }
+  /** The users of all pairings, once for each pairing. */
+  names(): Iterable<Pick<Pairing, "user" | "shownUser">> {
+    return this.#cache.names();
   }
 
   /** The pairings that can be used for a login: all except unconfirmed ones that a revoked phone added. */
@@ -135,10 +141,16 @@ export class Pairings {
     };
   }
 
-  adopt(pairing: Pairing): void {
+  /** Takes a pairing into memory. Returns its {@link versionOf}. */
+  adopt(pairing: Pairing): number {
     for (const { done } of this.#enrolments.get(pairing) ?? []) done();
     this.#enrolments.delete(pairing);
-    this.#cache.adopt(pairing);
+    return this.#cache.adopt(pairing);
+  }
+
+  /** Changes with each change of a pairing in memory; 0 if there is none with this id. */
+  versionOf(id: string): number {
+    return this.#cache.versionOf(id);
   }
 
   /**
@@ -300,12 +312,13 @@ export class Pairings {
   /** Replaces the record that was read, unless it was revoked or changed meanwhile: another node may have used a time step. */
   async #replace<T extends Pairing>(before: T, after: T, also: readonly Mutation[]): Promise<T | null> {
     const { mutation } = this.prepareChange(after);
+    const version = this.versionOf(before.id);
     const { ok } = await this.#deps.store.commit({ mutations: [mutation, ...also] });
     if (!ok) {
       await this.#deps.store.reread([this.keyOf(before)]);
       return null;
     }
-    const isKnown = this.#cache.get(before.id) === before;
+    const isKnown = this.versionOf(before.id) === version;
     if (isKnown) this.#cache.adopt(after);
     return isKnown ? after : null;
   }
@@ -331,38 +344,13 @@ const MAX_PER_USER = 20;
 /** Pairings whose commit is in progress. Beyond this number, the oldest counts as abandoned. */
 const MAX_PREPARED = 1000;
 
-const NONE: readonly Pairing[] = [];
-
 /** Reads and changes only memory. The caller writes to the store. */
-class PairingCache {
-  readonly #byUser = new Map<string, Pairing[]>();
-  readonly #byId = new Map<string, Pairing>();
+class PairingCache extends PairingTable {
   readonly #preferences = new Map<string, Factor>();
   /** Prepared and not adopted yet. */
   readonly #prepared = new Set<Pairing>();
   /** Removed with their user while their commit was in progress. `adopted`: {@link adopt} was called after that. */
   readonly #removed = new WeakMap<Pairing, { adopted: boolean }>();
-
-  /** A user's pairings, oldest first. */
-  of(user: string): readonly Pairing[] {
-    return this.#byUser.get(user) ?? NONE;
-  }
-
-  get(id: string): Pairing | undefined {
-    return this.#byId.get(id);
-  }
-
-  all(): Iterable<Pairing> {
-    return this.#byId.values();
-  }
-
-  get size(): number {
-    return this.#byId.size;
-  }
-
-  get userCount(): number {
-    return this.#byUser.size;
-  }
 
   preference(user: string): Factor | null {
     return this.#preferences.get(user) ?? null;
@@ -373,33 +361,20 @@ class PairingCache {
     else this.#preferences.set(user, factor);
   }
 
-  /** Adds a pairing, or replaces the one with the same id. Does nothing if {@link removeUser} removed the user during the commit. */
-  adopt(pairing: Pairing): void {
+  /**
+   * Adds a pairing, or replaces the one with the same id. Does nothing if {@link removeUser} removed the user during the commit. Returns the version
+   * of the pairing, or 0.
+   */
+  adopt(pairing: Pairing): number {
     this.#prepared.delete(pairing);
     const gone = this.#removed.get(pairing);
-    if (gone !== undefined) {
-      gone.adopted = true;
-      return;
-    }
-    this.drop(pairing.id);
-    const list = this.#byUser.get(pairing.user) ?? [];
-    list.push(pairing);
-    list.sort((a, b) => a.createdMs - b.createdMs);
-    this.#byUser.set(pairing.user, list);
-    this.#byId.set(pairing.id, pairing);
+    if (gone === undefined) return this.put(pairing);
+    gone.adopted = true;
+    return 0;
   }
 
   adoptAll(pairings: readonly Pairing[]): void {
     for (const pairing of pairings) this.adopt(pairing);
-  }
-
-  drop(id: string): void {
-    const known = this.#byId.get(id);
-    if (known === undefined) return;
-    this.#byId.delete(id);
-    const rest = this.of(known.user).filter((pairing) => pairing.id !== id);
-    if (rest.length === 0) this.#byUser.delete(known.user);
-    else this.#byUser.set(known.user, rest);
   }
 
   /** Adds a pairing whose commit begins, so that {@link removeUser} finds it. */

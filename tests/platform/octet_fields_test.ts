@@ -14,10 +14,16 @@ const field = fc.oneof(
   fc.record({ kind: fc.constant("text"), value: fc.string({ unit: "grapheme", maxLength: 300 }) }),
   fc.record({ kind: fc.constant("textOrNull"), value: fc.option(fc.string({ unit: "binary" })) }),
   fc.record({
+    kind: fc.constant("octetString"),
+    value: fc.uint8Array({ maxLength: 300 }).map((one) => Uint8Array.from(one)),
+  }),
+  fc.record({
     kind: fc.constant("octetText"),
     value: fc.uint8Array({ maxLength: 40 }).map((octets) => String.fromCharCode(...octets)),
   }),
-) as fc.Arbitrary<{ kind: "small" | "count" | "timeMs" | "text" | "textOrNull" | "octetText"; value: never }>;
+) as fc.Arbitrary<
+  { kind: "small" | "count" | "timeMs" | "text" | "textOrNull" | "octetString" | "octetText"; value: never }
+>;
 
 Deno.test("FieldReader reads every sequence of fields that FieldWriter wrote", () => {
   const writer = new FieldWriter();
@@ -54,6 +60,7 @@ Deno.test("FieldWriter refuses values that a field cannot hold", () => {
   }
   assertThrows(() => writer.text("x".repeat(65_535)), RangeError, "65,534");
   assertThrows(() => writer.octetText("Ā"), RangeError, "U+00FF");
+  assertThrows(() => writer.octetString(new Uint8Array(65_536)), RangeError, "65,535");
 });
 
 Deno.test("FieldWriter copyTo() writes the octets of view() at a position", () => {

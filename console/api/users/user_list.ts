@@ -134,7 +134,7 @@ async function outsideNames(
   }
   const wanted = canonicalName(q.trim());
   const known = new Map<string, string>();
-  for (const { user, shownUser } of pairings.all()) {
+  for (const { user, shownUser } of pairings.names()) {
     if (user.includes(wanted)) known.set(user, shownUser);
     if (known.size >= MAX_OUTSIDE_READ) break;
   }
@@ -238,7 +238,7 @@ function knownNames(people: People, { status, enrolled }: UserQuery): string[] |
   const hasNumberFactors = factors.enabled.some((kind) => kind === "sms" || kind === "voice");
   if (enrolled !== "yes" || hasNumberFactors) return null;
   const withToken = [...hardwareTokens.all()].flatMap(({ record: { user } }) => user ?? []);
-  return [...new Set([...pairings.all()].map(({ user }) => user).concat(withToken))].sort();
+  return [...new Set([...pairings.names()].map(({ user }) => user).concat(withToken))].sort();
 }
 
 function testsOf(people: People, query: UserQuery): Test[] {
