@@ -89,7 +89,7 @@ export const NOTIFICATION_LOCK = "notifications";
 
 /**
  * Runs the calls that show or list notifications one after another, in the worker and in all pages. Chromium drops the record of a
- * notification that is shown while another call lists them: nobody can list, close or choose it any more.
+ * notification that is shown while another call lists them: then it cannot be listed or closed any more.
  */
 export type Exclusive = <Value>(task: () => Promise<Value>) => Promise<Value>;
 
