@@ -39,7 +39,7 @@ import {
 import { loginInput, type PacketAction, type PacketsInProgress, type RunningPacket } from "./run.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
 import { compareTuples, type Tuple, type TupleComparison } from "./tuple.ts";
-import type { LoginSettings } from "./turn.ts";
+import type { LoginSettings } from "./store_effects.ts";
 
 export interface ConversationFinderDeps {
   readonly conversations: ConversationStore;

@@ -28,7 +28,7 @@ import { GarbledPasswordCheck, type UnsignedLimits } from "../server/unsigned_re
 import { tupleOf } from "./tuple.ts";
 import { readTypedPassword, type TypedPasswordDeps } from "./typed_password.ts";
 import { DirectoryWaitQueue } from "./directory_wait_queue.ts";
-import type { StateMachineDeps } from "./turn.ts";
+import type { TurnDeps } from "./store_effects.ts";
 import { type RelayDeps, RelayHandler } from "../relay/relay_handler.ts";
 import { ShadowForwarder, type ShadowForwarderDeps } from "../shadow/shadow_forwarder.ts";
 import { PrefixViews } from "../../platform/prefix_views.ts";
@@ -37,7 +37,7 @@ import { mayRelay } from "../../platform/upgrade/store_format.ts";
 
 interface RequestHandlerDeps
   extends
-    StateMachineDeps,
+    TurnDeps,
     Omit<ConversationFinderDeps, "works">,
     ResponderDeps,
     TypedPasswordDeps,

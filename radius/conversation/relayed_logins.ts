@@ -17,7 +17,7 @@ import type { ConversationFinder } from "./find_conversation.ts";
 import { loginInput, type RequestRunner } from "./run.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
 import { tupleOf } from "./tuple.ts";
-import type { LoginSettings } from "./turn.ts";
+import type { LoginSettings } from "./store_effects.ts";
 
 export interface RelayedLoginDeps {
   readonly conversations: ConversationStore;

@@ -16,19 +16,20 @@ import {
 } from "../server/request.ts";
 import { resumeInterrupted } from "./conversation_codec.ts";
 import { USER_LEFT } from "../factors/offboarding.ts";
-import { advanceConversation } from "./state_machine.ts";
+import { acceptReplyOf } from "./first_factor_reply.ts";
+import { attributesOf } from "./login_policy.ts";
+import { advanceConversation } from "./turn.ts";
 import { FirstFactorBusy } from "./effects.ts";
 import type { PasswordDigests } from "./peers.ts";
 import type { PacketCapture } from "../server/packet_capture.ts";
 import {
   ApprovalUsedError,
   ConcurrentUpdateError,
-  repeatedReplyOf,
-  type StateMachineDeps,
+  type TurnDeps,
   type TurnListener,
   type TurnResult,
   UserLeftError,
-} from "./turn.ts";
+} from "./store_effects.ts";
 
 /** A packet as the input of its conversation. */
 interface RunInput {
@@ -61,7 +62,7 @@ export type PacketAction =
   /** The conversation of an answer is over, or at another step. */
   | { readonly kind: "gone"; readonly step: Step };
 
-interface RequestRunnerDeps extends StateMachineDeps {
+interface RequestRunnerDeps extends TurnDeps {
   readonly responder: Responder;
   readonly packets: PacketCapture;
   /** Random, so that clients cannot predict the hashes of tuples. */
@@ -300,6 +301,16 @@ function isOtherVersion(a: Conversation["stored"], b: Conversation["stored"]): b
   return typeof a === "string" || typeof b === "string" ? a !== b : a.versionstamp !== b.versionstamp;
 }
 
+/**
+ * The attributes of an Access-Accept that is sent again: those of the settings, of the user's groups, of the policy, and of the first-factor
+ * server. The directory has prepared the user. `null`: see `acceptReplyOf()`.
+ */
+function repeatedReplyOf(deps: TurnDeps, conversation: Conversation) {
+  const { policy } = conversation;
+  const named = policy === "" ? null : deps.policies.registry.current.byName(policy);
+  return acceptReplyOf(deps, conversation, { ofPolicy: attributesOf(named) });
+}
+
 /** The maximum number of requests that wait for one answer. */
 const MAX_REQUESTS = 8;
 
@@ -376,7 +387,7 @@ interface ReissuedLogin {
 
 /** The packets in progress, by conversation and by tuple. */
 export class PacketsInProgress {
-  readonly #logins: StateMachineDeps["logins"];
+  readonly #logins: TurnDeps["logins"];
   readonly #works: TextTable<RunningPacket>;
   /** The newest unanswered login of each tuple. */
   readonly #unanswered: TextTable<RunningPacket>;

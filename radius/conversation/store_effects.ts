@@ -1,19 +1,105 @@
-// The effects that call no other service. Each one changes the conversation and adds its records to the commit of the turn.
+// A turn, which is the changes of one packet on its conversation until they are committed, and the effects that call no other service: each one
+// changes the conversation and adds its records to the commit.
 
+import type { Store } from "../../platform/store.ts";
+import type { WriteBatch } from "../../platform/write_batch.ts";
+import { approvedPhone } from "../factors/device_choice.ts";
+import type { Failures } from "../factors/lockout.ts";
+import type { Offboarding } from "../factors/offboarding.ts";
+import { pairingDetails } from "../factors/pairing.ts";
+import type { AcceptAttributes } from "../factors/reply_attributes.ts";
+import type { SentPasscodes } from "../factors/sent_passcodes.ts";
 import type { Facts } from "../flow/context.ts";
 import type { Effect } from "../flow/effects.ts";
 import type { FlowRow } from "../flow/flow_rows.ts";
-import type { Failures } from "../factors/lockout.ts";
-import { pairingDetails } from "../factors/pairing.ts";
-import { type Conversation, newConversation } from "./conversation.ts";
+import type { SecondFactorService } from "../ports.ts";
+import type { LoginAttempt } from "../server/request.ts";
+import { type Conversation, type LastAnswer, newConversation } from "./conversation.ts";
+import type { ConversationStore } from "./conversation_store.ts";
 import { logNotSent } from "./effects.ts";
+import type { AcceptReply } from "./first_factor_reply.ts";
+import type { FlowContextDeps } from "./flow_context.ts";
 import { auditLogin } from "./login_history.ts";
 import { keepOldPassword, notePasswordChange } from "./password_change.ts";
+import type { PasswordDigests } from "./peers.ts";
+import type { UpstreamDeps } from "./poll_approval.ts";
+import type { SharedTuples } from "./shared_tuples.ts";
 import { placeOfTuple } from "./tuple.ts";
-import { ConcurrentUpdateError, replaceOlder, type StateMachineDeps, type Turn } from "./turn.ts";
+
+/** The result of a turn. */
+export interface TurnResult {
+  /** After Cancel, the new conversation. */
+  readonly conversation: Conversation;
+  readonly row: FlowRow;
+  readonly kind: "challenge" | "accept" | "reject";
+  /** The attributes of an Access-Accept, otherwise `null`. */
+  readonly reply: AcceptReply | null;
+}
+
+/** Receives the end of a turn. Exactly one function is called, once, and never before the call that began the turn has returned. */
+export interface TurnListener {
+  /** The result is recorded. `null`: another request ended the conversation meanwhile. */
+  finished(result: TurnResult | null): void;
+  /** A UserLeftError, ConcurrentUpdateError, ApprovalUsedError, or an error of the store: no answer may be sent. */
+  failed(fault: unknown): void;
+}
+
+/** The changes of one packet, until they are committed. */
+export interface Turn {
+  conversation: Conversation;
+  readonly attempt: LoginAttempt;
+  readonly lastAnswer: LastAnswer;
+  readonly typed: PasswordDigests;
+  /** The ordered id of the older login that this one replaces after its first factor. */
+  replaces: string | null;
+  /** Conversations that end in the same commit. */
+  readonly ended: Conversation[];
+  readonly batch: WriteBatch;
+  readonly listener: TurnListener;
+}
+
+/** Settings of logins. They can change. */
+export interface LoginSettings {
+  /** The form of State. `auto` adds a token if the tuple does not distinguish logins. */
+  readonly state: "auto" | "name" | "token";
+  readonly conversationTtlMs: number;
+  readonly loginJoinWindowMs: number;
+}
+
+export interface TurnDeps extends FlowContextDeps, UpstreamDeps {
+  readonly store: Store;
+  readonly conversations: ConversationStore;
+  readonly acceptAttributes: AcceptAttributes;
+  readonly sentPasscodes: SentPasscodes;
+  readonly offboarding: Offboarding;
+  readonly orderedId: () => string;
+  readonly sharedTuples: SharedTuples;
+  readonly logins: LoginSettings;
+  /** The directory whose users log in. */
+  readonly target: () => string;
+  /** Called after each commit, for the live views. */
+  readonly changed: (conversation: Conversation) => void;
+}
+
+/** The user is being removed from the directory, so nothing more is recorded for the user. */
+export class UserLeftError extends Error {}
+
+/** Another packet changed the conversation, or a record that it depends on, first. */
+export class ConcurrentUpdateError extends Error {
+  /** The records to read again. */
+  readonly keys: readonly Deno.KvKey[];
+
+  constructor(message: string, keys: readonly Deno.KvKey[]) {
+    super(message);
+    this.keys = keys;
+  }
+}
+
+/** Another login was accepted with the same approval. */
+export class ApprovalUsedError extends Error {}
 
 export function applyStoreEffect(
-  deps: StateMachineDeps,
+  deps: TurnDeps,
   effect: Effect,
   turn: Turn,
   facts: Facts,
@@ -98,7 +184,7 @@ function finishPasswordChange({ conversation, attempt, batch }: Turn): void {
 }
 
 /** Begins again at the menu. A password that is to be changed stays due, and the new one is asked for again. */
-function startOver(deps: StateMachineDeps, turn: Turn, row: FlowRow): void {
+function startOver(deps: TurnDeps, turn: Turn, row: FlowRow): void {
   const { conversation } = turn;
   dropRequest(deps, turn);
   const before = { ...conversation };
@@ -112,7 +198,7 @@ function startOver(deps: StateMachineDeps, turn: Turn, row: FlowRow): void {
 
 /** The conversation that replaces another one after Cancel. A right first factor stays right, but the deadline is not extended. */
 function begunAgain(
-  { sharedTuples, orderedId, clock, logins: { state, conversationTtlMs: ttlMs } }: StateMachineDeps,
+  { sharedTuples, orderedId, clock, logins: { state, conversationTtlMs: ttlMs } }: TurnDeps,
   old: Conversation,
 ): Conversation {
   const isShared = state === "auto" && sharedTuples.isShared(placeOfTuple(old.tuple, old.user));
@@ -127,7 +213,7 @@ function begunAgain(
  * Remembers the device of this login, so that its next logins need no second factor for a time. Without a signature, its Calling-Station-Id may have
  * been changed on the way.
  */
-function rememberDevice({ policies }: StateMachineDeps, { conversation, attempt, batch }: Turn): void {
+function rememberDevice({ policies }: TurnDeps, { conversation, attempt, batch }: Turn): void {
   const hours = conversation.signed ? attempt.policy?.rememberHours ?? 0 : 0;
   const { at, factor } = conversation;
   const used = at === "asking_otp" ? "device_code" : factor;
@@ -143,7 +229,7 @@ function rememberDevice({ policies }: StateMachineDeps, { conversation, attempt,
  * Without a passcode, nothing was sent.
  */
 function keepPasscode(
-  { sentPasscodes, pairings }: StateMachineDeps,
+  { sentPasscodes, pairings }: TurnDeps,
   { conversation, attempt, batch }: Turn,
 ): void {
   const { passcode, secretId, user } = conversation;
@@ -161,7 +247,7 @@ function keepPasscode(
 }
 
 /** A passcode counts once, as the answer to a challenge or in the next login. A wrong answer to the challenge ends it, too. */
-function takeKeptPasscode({ sentPasscodes }: StateMachineDeps, { conversation, attempt, batch }: Turn): void {
+function takeKeptPasscode({ sentPasscodes }: TurnDeps, { conversation, attempt, batch }: Turn): void {
   const kept = sentPasscodes.of(conversation);
   if (kept === null) return;
   if (attempt.appended?.kind === "code") conversation.factor = kept.factor;
@@ -172,7 +258,7 @@ function takeKeptPasscode({ sentPasscodes }: StateMachineDeps, { conversation, a
 
 /** Uses up the time step or the counter of the typed code. */
 function useTotpStep(
-  { pairings, hardwareTokens }: StateMachineDeps,
+  { pairings, hardwareTokens }: TurnDeps,
   { conversation, attempt, batch }: Turn,
 ): void {
   const { totp } = attempt;
@@ -197,7 +283,7 @@ function useTotpStep(
 }
 
 /** Removes the code before the commit, so that no second login uses it meanwhile. */
-function useRecoveryCode(deps: StateMachineDeps, turn: Turn): void {
+function useRecoveryCode(deps: TurnDeps, turn: Turn): void {
   const { conversation, attempt } = turn;
   const digest = attempt.recoveryCode ?? null;
   const used = digest === null ? null : deps.recoveryCodes.prepareUse(conversation.user, digest);
@@ -211,7 +297,7 @@ function useRecoveryCode(deps: StateMachineDeps, turn: Turn): void {
 }
 
 /** Takes one use before the commit, so that no second login takes it meanwhile. The use has an audit record of its own. */
-function useBypassCode(deps: StateMachineDeps, { conversation, batch }: Turn): void {
+function useBypassCode(deps: TurnDeps, { conversation, batch }: Turn): void {
   const used = deps.bypassCodes.prepareUse(conversation.user);
   if (used === null) {
     throw new ConcurrentUpdateError(`Cannot use the bypass code of "${conversation.user}": it is gone`, []);
@@ -229,7 +315,7 @@ function useBypassCode(deps: StateMachineDeps, { conversation, batch }: Turn): v
 
 /** Counts a failure, which can lock the user. For a name that does not exist, nothing is stored. */
 function countFailure(
-  deps: StateMachineDeps,
+  deps: TurnDeps,
   { conversation, batch }: Turn,
   { userExists }: Facts,
 ): void {
@@ -260,7 +346,7 @@ function countFailure(
 
 /** An unlock by an administrator must not make a code valid again that was being guessed. */
 function endBypassCode(
-  { bypassCodes }: StateMachineDeps,
+  { bypassCodes }: TurnDeps,
   conversation: Turn["conversation"],
   batch: Turn["batch"],
 ): void {
@@ -278,7 +364,7 @@ function endBypassCode(
 
 /** Counts and logs a typed number that gets no message. For a name that does not exist, nothing is counted. */
 function countRefusedSend(
-  deps: StateMachineDeps,
+  deps: TurnDeps,
   { conversation, attempt, batch }: Turn,
   { userExists }: Facts,
 ): void {
@@ -291,7 +377,7 @@ function countRefusedSend(
 }
 
 /** Stores the number as verified, if the user may enrol. A number of the directory that was used is a factor in any case. */
-function rememberNumber(deps: StateMachineDeps, turn: Turn, facts: Facts): void {
+function rememberNumber(deps: TurnDeps, turn: Turn, facts: Facts): void {
   const { conversation: { user: canonical, shownUser: shown, passcode }, batch } = turn;
   if (passcode === null) return;
   const { factor: kind, number } = passcode;
@@ -305,9 +391,9 @@ function rememberNumber(deps: StateMachineDeps, turn: Turn, facts: Facts): void 
 }
 
 function storePairing(
-  deps: StateMachineDeps,
+  deps: TurnDeps,
   turn: Turn,
-  prepared: ReturnType<StateMachineDeps["pairings"]["prepare"]>,
+  prepared: ReturnType<TurnDeps["pairings"]["prepare"]>,
 ): void {
   const { pairing, mutation, marking } = prepared;
   turn.batch.mutations.push(
@@ -318,9 +404,54 @@ function storePairing(
   turn.batch.whenCommitted(() => deps.pairings.adopt(pairing));
 }
 
-function dropRequest(deps: StateMachineDeps, { conversation, batch }: Turn): void {
+function dropRequest(deps: TurnDeps, { conversation, batch }: Turn): void {
   const { requestId } = conversation;
   if (requestId === null) return;
   conversation.requestId = null;
   batch.whenCommitted(() => void deps.secondFactor.cancel(requestId));
+}
+
+/** Ends the older login of the tuple. From now on, the bare name selects the new one. */
+export function replaceOlder({ conversations, secondFactor }: TurnDeps, turn: Turn): void {
+  const { conversation, replaces, ended, batch } = turn;
+  turn.replaces = null;
+  if (replaces === null) return;
+  const older = conversations.unpark(replaces);
+  conversations.claimTuple(conversation);
+  if (older === null || older.outcome !== null || (older.signed && !conversation.signed)) return;
+  conversations.end(older, "superseded", "superseded");
+  ended.push(older);
+  const { requestId } = older;
+  if (requestId !== null) batch.whenCommitted(() => void secondFactor.cancel(requestId));
+}
+
+/** Longer than the life of any conversation. */
+const USE_STORED_MS = 24 * 3600_000;
+
+/**
+ * Adds the use of an approval of an external service to the commit of an Access-Accept, because the service can give two logins the same
+ * request. Returns the key of the use, or `null` if there is no such approval.
+ */
+export function useApproval(
+  { secondFactor }: { secondFactor: SecondFactorService },
+  { requestId, factor }: Conversation,
+  batch: WriteBatch,
+): Deno.KvKey | null {
+  if (secondFactor.embedded || requestId === null || factor !== "device") return null;
+  const key = ["request_used", requestId];
+  batch.checks.push({ key, versionstamp: null });
+  batch.mutations.push({ type: "set", key, value: true, expireInMs: USE_STORED_MS });
+  return key;
+}
+
+/** Notes in the commit of an Access-Accept which of several phones approved it, so that it is asked first the next time. */
+export function notePhone(
+  { pairings, clock }: Pick<TurnDeps, "pairings" | "clock">,
+  { conversation: { user, factor, pairingId: id, requestId }, batch }: Turn,
+): void {
+  if (factor !== "device" || id === null || requestId === null) return;
+  const approved = approvedPhone(pairings.usable(user), { id, nowMs: clock.nowMs() });
+  if (approved === null) return;
+  batch.mutations.push(pairings.prepareChange(approved).mutation);
+  batch.whenCommitted(() => pairings.adopt(approved));
 }

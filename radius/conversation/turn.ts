@@ -1,110 +1,266 @@
-// A turn: the changes of one packet on its conversation, and the commit that records them before the answer is sent.
+// Advances a conversation by one packet (a turn): follows rows of the flow table, makes their effects, and commits before the answer is sent.
 
-import { approvedPhone } from "../factors/device_choice.ts";
-import type { Check, Mutation, Store } from "../../platform/store.ts";
-import type { JournalLine, JournalListener } from "../../platform/journal.ts";
+import { type Effect, EFFECTS } from "../flow/effects.ts";
+import { callsUpstream, step } from "../flow/flow.ts";
 import type { FlowRow } from "../flow/flow_rows.ts";
-import type { AcceptAttributes } from "../factors/reply_attributes.ts";
-import type { LoginAttempt } from "../server/request.ts";
-import type { FlowContextDeps } from "./flow_context.ts";
-import { addMoment, type Conversation, factorFields, type LastAnswer } from "./conversation.ts";
+import type { Facts, UsedFactor } from "../flow/context.ts";
+import { type FlowPlace, isStep } from "../protocol/steps.ts";
+import { gatherFacts } from "./flow_context.ts";
+import { addDecision, addMoment, type Conversation, factorFields } from "./conversation.ts";
 import { conversationKey, type RecordWrite } from "./conversation_codec.ts";
-import { type AcceptReply, acceptReplyOf } from "./first_factor_reply.ts";
-import type { ConversationStore } from "./conversation_store.ts";
-import { attributesOf } from "./login_policy.ts";
+import { acceptReplyOf } from "./first_factor_reply.ts";
 import { auditLogin, historyMutation } from "./login_history.ts";
-import type { SentPasscodes } from "../factors/sent_passcodes.ts";
-import type { Offboarding } from "../factors/offboarding.ts";
-import type { SecondFactorService } from "../ports.ts";
-import type { PasswordDigests } from "./peers.ts";
-import type { UpstreamDeps } from "./poll_approval.ts";
-import type { SharedTuples } from "./shared_tuples.ts";
-import type { WriteBatch } from "../../platform/write_batch.ts";
+import { decideLoginPolicy } from "./login_policy.ts";
+import { WRONG_CODE_ROWS } from "./login_record.ts";
+import {
+  applyStoreEffect,
+  ApprovalUsedError,
+  ConcurrentUpdateError,
+  notePhone,
+  replaceOlder,
+  type Turn,
+  type TurnDeps,
+  type TurnResult,
+  useApproval,
+  UserLeftError,
+} from "./store_effects.ts";
+import { prepareEffect } from "./effects.ts";
+import { prepareUserAgain } from "./directory_wait_queue.ts";
+import type { JournalLine, JournalListener } from "../../platform/journal.ts";
+import type { Check, Mutation, Store } from "../../platform/store.ts";
+import { StoreUnavailable } from "../../platform/store_fault.ts";
+import { WriteBatch } from "../../platform/write_batch.ts";
 
-/** The result of a turn. */
-export interface TurnResult {
-  /** After Cancel, the new conversation. */
-  readonly conversation: Conversation;
-  readonly row: FlowRow;
-  readonly kind: "challenge" | "accept" | "reject";
-  /** The attributes of an Access-Accept, otherwise `null`. */
-  readonly reply: AcceptReply | null;
+/** No path through the table has so many rows. This bound ends the loop even if the table has a cycle. */
+const MAX_ROWS = 16;
+
+/** After an outage of the store, a message must not reach a user whose login is over. No client waits longer. */
+const MAX_CLAIM_MS = 60_000;
+const NO_NUMBERS: readonly string[] = [];
+const MENU = "CHOOSE_WHICH_MULTIFACTOR";
+
+/**
+ * Advances a conversation by one packet.
+ *
+ * @param packet.replaces the ordered id of an older login that this one replaces; the next commit ends it
+ * @param packet.listener receives the result
+ */
+export function advanceConversation(
+  deps: TurnDeps,
+  packet: Pick<Turn, "conversation" | "attempt" | "lastAnswer" | "typed" | "replaces" | "listener">,
+): void {
+  const { conversation, attempt, lastAnswer, typed, replaces, listener } = packet;
+  const turn: Turn = {
+    conversation,
+    attempt,
+    lastAnswer,
+    typed,
+    replaces,
+    listener,
+    ended: [],
+    batch: new WriteBatch(),
+  };
+  try {
+    const from = firstPlace(deps, turn);
+    if (packet.attempt.client.settings.firstFactor === "none") replaceOlder(deps, turn);
+    advance(deps, turn, from);
+  } catch (fault) {
+    queueMicrotask(() => failTurn(turn, fault));
+  }
 }
 
-/** Receives the end of a turn. Exactly one function is called, once, and never before the call that began the turn has returned. */
-export interface TurnListener {
-  /** The result is recorded. `null`: another request ended the conversation meanwhile. */
-  finished(result: TurnResult | null): void;
-  /** A UserLeftError, ConcurrentUpdateError, ApprovalUsedError, or an error of the store: no answer may be sent. */
-  failed(fault: unknown): void;
+function firstPlace(deps: TurnDeps, { conversation, attempt }: Turn): FlowPlace {
+  if (attempt.approvalUsed) return "asking";
+  // The user is known only since the server accepted the request, so the flow begins behind the first factor.
+  if (attempt.relayed !== null) return "first_factor";
+  if (attempt.holdsAgain) {
+    // The policies can differ from those before the restart. The rows of every step say what follows then.
+    attempt.policy = decideLoginPolicy(deps, conversation);
+    const isChanged = attempt.policy.denies || attempt.policy.forbids(conversation.at);
+    return isChanged ? conversation.at : "pushing";
+  }
+  return attempt.answer === null ? "start" : conversation.at;
 }
 
-/** The changes of one packet, until they are committed. */
-export interface Turn {
-  conversation: Conversation;
-  readonly attempt: LoginAttempt;
-  readonly lastAnswer: LastAnswer;
-  readonly typed: PasswordDigests;
-  /** The ordered id of the older login that this one replaces after its first factor. */
-  replaces: string | null;
-  /** Conversations that end in the same commit. */
-  readonly ended: Conversation[];
-  readonly batch: WriteBatch;
-  readonly listener: TurnListener;
+/** Follows rows until one calls another service or the turn ends. For most packets, the commit is the only wait. */
+function advance(deps: TurnDeps, turn: Turn, from: FlowPlace): void {
+  let place = from;
+  let facts = gatherFacts(deps, turn.conversation, turn.attempt);
+  for (let count = 0; count < MAX_ROWS; count++) {
+    const row = step(place, facts);
+    if (callsUpstream(row)) return void advanceUpstream(deps, turn, facts, row);
+    for (const effect of row.then) applyStoreEffect(deps, effect, turn, facts, row);
+    if (endAt(deps, turn, facts, row)) return;
+    // A row without effects changed nothing that a condition reads.
+    if (row.then.length > 0) facts = gatherFacts(deps, turn.conversation, turn.attempt);
+    place = row.to as FlowPlace;
+  }
+  throw new Error(`Cannot end the turn at "${place}": over ${MAX_ROWS} rows`);
 }
 
-/** Settings of logins. They can change. */
-export interface LoginSettings {
-  /** The form of State. `auto` adds a token if the tuple does not distinguish logins. */
-  readonly state: "auto" | "name" | "token";
-  readonly conversationTtlMs: number;
-  readonly loginJoinWindowMs: number;
+/** Makes the effects of a row that calls another service, then continues with its result. Never rejects. */
+async function advanceUpstream(
+  deps: TurnDeps,
+  turn: Turn,
+  facts: Facts,
+  row: FlowRow,
+): Promise<void> {
+  let isEnded: boolean;
+  try {
+    isEnded = await isEndedInEffects(deps, turn, facts, row);
+    if (!isEnded && !endAt(deps, turn, facts, row)) advance(deps, turn, row.to as FlowPlace);
+  } catch (fault) {
+    return failTurn(turn, fault);
+  }
+  if (!isEnded) return;
+  cancelOpenRequest(deps, turn.conversation);
+  turn.listener.finished(null);
 }
 
-export interface StateMachineDeps extends FlowContextDeps, UpstreamDeps {
-  readonly store: Store;
-  readonly conversations: ConversationStore;
-  readonly acceptAttributes: AcceptAttributes;
-  readonly sentPasscodes: SentPasscodes;
-  readonly offboarding: Offboarding;
-  readonly orderedId: () => string;
-  readonly sharedTuples: SharedTuples;
-  readonly logins: LoginSettings;
-  /** The directory whose users log in. */
-  readonly target: () => string;
-  /** Called after each commit, for the live views. */
-  readonly changed: (conversation: Conversation) => void;
+/** Makes the effects of a row. Returns whether another request ended the conversation meanwhile. */
+async function isEndedInEffects(
+  deps: TurnDeps,
+  turn: Turn,
+  facts: Facts,
+  row: FlowRow,
+): Promise<boolean> {
+  for (const effect of row.then) {
+    if (!EFFECTS[effect].upstream) applyStoreEffect(deps, effect, turn, facts, row);
+    else await applyUpstreamEffect(deps, effect, turn, facts, row);
+    if (turn.conversation.outcome !== null) return true;
+  }
+  const isPassage = row.to !== "accept" && row.to !== "reject" && !isStep(row.to);
+  const pending = isPassage ? prepareUserAgain(deps, turn.conversation.user) : null;
+  if (pending !== null) await pending;
+  return turn.conversation.outcome !== null;
 }
 
-/** The user is being removed from the directory, so nothing more is recorded for the user. */
-export class UserLeftError extends Error {}
-
-/** Ends the older login of the tuple. From now on, the bare name selects the new one. */
-export function replaceOlder({ conversations, secondFactor }: StateMachineDeps, turn: Turn): void {
-  const { conversation, replaces, ended, batch } = turn;
-  turn.replaces = null;
-  if (replaces === null) return;
-  const older = conversations.unpark(replaces);
-  conversations.claimTuple(conversation);
-  if (older === null || older.outcome !== null || (older.signed && !conversation.signed)) return;
-  conversations.end(older, "superseded", "superseded");
-  ended.push(older);
-  const { requestId } = older;
-  if (requestId !== null) batch.whenCommitted(() => void secondFactor.cancel(requestId));
+/** Ends the turn if the row leads to a step or to the end of the login. `false` if it leads into a passage. */
+function endAt(deps: TurnDeps, turn: Turn, facts: Facts, row: FlowRow): boolean {
+  const tried = triedFactor(row, facts);
+  if (tried !== null) turn.conversation.factor = tried;
+  if (row.to === "accept" || row.to === "reject") {
+    finish(deps, turn, row, row.to);
+    return true;
+  }
+  if (!isStep(row.to)) return false;
+  turn.conversation.numbers = numbersOf(row, facts);
+  finish(deps, turn, row, "challenge");
+  return true;
 }
 
 /**
- * The attributes of an Access-Accept that is sent again: those of the settings, of the user's groups, of the policy, and of the first-factor
- * server. The directory has prepared the user. `null`: see `acceptReplyOf()`.
+ * The factor of a code that a prompt asks for or that was wrong; `null` for other rows. Effects note the factors of pushes, messages and
+ * right codes.
  */
-export function repeatedReplyOf(deps: StateMachineDeps, conversation: Conversation): AcceptReply | null {
-  const { policy } = conversation;
-  const named = policy === "" ? null : deps.policies.registry.current.byName(policy);
-  return acceptReplyOf(deps, conversation, { ofPolicy: attributesOf(named) });
+function triedFactor({ name, from, to }: FlowRow, facts: Facts): UsedFactor | null {
+  if (from === "VERIFY_VOICE_PHONE_NUMBER" && to === "reject") return "voice";
+  const isAsked = to === "GET_DEVICE_GENERATED_PASSCODE" && (from === "factor" || from === MENU);
+  if (!isAsked && !WRONG_CODE_ROWS.has(name)) return null;
+  if (facts.appended?.kind === "bypass" || facts.answerIsBypassCode && facts.hasBypassCode) return "bypass";
+  if (facts.answerIsRecoveryCode && facts.hasRecoveryCodes) return "recovery";
+  if (facts.ready.totp) return "totp";
+  return facts.hasRecoveryCodes ? "recovery" : facts.hasBypassCode ? "bypass" : null;
+}
+
+/** The choices that the prompt of a row offers by line number. */
+function numbersOf({ prompt, to }: FlowRow, facts: Facts): readonly string[] {
+  if (prompt === "which_sms_number") return facts.smsNumbers;
+  if (prompt === "which_voice_number") return facts.voiceNumbers;
+  return to === "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" && facts.phones.several
+    ? facts.phones.entries
+    : NO_NUMBERS;
+}
+
+/** Cancels a request that was opened while its conversation ended. Otherwise the phone would continue to show it. */
+function cancelOpenRequest({ secondFactor }: TurnDeps, { requestId }: Conversation): void {
+  if (requestId !== null) void secondFactor.cancel(requestId);
+}
+
+async function applyUpstreamEffect(
+  deps: TurnDeps,
+  effect: Effect,
+  turn: Turn,
+  facts: Facts,
+  row: FlowRow,
+): Promise<void> {
+  const { conversation, attempt } = turn;
+  const prepared = prepareEffect(deps, effect, { conversation, attempt, facts });
+  turn.batch.mutations.push(...prepared.mutations);
+  if (row.to !== "accept" && row.to !== "reject") conversation.at = row.to;
+  if ("claimed" in EFFECTS[effect]) {
+    // After a restart, the server recognizes the same answer and does not make the effect again.
+    noteAnswer(turn);
+    addRowMoment(deps, turn, row);
+    await commitTurn(deps, turn);
+    if (conversation.outcome !== null) return;
+    if (deps.clock.nowMs() - attempt.receivedMs > MAX_CLAIM_MS) {
+      throw new StoreUnavailable(
+        "The claim of an effect was recorded too late: its client does not wait any more",
+      );
+    }
+  }
+  await prepared.perform();
+}
+
+function finish(
+  deps: TurnDeps,
+  turn: Turn,
+  row: FlowRow,
+  kind: TurnResult["kind"],
+): void {
+  const { conversation } = turn;
+  let approvalKey: Deno.KvKey | null = null;
+  conversation.round++;
+  conversation.prompt = row.prompt;
+  conversation.policy = turn.attempt.policy?.name ?? "";
+  noteAnswer(turn);
+  if (kind === "challenge") {
+    conversation.at = row.to as FlowPlace;
+    addRowMoment(deps, turn, row);
+  } else {
+    const outcome = kind === "accept" ? "accepted" : "rejected";
+    const { refusedFor, denial, decision, decidedMs } = turn.attempt;
+    if (decidedMs !== undefined && (decision === "granted" || decision === "denied")) {
+      addDecision(conversation, { decidedMs, denial, nowMs: deps.clock.nowMs() });
+    }
+    if (kind === "accept") {
+      if (conversation.passwordChange !== "") {
+        throw new Error(`Cannot accept by "${row.name}": a password is due`);
+      }
+      approvalKey = useApproval(deps, conversation, turn.batch);
+      notePhone(deps, turn);
+      turn.batch.checks.push(...deps.offboarding.departureChecks(conversation.user));
+    }
+    deps.conversations.end(conversation, outcome, row.name);
+    turn.batch.mutations.push(
+      historyMutation(conversation, { target: deps.target(), refusedFor, denial }),
+      auditLogin(conversation, {
+        action: `login.${outcome}`,
+        row: row.name,
+        because: refusedFor ?? denial?.cause ?? null,
+        by: denial?.by,
+        factor: conversation.factor,
+        ...factorFields(conversation),
+      }),
+    );
+  }
+  // Those of the policy that was decided: meanwhile, it may have another name.
+  const reply = kind === "accept"
+    ? acceptReplyOf(deps, conversation, { ofPolicy: turn.attempt.policy?.attributes })
+    : null;
+  const result: TurnResult = { conversation, row, kind, reply };
+  if (isFirstRecordOnly(turn)) return new FirstRecord(deps, turn, result).begin();
+  const committed = commitTurn(deps, turn);
+  const key = approvalKey;
+  const explained = key === null
+    ? committed
+    : committed.catch((fault: unknown) => explainRace(deps, fault, key));
+  explained.then(() => turn.listener.finished(result), (fault: unknown) => failTurn(turn, fault));
 }
 
 /** Adds the row to the history of the conversation. */
-export function addRowMoment(deps: StateMachineDeps, { conversation }: Turn, row: FlowRow): void {
+function addRowMoment(deps: TurnDeps, { conversation }: Turn, row: FlowRow): void {
   conversation.updatedMs = deps.clock.nowMs();
   addMoment(conversation, { atMs: conversation.updatedMs, step: row.to, row: row.name });
 }
@@ -114,7 +270,7 @@ export function addRowMoment(deps: StateMachineDeps, { conversation }: Turn, row
  *
  * @throws UserLeftError, ConcurrentUpdateError, or an error of the store: nothing was recorded
  */
-export function commitTurn(deps: StateMachineDeps, turn: Turn): Promise<void> {
+function commitTurn(deps: TurnDeps, turn: Turn): Promise<void> {
   const { conversation, ended } = turn;
   const left = userLeft(deps, conversation);
   if (left !== null) return Promise.reject(left);
@@ -162,7 +318,7 @@ function lostRace({ orderedId }: Conversation, keys: readonly Deno.KvKey[]): Con
 }
 
 /** Records the last packet of the conversation, so that a retransmission is recognized, also by another node. */
-export function noteAnswer({ conversation, lastAnswer, typed }: Turn): void {
+function noteAnswer({ conversation, lastAnswer, typed }: Turn): void {
   conversation.lastAnswer = lastAnswer;
   conversation.answerDigest = typed.digest;
   conversation.peerDigests = typed.peerDigests;
@@ -171,7 +327,7 @@ export function noteAnswer({ conversation, lastAnswer, typed }: Turn): void {
 
 /** Updates memory after a commit. */
 function adoptCommit(
-  deps: StateMachineDeps,
+  deps: TurnDeps,
   { conversation, ended, batch }: Turn,
   { versionstamp, stored }: { versionstamp: string; stored: Conversation["stored"] },
 ): void {
@@ -186,7 +342,7 @@ function adoptCommit(
 }
 
 /** The error of a turn whose user is being removed or was removed; otherwise `null`. */
-function userLeft({ offboarding }: StateMachineDeps, conversation: Conversation): UserLeftError | null {
+function userLeft({ offboarding }: TurnDeps, conversation: Conversation): UserLeftError | null {
   if (offboarding.mayRecord(conversation)) return null;
   return new UserLeftError(
     `Cannot advance conversation "${conversation.orderedId}": its user is being removed`,
@@ -194,7 +350,7 @@ function userLeft({ offboarding }: StateMachineDeps, conversation: Conversation)
 }
 
 /** Whether a turn writes only the first record of its conversation: the first challenge of most logins. */
-export function isFirstRecordOnly({ conversation, ended, batch }: Turn): boolean {
+function isFirstRecordOnly({ conversation, ended, batch }: Turn): boolean {
   return conversation.stored === "not" && ended.length === 0 && batch.isEmpty;
 }
 
@@ -202,12 +358,12 @@ export function isFirstRecordOnly({ conversation, ended, batch }: Turn): boolean
  * Does what {@link commitTurn} does for a turn that writes only its first record, and then ends the turn. It needs no promise, because
  * the journal calls the object that it returns the result to.
  */
-export class FirstRecord implements JournalListener {
-  readonly #deps: StateMachineDeps;
+class FirstRecord implements JournalListener {
+  readonly #deps: TurnDeps;
   readonly #turn: Turn;
   readonly #result: TurnResult;
 
-  constructor(deps: StateMachineDeps, turn: Turn, result: TurnResult) {
+  constructor(deps: TurnDeps, turn: Turn, result: TurnResult) {
     this.#deps = deps;
     this.#turn = turn;
     this.#result = result;
@@ -232,7 +388,7 @@ export class FirstRecord implements JournalListener {
 }
 
 /** Undoes the changes of a turn in memory, and ends it. */
-export function failTurn({ batch, listener }: Turn, fault: unknown): void {
+function failTurn({ batch, listener }: Turn, fault: unknown): void {
   batch.rollBack();
   listener.failed(fault);
 }
@@ -248,53 +404,8 @@ function add(
   return undefined;
 }
 
-/** Another packet changed the conversation, or a record that it depends on, first. */
-export class ConcurrentUpdateError extends Error {
-  /** The records to read again. */
-  readonly keys: readonly Deno.KvKey[];
-
-  constructor(message: string, keys: readonly Deno.KvKey[]) {
-    super(message);
-    this.keys = keys;
-  }
-}
-
-/** Another login was accepted with the same approval. */
-export class ApprovalUsedError extends Error {}
-
-/** Longer than the life of any conversation. */
-const USE_STORED_MS = 24 * 3600_000;
-
-/**
- * Adds the use of an approval of an external service to the commit of an Access-Accept, because the service can give two logins the same
- * request. Returns the key of the use, or `null` if there is no such approval.
- */
-export function useApproval(
-  { secondFactor }: { secondFactor: SecondFactorService },
-  { requestId, factor }: Conversation,
-  batch: WriteBatch,
-): Deno.KvKey | null {
-  if (secondFactor.embedded || requestId === null || factor !== "device") return null;
-  const key = ["request_used", requestId];
-  batch.checks.push({ key, versionstamp: null });
-  batch.mutations.push({ type: "set", key, value: true, expireInMs: USE_STORED_MS });
-  return key;
-}
-
-/** Notes in the commit of an Access-Accept which of several phones approved it, so that it is asked first the next time. */
-export function notePhone(
-  { pairings, clock }: Pick<StateMachineDeps, "pairings" | "clock">,
-  { conversation: { user, factor, pairingId: id, requestId }, batch }: Turn,
-): void {
-  if (factor !== "device" || id === null || requestId === null) return;
-  const approved = approvedPhone(pairings.usable(user), { id, nowMs: clock.nowMs() });
-  if (approved === null) return;
-  batch.mutations.push(pairings.prepareChange(approved).mutation);
-  batch.whenCommitted(() => pairings.adopt(approved));
-}
-
 /** @throws ApprovalUsedError if the commit failed because another login had used the approval, otherwise `fault` */
-export async function explainRace(
+async function explainRace(
   { store }: { store: Store },
   fault: unknown,
   key: Deno.KvKey,
