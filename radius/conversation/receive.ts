@@ -1,7 +1,15 @@
 // Receives requests that passed the packet gate: refuses, or finds the user and what the user typed, then the conversation, and runs it.
 
 import type { Log } from "../../platform/log.ts";
-import { pauseFor, type Random } from "../../platform/runtime.ts";
+import { type Clock, pauseFor, type Random } from "../../platform/runtime.ts";
+import type { FactorSettings } from "../../platform/config/config.ts";
+import { equalDigests, type Vault } from "../../platform/vault.ts";
+import { appParameters } from "../factors/app_codes.ts";
+import type { BypassCodeStore } from "../factors/bypass_codes.ts";
+import type { Pairings } from "../factors/pairings.ts";
+import type { SentPasscodes } from "../factors/sent_passcodes.ts";
+import type { HardwareTokens } from "../tokens/hardware_tokens.ts";
+import { passcodeDigest } from "./conversation.ts";
 import {
   AUTHENTICATOR_AT,
   MAX_PASSWORD_OCTETS,
@@ -9,7 +17,15 @@ import {
   sixteenOctetText,
 } from "../protocol/packet.ts";
 import { typedOctets } from "../protocol/attributes.ts";
-import { isSshdPassword, readAnswer } from "../protocol/login_input.ts";
+import {
+  type AppendSettings,
+  BYPASS_CODE_DIGITS,
+  isSshdPassword,
+  maybeStaticChallenge,
+  readAnswer,
+  readAppended,
+  type TypedPassword,
+} from "../protocol/login_input.ts";
 import { EapGtc, type PacketInput } from "./eap_gtc.ts";
 import { type LostRace, RequestRunner } from "./run.ts";
 import { type AnswerPacket, ConversationFinder, type ConversationFinderDeps } from "./find_conversation.ts";
@@ -26,7 +42,7 @@ import {
 import { acceptFaultOf, logRequest, Responder, type ResponderDeps } from "../server/responder.ts";
 import { GarbledPasswordCheck, type UnsignedLimits } from "../server/unsigned_requests.ts";
 import { tupleOf } from "./tuple.ts";
-import { readTypedPassword, type TypedPasswordDeps } from "./typed_password.ts";
+import { findTypedTotp } from "./typed_totp.ts";
 import { DirectoryWaitQueue } from "./directory_wait_queue.ts";
 import type { TurnDeps } from "./store_effects.ts";
 import { type RelayDeps, RelayHandler } from "../relay/relay_handler.ts";
@@ -92,6 +108,16 @@ export class RequestHandler {
     return this.#runner.works.size + this.#waitQueue.waiting + this.#relay.working + this.#shadow.working;
   }
 
+  /** Resolves when no request is in progress, or after `deadlineMs`. */
+  async drain(deadlineMs: number): Promise<void> {
+    const { clock, folded } = this.#deps;
+    const end = clock.nowMs() + deadlineMs;
+    while ((this.working > 0 || this.#responder.delayed > 0) && clock.nowMs() < end) {
+      await pauseFor(clock, 20);
+    }
+    folded.flush();
+  }
+
   /** A request arrived again while it waits for its answer. */
   noteCopy({ slot }: Pick<Request, "slot">): void {
     this.#shadow.noteCopy(slot);
@@ -118,6 +144,15 @@ export class RequestHandler {
   #findMixedRefusal(request: Request, view: PacketView): RequestRefusal | null {
     if (mayRelay(this.#deps.store)) return null;
     return request.hasEap || isRelayedRequest(view, request.client) ? "mixed_versions" : null;
+  }
+
+  /** Refuses an unsigned packet with a garbled password, because anyone can send it. */
+  #findGarbledPassword(request: Request, view: PacketView): RequestRefusal | null {
+    const password = request.hasProof ? this.#passwords.reveal(request, view) : null;
+    if (password === null || password.length === 0) return null;
+    // Random octets are never that text, but it has control characters.
+    if (isSshdPassword(password)) return "sshd_password";
+    return this.#garbledPasswords.isRefused(request.octets, password) ? "garbled_password" : null;
   }
 
   /** Forwards a request in shadow mode, within the limits of unsigned requests. */
@@ -152,25 +187,6 @@ export class RequestHandler {
     const pending = this.#waitQueue.pendingFor(named.user);
     if (pending === null) return this.#admit(named, view);
     this.#wait(named, { user: named.user, pending }, () => this.#admit(named, readView(named)));
-  }
-
-  /** Resolves when no request is in progress, or after `deadlineMs`. */
-  async drain(deadlineMs: number): Promise<void> {
-    const { clock, folded } = this.#deps;
-    const end = clock.nowMs() + deadlineMs;
-    while ((this.working > 0 || this.#responder.delayed > 0) && clock.nowMs() < end) {
-      await pauseFor(clock, 20);
-    }
-    folded.flush();
-  }
-
-  /** Refuses an unsigned packet with a garbled password, because anyone can send it. */
-  #findGarbledPassword(request: Request, view: PacketView): RequestRefusal | null {
-    const password = request.hasProof ? this.#passwords.reveal(request, view) : null;
-    if (password === null || password.length === 0) return null;
-    // Random octets are never that text, but it has control characters.
-    if (isSshdPassword(password)) return "sshd_password";
-    return this.#garbledPasswords.isRefused(request.octets, password) ? "garbled_password" : null;
   }
 
   #wait(request: Request, packet: { user: string; pending: Promise<void> }, resume: () => void): void {
@@ -276,4 +292,67 @@ class PasswordReader {
       peerDigests: this.#peerDigests.of(password, context),
     };
   }
+}
+
+// Reads what append mode appends to the password of a login.
+
+interface TypedPasswordDeps {
+  readonly pairings: Pairings;
+  readonly hardwareTokens: HardwareTokens;
+  readonly bypassCodes: BypassCodeStore;
+  readonly sentPasscodes: SentPasscodes;
+  readonly settings: FactorSettings;
+  readonly clock: Clock;
+  readonly vault: Vault;
+}
+
+/** @param typed what the user typed, in UTF-8 @param of.user canonical */
+function readTypedPassword(
+  deps: TypedPasswordDeps,
+  typed: Uint8Array,
+  { user, client, settings }: { user: string; client: string; settings: AppendSettings },
+): TypedPassword {
+  if (!settings.appendMode && !maybeStaticChallenge(typed)) return { password: typed, appended: null };
+  const hasBypassCode = deps.bypassCodes.status(user) !== null;
+  const { smsDigits, voiceDigits } = deps.settings.passcode;
+  const sent = deps.sentPasscodes.of({ user, client });
+  const sentDigits = sent === null ? 0 : sent.factor === "sms" ? smsDigits : voiceDigits;
+  const isSeparated = !settings.appendMode || settings.codePosition === "separated";
+  return readAppended(typed, settings, {
+    hasBypassCode,
+    sentDigits,
+    digits: isSeparated ? NO_DIGITS : codeDigits(deps, user, { sentDigits, hasBypassCode }),
+    matches: (code) => isCodeNow(deps, { user, client, code }),
+  });
+}
+
+const NO_DIGITS: readonly number[] = [];
+
+/** How many digits the codes of a user can have: those of a passcode that was sent first, then the longest first. */
+function codeDigits(
+  { pairings, hardwareTokens }: TypedPasswordDeps,
+  user: string,
+  { sentDigits, hasBypassCode }: { sentDigits: number; hasBypassCode: boolean },
+): number[] {
+  const own = [
+    ...pairings.usable(user).map((one) =>
+      one.kind === "totp" ? appParameters(one).digits : one.kind === "device" ? one.totpLength : 0
+    ),
+    ...hardwareTokens.usable(user).map(({ record }) => record.digits),
+    hasBypassCode ? BYPASS_CODE_DIGITS : 0,
+  ].sort((a, b) => b - a);
+  return [...new Set([sentDigits, ...own])].filter((digits) => digits > 0);
+}
+
+function isCodeNow(
+  deps: TypedPasswordDeps,
+  { user, client, code }: { user: string; client: string; code: string },
+): boolean {
+  const sent = deps.sentPasscodes.of({ user, client });
+  if (sent !== null && equalDigests(passcodeDigest(deps.vault, sent.secretId, code), sent.digest)) {
+    return true;
+  }
+  if (code.length === BYPASS_CODE_DIGITS) return deps.bypassCodes.matches(user, code);
+  const own = deps.pairings.usable(user);
+  return findTypedTotp(deps, { user, own, code, nowMs: deps.clock.nowMs() }) !== null;
 }
