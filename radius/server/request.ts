@@ -298,8 +298,7 @@ export interface LoginAttempt {
   readonly client: Client;
   /** `null` at the start of a login. */
   readonly answer: string | null;
-  /** The password of a login without the appended text, or the answer to the first-factor server; empty for other answers. */
-  /** The password of a login without the appended text, or a typed new password; empty for other answers. */
+  /** The password of a login without the appended text, the answer to the first-factor server, or a new password; empty for other answers. */
   readonly password: Uint8Array;
   /** The packet. Absent: a dry run has none. */
   readonly octets?: Uint8Array | undefined;

@@ -71,26 +71,31 @@ Deno.test("a packet that loses races with the right password asks the first fact
   assertEquals([sends, a.radius.limits.figures().sends], [1, 1]);
 });
 
-Deno.test("a wrong code whose login the other node ended meanwhile counts on no node", async () => {
-  const gate = createGate();
-  const secondFactor = beforeCode(gate);
-  await using nodes = await startTwoNodes({
-    secondFactor: (service, node) => node === "a" ? secondFactor(service) : service,
+for (const next of ["at the menu", "at the same step"]) {
+  Deno.test(`a wrong code whose login the other node ended meanwhile counts on no node: the next login is ${next}`, async () => {
+    const gate = createGate();
+    const secondFactor = beforeCode(gate);
+    await using nodes = await startTwoNodes({
+      secondFactor: (service, node) => node === "a" ? secondFactor(service) : service,
+    });
+    const { a, b } = nodes;
+    await giveDevice(a, "anna");
+    const login = a.login({ user: "anna" });
+    await login.start("");
+    assertEquals((await login.answer("D")).step, "GET_DEVICE_GENERATED_PASSCODE");
+    const guess = login.answer("000000");
+    await gate.reached();
+    login.moveTo(b);
+    assertEquals((await login.answer("cancel")).kind, "challenge");
+    if (next === "at the same step") {
+      assertEquals((await login.answer("D")).step, "GET_DEVICE_GENERATED_PASSCODE");
+    }
+    await a.store.catchUp();
+    gate.open();
+    assertEquals((await guess).kind, "reject");
+    assertEquals([a, b].map(({ radius }) => radius.limits.failures("anna").total), [0, 0]);
   });
-  const { a, b } = nodes;
-  await giveDevice(a, "anna");
-  const login = a.login({ user: "anna" });
-  await login.start("");
-  assertEquals((await login.answer("D")).step, "GET_DEVICE_GENERATED_PASSCODE");
-  const guess = login.answer("000000");
-  await gate.reached();
-  login.moveTo(b);
-  assertEquals((await login.answer("cancel")).kind, "challenge");
-  await a.store.catchUp();
-  gate.open();
-  assertEquals((await guess).kind, "reject");
-  assertEquals([a, b].map(({ radius }) => radius.limits.failures("anna").total), [0, 0]);
-});
+}
 
 Deno.test("a retransmission to a node that has just started gets the challenge again, and sends no second push", async () => {
   await using nodes = await startTwoNodes();
