@@ -1,8 +1,7 @@
 // Protects stored secrets. Secrets that are read again are sealed (AES-256-GCM, with the record's key as associated data). Secrets
 // that are only compared are digested (HMAC-SHA-256). The master key is not in the store.
 
-import { createHmac, hkdfSync } from "node:crypto";
-import { AesGcm, NONCE_OCTETS, TAG_OCTETS } from "./aes_gcm.ts";
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from "node:crypto";
 import type { Random } from "./runtime.ts";
 
 export interface Vault {
@@ -16,8 +15,8 @@ export interface Vault {
   deriveKey(purpose: string, lengthOctets: number): Uint8Array<ArrayBuffer>;
 }
 
-const BODY_AT = NONCE_OCTETS + TAG_OCTETS;
-const encoder = new TextEncoder();
+const NONCE_OCTETS = 12;
+const TAG_OCTETS = 16;
 
 /** Whether two digests are the same, in constant time. */
 export function equalDigests(a: string, b: string): boolean {
@@ -32,29 +31,38 @@ export function createVault(masterKey: Uint8Array, random: Random): Vault {
   if (masterKey.length !== 32) throw new RangeError("The master key must have 32 octets");
   const derive = (purpose: string, lengthOctets: number): Uint8Array<ArrayBuffer> =>
     new Uint8Array(hkdfSync("sha256", masterKey, new Uint8Array(0), `countersign ${purpose}`, lengthOctets));
-  const sealing = new AesGcm(derive("seal", 32));
+  const sealingKey = derive("seal", 32);
   const digestKey = derive("digest", 32);
   const associated = (recordKey: Deno.KvKey) =>
-    encoder.encode(
+    new TextEncoder().encode(
       JSON.stringify(recordKey.map((part) => part instanceof Uint8Array ? part.toHex() : String(part))),
     );
 
   return {
     seal(recordKey, plain) {
-      const sealed = new Uint8Array(BODY_AT + plain.length);
       const nonce = random.bytes(NONCE_OCTETS);
-      sealed.set(nonce);
-      sealing.seal({ nonce, data: associated(recordKey) }, plain, {
-        tag: sealed.subarray(NONCE_OCTETS, BODY_AT),
-        body: sealed.subarray(BODY_AT),
-      });
+      const cipher = createCipheriv("aes-256-gcm", sealingKey, nonce);
+      cipher.setAAD(associated(recordKey));
+      const body = new Uint8Array(cipher.update(plain));
+      cipher.final();
+      const sealed = new Uint8Array(NONCE_OCTETS + TAG_OCTETS + body.length);
+      sealed.set(nonce, 0);
+      sealed.set(cipher.getAuthTag(), NONCE_OCTETS);
+      sealed.set(body, NONCE_OCTETS + TAG_OCTETS);
       return sealed;
     },
     open(recordKey, sealed) {
-      if (sealed.length < BODY_AT) return null;
-      const nonce = sealed.subarray(0, NONCE_OCTETS);
-      const tag = sealed.subarray(NONCE_OCTETS, BODY_AT);
-      return sealing.open({ nonce, data: associated(recordKey) }, sealed.subarray(BODY_AT), tag);
+      if (sealed.length < NONCE_OCTETS + TAG_OCTETS) return null;
+      const decipher = createDecipheriv("aes-256-gcm", sealingKey, sealed.subarray(0, NONCE_OCTETS));
+      decipher.setAAD(associated(recordKey));
+      decipher.setAuthTag(sealed.subarray(NONCE_OCTETS, NONCE_OCTETS + TAG_OCTETS));
+      try {
+        const plain = new Uint8Array(decipher.update(sealed.subarray(NONCE_OCTETS + TAG_OCTETS)));
+        decipher.final();
+        return plain;
+      } catch (_tagMismatch) {
+        return null;
+      }
     },
     digest: (purpose, value) =>
       createHmac("sha256", digestKey).update(purpose).update("\0").update(value).digest("hex"),
