@@ -1,5 +1,12 @@
-// The typed attributes of users and groups (RFC 7643 §3.1, §4), spelled as in the mapping table. Other attributes are
+// The attributes of users and groups (RFC 7643 §3.1, §4, §8.7.1): one table for both interfaces and for the store. Attributes without a row are
 // stored unchanged.
+
+import {
+  type AttributeDefinition,
+  type Characteristics,
+  defineAttribute,
+  type SchemaDefinition,
+} from "./attribute_definition.ts";
 
 export const USER_SCHEMA = "urn:ietf:params:scim:schemas:core:2.0:User";
 export const GROUP_SCHEMA = "urn:ietf:params:scim:schemas:core:2.0:Group";
@@ -8,152 +15,303 @@ export const LIST_SCHEMA = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
 export const ERROR_SCHEMA = "urn:ietf:params:scim:api:messages:2.0:Error";
 export const SEARCH_REQUEST_SCHEMA = "urn:ietf:params:scim:api:messages:2.0:SearchRequest";
 
-/** RFC 7643 §2.3. Binary and reference values are texts. */
-export type AttributeType = "string" | "boolean" | "dateTime" | "complex";
+// The attributes that every resource has (RFC 7643 §3, §3.1). /Schemas does not list them.
 
-/** One attribute. */
-export interface ScimAttributeRow {
-  readonly type: AttributeType;
-  readonly multi?: true;
-  /** RFC 7643 §2.3.6. */
-  readonly base64?: true;
-  /** Compared with case in a filter. */
-  readonly caseExact?: true;
-  /** The name in RFC 7643, if the interface specification spells it otherwise. */
-  readonly rfcName?: string;
-  readonly sub?: Readonly<Record<string, ScimAttributeRow>>;
-  /** The sub-attribute that a plain text sets, and that a filter on the whole attribute compares. */
-  readonly plain?: string;
-  /** `readOnly`: a value in a body is ignored. `writeOnly`: never shown and never compared. */
-  readonly mutability?: "readOnly" | "writeOnly";
-  /** The source of the definition. */
-  readonly ref: string;
+const COMMON = "RFC 7643 §3.1";
+const READ_ONLY = { mutability: "readOnly", ref: COMMON } as const;
+
+/** RFC 7643 §3 and §3.1. */
+export const COMMON_DEFINITIONS: readonly AttributeDefinition[] = [
+  defineAttribute("schemas", "The URNs of the schemas of the resource.", {
+    type: "reference",
+    referenceTypes: ["uri"],
+    multiValued: true,
+    required: true,
+    caseExact: true,
+    isFoldedInSpecification: true,
+    returned: "always",
+    ref: "RFC 7643 §3",
+  }),
+  defineAttribute("id", "The identifier that the server gave to the resource. It never changes.", {
+    ...READ_ONLY,
+    caseExact: true,
+    isFoldedInSpecification: true,
+    returned: "always",
+    uniqueness: "server",
+  }),
+  defineAttribute("externalId", "The identifier that the client gave to the resource.", {
+    caseExact: true,
+    isFoldedInSpecification: true,
+    ref: COMMON,
+  }),
+  defineAttribute("meta", "Data about the resource itself.", {
+    ...READ_ONLY,
+    type: "complex",
+    subAttributes: [
+      defineAttribute("resourceType", "The name of the resource type.", { ...READ_ONLY, caseExact: true }),
+      defineAttribute("created", "When the resource was created.", { ...READ_ONLY, type: "dateTime" }),
+      defineAttribute("lastModified", "When the resource last changed.", { ...READ_ONLY, type: "dateTime" }),
+      defineAttribute("location", "The URL of the resource.", {
+        ...READ_ONLY,
+        type: "reference",
+        referenceTypes: ["uri"],
+        caseExact: true,
+      }),
+      defineAttribute("version", "The entity tag of the resource.", { ...READ_ONLY, caseExact: true }),
+    ],
+  }),
+];
+
+const SINGLE = "RFC 7643 §4.1.1";
+const MULTI = "RFC 7643 §4.1.2";
+const ENTRY = "RFC 7643 §2.4";
+
+/** A multi-valued attribute with the sub-attributes of RFC 7643 §2.4. */
+interface EntryList {
+  /** What one value is. */
+  readonly value: string;
+  /** Characteristics of the sub-attribute `value`. */
+  readonly of?: Partial<Characteristics>;
+  readonly types?: readonly string[];
+  readonly storedName?: string;
 }
 
-const text = (ref: string) => ({ type: "string", ref } as const satisfies ScimAttributeRow);
-const exactText = (
-  ref: string,
-) => ({ type: "string", caseExact: true, ref } as const satisfies ScimAttributeRow);
-
-/** The sub-attributes that entries of multi-valued attributes have (RFC 7643 §2.4). */
-const ENTRY = {
-  value: text("RFC 7643 §2.4"),
-  display: text("RFC 7643 §2.4"),
-  type: text("RFC 7643 §2.4"),
-  primary: { type: "boolean", ref: "RFC 7643 §2.4" },
-  $ref: exactText("RFC 7643 §2.4"),
-} as const satisfies Record<string, ScimAttributeRow>;
-
-const entries = (
-  ref: string,
-) => ({ type: "complex", multi: true, plain: "value", sub: ENTRY, ref } as const satisfies ScimAttributeRow);
-
-/** A core attribute in the interface specification, an attribute of the enterprise extension in RFC 7643. It is stored where the client put it. */
-const MANAGER = {
-  type: "complex",
-  plain: "value",
-  sub: {
-    value: text("RFC 7643 §4.3"),
-    $ref: exactText("RFC 7643 §4.3"),
-    displayName: text("RFC 7643 §4.3"),
-  },
-  ref: "RFC 7643 §4.3",
-} as const satisfies ScimAttributeRow;
-
-/** RFC 7643 §3.1. `id` and `externalId` compare without case, like names, because by default they are the name. */
-const COMMON_ATTRIBUTES = {
-  schemas: { type: "string", multi: true, mutability: "readOnly", ref: "RFC 7643 §3" },
-  id: { type: "string", mutability: "readOnly", ref: "RFC 7643 §3.1" },
-  externalId: text("RFC 7643 §3.1"),
-  meta: {
+function defineEntries(
+  name: string,
+  description: string,
+  { value, of = {}, types, storedName }: EntryList,
+): AttributeDefinition {
+  return defineAttribute(name, description, {
     type: "complex",
+    multiValued: true,
+    ref: MULTI,
+    ...(storedName === undefined ? {} : { storedName }),
+    subAttributes: [
+      defineAttribute("value", value, { ...of, ref: MULTI }),
+      defineAttribute("display", "A name for display.", { ref: ENTRY }),
+      defineAttribute("type", "A label such as work or home.", {
+        ref: ENTRY,
+        ...(types === undefined ? {} : { canonicalValues: types }),
+      }),
+      PRIMARY,
+    ],
+  });
+}
+
+export const PRIMARY = defineAttribute("primary", "The preferred value. At most one value is primary.", {
+  type: "boolean",
+  ref: ENTRY,
+});
+
+const NAME_PARTS = [
+  defineAttribute("formatted", "The full name, formatted for display.", { ref: SINGLE }),
+  defineAttribute("familyName", "The family name, or last name.", { ref: SINGLE }),
+  defineAttribute("givenName", "The given name, or first name.", { ref: SINGLE }),
+  defineAttribute("middleName", "The middle names.", { ref: SINGLE }),
+  defineAttribute("honorificPrefix", "Titles before the name, such as Ms.", { ref: SINGLE }),
+  defineAttribute("honorificSuffix", "Suffixes after the name, such as III.", { ref: SINGLE }),
+];
+
+const ADDRESS_PARTS = [
+  defineAttribute("formatted", "The full address, formatted for display. It may have line breaks.", {
+    ref: MULTI,
+  }),
+  defineAttribute("streetAddress", "The street, the house number and what belongs to them.", { ref: MULTI }),
+  defineAttribute("locality", "The city or locality.", { ref: MULTI }),
+  defineAttribute("region", "The state or region.", { ref: MULTI }),
+  defineAttribute("postalCode", "The postal code.", { storedName: "postralCode", ref: MULTI }),
+  defineAttribute("country", "The country, as a code of ISO 3166-1 alpha-2.", { ref: MULTI }),
+  defineAttribute("type", "A label such as work or home.", {
+    canonicalValues: ["work", "home", "other"],
+    ref: MULTI,
+  }),
+  defineAttribute("display", "A name for display.", { ref: ENTRY }),
+  PRIMARY,
+];
+
+/** The server derives the groups of a user from the members of the groups. */
+const GROUP_PARTS = [
+  defineAttribute("value", "The id of the group.", {
     mutability: "readOnly",
-    sub: {
-      resourceType: exactText("RFC 7643 §3.1"),
-      created: { type: "dateTime", ref: "RFC 7643 §3.1" },
-      lastModified: { type: "dateTime", ref: "RFC 7643 §3.1" },
-      location: exactText("RFC 7643 §3.1"),
-      version: exactText("RFC 7643 §3.1"),
-    },
-    ref: "RFC 7643 §3.1",
-  },
-} as const satisfies Record<string, ScimAttributeRow>;
+    caseExact: true,
+    isFoldedInSpecification: true,
+    ref: MULTI,
+  }),
+  defineAttribute("$ref", "The URL of the group.", {
+    type: "reference",
+    referenceTypes: ["Group"],
+    mutability: "readOnly",
+    caseExact: true,
+    ref: MULTI,
+  }),
+  defineAttribute("display", "The name of the group.", { mutability: "readOnly", ref: MULTI }),
+  defineAttribute("type", "How the user became a member.", {
+    canonicalValues: ["direct", "indirect"],
+    mutability: "readOnly",
+    ref: MULTI,
+  }),
+];
 
-export const USER_ATTRIBUTES = {
-  ...COMMON_ATTRIBUTES,
-  userName: text("RFC 7643 §4.1.1"),
-  name: {
+const URL_VALUE = { type: "reference", referenceTypes: ["external"], caseExact: true } as const;
+
+const SINGLE_ATTRIBUTES: readonly AttributeDefinition[] = [
+  defineAttribute("userName", "The name with which the user signs in.", {
+    required: true,
+    uniqueness: "server",
+    ref: SINGLE,
+  }),
+  defineAttribute("name", "The parts of the real name.", {
     type: "complex",
-    sub: {
-      formatted: text("RFC 7643 §4.1.1"),
-      familyName: text("RFC 7643 §4.1.1"),
-      givenName: text("RFC 7643 §4.1.1"),
-      middleName: text("RFC 7643 §4.1.1"),
-      honorificPrefix: text("RFC 7643 §4.1.1"),
-      honorificSuffix: text("RFC 7643 §4.1.1"),
-    },
-    ref: "RFC 7643 §4.1.1",
-  },
-  displayName: text("RFC 7643 §4.1.1"),
-  nickName: text("RFC 7643 §4.1.1"),
-  profileUrl: exactText("RFC 7643 §4.1.1"),
-  title: text("RFC 7643 §4.1.1"),
-  userType: text("RFC 7643 §4.1.1"),
-  preferredLanguage: text("RFC 7643 §4.1.1"),
-  locale: text("RFC 7643 §4.1.1"),
-  timezone: text("RFC 7643 §4.1.1"),
-  active: { type: "boolean", ref: "RFC 7643 §4.1.1" },
-  password: { type: "string", mutability: "writeOnly", ref: "RFC 7643 §4.1.1" },
-  emails: entries("RFC 7643 §4.1.2"),
-  phoneNumbers: entries("RFC 7643 §4.1.2"),
-  imgs: { ...entries("RFC 7643 §4.1.2"), rfcName: "ims" },
-  photos: entries("RFC 7643 §4.1.2"),
-  addresses: {
+    subAttributes: NAME_PARTS,
+    ref: SINGLE,
+  }),
+  defineAttribute("displayName", "The name for display.", { ref: SINGLE }),
+  defineAttribute("nickName", "The casual name, such as Bob for Robert.", { ref: SINGLE }),
+  defineAttribute("profileUrl", "The URL of a page about the user.", { ...URL_VALUE, ref: SINGLE }),
+  defineAttribute("title", "The job title.", { ref: SINGLE }),
+  defineAttribute("userType", "The relationship to the organisation, such as Employee.", { ref: SINGLE }),
+  defineAttribute("preferredLanguage", "The preferred languages (RFC 9110 §12.5.4).", { ref: SINGLE }),
+  defineAttribute("locale", "The language tag for formats (RFC 5646).", { ref: SINGLE }),
+  defineAttribute("timezone", "The time zone, such as Europe/Berlin (RFC 6557).", { ref: SINGLE }),
+  defineAttribute("active", "Whether the user may sign in.", { type: "boolean", ref: SINGLE }),
+  defineAttribute("password", "The password in clear. It is stored as a hash and never returned.", {
+    caseExact: true,
+    mutability: "writeOnly",
+    returned: "never",
+    ref: SINGLE,
+  }),
+];
+
+const MULTI_ATTRIBUTES: readonly AttributeDefinition[] = [
+  defineEntries("emails", "The e-mail addresses.", {
+    value: "An e-mail address.",
+    types: ["work", "home", "other"],
+  }),
+  defineEntries("phoneNumbers", "The phone numbers.", {
+    value: "A phone number.",
+    types: ["work", "home", "mobile", "fax", "pager", "other"],
+  }),
+  defineEntries("ims", "The addresses for instant messages.", {
+    value: "An address for instant messages.",
+    storedName: "imgs",
+    types: ["aim", "gtalk", "icq", "xmpp", "msn", "skype", "qq", "yahoo"],
+  }),
+  defineEntries("photos", "The URLs of photos.", {
+    value: "The URL of a photo.",
+    of: { ...URL_VALUE, isFoldedInSpecification: true },
+    types: ["photo", "thumbnail"],
+  }),
+  defineAttribute("addresses", "The postal addresses.", {
     type: "complex",
-    multi: true,
+    multiValued: true,
+    subAttributes: ADDRESS_PARTS,
     plain: "formatted",
-    sub: {
-      formatted: text("RFC 7643 §4.1.2"),
-      streetAddress: text("RFC 7643 §4.1.2"),
-      locality: text("RFC 7643 §4.1.2"),
-      region: text("RFC 7643 §4.1.2"),
-      postralCode: { type: "string", rfcName: "postalCode", ref: "RFC 7643 §4.1.2" },
-      country: text("RFC 7643 §4.1.2"),
-      type: text("RFC 7643 §4.1.2"),
-      primary: { type: "boolean", ref: "RFC 7643 §2.4" },
-      display: text("RFC 7643 §2.4"),
-    },
-    ref: "RFC 7643 §4.1.2",
-  },
-  groups: { ...entries("RFC 7643 §4.1.2"), mutability: "readOnly" },
-  entitlements: entries("RFC 7643 §4.1.2"),
-  roles: entries("RFC 7643 §4.1.2"),
-  x509Certificates: {
+    ref: MULTI,
+  }),
+  defineAttribute("groups", "The groups of the user. To change them, change the members of the groups.", {
     type: "complex",
-    multi: true,
-    plain: "value",
-    sub: { ...ENTRY, value: { ...exactText("RFC 7643 §4.1.2"), base64: true } },
-    ref: "RFC 7643 §4.1.2",
-  },
-  manager: MANAGER,
-  [ENTERPRISE_SCHEMA]: {
-    type: "complex",
-    sub: {
-      employeeNumber: text("RFC 7643 §4.3"),
-      costCenter: text("RFC 7643 §4.3"),
-      organization: text("RFC 7643 §4.3"),
-      division: text("RFC 7643 §4.3"),
-      department: text("RFC 7643 §4.3"),
-      manager: MANAGER,
-    },
-    ref: "RFC 7643 §4.3",
-  },
-} as const satisfies Record<string, ScimAttributeRow>;
+    multiValued: true,
+    mutability: "readOnly",
+    subAttributes: GROUP_PARTS,
+    ref: MULTI,
+  }),
+  defineEntries("entitlements", "What the user is entitled to.", { value: "An entitlement." }),
+  defineEntries("roles", "The roles of the user.", { value: "A role." }),
+  defineEntries("x509Certificates", "The certificates of the user.", {
+    value: "A certificate in DER, encoded with base64.",
+    of: { type: "binary", caseExact: true },
+  }),
+];
 
-export const GROUP_ATTRIBUTES = {
-  ...COMMON_ATTRIBUTES,
-  displayName: text("RFC 7643 §4.2"),
-  members: entries("RFC 7643 §4.2"),
-  /** Not an attribute of a group. A value in a body is not stored. */
-  password: { type: "string", mutability: "writeOnly", ref: "RFC 7643 §4.1.1" },
-} as const satisfies Record<string, ScimAttributeRow>;
+/** RFC 7643 §4.1. */
+export const USER_DEFINITION: SchemaDefinition = {
+  id: USER_SCHEMA,
+  name: "User",
+  description: "A user account.",
+  attributes: [...SINGLE_ATTRIBUTES, ...MULTI_ATTRIBUTES],
+};
+
+const GROUP = "RFC 7643 §4.2";
+const ENTERPRISE = "RFC 7643 §4.3";
+
+/** RFC 7643 §4.2. */
+export const GROUP_DEFINITION: SchemaDefinition = {
+  id: GROUP_SCHEMA,
+  name: "Group",
+  description: "A group of users.",
+  attributes: [
+    // RFC 7643 §8.7.1 says uniqueness none. Here a group is addressed by its name, so the name is unique.
+    defineAttribute("displayName", "The name of the group.", {
+      required: true,
+      uniqueness: "server",
+      ref: GROUP,
+    }),
+    defineAttribute("members", "The members of the group.", {
+      type: "complex",
+      multiValued: true,
+      ref: GROUP,
+      subAttributes: [
+        defineAttribute("value", "The id of the member.", {
+          caseExact: true,
+          isFoldedInSpecification: true,
+          mutability: "immutable",
+          ref: GROUP,
+        }),
+        defineAttribute("$ref", "The URL of the member.", {
+          type: "reference",
+          referenceTypes: ["User", "Group"],
+          caseExact: true,
+          mutability: "immutable",
+          ref: GROUP,
+        }),
+        defineAttribute("type", "The resource type of the member.", {
+          canonicalValues: ["User", "Group"],
+          mutability: "immutable",
+          ref: GROUP,
+        }),
+        // RFC 7643 §8.7.1 does not list it. A client that sends members compares them with the answer, so it has to ask for it.
+        defineAttribute("display", "The name of the member.", {
+          mutability: "readOnly",
+          returned: "request",
+          ref: "RFC 7643 §2.4",
+        }),
+      ],
+    }),
+  ],
+};
+
+/** RFC 7643 §4.3. */
+export const ENTERPRISE_DEFINITION: SchemaDefinition = {
+  id: ENTERPRISE_SCHEMA,
+  name: "EnterpriseUser",
+  description: "What organisations record about their users.",
+  attributes: [
+    defineAttribute("employeeNumber", "The number of the employee.", { ref: ENTERPRISE }),
+    defineAttribute("costCenter", "The name of the cost center.", { ref: ENTERPRISE }),
+    defineAttribute("organization", "The name of the organisation.", { ref: ENTERPRISE }),
+    defineAttribute("division", "The name of the division.", { ref: ENTERPRISE }),
+    defineAttribute("department", "The name of the department.", { ref: ENTERPRISE }),
+    defineAttribute("manager", "The manager of the user.", {
+      type: "complex",
+      ref: ENTERPRISE,
+      subAttributes: [
+        // RFC 7643 §4.3 recommends value and $ref. §8.7.1 requires them, but clients send only one of them.
+        defineAttribute("value", "The id of the manager.", {
+          caseExact: true,
+          isFoldedInSpecification: true,
+          ref: ENTERPRISE,
+        }),
+        defineAttribute("$ref", "The URL of the manager.", {
+          type: "reference",
+          referenceTypes: ["User"],
+          caseExact: true,
+          ref: ENTERPRISE,
+        }),
+        defineAttribute("displayName", "The name of the manager.", {
+          mutability: "readOnly",
+          ref: ENTERPRISE,
+        }),
+      ],
+    }),
+  ],
+};

@@ -2,17 +2,27 @@
 
 import type { JsonObject, JsonValue, ResourceKind } from "./resource.ts";
 import {
-  type AttributeType,
+  type AttributeDefinition,
+  defineAttribute,
+  findDefinition,
+  subDefinitions,
+} from "./attribute_definition.ts";
+import {
+  COMMON_DEFINITIONS,
+  ENTERPRISE_DEFINITION,
   ENTERPRISE_SCHEMA,
-  GROUP_ATTRIBUTES,
+  GROUP_DEFINITION,
   GROUP_SCHEMA,
-  type ScimAttributeRow,
-  USER_ATTRIBUTES,
+  PRIMARY,
+  USER_DEFINITION,
   USER_SCHEMA,
 } from "./attribute_table.ts";
 import { isJsonArray, isJsonObject } from "./json_limits.ts";
 
-/** One attribute of the table. */
+/** Binary and reference values are texts (RFC 7643 §2.3). */
+export type AttributeType = "string" | "boolean" | "dateTime" | "complex";
+
+/** One attribute of the table, as /idm/scim and the store have it. */
 export interface KnownAttribute {
   /** The stored spelling. */
   readonly name: string;
@@ -34,9 +44,34 @@ export const CORE_SCHEMAS: Readonly<Record<ResourceKind, string>> = {
   group: GROUP_SCHEMA,
 };
 
+/** Stored with entries of lists, although RFC 7643 has no such sub-attributes for all of them. */
+const PARTS_OF_ENTRIES = [
+  PRIMARY,
+  defineAttribute("$ref", "The URL of the value.", {
+    type: "reference",
+    caseExact: true,
+    ref: "RFC 7643 §2.4",
+  }),
+];
+
 export const SCIM_ATTRIBUTES: Readonly<Record<ResourceKind, AttributeSet>> = {
-  user: compile(USER_ATTRIBUTES),
-  group: compile(GROUP_ATTRIBUTES),
+  user: compile([
+    ...COMMON_DEFINITIONS,
+    ...USER_DEFINITION.attributes,
+    // A core attribute in the interface specification. It is stored where the client put it.
+    ...ENTERPRISE_DEFINITION.attributes.filter(({ name }) => name === "manager"),
+    defineAttribute(ENTERPRISE_SCHEMA, ENTERPRISE_DEFINITION.description, {
+      type: "complex",
+      subAttributes: ENTERPRISE_DEFINITION.attributes,
+      ref: "RFC 7643 §4.3",
+    }),
+  ]),
+  group: compile([
+    ...COMMON_DEFINITIONS,
+    ...GROUP_DEFINITION.attributes,
+    // Not an attribute of a group. A value in a body is not stored.
+    ...USER_DEFINITION.attributes.filter(({ name }) => name === "password"),
+  ]),
 };
 
 /** The attribute of that name in either spelling, without case. */
@@ -52,21 +87,32 @@ export function withoutCoreSchema(kind: ResourceKind, name: string): string {
   return head === `${schema.toLowerCase()}:` ? name.slice(schema.length + 1) : name;
 }
 
-function compile(rows: Readonly<Record<string, ScimAttributeRow>>): AttributeSet {
+function compile(definitions: readonly AttributeDefinition[], { isSub = false } = {}): AttributeSet {
   const set = new Map<string, KnownAttribute>();
-  for (const [name, row] of Object.entries(rows)) {
+  for (const definition of definitions) {
+    const { name, type, multiValued, mutability, storedName = name, isFoldedInSpecification } = definition;
+    const subs = subDefinitions(definition);
+    const hasValue = findDefinition(subs, "value") !== undefined;
+    const more = multiValued && hasValue
+      ? PARTS_OF_ENTRIES.filter((part) => findDefinition(subs, part.name) === undefined)
+      : [];
     const known: KnownAttribute = {
-      name,
-      type: row.type,
-      multi: row.multi ?? false,
-      caseExact: row.caseExact ?? false,
-      isBase64: row.base64 ?? false,
-      plain: row.plain ?? null,
-      mutability: row.mutability ?? "readWrite",
-      sub: compile(row.sub ?? {}),
+      name: storedName,
+      type: type === "complex" || type === "boolean" || type === "dateTime" ? type : "string",
+      multi: multiValued,
+      caseExact: definition.caseExact && isFoldedInSpecification !== true,
+      isBase64: type === "binary",
+      plain: definition.plain ?? (hasValue ? "value" : null),
+      // `schemas` is what the server makes of the attributes. The whole value decides for its parts.
+      mutability: isSub || mutability === "immutable"
+        ? "readWrite"
+        : name === "schemas"
+        ? "readOnly"
+        : mutability,
+      sub: compile([...subs, ...more], { isSub: true }),
     };
+    set.set(storedName.toLowerCase(), known);
     set.set(name.toLowerCase(), known);
-    if (row.rfcName !== undefined) set.set(row.rfcName.toLowerCase(), known);
   }
   return set;
 }

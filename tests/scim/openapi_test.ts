@@ -7,7 +7,7 @@ import { type RouteRow, SCIM_PREFIX, SCIM_ROUTES } from "../../scim/http/routes.
 import { parseName } from "../../scim/schema/resource_name.ts";
 import { TOKEN_ERRORS } from "../../scim/v2/connections/token_request.ts";
 import { V2_PREFIX, V2_ROUTES, type V2RouteRow } from "../../scim/v2/http/v2_routes.ts";
-import { USER_DEFINITION } from "../../scim/v2/schema/user_schema.ts";
+import { USER_DEFINITION } from "../../scim/schema/attribute_table.ts";
 import { startV2World } from "./v2/http/v2_world.ts";
 
 interface Json {

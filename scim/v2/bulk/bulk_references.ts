@@ -9,7 +9,7 @@ import {
   findDefinition,
   type ResourceTypeDefinition,
   subDefinitions,
-} from "../schema/attribute_definition.ts";
+} from "../../schema/attribute_definition.ts";
 import type { TargetSchemas } from "../schema/target_schemas.ts";
 
 export const BULK_METHODS = ["POST", "PUT", "PATCH", "DELETE"] as const;

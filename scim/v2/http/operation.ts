@@ -5,7 +5,7 @@ import { ScimRefusal } from "../../http/refusals.ts";
 import { matchesTag, opaqueTag, type Precondition } from "../../http/handlers.ts";
 import { etagOf } from "../../schema/render_resource.ts";
 import type { JsonObject, ResourceKind, Stored } from "../../schema/resource.ts";
-import type { ResourceTypeDefinition } from "../schema/attribute_definition.ts";
+import type { ResourceTypeDefinition } from "../../schema/attribute_definition.ts";
 import { type Projection, type ProjectionParameters, readProjection } from "../schema/projection.ts";
 import type { QueryCursorDeps } from "../query/query_cursor.ts";
 import type { TargetSchemas } from "../schema/target_schemas.ts";

@@ -5,7 +5,7 @@ import { canonicalName } from "../../../platform/canonical_name.ts";
 import { property } from "../../schema/attributes.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import type { GroupContent, JsonObject, Stored } from "../../schema/resource.ts";
-import type { ResourceTypeDefinition } from "../schema/attribute_definition.ts";
+import type { ResourceTypeDefinition } from "../../schema/attribute_definition.ts";
 import { readBody } from "../schema/read_body.ts";
 import { toStoredContent } from "../schema/stored_content.ts";
 import { applyPatch, type PatchOutcome } from "../patch/patch.ts";

@@ -4,7 +4,7 @@ import type { TargetDirectory } from "../../ports.ts";
 import { etagOf, isoTime } from "../../schema/render_resource.ts";
 import { renderOnce } from "../../schema/renderings.ts";
 import type { JsonObject, Stored } from "../../schema/resource.ts";
-import type { ResourceTypeDefinition } from "../schema/attribute_definition.ts";
+import type { ResourceTypeDefinition } from "../../schema/attribute_definition.ts";
 import type { Projection } from "../schema/projection.ts";
 import { renderContent } from "../schema/stored_content.ts";
 

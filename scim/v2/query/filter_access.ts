@@ -10,8 +10,7 @@ import {
 } from "../../filter/filter.ts";
 import type { FilterAccess } from "../../filter/filter_match.ts";
 import { filterPaths, qualifyPaths } from "../../filter/filter_tree.ts";
-import type { AttributeType } from "../../schema/attribute_table.ts";
-import { type KnownAttribute, property } from "../../schema/attributes.ts";
+import { type AttributeType, type KnownAttribute, property } from "../../schema/attributes.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import {
@@ -19,7 +18,7 @@ import {
   findDefinition,
   type ResourceTypeDefinition,
   subDefinitions,
-} from "../schema/attribute_definition.ts";
+} from "../../schema/attribute_definition.ts";
 import { resolveAttribute, topLevelDefinitions } from "../schema/target_schemas.ts";
 
 type ReadFilterOutcome =

@@ -15,7 +15,7 @@ import { ALL_KEYS, countOfPlan, intersectRanges, planQuery, type QueryPlan } fro
 import { type QuerySort, readQuerySort } from "./query_sort.ts";
 import { QueryViews } from "./query_view.ts";
 import { type FilterPath, pathText, type ScimFilter } from "../../filter/filter.ts";
-import type { ResourceTypeDefinition } from "../schema/attribute_definition.ts";
+import type { ResourceTypeDefinition } from "../../schema/attribute_definition.ts";
 
 export interface ResourceQuery {
   readonly kind: ResourceKind;

@@ -13,7 +13,7 @@ import type { ListedBy } from "../../index_port.ts";
 import { property } from "../../schema/attributes.ts";
 import { isJsonObject } from "../../schema/json_limits.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
-import type { AttributeDefinition, ResourceTypeDefinition } from "../schema/attribute_definition.ts";
+import type { AttributeDefinition, ResourceTypeDefinition } from "../../schema/attribute_definition.ts";
 import { comparedAt, filterAccess, readAttributePath } from "./filter_access.ts";
 
 export interface QuerySort {

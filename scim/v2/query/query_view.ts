@@ -5,7 +5,7 @@ import type { FilterPath } from "../../filter/filter.ts";
 import type { TargetDirectory } from "../../ports.ts";
 import type { JsonObject, ResourceKind, Stored } from "../../schema/resource.ts";
 import { etagOf, isoTime } from "../../schema/render_resource.ts";
-import type { ResourceTypeDefinition } from "../schema/attribute_definition.ts";
+import type { ResourceTypeDefinition } from "../../schema/attribute_definition.ts";
 import { renderContent } from "../schema/stored_content.ts";
 
 interface QueryViewDeps {

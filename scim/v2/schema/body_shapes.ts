@@ -5,7 +5,11 @@ import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { property } from "../../schema/attributes.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import { parseBoundedJson } from "../../../platform/safe_json.ts";
-import { type AttributeDefinition, findDefinition, subDefinitions } from "./attribute_definition.ts";
+import {
+  type AttributeDefinition,
+  findDefinition,
+  subDefinitions,
+} from "../../schema/attribute_definition.ts";
 
 /** A tolerated value of an attribute. */
 interface ValueShape {

@@ -9,7 +9,7 @@ import {
   type DefinedType,
   MAX_ATTRIBUTE_NAME,
   type SchemaDefinition,
-} from "./attribute_definition.ts";
+} from "../../schema/attribute_definition.ts";
 import type { CustomExtension } from "./target_schemas.ts";
 
 export type ParseExtensionsOutcome =

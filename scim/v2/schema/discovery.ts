@@ -5,7 +5,7 @@ import type {
   AttributeDefinition,
   ResourceTypeDefinition,
   SchemaDefinition,
-} from "./attribute_definition.ts";
+} from "../../schema/attribute_definition.ts";
 import { RESOURCE_TYPE_SCHEMA, SCHEMA_SCHEMA, SERVICE_PROVIDER_CONFIG_SCHEMA } from "./discovery_schemas.ts";
 
 /** One way to authenticate (RFC 7643 §5). */

@@ -9,7 +9,7 @@ import {
   RETURN_RULES,
   type SchemaDefinition,
   UNIQUENESS_RULES,
-} from "./attribute_definition.ts";
+} from "../../schema/attribute_definition.ts";
 
 export const SERVICE_PROVIDER_CONFIG_SCHEMA = "urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig";
 export const RESOURCE_TYPE_SCHEMA = "urn:ietf:params:scim:schemas:core:2.0:ResourceType";

@@ -8,7 +8,7 @@ import {
   type AttributeDefinition,
   findDefinition,
   type ResourceTypeDefinition,
-} from "./attribute_definition.ts";
+} from "../../schema/attribute_definition.ts";
 import { readAttributeValue, UnreadableBody } from "./read_value.ts";
 import { isTextForm } from "./stored_value.ts";
 

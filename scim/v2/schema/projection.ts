@@ -9,7 +9,7 @@ import {
   type ResourceTypeDefinition,
   type SchemaDefinition,
   subDefinitions,
-} from "./attribute_definition.ts";
+} from "../../schema/attribute_definition.ts";
 import type { RenderedObject } from "./stored_value.ts";
 import { resolveAttribute, topLevelDefinitions } from "./target_schemas.ts";
 

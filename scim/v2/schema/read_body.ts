@@ -9,7 +9,7 @@ import {
   type ResourceTypeDefinition,
   type SchemaDefinition,
   subDefinitions,
-} from "./attribute_definition.ts";
+} from "../../schema/attribute_definition.ts";
 import { SCHEMAS_SHAPES, type SchemasShape } from "./body_shapes.ts";
 import {
   type BodyProblem,

@@ -16,7 +16,7 @@ import {
   type DefinedType,
   findDefinition,
   subDefinitions,
-} from "./attribute_definition.ts";
+} from "../../schema/attribute_definition.ts";
 import { tolerateShape } from "./body_shapes.ts";
 
 /** Why a body is refused (RFC 7644 §3.12). */

@@ -7,7 +7,7 @@ import { findAttribute, property, SCIM_ATTRIBUTES } from "../../schema/attribute
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import { withPersonName } from "../../schema/merge.ts";
 import { distinctNames, parseName } from "../../schema/resource_name.ts";
-import type { ResourceTypeDefinition, SchemaDefinition } from "./attribute_definition.ts";
+import type { ResourceTypeDefinition, SchemaDefinition } from "../../schema/attribute_definition.ts";
 import { memberIdOf, NO_MEMBER_ID } from "./member_id.ts";
 import { type BodyProblem, isUnassigned } from "./read_value.ts";
 import {

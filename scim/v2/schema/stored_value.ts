@@ -9,7 +9,7 @@ import {
   type DefinedType,
   findDefinition,
   subDefinitions,
-} from "./attribute_definition.ts";
+} from "../../schema/attribute_definition.ts";
 import { isOfType, isUnassigned } from "./read_value.ts";
 
 /** An attribute as both interfaces know it. `known: null`: only the schema has it, such as an attribute of a custom extension. */

@@ -19,8 +19,8 @@ import {
   USER_PATCH,
 } from "./patch_fixtures.ts";
 import { type PatchShape, TOLERATED_SHAPES } from "../../../../scim/v2/patch/patch_shapes.ts";
-import { ENTERPRISE_DEFINITION, GROUP_DEFINITION } from "../../../../scim/v2/schema/group_schema.ts";
-import { USER_DEFINITION } from "../../../../scim/v2/schema/user_schema.ts";
+import { ENTERPRISE_DEFINITION, GROUP_DEFINITION } from "../../../../scim/schema/attribute_table.ts";
+import { USER_DEFINITION } from "../../../../scim/schema/attribute_table.ts";
 
 // Laws of PATCH, for random operations (RFC 7644 §3.5.2).
 

@@ -8,7 +8,7 @@ import {
   type AttributeDefinition,
   findDefinition,
   subDefinitions,
-} from "../../../../scim/v2/schema/attribute_definition.ts";
+} from "../../../../scim/schema/attribute_definition.ts";
 import {
   renderResourceType,
   renderSchema,
@@ -17,7 +17,8 @@ import {
 } from "../../../../scim/v2/schema/discovery.ts";
 import { renderListResponse } from "../../../../scim/v2/schema/list_response.ts";
 import { isOfType } from "../../../../scim/v2/schema/read_value.ts";
-import { COMMON_DEFINITIONS, createTargetSchemas } from "../../../../scim/v2/schema/target_schemas.ts";
+import { COMMON_DEFINITIONS } from "../../../../scim/schema/attribute_table.ts";
+import { createTargetSchemas } from "../../../../scim/v2/schema/target_schemas.ts";
 import {
   BADGE_EXTENSION,
   BADGE_SCHEMAS,

@@ -1,6 +1,6 @@
-// Definitions of attributes, schemas and resource types, as RFC 7643 §6 and §7 describe them.
+// Definitions of attributes, schemas and resource types, as RFC 7643 §6 and §7 describe them, with what /idm/scim and the store have otherwise.
 
-import type { ResourceKind } from "../../schema/resource.ts";
+import type { ResourceKind } from "./resource.ts";
 
 /** RFC 7643 §2.3. */
 export const DEFINED_TYPES = [
@@ -39,6 +39,12 @@ export interface AttributeDefinition {
   readonly referenceTypes?: readonly string[];
   /** Only for the type `complex`. */
   readonly subAttributes?: readonly AttributeDefinition[];
+  /** The name in the interface specification of /idm/scim and in the store. Absent: the same. */
+  readonly storedName?: string;
+  /** /idm/scim compares values without case, although `caseExact` is set: there, ids are names. */
+  readonly isFoldedInSpecification?: true;
+  /** The sub-attribute that a plain text sets in /idm/scim, and that a filter on the whole attribute compares. Absent: `value`, if there is one. */
+  readonly plain?: string;
   /** The source of the definition. */
   readonly ref: string;
 }
