@@ -42,7 +42,7 @@ import {
 import { acceptFaultOf, logRequest, Responder, type ResponderDeps } from "../server/responder.ts";
 import { GarbledPasswordCheck, type UnsignedLimits } from "../server/unsigned_requests.ts";
 import { tupleOf } from "./tuple.ts";
-import { findTypedTotp } from "./typed_totp.ts";
+import { findTypedTotp } from "./flow_context.ts";
 import { DirectoryWaitQueue } from "./directory_wait_queue.ts";
 import type { TurnDeps } from "./store_effects.ts";
 import { type RelayDeps, RelayHandler } from "../relay/relay_handler.ts";

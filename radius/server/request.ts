@@ -16,7 +16,9 @@ import type { Facts } from "../flow/context.ts";
 import type { NotSentReason } from "../factors/send_reasons.ts";
 import type { FirstFactorReply } from "../ports.ts";
 import type { CodeFault } from "../tokens/token_codes.ts";
-import type { TypedTotp } from "../conversation/typed_totp.ts";
+import type { TotpPairingRow } from "../factors/pairing.ts";
+import type { TypedTokenCode } from "../tokens/hardware_tokens.ts";
+import type { AppUse } from "../factors/app_codes.ts";
 import type { LoginPolicy } from "../conversation/login_policy.ts";
 import type { RelayedVerdict } from "../relay/relayed_verdict.ts";
 
@@ -293,6 +295,11 @@ export function callingStation(view: PacketView): string {
   const { at, count, lengthOctets } = view.slots.callingStationId;
   return count === 0 ? "" : decodeText(view.octets, at, lengthOctets);
 }
+
+/** A right code, with its time step (HOTP: its counter). */
+export type TypedTotp =
+  | AppUse & { readonly pairing: TotpPairingRow }
+  | { readonly step: number; readonly tokenCode: TypedTokenCode };
 
 export interface LoginAttempt {
   readonly client: Client;
