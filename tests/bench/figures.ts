@@ -3,6 +3,7 @@
 import { bufferDrops, treeCpuSeconds, treeMb } from "./process_figures.ts";
 import type { MeasuredServer } from "./peer.ts";
 import type { PeerKey, ServerKey } from "./servers.ts";
+import { awaitSteadyCode } from "./gateway.ts";
 import { countLoad, type LoadOptions, type LoadResult, LOGINS, runLoad, VoidMeasurement } from "./load.ts";
 
 /** At least this ratio to a peer, or at most this value. */
@@ -173,8 +174,10 @@ async function measureLogins(
   { generator, durations: { seconds, warmUpSeconds, loginUsers, aloneUsers } }: Measuring,
 ): Promise<Figures> {
   const options = { ...LOGINS, ...server.totpSeedHex === null ? {} : { totp: server.totpSeedHex } };
-  const load = (more: LoadOptions) =>
-    underWatch(server, () => runLoad(generator, server, { ...options, ...more }));
+  const load = async (more: LoadOptions) => {
+    await awaitSteadyCode(seconds + LOGINS["give-up"]);
+    return await underWatch(server, () => runLoad(generator, server, { ...options, ...more, seconds }));
+  };
   const warmUpUsers = loginUsers / 4;
   const warmUp = { users: warmUpUsers, "in-flight": MANY_AT_ONCE, seconds: warmUpSeconds };
   await countLoad(generator, server, { ...options, ...warmUp });
@@ -182,10 +185,9 @@ async function measureLogins(
     users: loginUsers - warmUpUsers,
     "first-user": warmUpUsers,
     "in-flight": MANY_AT_ONCE,
-    seconds,
   });
   const loginResident = await treeMb(server.pids);
-  const alone = await load({ users: aloneUsers, "first-user": loginUsers, "in-flight": 1, seconds });
+  const alone = await load({ users: aloneUsers, "first-user": loginUsers, "in-flight": 1 });
   return {
     logins: many.result.logins / many.result.seconds,
     loginCpu: many.cpu * 1e6 / many.result.logins,

@@ -20,6 +20,14 @@ export function presentCode(): string {
   return totpCode(SEED, Date.now());
 }
 
+const STEP_MS = 30_000;
+
+/** Waits until the code stays the same for so long. FreeRADIUS 3.2.1 refuses the code of the last time step. */
+export async function awaitSteadyCode(seconds: number): Promise<void> {
+  const leftMs = STEP_MS - Date.now() % STEP_MS;
+  if (leftMs < seconds * 1000) await new Promise((resolve) => setTimeout(resolve, leftMs));
+}
+
 /**
  * Writes `users` users, `user00000` and so on, as the gateway stores them: into a new data directory, or with `kvUrl`
  * into that store. Throws if the store cannot be opened.
