@@ -16,16 +16,20 @@ import type {
   TargetDirectory,
 } from "../ports.ts";
 import type { Mapping, ResourceKind, Stored } from "../schema/resource.ts";
-import { type BatchReadDeps, BatchReads } from "./batch_reads.ts";
+import {
+  type BatchReadDeps,
+  BatchReads,
+  DirectoryBatch,
+  type DirectoryBatchDeps,
+} from "./directory_batch.ts";
 import { LargeGroupUpdate } from "./large_group_update.ts";
-import { DirectoryBatch, type DirectoryBatchDeps } from "./directory_batch.ts";
 import { type Indexes, openNameIndexes, withWordIndexes } from "./indexes.ts";
 import type { IndexMergeOptions } from "./index_merge.ts";
 import { createDirectoryKeys, type DirectoryKeys } from "./keys.ts";
 import { createLoginView, type LoginUserView, type RepliesOf, ResourceReader } from "./reader.ts";
 import { GroupNesting } from "./group_nesting.ts";
 import { createMemberSets, type MemberSets } from "./member_sets.ts";
-import { followRenames, type PendingRenames } from "./pending_renames.ts";
+import { followRenames, type PendingRenames } from "./rename_steps.ts";
 import type { ResourceRecord } from "./records.ts";
 import { IdIssuer, readHeadById, readIds } from "./resource_ids.ts";
 import { createResourceIndexes } from "./resource_indexes.ts";

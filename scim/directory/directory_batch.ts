@@ -1,12 +1,10 @@
-// The changes of one or several writes for one commit, on top of the stored state. Memory is updated after the commit
-// is durable.
+// The changes of one or several writes for one commit, on top of the stored state. Each record is read once, and memory is updated after the commit is
+// durable.
 
 import type { CommitOutcome } from "../../platform/commit_queue.ts";
 import { type PreparedRename, WriteBatch } from "../../platform/write_batch.ts";
-import type { Mutation } from "../../platform/store.ts";
+import type { Check, Mutation, Store, Transaction } from "../../platform/store.ts";
 import type { ResourceKind } from "../schema/resource.ts";
-import { BatchMutations, type RecordName, SMALL_VALUE_OCTETS } from "./batch_mutations.ts";
-import { type BatchReadDeps, BatchReads, type Tombstone } from "./batch_reads.ts";
 import {
   encodeMember,
   findMember,
@@ -15,10 +13,21 @@ import {
   type MemberSets,
   withChanges,
 } from "./member_sets.ts";
-import type { Indexes } from "./indexes.ts";
-import { encodeRecord, type ResourceRecord, textSizeOctets } from "./records.ts";
+import type { Indexes, NameIndexes } from "./indexes.ts";
+import {
+  encodeRecord,
+  hasSameWords,
+  indexedWords,
+  type ReadRecord,
+  readRecord,
+  type ResourceRecord,
+  textSizeOctets,
+} from "./records.ts";
 import type { GroupNesting } from "./group_nesting.ts";
 import type { IdEntry, IdIssuer } from "./resource_ids.ts";
+import type { DirectoryKeys } from "./keys.ts";
+import type { IndexDraft } from "./counted_index.ts";
+import { hasSameValues, indexedValues } from "./value_keys.ts";
 
 export interface DirectoryBatchDeps extends BatchReadDeps {
   readonly indexes: Indexes;
@@ -29,15 +38,9 @@ export interface DirectoryBatchDeps extends BatchReadDeps {
   /** A name that no parts of a record have had. */
   readonly newPartsName: () => string;
   /** Called for each changed user record when the change is durable. */
-  readonly onUser: (canonical: string, change: UserRecordChange) => void;
+  readonly onUser: (canonical: string, change: RecordChange) => void;
   /** Called when the change is durable. */
   readonly nesting: Pick<GroupNesting, "memberChanged" | "groupsChanged">;
-}
-
-/** `null`: the user does not exist. */
-interface UserRecordChange {
-  readonly before: ResourceRecord | null;
-  readonly after: ResourceRecord | null;
 }
 
 /** The changes of one or several writes, for one commit. */
@@ -119,7 +122,7 @@ export class DirectoryBatch {
     const before = this.#sets.get(setId) ?? await memberSets.load(setId);
     const identified: MemberChange[] = [];
     for (const { canonical, name, id: given } of changes) {
-      const id = name === null ? null : given ?? await this.#userId(canonical);
+      const id = name === null ? null : given ?? (await this.record("user", canonical))?.id ?? null;
       identified.push({ canonical, name, id });
       if (name === null) {
         this.remove(keys.member(setId, canonical));
@@ -260,10 +263,6 @@ export class DirectoryBatch {
     this.set(keys.resourceId(next.id), entry, textOctets(canonical));
   }
 
-  async #userId(canonical: string): Promise<string | null> {
-    return (await this.record("user", canonical))?.id ?? null;
-  }
-
   #writeParts(
     { kind, canonical }: RecordName,
     { before, parts, name }: { before: ResourceRecord | null; parts: readonly string[]; name: string },
@@ -280,4 +279,221 @@ export class DirectoryBatch {
 
 function textOctets(text: string): number {
   return text.length * 2 + SMALL_VALUE_OCTETS;
+}
+
+/** The record of a deleted user. */
+export interface Tombstone {
+  readonly name: string;
+  /** Grows with time. */
+  readonly order: number;
+}
+
+export interface BatchReadDeps {
+  readonly store: Store;
+  readonly keys: DirectoryKeys;
+  readonly indexes: NameIndexes;
+}
+
+/** Each value is as of its first read. Names are canonical. */
+export class BatchReads {
+  readonly #deps: BatchReadDeps;
+  readonly #records = new Map<string, Promise<ReadRecord | null>>();
+  readonly #memberships = new Map<string, Promise<Map<string, string>>>();
+
+  constructor(deps: BatchReadDeps) {
+    this.#deps = deps;
+  }
+
+  /** Starts to read what the write of a resource needs. */
+  prefetch(kind: ResourceKind, canonical: string): void {
+    // A later call reports a failure of this read; there may be no later call.
+    this.record(kind, canonical).catch(() => undefined);
+    // A new user may be a member already.
+    if (kind === "user" && !this.#deps.indexes.names.user.mayContain(canonical)) {
+      this.memberships(canonical).catch(() => undefined);
+    }
+  }
+
+  record(kind: ResourceKind, canonical: string): Promise<ReadRecord | null> {
+    const { store, keys, indexes } = this.#deps;
+    const place = `${kind}\0${canonical}`;
+    const known = this.#records.get(place);
+    if (known !== undefined) return known;
+    // A name without a known hash has no record, so most creations read nothing.
+    const reading = indexes.names[kind].mayContain(canonical)
+      ? readRecord({ store, keys }, { kind, canonical })
+      : Promise.resolve(null);
+    this.#records.set(place, reading);
+    return reading;
+  }
+
+  /** The member sets that contain a user, with the canonical name of the group of each. */
+  memberships(user: string): Promise<ReadonlyMap<string, string>> {
+    const reading = this.#memberships.get(user) ?? this.#listMemberships(user);
+    this.#memberships.set(user, reading);
+    return reading;
+  }
+
+  /** Each call reads the store again. */
+  async tombstone(canonical: string): Promise<Tombstone | null> {
+    const { store, keys, indexes } = this.#deps;
+    if (!indexes.tombstones.mayContain(canonical)) return null;
+    return (await store.get<Tombstone>(keys.gone(canonical))).value;
+  }
+
+  async #listMemberships(user: string): Promise<Map<string, string>> {
+    const { store, keys, indexes } = this.#deps;
+    const found = new Map<string, string>();
+    // Without groups, there are no members: an import of users before groups reads nothing.
+    if (indexes.names.group.total === 0) return found;
+    for await (const { key, value } of store.list<string>(keys.memberships(user))) {
+      if (value !== null) found.set(String(key[3]), value);
+    }
+    return found;
+  }
+}
+
+/** The approximate size of a small value in the store, with its key. */
+const SMALL_VALUE_OCTETS = 100;
+/** A later merge writes a value for each changed entry, so a commit may not have too many of them. */
+const LOG_OCTETS_PER_MUTATION = 1000;
+
+/** Where a record is. */
+interface RecordName {
+  readonly kind: ResourceKind;
+  readonly canonical: string;
+}
+
+/** A record before and after a write. `null`: it does not exist. */
+interface RecordChange {
+  readonly before: ResourceRecord | null;
+  readonly after: ResourceRecord | null;
+}
+
+/** Later changes of a key replace earlier ones. */
+class BatchMutations {
+  /** Changes of names, by kind of resource. */
+  readonly names: Readonly<Record<ResourceKind, IndexDraft>>;
+  /** Changes of search words, by kind of resource. */
+  readonly words: Readonly<Record<ResourceKind, IndexDraft>>;
+  /** Changes of values, by kind of resource. */
+  readonly values: Readonly<Record<ResourceKind, IndexDraft>>;
+  /** Changes of tombstones. */
+  readonly tombstones: IndexDraft;
+  readonly #drafts: readonly IndexDraft[];
+  readonly #own = new Map<string, Mutation>();
+  readonly #foreign: Mutation[] = [];
+  readonly #checks = new Map<string, Check>();
+  #octets = 0;
+
+  constructor({ names, words, values, tombstones }: Indexes) {
+    this.names = { user: names.user.draft(), group: names.group.draft() };
+    this.words = { user: words.user.draft(), group: words.group.draft() };
+    this.values = { user: values.user.draft(), group: values.group.draft() };
+    this.tombstones = tombstones.draft();
+    this.#drafts = [
+      ...[this.names.user, this.names.group, this.words.user, this.words.group],
+      ...[this.values.user, this.values.group, this.tombstones],
+    ];
+  }
+
+  set(key: Deno.KvKey, value: unknown, sizeOctets = SMALL_VALUE_OCTETS): void {
+    this.#own.set(key.join("\0"), { type: "set", key, value });
+    this.#octets += sizeOctets;
+  }
+
+  remove(key: Deno.KvKey): void {
+    this.#own.set(key.join("\0"), { type: "delete", key });
+    this.#octets += SMALL_VALUE_OCTETS;
+  }
+
+  /** Adds changes of other modules unchanged. */
+  also(mutations: readonly Mutation[]): void {
+    this.#foreign.push(...mutations);
+    this.#octets += mutations.reduce((sum, mutation) => sum + estimateOctets(mutation), 0);
+  }
+
+  /** Keeps the search words of a record current. */
+  changeWords({ kind, canonical }: RecordName, { before, after }: RecordChange): void {
+    if (hasSameWords(before, after)) return;
+    const entries = { before: indexedWords(kind, before), after: indexedWords(kind, after) };
+    draftEntries({ draft: this.words[kind], canonical }, entries);
+  }
+
+  /** Keeps the indexed values of a record current. */
+  changeValues({ kind, canonical }: RecordName, { before, after }: RecordChange): void {
+    if (hasSameValues(before, after)) return;
+    const entries = { before: indexedValues(kind, before), after: indexedValues(kind, after) };
+    draftEntries({ draft: this.values[kind], canonical }, entries);
+  }
+
+  check(check: Check): void {
+    this.#checks.set(check.key.join("\0"), check);
+  }
+
+  get count(): number {
+    return this.#own.size + this.#foreign.length + Math.ceil(this.#logOctets / LOG_OCTETS_PER_MUTATION);
+  }
+
+  get checkCount(): number {
+    return this.#checks.size;
+  }
+
+  get sizeOctets(): number {
+    return this.#octets + this.#logOctets;
+  }
+
+  /** All changes so far as one transaction. */
+  toTransaction(): Transaction {
+    return {
+      checks: [...this.#checks.values()],
+      mutations: [
+        ...this.#own.values(),
+        ...this.#foreign,
+        ...this.#drafts.flatMap((draft) => draft.mutations()),
+      ],
+      sizeOctets: this.sizeOctets,
+    };
+  }
+
+  /** Updates the indexes in memory. Call it when the transaction is durable. */
+  applyIndexes(): void {
+    for (const draft of this.#drafts) draft.apply();
+  }
+
+  get #logOctets(): number {
+    return this.#drafts.reduce((sum, { sizeOctets }) => sum + sizeOctets, 0);
+  }
+}
+
+/** The approximate size of a change of another module. It only serves to keep a commit below its limit. */
+function estimateOctets(mutation: Mutation): number {
+  const value = mutation.type === "set" ? mutation.value : mutation.type === "audit" ? mutation.entry : null;
+  return SMALL_VALUE_OCTETS + (value === null ? 0 : sizeOf(value, 6));
+}
+
+function sizeOf(value: unknown, depth: number): number {
+  if (typeof value === "string") return value.length * 2;
+  if (value instanceof Uint8Array) return value.length;
+  if (typeof value !== "object" || value === null || depth === 0) return 16;
+  return Object.entries(value).reduce(
+    (sum, [name, item]) => sum + name.length * 2 + sizeOf(item, depth - 1),
+    16,
+  );
+}
+
+/** Changes the entries of a resource in an index of words or values. The maps have the depth of each. */
+function draftEntries(
+  { draft, canonical }: { draft: IndexDraft; canonical: string },
+  { before: oldEntries, after: newEntries }: {
+    before: ReadonlyMap<string, number>;
+    after: ReadonlyMap<string, number>;
+  },
+): void {
+  for (const [entry, depth] of oldEntries) {
+    if (newEntries.get(entry) !== depth) draft.remove(`${entry}\0${canonical}`, depth);
+  }
+  for (const [entry, depth] of newEntries) {
+    if (oldEntries.get(entry) !== depth) draft.add(`${entry}\0${canonical}`, depth);
+  }
 }

@@ -6,8 +6,7 @@ import type { PrepareGroupCleanup, WriteResult } from "../ports.ts";
 import { encodeMember, type MemberChange, type MemberSet, NO_MEMBERS } from "./member_sets.ts";
 import type { DirectoryBatch, DirectoryBatchDeps } from "./directory_batch.ts";
 import { cleanUpGroup, type GroupUpdate, isNestedGroup, updateUserGroups } from "./write_plan.ts";
-import type { PendingRenames, RenameTask } from "./pending_renames.ts";
-import { finishRename, renameGroupOf } from "./rename_steps.ts";
+import { finishRename, type PendingRenames, renameGroupOf, type RenameTask } from "./rename_steps.ts";
 import { readRecord, toStored } from "./records.ts";
 
 /** The value under ["chore", target, id]. */

@@ -7,9 +7,9 @@ import type { NameIndexes } from "./indexes.ts";
 import type { GroupNesting } from "./group_nesting.ts";
 import { type DirectoryKeys, LAST_CHARACTER } from "./keys.ts";
 import { type MemberSets, NO_MEMBERS } from "./member_sets.ts";
-import type { PendingRenames } from "./pending_renames.ts";
+import type { PendingRenames } from "./rename_steps.ts";
 import { joinParts, phoneNumbersOf, readRecord, type ResourceRecord, toStored } from "./records.ts";
-import type { Tombstone } from "./batch_reads.ts";
+import type { Tombstone } from "./directory_batch.ts";
 import { findRecordById } from "./resource_ids.ts";
 import type { UserCache, UserReading } from "./user_cache.ts";
 

@@ -47,6 +47,12 @@ export interface ResourceRecord {
   readonly partCount: number;
 }
 
+/** The parts of a record that tell what the resource is for its clients. */
+export type ResourceIdentity = Pick<
+  ResourceRecord,
+  "id" | "externalId" | "managedBy" | "activeUnassigned"
+>;
+
 /** A value of the store has at most 64 KiB, and a character takes at most two octets. */
 const MAX_INLINE_CHARACTERS = 24_000;
 const PART_CHARACTERS = 30_000;

@@ -18,17 +18,24 @@ import {
   withChanges,
   withGroup,
 } from "./member_sets.ts";
-import { nextIdentity, nextTimes } from "./next_record.ts";
 import { differInNumbers, type ResourceRecord, toRecord, toStored } from "./records.ts";
-import { finishRename, moveSomeMemberships, renameGroupOf, type RenameStepDeps } from "./rename_steps.ts";
-import { type RenameTask, renameTaskId } from "./pending_renames.ts";
 import {
   fitsOneCommit,
   isExpected,
   isNestedGroup,
+  nextIdentity,
+  nextTimes,
   updateUserGroups,
   type WritePlanDeps,
 } from "./write_plan.ts";
+import {
+  finishRename,
+  moveSomeMemberships,
+  renameGroupOf,
+  type RenameStepDeps,
+  type RenameTask,
+  renameTaskId,
+} from "./rename_steps.ts";
 import type { WriteQueue } from "./write_queue.ts";
 
 interface RenameWriterDeps extends WritePlanDeps, RenameStepDeps {

@@ -1,7 +1,7 @@
 // The trash of one target: deleted users, so that an administrator can restore them. An entry is written in the commit that deletes the
 // user. It expires after 30 days. If there are too many entries, the oldest are removed first.
 
-import type { ResourceIdentity } from "./next_record.ts";
+import { type ResourceIdentity, type ResourceRecord, textSizeOctets } from "./records.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { PasswordHash } from "../../platform/password_hasher.ts";
 import type { Clock } from "../../platform/runtime.ts";
@@ -11,7 +11,6 @@ import type { JsonObject } from "../schema/resource.ts";
 import type { Deletion, TrashedUser, TrashEntry, UserTrash } from "../trash_port.ts";
 import type { DirectoryBatch } from "./directory_batch.ts";
 import type { DirectoryKeys } from "./keys.ts";
-import { type ResourceRecord, textSizeOctets } from "./records.ts";
 
 const RETENTION_MS = DELETED_USER_DAYS * 24 * 3600_000;
 const DEFAULT_MAX_ENTRIES = 10_000;

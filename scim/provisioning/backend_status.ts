@@ -6,6 +6,9 @@ import { isSameJson } from "../schema/json_limits.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
 import { ScimRefusal } from "../http/refusals.ts";
 
+export type WriteOperation = "create" | "replace" | "remove" | "rename";
+export type BackendOperation = "put" | "remove" | "rename";
+
 /** A resource during a change: its content (`null`: it does not exist), the state of each backend, and the contents that differ. */
 export interface ResourceStatus {
   readonly content: Content | null;

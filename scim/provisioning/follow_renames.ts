@@ -9,9 +9,8 @@ import { contentChanges } from "../schema/content_changes.ts";
 import type { BackendStates, Content, ResourceKind, Stored } from "../schema/resource.ts";
 import { copyChanges, desiredContent, hasResource, readStatus } from "./backend_status.ts";
 import type { OutboxChange } from "./outbox.ts";
-import { isAsynchronous } from "./plan_write.ts";
-import { applyReading } from "./reconcile.ts";
-import { type RefreshDeps, toReading, withKnownMembers } from "./backend_reading.ts";
+import { isAsynchronous } from "./plan.ts";
+import { applyReading, type RefreshDeps, toReading, withKnownMembers } from "./reconcile.ts";
 import { contentAuditEntries } from "./write_audit.ts";
 
 /** A resource of a backend that has another name here. */

@@ -3,8 +3,7 @@
 import type { Backend, BackendOutcome } from "../backend_port.ts";
 import { ScimRefusal } from "../http/refusals.ts";
 import type { Content, ResourceKind } from "../schema/resource.ts";
-import { desiredContent, hasResource, type ResourceStatus } from "./backend_status.ts";
-import type { WriteOperation } from "./plan_write.ts";
+import { desiredContent, hasResource, type ResourceStatus, type WriteOperation } from "./backend_status.ts";
 import { holdsAlready } from "./reconcile.ts";
 
 interface WritableBackends {

@@ -1,4 +1,4 @@
-// Reconciles a resource with what a backend returned. The first listed backend that has it is authoritative. Pure.
+// Reconciles a resource with what a backend returned. The first listed backend that has it is authoritative.
 
 import { type Backend, type RemoteResource, stillNotStored, withMembersNotStored } from "../backend_port.ts";
 import type { BackendState, Content, JsonObject } from "../schema/resource.ts";
@@ -9,6 +9,7 @@ import { property } from "../schema/attributes.ts";
 import { isJsonObject, isSameJson } from "../schema/json_limits.ts";
 import { mergeContent } from "../schema/mapping.ts";
 import {
+  type BackendCopies,
   desiredContent,
   hasResource,
   isSameContent,
@@ -18,6 +19,10 @@ import {
   withoutCopy,
   withState,
 } from "./backend_status.ts";
+import type { Clock } from "../../platform/runtime.ts";
+import type { BackendInfo, TargetDirectory } from "../ports.ts";
+import type { WriteLocks } from "./locks.ts";
+import type { Outbox } from "./outbox.ts";
 
 /** The data that a backend can store. */
 type Coverage = Pick<Backend, "covers" | "holds" | "readOnly">;
@@ -71,7 +76,7 @@ export function holdsAlready(
   return isSameContent({ ...merged, name: content.name }, content);
 }
 
-export interface BackendReading {
+interface BackendReading {
   readonly backend: string;
   readonly coverage: Coverage;
   /** `null`: it does not have the resource. */
@@ -206,4 +211,54 @@ function emptyContent({ kind, name }: Content): Content {
   return kind === "user"
     ? { kind, name, active: true, attributes: { name: { familyName: "", givenName: "" } } }
     : { kind, name, attributes: {}, members: [] };
+}
+
+export interface RefreshDeps {
+  readonly directory: TargetDirectory;
+  readonly backends: readonly BackendInfo[];
+  readonly remotes: ReadonlyMap<string, Backend>;
+  readonly outbox: Outbox;
+  readonly copies: BackendCopies;
+  readonly locks: WriteLocks;
+  readonly clock: Clock;
+  readonly target: string;
+  readonly isLoginTarget: boolean;
+  /** The attributes that are read-only at every backend. */
+  readonly readOnly: ReadOnlyAttributes;
+}
+
+export function toReading(
+  { backends, clock, readOnly }: RefreshDeps,
+  { backend, remote }: { backend: Backend; remote: BackendReading["remote"] },
+): BackendReading {
+  return {
+    backend: backend.name,
+    coverage: backend,
+    remote,
+    order: backends.map(({ name }) => name),
+    embedded: new Set(backends.filter(({ kind }) => kind === "store").map(({ name }) => name)),
+    nowMs: clock.nowMs(),
+    readOnly,
+  };
+}
+
+/**
+ * A group that a backend returned. If the backend shows no members of any group, or hides those of this one, it says nothing about them: the group
+ * has the members that are known here. A backend that shows members of other groups is believed.
+ *
+ * @param known the resource here.
+ */
+export async function withKnownMembers(
+  backend: Backend,
+  remote: RemoteResource | null,
+  known: Content | null,
+): Promise<RemoteResource | null> {
+  const content = remote?.content;
+  if (remote === null || content?.kind !== "group" || known?.kind !== "group") return remote;
+  if (content.members.length > 0 || known.members.length === 0) return remote;
+  if (remote.hidesMembers !== true) {
+    const shows = await backend.showsMembers?.() ?? { ok: true, value: true };
+    if (shows.ok && shows.value) return remote;
+  }
+  return { ...remote, content: { ...content, members: known.members }, hidesMembers: true };
 }

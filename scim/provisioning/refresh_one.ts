@@ -9,9 +9,8 @@ import type { ResourceKind, Stored } from "../schema/resource.ts";
 import { contentAuditEntries } from "./write_audit.ts";
 import { copyChanges, desiredContent, readStatus, type ResourceStatus } from "./backend_status.ts";
 import { findByRemoteIds, followRename, type MovedResource, withRenamedMembers } from "./follow_renames.ts";
-import { type RefreshDeps, toReading, withKnownMembers } from "./backend_reading.ts";
-import { applyReading } from "./reconcile.ts";
-import { backendRefusal } from "./sync_writes.ts";
+import { applyReading, type RefreshDeps, toReading, withKnownMembers } from "./reconcile.ts";
+import { backendRefusal } from "./write_coordinator.ts";
 
 /** @throws ScimRefusal `backend_unreachable` or `backend_failed` if a backend cannot be read. Nothing is changed then. */
 export async function refreshOne(

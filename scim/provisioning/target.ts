@@ -24,7 +24,7 @@ import { commonReadOnly, NO_READ_ONLY, readOnlyNames, withReadOnly } from "../sc
 import { createMapping } from "../schema/mapping.ts";
 import { targetAuditEntry } from "./write_audit.ts";
 import { BackendCopies, readStatus, type ResourceStatus } from "./backend_status.ts";
-import { DeliveryWorker, type DeliveryWorkerDeps } from "./delivery_worker.ts";
+import { DeliveryWorker, type DeliveryWorkerDeps } from "./delivery.ts";
 import { IntentLog } from "./intent_log.ts";
 import { WriteLocks } from "./locks.ts";
 import { createMemberChanges, WriteCoordinator } from "./write_coordinator.ts";
@@ -32,7 +32,7 @@ import { Outbox, type StoredEntry } from "./outbox.ts";
 import { withoutWrites } from "./read_only_access.ts";
 import { References } from "./references.ts";
 import { refreshAll } from "./refresh_all.ts";
-import type { RefreshDeps } from "./backend_reading.ts";
+import type { RefreshDeps } from "./reconcile.ts";
 import { refreshOne } from "./refresh_one.ts";
 import { resumeRestores, trashOperations } from "./restore_user.ts";
 

@@ -1,35 +1,47 @@
-// Runs one write of one resource: plans it, calls the backends that must succeed, and records everything in one commit.
+// Runs one write of one resource: plans it, calls the backends that must succeed, and records everything in one commit. If a backend fails, the calls
+// before it are undone in reverse order.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { LeaseUnavailable, type WriteLease } from "../../platform/cluster/lease.ts";
 import type { Log } from "../../platform/log.ts";
 import { ScimRefusal } from "../http/refusals.ts";
-import type { BackendInfo, Target, TargetDirectory, WriteOptions, Written } from "../ports.ts";
-import type { Content, Stored } from "../schema/resource.ts";
+import type {
+  BackendInfo,
+  Receipt,
+  ReceiptEntry,
+  Target,
+  TargetDirectory,
+  WriteOptions,
+  Written,
+} from "../ports.ts";
+import type { Content, ResourceKind, Stored } from "../schema/resource.ts";
 import { type Intent, type IntentLog, queueCompensation } from "./intent_log.ts";
-import { type GroupMemberChange, withMemberChange } from "./member_change.ts";
-import { type HeldLocks, type Lockable, resourceKey, type WriteLocks } from "./locks.ts";
-import type { OutboxChange } from "./outbox.ts";
-import { selectBackends } from "./plan_write.ts";
 import {
+  changesFor,
+  type GroupMemberChange,
   type PreparedWrite,
   prepareWrite,
   type PrepareWriteDeps,
-  readBefore,
+  selectBackends,
+  withMemberChange,
   type WriteJob,
-} from "./prepared_write.ts";
-import {
-  backendRefusal,
-  failureReceipt,
-  makeCalls,
-  type SyncCall,
-  type SyncOutcome,
-  type SyncWork,
-  undoCalls,
-  undoneChanges,
-} from "./sync_writes.ts";
+} from "./plan.ts";
+import { type HeldLocks, type Lockable, resourceKey, type WriteLocks } from "./locks.ts";
+import type { OutboxChange } from "./outbox.ts";
 import { auditMembers, targetAuditEntry, writeAction } from "./write_audit.ts";
-import { type CommitDeps, commitWrite } from "./write_commit.ts";
+import { type CommitDeps, commitWrite } from "./commit.ts";
+import type {
+  Backend,
+  BackendFault,
+  BackendOutcome,
+  ContentChanges,
+  PutResult,
+  RemoteResource,
+} from "../backend_port.ts";
+import { contentChanges, joinChanges, NO_CHANGES } from "../schema/content_changes.ts";
+import { isUnavailable, renameAt } from "./delivery.ts";
+import type { BackendOperation } from "./backend_status.ts";
+import { withKnownMembers } from "./reconcile.ts";
 
 interface WriteCoordinatorDeps extends PrepareWriteDeps, CommitDeps {
   readonly lease: Pick<WriteLease, "isHeld" | "confirm">;
@@ -219,4 +231,217 @@ async function changeInStore(
     stored: written.stored,
     receipt: { entries: named.map((backend) => ({ backend, outcome: "done" })) },
   };
+}
+
+interface SyncCall {
+  readonly backend: Backend;
+  readonly operation: BackendOperation;
+  /** The previous content at the backend. */
+  readonly before: RemoteResource | null;
+  /** What the write changes there. `null`: it removes the resource. */
+  readonly changes: ContentChanges | null;
+}
+
+interface SyncWork {
+  readonly kind: ResourceKind;
+  readonly name: string;
+  /** The new name of a rename. */
+  readonly to?: string | undefined;
+  readonly content: Content | null;
+  readonly password: string | undefined;
+  /** A change of members only. */
+  readonly members?: GroupMemberChange | undefined;
+  readonly calls: readonly SyncCall[];
+}
+
+type SyncOutcome =
+  /** Results of the puts, by backend. */
+  | { readonly ok: true; readonly puts: ReadonlyMap<string, PutResult> }
+  | {
+    readonly ok: false;
+    readonly fault: BackendFault;
+    readonly failed: SyncCall;
+    /** The calls that took effect, or may have, in their order. */
+    readonly touched: readonly SyncCall[];
+  };
+
+/** The backend may have the resource with another name. */
+function renameUndone(backend: string): ScimRefusal {
+  return new ScimRefusal("busy", {
+    detail: `The connector "${backend}" still rolls back the name of this resource. Try again in a moment.`,
+    headers: { "Retry-After": "5" },
+  });
+}
+
+const NOTHING = { ok: true, value: null } as const;
+
+/**
+ * Reads the content at the backends, so that it can be restored. A new resource must not overwrite one that the store does not know.
+ * @throws ScimRefusal if a backend cannot be read, or has an unknown resource with this name
+ */
+async function readBefore(
+  deps: Pick<PrepareWriteDeps, "remotes">,
+  { job, named, plan, before, pending, pendingTo }: PreparedWrite,
+): Promise<SyncCall[]> {
+  const { kind, name, operation, to } = job;
+  const untried = { entries: named.map((backend) => ({ backend, outcome: "untried" }) as const) };
+  const found = await Promise.all(plan.calls.map(async ({ backend: backendName, operation }) => {
+    if (pending.get(backendName)?.entry.from !== undefined) throw renameUndone(backendName);
+    const backend = deps.remotes.get(backendName);
+    if (backend === undefined) {
+      throw new Error(`Cannot call the backend "${backendName}": it has no connection`);
+    }
+    const remoteId = before.backends[backendName]?.remoteId;
+    const { content } = plan.after;
+    const earlier = pending.get(backendName)?.entry.changes ?? NO_CHANGES;
+    const changes = content === null
+      ? null
+      : joinChanges(earlier, changesFor({ before, content }, backendName));
+    const read = await backend.read(kind, name, remoteId === undefined ? {} : { remoteId });
+    return {
+      backend,
+      operation,
+      changes,
+      read: read.ok ? { ...read, value: await withKnownMembers(backend, read.value, before.content) } : read,
+      other: to === undefined ? NOTHING : await backend.read(kind, to),
+    };
+  }));
+  return found.map(({ backend, operation: call, changes, read, other }) => {
+    if (!read.ok) throw backendRefusal(backend.name, { fault: read.fault, receipt: untried });
+    if (!other.ok) throw backendRefusal(backend.name, { fault: other.fault, receipt: untried });
+    const isOther = other.value !== null && !pendingTo.has(backend.name);
+    if (isOther || (operation === "create" && read.value !== null && !pending.has(backend.name))) {
+      throw new ScimRefusal("taken", {
+        detail: `The connector "${backend.name}" already has a resource with that name. A GET shows it now.`,
+        receipt: untried,
+      });
+    }
+    return { backend, operation: call, before: read.value, changes };
+  });
+}
+
+/** Makes the calls in order, and stops at the first failure. @throws LeaseUnavailable if this node has lost the lease */
+async function makeCalls(work: SyncWork, lease: Pick<WriteLease, "isHeld">): Promise<SyncOutcome> {
+  const puts = new Map<string, PutResult>();
+  const touched: SyncCall[] = [];
+  for (const call of work.calls) {
+    if (!lease.isHeld) {
+      throw new LeaseUnavailable("Cannot call a backend: this node lost the lease of the target");
+    }
+    const outcome = await makeCall(work, call);
+    if (!outcome.ok) {
+      if (outcome.fault.unsure) touched.push(call);
+      return { ok: false, fault: outcome.fault, failed: call, touched };
+    }
+    touched.push(call);
+    if (outcome.value !== null) puts.set(call.backend.name, outcome.value);
+  }
+  return { ok: true, puts };
+}
+
+async function makeCall(
+  { kind, name, content, password, members }: SyncWork,
+  { backend, operation, before, changes }: SyncCall,
+) {
+  const hint = before === null ? {} : { remoteId: before.remoteId };
+  if (operation === "remove" || content === null) return await backend.remove(kind, name, hint);
+  const wanted = withOwnMembers(content, { members, before });
+  const desired = {
+    content: wanted,
+    ...(password === undefined ? {} : { password }),
+    ...(changes === null ? {} : { changes }),
+  };
+  if (operation === "rename") return await renameAt(backend, { from: name, desired, hint });
+  return await backend.put(desired, hint);
+}
+
+/** After a change of members, the backend has its own other members: another client may have added some there. */
+function withOwnMembers(
+  content: Content,
+  { members, before }: { members: GroupMemberChange | undefined; before: RemoteResource | null },
+): Content {
+  const held = before?.content;
+  if (members === undefined || content.kind === "user" || held?.kind !== "group") return content;
+  return { ...content, members: withMemberChange(held, { ...members, add: content.members }).members };
+}
+
+/** Undoes calls, the last one first, and returns those that could not be undone. */
+async function undoCalls(
+  work: SyncWork,
+  touched: readonly SyncCall[],
+): Promise<SyncCall[]> {
+  const left: SyncCall[] = [];
+  for (const call of touched.toReversed()) {
+    if (!(await undoCall(work, call)).ok) left.push(call);
+  }
+  return left;
+}
+
+function undoCall(
+  { kind, name, to, content }: SyncWork,
+  { backend, before }: SyncCall,
+): Promise<BackendOutcome<PutResult | null>> {
+  if (before === null) return backend.remove(kind, to ?? name);
+  const changes = undoneChanges(content, before.content);
+  const desired = { content: before.content, ...(changes === undefined ? {} : { changes }) };
+  // Without a hint, because a resource that is created again has another id.
+  return to === undefined ? backend.put(desired) : renameAt(backend, { from: to, desired, hint: {} });
+}
+
+/** What the rollback of a write changes. `undefined`: everything, because the write removed the resource. */
+function undoneChanges(content: Content | null, former: Content | null): ContentChanges | undefined {
+  return content === null || former === null ? undefined : contentChanges(content, former);
+}
+
+/** The outcome at each named backend after `failed` stopped the write. */
+function failureReceipt(
+  named: readonly string[],
+  { failed, fault, touched, left }: {
+    failed: string;
+    fault: BackendFault;
+    touched: readonly SyncCall[];
+    left: readonly SyncCall[];
+  },
+): Receipt {
+  const isLeft = (name: string) => left.some(({ backend }) => backend.name === name);
+  const isTouched = (name: string) => touched.some(({ backend }) => backend.name === name);
+  const entryOf = (backend: string): ReceiptEntry => {
+    if (isLeft(backend)) return { backend, outcome: "undoing" };
+    if (backend === failed) return { backend, outcome: "failed", detail: fault.detail };
+    return { backend, outcome: isTouched(backend) ? "undone" : "untried" };
+  };
+  return { entries: named.map(entryOf) };
+}
+
+/** The refusal for a fault of a backend. */
+export function backendRefusal(
+  backend: string,
+  { fault, receipt = null }: { fault: BackendFault; receipt?: Receipt | null },
+): ScimRefusal {
+  const pending = receipt?.entries.filter(({ outcome }) => outcome === "undoing")
+    .map(({ backend }) => `"${backend}"`) ?? [];
+  const end = pending.length === 0
+    ? "Nothing was changed."
+    : `The write failed. The rollback at ${pending.join(", ")} is pending.`;
+  const reason = `${fault.detail.replace(/[.\s]+$/, "").slice(0, 300)}.`;
+  const problem = isUnavailable(fault) ? "cannot be reached" : "refused the operation";
+  if (fault.isInvalidValue === true) {
+    return new ScimRefusal("invalid_value", {
+      detail: `The connector "${backend}" does not accept a value: ${reason} ${end}`,
+      receipt,
+    });
+  }
+  if (fault.isTaken === true) {
+    return new ScimRefusal("taken", {
+      detail:
+        `The connector "${backend}" has another resource with a value that must be unique: ${reason} ${end}`,
+      receipt,
+    });
+  }
+  const waitS = Math.ceil(Math.min(fault.retryAfterMs ?? 5000, 3600_000) / 1000);
+  return new ScimRefusal(isUnavailable(fault) ? "backend_unreachable" : "backend_failed", {
+    detail: `The connector "${backend}" ${problem}: ${reason} ${end}`,
+    headers: isUnavailable(fault) ? { "Retry-After": String(Math.max(1, waitS)) } : {},
+    receipt,
+  });
 }

@@ -5,7 +5,7 @@ import { canonicalName } from "../../platform/canonical_name.ts";
 import { pauseFor } from "../../platform/runtime.ts";
 import { ScimRefusal } from "../http/refusals.ts";
 import type { Target, TargetDirectory, WriteResult } from "../ports.ts";
-import { selectBackends } from "../provisioning/plan_write.ts";
+import { selectBackends } from "../provisioning/plan.ts";
 import {
   type BulkDeps,
   type BulkRequest,

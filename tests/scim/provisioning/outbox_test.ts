@@ -8,13 +8,15 @@ import { createSystemRandom } from "../../../platform/runtime.ts";
 import { createStore } from "../../../platform/store.ts";
 import { createVault } from "../../../platform/vault.ts";
 import type { Target } from "../../../scim/ports.ts";
-import { Outbox, type OutboxChange, type StoredEntry } from "../../../scim/provisioning/outbox.ts";
+import {
+  Outbox,
+  type OutboxChange,
+  PendingWriteList,
+  type StoredEntry,
+  type StoredEntry as PendingEntry,
+} from "../../../scim/provisioning/outbox.ts";
 import { tickingClock } from "../directory/world.ts";
 import { settled } from "./trash_stage.ts";
-import {
-  PendingWriteList,
-  type StoredEntry as PendingEntry,
-} from "../../../scim/provisioning/pending_writes.ts";
 
 // Pending writes of async backends: recorded with the write, delivered once and in order, also after a crash.
 
