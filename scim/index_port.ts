@@ -11,10 +11,10 @@ export type IndexedAttribute =
   | "meta.created"
   | "meta.lastModified";
 
-/** The order of an index: by canonical name, or by value and then by canonical name. */
-export type ListedBy = "name" | IndexedAttribute;
+/** The order of an index: by canonical name, or by search word or value and then by canonical name. */
+export type ListedBy = "name" | "word" | IndexedAttribute;
 
-/** Keys from `from` (inclusive) to `to` (exclusive). A key is a canonical name, or a value, U+0000 and a canonical name. */
+/** Keys from `from` (inclusive) to `to` (exclusive). A key is a canonical name, or a word or value, U+0000 and a canonical name. */
 export interface KeyRange {
   readonly from: string;
   readonly to: string;
@@ -51,10 +51,6 @@ export interface ResourceIndexes {
   list(kind: ResourceKind, listing: Listing, options: ListOptions): Promise<Listed[]>;
   /** Resources with so many values of an attribute that the index does not have all of them. `null`: none. */
   manyValued(kind: ResourceKind, by: IndexedAttribute): Promise<Listing | null>;
-  /** How many resources have a search word that begins like this. */
-  countWord(kind: ResourceKind, start: string): Promise<number>;
-  /** Their canonical names, at most `limit`. */
-  namesWithWord(kind: ResourceKind, start: string, limit: number): Promise<string[]>;
   /** The resources of a list, in this order, without those that do not exist any more. */
   readMany(kind: ResourceKind, listed: readonly Listed[]): Promise<Stored[]>;
   /** The canonical names of the groups of a user. The list may have groups that the user has left. */

@@ -3,10 +3,12 @@
 
 import type { Mutation, Store } from "../../platform/store.ts";
 import {
+  DEPTHS,
   IndexBucket,
   type IndexChange,
   type IndexContent,
   type IndexEntry,
+  type PendingEntry,
   type StoredBucket,
 } from "./index_bucket.ts";
 import { compareText } from "./keys.ts";
@@ -18,14 +20,12 @@ export interface CountedIndexOptions {
   readonly prefix: Deno.KvKey;
   /** The key prefix of the log. */
   readonly log: Deno.KvKey;
+  /** The key prefix of the entries. The parts of an entry's key follow. With `hashes`, other code writes the entries. */
+  readonly entries: Deno.KvKey;
   readonly stores: IndexContent;
   readonly maxEntries: number;
   /** With more changes, a bucket is merged at once, so that one commit suffices. Default: 200; Deno KV accepts 1,000 mutations. */
   readonly maxPending?: number;
-  /** The entries of a range in the store, in order; `to` is `null` for the end. */
-  readonly entries: (from: string, to: string | null) => AsyncIterable<IndexEntry>;
-  /** The mutation that stores an entry of its own (`null`: deletes it). Absent: other code writes the entries. */
-  readonly entryMutation?: (key: string, depth: number | null) => Mutation;
   /** Present if other nodes use the store, too. */
   readonly nowMs?: (() => number) | undefined;
 }
@@ -123,8 +123,8 @@ export class CountedIndex {
    * The entries of a range that the store has in another way, in order: their depth, or `null` for a removed one. Take them before the range is
    * read from the store, because a merge moves them there.
    */
-  pendingIn(from: string, to: string): { key: string; depth: number | null }[] {
-    const found: { key: string; depth: number | null }[] = [];
+  pendingIn(from: string, to: string): PendingEntry[] {
+    const found: PendingEntry[] = [];
     for (let at = this.locate(from); at < this.#buckets.length; at++) {
       const bucket = this.#buckets[at];
       if (bucket === undefined || compareText(bucket.bound, to) >= 0) break;
@@ -133,6 +133,16 @@ export class CountedIndex {
       }
     }
     return found.sort((a, b) => compareText(a.key, b.key));
+  }
+
+  /** The entries of a range in the store, in order. */
+  async *stored(from: string, to: string, limit?: number): AsyncGenerator<IndexEntry> {
+    const { store, entries, stores } = this.options;
+    const selector = { start: this.entryKey(from), end: this.entryKey(to) };
+    for await (const { key, value } of store.range<number>(selector, limit === undefined ? {} : { limit })) {
+      const depth = stores === "hashes" ? 0 : Math.min(value ?? 0, DEPTHS - 1);
+      yield { key: key.slice(entries.length).join("\0"), depth };
+    }
   }
 
   draft(): IndexDraft {
@@ -190,6 +200,10 @@ export class CountedIndex {
     const tail = former.flatMap((bucket) => bucket.tail).sort((a, b) => a.sequence - b.sequence);
     for (const change of tail) this.#apply(change, change.sequence);
     for (const bucket of added) this.#noteSize(bucket);
+  }
+
+  entryKey(key: string): Deno.KvKey {
+    return [...this.options.entries, ...key.split("\0")];
   }
 
   bucketKey({ bound }: IndexBucket): Deno.KvKey {

@@ -121,6 +121,11 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   const newSetId = (): string => `${nextNumber().toString(36)}-${deps.random.bytes(4).toHex()}`;
   const trash = new DirectoryTrash({ store, clock, keys, newSetId, maxEntries: deps.maxTrashed });
 
+  const count = (kind: ResourceKind): number => names.names[kind].total;
+  const resources = createResourceIndexes({
+    ...{ store, keys, reader, names: names.names },
+    indexes: async () => (await work).indexes,
+  });
   const openWritesAndSearch = async (): Promise<WritesAndSearch> => {
     const indexes = await withWordIndexes(names, { ...place, merge: deps.merge });
     const common = { store, keys, clock, log, nextNumber, newSetId };
@@ -128,7 +133,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
     const { writes, renames } = createWriteQueue(deps, { ...common, ...state });
     const search = followMapping(
       deps.mapping,
-      (mapping) => new DirectorySearch({ store, keys, indexes, memberSets, reader, mapping }),
+      (mapping) => new DirectorySearch({ indexes: resources, count, memberSets, reader, mapping }),
     );
     if (!isShared) await writes.recover();
     return { writes, renames, search, indexes };
@@ -144,10 +149,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   return {
     target,
     trash,
-    indexes: createResourceIndexes({
-      ...{ store, keys, reader, names: names.names },
-      indexes: async () => (await work).indexes,
-    }),
+    indexes: resources,
     read: (kind, canonical) => reader.read(kind, canonical),
     readById: (kind, id) => reader.readById(kind, id),
     readHeadById: (kind, id) => readHeadById({ store, keys, reader }, { kind, id }),
@@ -158,7 +160,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
     readTraces: (canonical) => readTraces({ store, keys, indexes: names }, canonical),
     page: (kind: ResourceKind, options: PageOptions) => reader.page(kind, options),
     search: async (...asked) => await (await work).search().search(...asked),
-    count: (kind) => names.names[kind].total,
+    count,
     all: (kind): AsyncIterable<Stored> => reader.all(kind),
     write,
     rename: async (asked) => await (await work).renames.rename(asked),

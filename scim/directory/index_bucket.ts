@@ -1,5 +1,7 @@
 // One bucket of a counted index: the entries of one range of keys, counted, and the changes that are only in the index log.
 
+import { compareText } from "./keys.ts";
+
 /** Entries have a depth from 0 to this minus one. */
 export const DEPTHS = 24;
 
@@ -12,6 +14,12 @@ export interface IndexEntry {
 /** An entry that was added to an index or removed from it. */
 export interface IndexChange extends IndexEntry {
   readonly isRemoval: boolean;
+}
+
+/** An entry that the store has in another way than memory. `null`: it is removed. */
+export interface PendingEntry {
+  readonly key: string;
+  readonly depth: number | null;
 }
 
 /** `hashes`: an index of names. `depths`: an index of words, whose entries have keys of their own in the store. */
@@ -118,7 +126,7 @@ export class IndexBucket {
    */
   replay({ stored, pending }: {
     stored: readonly IndexEntry[];
-    pending: readonly { readonly key: string; readonly depth: number | null }[];
+    pending: readonly PendingEntry[];
   }): void {
     const depths = new Map(stored.map(({ key, depth }) => [key, depth]));
     for (const { key, depth } of pending) {
@@ -163,4 +171,23 @@ function without(hashes: Uint32Array, hash: number): Uint32Array {
 /** Adds an entry of `depth` to the cumulative counts, or removes it. */
 function shift(below: Uint16Array, depth: number, by: 1 | -1): void {
   for (let n = depth + 1; n <= DEPTHS; n++) below[n] = (below[n] ?? 0) + by;
+}
+
+/** Entries of the store with the changes of the log. Both are in order, and so is the result. A change replaces the entry with the same key. */
+export function mergeEntries(
+  stored: readonly IndexEntry[],
+  pending: readonly PendingEntry[],
+): readonly PendingEntry[] {
+  if (pending.length === 0) return stored;
+  const merged: PendingEntry[] = [];
+  let at = 0;
+  for (const change of pending) {
+    for (let entry = stored[at]; entry !== undefined; entry = stored[++at]) {
+      if (compareText(entry.key, change.key) >= 0) break;
+      merged.push(entry);
+    }
+    if (stored[at]?.key === change.key) at++;
+    merged.push(change);
+  }
+  return [...merged, ...stored.slice(at)];
 }

@@ -3,8 +3,8 @@
 
 import type { Mutation } from "../../platform/store.ts";
 import type { CountedIndex } from "./counted_index.ts";
-import { IndexBucket, type IndexEntry } from "./index_bucket.ts";
-import { compareText } from "./keys.ts";
+import { IndexBucket, mergeEntries, type PendingEntry } from "./index_bucket.ts";
+import { compareText, LAST_CHARACTER } from "./keys.ts";
 import { nameHash } from "./name_hashes.ts";
 
 export interface IndexMergeOptions {
@@ -110,11 +110,11 @@ export class IndexMerge {
   /** Splits a bucket and merges it. The commit contains as many pieces as fit; the rest stays as it is in the store and in the log. */
   async #split(bucket: IndexBucket): Promise<void> {
     const { sequence, buckets, options } = this.#index;
-    const to = buckets[this.#index.locate(bucket.bound) + 1]?.bound ?? null;
-    const stored: IndexEntry[] = [];
-    for await (const entry of options.entries(bucket.bound, to)) stored.push(entry);
+    const to = buckets[this.#index.locate(bucket.bound) + 1]?.bound ?? LAST_CHARACTER;
+    const stored = await Array.fromAsync(this.#index.stored(bucket.bound, to));
     const pending = toSortedEntries(bucket.pending);
     const entries = mergeEntries(stored, pending);
+    const isPending = ({ key }: PendingEntry) => bucket.pending.has(key);
     const commit = new MergeCommit(this.#index);
     const pieces: IndexBucket[] = [];
     let at = 0;
@@ -122,11 +122,12 @@ export class IndexMerge {
       const end = pieceEnd(entries, at, {
         maxEntries: options.maxEntries >> 1,
         maxPending: this.#index.maxPending,
+        isPending,
       });
       const own = entries.slice(at, end);
       const piece = new IndexBucket(pieces.length === 0 ? bucket.bound : own[0]?.key ?? "", options.stores);
       piece.fill(own.flatMap(({ key, depth }) => depth === null ? [] : [{ key, depth }]), nameHash);
-      commit.addEntries(own.filter(({ isPending }) => isPending));
+      commit.addEntries(own.filter(isPending));
       commit.merge(piece, sequence);
       piece.markMerged(sequence);
       pieces.push(piece);
@@ -164,8 +165,6 @@ const MAX_STEP_OCTETS = 200_000;
 const BUCKET_OCTETS = 700;
 const ENTRY_OCTETS = 50;
 
-type PendingEntry = { readonly key: string; readonly depth: number | null };
-
 /** The mutations of one commit, and the buckets that it merges. */
 class MergeCommit {
   readonly mutations: Mutation[] = [];
@@ -187,11 +186,10 @@ class MergeCommit {
   }
 
   addEntries(entries: Iterable<PendingEntry>): void {
-    const { entryMutation } = this.#index.options;
-    if (entryMutation === undefined) return;
-    for (const { key, depth } of entries) {
-      this.mutations.push(entryMutation(key, depth));
-      this.#octets += key.length * 2 + ENTRY_OCTETS;
+    for (const { key: entry, depth } of entries) {
+      const key = this.#index.entryKey(entry);
+      this.mutations.push(depth === null ? { type: "delete", key } : { type: "set", key, value: depth });
+      this.#octets += entry.length * 2 + ENTRY_OCTETS;
     }
   }
 
@@ -208,43 +206,23 @@ function toSortedEntries(pending: ReadonlyMap<string, number | null>): PendingEn
   return Array.from(pending, ([key, depth]) => ({ key, depth })).sort((a, b) => compareText(a.key, b.key));
 }
 
-/** An entry (`null`: removed) of the store, or of the log if it differs there. */
-interface MergedEntry {
-  readonly key: string;
-  readonly depth: number | null;
-  readonly isPending: boolean;
-}
-
-/** Entries of the store with the changes of the log. Both are in order, and so is the result. A change replaces the entry with the same key. */
-function mergeEntries(
-  stored: readonly IndexEntry[],
-  pending: readonly PendingEntry[],
-): MergedEntry[] {
-  const merged: MergedEntry[] = [];
-  let at = 0;
-  for (const change of pending) {
-    for (let entry = stored[at]; entry !== undefined; entry = stored[++at]) {
-      if (compareText(entry.key, change.key) >= 0) break;
-      merged.push({ ...entry, isPending: false });
-    }
-    if (stored[at]?.key === change.key) at++;
-    merged.push({ ...change, isPending: true });
-  }
-  for (const entry of stored.slice(at)) merged.push({ ...entry, isPending: false });
-  return merged;
-}
-
 /** The end of a piece with at most this many entries and changes. */
 function pieceEnd(
-  merged: readonly MergedEntry[],
+  merged: readonly PendingEntry[],
   from: number,
-  { maxEntries, maxPending }: { maxEntries: number; maxPending: number },
+  { maxEntries, maxPending, isPending }: {
+    maxEntries: number;
+    maxPending: number;
+    isPending: (entry: PendingEntry) => boolean;
+  },
 ): number {
   let entries = 0;
   let changes = 0;
   for (let at = from; at < merged.length; at++) {
-    if (merged[at]?.depth !== null) entries++;
-    if (merged[at]?.isPending === true) changes++;
+    const entry = merged[at];
+    if (entry === undefined) break;
+    if (entry.depth !== null) entries++;
+    if (isPending(entry)) changes++;
     if (entries > maxEntries || changes > maxPending) return at;
   }
   return merged.length;

@@ -21,7 +21,6 @@ export function createDirectoryKeys(target: string) {
     /** The name that a renamed resource has now, under its earlier name. */
     renamed: (kind: ResourceKind, canonical: string): Deno.KvKey => renamedKey(target, { kind, canonical }),
     goneAll: ["gone", target] as Deno.KvKey,
-    goneEnd: ["gone", target, LAST_CHARACTER] as Deno.KvKey,
     /** Tombstones in order of time. */
     departure: (order: number): Deno.KvKey => ["departure", target, order],
     departures: ["departure", target] as Deno.KvKey,
@@ -34,16 +33,8 @@ export function createDirectoryKeys(target: string) {
     memberships: (user: string): Deno.KvKey => ["memberof", target, user],
     /** The memberships of all users. */
     allMemberships: ["memberof", target] as Deno.KvKey,
-    /** A place in the word index: `word`, or word and name with U+0000 between them. */
-    wordPlace: (
-      kind: ResourceKind,
-      place: string,
-    ): Deno.KvKey => ["word", target, kind, ...place.split("\0")],
-    /** A place in the value index: parts of `attribute`, value and name, with U+0000 between them. */
-    valuePlace: (
-      kind: ResourceKind,
-      place: string,
-    ): Deno.KvKey => ["value", target, kind, ...place.split("\0")],
+    /** The index of words or values. The parts of an entry follow: word and name, or attribute, value and name. */
+    entries: (index: "word" | "value", kind: ResourceKind): Deno.KvKey => [index, target, kind],
     /** The log of a counted index. A number follows. */
     indexLog: (index: string): Deno.KvKey => ["index_log", target, index],
     buckets: (index: string): Deno.KvKey => ["fence", target, index],

@@ -1,11 +1,11 @@
-// The ordered indexes of a directory for queries: names, and values of attributes.
+// The ordered indexes of a directory for queries: names, search words, and values of attributes.
 
 import type { Store } from "../../platform/store.ts";
 import type { KeyRange, Listed, Listing, ListOptions, ResourceIndexes } from "../index_port.ts";
 import type { ResourceKind, Stored } from "../schema/resource.ts";
 import type { CountedIndex } from "./counted_index.ts";
-import { DEPTHS, type IndexBucket, type IndexEntry } from "./index_bucket.ts";
-import { createWordRange, type Indexes, type NameIndexes, type PrefixRange } from "./indexes.ts";
+import { DEPTHS, type IndexBucket, type IndexEntry, mergeEntries } from "./index_bucket.ts";
+import type { Indexes, NameIndexes } from "./indexes.ts";
 import { compareText, type DirectoryKeys, LAST_CHARACTER } from "./keys.ts";
 import type { ResourceReader, UserRange } from "./reader.ts";
 import type { ResourceRecord } from "./records.ts";
@@ -23,9 +23,9 @@ interface ResourceIndexesDeps {
 export function createResourceIndexes(deps: ResourceIndexesDeps): ResourceIndexes {
   const { store, keys, names, indexes, reader } = deps;
   const indexOf = async (kind: ResourceKind, { by }: Pick<Listing, "by">): Promise<IndexRanges> =>
-    new IndexRanges(by === "name" ? names[kind] : (await indexes()).values[kind]);
-  const wordRange = async (): Promise<PrefixRange> =>
-    createWordRange({ store, keys, indexes: await indexes() });
+    new IndexRanges(
+      by === "name" ? names[kind] : (await indexes())[by === "word" ? "words" : "values"][kind],
+    );
   /** A range of names is a range of records, so a page by name reads each record once. */
   const heads = new WeakMap<Listed, ResourceRecord>();
   const listedUsers = new WeakMap<Listed, Stored>();
@@ -53,7 +53,7 @@ export function createResourceIndexes(deps: ResourceIndexesDeps): ResourceIndexe
     async list(kind, listing, options) {
       if (listing.by === "name") return await listNames(kind, listing, options);
       const places = await (await indexOf(kind, listing)).list(placesOf(listing), options);
-      const start = INDEXED_VALUES[listing.by].code.length + 1;
+      const start = listing.by === "word" ? 0 : INDEXED_VALUES[listing.by].code.length + 1;
       return places.map((place) => ({
         key: place.slice(start),
         canonical: place.slice(place.lastIndexOf("\0") + 1),
@@ -63,10 +63,6 @@ export function createResourceIndexes(deps: ResourceIndexesDeps): ResourceIndexe
       const ranges = [{ from: MORE_VALUES, to: LAST_CHARACTER }];
       const listing: Listing = { by, ranges, counted: "every" };
       return await (await indexOf(kind, listing)).count(placesOf(listing)) === 0 ? null : listing;
-    },
-    countWord: async (kind, start) => await (await wordRange()).count({ kind, start }),
-    async namesWithWord(kind, start, limit) {
-      return await (await wordRange()).names({ kind, start }, { offset: 0, limit });
     },
     async readMany(kind, listed) {
       const found = await Promise.all(listed.map((one) => {
@@ -125,6 +121,9 @@ async function* recordsIn(
 /** The ranges in the index, which has the keys of all attributes. */
 function placesOf({ by, ranges, counted }: Listing): CountedRanges {
   if (by === "name") return { ranges, below: ANY_DEPTH };
+  if (by === "word") {
+    return { ranges, below: counted === "every" || counted === "first" ? ANY_DEPTH : counted };
+  }
   const { code } = INDEXED_VALUES[by];
   return {
     ranges: ranges.map(({ from, to }) => ({ from: `${code}\0${from}`, to: `${code}\0${to}` })),
@@ -156,13 +155,16 @@ interface RangePart extends KeyRange {
 const MAX_BUCKETS_PER_READ = 64;
 
 class IndexRanges {
-  readonly #index: Pick<CountedIndex, "buckets" | "locate" | "options" | "pendingIn" | "seek" | "total">;
+  readonly #index: Pick<
+    CountedIndex,
+    "buckets" | "locate" | "options" | "pendingIn" | "seek" | "stored" | "total"
+  >;
   readonly #entries: ReadEntries;
 
   /** @param entries the stored entries of a range, in order. Default: those of the index. */
   constructor(
-    index: Pick<CountedIndex, "buckets" | "locate" | "options" | "pendingIn" | "seek" | "total">,
-    entries: ReadEntries = index.options.entries,
+    index: Pick<CountedIndex, "buckets" | "locate" | "options" | "pendingIn" | "seek" | "stored" | "total">,
+    entries: ReadEntries = (from, to, limit) => index.stored(from, to, limit),
   ) {
     this.#index = index;
     this.#entries = entries;
@@ -254,20 +256,19 @@ class IndexRanges {
   async #read({ from, to }: KeyRange, below: number, limit?: number): Promise<string[]> {
     // Taken first, because a merge moves changes to the store.
     const pending = this.#index.pendingIn(from, to);
-    const keys: string[] = [];
-    const add = (key: string, depth: number | null): void => {
-      if (depth !== null && depth < below) keys.push(key);
-    };
-    let at = 0;
-    for await (const { key, depth } of this.#entries(from, to, limit)) {
-      let change = pending[at];
-      for (; change !== undefined && compareText(change.key, key) < 0; change = pending[++at]) {
-        add(change.key, change.depth);
-      }
-      if (change?.key !== key) add(key, depth);
+    const isLess = below < ANY_DEPTH;
+    // An entry may have another depth in the log, or none.
+    const spare = isLess ? pending.length : pending.filter(({ depth }) => depth === null).length;
+    const most = limit === undefined ? undefined : limit + spare;
+    const stored: IndexEntry[] = [];
+    let counted = 0;
+    for await (const entry of this.#entries(from, to, isLess ? undefined : most)) {
+      stored.push(entry);
+      if (entry.depth < below && ++counted === most) break;
     }
-    for (const change of pending.slice(at)) add(change.key, change.depth);
-    return keys;
+    return mergeEntries(stored, pending).flatMap(({ key, depth }) =>
+      depth !== null && depth < below ? [key] : []
+    );
   }
 }
 

@@ -2,7 +2,7 @@
 // beginning of a word of the resource.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import type { Store } from "../../platform/store.ts";
+import type { ListOptions, ResourceIndexes } from "../index_port.ts";
 import type { PageOptions, SearchOutcome } from "../ports.ts";
 import { createMapping } from "../schema/mapping.ts";
 import type { Mapping, ResourceKind, Stored } from "../schema/resource.ts";
@@ -10,16 +10,15 @@ import { parseFilter, pathText, type ScimFilter } from "../filter/filter.ts";
 import { filterView, matchesFilter } from "../filter/filter_match.ts";
 import { filterProblem } from "../filter/filter_tree.ts";
 import { cutWord, firstWord, hasPrefix, MAX_WORD_CHARACTERS, queryWords } from "../filter/search_terms.ts";
-import { createWordRange, type Indexes, type PrefixRange } from "./indexes.ts";
-import { compareText, type DirectoryKeys } from "./keys.ts";
+import { compareText } from "./keys.ts";
 import type { MemberSets } from "./member_sets.ts";
 import type { ResourceReader } from "./reader.ts";
 import { recordWords } from "./records.ts";
+import { wordListing } from "./value_keys.ts";
 
 interface SearchDeps {
-  readonly store: Store;
-  readonly keys: DirectoryKeys;
-  readonly indexes: Indexes;
+  readonly indexes: ResourceIndexes;
+  readonly count: (kind: ResourceKind) => number;
   readonly memberSets: MemberSets;
   readonly reader: ResourceReader;
   readonly mapping: Mapping;
@@ -46,13 +45,11 @@ function tooMany(what: "search" | "filter"): SearchOutcome {
  */
 export class DirectorySearch {
   readonly #deps: SearchDeps;
-  readonly #range: PrefixRange;
   readonly #filterSearch: FilterSearch;
 
   constructor(deps: SearchDeps) {
     this.#deps = deps;
-    this.#range = createWordRange(deps);
-    this.#filterSearch = new FilterSearch({ ...deps, range: this.#range });
+    this.#filterSearch = new FilterSearch(deps);
   }
 
   async search(kind: ResourceKind, q: string, options: PageOptions): Promise<SearchOutcome> {
@@ -74,9 +71,10 @@ export class DirectorySearch {
 
   async #byWord(kind: ResourceKind, start: string, { page, size }: PageOptions): Promise<SearchOutcome> {
     const offset = (page - 1) * size;
-    const total = await this.#range.count({ kind, start });
-    const names = offset < total ? await this.#range.names({ kind, start }, { offset, limit: size }) : [];
-    const resources = await this.#deps.reader.readMany(kind, names);
+    const { indexes, reader } = this.#deps;
+    const total = await indexes.count(kind, wordListing(start));
+    const names = offset < total ? await namesWith({ indexes, kind, start }, { offset, limit: size }) : [];
+    const resources = await reader.readMany(kind, names);
     return { ok: true, page: { total, startIndex: offset + 1, resources } };
   }
 
@@ -115,34 +113,47 @@ export class DirectorySearch {
 
   /** The names of the first rare word; `null` if every word is common. */
   async #rareNames(kind: ResourceKind, words: readonly string[]): Promise<string[] | null> {
+    const { indexes } = this.#deps;
+    const options = { offset: 0, limit: RARE_ENTRIES };
     const starts = words.map(cutWord);
-    const rare = await Promise.all(starts.map((start) => this.#range.isRare({ kind, start }, RARE_ENTRIES)));
-    const start = starts[rare.indexOf(true)];
-    return start === undefined
-      ? null
-      : await this.#range.names({ kind, start }, { offset: 0, limit: RARE_ENTRIES });
+    const entries = await Promise.all(
+      starts.map((start) => indexes.list(kind, { ...wordListing(start), counted: "every" }, options)),
+    );
+    const start = starts[entries.findIndex(({ length }) => length < RARE_ENTRIES)];
+    return start === undefined ? null : await namesWith({ indexes, kind, start }, options);
   }
 
   /** The names that have all the words, each of which is common; `null` if there are too many to check. */
   async #commonNames(kind: ResourceKind, words: readonly string[]): Promise<string[] | null> {
+    const { indexes } = this.#deps;
     const counted = await Promise.all(words.map(async (word) => {
       const start = cutWord(word);
-      return { word, start, count: await this.#range.count({ kind, start }) };
+      return { word, start, count: await indexes.count(kind, wordListing(start)) };
     }));
     const [rarest, ...others] = counted.sort((a, b) => a.count - b.count);
     if (rarest === undefined || rarest.count > MAX_CANDIDATES) return null;
-    const first = { kind, start: rarest.start };
-    let names = await this.#range.names(first, { offset: 0, limit: MAX_CANDIDATES });
+    let names = await namesWith(
+      { indexes, kind, start: rarest.start },
+      { offset: 0, limit: MAX_CANDIDATES },
+    );
     const unchecked = counted.filter(({ word }) => word.length > MAX_WORD_CHARACTERS).map(({ word }) => word);
     for (const { word, start, count } of others) {
       if (count > Math.min(MAX_LISTED, names.length * LISTED_PER_CHECK)) unchecked.push(word);
       else {
-        const listed = new Set(await this.#range.names({ kind, start }, { offset: 0, limit: MAX_LISTED }));
+        const listed = new Set(await namesWith({ indexes, kind, start }, { offset: 0, limit: MAX_LISTED }));
         names = names.filter((name) => listed.has(name));
       }
     }
     return unchecked.length === 0 ? names : await this.#withWords(kind, { names, words: unchecked });
   }
+}
+
+/** The canonical names of the resources that have a word with this beginning, in order of word, then name, each once. */
+async function namesWith(
+  { indexes, kind, start }: { indexes: ResourceIndexes; kind: ResourceKind; start: string },
+  options: ListOptions,
+): Promise<string[]> {
+  return (await indexes.list(kind, wordListing(start), options)).map(({ canonical }) => canonical);
 }
 
 /** The search with the mapping of now. @param mappingOf absent: the default mapping */
@@ -160,10 +171,6 @@ export function followMapping(
 }
 
 // Filters: the indexes give candidates, and each candidate is checked against the whole filter.
-
-interface FilterSearchDeps extends SearchDeps {
-  readonly range: PrefixRange;
-}
 
 /** Where candidates come from. The source with the smallest `count` is used. */
 type Source =
@@ -198,18 +205,18 @@ const MEMBERSHIP_ATTRIBUTES: Readonly<Record<ResourceKind, ReadonlySet<string>>>
 };
 
 class FilterSearch {
-  readonly #deps: FilterSearchDeps;
+  readonly #deps: SearchDeps;
   readonly #nameAttributes: Record<ResourceKind, ReadonlySet<string>>;
 
-  constructor(deps: FilterSearchDeps) {
+  constructor(deps: SearchDeps) {
     this.#deps = deps;
     this.#nameAttributes = nameAttributes(deps.mapping);
   }
 
   async search(kind: ResourceKind, filter: ScimFilter, { page, size }: PageOptions): Promise<SearchOutcome> {
-    const { indexes, mapping } = this.#deps;
+    const { mapping } = this.#deps;
     const source = await this.#sourceOf(kind, filter);
-    const count = source?.count ?? indexes.names[kind].total;
+    const count = source?.count ?? this.#deps.count(kind);
     if (count > MAX_CANDIDATES) return tooMany("filter");
     const offset = (page - 1) * size;
     const resources: Stored[] = [];
@@ -262,28 +269,22 @@ class FilterSearch {
     const word = type === undefined ? null : firstWord(value, type);
     if (word === null) return null;
     const start = cutWord(word);
-    return { kind: "word", start, count: await this.#deps.range.count({ kind, start }) };
+    return { kind: "word", start, count: await this.#deps.indexes.count(kind, wordListing(start)) };
   }
 
   /** The members of a group, or the groups of a user. The list may include former ones, because each name is checked. */
   async #linkedNames(kind: ResourceKind, other: string): Promise<readonly string[]> {
-    const { reader, memberSets, store, keys } = this.#deps;
-    if (kind === "user") {
-      const group = await reader.record("group", other);
-      return group === null ? [] : (await memberSets.load(group.setId)).canonicals;
-    }
-    const groups: string[] = [];
-    for await (const { value } of store.list<string>(keys.memberships(other))) {
-      if (value !== null) groups.push(value);
-    }
-    return groups;
+    const { reader, memberSets, indexes } = this.#deps;
+    if (kind === "group") return await indexes.groupsOf(other);
+    const group = await reader.record("group", other);
+    return group === null ? [] : (await memberSets.load(group.setId)).canonicals;
   }
 
   async #namesOf(kind: ResourceKind, source: Source): Promise<readonly string[]> {
     if (source.kind === "names") return source.names;
     if (source.kind === "word") {
-      const prefix = { kind, start: source.start };
-      return await this.#deps.range.names(prefix, { offset: 0, limit: MAX_CANDIDATES });
+      const { indexes } = this.#deps;
+      return await namesWith({ indexes, kind, start: source.start }, { offset: 0, limit: MAX_CANDIDATES });
     }
     return (await Promise.all(source.sources.map((one) => this.#namesOf(kind, one)))).flat();
   }

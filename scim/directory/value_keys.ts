@@ -2,12 +2,13 @@
 // values (RFC 7644 §3.4.2.3).
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import type { IndexedAttribute } from "../index_port.ts";
+import type { IndexedAttribute, Listing } from "../index_port.ts";
 import { property } from "../schema/attributes.ts";
 import { isJsonArray, isJsonObject } from "../schema/json_limits.ts";
 import { isoTime } from "../schema/render_resource.ts";
 import type { JsonObject, JsonValue, ResourceKind } from "../schema/resource.ts";
 import { DEPTHS } from "./index_bucket.ts";
+import { LAST_CHARACTER } from "./keys.ts";
 import type { ResourceRecord } from "./records.ts";
 
 /** An attribute in the value index. */
@@ -47,6 +48,11 @@ export interface IndexText {
   readonly text: string;
   /** Only the beginning of the value, so that the resource must be compared, too. */
   readonly isCut: boolean;
+}
+
+/** The resources that have a search word with this beginning, each once. @param start at most 24 characters (`cutWord`). */
+export function wordListing(start: string): Listing {
+  return { by: "word", ranges: [{ from: start, to: `${start}${LAST_CHARACTER}` }], counted: start.length };
 }
 
 /** A text in the order of its code points. */

@@ -93,8 +93,6 @@ function createFakeDirectory({ name, stores, calls, found }: FakeDirectoryParts)
       count: unused,
       list: unused,
       manyValued: unused,
-      countWord: unused,
-      namesWithWord: unused,
       readMany: unused,
       groupsOf: unused,
     },

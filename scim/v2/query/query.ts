@@ -2,7 +2,6 @@
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { compareText } from "../../directory/keys.ts";
-import { INDEXED_VALUES } from "../../directory/value_keys.ts";
 import { filterPaths } from "../../filter/filter_tree.ts";
 import { matchesFilterBy } from "../../filter/filter_match.ts";
 import type { KeyRange, Listed, Listing, ListOptions, ResourceIndexes } from "../../index_port.ts";
@@ -11,7 +10,14 @@ import type { ResourceKind, Stored } from "../../schema/resource.ts";
 import type { TargetSchemas } from "../schema/target_schemas.ts";
 import { definitionAt, filterAccess, readAttributePath, readResourceFilter } from "./filter_access.ts";
 import { type CursorPlace, type QueryCursorDeps, QueryCursors } from "./query_cursor.ts";
-import { ALL_KEYS, countOfPlan, intersectRanges, planQuery, type QueryPlan } from "./query_plan.ts";
+import {
+  ALL_KEYS,
+  countOfPlan,
+  hasOneKey,
+  intersectRanges,
+  planQuery,
+  type QueryPlan,
+} from "./query_plan.ts";
 import { type QuerySort, readQuerySort } from "./query_sort.ts";
 import { QueryViews } from "./query_view.ts";
 import { type FilterPath, pathText, type ScimFilter } from "../../filter/filter.ts";
@@ -163,8 +169,7 @@ function listingOf(plan: QueryPlan, sort: QuerySort | null): Listing | null {
   if (plan.kind !== "listing" || !plan.isExact) return null;
   // Of several values, the first one counts in an order, and any in a filter.
   const { by } = plan.listing;
-  const isInOrder = by === "name" || INDEXED_VALUES[by].multi !== true;
-  return sort === null || (sort.by === by && isInOrder) ? plan.listing : null;
+  return sort === null || (sort.by === by && hasOneKey(by)) ? plan.listing : null;
 }
 
 function isByName(sort: QuerySort | null): boolean {
@@ -214,12 +219,7 @@ async function* readPlan(run: QueryRun, plan: QueryPlan): AsyncGenerator<Stored>
 }
 
 async function listPlan(run: QueryRun, plan: QueryPlan): Promise<readonly Listed[]> {
-  if (plan.kind === "names" || plan.kind === "word") {
-    const names = plan.kind === "names"
-      ? plan.names
-      : await run.directory.indexes.namesWithWord(run.kind, plan.start, run.maxCompared);
-    return names.map((canonical) => ({ key: canonical, canonical }));
-  }
+  if (plan.kind === "names") return plan.names.map((canonical) => ({ key: canonical, canonical }));
   if (plan.kind === "union") {
     return (await Promise.all(plan.plans.map((one) => listPlan(run, one)))).flat();
   }

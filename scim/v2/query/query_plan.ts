@@ -9,6 +9,7 @@ import {
   type IndexText,
   markedText,
   NO_VALUE,
+  wordListing,
 } from "../../directory/value_keys.ts";
 import {
   type CompareOperator,
@@ -18,7 +19,7 @@ import {
   type ScimFilter,
 } from "../../filter/filter.ts";
 import { cutWord, firstWord } from "../../filter/search_terms.ts";
-import type { IndexedAttribute, KeyRange, Listing } from "../../index_port.ts";
+import type { IndexedAttribute, KeyRange, ListedBy, Listing } from "../../index_port.ts";
 import type { TargetDirectory } from "../../ports.ts";
 import type { ResourceKind } from "../../schema/resource.ts";
 
@@ -27,8 +28,6 @@ export type QueryPlan =
   | { readonly kind: "listing"; readonly listing: Listing; readonly isExact: boolean }
   /** Canonical names. */
   | { readonly kind: "names"; readonly names: readonly string[]; readonly isExact: boolean }
-  /** The beginning of a search word of the resource. */
-  | { readonly kind: "word"; readonly start: string; readonly isExact: false }
   | { readonly kind: "union"; readonly plans: readonly QueryPlan[]; readonly isExact: false };
 
 interface QueryPlanDeps {
@@ -137,7 +136,6 @@ async function cheapest(
 export async function countOfPlan({ directory, kind }: QueryPlanDeps, plan: QueryPlan): Promise<number> {
   if (plan.kind === "names") return plan.names.length;
   if (plan.kind === "listing") return await directory.indexes.count(kind, plan.listing);
-  if (plan.kind === "word") return await directory.indexes.countWord(kind, plan.start);
   const counts = await Promise.all(plan.plans.map((one) => countOfPlan({ directory, kind }, one)));
   return counts.reduce((sum, count) => sum + count, 0);
 }
@@ -162,9 +160,9 @@ async function withManyValued(
   { directory, kind }: QueryPlanDeps,
   plan: QueryPlan | null,
 ): Promise<QueryPlan | null> {
-  if (plan?.kind !== "listing" || plan.listing.by === "name") return plan;
+  if (plan?.kind !== "listing") return plan;
   const { by } = plan.listing;
-  if (INDEXED_VALUES[by].multi !== true) return plan;
+  if (by === "name" || by === "word" || hasOneKey(by)) return plan;
   const listing = await directory.indexes.manyValued(kind, by);
   if (listing === null) return plan;
   return { kind: "union", plans: [plan, { kind: "listing", listing, isExact: false }], isExact: false };
@@ -187,7 +185,7 @@ function planWord(kind: ResourceKind, { path, operator, value }: Comparison): Qu
     return null;
   }
   const word = firstWord(value, type);
-  return word === null ? null : { kind: "word", start: cutWord(word), isExact: false };
+  return word === null ? null : { kind: "listing", listing: wordListing(cutWord(word)), isExact: false };
 }
 
 function planPresent(kind: ResourceKind, path: FilterPath): QueryPlan | null {
@@ -337,8 +335,12 @@ type SetPlan = Extract<QueryPlan, { kind: "listing" }>;
 
 /** Whether the ranges are exactly the resources that match, each with one key. */
 function isSet(plan: QueryPlan | null): plan is SetPlan {
-  return plan?.kind === "listing" && plan.isExact &&
-    (plan.listing.by === "name" || INDEXED_VALUES[plan.listing.by].multi !== true);
+  return plan?.kind === "listing" && plan.isExact && hasOneKey(plan.listing.by);
+}
+
+/** Whether each resource has at most one key in the order. */
+export function hasOneKey(by: ListedBy): boolean {
+  return by === "name" || (by !== "word" && INDEXED_VALUES[by].multi !== true);
 }
 
 /** `null`: the two are not sets of the same index. */

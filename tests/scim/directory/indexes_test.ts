@@ -51,16 +51,10 @@ function openIndex(
     store,
     prefix: ["bucket"],
     log: ["log"],
+    entries: ["entry"],
     stores,
     maxEntries,
     maxPending,
-    async *entries(from, to) {
-      const selector = { start: ["entry", from], end: ["entry", to ?? LAST_CHARACTER] };
-      for await (const { key, value } of store.range<number>(selector)) {
-        yield { key: String(key[1]), depth: value ?? 0 };
-      }
-    },
-    ...(stores === "hashes" ? {} : { entryMutation: entryMutationOf }),
   });
 }
 
