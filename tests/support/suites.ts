@@ -65,7 +65,10 @@ export const SUITES = {
 
 export type SuiteName = keyof typeof SUITES;
 
-/** How many groups run at the same time: on two cores, those that wait leave room for those that compute. */
+/**
+ * How many jobs begin with which groups: on two cores, those that wait leave room for those that compute. A job without
+ * groups of its kind continues with the other kind.
+ */
 const JOBS = { computing: 3, waiting: 2 } as const;
 /** Ends a group that hangs. Several times the duration of the longest one on a busy machine. */
 const TIMEOUT_MS = 1_800_000;
@@ -108,17 +111,17 @@ export async function runSuites(names: readonly SuiteName[], options: RunOfSuite
   );
   const waiting = groups.filter(({ suite }) => SUITES[suite].waits);
   const computing = groups.filter(({ suite }) => !SUITES[suite].waits);
-  const work = async (queue: (TestGroup & { suite: SuiteName })[]): Promise<SuiteResult[]> => {
+  const work = async (...[first, then]: readonly (typeof groups)[]): Promise<SuiteResult[]> => {
     const results: SuiteResult[] = [];
-    for (let group = queue.shift(); group !== undefined; group = queue.shift()) {
+    for (let group; (group = first?.shift() ?? then?.shift()) !== undefined;) {
       await after[group.suite];
       results.push(await runGroup(group, options));
     }
     return results;
   };
   const workers = [
-    ...Array.from({ length: JOBS.computing }, () => work(computing)),
-    ...Array.from({ length: JOBS.waiting }, () => work(waiting)),
+    ...Array.from({ length: JOBS.computing }, () => work(computing, waiting)),
+    ...Array.from({ length: JOBS.waiting }, () => work(waiting, computing)),
   ];
   const results = (await Promise.all(workers)).flat();
   return names.map((suite) => addResults(suite, results.filter((one) => one.suite === suite)));
