@@ -146,6 +146,12 @@ export class FieldReader {
     return text;
   }
 
+  /** Goes to the field after a text. */
+  skipText(): void {
+    const length = this.count();
+    if (length !== ABSENT) this.#take(length);
+  }
+
   textOrNull(): string | null {
     const length = this.count();
     if (length === ABSENT) return null;
@@ -164,7 +170,7 @@ export class FieldReader {
   /** A copy of the octets. */
   octetString(): Uint8Array<ArrayBuffer> {
     const at = this.#take(this.count());
-    return new Uint8Array(this.#octets.subarray(at, this.#at));
+    return this.#octets.slice(at, this.#at) as Uint8Array<ArrayBuffer>;
   }
 
   #take(octets: number): number {

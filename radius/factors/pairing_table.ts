@@ -12,17 +12,20 @@ const NO_PAIRINGS: readonly Pairing[] = [];
 /** The fields of octets, in the order of their numbers. A field of a stored record that is not here keeps the record an object. */
 const FIELDS = [
   { name: "createdMs", type: "whole" },
-  { name: "kind", type: "text" },
+  { name: "kind", type: "choice" },
   { name: "totpLength", type: "whole" },
   { name: "name", type: "text" },
   { name: "approvedMs", type: "whole" },
   { name: "number", type: "text" },
   { name: "seed", type: "octets" },
-  { name: "algorithm", type: "text" },
+  { name: "algorithm", type: "choice" },
   { name: "digits", type: "whole" },
   { name: "periodS", type: "whole" },
   { name: "addedBy", type: "phone" },
 ] as const;
+type FieldType = (typeof FIELDS)[number]["type"];
+/** The values of fields that have few. */
+const CHOICES: readonly unknown[] = ["device", "sms", "voice", "totp", "SHA1", "SHA256", "SHA512"];
 const MAX_WHOLE = 2 ** 48;
 /** Longer texts and seeds stay objects. */
 const MAX_LENGTH = 1024;
@@ -73,7 +76,9 @@ export class PairingTable {
   of(user: string): readonly Pairing[] {
     if (this.#read?.user === user) return this.#read.pairings;
     const pairings: Pairing[] = [];
-    for (let row = this.#firstOf(user); row >= 0; row = this.#nextOf(row, user)) pairings.push(this.#at(row));
+    for (let row = this.#firstOf(user); row >= 0; row = this.#nextOf(row, user)) {
+      pairings.push(this.#at(row, user));
+    }
     // The index has the newest row first.
     if (pairings.length > 1) pairings.reverse().sort((a, b) => a.createdMs - b.createdMs);
     const found = pairings.length === 0 ? NO_PAIRINGS : pairings;
@@ -209,11 +214,13 @@ export class PairingTable {
     return new FieldReader(octets, at, at + (this.#lengths[row] as number));
   }
 
-  #at(row: number): Pairing {
+  /** @param user of the row, if it is known */
+  #at(row: number, user?: string): Pairing {
     const object = this.#objects.get(row);
     if (object !== undefined) return object;
-    const fields = decodePairing(this.#reader(row));
-    const [lastStep, drift] = [this.#lastSteps[row] as number, this.#drifts[row] as number];
+    const fields = decodePairing(this.#reader(row), user);
+    const lastStep = this.#lastSteps[row] as number;
+    const drift = this.#drifts[row] as number;
     if (!Number.isNaN(lastStep)) fields.lastStep = lastStep;
     if (!Number.isNaN(drift)) fields.drift = drift;
     return fields as unknown as Pairing;
@@ -240,33 +247,42 @@ function countAt(octets: Uint8Array, at: number): number {
 /** Writes the octets of a pairing into `writer`. `false`: a field is unknown or has another type, so the octets would not be the whole record. */
 function encodePairing(pairing: Pairing): boolean {
   const record = pairing as unknown as Readonly<Record<string, unknown>>;
+  const { id, user, shownUser, kind, lastStep, drift } = record;
+  if (!isShortText(id) || !isShortText(user) || !isShortText(shownUser)) return false;
   writer.begin();
-  for (const value of [record.id, record.user, record.shownUser]) {
-    if (!isShortText(value)) return false;
-    writer.text(value);
-  }
-  let left = Object.keys(record).length - 3;
-  for (const [field, { name, type }] of FIELDS.entries()) {
+  writer.text(id);
+  writer.text(user);
+  writer.textOrNull(shownUser === user ? null : shownUser);
+  let written = 3;
+  for (let field = 0; field < FIELDS.length; field++) {
+    const { name, type } = FIELDS[field] as (typeof FIELDS)[number];
     const value = record[name];
     if (value === undefined) continue;
     writer.small(field);
     if (!writeValue(type, value)) return false;
-    left--;
+    written++;
   }
-  const { lastStep, drift } = record;
-  if (record.kind === "totp") {
+  if (kind === "totp") {
     if (!Number.isFinite(lastStep) || (drift !== undefined && !Number.isFinite(drift))) return false;
-    left -= drift === undefined ? 1 : 2;
+    written += drift === undefined ? 1 : 2;
   }
-  return left === 0;
+  let fields = 0;
+  for (const _ in record) fields++;
+  return fields === written;
 }
 
-function writeValue(type: (typeof FIELDS)[number]["type"], value: unknown): boolean {
+function writeValue(type: FieldType, value: unknown): boolean {
   switch (type) {
     case "whole":
       if (!Number.isInteger(value) || (value as number) < 0 || (value as number) >= MAX_WHOLE) return false;
       writer.timeMs(value as number);
       return true;
+    case "choice": {
+      const choice = CHOICES.indexOf(value);
+      if (choice < 0) return false;
+      writer.small(choice);
+      return true;
+    }
     case "text":
       if (!isShortText(value)) return false;
       writer.text(value);
@@ -290,14 +306,17 @@ function isShortText(value: unknown): value is string {
   return typeof value === "string" && value.length <= MAX_LENGTH && value.isWellFormed();
 }
 
-/** Reads the first fields of what {@link encodePairing} wrote. */
-function decodeHead(from: FieldReader): Pick<Pairing, "id" | "user" | "shownUser"> {
-  return { id: from.text(), user: from.text(), shownUser: from.text() };
+/** Reads the first fields of what {@link encodePairing} wrote. @param known the user, if known: a text is decoded slowly */
+function decodeHead(from: FieldReader, known?: string): Pick<Pairing, "id" | "user" | "shownUser"> {
+  const id = from.text();
+  const user = known ?? from.text();
+  if (known !== undefined) from.skipText();
+  return { id, user, shownUser: from.textOrNull() ?? user };
 }
 
 /** Reads what {@link encodePairing} wrote. */
-function decodePairing(from: FieldReader): Record<string, unknown> {
-  const fields: Record<string, unknown> = decodeHead(from);
+function decodePairing(from: FieldReader, user?: string): Record<string, unknown> {
+  const fields: Record<string, unknown> = decodeHead(from, user);
   while (!from.isAtEnd) {
     const { name, type } = FIELDS[from.small()] as (typeof FIELDS)[number];
     fields[name] = readValue(from, type);
@@ -305,10 +324,12 @@ function decodePairing(from: FieldReader): Record<string, unknown> {
   return fields;
 }
 
-function readValue(from: FieldReader, type: (typeof FIELDS)[number]["type"]): unknown {
+function readValue(from: FieldReader, type: FieldType): unknown {
   switch (type) {
     case "whole":
       return from.timeMs();
+    case "choice":
+      return CHOICES[from.small()];
     case "text":
       return from.text();
     case "octets":
