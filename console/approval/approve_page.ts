@@ -1,6 +1,5 @@
 // The page that confirms one login, as HTML without script. Opening it decides nothing.
 
-import de from "../web/i18n/de.json" with { type: "json" };
 import en from "../web/i18n/en.json" with { type: "json" };
 import type { OwnRequest } from "../../upstream/embedded/second_factor/interfaces.ts";
 import type { Dist } from "../assets.ts";
@@ -238,14 +237,21 @@ function markupOf(value: Value): string {
   return "markup" in value ? value.markup : value.map(({ markup }) => markup).join("");
 }
 
-/** The type requires that each language has every key of the English catalogue. */
-const CATALOGUES: Readonly<Record<Language, Readonly<typeof en>>> = { en, de };
+/**
+ * The catalogues of all pages, loaded for the first page: a start does not wait for them. The type requires that each
+ * language has every key of the English one.
+ */
+const CATALOGUES: Readonly<Record<Language, () => Promise<{ readonly default: Readonly<typeof en> }>>> = {
+  en: () => import("../web/i18n/en.json", { with: { type: "json" } }),
+  de: () => import("../web/i18n/de.json", { with: { type: "json" } }),
+};
 
 type ApproveKey = Extract<MessageKey, `${"approve" | "common" | "device"}.${string}`>;
 
 /** Returns the message of a key in one language. */
 type ApproveText = (key: ApproveKey, values?: MessageValues) => string;
 
-export function createApproveText(language: Language): ApproveText {
-  return (key, values = {}) => formatMessage(CATALOGUES[language][key], { language, values });
+export async function loadApproveText(language: Language): Promise<ApproveText> {
+  const { default: catalogue } = await CATALOGUES[language]();
+  return (key, values = {}) => formatMessage(catalogue[key], { language, values });
 }

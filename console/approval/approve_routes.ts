@@ -21,7 +21,7 @@ import { Refusal } from "../api/errors.ts";
 import type { Dist } from "../assets.ts";
 import { preferredLanguage } from "../html_shell.ts";
 import { SCRIPTLESS_POLICY } from "../../platform/http/security_headers.ts";
-import { approvePage, type ApproveView, createApproveText } from "./approve_page.ts";
+import { approvePage, type ApproveView, loadApproveText } from "./approve_page.ts";
 
 interface ApproveDeps {
   readonly people?: People;
@@ -127,16 +127,16 @@ class Approvals {
     return lockedUntilMs > clock.nowMs() ? lockedUntilMs : null;
   }
 
-  #respond(
+  async #respond(
     c: Context<HttpEnv>,
     { me, hasPhone, request }: Visitor,
     { view, status = 200 }: { view: ApproveView; status?: number },
-  ): Response {
+  ): Promise<Response> {
     const { clock, dist } = this.#deps;
     const language = preferredLanguage(c.req.raw);
     const page = approvePage(view, {
       language,
-      text: createApproveText(language),
+      text: await loadApproveText(language),
       nowMs: clock.nowMs(),
       dist,
       path: pathOf(c),
