@@ -191,7 +191,9 @@ export function createAuditWriter(
   return {
     complete(mutations) {
       const written = mutations.flatMap((one) => one.type === "audit" ? recordOf(one) : [one]);
-      for (const one of [...written]) {
+      // The index entries are added at the end.
+      for (let at = 0, count = written.length; at < count; at++) {
+        const one = written[at] as KvMutation;
         if (one.type === "set") addIndexEntries(written, retentionMs(), one);
       }
       return written;
@@ -209,7 +211,10 @@ function removalOf(id: string, value: Readonly<Record<string, unknown>>): KvMuta
 /** The stored form of an event. Fields without a value are not stored. */
 function storedOf(entry: AuditEntry, atMs: number): Record<string, unknown> {
   const record: Record<string, unknown> = { atMs };
-  for (const [name, value] of Object.entries(entry)) {
+  const fields = entry as unknown as Readonly<Record<string, unknown>>;
+  // Object.entries() would make an array for each field.
+  for (const name in fields) {
+    const value = fields[name];
     if (value !== undefined && value !== null && value !== "") record[name] = value;
   }
   return record;

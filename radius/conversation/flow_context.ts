@@ -84,6 +84,7 @@ class LazyFacts implements Facts {
   readonly #conversation: Conversation;
   readonly #attempt: LoginAttempt;
   #usable: readonly Pairing[] | null = null;
+  #ready: { readonly rules: PolicyRules; readonly factors: Facts["ready"] } | null = null;
   #user: DirectoryUser | null = null;
 
   constructor(deps: FlowContextDeps, conversation: Conversation, attempt: LoginAttempt) {
@@ -210,7 +211,12 @@ class LazyFacts implements Facts {
     return this.#rules.deviceCodes;
   }
   get ready(): Facts["ready"] {
-    return readyFactors(this.#pairings, { ...this.#rules, hasToken: this.#hasToken });
+    const rules = this.#rules;
+    if (this.#ready?.rules !== rules) {
+      const factors = readyFactors(this.#pairings, { ...rules, hasToken: this.#hasToken });
+      this.#ready = { rules, factors };
+    }
+    return this.#ready.factors;
   }
   get pick(): Factor | null {
     if (this.#pairings.length === 0 && !this.#hasToken) return null;
