@@ -1,7 +1,8 @@
 // Protects stored secrets. Secrets that are read again are sealed (AES-256-GCM, with the record's key as associated data). Secrets
 // that are only compared are digested (HMAC-SHA-256). The master key is not in the store.
 
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from "node:crypto";
+import { createCipheriv, createDecipheriv, hkdfSync } from "node:crypto";
+import { HmacSha256 } from "./hmac_sha256.ts";
 import type { Random } from "./runtime.ts";
 
 export interface Vault {
@@ -17,6 +18,11 @@ export interface Vault {
 
 const NONCE_OCTETS = 12;
 const TAG_OCTETS = 16;
+/** Longer values than this get a buffer of their own. */
+const DIGESTED_OCTETS = 1024;
+/** UTF-8 has at most three octets for each UTF-16 code unit. */
+const MAX_OCTETS_PER_UNIT = 3;
+const encoder = new TextEncoder();
 
 /** Whether two digests are the same, in constant time. */
 export function equalDigests(a: string, b: string): boolean {
@@ -32,9 +38,10 @@ export function createVault(masterKey: Uint8Array, random: Random): Vault {
   const derive = (purpose: string, lengthOctets: number): Uint8Array<ArrayBuffer> =>
     new Uint8Array(hkdfSync("sha256", masterKey, new Uint8Array(0), `countersign ${purpose}`, lengthOctets));
   const sealingKey = derive("seal", 32);
-  const digestKey = derive("digest", 32);
+  const digests = new HmacSha256(derive("digest", 32));
+  const digested = new Uint8Array(DIGESTED_OCTETS);
   const associated = (recordKey: Deno.KvKey) =>
-    new TextEncoder().encode(
+    encoder.encode(
       JSON.stringify(recordKey.map((part) => part instanceof Uint8Array ? part.toHex() : String(part))),
     );
 
@@ -64,8 +71,20 @@ export function createVault(masterKey: Uint8Array, random: Random): Vault {
         return null;
       }
     },
-    digest: (purpose, value) =>
-      createHmac("sha256", digestKey).update(purpose).update("\0").update(value).digest("hex"),
+    digest(purpose, value) {
+      const most = MAX_OCTETS_PER_UNIT * (purpose.length + value.length) + 1;
+      const octets = most > DIGESTED_OCTETS ? new Uint8Array(most) : digested;
+      let length = encoder.encodeInto(purpose, octets).written;
+      octets[length++] = 0;
+      if (typeof value === "string") length += encoder.encodeInto(value, octets.subarray(length)).written;
+      else {
+        octets.set(value, length);
+        length += value.length;
+      }
+      const digest = digests.sign(octets, length).toHex();
+      octets.fill(0, 0, length);
+      return digest;
+    },
     deriveKey: derive,
   };
 }

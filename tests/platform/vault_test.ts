@@ -1,8 +1,10 @@
 // The vault: encrypted values can be read only with its keys, and digests cannot be confused.
 
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
+import { createHmac, hkdfSync } from "node:crypto";
 import fc from "../packages/fast_check.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
+import { HmacSha256 } from "../../platform/hmac_sha256.ts";
 import { createVault, equalDigests } from "../../platform/vault.ts";
 
 const random = createSystemRandom();
@@ -73,6 +75,56 @@ Deno.test("digest() is the same for the same input, and different for another pu
     createVault(random.bytes(32), random).digest("passcode", "1234"),
   ];
   assertEquals(new Set([...others, digest]).size, others.length + 1);
+});
+
+Deno.test("digest() is the HMAC-SHA-256 of the purpose, an octet 0 and the value, as node:crypto computes it", () => {
+  const vault = createVault(MASTER, random);
+  const key = new Uint8Array(hkdfSync("sha256", MASTER, new Uint8Array(0), "countersign digest", 32));
+  const text = fc.string({ unit: "binary", maxLength: 600 });
+  const value = fc.oneof(text, fc.uint8Array({ maxLength: 1500 }).map((octets) => Uint8Array.from(octets)));
+  fc.assert(
+    fc.property(text, value, (purpose, value) => {
+      const expected = createHmac("sha256", key).update(purpose).update("\0").update(value).digest("hex");
+      assertEquals(vault.digest(purpose, value), expected);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+/** RFC 4231 §4.2 to §4.5: the test cases with keys of at most one block. */
+const HMAC_SHA256: readonly (readonly [key: string, data: string, digest: string])[] = [
+  [
+    "0b".repeat(20),
+    plainOf("Hi There").toHex(),
+    "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7",
+  ],
+  [
+    plainOf("Jefe").toHex(),
+    plainOf("what do ya want for nothing?").toHex(),
+    "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+  ],
+  ["aa".repeat(20), "dd".repeat(50), "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe"],
+  [
+    "0102030405060708090a0b0c0d0e0f10111213141516171819",
+    "cd".repeat(50),
+    "82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b",
+  ],
+];
+for (const [at, [key, data, digest]] of HMAC_SHA256.entries()) {
+  Deno.test(`HmacSha256 returns the digest of RFC 4231 §4, test case ${at + 1}`, () => {
+    const octets = Uint8Array.fromHex(data);
+    assertEquals(new HmacSha256(Uint8Array.fromHex(key)).sign(octets, octets.length).toHex(), digest);
+  });
+}
+
+Deno.test("HmacSha256 equals node:crypto for every length around the block size, and refuses a longer key", () => {
+  const key = Uint8Array.from({ length: 64 }, (_, i) => i * 5);
+  const hmac = new HmacSha256(key);
+  for (let length = 0; length <= 200; length++) {
+    const data = Uint8Array.from({ length }, (_, i) => i * 7 + length);
+    assertEquals(hmac.sign(data, length).toHex(), createHmac("sha256", key).update(data).digest("hex"));
+  }
+  assertThrows(() => new HmacSha256(new Uint8Array(65)), RangeError, "64 octets");
 });
 
 Deno.test("deriveKey() returns a different key for each purpose, of the requested length", () => {
