@@ -2,7 +2,7 @@
 
 import { keyText } from "./cluster/change_log.ts";
 import type { Basis } from "./cluster/record_versions.ts";
-import { JournalBuffer, type JournalLine, type JournalListener, type JournalValue } from "./journal.ts";
+import type { JournalBuffer, JournalLine, JournalListener, JournalValue } from "./journal.ts";
 
 /** Changes that are made together or not at all. Audit events are complete records here. */
 export interface KvTransaction {
@@ -10,8 +10,8 @@ export interface KvTransaction {
   readonly mutations: readonly KvMutation[];
   /** The approximate size of large values: Deno KV refuses an atomic operation of more than 800 KiB. */
   readonly sizeOctets?: number;
-  /** A line of the journal that is written with the changes. */
-  readonly journal?: JournalLine | undefined;
+  /** Lines of the journal that are written with the changes. */
+  readonly journal?: readonly JournalLine[] | undefined;
   /** Called when the changes are durable, before the next batch is sent. */
   readonly onApplied?: (versionstamp: string) => void;
 }
@@ -56,31 +56,35 @@ export const MAX_JOURNAL_VALUES = 8;
 /** With fewer lines, a separate commit costs more than it saves, so they wait for the next batch. */
 export const MIN_JOURNAL_LINES = 32;
 
-/** Writes a batch into an atomic operation. Returns the keys that it changes. @throws RangeError if a journal line is too long */
+/**
+ * Writes a batch into an atomic operation. Returns the keys that it changes.
+ *
+ * @param options.lines collects the lines of the transactions; its content is dropped before
+ * @throws RangeError if a journal line is too long
+ */
 export function fillBatch(
   atomic: Deno.AtomicOperation,
   { transactions, values }: CommitBatch,
-  journalKey: () => Deno.KvKey,
+  { journalKey, lines }: { readonly journalKey: () => Deno.KvKey; readonly lines: JournalBuffer },
 ): Deno.KvKey[] {
   const keys: Deno.KvKey[] = [];
-  let lines: JournalBuffer | null = null;
+  lines.clear();
   for (const { transaction } of transactions) {
     fill(atomic, transaction);
     for (const { key } of transaction.mutations) keys.push(key);
-    if (transaction.journal === undefined) continue;
-    lines ??= new JournalBuffer();
-    lines.append(transaction.journal, NO_LISTENER);
+    for (const line of transaction.journal ?? NO_LINES) lines.append(line, NO_LISTENER);
   }
   const write = ({ octets, expireInMs }: JournalValue): void => {
     const key = journalKey();
     keys.push(key);
     atomic.set(key, octets, { expireIn: expireInMs });
   };
-  lines?.take(Infinity).forEach(write);
+  lines.take(Infinity).forEach(write);
   values.forEach(write);
   return keys;
 }
 
+const NO_LINES: readonly JournalLine[] = [];
 /** The transaction of the line is told the result. */
 const NO_LISTENER: JournalListener = { recorded: () => undefined, notRecorded: () => undefined };
 
@@ -102,7 +106,8 @@ export function takeBatch<T extends QueuedTransaction>(
     const { transaction } = waiting;
     const writes = transaction.mutations.map(({ key }) => keyText(key));
     const guards = transaction.checks?.map(({ key }) => keyText(key)) ?? [];
-    const size = (transaction.journal?.octets.length ?? 0) + (transaction.sizeOctets ?? 0);
+    let size = transaction.sizeOctets ?? 0;
+    for (const line of transaction.journal ?? NO_LINES) size += line.octets.length;
     const full = batch.length > 0 &&
       (mutations + writes.length > MAX_MUTATIONS || checks + guards.length > maxChecks ||
         octets + size > MAX_BATCH_OCTETS);

@@ -68,6 +68,8 @@ export class CommitQueue {
   readonly #journalKey: () => Deno.KvKey;
   #queue: WaitingTransaction[] = [];
   readonly #journal = new JournalBuffer();
+  /** The lines of the transactions of one batch, while it is written. */
+  readonly #transactionLines = new JournalBuffer();
   /** Batches in progress: one of any kind, and one with only journal lines. */
   readonly #inProgress: Record<LaneName, number> = { any: 0, journal: 0 };
   readonly #batches = new Set<Promise<void>>();
@@ -96,9 +98,10 @@ export class CommitQueue {
   commit(transaction: KvTransaction): Promise<CommitOutcome> {
     if (this.#isSilent) return Promise.reject(new StoreUnavailable("The store does not answer"));
     return new Promise((resolve, reject) => {
-      const { journal, mutations, checks = [] } = transaction;
-      if (journal !== undefined && mutations.length === 0 && checks.length === 0) {
-        return this.append(journal, { recorded: () => resolve(JOURNALED), notRecorded: reject });
+      const { journal = [], mutations, checks = [] } = transaction;
+      const [line] = journal;
+      if (line !== undefined && journal.length + mutations.length + checks.length === 1) {
+        return this.append(line, { recorded: () => resolve(JOURNALED), notRecorded: reject });
       }
       this.#queue.push({ transaction, resolve, reject });
       this.#queuePump();
@@ -161,7 +164,10 @@ export class CommitQueue {
     let started: StartedBatch | null = null;
     try {
       const atomic = kv.atomic();
-      const keys = fillBatch(atomic, batch, this.#journalKey);
+      const keys = fillBatch(atomic, batch, {
+        journalKey: this.#journalKey,
+        lines: this.#transactionLines,
+      });
       started = log?.begin(lane, atomic, keys) ?? null;
       const startedMs = performance.now();
       const done = await atomic.commit();

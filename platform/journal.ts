@@ -1,5 +1,10 @@
 // The journal: small new records that share the values of the store. A value of the store costs about as much as a hundred records inside it.
 
+import { MINUTE_MS } from "./durations.ts";
+
+/** The first octet of a line says what it is. A reader skips the lines of other kinds. */
+export const LINE_KINDS = { conversation: 2, usedStep: 3 } as const;
+
 /** A small new record of a frequent kind, which shares a value with the records of the same batch. */
 export interface JournalLine {
   /** At most {@link MAX_LINE_OCTETS}. */
@@ -13,6 +18,9 @@ export interface JournalListener {
   recorded(): void;
   notRecorded(fault: unknown): void;
 }
+
+/** The longest time in which the time step of an authenticator app matters: with the longest period and drift. */
+export const MAX_STEP_LINE_MS = 25 * MINUTE_MS;
 
 /** Deno KV accepts values of 64 KiB. */
 const MAX_VALUE_OCTETS = 65_536;
@@ -54,6 +62,11 @@ export class JournalBuffer {
     this.#expireInMs = Math.max(this.#expireInMs, Math.round(expireInMs), 1);
     this.#listeners.push(listener);
     this.#lines++;
+  }
+
+  /** Drops the lines that wait. */
+  clear(): void {
+    this.take(Infinity);
   }
 
   /** Takes the oldest values, at most `maxValues`. */

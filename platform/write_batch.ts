@@ -1,5 +1,6 @@
 // The writes of one commit, with tasks that update memory after the commit, and tasks that undo changes in memory if it fails.
 
+import type { JournalLine } from "./journal.ts";
 import type { Check, Mutation } from "./store.ts";
 
 /** Mutations that another part adds to a commit, with its update in memory. Exactly one of the two functions runs. It does not throw or wait. */
@@ -74,6 +75,7 @@ const NOTHING: readonly never[] = [];
 export class WriteBatch {
   #mutations: Mutation[] | null = null;
   #checks: Check[] | null = null;
+  #journal: JournalLine[] | null = null;
   #whenCommitted: Task[] | null = null;
   #whenFailed: Task[] | null = null;
 
@@ -86,9 +88,15 @@ export class WriteBatch {
     return this.#checks ??= [];
   }
 
+  /** Lines of the journal. */
+  get journal(): JournalLine[] {
+    return this.#journal ??= [];
+  }
+
   /** Whether nothing is to be written or checked. */
   get isEmpty(): boolean {
-    return (this.#mutations ?? NOTHING).length === 0 && (this.#checks ?? NOTHING).length === 0;
+    const lists = (this.#mutations ?? NOTHING).length + (this.#checks ?? NOTHING).length;
+    return lists + (this.#journal ?? NOTHING).length === 0;
   }
 
   /** Runs `task` after the commit. Tasks run in the order in which they were added. */
@@ -121,6 +129,7 @@ export class WriteBatch {
   #clear(): void {
     this.#mutations = null;
     this.#checks = null;
+    this.#journal = null;
     this.#whenCommitted = null;
     this.#whenFailed = null;
   }

@@ -229,6 +229,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     forgetPassword: (user) => firstFactor.forget(user),
     close() {
       stopSweeping();
+      state.usedSteps.stop();
       radsec.stop();
       state.shadowLearner.stop();
       disconnects.close();

@@ -27,6 +27,7 @@ import { Pairings } from "./factors/pairings.ts";
 import { RecoveryCodeStore } from "./factors/recovery_codes.ts";
 import { RememberedDevices } from "./policy/remembered_devices.ts";
 import { ShadowLearner } from "./shadow/shadow_learner.ts";
+import { UsedSteps } from "./factors/used_steps.ts";
 import { HardwareTokens } from "./tokens/hardware_tokens.ts";
 import { tokenFactorId } from "./tokens/token.ts";
 
@@ -84,8 +85,9 @@ export async function loadState(
     },
   });
   const registry = new PolicyRegistry({ store });
+  const usedSteps = new UsedSteps({ store, clock, log });
   const stores = new LoginDirectoryStores({
-    ...{ store, vault, clock, random },
+    ...{ store, vault, clock, random, usedSteps },
     remembersDevices: () => registry.current.remembersDevices,
     recordIdOf: (user) => recordIdIn(directory, user),
     endInvitations: (user) => secondFactor.prepareInvitationEnds?.(user) ?? NO_CHANGE,
@@ -102,11 +104,11 @@ export async function loadState(
   const policies = { registry, remembered };
   const shadowLearner = new ShadowLearner({ store, clock, log });
   const sessions = new SessionTable({ store, nowMs: clock.nowMs, orderedId });
-  const [loaded, loadedSessions] = await Promise.all([
+  const [loaded, loadedSessions, loadedSteps] = await Promise.all([
     conversations.load(),
     sessions.load(),
+    loadInTurn(usedSteps, stores),
     sharedTuples.load(),
-    stores.load(),
     limits.load(),
     sentPasscodes.load(),
     signingClients.load(),
@@ -121,14 +123,26 @@ export async function loadState(
       records: loadedSessions.unreadable,
     });
   }
+  if (loadedSteps.unreadable > 0) {
+    log.warn("used codes of authenticator apps could not be read from the journal and were skipped", {
+      records: loadedSteps.unreadable,
+    });
+  }
   if (loaded.alive > 0) log.info("conversations of an earlier run continue", { conversations: loaded.alive });
   return {
     ...{ tokenOf, orderedId, conversations, sharedTuples, pairings, limits, signingClients },
-    ...{ recoveryCodes, bypassCodes, sentPasscodes },
+    ...{ recoveryCodes, bypassCodes, sentPasscodes, usedSteps },
     ...{ sessions, hashSeed, policies, stores, hardwareTokens, enrolment, factorMarks, shadowLearner },
     /** Adds a listener for conversations that other nodes changed. */
     onFollowed: (listener: (conversation: Conversation) => void) => void listeners.push(listener),
   };
+}
+
+/** The pairings take over the steps of the journal when they are loaded. */
+async function loadInTurn(usedSteps: UsedSteps, stores: LoginDirectoryStores): ReturnType<UsedSteps["load"]> {
+  const loaded = await usedSteps.load();
+  await stores.load();
+  return loaded;
 }
 
 interface LoginStoreDeps {
@@ -136,6 +150,7 @@ interface LoginStoreDeps {
   readonly vault: Vault;
   readonly clock: Clock;
   readonly random: Random;
+  readonly usedSteps: UsedSteps;
   /** Whether a policy remembers devices. */
   readonly remembersDevices: () => boolean;
   /** See {@link FactorMarks}. */

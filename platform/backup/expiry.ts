@@ -4,6 +4,7 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../durations.ts";
 import { DELETED_USER_DAYS } from "../user_record.ts";
 import { auditIdMs } from "../audit.ts";
+import { MAX_STEP_LINE_MS } from "../journal.ts";
 
 /** What the settings say about lifetimes. */
 export interface LifetimeSettings {
@@ -65,6 +66,9 @@ const afterProposal: ExpiryRule = ({ value }) => {
 /** A conversation contains its deadline, which the gateway checks. */
 const afterLogin: ExpiryRule = (_entry, { nowMs, settings }) =>
   nowMs + settings.conversationTtlMs + MINUTE_MS;
+/** The journal contains conversations, and time steps of authenticator apps. */
+const afterJournal: ExpiryRule = (entry, now) =>
+  Math.max(afterLogin(entry, now) ?? 0, now.nowMs + MAX_STEP_LINE_MS);
 
 /** By the first part of the key, or by the first two. An entry of a table that is not listed does not expire. */
 const RULES: ReadonlyMap<string, ExpiryRule> = new Map<string, ExpiryRule>([
@@ -105,7 +109,7 @@ const RULES: ReadonlyMap<string, ExpiryRule> = new Map<string, ExpiryRule>([
   ["remembered_device", field("untilMs")],
   ["remembered_epoch", atMost(90 * DAY_MS)],
   ["history", atMost(90 * DAY_MS)],
-  ["journal", afterLogin],
+  ["journal", afterJournal],
   ["last_sign_in", field("atMs", 400 * DAY_MS)],
   ["last_sign_in_mark", atMost(7 * DAY_MS)],
   ["limit/failures", ({ value }, { nowMs }) => isHardLocked(value) ? null : nowMs + 30 * DAY_MS],

@@ -43,7 +43,8 @@ export const MIGRATIONS: readonly Migration[] = [
   {
     // Version 0.2 reads the fields behind the last answer of a login with EAP one octet too late, and does not know the steps in which
     // the first-factor server asks, or a password is changed. It leaves out a stored list of first-factor servers, and the first factor
-    // with it, and serves a client that is known by its certificate by UDP.
+    // with it, and serves a client that is known by its certificate by UDP. It does not read the lines of the journal in which one node
+    // stores used codes of authenticator apps, so it would accept a code twice.
     to: RELAY_FORMAT,
     version: "0.3.0",
     reader: RELAY_FORMAT,

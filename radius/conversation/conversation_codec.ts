@@ -8,7 +8,7 @@ import {
   FieldWriter,
   isTextAt,
 } from "../../platform/octet_fields.ts";
-import type { JournalLine } from "../../platform/journal.ts";
+import { type JournalLine, LINE_KINDS } from "../../platform/journal.ts";
 import type { Check, Mutation } from "../../platform/store.ts";
 import type { Prompt } from "../flow/prompts.ts";
 import { isStep, PASSAGES } from "../protocol/steps.ts";
@@ -18,8 +18,8 @@ import { toLocalTimes } from "./local_times.ts";
 import type { RelayedLogin } from "../relay/relayed_verdict.ts";
 import type { PeerDigest } from "./peers.ts";
 
-/** The first octet of a record. */
-const FORM = 2;
+/** The first octet of a record, also of one that is not in the journal. */
+const FORM = LINE_KINDS.conversation;
 /** Form, flags, three times, and round. The ordered id, the tuple and the user follow, so that a search finds them without decoding. */
 const HEADER_OCTETS = 2 + 3 * 6 + 2;
 const HAS_TOKEN = 1;
@@ -40,7 +40,7 @@ const SEARCHED = { orderedId: 0, tuple: 1, user: 2 } as const;
 
 const writer = new FieldWriter();
 
-/** How a record is written: first as a line of the journal, later under its own key with compare-and-set. */
+/** How a record is written: as a line of the journal, or under its own key with compare-and-set. */
 export type RecordWrite =
   | { readonly journal: JournalLine }
   | { readonly check: Check; readonly mutation: Mutation };

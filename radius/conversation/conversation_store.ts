@@ -4,7 +4,7 @@
 import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import type { KvMutation } from "../../platform/commit_batch.ts";
-import { type JournalListener, readJournalValue } from "../../platform/journal.ts";
+import { type JournalListener, LINE_KINDS, readJournalValue } from "../../platform/journal.ts";
 import type { ConversationOutcome } from "../ports.ts";
 import type { Step } from "../protocol/steps.ts";
 import { addMoment, type Conversation, type TokenOf } from "./conversation.ts";
@@ -187,10 +187,17 @@ export class ConversationStore {
     this.#forget(this.#index.byId(orderedId));
   }
 
+  /**
+   * How to write the record. The first one is a line of the journal. Without other nodes, only this process decides how a login ends. So if
+   * its login has no key yet, the end needs neither a key nor a check.
+   */
   record(conversation: Conversation): RecordWrite {
-    const { stored } = conversation;
+    const { stored, outcome } = conversation;
     const octets = this.#updateRecord(conversation).slice();
-    if (stored === "not") return { journal: { octets, expireInMs: this.#expiryOf(conversation) } };
+    const isEndLine = stored === "journal" && outcome !== null && !this.#deps.store.isShared;
+    if (stored === "not" || isEndLine) {
+      return { journal: { octets, expireInMs: this.#expiryOf(conversation) } };
+    }
     const mutation = this.#recordMutation(conversation, octets);
     const versionstamp = stored === "journal" ? null : stored.versionstamp;
     return { check: { key: mutation.key, versionstamp }, mutation };
@@ -409,9 +416,11 @@ async function readStoredConversations(
   };
   for await (const line of store.journal()) {
     if (found.size >= maxConversations) break;
+    if (line[0] === LINE_KINDS.usedStep) continue;
     const conversation = decodeRecord(line, { stored: "journal" });
-    // The newest line comes first.
-    if (conversation === null || !found.has(conversation.orderedId)) add(conversation);
+    const newer = found.get(conversation?.orderedId ?? "");
+    // The newest line comes first, unless the clock was set back before a restart. A login does not continue after its end.
+    if (newer === undefined || (newer.outcome === null && conversation?.outcome !== null)) add(conversation);
   }
   // A record under its own key is newer than the journal line that began the conversation.
   for await (const { value, versionstamp } of store.list<unknown>(["conversation"])) {
@@ -457,6 +466,7 @@ export function followConversations(
   store.follow(["journal"], ({ value }) => {
     const faults: unknown[] = [];
     for (const line of readJournalValue(value)) {
+      if (line[0] === LINE_KINDS.usedStep) continue;
       try {
         adopt(line, "journal");
       } catch (fault) {

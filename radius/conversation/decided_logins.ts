@@ -116,11 +116,12 @@ export class DecidedLogins {
     open.isRecording = true;
     try {
       const writing = conversations.record(conversation);
-      if ("journal" in writing) throw new Error("it has no record yet, although it waits");
+      const isLine = "journal" in writing;
       const done = await store.commit({
-        checks: [writing.check],
+        checks: isLine ? [] : [writing.check],
+        journal: isLine ? [writing.journal] : [],
         mutations: [
-          writing.mutation,
+          ...isLine ? [] : [writing.mutation],
           historyMutation(conversation, { target: target(), denial: denial ?? undefined }),
           auditLogin(conversation, {
             action: "login.rejected",
@@ -134,7 +135,7 @@ export class DecidedLogins {
       });
       this.#open.delete(id);
       if (!done.ok) return await store.reread([conversationKey(orderedId)]);
-      conversation.stored = { versionstamp: done.versionstamp };
+      conversation.stored = isLine ? "journal" : { versionstamp: done.versionstamp };
       changed(conversation);
       conversations.park(conversation);
     } catch (fault) {

@@ -274,7 +274,9 @@ function useTotpStep(
   }
   const unused = totp.pairing;
   const used = pairings.prepareUsedStep(unused, totp);
-  batch.mutations.push(used.mutation);
+  batch.mutations.push(...used.mutations);
+  batch.journal.push(...used.journal);
+  batch.whenCommitted(used.done);
   // Before the commit, so that no second conversation uses the same time step meanwhile.
   const version = pairings.adopt(used.pairing);
   batch.whenFailed(() => {

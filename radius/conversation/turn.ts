@@ -7,7 +7,7 @@ import type { Facts, UsedFactor } from "../flow/context.ts";
 import { type FlowPlace, isStep } from "../protocol/steps.ts";
 import { gatherFacts } from "./flow_context.ts";
 import { addDecision, addMoment, type Conversation, factorFields } from "./conversation.ts";
-import { conversationKey, type RecordWrite } from "./conversation_codec.ts";
+import { conversationKey } from "./conversation_codec.ts";
 import { acceptReplyOf } from "./first_factor_reply.ts";
 import { auditLogin, historyMutation } from "./login_history.ts";
 import { decideLoginPolicy } from "./login_policy.ts";
@@ -26,8 +26,8 @@ import {
 } from "./store_effects.ts";
 import { prepareEffect } from "./effects.ts";
 import { prepareUserAgain } from "./directory_wait_queue.ts";
-import type { JournalLine, JournalListener } from "../../platform/journal.ts";
-import type { Check, Mutation, Store } from "../../platform/store.ts";
+import type { JournalListener } from "../../platform/journal.ts";
+import type { Store } from "../../platform/store.ts";
 import { StoreUnavailable } from "../../platform/store_fault.ts";
 import { WriteBatch } from "../../platform/write_batch.ts";
 
@@ -274,13 +274,14 @@ function commitTurn(deps: TurnDeps, turn: Turn): Promise<void> {
   const { conversation, ended } = turn;
   const left = userLeft(deps, conversation);
   if (left !== null) return Promise.reject(left);
-  const { mutations, checks } = turn.batch;
+  const { mutations, checks, journal } = turn.batch;
   if (conversation.overtaken) {
     const keys = [conversationKey(conversation.orderedId), ...basisKeys({ checks, mutations })];
     return Promise.reject(lostRace(conversation, keys));
   }
-  const writing = deps.conversations.record(conversation);
-  const journal = add(writing, { checks, mutations });
+  /** Conversations whose record is a line of the journal. */
+  const inJournal: Conversation[] = [];
+  if (addRecord(deps, conversation, turn.batch)) inJournal.push(conversation);
   for (const older of ended) {
     mutations.push(
       historyMutation(older, { target: deps.target() }),
@@ -293,12 +294,11 @@ function commitTurn(deps: TurnDeps, turn: Turn): Promise<void> {
     );
     // A replaced login may have its own commit in progress, so its version is unknown.
     if (older.outcome === "superseded") mutations.push(deps.conversations.recordEnd(older));
-    else add(deps.conversations.record(older), { checks, mutations });
+    else if (addRecord(deps, older, turn.batch)) inJournal.push(older);
   }
   return deps.store.commit({ checks, mutations, journal }).then((outcome) => {
     if (!outcome.ok) throw lostRace(conversation, basisKeys({ checks, mutations }));
-    const { versionstamp } = outcome;
-    adoptCommit(deps, turn, { versionstamp, stored: journal === undefined ? { versionstamp } : "journal" });
+    adoptCommit(deps, turn, { versionstamp: outcome.versionstamp, inJournal });
   });
 }
 
@@ -329,11 +329,11 @@ function noteAnswer({ conversation, lastAnswer, typed }: Turn): void {
 function adoptCommit(
   deps: TurnDeps,
   { conversation, ended, batch }: Turn,
-  { versionstamp, stored }: { versionstamp: string; stored: Conversation["stored"] },
+  { versionstamp, inJournal }: { versionstamp: string; inJournal: readonly Conversation[] },
 ): void {
-  conversation.stored = stored;
+  conversation.stored = inJournal.includes(conversation) ? "journal" : { versionstamp };
   for (const older of ended) {
-    older.stored = { versionstamp };
+    older.stored = inJournal.includes(older) ? "journal" : { versionstamp };
     deps.changed(older);
   }
   batch.committed();
@@ -378,7 +378,7 @@ class FirstRecord implements JournalListener {
   }
 
   recorded(): void {
-    adoptCommit(this.#deps, this.#turn, { versionstamp: "", stored: "journal" });
+    adoptCommit(this.#deps, this.#turn, { versionstamp: "", inJournal: [this.#turn.conversation] });
     this.#turn.listener.finished(this.#result);
   }
 
@@ -393,15 +393,16 @@ function failTurn({ batch, listener }: Turn, fault: unknown): void {
   listener.failed(fault);
 }
 
-/** Adds the write of a record to a transaction, or returns its journal line. */
-function add(
-  writing: RecordWrite,
-  { checks, mutations }: { checks: Check[]; mutations: Mutation[] },
-): JournalLine | undefined {
-  if ("journal" in writing) return writing.journal;
-  checks.push(writing.check);
-  mutations.push(writing.mutation);
-  return undefined;
+/** Adds the write of a record to a commit. Returns whether it is a line of the journal. */
+function addRecord({ conversations }: TurnDeps, one: Conversation, batch: WriteBatch): boolean {
+  const writing = conversations.record(one);
+  if ("journal" in writing) {
+    batch.journal.push(writing.journal);
+    return true;
+  }
+  batch.checks.push(writing.check);
+  batch.mutations.push(writing.mutation);
+  return false;
 }
 
 /** @throws ApprovalUsedError if the commit failed because another login had used the approval, otherwise `fault` */

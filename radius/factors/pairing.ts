@@ -1,8 +1,9 @@
 // A pairing: a second factor of a user, as stored. Also the factors that wait for a confirmation, and the fields of audit records.
 
 import { maskPhoneNumber } from "../../platform/phone_number.ts";
+import type { JournalLine } from "../../platform/journal.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
-import type { Store } from "../../platform/store.ts";
+import type { Mutation, Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { UnversionedChange } from "../../platform/write_batch.ts";
 import type { Factor } from "../flow/context.ts";
@@ -17,10 +18,26 @@ export interface FactorStoreDeps {
   readonly random: Random;
   /** The directory of the users. */
   readonly target: string;
+  /** Absent: each use of a code changes the record of its pairing. */
+  readonly usedSteps?: StepJournal;
   /** Marks the users who get a factor. Absent: none are marked. */
   readonly marks?: Pick<FactorMarks, "prepare">;
   /** Ends the links of a user who enrols. Absent: there are none. @param user canonical */
   readonly endInvitations?: (user: string) => UnversionedChange;
+}
+
+/** Used time steps that the records of pairings get later. */
+interface StepJournal {
+  prepare(used: TotpPairingRow, target: string): StepUse;
+  /** A pairing as it was read from the store, with the newest step that is known. */
+  applied(pairing: Pairing): Pairing;
+}
+
+/** The use of a time step, to commit. `done` is called when the commit is durable. */
+export interface StepUse {
+  readonly mutations: readonly Mutation[];
+  readonly journal: readonly JournalLine[];
+  done(): void;
 }
 
 /** The phone that opened the /me session in which a factor was added. */

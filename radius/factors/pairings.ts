@@ -18,6 +18,7 @@ import {
   type Pairing,
   pairingId,
   pairingOf,
+  type StepUse,
   type TotpPairingRow,
   withAddedBy,
 } from "./pairing.ts";
@@ -251,9 +252,18 @@ export class Pairings {
     return ok;
   }
 
-  /** The record of a TOTP pairing after the use of a time step, with the drift that it shows. */
-  prepareUsedStep(pairing: TotpPairingRow, use: AppUse) {
-    return this.prepareChange(usedApp(pairing, use));
+  /**
+   * Prepares the use of a time step, with the drift that it shows. With several nodes, its commit fails if another node changed the record.
+   * Without others, it is a line of the journal, and the record gets the step later.
+   */
+  prepareUsedStep(pairing: TotpPairingRow, use: AppUse): StepUse & { readonly pairing: TotpPairingRow } {
+    const { store, usedSteps, target } = this.#deps;
+    const used = usedApp(pairing, use);
+    if (usedSteps !== undefined && !store.isShared) {
+      return { pairing: used, ...usedSteps.prepare(used, target) };
+    }
+    const { mutation } = this.prepareChange(used);
+    return { pairing: used, mutations: [mutation], journal: [], done: () => undefined };
   }
   /** Prepares a changed record. Its commit fails if another node changed the record. */
   prepareChange(pairing: Pairing): { mutation: Mutation; pairing: Pairing } {
@@ -294,8 +304,9 @@ export class Pairings {
   #apply({ key, value, versionstamp }: StoreEntry<unknown>): void {
     this.#versions.apply(key, versionstamp);
     // One of an unknown kind is kept, too: its user must not pair another one at a login.
-    if (value !== null) this.#cache.adopt(value as Pairing);
-    else if (this.#cache.get(String(key[4]))?.user === key[2]) this.#cache.drop(String(key[4]));
+    if (value !== null) {
+      this.#cache.adopt(this.#deps.usedSteps?.applied(value as Pairing) ?? value as Pairing);
+    } else if (this.#cache.get(String(key[4]))?.user === key[2]) this.#cache.drop(String(key[4]));
     checkFactor(key[3]);
   }
 

@@ -54,7 +54,7 @@ async function openLaterNode(
 /** Values that this version cannot read. Each is logged under its table. */
 const LATER_ROWS: readonly (readonly [key: Deno.KvKey, value: unknown])[] = [
   [["conversation", "zzzz"], Uint8Array.of(3, 1, 2, 3)],
-  [["journal", Date.now() * 1024, "later"], Uint8Array.of(0, 4, 3, 1, 2, 3)],
+  [["journal", Date.now() * 1024, "later"], Uint8Array.of(0, 4, 9, 1, 2, 3)],
   [["accounting", "zzzz"], Uint8Array.of(9, 1, 2, 3)],
   [["pairing", "default", "ada", "passkey", "p1"], { id: "p1", user: "ada", createdMs: 1, kind: "passkey" }],
   [["pairing", "default", "late", "passkey", "p2"], {

@@ -21,10 +21,10 @@ Deno.test("expiryOf() knows every key that expires, and no other", async (contex
   let nowMs = () => 0;
   await using scenario = await openScenario(({ mutations, journal }) => {
     const sets = mutations.flatMap((one) => one.type === "set" ? [one] : []);
-    const line = journal === undefined
-      ? []
-      : [{ key: ["journal", 1, "node"], value: journal.octets, expireInMs: journal.expireInMs }];
-    for (const { key, value, expireInMs } of [...sets, ...line]) {
+    const lines = (journal ?? []).map(({ octets, expireInMs }) => (
+      { key: ["journal", 1, "node"], value: octets, expireInMs }
+    ));
+    for (const { key, value, expireInMs } of [...sets, ...lines]) {
       const now = nowMs();
       const found = expiryOf({ key, value }, { nowMs: now, settings });
       if (expireInMs !== undefined) tables.add(String(key[0]));

@@ -12,6 +12,7 @@ import {
   TYPES,
 } from "../support/radius_packets.ts";
 import type { RadiusClient } from "../support/radius_client.ts";
+import { totpCode } from "../support/totp.ts";
 import { type ProgramWithServices, startProgramWithServices } from "../fakes/program_services.ts";
 import { eventually } from "../upstream/manual_clock.ts";
 import { startProgram } from "../support/program.ts";
@@ -20,6 +21,9 @@ import { unhandledLines } from "./unhandled_lines.ts";
 
 let world: ProgramWithServices;
 let nasPort = 0;
+const SEED = new TextEncoder().encode("12345678901234567890");
+/** When the program is killed after the code of an app was sent. */
+const APP_CRASHES_MS = [0, 2, 5];
 
 Deno.test.beforeAll(async () => {
   world = await startProgramWithServices({
@@ -27,6 +31,7 @@ Deno.test.beforeAll(async () => {
     pairings: [
       ["dora", { kind: "device", id: "phone-of-dora", totpLength: 6 }],
       ["sam", { kind: "sms", number: "+15005550010" }],
+      ...APP_CRASHES_MS.map((afterMs) => [`tom${afterMs}`, { kind: "totp", seed: SEED }] as const),
     ],
   });
 });
@@ -182,6 +187,25 @@ Deno.test("kill -9 after a text: its passcode is still right, no second text was
     assertEquals(world.telephony.taken().length - before, 1);
   }
 });
+
+for (const afterMs of APP_CRASHES_MS) {
+  Deno.test(`kill -9 ${afterMs} ms after the code of an app was sent: the code gives one Accept, also to its retransmission`, async () => {
+    using client = world.gateway.client();
+    const code = totpCode(SEED, Date.now());
+    const userName = `tom${afterMs}`;
+    const user = { userName, nasPort: ++nasPort };
+    const challenge = await client.exchange(client.build({ ...user, password: "x" }), patience);
+    const answer = client.build({ ...user, password: code, state: challenge.state ?? undefined });
+    await sendAndCrash(client, answer, afterMs);
+    assertEquals((await client.exchange(answer, patience)).code, CODES.accessAccept);
+    await crash();
+    assertEquals((await client.exchange(answer, patience)).code, CODES.accessAccept, "the same packet");
+    const other = { userName, nasPort: ++nasPort };
+    const again = await client.ask({ ...other, password: "x" }, patience);
+    const replay = { ...other, password: code, state: again.state ?? undefined };
+    assertEquals((await client.ask(replay, patience)).code, CODES.accessReject, "another login");
+  });
+}
 
 Deno.test("after all crashes the log has no unhandled error", () => {
   const bad = unhandledLines(world.gateway.logLines(), ["could not be recorded", "could not be read"]);

@@ -70,7 +70,7 @@ Deno.test("journal() skips values that are not octets", async () => {
 });
 
 function journal(text: string): Transaction {
-  return { mutations: [], journal: { octets: new TextEncoder().encode(text), expireInMs: 60_000 } };
+  return { mutations: [], journal: [{ octets: new TextEncoder().encode(text), expireInMs: 60_000 }] };
 }
 
 async function removeStore(path: string): Promise<void> {

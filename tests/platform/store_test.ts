@@ -25,7 +25,7 @@ async function valueOf(store: Store, key: string): Promise<unknown> {
 }
 
 function journal(text: string): Transaction {
-  return { mutations: [], journal: { octets: new TextEncoder().encode(text), expireInMs: 60_000 } };
+  return { mutations: [], journal: [{ octets: new TextEncoder().encode(text), expireInMs: 60_000 }] };
 }
 
 async function removeStore(path: string): Promise<void> {

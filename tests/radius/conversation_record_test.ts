@@ -274,7 +274,7 @@ Deno.test("load() counts unreadable records in journal and keys, and loads the o
   await at.keep(at.make("good"));
   await at.store.commit({
     mutations: [],
-    journal: { octets: new TextEncoder().encode("{ broken"), expireInMs: 1000 },
+    journal: [{ octets: new TextEncoder().encode("{ broken"), expireInMs: 1000 }],
   });
   const value = new TextEncoder().encode("broken too");
   await at.store.commit({ mutations: [{ type: "set", key: ["conversation", "bad"], value }] });
@@ -319,7 +319,7 @@ Deno.test("load() converts the times of conversations that another node wrote", 
     if (!("journal" in writing)) {
       throw new Error("The first record of a conversation is a line of the journal");
     }
-    await store.commit({ mutations: [], journal: writing.journal });
+    await store.commit({ mutations: [], journal: [writing.journal] });
   }
   const later = new ConversationStore({
     ...{ store, clock, tokenOf },

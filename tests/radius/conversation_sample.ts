@@ -85,7 +85,7 @@ export async function openConversations(most = 100): Promise<OpenConversations> 
       const writing = conversations.record(conversation);
       const outcome = await store.commit(
         "journal" in writing
-          ? { mutations: [], journal: writing.journal }
+          ? { mutations: [], journal: [writing.journal] }
           : { checks: [writing.check], mutations: [writing.mutation] },
       );
       if (outcome.ok) {

@@ -293,7 +293,7 @@ async function useStep({ store, pairings }: Member, id: string, step: number): P
     step,
     drift: 0,
   });
-  const { ok } = await store.commit({ mutations: [used.mutation] });
+  const { ok } = await store.commit(used);
   if (ok) pairings.adopt(used.pairing);
   return ok;
 }

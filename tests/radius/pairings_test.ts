@@ -129,7 +129,7 @@ Deno.test("prepareUsedStep() remembers the time step, also after a restart, and 
   if (pairing.kind !== "totp") throw new Error("It is no TOTP pairing");
   assertEquals(pairing.lastStep, -1);
   const used = at.pairings.prepareUsedStep(pairing, { step: 77, drift: 0 });
-  await at.store.commit({ mutations: [used.mutation] });
+  await at.store.commit(used);
   at.pairings.adopt(used.pairing);
   for (const pairings of [at.pairings, await at.again()]) {
     const [found] = pairings.of("ada");

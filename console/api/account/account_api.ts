@@ -159,8 +159,11 @@ export async function verifyOwnCode(
     const used = pairings.prepareUsedStep(pairing, use);
     // In memory first: the same code is not valid in a concurrent login.
     pairings.adopt(used.pairing);
-    const { ok } = await store.commit({ mutations: [used.mutation] });
-    if (ok) return shown;
+    const { ok } = await store.commit(used);
+    if (ok) {
+      used.done();
+      return shown;
+    }
     // Another node changed the pairing: the code may be used.
     await store.reread([pairings.keyOf(pairing)]);
     return null;

@@ -8,6 +8,8 @@ import { brief, type Login, stepName } from "./login.ts";
 import { appCode, decide, give, giveDevice, otherThan, passcodeSentTo, register, SEED } from "./people.ts";
 import { jump } from "./passing_time.ts";
 import { pairPhone } from "./phone.ts";
+import { readStore } from "../../../platform/backup/read_store.ts";
+import { openRestoreTarget } from "../../../platform/backup/restore_target.ts";
 import type { BuiltRequest } from "../../support/radius_packets.ts";
 import { openRecorder } from "./recorder.ts";
 
@@ -90,6 +92,76 @@ Deno.test("restart: a lost Accept is repeated for its own packet and for no othe
   login.moveTo(second);
   assertEquals((await login.exchange(packet)).bytes, before.bytes);
   assertEquals((await login.answer(passcode)).kind, "reject");
+});
+
+/** An Accept by a code of an authenticator app, and the packet that got it. */
+async function acceptByApp(world: InProcess, code: string) {
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  const login = world.login({ user: "anna" });
+  await login.start();
+  const packet = login.build(code);
+  const reply = await login.exchange(packet);
+  assertEquals(reply.kind, "accept");
+  return { login, packet, reply };
+}
+
+/** The answer to a code in a new login. */
+async function tryCode(world: InProcess, code: string): Promise<string> {
+  const login = world.login({ user: "anna" });
+  await login.start();
+  return (await login.answer(code)).kind;
+}
+
+Deno.test("restart: a code that was used before a crash is refused after it, and a lost Accept is repeated", async () => {
+  await using disk = await openDisk();
+  await using first = await startInProcess({ kvPath: disk.path });
+  const code = appCode(first.clock.nowMs());
+  const { login, packet, reply } = await acceptByApp(first, code);
+  await using second = await startInProcess({ kvPath: await disk.copy(), after: first });
+  login.moveTo(second);
+  assertEquals((await login.exchange(packet)).bytes, reply.bytes);
+  assertEquals((await login.answer(code)).kind, "reject");
+  assertEquals(await tryCode(second, code), "reject");
+  await jump(second.clock, 30_000);
+  assertEquals(await tryCode(second, appCode(second.clock.nowMs())), "accept");
+});
+
+Deno.test("restart: a backup contains the codes that were used, and the restored store refuses them", async () => {
+  await using disk = await openDisk();
+  await using first = await startInProcess({ kvPath: disk.path });
+  const code = appCode(first.clock.nowMs());
+  await acceptByApp(first, code);
+  const { nowMs } = first.clock;
+  const settings = { auditRetentionMs: 1e9, conversationTtlMs: 30_000 };
+  const path = `${disk.path}.restored`;
+  const target = await openRestoreTarget(path, { open: Deno.openKv, nowMs });
+  for await (const batch of readStore(first.kv, { nowMs, settings })) {
+    for (const record of batch) await target.writer.add(record);
+  }
+  await target.finish();
+  await using second = await startInProcess({ kvPath: path, after: first });
+  assertEquals(await tryCode(second, code), "reject");
+});
+
+Deno.test("an Accept by an app writes its history and audit records, and no key of its login or its pairing", async () => {
+  await using world = await startInProcess();
+  const { commit } = world.store;
+  const keys: Deno.KvKey[] = [];
+  const lines: number[] = [];
+  world.store.commit = (transaction) => {
+    for (const mutation of transaction.mutations) {
+      keys.push(mutation.type === "audit" ? ["audit"] : mutation.key.slice(0, 1));
+    }
+    lines.push(transaction.journal?.length ?? 0);
+    assertEquals(transaction.checks ?? [], []);
+    return commit(transaction);
+  };
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  const login = world.login({ user: "anna" });
+  await login.start();
+  keys.length = lines.length = 0;
+  assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
+  assertEquals([keys, lines], [[["history"], ["audit"]], [2]]);
 });
 
 Deno.test("restart: a re-issued login never joins a login of the earlier run", async () => {

@@ -1,0 +1,147 @@
+// The time steps of authenticator apps that logins used. One node writes a used step as a line of the journal in the commit of the login, and
+// the records of the pairings half a minute later. After a start, the lines are read before the gateway serves.
+
+import { LINE_KINDS, MAX_STEP_LINE_MS } from "../../platform/journal.ts";
+import type { Log } from "../../platform/log.ts";
+import { FieldReader, FieldsEndError, FieldWriter } from "../../platform/octet_fields.ts";
+import type { Clock } from "../../platform/runtime.ts";
+import type { Check, Mutation, Store } from "../../platform/store.ts";
+import { type AppUse, lastMomentOf, usedApp } from "./app_codes.ts";
+import type { Pairing, StepUse, TotpPairingRow } from "./pairing.ts";
+
+interface UsedStepsDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** A used step whose pairing record may have an older one. */
+interface WaitingStep extends AppUse {
+  /** The key of the pairing is ["pairing", target, user, "totp", id]. */
+  readonly target: string;
+  readonly user: string;
+}
+
+const FLUSH_MS = 30_000;
+/** Deno KV accepts 100 checks; `denokv` accepts ten, and one is that of the change log. */
+const LOCAL_CHUNK = 90;
+const SHARED_CHUNK = 8;
+/** Drifts are written as small numbers. */
+const DRIFT_ZERO = 128;
+
+const writer = new FieldWriter();
+
+export class UsedSteps {
+  readonly #deps: UsedStepsDeps;
+  /** By the id of the pairing, which is random. */
+  readonly #waiting = new Map<string, WaitingStep>();
+  #stopTimer: (() => void) | null = null;
+
+  constructor(deps: UsedStepsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Prepares the use of a step, without other nodes. @param used the pairing after the use */
+  prepare(used: TotpPairingRow, target: string): StepUse {
+    const { lastStep, drift = 0, user, id } = used;
+    const waiting = { step: lastStep, drift, user, target };
+    const mattersMs = lastMomentOf(used) - this.#deps.clock.nowMs();
+    const expireInMs = Math.min(mattersMs, MAX_STEP_LINE_MS);
+    return {
+      mutations: [],
+      journal: [{ octets: encodeStep(id, waiting), expireInMs }],
+      done: () => this.#note(id, waiting),
+    };
+  }
+
+  /** A pairing as it was read from the store, with the newest step that is known. */
+  applied(pairing: Pairing): Pairing {
+    const waiting = this.#waiting.get(pairing.id);
+    if (waiting === undefined || pairing.kind !== "totp" || pairing.lastStep >= waiting.step) return pairing;
+    return usedApp(pairing, waiting);
+  }
+
+  /** Reads the journal. Call it before pairings are loaded. Returns how many lines cannot be read. */
+  async load(): Promise<{ unreadable: number }> {
+    let unreadable = 0;
+    for await (const line of this.#deps.store.journal()) {
+      if (line[0] !== LINE_KINDS.usedStep) continue;
+      const read = decodeStep(line);
+      if (read === null) unreadable++;
+      else this.#note(read.id, read.waiting);
+    }
+    return { unreadable };
+  }
+
+  /** Writes what waits into the records of the pairings. Rejects if the store fails; the next call writes it too. */
+  async flush(): Promise<void> {
+    const steps = [...this.#waiting];
+    const together = this.#deps.store.isShared ? SHARED_CHUNK : LOCAL_CHUNK;
+    for (let at = 0; at < steps.length; at += together) await this.#write(steps.slice(at, at + together));
+  }
+
+  /** Writes what waits, as far as the process has time. The next start reads the rest from the journal. */
+  stop(): void {
+    this.#stopTimer?.();
+    this.flush().catch(() => undefined);
+  }
+
+  /** A record that was changed or removed meanwhile is never overwritten: the next flush reads it again. */
+  async #write(steps: readonly (readonly [string, WaitingStep])[]): Promise<void> {
+    const { store } = this.#deps;
+    const keys = steps.map(([id, { target, user }]) => ["pairing", target, user, "totp", id]);
+    const entries = await Promise.all(keys.map((key) => store.get<Pairing>(key)));
+    const checks: Check[] = [];
+    const mutations: Mutation[] = [];
+    for (const [at, [, use]] of steps.entries()) {
+      const { key, value, versionstamp } = entries[at] as (typeof entries)[number];
+      if (value?.kind !== "totp" || value.lastStep >= use.step) continue;
+      checks.push({ key, versionstamp });
+      mutations.push({ type: "set", key, value: usedApp(value, use) });
+    }
+    if (mutations.length > 0 && !(await store.commit({ checks, mutations })).ok) return;
+    // A step that was used meanwhile stays.
+    for (const [id, use] of steps) if (this.#waiting.get(id) === use) this.#waiting.delete(id);
+  }
+
+  #note(id: string, use: WaitingStep): void {
+    const known = this.#waiting.get(id);
+    if (known !== undefined && known.step >= use.step) return;
+    this.#waiting.set(id, use);
+    this.#stopTimer ??= this.#deps.clock.after(FLUSH_MS, () => void this.#flushLogged());
+  }
+
+  async #flushLogged(): Promise<void> {
+    await this.flush().catch((fault: unknown) =>
+      this.#deps.log.error("the used time steps could not be written", { fault: String(fault) })
+    );
+    this.#stopTimer = this.#waiting.size === 0
+      ? null
+      : this.#deps.clock.after(FLUSH_MS, () => void this.#flushLogged());
+  }
+}
+
+function encodeStep(id: string, { target, user, step, drift }: WaitingStep): Uint8Array<ArrayBuffer> {
+  writer.begin();
+  writer.small(LINE_KINDS.usedStep);
+  writer.text(id);
+  writer.text(target);
+  writer.text(user);
+  // A step is smaller than a time in milliseconds.
+  writer.timeMs(step);
+  writer.small(drift + DRIFT_ZERO);
+  return writer.view().slice();
+}
+
+/** `null`: it is damaged. */
+function decodeStep(line: Uint8Array): { readonly id: string; readonly waiting: WaitingStep } | null {
+  const from = new FieldReader(line, 1);
+  try {
+    const [id, target, user] = [from.text(), from.text(), from.text()];
+    const step = from.timeMs();
+    return { id, waiting: { target, user, step, drift: from.small() - DRIFT_ZERO } };
+  } catch (fault) {
+    if (fault instanceof FieldsEndError) return null;
+    throw fault;
+  }
+}

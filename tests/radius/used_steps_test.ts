@@ -1,0 +1,171 @@
+// Used time steps of authenticator apps: lines of the journal, and the records of pairings that follow.
+
+import { assertEquals } from "@std/assert";
+import { createLog } from "../../platform/log.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
+import { createStore, type Store } from "../../platform/store.ts";
+import { createVault } from "../../platform/vault.ts";
+import type { TotpPairingRow } from "../../radius/factors/pairing.ts";
+import { Pairings } from "../../radius/factors/pairings.ts";
+import { UsedSteps } from "../../radius/factors/used_steps.ts";
+import { openNode } from "../fakes/shared_store.ts";
+import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
+
+const random = createSystemRandom();
+const vault = createVault(new Uint8Array(32).fill(1), random);
+const SEED = new TextEncoder().encode("a seed of twenty oct");
+const ADA = { canonical: "ada", shown: "Ada" };
+
+interface Run {
+  readonly usedSteps: UsedSteps;
+  readonly pairings: Pairings;
+  readonly errors: string[];
+}
+
+/** What a start of the gateway does. */
+async function start(store: Store, clock: ManualClock): Promise<Run> {
+  const errors: string[] = [];
+  const log = createLog({ format: "text", level: "error", clock, write: () => void errors.push("error") });
+  const usedSteps = new UsedSteps({ store, clock, log });
+  await usedSteps.load();
+  const pairings = new Pairings({ store, vault, clock, random, target: "default", usedSteps });
+  await pairings.load();
+  return { usedSteps, pairings, errors };
+}
+
+async function enrol(store: Store, { pairings }: Run): Promise<void> {
+  const { mutation, pairing } = pairings.prepare(ADA, { kind: "totp", seed: SEED });
+  await store.commit({ mutations: [mutation] });
+  pairings.adopt(pairing);
+}
+
+function appOf({ pairings }: Run): TotpPairingRow {
+  const [app] = pairings.of("ada");
+  if (app?.kind !== "totp") throw new Error("Ada has no app");
+  return app;
+}
+
+/** Uses a step as a login does. */
+async function use(store: Store, run: Run, step: number, drift = 0): Promise<void> {
+  const used = run.pairings.prepareUsedStep(appOf(run), { step, drift });
+  run.pairings.adopt(used.pairing);
+  await store.commit(used);
+  used.done();
+}
+
+async function storedStep(store: Store): Promise<number | null> {
+  for await (const { value } of store.list<TotpPairingRow>(["pairing"])) return value?.lastStep ?? null;
+  return null;
+}
+
+async function open(): Promise<{ store: Store; clock: ManualClock } & AsyncDisposable> {
+  const clock = createManualClock();
+  const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
+  return { store, clock, [Symbol.asyncDispose]: () => store.close() };
+}
+
+const stepNow = (clock: ManualClock) => Math.floor(clock.nowMs() / 30_000);
+
+Deno.test("prepareUsedStep() writes a line and no key; a restart knows the newest step and its drift", async () => {
+  await using at = await open();
+  const first = await start(at.store, at.clock);
+  await enrol(at.store, first);
+  const step = stepNow(at.clock);
+  await use(at.store, first, step - 1);
+  await use(at.store, first, step, -3);
+  assertEquals(await storedStep(at.store), -1);
+  const second = await start(at.store, at.clock);
+  assertEquals([appOf(second).lastStep, appOf(second).drift], [step, -3]);
+});
+
+Deno.test("flush() writes the newest step half a minute later, once, also that of an earlier run", async () => {
+  await using at = await open();
+  const first = await start(at.store, at.clock);
+  await enrol(at.store, first);
+  const step = stepNow(at.clock);
+  await use(at.store, first, step - 1);
+  await use(at.store, first, step);
+  const second = await start(at.store, at.clock);
+  let commits = 0;
+  const commit = at.store.commit;
+  at.store.commit = (transaction) => (commits++, commit(transaction));
+  await second.usedSteps.flush();
+  await second.usedSteps.flush();
+  assertEquals([await storedStep(at.store), commits], [step, 1]);
+  assertEquals(appOf(await start(at.store, at.clock)).lastStep, step);
+});
+
+Deno.test("flush() never restores a pairing that is revoked meanwhile, nor undoes another change of it", async () => {
+  await using at = await open();
+  const run = await start(at.store, at.clock);
+  await enrol(at.store, run);
+  await use(at.store, run, stepNow(at.clock));
+  const { get } = at.store;
+  at.store.get = async <T>(key: Deno.KvKey) => {
+    const entry = await get<T>(key);
+    await run.pairings.revoke(appOf(run).id).catch(() => undefined);
+    return entry;
+  };
+  await run.usedSteps.flush();
+  at.store.get = get;
+  assertEquals(await storedStep(at.store), null);
+  await run.usedSteps.flush();
+  assertEquals(await storedStep(at.store), null);
+});
+
+Deno.test("flush() tries again after a failure, and logs it", async () => {
+  await using at = await open();
+  const run = await start(at.store, at.clock);
+  await enrol(at.store, run);
+  const step = stepNow(at.clock);
+  await use(at.store, run, step);
+  const { commit } = at.store;
+  at.store.commit = () => Promise.reject(new Error("the disk is full"));
+  const later = () => (at.clock.advance(30_000), new Promise((resolve) => setTimeout(resolve, 1)));
+  while (run.errors.length === 0) await later();
+  assertEquals(await storedStep(at.store), -1);
+  at.store.commit = commit;
+  while (await storedStep(at.store) !== step) await later();
+});
+
+Deno.test("load() counts damaged lines, and reads the others", async () => {
+  await using at = await open();
+  const run = await start(at.store, at.clock);
+  await enrol(at.store, run);
+  const step = stepNow(at.clock);
+  await use(at.store, run, step);
+  for (const octets of [Uint8Array.of(3, 0), Uint8Array.of(3, 0, 1, 65, 0xff, 0xff)]) {
+    await at.store.commit({ mutations: [], journal: [{ octets, expireInMs: 60_000 }] });
+  }
+  const { store, clock } = at;
+  const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
+  assertEquals(await new UsedSteps({ store, clock, log }).load(), { unreadable: 2 });
+  assertEquals(appOf(await start(at.store, at.clock)).lastStep, step);
+});
+
+Deno.test("a line of the journal lives as long as a clock of an app makes its code acceptable", async () => {
+  await using at = await open();
+  const run = await start(at.store, at.clock);
+  await enrol(at.store, run);
+  const step = stepNow(at.clock);
+  const { journal } = run.pairings.prepareUsedStep(appOf(run), { step: step + 11, drift: 10 });
+  // Eleven steps ahead now, eleven steps behind then, and the step itself.
+  const lastMs = (step + 23) * 30_000 - at.clock.nowMs();
+  assertEquals(journal.map(({ expireInMs }) => expireInMs), [lastMs]);
+});
+
+Deno.test("with several nodes, a used step is a change of the record, and lines of one node are read", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clock = createManualClock();
+  const alone = createStore(kv, { nowMs: clock.nowMs });
+  const before = await start(alone, clock);
+  await enrol(alone, before);
+  const step = stepNow(clock);
+  await use(alone, before, step);
+  const { store } = await openNode(kv, "a");
+  const run = await start(store, clock);
+  assertEquals(appOf(run).lastStep, step);
+  await use(store, run, step + 1);
+  assertEquals(await storedStep(store), step + 1);
+  assertEquals(run.pairings.prepareUsedStep(appOf(run), { step: step + 2, drift: 0 }).journal, []);
+});
