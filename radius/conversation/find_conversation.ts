@@ -115,24 +115,24 @@ export class ConversationFinder {
   }
 
   /** For an Access-Request without State: a new login, or one that is already in progress. */
-  ofLogin(request: Request, login: LoginPacket): PacketAction {
+  resolveLogin(request: Request, login: LoginPacket): PacketAction {
     const { conversations, peers: { node }, sharedTuples, clock, logins } = this.#deps;
     const { tuple, typed, attempt } = login;
     const newest = conversations.newestOn(tuple.key);
     const known = findSameLogin(conversations, newest, { request, typed, node });
-    if (known !== null) return this.ofKnown(request, known, login);
+    if (known !== null) return this.resolveKnown(request, known, login);
     if (newest !== null && isUndecided(newest, request, { state: null, typed, node })) return OVERTAKEN;
     const mayJoin = newest !== null && tuple.distinct && attempt.password.length > 0 &&
       !sharedTuples.isShared(tuple.place);
     const isElsewhere = mayJoin && isLive(newest, clock) &&
       isReissuedElsewhere(newest, { request, typed, node, joinWindowMs: logins.loginJoinWindowMs });
-    if (!isElsewhere) return this.#ofNewLogin(request, login, { newest, mayJoin });
+    if (!isElsewhere) return this.#resolveNewLogin(request, login, { newest, mayJoin });
     this.#noteJoin(newest, newest.source, request);
-    return this.ofKnown(request, newest, login);
+    return this.resolveKnown(request, newest, login);
   }
 
   /** For a packet whose login is known: it waits again, or gets the last answer. */
-  ofKnown(
+  resolveKnown(
     request: Request,
     known: Conversation,
     { attempt, typed }: Pick<LoginPacket, "attempt" | "typed">,
@@ -147,7 +147,7 @@ export class ConversationFinder {
     return { kind: "run", conversation: known, input };
   }
 
-  #ofNewLogin(
+  #resolveNewLogin(
     request: Request,
     { tuple, typed, attempt, place, trace, isAgain }: LoginPacket,
     { newest, mayJoin }: { newest: Conversation | null; mayJoin: boolean },
@@ -204,7 +204,7 @@ export class ConversationFinder {
   }
 
   /** For an Access-Request with State: the answer to a challenge. */
-  ofAnswer(request: Request, answer: AnswerPacket): PacketAction | WaitingAnswer {
+  resolveAnswer(request: Request, answer: AnswerPacket): PacketAction | WaitingAnswer {
     const { works, clock, peers } = this.#deps;
     const { typed, octets, tuple, firstFound } = answer;
     const dot = answer.state.indexOf(".");

@@ -218,11 +218,11 @@ export class RequestHandler {
     const attempt = newLoginAttempt(request, { answer: null, password, appended, checkedBefore });
     const { trace } = input;
     const login = { tuple, typed, attempt, place: callingStation(view), trace, isAgain: lost !== undefined };
-    this.#runner.take(request, this.#finder.ofLogin(request, login));
+    this.#runner.take(request, this.#finder.resolveLogin(request, login));
   }
 
   #answer(request: Request, answer: AnswerPacket): void {
-    const found = this.#finder.ofAnswer(request, answer);
+    const found = this.#finder.resolveAnswer(request, answer);
     if (found.kind !== "wait") return this.#runner.take(request, found);
     const { user } = request;
     const { firstFound } = found;

@@ -67,7 +67,10 @@ export class RelayedLogins {
     const pending = waitQueue.pendingFor(user);
     if (pending === null) {
       const attempt = newLoginAttempt(request, { answer: null });
-      return runner.take(request, finder.ofKnown(request, known, { attempt, typed: this.#digestsOf(known) }));
+      return runner.take(
+        request,
+        finder.resolveKnown(request, known, { attempt, typed: this.#digestsOf(known) }),
+      );
     }
     waitQueue.enqueue({ user, pending }, {
       resume: () => this.resume(request, key),

@@ -89,6 +89,7 @@ export class RequestRunner {
     deps.conversations.isRunning = (orderedId) => this.works.has(orderedId);
   }
 
+  /** Does what follows from a packet. */
   take(request: Request, action: PacketAction): void {
     const { responder } = this.#deps;
     switch (action.kind) {

@@ -47,7 +47,7 @@ function createWorld(hasToken: boolean) {
   } as Request;
   /** What follows from an answer. @param firstFound the conversation that was found before its race was lost */
   const find = (firstFound: string | null) => {
-    const action = finder.ofAnswer(request, { ...answer, firstFound });
+    const action = finder.resolveAnswer(request, { ...answer, firstFound });
     return action.kind === "run" ? `run ${action.conversation.orderedId}` : action.kind;
   };
   return { find, world, login };
