@@ -4,7 +4,7 @@
 import type { RequestSettings } from "../../platform/client_settings.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
-import { type RelayedLoginDeps, RelayedLogins } from "../conversation/relayed_logins.ts";
+import { type RelayedLoginDeps, RelayedLogins } from "./relayed_logins.ts";
 import type { LoginSettings } from "../conversation/store_effects.ts";
 import type { Limits } from "../factors/limits.ts";
 import type { FirstFactorReply } from "../ports.ts";

@@ -3,21 +3,21 @@
 import type { Clock } from "../../platform/runtime.ts";
 import type { Vault } from "../../platform/vault.ts";
 import { keptRelayedReply } from "../protocol/relayed_attributes.ts";
-import type { BoundUser } from "../relay/bound_user.ts";
-import type { RelayedVerdict } from "../relay/relayed_verdict.ts";
+import type { BoundUser } from "./bound_user.ts";
+import type { RelayedVerdict } from "./relayed_verdict.ts";
 import type { PacketCapture } from "../server/packet_capture.ts";
 import { callingStation, newLoginAttempt, readView, type Request } from "../server/request.ts";
 import type { Responder } from "../server/responder.ts";
-import { type Conversation, isLive } from "./conversation.ts";
-import type { ConversationStore } from "./conversation_store.ts";
-import type { DirectoryWaitQueue } from "./directory_wait_queue.ts";
-import { sealReply } from "./first_factor_reply.ts";
-import type { PasswordDigests } from "./peers.ts";
-import type { ConversationFinder } from "./find_conversation.ts";
-import { loginInput, type RequestRunner } from "./run.ts";
-import type { SharedTuples } from "./shared_tuples.ts";
-import { tupleOf } from "./tuple.ts";
-import type { LoginSettings } from "./store_effects.ts";
+import { type Conversation, isLive } from "../conversation/conversation.ts";
+import type { ConversationStore } from "../conversation/conversation_store.ts";
+import type { DirectoryWaitQueue } from "../conversation/directory_wait_queue.ts";
+import { sealReply } from "../conversation/first_factor_reply.ts";
+import type { PasswordDigests } from "../conversation/peers.ts";
+import type { ConversationFinder } from "../conversation/find_conversation.ts";
+import { loginInput, type RequestRunner } from "../conversation/run.ts";
+import type { SharedTuples } from "../conversation/shared_tuples.ts";
+import { tupleOf } from "../conversation/tuple.ts";
+import type { LoginSettings } from "../conversation/store_effects.ts";
 
 export interface RelayedLoginDeps {
   readonly conversations: ConversationStore;
