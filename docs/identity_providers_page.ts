@@ -1,7 +1,7 @@
 // Writes docs/identity-providers.md: the steps from the catalogue of the console, and the tables of /scim/v2.
 
 import en from "../console/web/i18n/en.json" with { type: "json" };
-import { INDEXED_VALUES } from "../scim/directory/value_keys.ts";
+import { INDEXED_VALUES } from "../scim/directory/index_keys.ts";
 import { MAX_FILTER_COMPARISONS, MAX_FILTER_LEVELS } from "../scim/filter/filter.ts";
 import { refusalRow, type ScimRefusalCode } from "../scim/http/refusals.ts";
 import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from "../scim/schema/json_limits.ts";

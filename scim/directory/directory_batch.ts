@@ -14,20 +14,12 @@ import {
   withChanges,
 } from "./member_sets.ts";
 import type { Indexes, NameIndexes } from "./indexes.ts";
-import {
-  encodeRecord,
-  hasSameWords,
-  indexedWords,
-  type ReadRecord,
-  readRecord,
-  type ResourceRecord,
-  textSizeOctets,
-} from "./records.ts";
+import { encodeRecord, type ReadRecord, readRecord, type ResourceRecord, textSizeOctets } from "./records.ts";
 import type { GroupNesting } from "./group_nesting.ts";
 import type { IdEntry, IdIssuer } from "./resource_ids.ts";
 import type { DirectoryKeys } from "./keys.ts";
 import type { IndexDraft } from "./counted_index.ts";
-import { hasSameValues, indexedValues } from "./value_keys.ts";
+import { KEY_EXTRACTORS } from "./index_keys.ts";
 
 export interface DirectoryBatchDeps extends BatchReadDeps {
   readonly indexes: Indexes;
@@ -84,10 +76,7 @@ export class DirectoryBatch {
     this.#writeParts(place, { before, parts: encoded?.parts ?? [], name: encoded?.head.parts ?? "" });
     if (encoded === null) this.#changes.remove(keys.record(kind, canonical));
     else this.#changes.set(keys.record(kind, canonical), encoded.head, encoded.sizeOctets);
-    if (before === null && next !== null) this.#changes.names[kind].add(canonical);
-    if (before !== null && next === null) this.#changes.names[kind].remove(canonical);
-    this.#changes.changeWords(place, { before, after: next });
-    this.#changes.changeValues(place, { before, after: next });
+    this.#changes.changeKeys(place, { before, after: next });
     this.#indexId(place, { before, next });
     const { parts = "", partCount = 0 } = encoded?.head ?? {};
     const whole = next === null ? null : { ...next, parts, partCount };
@@ -370,30 +359,29 @@ interface RecordChange {
   readonly after: ResourceRecord | null;
 }
 
+const NO_KEYS: ReadonlyMap<string, number> = new Map();
+
 /** Later changes of a key replace earlier ones. */
 class BatchMutations {
-  /** Changes of names, by kind of resource. */
-  readonly names: Readonly<Record<ResourceKind, IndexDraft>>;
-  /** Changes of search words, by kind of resource. */
-  readonly words: Readonly<Record<ResourceKind, IndexDraft>>;
-  /** Changes of values, by kind of resource. */
-  readonly values: Readonly<Record<ResourceKind, IndexDraft>>;
   /** Changes of tombstones. */
   readonly tombstones: IndexDraft;
+  /** Changes of the keys of records, in each index. */
+  readonly #keys;
   readonly #drafts: readonly IndexDraft[];
   readonly #own = new Map<string, Mutation>();
   readonly #foreign: Mutation[] = [];
   readonly #checks = new Map<string, Check>();
   #octets = 0;
 
-  constructor({ names, words, values, tombstones }: Indexes) {
-    this.names = { user: names.user.draft(), group: names.group.draft() };
-    this.words = { user: words.user.draft(), group: words.group.draft() };
-    this.values = { user: values.user.draft(), group: values.group.draft() };
-    this.tombstones = tombstones.draft();
+  constructor(indexes: Indexes) {
+    this.tombstones = indexes.tombstones.draft();
+    this.#keys = (["names", "words", "values"] as const).map((name) => ({
+      ...KEY_EXTRACTORS[name],
+      drafts: { user: indexes[name].user.draft(), group: indexes[name].group.draft() },
+    }));
     this.#drafts = [
-      ...[this.names.user, this.names.group, this.words.user, this.words.group],
-      ...[this.values.user, this.values.group, this.tombstones],
+      ...this.#keys.flatMap(({ drafts: { user, group } }) => [user, group]),
+      this.tombstones,
     ];
   }
 
@@ -413,18 +401,16 @@ class BatchMutations {
     this.#octets += mutations.reduce((sum, mutation) => sum + estimateOctets(mutation), 0);
   }
 
-  /** Keeps the search words of a record current. */
-  changeWords({ kind, canonical }: RecordName, { before, after }: RecordChange): void {
-    if (hasSameWords(before, after)) return;
-    const entries = { before: indexedWords(kind, before), after: indexedWords(kind, after) };
-    draftEntries({ draft: this.words[kind], canonical }, entries);
-  }
-
-  /** Keeps the indexed values of a record current. */
-  changeValues({ kind, canonical }: RecordName, { before, after }: RecordChange): void {
-    if (hasSameValues(before, after)) return;
-    const entries = { before: indexedValues(kind, before), after: indexedValues(kind, after) };
-    draftEntries({ draft: this.values[kind], canonical }, entries);
+  /** Keeps the keys of a record current in each index. */
+  changeKeys({ kind, canonical }: RecordName, { before, after }: RecordChange): void {
+    for (const { isSame, keysOf, drafts: { [kind]: draft } } of this.#keys) {
+      if (before !== null && after !== null && isSame(before, after)) continue;
+      const oldKeys = before === null ? NO_KEYS : keysOf(kind, before);
+      const newKeys = after === null ? NO_KEYS : keysOf(kind, after);
+      const placeOf = (key: string) => key === "" ? canonical : `${key}\0${canonical}`;
+      for (const [key, depth] of oldKeys) if (newKeys.get(key) !== depth) draft.remove(placeOf(key), depth);
+      for (const [key, depth] of newKeys) if (oldKeys.get(key) !== depth) draft.add(placeOf(key), depth);
+    }
   }
 
   check(check: Check): void {
@@ -480,20 +466,4 @@ function sizeOf(value: unknown, depth: number): number {
     (sum, [name, item]) => sum + name.length * 2 + sizeOf(item, depth - 1),
     16,
   );
-}
-
-/** Changes the entries of a resource in an index of words or values. The maps have the depth of each. */
-function draftEntries(
-  { draft, canonical }: { draft: IndexDraft; canonical: string },
-  { before: oldEntries, after: newEntries }: {
-    before: ReadonlyMap<string, number>;
-    after: ReadonlyMap<string, number>;
-  },
-): void {
-  for (const [entry, depth] of oldEntries) {
-    if (newEntries.get(entry) !== depth) draft.remove(`${entry}\0${canonical}`, depth);
-  }
-  for (const [entry, depth] of newEntries) {
-    if (oldEntries.get(entry) !== depth) draft.add(`${entry}\0${canonical}`, depth);
-  }
 }

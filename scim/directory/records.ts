@@ -15,7 +15,6 @@ import type {
 import type { DirectoryKeys } from "./keys.ts";
 import { type MemberSet, NO_MEMBERS } from "./member_sets.ts";
 import { nameHash } from "./name_hashes.ts";
-import { groupWords, indexWords, userWords } from "../filter/search_terms.ts";
 
 /** The value under ["user" or "group", target, canonical]. */
 export interface ResourceRecord {
@@ -267,23 +266,6 @@ export function toRecord(
     parts: "",
     partCount: 0,
   };
-}
-
-/** The search words of a resource. */
-export function recordWords(kind: ResourceKind, { name, text, groups }: ResourceRecord): string[] {
-  return kind === "group" ? groupWords(name) : userWords({ name, attributes: JSON.parse(text), groups });
-}
-
-/** The same words with the depth of each in the index. `null` has no words. */
-export function indexedWords(kind: ResourceKind, record: ResourceRecord | null): Map<string, number> {
-  return indexWords(record === null ? [] : recordWords(kind, record));
-}
-
-/** Whether two records surely have the same words, without computing them. */
-export function hasSameWords(before: ResourceRecord | null, after: ResourceRecord | null): boolean {
-  return before !== null && after !== null && before.name === after.name && before.text === after.text &&
-    before.groups.length === after.groups.length &&
-    before.groups.every((name, at) => name === after.groups[at]);
 }
 
 /** The phone numbers in the text of a user's record. */

@@ -9,7 +9,7 @@ import type { Indexes, NameIndexes } from "./indexes.ts";
 import { compareText, type DirectoryKeys, LAST_CHARACTER } from "./keys.ts";
 import type { ResourceReader, UserRange } from "./reader.ts";
 import type { ResourceRecord } from "./records.ts";
-import { INDEXED_VALUES, MORE_VALUES } from "./value_keys.ts";
+import { INDEXED_VALUES, MORE_VALUES } from "./index_keys.ts";
 
 interface ResourceIndexesDeps {
   readonly store: Store;

@@ -9,12 +9,18 @@ import type { Mapping, ResourceKind, Stored } from "../schema/resource.ts";
 import { parseFilter, pathText, type ScimFilter } from "../filter/filter.ts";
 import { filterView, matchesFilter } from "../filter/filter_match.ts";
 import { filterProblem } from "../filter/filter_tree.ts";
-import { cutWord, firstWord, hasPrefix, MAX_WORD_CHARACTERS, queryWords } from "../filter/search_terms.ts";
+import {
+  cutWord,
+  firstWord,
+  hasPrefix,
+  MAX_WORD_CHARACTERS,
+  queryWords,
+  recordWords,
+  wordListing,
+} from "./index_keys.ts";
 import { compareText } from "./keys.ts";
 import type { MemberSets } from "./member_sets.ts";
 import type { ResourceReader } from "./reader.ts";
-import { recordWords } from "./records.ts";
-import { wordListing } from "./value_keys.ts";
 
 interface SearchDeps {
   readonly indexes: ResourceIndexes;

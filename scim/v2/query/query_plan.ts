@@ -4,13 +4,15 @@ import { canonicalName } from "../../../platform/canonical_name.ts";
 import { compareText, LAST_CHARACTER } from "../../directory/keys.ts";
 import {
   comparedText,
+  cutWord,
   dateText,
+  firstWord,
   INDEXED_VALUES,
   type IndexText,
   markedText,
   NO_VALUE,
   wordListing,
-} from "../../directory/value_keys.ts";
+} from "../../directory/index_keys.ts";
 import {
   type CompareOperator,
   type FilterPath,
@@ -18,7 +20,6 @@ import {
   pathText,
   type ScimFilter,
 } from "../../filter/filter.ts";
-import { cutWord, firstWord } from "../../filter/search_terms.ts";
 import type { IndexedAttribute, KeyRange, ListedBy, Listing } from "../../index_port.ts";
 import type { TargetDirectory } from "../../ports.ts";
 import type { ResourceKind } from "../../schema/resource.ts";
@@ -168,7 +169,7 @@ async function withManyValued(
   return { kind: "union", plans: [plan, { kind: "listing", listing, isExact: false }], isExact: false };
 }
 
-/** Attributes whose words a search finds (scim/filter/search_terms.ts). */
+/** Attributes whose words a search finds (scim/directory/index_keys.ts). */
 const SEARCHED: ReadonlyMap<string, "text" | "phone"> = new Map([
   ["name.familyName", "text"],
   ["name.givenName", "text"],

@@ -7,7 +7,7 @@ import {
   indexText,
   markedText,
   NO_VALUE,
-} from "../../directory/value_keys.ts";
+} from "../../directory/index_keys.ts";
 import { type FilterPath, pathText } from "../../filter/filter.ts";
 import type { ListedBy } from "../../index_port.ts";
 import { property } from "../../schema/attributes.ts";

@@ -2,7 +2,7 @@
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { JsonObject } from "../../../scim/schema/resource.ts";
-import { groupWords, queryWords, userWords } from "../../../scim/filter/search_terms.ts";
+import { groupWords, queryWords, userWords } from "../../../scim/directory/index_keys.ts";
 import { compareText } from "../../../scim/directory/keys.ts";
 
 interface ModelUser {

@@ -11,7 +11,13 @@ import {
 } from "../../../scim/directory/member_sets.ts";
 import { HashMultiset, nameHash } from "../../../scim/directory/name_hashes.ts";
 import { compareText } from "../../../scim/directory/keys.ts";
-import { cutWord, groupWords, indexWords, queryWords, userWords } from "../../../scim/filter/search_terms.ts";
+import {
+  cutWord,
+  groupWords,
+  indexWords,
+  queryWords,
+  userWords,
+} from "../../../scim/directory/index_keys.ts";
 
 const text = fc.string({ unit: "grapheme", maxLength: 12 });
 

@@ -5,7 +5,7 @@ import { drop, numbered, openWorld, putGroup, putUser, type UserGiven } from "..
 import { answered, ask, type Asked, evaluate, find, problemIn } from "./query_world.ts";
 import fc from "../../../packages/fast_check.ts";
 import { compareText } from "../../../../scim/directory/keys.ts";
-import { indexText, markedText, NO_VALUE } from "../../../../scim/directory/value_keys.ts";
+import { indexText, markedText, NO_VALUE } from "../../../../scim/directory/index_keys.ts";
 import type { KeyRange } from "../../../../scim/index_port.ts";
 import {
   complementRanges,
