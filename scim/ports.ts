@@ -8,6 +8,7 @@ import type { PreparedChange } from "../platform/write_batch.ts";
 import type { Mutation } from "../platform/store.ts";
 import type { PendingWrite, RefreshProgress, RefreshReport } from "./pending_port.ts";
 import type { ResourceIndexes } from "./index_port.ts";
+import type { RenderedReads, UserRenderer } from "./rendered_port.ts";
 import type { Deletion, UserTrash } from "./trash_port.ts";
 import type {
   BackendStates,
@@ -169,6 +170,8 @@ export interface TargetDirectory {
   /** What a new resource with a name would take over from before. Names in groups may be those of groups. */
   readTraces(canonical: string): Promise<NameTraces>;
   page(kind: ResourceKind, options: PageOptions): Promise<Page>;
+  /** Reads users as texts of responses. Make it for each request, before its first read. */
+  render(renderer: UserRenderer): RenderedReads;
   /** `q` is the query parameter of the interface: an RFC 7644 filter if it parses as one, otherwise words. */
   search(kind: ResourceKind, q: string, options: PageOptions): Promise<SearchOutcome>;
   count(kind: ResourceKind): number;

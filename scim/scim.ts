@@ -16,7 +16,7 @@ import type { Store } from "../platform/store.ts";
 import type { Vault } from "../platform/vault.ts";
 import { createScimBackend } from "./backends/scim/scim_backend.ts";
 import { type BackendHealth, guardBackend, type GuardedBackend } from "./backends/guarded_backend.ts";
-import { createDirectory, MAX_CACHED_OCTETS } from "./directory/directory.ts";
+import { createDirectory, MAX_RENDERED_OCTETS } from "./directory/directory.ts";
 import type { RepliesOf } from "./directory/reader.ts";
 import { createScimApp, type ScimApp } from "./http/app.ts";
 import { Credentials } from "./http/credentials.ts";
@@ -144,7 +144,7 @@ export async function createScim(deps: ScimDeps): Promise<Scim> {
       const directory = await createDirectory({
         ...{ store, lease, clock, random, log, target },
         mapping: () => mappingOf(target),
-        maxCachedOctets: MAX_CACHED_OCTETS / Math.max(1, config.targets.length),
+        maxRenderedOctets: MAX_RENDERED_OCTETS / Math.max(1, config.targets.length),
         repliesOf: repliesReader(config, () => mappingOf(target)),
         prepareOffboarding: (user) => isLogin() ? deps.prepareOffboarding(user) : NO_CHANGE,
         prepareForgetDevices: (user) => isLogin() ? deps.prepareForgetDevices(user) : NO_CHANGE,

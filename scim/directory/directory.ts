@@ -8,13 +8,13 @@ import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Store } from "../../platform/store.ts";
 import type {
   NameTraces,
-  PageOptions,
   PrepareForgetDevices,
   PrepareGroupCleanup,
   PrepareOffboarding,
   Target,
   TargetDirectory,
 } from "../ports.ts";
+import type { ResourceIndexes } from "../index_port.ts";
 import type { Mapping, ResourceKind, Stored } from "../schema/resource.ts";
 import {
   type BatchReadDeps,
@@ -37,7 +37,7 @@ import { DirectorySearch, followMapping } from "./search.ts";
 import { SOLE_WRITER, type TargetLease } from "./target_lease.ts";
 import { RENAMES_NOTHING, RenameWriter } from "./rename_writer.ts";
 import { DirectoryTrash } from "./trash.ts";
-import { UserCache } from "./user_cache.ts";
+import { RenderedUsers } from "./rendered_users.ts";
 import { WriteQueue, type WriteQueueDeps } from "./write_queue.ts";
 import {
   createUserRecordFinder,
@@ -70,14 +70,14 @@ export interface DirectoryDeps {
   readonly maxTrashed?: number;
   /** Absent: only this process uses the store. */
   readonly lease?: TargetLease;
-  /** About the octets of the users that stay in memory for reads. With several nodes none do. Default: 48 MiB. */
-  readonly maxCachedOctets?: number;
+  /** About the octets of the users' texts that stay in memory for responses. With several nodes none do. Default: 48 MiB. */
+  readonly maxRenderedOctets?: number;
   /** When the index logs are merged. Default: the limits of indexes.ts. */
   readonly merge?: Partial<IndexMergeOptions>;
 }
 
 const MAX_TOMBSTONES = 1_000_000;
-export const MAX_CACHED_OCTETS = 48 * 1024 * 1024;
+export const MAX_RENDERED_OCTETS = 48 * 1024 * 1024;
 /** Groups that one name is followed through. */
 const MAX_TRACED_GROUPS = 2000;
 /** A number of the order of writes contains its time. */
@@ -111,8 +111,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   const view = createLoginView({
     ...{ store, keys, indexes: names, isShared, pendingRenames, nesting, repliesOf: deps.repliesOf },
   });
-  const users = new UserCache(isShared ? 0 : deps.maxCachedOctets ?? MAX_CACHED_OCTETS);
-  const reader = new ResourceReader({ store, keys, indexes: names, memberSets, pendingRenames, users });
+  const reader = new ResourceReader({ store, keys, indexes: names, memberSets, pendingRenames });
   const { notify, observe } = createObservers(log);
   followRecords({ store, keys, view, nesting, notify });
 
@@ -126,10 +125,16 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
     ...{ store, keys, reader, names: names.names },
     indexes: async () => (await work).indexes,
   });
+  const reads = readsOf(reader, resources);
+  const rendered = new RenderedUsers({
+    directory: reads,
+    maxOctets: isShared ? 0 : deps.maxRenderedOctets ?? MAX_RENDERED_OCTETS,
+    isRenaming: () => !pendingRenames.isEmpty,
+  });
   const openWritesAndSearch = async (): Promise<WritesAndSearch> => {
     const indexes = await withWordIndexes(names, { ...place, merge: deps.merge });
     const common = { store, keys, clock, log, nextNumber, newSetId };
-    const state = { isShared, indexes, memberSets, trash, view, users, nesting, notify, pendingRenames };
+    const state = { isShared, indexes, memberSets, trash, view, rendered, nesting, notify, pendingRenames };
     const { writes, renames } = createWriteQueue(deps, { ...common, ...state });
     const search = followMapping(
       deps.mapping,
@@ -149,16 +154,14 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   return {
     target,
     trash,
-    indexes: resources,
-    read: (kind, canonical) => reader.read(kind, canonical),
-    readById: (kind, id) => reader.readById(kind, id),
+    ...reads,
+    render: (renderer) => rendered.render(renderer),
     readHeadById: (kind, id) => readHeadById({ store, keys, reader }, { kind, id }),
     readIds: (kind, names) => readIds({ reader }, { kind, names }),
     async readPassword(canonical) {
       return (await store.get<PasswordHash>(keys.password(canonical))).value;
     },
     readTraces: (canonical) => readTraces({ store, keys, indexes: names }, canonical),
-    page: (kind: ResourceKind, options: PageOptions) => reader.page(kind, options),
     search: async (...asked) => await (await work).search().search(...asked),
     count,
     all: (kind): AsyncIterable<Stored> => reader.all(kind),
@@ -170,6 +173,18 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
     login: view.login,
     prepareLogin: view.prepare,
     observe,
+  };
+}
+
+function readsOf(
+  reader: ResourceReader,
+  indexes: ResourceIndexes,
+): Pick<TargetDirectory, "indexes" | "read" | "readById" | "page"> {
+  return {
+    indexes,
+    read: (kind, canonical) => reader.read(kind, canonical),
+    readById: (kind, id) => reader.readById(kind, id),
+    page: (kind, options) => reader.page(kind, options),
   };
 }
 
@@ -213,23 +228,26 @@ interface WriteQueueParts extends Pick<WriteQueueDeps, "keys" | "clock" | "log" 
   readonly nextNumber: () => number;
   readonly newSetId: () => string;
   readonly view: LoginUserView;
-  readonly users: UserCache;
+  readonly rendered: RenderedUsers;
   readonly nesting: GroupNesting;
   readonly notify: Observer;
 }
 
 function createWriteQueue(
   deps: DirectoryDeps,
-  { isShared, view, users, notify, ...parts }: WriteQueueParts,
+  { isShared, view, rendered, notify, ...parts }: WriteQueueParts,
 ): Pick<WritesAndSearch, "writes" | "renames"> {
   const { store, nextNumber } = parts;
   const newPartsName = () => isShared ? `${nextNumber()}-${store.node}` : `${nextNumber()}`;
   const ids = new IdIssuer();
-  const onUser: DirectoryBatchDeps["onUser"] = (canonical, { before, after }) => {
-    users.forget(canonical, { isNameChange: (before === null) !== (after === null) });
-    view.update(canonical, after);
+  const onRecord: DirectoryBatchDeps["onRecord"] = ({ kind, canonical }, { before, after }) => {
+    const isNameChange = (before === null) !== (after === null);
+    if (kind === "user") {
+      rendered.forget(canonical, { isNameChange });
+      view.update(canonical, after);
+    } else if (isNameChange) rendered.groupsChanged();
   };
-  const batchDeps = { ...parts, ids, newPartsName, onUser };
+  const batchDeps = { ...parts, ids, newPartsName, onRecord };
   const newBatch = () => new DirectoryBatch(batchDeps);
   const prepareGroupCleanup = deps.prepareGroupCleanup ?? (() => NO_CHANGE);
   const largeGroups = new LargeGroupUpdate({ ...batchDeps, newBatch, prepareGroupCleanup });

@@ -29,8 +29,8 @@ export interface DirectoryBatchDeps extends BatchReadDeps {
   readonly nextNumber: () => number;
   /** A name that no parts of a record have had. */
   readonly newPartsName: () => string;
-  /** Called for each changed user record when the change is durable. */
-  readonly onUser: (canonical: string, change: RecordChange) => void;
+  /** Called for each changed record when the change is durable. */
+  readonly onRecord: (place: RecordName, change: RecordChange) => void;
   /** Called when the change is durable. */
   readonly nesting: Pick<GroupNesting, "memberChanged" | "groupsChanged">;
 }
@@ -81,9 +81,8 @@ export class DirectoryBatch {
     const { parts = "", partCount = 0 } = encoded?.head ?? {};
     const whole = next === null ? null : { ...next, parts, partCount };
     this.#records.set(`${kind}\0${canonical}`, whole);
-    if (kind === "user") {
-      this.#batch.whenCommitted(() => this.#deps.onUser(canonical, { before, after: whole }));
-    } else if (before?.setId !== whole?.setId) {
+    this.#batch.whenCommitted(() => this.#deps.onRecord({ kind, canonical }, { before, after: whole }));
+    if (kind === "group" && before?.setId !== whole?.setId) {
       this.#batch.whenCommitted(() => this.#deps.nesting.groupsChanged());
     }
   }

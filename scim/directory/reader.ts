@@ -5,13 +5,12 @@ import type { LoginUser, Page, PageOptions } from "../ports.ts";
 import type { ResourceKind, Stored } from "../schema/resource.ts";
 import type { NameIndexes } from "./indexes.ts";
 import type { GroupNesting } from "./group_nesting.ts";
-import { type DirectoryKeys, LAST_CHARACTER } from "./keys.ts";
+import type { DirectoryKeys } from "./keys.ts";
 import { type MemberSets, NO_MEMBERS } from "./member_sets.ts";
 import type { PendingRenames } from "./rename_steps.ts";
 import { joinParts, phoneNumbersOf, readRecord, type ResourceRecord, toStored } from "./records.ts";
 import type { Tombstone } from "./directory_batch.ts";
 import { findRecordById } from "./resource_ids.ts";
-import type { UserCache, UserReading } from "./user_cache.ts";
 
 interface ResourceReaderDeps {
   readonly store: Store;
@@ -19,27 +18,12 @@ interface ResourceReaderDeps {
   readonly indexes: NameIndexes;
   readonly memberSets: MemberSets;
   readonly pendingRenames: PendingRenames;
-  readonly users: UserCache;
 }
 
 /** A record as stored, which may have parts, or as read. */
 interface NamedRecord {
   readonly canonical: string;
   readonly record: ResourceRecord;
-}
-
-/** Users in order of name, from one canonical name up to another. */
-export interface UserRange {
-  readonly from: string;
-  readonly to: string;
-  readonly skip: number;
-  readonly limit: number;
-}
-
-/** A user of a range. `null`: the user was not read with the range. */
-interface ListedUser {
-  readonly canonical: string;
-  readonly stored: Stored | null;
 }
 
 /** How many resources {@link ResourceReader.all} reads at a time. */
@@ -54,25 +38,14 @@ export class ResourceReader {
   }
 
   async read(kind: ResourceKind, canonical: string): Promise<Stored | null> {
-    if (kind === "group") {
-      const record = await this.record(kind, canonical);
-      return record === null ? null : await this.#complete(kind, { canonical, record });
-    }
-    return this.#userInMemory(canonical) ?? await this.#deps.users.read(async (reading) => {
-      const record = await this.record(kind, canonical);
-      return record === null ? null : this.#keepUser(reading, { canonical, record });
-    });
+    const record = await this.record(kind, canonical);
+    return record === null ? null : await this.#complete(kind, { canonical, record });
   }
 
   /** Reads the resource with an id. */
   async readById(kind: ResourceKind, id: string): Promise<Stored | null> {
-    const { users, pendingRenames } = this.#deps;
-    const known = kind === "user" && pendingRenames.isEmpty ? users.findById(id) : undefined;
-    return known ?? await users.read(async (reading) => {
-      const found = await findRecordById({ ...this.#deps, reader: this }, { kind, id });
-      if (found === null) return null;
-      return kind === "user" ? this.#keepUser(reading, found) : await this.#complete(kind, found);
-    });
+    const found = await findRecordById({ ...this.#deps, reader: this }, { kind, id });
+    return found === null ? null : await this.#complete(kind, found);
   }
 
   /** Reads several resources, in this order. Resources that do not exist are left out. */
@@ -83,8 +56,6 @@ export class ResourceReader {
 
   /** The resource of a record that was just read. `null` if it was deleted in the meantime. */
   async complete(kind: ResourceKind, head: NamedRecord): Promise<Stored | null> {
-    const known = kind === "user" ? this.#userInMemory(head.canonical) : undefined;
-    if (known !== undefined) return known;
     const found = await this.#join(kind, head);
     return found === null ? null : await this.#complete(kind, found);
   }
@@ -103,27 +74,14 @@ export class ResourceReader {
     const first = isReverse ? Math.max(0, total - before - size) : before;
     const limit = isReverse ? total - before - first : size;
     const { bound, skip } = indexes.names[kind].seek(first);
-    const resources = kind === "user"
-      ? await this.#usersIn({ from: bound, to: LAST_CHARACTER, skip, limit })
-      : await this.#groupsFrom({ start: keys.record(kind, bound), skip, limit });
-    if (isReverse) resources.reverse();
+    const found = await this.#readFrom(kind, { start: keys.record(kind, bound), skip, limit });
+    if (isReverse) found.reverse();
+    const resources: Stored[] = [];
+    for (const one of found) {
+      const stored = await this.#complete(kind, one);
+      if (stored !== null) resources.push(stored);
+    }
     return { total, startIndex: before + 1, resources };
-  }
-
-  /** The users of a range, of which those in memory need no read. */
-  async listUsers(range: UserRange): Promise<readonly ListedUser[]> {
-    const { users, keys } = this.#deps;
-    const place = `${range.from}\0${range.to}\0${range.skip}\0${range.limit}`;
-    const names = users.findNames(place);
-    if (names !== undefined) return names.map((canonical) => ({ canonical, stored: null }));
-    return await users.read(async (reading) => {
-      const { from, to, skip, limit } = range;
-      const found = await this.#readFrom("user", {
-        ...{ start: keys.record("user", from), end: keys.record("user", to), skip, limit },
-      });
-      reading.keepNames(place, found.map(({ canonical }) => canonical));
-      return found.map((one) => ({ canonical: one.canonical, stored: this.#keepUser(reading, one) }));
-    });
   }
 
   async *all(kind: ResourceKind): AsyncGenerator<Stored> {
@@ -140,40 +98,6 @@ export class ResourceReader {
       // The key that follows the last one.
       start = keys.record(kind, `${found.at(-1)?.canonical ?? ""}\0`);
     }
-  }
-
-  async #usersIn(range: UserRange): Promise<Stored[]> {
-    const listed = await this.listUsers(range);
-    const found = await Promise.all(
-      listed.map(({ canonical, stored }) =>
-        stored ?? this.#userInMemory(canonical) ?? this.read("user", canonical)
-      ),
-    );
-    return found.filter((stored) => stored !== null);
-  }
-
-  async #groupsFrom(range: { start: Deno.KvKey; skip: number; limit: number }): Promise<Stored[]> {
-    const groups: Stored[] = [];
-    for (const one of await this.#readFrom("group", range)) {
-      const stored = await this.#complete("group", one);
-      if (stored !== null) groups.push(stored);
-    }
-    return groups;
-  }
-
-  /** A rename that is in progress changes the groups of users that are in memory, so these are read. */
-  #userInMemory(canonical: string): Stored | undefined {
-    const { users, pendingRenames } = this.#deps;
-    return pendingRenames.isEmpty ? users.find(canonical) : undefined;
-  }
-
-  #keepUser(reading: UserReading, { canonical, record }: NamedRecord): Stored {
-    const { keys: { target }, pendingRenames } = this.#deps;
-    const known = this.#userInMemory(canonical);
-    if (known !== undefined) return known;
-    const stored = toStored({ kind: "user", target }, pendingRenames.inRecord(record));
-    if (pendingRenames.isEmpty) reading.keep(canonical, stored);
-    return stored;
   }
 
   /** Adds the members of a group. `null` if the group was deleted in the meantime. */
@@ -197,15 +121,10 @@ export class ResourceReader {
   /** Reads the records from `start` on, in order of name, at most `limit`. */
   async #readFrom(
     kind: ResourceKind,
-    { start, end = this.#deps.keys.recordsEnd(kind), skip, limit }: {
-      start: Deno.KvKey;
-      end?: Deno.KvKey;
-      skip: number;
-      limit: number;
-    },
+    { start, skip, limit }: { start: Deno.KvKey; skip: number; limit: number },
   ): Promise<NamedRecord[]> {
-    const { store } = this.#deps;
-    const selector = { start, end };
+    const { store, keys } = this.#deps;
+    const selector = { start, end: keys.recordsEnd(kind) };
     const heads: NamedRecord[] = [];
     let at = 0;
     for await (const { key, value } of store.range<ResourceRecord>(selector, { limit: skip + limit })) {

@@ -182,20 +182,14 @@ export function toStored(
   };
 }
 
-/** Parses on the first access. A resource that stays in memory does not hold the parsed attributes, which take more than their text. */
-function parsedWhenUsed(text: string): () => JsonObject {
-  let parsed: WeakRef<JsonObject> | null = null;
-  return () => {
-    const known = parsed?.deref();
-    if (known !== undefined) return known;
-    const attributes: JsonObject = JSON.parse(text);
-    parsed = new WeakRef(attributes);
-    return attributes;
-  };
+/** Parses once, on the first access. */
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | null = null;
+  return () => (made ??= { value: make() }).value;
 }
 
 function userContent({ name, active, text }: ResourceRecord): UserContent {
-  const attributes = parsedWhenUsed(text);
+  const attributes = once((): JsonObject => JSON.parse(text));
   return {
     kind: "user",
     name,
@@ -207,7 +201,7 @@ function userContent({ name, active, text }: ResourceRecord): UserContent {
 }
 
 function groupContent({ name, text }: ResourceRecord, { names }: MemberSet): GroupContent {
-  const attributes = parsedWhenUsed(text);
+  const attributes = once((): JsonObject => JSON.parse(text));
   return {
     kind: "group",
     name,

@@ -2,12 +2,12 @@
 
 import type { Store } from "../../platform/store.ts";
 import type { KeyRange, Listed, Listing, ListOptions, ResourceIndexes } from "../index_port.ts";
-import type { ResourceKind, Stored } from "../schema/resource.ts";
+import type { ResourceKind } from "../schema/resource.ts";
 import type { CountedIndex } from "./counted_index.ts";
 import { DEPTHS, type IndexBucket, type IndexEntry, mergeEntries } from "./index_bucket.ts";
 import type { Indexes, NameIndexes } from "./indexes.ts";
 import { compareText, type DirectoryKeys, LAST_CHARACTER } from "./keys.ts";
-import type { ResourceReader, UserRange } from "./reader.ts";
+import type { ResourceReader } from "./reader.ts";
 import type { ResourceRecord } from "./records.ts";
 import { INDEXED_VALUES, MORE_VALUES } from "./index_keys.ts";
 
@@ -17,7 +17,7 @@ interface ResourceIndexesDeps {
   readonly names: NameIndexes["names"];
   /** Resolves when all indexes are loaded. */
   readonly indexes: () => Promise<Indexes>;
-  readonly reader: Pick<ResourceReader, "read" | "complete" | "listUsers">;
+  readonly reader: Pick<ResourceReader, "read" | "complete">;
 }
 
 export function createResourceIndexes(deps: ResourceIndexesDeps): ResourceIndexes {
@@ -28,23 +28,16 @@ export function createResourceIndexes(deps: ResourceIndexesDeps): ResourceIndexe
     );
   /** A range of names is a range of records, so a page by name reads each record once. */
   const heads = new WeakMap<Listed, ResourceRecord>();
-  const listedUsers = new WeakMap<Listed, Stored>();
   const listNames = async (kind: ResourceKind, listing: Listing, options: ListOptions): Promise<Listed[]> => {
     const found = new Map<string, ResourceRecord>();
-    const users = new Map<string, Stored>();
     const ranges = new IndexRanges(
       names[kind],
-      (from, to, limit) =>
-        kind === "user" && limit !== undefined
-          ? usersIn(reader, { from, to, skip: 0, limit }, users)
-          : recordsIn({ store, keys }, { kind, from, to, limit, found }),
+      (from, to, limit) => recordsIn({ store, keys }, { kind, from, to, limit, found }),
     );
     return (await ranges.list(placesOf(listing), options)).map((canonical) => {
       const one: Listed = { key: canonical, canonical };
       const head = found.get(canonical);
       if (head !== undefined) heads.set(one, head);
-      const user = users.get(canonical);
-      if (user !== undefined) listedUsers.set(one, user);
       return one;
     });
   };
@@ -66,8 +59,6 @@ export function createResourceIndexes(deps: ResourceIndexesDeps): ResourceIndexe
     },
     async readMany(kind, listed) {
       const found = await Promise.all(listed.map((one) => {
-        const user = listedUsers.get(one);
-        if (user !== undefined) return user;
         const record = heads.get(one);
         const { canonical } = one;
         return record === undefined
@@ -84,18 +75,6 @@ export function createResourceIndexes(deps: ResourceIndexesDeps): ResourceIndexe
       return groups;
     },
   };
-}
-
-/** The names of the users in a range. `found` gets the users that were read. */
-async function* usersIn(
-  reader: Pick<ResourceReader, "listUsers">,
-  range: UserRange,
-  found: Map<string, Stored>,
-): AsyncGenerator<IndexEntry> {
-  for (const { canonical, stored } of await reader.listUsers(range)) {
-    if (stored !== null) found.set(canonical, stored);
-    yield { key: canonical, depth: 0 };
-  }
 }
 
 /** The names of the records in a range. `found` gets the records. */

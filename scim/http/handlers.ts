@@ -7,6 +7,7 @@ import { type Clock, type Random, randomUuid, withTimeout } from "../../platform
 import { ScimRefusal, type ScimRefusalCode } from "./refusals.ts";
 import { resourceLocation, type RouteHandler, type RouteRow } from "./routes.ts";
 import type { Actor, Page, Target, Written } from "../ports.ts";
+import type { UserRenderer } from "../rendered_port.ts";
 import type { RefreshReport } from "../pending_port.ts";
 import type { Content, JsonObject, ResourceKind, Stored } from "../schema/resource.ts";
 import { SEARCH_REQUEST_SCHEMA } from "../schema/attribute_table.ts";
@@ -16,7 +17,6 @@ import { extensionProblem } from "../v2/schema/extension_values.ts";
 import type { TargetSchemas } from "../v2/schema/target_schemas.ts";
 import { nameFromPath } from "../schema/resource_name.ts";
 import { etagOf, renderList, renderResource } from "../schema/render_resource.ts";
-import { renderOnce } from "../schema/renderings.ts";
 import { createResponse, receiptHeaders } from "./responses.ts";
 import { readQuery, type ScimQuery } from "./query.ts";
 
@@ -47,16 +47,21 @@ export const HANDLERS: Readonly<Record<RouteHandler, Handler>> = {
   async list(ask, deps) {
     const query = queryOf(ask);
     if (query.refresh) await refreshEverything(ask.target, { actor: ask.actor, clock: deps.clock });
-    const page = await readPage(ask, query);
-    const texts = page.resources.map((stored) => resourceText(stored, ask, deps));
-    const text = renderList(texts, { total: page.total, startIndex: page.startIndex });
+    const { texts, ...place } = await readTexts(ask, query, deps);
+    const text = renderList(texts, place);
     return conditionally(ask, { text, etag: contentTag(text) });
   },
 
   async get(ask, deps) {
     const { target, kind, actor } = ask;
     const name = nameOf(ask);
-    const stored = queryOf(ask).refresh
+    const { refresh } = queryOf(ask);
+    if (kind === "user" && !refresh) {
+      const user = await target.directory.render(rendererOf(ask, deps)).read(canonicalName(name));
+      if (user === null) throw new ScimRefusal("not_found");
+      return conditionally(ask, { text: user.text, etag: etagOf(user.version) });
+    }
+    const stored = refresh
       ? await withRefreshTimeout(target.refreshOne(kind, name, actor), deps.clock)
       : await target.directory.read(kind, canonicalName(name));
     if (stored === null) throw new ScimRefusal("not_found");
@@ -104,6 +109,31 @@ function nameOf({ segment }: ScimCall): string {
     throw new ScimRefusal("invalid_value", { detail: `The name in the path is not valid: ${read.problem}.` });
   }
   return read.name;
+}
+
+/** A page as JSON texts. */
+async function readTexts(
+  ask: ScimCall,
+  query: ScimQuery,
+  deps: HandlerDeps,
+): Promise<{ texts: readonly string[]; total: number; startIndex: number }> {
+  const { target, kind } = ask;
+  if (kind === "user" && query.q === null) {
+    const options = { page: query.page, size: target.pageSize };
+    const { users, ...place } = await target.directory.render(rendererOf(ask, deps)).page(options);
+    return { ...place, texts: users.map(({ text }) => text) };
+  }
+  const { resources, ...place } = await readPage(ask, query);
+  return { ...place, texts: resources.map((stored) => resourceText(stored, ask, deps)) };
+}
+
+function rendererOf(ask: ScimCall, deps: HandlerDeps): UserRenderer {
+  const { target: { name, mapping } } = ask;
+  return {
+    interfaceName: "idm",
+    on: [name, mapping, deps.http.publicUrl],
+    render: (stored) => resourceText(stored, ask, deps),
+  };
 }
 
 async function readPage({ target, kind }: ScimCall, { page, q }: ScimQuery): Promise<Page> {
@@ -174,11 +204,10 @@ function resourceText(
   { target, kind }: ScimCall,
   { http: { publicUrl } }: HandlerDeps,
 ): string {
-  const { mapping, name: targetName } = target;
-  return renderOnce(stored, { name: "idm", on: [mapping, publicUrl, targetName] }, () => {
-    const { name } = stored.content;
-    const location = resourceLocation({ publicUrl, target: targetName }, { kind, name });
-    return renderResource(stored, { location, mapping });
+  const { name } = stored.content;
+  return renderResource(stored, {
+    location: resourceLocation({ publicUrl, target: target.name }, { kind, name }),
+    mapping: target.mapping,
   });
 }
 

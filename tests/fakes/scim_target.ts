@@ -13,6 +13,7 @@ import type {
   WriteOptions,
   Written,
 } from "../../scim/ports.ts";
+import { RenderedUsers } from "../../scim/directory/rendered_users.ts";
 import type { RefreshReport } from "../../scim/pending_port.ts";
 import type { Content, ResourceKind, Stored } from "../../scim/schema/resource.ts";
 
@@ -87,14 +88,19 @@ interface FakeDirectoryParts {
 }
 
 function createFakeDirectory({ name, stores, calls, found }: FakeDirectoryParts): TargetDirectory {
+  const indexes = {
+    count: unused,
+    list: unused,
+    manyValued: unused,
+    readMany: unused,
+    groupsOf: unused,
+  };
   return {
     target: name,
-    indexes: {
-      count: unused,
-      list: unused,
-      manyValued: unused,
-      readMany: unused,
-      groupsOf: unused,
+    indexes,
+    render(renderer) {
+      const users = new RenderedUsers({ directory: this, maxOctets: 0, isRenaming: () => false });
+      return users.render(renderer);
     },
     trash: { days: 30, maxEntries: 0, list: unused, read: unused, removal: unused },
     read: (kind, canonical) => Promise.resolve(stores[kind].get(canonical) ?? null),

@@ -5,7 +5,8 @@ import { matchesTag, opaqueTag } from "../../http/handlers.ts";
 import { ScimRefusal, type ScimRefusalCode } from "../../http/refusals.ts";
 import { etagOf } from "../../schema/render_resource.ts";
 import type { ResourceKind, Stored } from "../../schema/resource.ts";
-import { type QueryOutcome, queryResources } from "../query/query.ts";
+import type { RenderedResource } from "../../rendered_port.ts";
+import { type PageReads, type QueryOutcome, queryPage, storedOctets } from "../query/query.ts";
 import { renderListResponse } from "../schema/list_response.ts";
 import type { Projection } from "../schema/projection.ts";
 import type { ListParameters } from "./list_parameters.ts";
@@ -17,7 +18,13 @@ import {
   resourceTypeOf,
   traceResource,
 } from "./operation.ts";
-import { locationOf, readGroupsOnce, type RenderContext, renderResponse } from "./render_stored.ts";
+import {
+  locationOf,
+  readGroupsOnce,
+  type RenderContext,
+  renderResponse,
+  userRenderer,
+} from "./render_stored.ts";
 
 /** How the resources of an operation are rendered. */
 export function renderContextOf(operation: Pick<Operation, "context" | "kind">): RenderContext {
@@ -51,6 +58,14 @@ function notFound(kind: ResourceKind, id: string | null): ScimRefusal {
 /** GET of one resource. */
 export async function getOperation(operation: Operation): Promise<OperationResult> {
   const projection = projectionOf(operation);
+  const { context, kind, id } = operation;
+  if (kind === "user" && id !== null && projection.isPlain) {
+    const renderer = userRenderer(renderContextOf(operation), projection);
+    const user = await context.target.directory.render(renderer).readById(id);
+    if (user === null) throw notFound(kind, id);
+    context.trace.resource = { kind, id: user.id, name: user.name };
+    return resultOf(operation, { ...user, text: () => Promise.resolve(user.text) });
+  }
   const isHead = operation.kind === "group" && !projection.includes("members");
   const stored = isHead ? await readWantedHead(operation) : await readWanted(operation);
   return await storedResult(operation, { stored, projection, isHead });
@@ -60,14 +75,26 @@ async function storedResult(
   operation: Operation,
   { stored, projection, isHead = false }: { stored: Stored; projection: Projection; isHead?: boolean },
 ): Promise<OperationResult> {
+  const { id, version } = stored;
+  const text = () => renderResponse(stored, renderContextOf(operation), projection, { isHead });
+  return await resultOf(operation, { id, version, text, isHead });
+}
+
+async function resultOf(
+  operation: Operation,
+  { id, version, text, isHead = false }: {
+    id: string;
+    version: string;
+    text: () => Promise<string>;
+    isHead?: boolean;
+  },
+): Promise<OperationResult> {
   const { ifNoneMatch } = operation;
-  const context = renderContextOf(operation);
-  const etag = etagOf(stored.version);
-  const location = locationOf(context, stored.id);
+  const etag = etagOf(version);
   const isHeld = !isHead && ifNoneMatch !== null && matchesTag(ifNoneMatch, opaqueTag(etag));
   if (isHeld) return { status: 304, text: null, etag };
-  const text = await renderResponse(stored, context, projection, { isHead });
-  return { status: 200, text, location, ...(isHead ? {} : { etag }) };
+  const location = locationOf(renderContextOf(operation), id);
+  return { status: 200, text: await text(), location, ...(isHead ? {} : { etag }) };
 }
 
 /** GET of /Me: the user that the connection was created for. */
@@ -102,9 +129,7 @@ export async function listOperation(
       startIndex: skip + 1,
       count: isFull ? 0 : count - texts.length,
     });
-    const projection = projectionOf({ context, kind, projection: parameters });
-    const render = readGroupsOnce(renderContextOf({ context, kind }));
-    for (const stored of found.resources) texts.push(await renderResponse(stored, render, projection));
+    for (const { text } of found.resources) texts.push(text);
     // A page can end early, and the resources of the next kind come after all of this one.
     isFull ||= skip + found.resources.length < found.total;
     total += found.total;
@@ -121,7 +146,7 @@ function cursorsOf({ nextCursor, previousCursor }: FoundPage) {
   };
 }
 
-type FoundPage = Extract<QueryOutcome, { ok: true }>;
+type FoundPage = Extract<QueryOutcome<RenderedResource>, { ok: true }>;
 
 const QUERY_REFUSALS = {
   invalidFilter: "invalid_filter",
@@ -132,12 +157,46 @@ const QUERY_REFUSALS = {
   tooMany: "too_many",
 } as const satisfies Record<string, ScimRefusalCode>;
 
+/** The resources of a page as texts. Users with all attributes come from memory. */
+function pageReads(
+  context: OperationContext,
+  kind: ResourceKind,
+  parameters: ListParameters,
+): PageReads<RenderedResource> {
+  const { directory } = context.target;
+  const octetsOf = ({ storedLength }: RenderedResource) => storedLength;
+  const projection = projectionOf({ context, kind, projection: parameters });
+  const render = readGroupsOnce(renderContextOf({ context, kind }));
+  if (kind === "user" && projection.isPlain) {
+    const users = directory.render(userRenderer(render, projection));
+    return {
+      list: (_users, listing, options) => users.list(listing, options),
+      readMany: (_users, listed) => users.readMany(listed),
+      octetsOf,
+    };
+  }
+  return {
+    list: directory.indexes.list,
+    async readMany(_kind, listed) {
+      const found: RenderedResource[] = [];
+      for (const stored of await directory.indexes.readMany(kind, listed)) {
+        const text = await renderResponse(stored, render, projection);
+        found.push({ text, storedLength: storedOctets(stored) });
+      }
+      return found;
+    },
+    octetsOf,
+  };
+}
+
 async function query(
-  { target, schemas, baseUrl, cursors }: OperationContext,
+  context: OperationContext,
   kind: ResourceKind,
   parameters: ListParameters & { readonly isRoot: boolean },
 ): Promise<FoundPage> {
-  const found = await queryResources(target, schemas, { ...parameters, kind }, { ...cursors, baseUrl });
+  const { target, schemas, baseUrl, cursors } = context;
+  const reads = pageReads(context, kind, parameters);
+  const found = await queryPage(target, schemas, { ...parameters, kind }, { ...cursors, baseUrl, reads });
   if (found.ok) return found;
   const { problem, detail } = found;
   throw new ScimRefusal(QUERY_REFUSALS[problem], { detail });

@@ -1,8 +1,8 @@
 // Renders stored resources as responses: ids of members and groups, meta, and the projection.
 
 import type { TargetDirectory } from "../../ports.ts";
+import type { UserRenderer } from "../../rendered_port.ts";
 import { etagOf, isoTime } from "../../schema/render_resource.ts";
-import { renderOnce } from "../../schema/renderings.ts";
 import type { JsonObject, Stored } from "../../schema/resource.ts";
 import type { ResourceTypeDefinition } from "../../schema/attribute_definition.ts";
 import type { Projection } from "../schema/projection.ts";
@@ -36,59 +36,17 @@ export function locationOf({ type, baseUrl }: Pick<RenderContext, "type" | "base
   return `${baseUrl}${type.endpoint}/${id}`;
 }
 
-interface RenderOptions {
-  /** The attributes that the response can contain. Others are not read. */
-  readonly includes?: (name: string) => boolean;
-  /** The resource was read without members, so it has neither `members` nor a version. */
-  readonly isHead?: boolean;
-}
-
-/** A stored resource in the spelling of RFC 7643, before the projection. */
+/**
+ * A stored resource in the spelling of RFC 7643, before the projection.
+ *
+ * @param options.isHead the resource was read without members, so it has neither `members` nor a version.
+ * @param options.includes the attributes that the response can contain. Others are not read.
+ */
 export async function renderStored(
   stored: Stored,
   context: RenderContext,
-  options: RenderOptions = {},
+  { includes = () => true, isHead = false }: { includes?: (name: string) => boolean; isHead?: boolean } = {},
 ): Promise<JsonObject> {
-  const { includes = () => true } = options;
-  const groupIds = includes("groups") ? await groupIdsOf(stored, context) : [];
-  return renderRead(stored, context, { ...options, includes, groupIds });
-}
-
-/** The JSON text of a response. */
-export async function renderResponse(
-  stored: Stored,
-  context: RenderContext,
-  projection: Projection,
-  options: Pick<RenderOptions, "isHead"> = {},
-): Promise<string> {
-  const { includes, isPlain } = projection;
-  if (!isPlain) {
-    return JSON.stringify(projection.apply(await renderStored(stored, context, { ...options, includes })));
-  }
-  const { type, baseUrl } = context;
-  const groupIds = await groupIdsOf(stored, context);
-  return renderOnce(
-    stored,
-    { name: "v2", on: [type, baseUrl, options.isHead === true, ...groupIds] },
-    () => JSON.stringify(renderRead(stored, context, { ...options, includes, groupIds })),
-  );
-}
-
-/** The ids of a user's groups, in the order of the names. `null`: no group has the name. */
-async function groupIdsOf(
-  { groups }: Stored,
-  { directory }: RenderContext,
-): Promise<readonly (string | null)[]> {
-  return groups.length === 0 ? [] : await directory.readIds("group", groups);
-}
-
-function renderRead(
-  stored: Stored,
-  context: RenderContext,
-  { includes = () => true, isHead = false, groupIds }: RenderOptions & {
-    readonly groupIds: readonly (string | null)[];
-  },
-): JsonObject {
   const { content, id, externalId } = stored;
   const parts = {
     id,
@@ -98,10 +56,34 @@ function renderRead(
     ...(includes("meta") ? { meta: metaOf(stored, context, isHead) } : {}),
   };
   if (content.kind === "user") {
-    return renderContent(content, context.type, { ...parts, groups: groupsOf(stored, context, groupIds) });
+    const groups = includes("groups") ? await groupsOf(stored, context) : [];
+    return renderContent(content, context.type, { ...parts, groups });
   }
   const members = includes("members") && !isHead ? membersOf(stored, context) : [];
   return renderContent(content, context.type, { ...parts, members });
+}
+
+/** The JSON text of a response. */
+export async function renderResponse(
+  stored: Stored,
+  context: RenderContext,
+  projection: Projection,
+  options: { isHead?: boolean } = {},
+): Promise<string> {
+  const rendered = await renderStored(stored, context, {
+    ...options,
+    includes: projection.includes,
+  });
+  return JSON.stringify(projection.isPlain ? rendered : projection.apply(rendered));
+}
+
+/** Renders users with all attributes. @param projection a plain one */
+export function userRenderer(context: RenderContext, projection: Projection): UserRenderer {
+  return {
+    interfaceName: "v2",
+    on: [context.type, context.baseUrl],
+    render: (stored) => renderResponse(stored, context, projection),
+  };
 }
 
 function metaOf(stored: Stored, context: RenderContext, isHead: boolean): JsonObject {
@@ -114,12 +96,12 @@ function metaOf(stored: Stored, context: RenderContext, isHead: boolean): JsonOb
   };
 }
 
-function groupsOf(
+async function groupsOf(
   { groups }: Stored,
-  { baseUrl }: RenderContext,
-  ids: readonly (string | null)[],
-): JsonObject[] {
-  // A response without groups gets no ids.
+  { directory, baseUrl }: RenderContext,
+): Promise<JsonObject[]> {
+  if (groups.length === 0) return [];
+  const ids = await directory.readIds("group", groups);
   return groups.flatMap((display, at): JsonObject[] => {
     const value = ids[at] ?? null;
     return value === null ? [] : [{ value, $ref: `${baseUrl}/Groups/${value}`, display, type: "direct" }];

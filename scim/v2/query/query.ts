@@ -39,12 +39,12 @@ export interface ResourceQuery {
   readonly isRoot?: boolean;
 }
 
-export type QueryOutcome =
+export type QueryOutcome<T = Stored> =
   | {
     readonly ok: true;
     readonly total: number;
     readonly startIndex: number;
-    readonly resources: readonly Stored[];
+    readonly resources: readonly T[];
     /** `null`: there is no such page, or the query has no cursor. */
     readonly nextCursor: string | null;
     readonly previousCursor: string | null;
@@ -88,13 +88,34 @@ type OrderOutcome =
   | { readonly ok: true; readonly order: OrderedResources }
   | ({ readonly ok: false } & QueryProblem);
 
-/** Finds the resources of one page. A filter on an indexed attribute reads only the page; another one compares a limited number of resources. */
-export async function queryResources(
+/** How a query reads the resources of its page. */
+export interface PageReads<T> extends Pick<ResourceIndexes, "list"> {
+  readMany(kind: ResourceKind, listed: readonly Listed[]): Promise<readonly T[]>;
+  /** About the octets of a resource in a response. */
+  octetsOf(resource: T): number;
+}
+
+/** As {@link queryPage}, with the stored resources. */
+export function queryResources(
   { directory }: Pick<Target, "directory">,
   schemas: TargetSchemas,
   query: ResourceQuery,
   deps: QueryDeps,
 ): Promise<QueryOutcome> {
+  const { list, readMany } = directory.indexes;
+  return queryPage({ directory }, schemas, query, {
+    ...deps,
+    reads: { list, readMany, octetsOf: storedOctets },
+  });
+}
+
+/** Finds the resources of one page. A filter on an indexed attribute reads only the page; another one compares a limited number of resources. */
+export async function queryPage<T>(
+  { directory }: Pick<Target, "directory">,
+  schemas: TargetSchemas,
+  query: ResourceQuery,
+  { reads, ...deps }: QueryDeps & { readonly reads: PageReads<T> },
+): Promise<QueryOutcome<T>> {
   const { kind, sortOrder, startIndex, count, cursor } = query;
   const type = schemas.types[kind];
   const others = query.isRoot === true ? Object.values(schemas.types).filter((one) => one !== type) : [];
@@ -119,7 +140,7 @@ export async function queryResources(
     ...deps,
     ...{ directory, schemas, kind, filter: read?.filter ?? null, sort: sort?.sort ?? null },
   };
-  const outcome = await orderOf(run);
+  const outcome = await orderOf(run, { ...directory.indexes, list: reads.list });
   if (!outcome.ok) return outcome;
   const page = await readQueryPage(outcome.order, {
     isDescending: sort !== null && sortOrder === "descending",
@@ -129,7 +150,7 @@ export async function queryResources(
   });
   const sealed = (place: CursorPlace | null) =>
     cursor === null || place === null ? null : cursors.seal(place);
-  const { resources, next, previous } = await readFittingPage(directory.indexes, page, {
+  const { resources, next, previous } = await readFittingPage(reads, page, {
     kind,
     isBackwards: opened?.place.side === "before",
     maxOctets: deps.maxPageOctets,
@@ -145,9 +166,11 @@ export async function queryResources(
 }
 
 /** The order of the resources that match. */
-async function orderOf(run: QueryRun): Promise<OrderOutcome> {
-  const { directory, kind, filter, sort } = run;
-  const { indexes } = directory;
+async function orderOf(
+  run: QueryRun,
+  indexes: Pick<ResourceIndexes, "count" | "list">,
+): Promise<OrderOutcome> {
+  const { kind, filter, sort } = run;
   const plan = filter === null ? null : await planQuery(run, filter);
   const listing = filter === null ? wholeListing(sort) : plan === null ? null : listingOf(plan, sort);
   if (listing !== null) return { ok: true, order: orderOfIndex(indexes, kind, listing) };
@@ -236,32 +259,32 @@ const MEMBER_OCTETS = 200;
 /** Read together: few large groups, or many small resources. */
 const CHUNK = { user: 100, group: 5 } as const;
 
-interface FittingPage {
-  readonly resources: readonly Stored[];
+interface FittingPage<T> {
+  readonly resources: readonly T[];
   readonly next: CursorPlace | null;
   readonly previous: CursorPlace | null;
 }
 
 /** @param options.isBackwards the page ends before a place, so that its last resources are kept. */
-async function readFittingPage(
-  indexes: Pick<ResourceIndexes, "readMany">,
+async function readFittingPage<T>(
+  reads: PageReads<T>,
   { listed, next, previous }: Pick<QueryPage, "listed" | "next" | "previous">,
   { kind, isBackwards, maxOctets = MAX_PAGE_OCTETS }: {
     kind: ResourceKind;
     isBackwards: boolean;
     maxOctets?: number | undefined;
   },
-): Promise<FittingPage> {
+): Promise<FittingPage<T>> {
   const waiting = isBackwards ? listed.toReversed() : listed;
-  const resources: Stored[] = [];
+  const resources: T[] = [];
   let octets = 0;
   let at = 0;
   while (at < waiting.length && octets < maxOctets) {
     const chunk = waiting.slice(at, at + CHUNK[kind]);
-    const read = await indexes.readMany(kind, isBackwards ? chunk.toReversed() : chunk);
+    const read = await reads.readMany(kind, isBackwards ? chunk.toReversed() : chunk);
     if (isBackwards) resources.unshift(...read);
     else resources.push(...read);
-    octets += read.reduce((sum, stored) => sum + octetsOf(stored), 0);
+    octets += read.reduce((sum, one) => sum + reads.octetsOf(one), 0);
     at += chunk.length;
   }
   const last: Listed | undefined = at < waiting.length ? waiting[at - 1] : undefined;
@@ -271,7 +294,7 @@ async function readFittingPage(
     : { resources, next: { key: last.key, side: "after" }, previous };
 }
 
-function octetsOf({ content, attributesText }: Stored): number {
+export function storedOctets({ content, attributesText }: Stored): number {
   const members = content.kind === "group" ? content.members.length : 0;
   return (attributesText?.length ?? 0) + members * MEMBER_OCTETS;
 }

@@ -252,8 +252,7 @@ async function openCrowd(): Promise<
   const world = await openWorld();
   await fillCrowd(world.directory);
   const store = counting(world.store);
-  // Every user is read from the store.
-  const directory = await world.reopen({ store, maxCachedOctets: 0 });
+  const directory = await world.reopen({ store });
   // The indexes load after the start.
   await directory.indexes.count("user", { by: "active", ranges: [], counted: "every" });
   return { world, directory, store };
