@@ -97,6 +97,7 @@ export function takeBatch<T extends QueuedTransaction>(
   const batch: T[] = [];
   const rest: T[] = [];
   if (queue.length === 0) return { batch, rest };
+  const kinds = checkedKinds(queue);
   const written = new Set<string>();
   const guarded = new Set<string>();
   let mutations = 0;
@@ -104,12 +105,13 @@ export function takeBatch<T extends QueuedTransaction>(
   let octets = 0;
   for (const [at, waiting] of queue.entries()) {
     const { transaction } = waiting;
-    const writes = transaction.mutations.map(({ key }) => keyText(key));
-    const guards = transaction.checks?.map(({ key }) => keyText(key)) ?? [];
+    const { mutations: changes, checks: conditions = NO_CHECKS } = transaction;
+    const writes = textsOf(changes, kinds);
+    const guards = textsOf(conditions, kinds);
     let size = transaction.sizeOctets ?? 0;
     for (const line of transaction.journal ?? NO_LINES) size += line.octets.length;
     const full = batch.length > 0 &&
-      (mutations + writes.length > MAX_MUTATIONS || checks + guards.length > maxChecks ||
+      (mutations + changes.length > MAX_MUTATIONS || checks + conditions.length > maxChecks ||
         octets + size > MAX_BATCH_OCTETS);
     const collides = guards.some((key) => written.has(key)) || writes.some((key) => guarded.has(key));
     if (full || collides) {
@@ -117,13 +119,39 @@ export function takeBatch<T extends QueuedTransaction>(
       return { batch, rest: rest.concat(queue.slice(at)) };
     }
     batch.push(waiting);
-    mutations += writes.length;
-    checks += guards.length;
+    mutations += changes.length;
+    checks += conditions.length;
     octets += size;
     for (const key of writes) written.add(key);
     for (const key of guards) guarded.add(key);
   }
   return { batch, rest };
+}
+
+const NO_CHECKS: readonly Deno.AtomicCheck[] = [];
+const NO_TEXTS: readonly string[] = [];
+
+/** The kinds of keys that checks name. Keys of other kinds cannot collide: on one node, nearly all keys of logins. */
+function checkedKinds(queue: readonly QueuedTransaction[]): ReadonlySet<string> {
+  const kinds = new Set<string>();
+  for (const { transaction: { checks = NO_CHECKS } } of queue) {
+    for (const { key } of checks) kinds.add(kindOf(key));
+  }
+  return kinds;
+}
+
+function kindOf([kind]: Deno.KvKey): string {
+  return typeof kind === "string" ? kind : "";
+}
+
+/** The keys of these kinds as texts. */
+function textsOf(
+  named: readonly { readonly key: Deno.KvKey }[],
+  kinds: ReadonlySet<string>,
+): readonly string[] {
+  let texts: string[] | null = null;
+  for (const { key } of named) if (kinds.has(kindOf(key))) (texts ??= []).push(keyText(key));
+  return texts ?? NO_TEXTS;
 }
 
 function fill(atomic: Deno.AtomicOperation, { checks, mutations }: KvTransaction): void {

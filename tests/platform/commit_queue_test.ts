@@ -1,6 +1,7 @@
 // The journal of the store, and commits during another commit.
 
-import { assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import fc from "../packages/fast_check.ts";
 import { takeBatch } from "../../platform/commit_batch.ts";
 import { createStore, type Store, type Transaction } from "../../platform/store.ts";
 
@@ -134,3 +135,31 @@ for (const { isShared, length } of [{ isShared: false, length: 40 }, { isShared:
     assertEquals([batch.length, rest.length], [length, 40 - length]);
   });
 }
+
+Deno.test("takeBatch() takes the longest front in which no transaction touches a key that another one checks", () => {
+  const key = fc.tuple(fc.constantFrom<Deno.KvKeyPart>("a", "b", 1), fc.constantFrom("x", "y"));
+  const transactions = fc.record({
+    checked: fc.array(key, { maxLength: 2 }),
+    written: fc.array(key, { maxLength: 3 }),
+  });
+  const overlaps = (some: Deno.KvKey[], others: Deno.KvKey[]): boolean =>
+    some.some((one) => others.some((other) => one.join() === other.join()));
+  fc.assert(fc.property(fc.array(transactions, { maxLength: 8 }), (list) => {
+    const queue = list.map(({ checked, written }, at) => ({
+      ...{ checked, written, at },
+      transaction: {
+        checks: checked.map((key) => ({ key, versionstamp: null })),
+        mutations: written.map((key) => ({ type: "set" as const, key, value: at })),
+      },
+    }));
+    const { batch, rest } = takeBatch(queue);
+    assertEquals([...batch, ...rest], queue);
+    const collides = (one: number, other: number): boolean =>
+      overlaps(list[one]?.written ?? [], list[other]?.checked ?? []) ||
+      overlaps(list[one]?.checked ?? [], list[other]?.written ?? []);
+    const isApart = (at: number): boolean =>
+      batch.every((other) => other.at >= at || !collides(at, other.at));
+    assert(batch.every(({ at }) => isApart(at)));
+    if (rest.length > 0) assert(!isApart(batch.length), "the next one fits too");
+  }));
+});
