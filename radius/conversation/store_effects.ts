@@ -273,6 +273,11 @@ function useTotpStep(
     return batch.whenFailed(used.undo);
   }
   const unused = totp.pairing;
+  // On one node, memory alone decides. What this packet found may be older: another one may have used the code, or the app was removed.
+  const known = pairings.of(conversation.user).find(({ id }) => id === unused.id);
+  if (known?.kind !== "totp" || known.lastStep >= totp.step) {
+    throw new ConcurrentUpdateError(`Cannot use a code of "${conversation.user}": it was used meanwhile`, []);
+  }
   const used = pairings.prepareUsedStep(unused, totp);
   batch.mutations.push(...used.mutations);
   batch.journal.push(...used.journal);

@@ -1,10 +1,17 @@
 // Used time steps of authenticator apps: lines of the journal, and the records of pairings that follow.
 
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { createLog } from "../../platform/log.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import { createStore, type Store } from "../../platform/store.ts";
 import { createVault } from "../../platform/vault.ts";
+import { WriteBatch } from "../../platform/write_batch.ts";
+import {
+  applyStoreEffect,
+  ConcurrentUpdateError,
+  type Turn,
+  type TurnDeps,
+} from "../../radius/conversation/store_effects.ts";
 import type { TotpPairingRow } from "../../radius/factors/pairing.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";
 import { UsedSteps } from "../../radius/factors/used_steps.ts";
@@ -152,6 +159,23 @@ Deno.test("a line of the journal lives as long as a clock of an app makes its co
   // Eleven steps ahead now, eleven steps behind then, and the step itself.
   const lastMs = (step + 23) * 30_000 - at.clock.nowMs();
   assertEquals(journal.map(({ expireInMs }) => expireInMs), [lastMs]);
+});
+
+Deno.test("a packet whose code was used, or whose app was removed, since the code was found loses the race", async () => {
+  await using at = await open();
+  const run = await start(at.store, at.clock);
+  await enrol(at.store, run);
+  const found = { pairing: appOf(run), step: stepNow(at.clock), drift: 0 };
+  const useFound = () => {
+    const turn = { conversation: { user: "ada" }, attempt: { totp: found }, batch: new WriteBatch() };
+    const unused = {} as never;
+    applyStoreEffect(run as unknown as TurnDeps, "take_totp_step", turn as unknown as Turn, unused, unused);
+  };
+  useFound();
+  assertThrows(useFound, ConcurrentUpdateError);
+  found.step += 1;
+  run.pairings.prepareRevoke("ada", [found.pairing.id]);
+  assertThrows(useFound, ConcurrentUpdateError);
 });
 
 Deno.test("with several nodes, a used step is a change of the record, and lines of one node are read", async () => {
