@@ -9,7 +9,7 @@ import {
   startRelayServer,
   valuesOf,
 } from "../../support/relay_server.ts";
-import { becomes, pass, whileTimePasses } from "../rows/passing_time.ts";
+import { becomes, jump, whileTimePasses } from "../rows/passing_time.ts";
 import { openRecorder } from "../rows/recorder.ts";
 import { SECRET } from "../rows/in_process.ts";
 import { chapParts, EapPeer, keysOf, msChapParts, relayOnce } from "./relayed_peer.ts";
@@ -351,7 +351,7 @@ Deno.test("a State that has expired is refused", async () => {
   await using relay = await openRelay(server);
   const peer = new EapPeer(relay.world, { userName: "anna" });
   await peer.upTo(1);
-  await pass(relay.world.clock, 301_000);
+  await jump(relay.world.clock, 301_000);
   assertEquals((await peer.exchange()).kind, "reject");
   assertEquals(server.requests.length, 1);
 });
