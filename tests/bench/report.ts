@@ -71,7 +71,7 @@ export function median(values: readonly number[]): number {
 /** One figure over all rounds. */
 export interface Verdict {
   readonly medians: Partial<Record<ServerKey, number>>;
-  /** Of the gateway to each other server. Above 1: better than that server. */
+  /** Of the gateway to each other server, the median of those of each round. Above 1: better than that server. */
   readonly ratios: Partial<Record<ServerKey, number>>;
   /** The limits that can be judged, each with its result. */
   readonly bars: readonly (readonly [Bar, isMet: boolean])[];
@@ -80,19 +80,21 @@ export interface Verdict {
 /** Judges one figure over all rounds. */
 export function judgeFigure(name: FigureName, rounds: Rounds): Verdict {
   const row: FigureRow = FIGURES[name];
-  const medians: Partial<Record<ServerKey, number>> = {};
-  for (const [key, list] of Object.entries(rounds)) {
-    const values = list.map((one) => one[name]).filter((value) => value !== undefined);
-    if (values.length > 0) medians[key as ServerKey] = median(values);
+  const medians: Verdict["medians"] = {};
+  const ratios: Verdict["ratios"] = {};
+  const ours = rounds.countersign ?? [];
+  for (const key of Object.keys(rounds) as ServerKey[]) {
+    const values = (rounds[key] ?? []).map((figures) => figures[name]);
+    const measured = values.filter((value) => value !== undefined);
+    if (measured.length === 0) continue;
+    medians[key] = median(measured);
+    // A round is short, so the host changes less within it than between rounds.
+    const pairs = values.map((theirs = NaN, round) => theirs / (ours[round]?.[name] ?? NaN))
+      .filter((ratio) => !Number.isNaN(ratio)).map((ratio) => row.lessIsBetter === true ? ratio : 1 / ratio);
+    if (key !== "countersign") ratios[key] = median(pairs);
   }
-  const { countersign: ours = NaN, ...others } = medians;
-  const ratios = Object.fromEntries(
-    Object.entries(others).map((
-      [key, theirs],
-    ) => [key, row.lessIsBetter === true ? theirs / ours : ours / theirs]),
-  ) as Verdict["ratios"];
   const bars = (row.bars ?? []).flatMap((bar): [Bar, boolean][] => {
-    if ("most" in bar) return [[bar, ours <= bar.most]];
+    if ("most" in bar) return [[bar, (medians.countersign ?? NaN) <= bar.most]];
     const ratio = ratios[bar.to];
     return ratio === undefined ? [] : [[bar, ratio >= bar.ratio]];
   });

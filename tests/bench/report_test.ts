@@ -35,14 +35,14 @@ Deno.test("median() returns the middle value, and the mean of two middle values"
 
 Deno.test("judgeFigure() compares medians with each server, and inverts the ratio where less is better", () => {
   const rounds = {
-    countersign: [{ challenges: 79, p99: 10 }, { challenges: 80, p99: 15 }, { challenges: 81, p99: 30 }],
-    freeradius: [{ challenges: 100, p99: 7.5 }],
-    postgresql: [{ challenges: 41 }],
-    earlier: [{ p99: 30 }],
+    countersign: [{ challenges: 60, p99: 10 }, { challenges: 80, p99: 15 }, { challenges: 100, p99: 30 }],
+    freeradius: [{ challenges: 75, p99: 5 }, { challenges: 100 }, { challenges: 200 }],
+    postgresql: [{ challenges: 40 }],
+    earlier: [{}, { p99: 30 }],
   };
   const { medians, ratios, bars } = judgeFigure("challenges", rounds);
-  assertEquals(medians, { countersign: 80, freeradius: 100, postgresql: 41 });
-  assertEquals(ratios, { freeradius: 0.8, postgresql: 80 / 41 });
+  assertEquals(medians, { countersign: 80, freeradius: 100, postgresql: 40 });
+  assertEquals(ratios, { freeradius: 0.8, postgresql: 1.5 }, "of each round");
   assertEquals(bars, [[{ ratio: 2, to: "postgresql" }, false], [{ ratio: 0.8, to: "freeradius" }, true]]);
   const p99 = judgeFigure("p99", rounds);
   assertEquals(p99.ratios, { freeradius: 0.5, earlier: 2 });

@@ -10,7 +10,7 @@ import { runIdentityBench } from "./identity/run.ts";
 import { runNodesBench } from "./nodes/run.ts";
 import { runWritesBench } from "./identity/writes.ts";
 import { withScratch } from "./identity/seeds.ts";
-import { compileLoad } from "./load.ts";
+import { compileLoad, VoidMeasurement } from "./load.ts";
 import { onFresh, readRounds, reportLines, ROUND_WORDS } from "./report.ts";
 import { type PeerKey, type ServerKey, type ServerRow, SERVERS, startCountersign } from "./servers.ts";
 
@@ -120,6 +120,14 @@ async function proveAllDurable(rows: MeasuredRows): Promise<void> {
   }
 }
 
+/** For a measurement that stayed void: the others continue, and the exit code is 1. */
+function noFigures(fault: unknown): Figures {
+  if (!(fault instanceof VoidMeasurement)) throw fault;
+  console.error(fault.message);
+  Deno.exitCode = 1;
+  return {};
+}
+
 async function measureAll(
   rows: MeasuredRows,
   { rounds, isOfLogins, measuring }: { rounds: number; isOfLogins: boolean; measuring: Measuring },
@@ -128,18 +136,25 @@ async function measureAll(
   for (let round = 1; round <= rounds; round++) {
     // The order changes with each round, so that no server always has the warmer host.
     const order = round % 2 === 1 ? [...rows] : [...rows].reverse();
-    for (const [key, row] of order) {
-      const figures: Figures = {};
-      for (const { measure, completesLogins, isOfLogins: isOne, servers } of MEASUREMENTS) {
-        if (servers?.includes(key) === false || (isOfLogins && isOne !== true)) continue;
-        const users = completesLogins ? measuring.durations.loginUsers + measuring.durations.aloneUsers : 0;
-        Object.assign(figures, await onFresh(() => row.start({ users }), (one) => measure(one, measuring)));
+    const figures = new Map<ServerKey, Figures>(order.map(([key]) => [key, {}]));
+    for (const { measure, completesLogins, isOfLogins: isOne, servers } of MEASUREMENTS) {
+      if (isOfLogins && isOne !== true) continue;
+      const users = completesLogins ? measuring.durations.loginUsers + measuring.durations.aloneUsers : 0;
+      for (const [key, row] of order) {
+        if (servers?.includes(key) === false) continue;
+        const measured = await onFresh(() => row.start({ users }), (one) => measure(one, measuring)).catch(
+          noFigures,
+        );
+        Object.assign(figures.get(key) ?? {}, measured);
       }
-      results.set(key, [...results.get(key) ?? [], figures]);
+    }
+    for (const [key, row] of rows) {
+      const one = figures.get(key) ?? {};
+      results.set(key, [...results.get(key) ?? [], one]);
       console.log(
-        `round ${round}/${rounds} ${row.title.padEnd(14)}  ${Math.round(figures.logins ?? 0)} logins/s  ` +
-          `${Math.round(figures.loginCpu ?? 0)} µs CPU  alone ${(figures.loginAlone ?? 0).toFixed(2)} ms  ` +
-          `${Math.round(figures.challengesMany ?? 0)} challenges/s  p99 ${(figures.p99 ?? 0).toFixed(2)} ms`,
+        `round ${round}/${rounds} ${row.title.padEnd(14)}  ${Math.round(one.logins ?? 0)} logins/s  ` +
+          `${Math.round(one.loginCpu ?? 0)} µs CPU  alone ${(one.loginAlone ?? 0).toFixed(2)} ms  ` +
+          `${Math.round(one.challengesMany ?? 0)} challenges/s  p99 ${(one.p99 ?? 0).toFixed(2)} ms`,
       );
     }
   }
@@ -164,7 +179,7 @@ async function main(options: BenchOptions): Promise<number> {
     console.log("");
     for (const line of reportLines(Object.fromEntries(results), titles)) console.log(line);
     console.log("\nFR: FreeRADIUS. SCIM: deno task bench identity");
-    return 0;
+    return Deno.exitCode;
   });
 }
 
