@@ -136,6 +136,16 @@ function line(
   return `${[row.title.padEnd(width), ...cells].join("  ")}   ${bars.join("; ")}`.trimEnd();
 }
 
+/** The figures of one measurement, in one line. */
+export function figuresText(figures: Figures): string {
+  return (Object.keys(FIGURES) as FigureName[]).flatMap((name) => {
+    const value = figures[name];
+    return value === undefined
+      ? []
+      : [`${name} ${formatNumber(value, FIGURES[name].decimals)} ${FIGURES[name].unit}`];
+  }).join("  ");
+}
+
 /** With thousands separators and a fixed number of decimals. */
 export function formatNumber(value: number, decimals: number): string {
   return value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });

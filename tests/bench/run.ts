@@ -11,7 +11,7 @@ import { runNodesBench } from "./nodes/run.ts";
 import { runWritesBench } from "./identity/writes.ts";
 import { withScratch } from "./identity/seeds.ts";
 import { compileLoad, VoidMeasurement } from "./load.ts";
-import { onFresh, readRounds, reportLines, ROUND_WORDS } from "./report.ts";
+import { figuresText, onFresh, readRounds, reportLines, ROUND_WORDS } from "./report.ts";
 import { type PeerKey, type ServerKey, type ServerRow, SERVERS, startCountersign } from "./servers.ts";
 
 const PEER_KEYS = Object.keys(SERVERS) as PeerKey[];
@@ -145,18 +145,11 @@ async function measureAll(
         const measured = await onFresh(() => row.start({ users }), (one) => measure(one, measuring)).catch(
           noFigures,
         );
+        console.log(`round ${round}/${rounds} ${row.title.padEnd(14)}  ${figuresText(measured)}`);
         Object.assign(figures.get(key) ?? {}, measured);
       }
     }
-    for (const [key, row] of rows) {
-      const one = figures.get(key) ?? {};
-      results.set(key, [...results.get(key) ?? [], one]);
-      console.log(
-        `round ${round}/${rounds} ${row.title.padEnd(14)}  ${Math.round(one.logins ?? 0)} logins/s  ` +
-          `${Math.round(one.loginCpu ?? 0)} µs CPU  alone ${(one.loginAlone ?? 0).toFixed(2)} ms  ` +
-          `${Math.round(one.challengesMany ?? 0)} challenges/s  p99 ${(one.p99 ?? 0).toFixed(2)} ms`,
-      );
-    }
+    for (const [key, one] of figures) results.set(key, [...results.get(key) ?? [], one]);
   }
   return results;
 }
