@@ -14,7 +14,6 @@ import type { Prompt } from "../flow/prompts.ts";
 import { isStep, PASSAGES } from "../protocol/steps.ts";
 import type { Conversation, ConversationRecord, LastAnswer, SentPasscode } from "./conversation.ts";
 import type { ConversationMoment } from "../ports.ts";
-import { toLocalTimes } from "./local_times.ts";
 import type { RelayedLogin } from "../relay/relayed_verdict.ts";
 import type { PeerDigest } from "./peers.ts";
 
@@ -329,4 +328,22 @@ export function resumeInterrupted(conversation: Conversation): boolean {
   conversation.at = passage.afterCrash;
   conversation.prompt = AFTER_CRASH[passage.afterCrash];
   return true;
+}
+
+/**
+ * The same record with its times by the clock of this node.
+ *
+ * @param offsetMs the clock that wrote the times minus the clock of this node
+ */
+export function toLocalTimes<T extends ConversationRecord>(record: T, offsetMs: number): T {
+  if (offsetMs === 0) return record;
+  const { startedMs, deadlineMs, updatedMs, passcode, lastAnswer } = record;
+  return {
+    ...record,
+    startedMs: startedMs - offsetMs,
+    deadlineMs: deadlineMs - offsetMs,
+    updatedMs: updatedMs - offsetMs,
+    passcode: passcode && { ...passcode, expiresMs: passcode.expiresMs - offsetMs },
+    lastAnswer: lastAnswer && { ...lastAnswer, atMs: lastAnswer.atMs - offsetMs },
+  };
 }

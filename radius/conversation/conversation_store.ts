@@ -14,10 +14,9 @@ import {
   encodeConversation,
   localizeRecord,
   type RecordWrite,
+  toLocalTimes,
 } from "./conversation_codec.ts";
-import { ConversationIndex, loginPacketKey } from "./conversation_index.ts";
-import { ConversationTable } from "./conversation_table.ts";
-import { toLocalTimes } from "./local_times.ts";
+import { ConversationIndex, ConversationTable, loginPacketKey } from "./conversation_table.ts";
 import type { PeerNodes } from "./peers.ts";
 
 const PAIRING: Step = "SECONDFACTOR_AWAIT_PAIRING_APPROVAL";

@@ -1,11 +1,24 @@
 // Ends conversations at their deadline, once a second, and denied ones whose end could not be recorded at once.
 
 import type { SessionTable } from "../accounting/session_table.ts";
-import type { Conversation } from "./conversation.ts";
+import { canonicalName } from "../../platform/canonical_name.ts";
+import type { Log } from "../../platform/log.ts";
+import type { Clock } from "../../platform/runtime.ts";
+import type { Store } from "../../platform/store.ts";
+import { isStep } from "../protocol/steps.ts";
+import {
+  addDecision,
+  type Conversation,
+  DENIED_ROW,
+  factorFields,
+  PAIRING_DENIED_ROW,
+} from "./conversation.ts";
+import { conversationKey } from "./conversation_codec.ts";
+import type { ConversationStore } from "./conversation_store.ts";
 import type { Counters } from "../server/counters.ts";
-import { DecidedLogins, type DecidedLoginsDeps } from "./decided_logins.ts";
-import { recordEndedLogins } from "./login_history.ts";
-import type { SecondFactorService } from "../ports.ts";
+import { auditLogin, historyMutation, recordEndedLogins } from "./login_history.ts";
+import type { PeerNodes } from "./peers.ts";
+import type { DeniedRequest, SecondFactorService } from "../ports.ts";
 
 interface ExpirySweepDeps extends DecidedLoginsDeps {
   readonly sessions: Pick<SessionTable, "sweep">;
@@ -104,4 +117,137 @@ function announceExpired(
   changed(conversation);
   // Otherwise the phone would continue to show a request whose approval has no effect.
   if (conversation.requestId !== null) void secondFactor.cancel(conversation.requestId);
+}
+
+// Ends a login at the moment in which its approval is denied, if it waits for the next packet of its client. A login whose packet is in progress
+// reads the decision itself.
+
+interface DecidedLoginsDeps {
+  readonly conversations: ConversationStore;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The directory whose users log in. */
+  readonly target: () => string;
+  readonly secondFactor: Pick<SecondFactorService, "onDenied" | "findDenied">;
+  readonly changed: (conversation: Conversation) => void;
+  readonly peers: PeerNodes;
+}
+
+/** A denial whose login has not ended yet. */
+interface OpenDenial {
+  readonly denied: DeniedRequest;
+  /** The login, if it ended in memory and its end is not recorded. */
+  ended: Conversation | null;
+  /** A commit is in progress. */
+  isRecording: boolean;
+  /** Further sweeps that look for the login: another node may handle its packet, or end before it ends the login. */
+  sweepsLeft: number;
+}
+
+/** By then, another node has ended the login, or this node is responsible for its work. */
+const MAX_DECIDED_SWEEPS = 15;
+const MAX_OPEN = 1000;
+
+class DecidedLogins {
+  readonly #deps: DecidedLoginsDeps;
+  /** By the id of the request or of the pairing. */
+  readonly #open = new Map<string, OpenDenial>();
+  readonly #stop: () => void;
+
+  constructor(deps: DecidedLoginsDeps) {
+    this.#deps = deps;
+    this.#stop = deps.secondFactor.onDenied?.((denied) => this.#note(denied)) ?? (() => undefined);
+    // The process may have stopped between a decision and the end of its login.
+    for (const { id, step } of deps.conversations.liveSteps(Infinity)) {
+      if (!isStep(step)) continue;
+      const { requestId = null, newPairingId = null } = deps.conversations.byId(id) ?? {};
+      const waitsFor = requestId ?? newPairingId;
+      const denied = waitsFor === null ? undefined : deps.secondFactor.findDenied?.(waitsFor);
+      if (denied !== undefined) this.#note(denied);
+    }
+  }
+
+  /** Ends the logins that could not end at once. Call it every second. */
+  sweep(): void {
+    for (const open of this.#open.values()) {
+      if (open.isRecording) continue;
+      if (open.ended !== null) void this.#record(open, open.ended);
+      else if (open.sweepsLeft-- > 0) this.#end(open);
+      else this.#open.delete(open.denied.id);
+    }
+  }
+
+  close(): void {
+    this.#stop();
+  }
+
+  #note(denied: DeniedRequest): void {
+    if (this.#open.has(denied.id) || this.#open.size >= MAX_OPEN) return;
+    const open: OpenDenial = { denied, ended: null, isRecording: false, sweepsLeft: MAX_DECIDED_SWEEPS };
+    this.#open.set(denied.id, open);
+    this.#end(open);
+  }
+
+  #end(open: OpenDenial): void {
+    const { conversations, peers, clock, store } = this.#deps;
+    const { id, userName, decidedMs, denial } = open.denied;
+    const waiting = conversations.findWaiting(canonicalName(userName), id);
+    if (waiting === null) {
+      // Without other nodes, this node knows every login.
+      if (!store.isShared) this.#open.delete(id);
+      return;
+    }
+    // The expiry ends the login.
+    if (decidedMs >= waiting.deadlineMs) return void this.#open.delete(id);
+    if (!peers.isResponsibleFor(waiting.node)) return;
+    if (!isStep(waiting.at) || conversations.isRunning(waiting.orderedId)) return;
+    const conversation = conversations.unpark(waiting.orderedId);
+    if (conversation === null) return;
+    conversation.prompt = denial === null ? "pairing_denied" : "not_given";
+    if (denial !== null) addDecision(conversation, { decidedMs, denial, nowMs: clock.nowMs() });
+    conversations.end(conversation, "rejected", denial === null ? PAIRING_DENIED_ROW : DENIED_ROW);
+    open.ended = conversation;
+    void this.#record(open, conversation);
+  }
+
+  /** Records the end, unless another node or the user's removal ended the login first. Never rejects. */
+  async #record(open: OpenDenial, conversation: Conversation): Promise<void> {
+    const { store, conversations, log, target, changed } = this.#deps;
+    const { id, denial } = open.denied;
+    const { orderedId, factor } = conversation;
+    open.isRecording = true;
+    try {
+      const writing = conversations.record(conversation);
+      const isLine = "journal" in writing;
+      const done = await store.commit({
+        checks: isLine ? [] : [writing.check],
+        journal: isLine ? [writing.journal] : [],
+        mutations: [
+          ...isLine ? [] : [writing.mutation],
+          historyMutation(conversation, { target: target(), denial: denial ?? undefined }),
+          auditLogin(conversation, {
+            action: "login.rejected",
+            row: conversation.moments.at(-1)?.row ?? DENIED_ROW,
+            because: denial?.cause ?? null,
+            by: denial?.by,
+            factor,
+            ...factorFields(conversation),
+          }),
+        ],
+      });
+      this.#open.delete(id);
+      if (!done.ok) return await store.reread([conversationKey(orderedId)]);
+      conversation.stored = isLine ? "journal" : { versionstamp: done.versionstamp };
+      changed(conversation);
+      conversations.park(conversation);
+    } catch (fault) {
+      log.error("the end of a denied login could not be recorded", {
+        conversation: orderedId,
+        fault: String(fault),
+      });
+    } finally {
+      open.isRecording = false;
+    }
+  }
 }
