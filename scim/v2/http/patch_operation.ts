@@ -23,7 +23,7 @@ import {
   resourceTypeOf,
 } from "./operation.ts";
 import { readWanted, readWantedHead, renderContextOf } from "./read_operations.ts";
-import { membersOf, renderResponse, renderStored } from "./render_stored.ts";
+import { membersOf, renderResponse, renderStored } from "../schema/render_stored.ts";
 import { asLostRace, planned, writeContent } from "./write_content.ts";
 import { bodyRefusal, withKept, writeOptions, writtenResult } from "./write_operations.ts";
 

@@ -24,7 +24,7 @@ import {
   type RenderContext,
   renderResponse,
   userRenderer,
-} from "./render_stored.ts";
+} from "../schema/render_stored.ts";
 
 /** How the resources of an operation are rendered. */
 export function renderContextOf(operation: Pick<Operation, "context" | "kind">): RenderContext {

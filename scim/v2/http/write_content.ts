@@ -5,7 +5,7 @@ import { ScimRefusal } from "../../http/refusals.ts";
 import type { Content, Stored } from "../../schema/resource.ts";
 import { checkMembers, countRemovedUser } from "./connection_rules.ts";
 import { type Operation, type OperationResult, traceResource } from "./operation.ts";
-import { locationOf } from "./render_stored.ts";
+import { locationOf } from "../schema/render_stored.ts";
 import { renderContextOf } from "./read_operations.ts";
 
 interface ResourceRewrite {

@@ -21,7 +21,7 @@ import {
   traceResource,
 } from "./operation.ts";
 import { readWanted, renderContextOf } from "./read_operations.ts";
-import { locationOf, renderResponse, renderStored } from "./render_stored.ts";
+import { locationOf, renderResponse, renderStored } from "../schema/render_stored.ts";
 import { asLostRace, planned, writeContent } from "./write_content.ts";
 
 /** POST of a resource. An inactive user of the connection becomes active again, if its rules say so. */

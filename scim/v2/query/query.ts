@@ -19,7 +19,7 @@ import {
   type QueryPlan,
 } from "./query_plan.ts";
 import { type QuerySort, readQuerySort } from "./query_sort.ts";
-import { QueryViews } from "./query_view.ts";
+import { comparedViews } from "../schema/render_stored.ts";
 import { type FilterPath, pathText, type ScimFilter } from "../../filter/filter.ts";
 import type { ResourceTypeDefinition } from "../../schema/attribute_definition.ts";
 
@@ -218,12 +218,12 @@ async function compareAll(run: QueryRun, plan: QueryPlan | null): Promise<OrderO
     };
   }
   const paths = [...filter === null ? [] : filterPaths(filter), ...sort === null ? [] : [sort.path]];
-  const views = new QueryViews({ ...run, types: run.schemas.types }, paths);
+  const viewOf = comparedViews({ ...run, type }, paths);
   const access = filterAccess(type);
   const listed: Listed[] = [];
   const found = plan !== null ? readPlan(run, plan) : directory.all(kind);
   for await (const stored of found) {
-    const view = await views.of(stored);
+    const view = await viewOf(stored);
     if (filter !== null && !matchesFilterBy(access, filter, view)) continue;
     const canonical = canonicalName(stored.content.name);
     const isByName = sort === null || sort.by === "name";

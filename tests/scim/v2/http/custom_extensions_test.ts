@@ -10,7 +10,7 @@ import { testNeeding } from "../../../support/skip_unless.ts";
 import { startSlapd } from "../../../support/slapd.ts";
 import { viewOf } from "../../rows/ldap_view.ts";
 import { credentialsToml, WRITER } from "../../rows/rows_world.ts";
-import { readGroupsOnce } from "../../../../scim/v2/http/render_stored.ts";
+import { readGroupsOnce } from "../../../../scim/v2/schema/render_stored.ts";
 import { createTargetSchemas } from "../../../../scim/v2/schema/target_schemas.ts";
 import { startV2World } from "./v2_world.ts";
 

@@ -17,7 +17,7 @@ import {
   type ResourceQuery,
 } from "../../../../scim/v2/query/query.ts";
 import { readQuerySort } from "../../../../scim/v2/query/query_sort.ts";
-import { QueryViews } from "../../../../scim/v2/query/query_view.ts";
+import { comparedViews } from "../../../../scim/v2/schema/render_stored.ts";
 import { createTargetSchemas, type TargetSchemas } from "../../../../scim/v2/schema/target_schemas.ts";
 
 export const BASE_URL = "https://scim.example.com/scim/v2/default";
@@ -69,10 +69,10 @@ export async function evaluate(
   const sort = sortBy === null ? null : readQuerySort(type, sortBy);
   if (sort?.ok === false) throw new Error(`Cannot sort: ${sort.detail}`);
   const paths = [...read === null ? [] : filterPaths(read.filter), ...sort === null ? [] : [sort.sort.path]];
-  const views = new QueryViews({ directory, types: SCHEMAS.types, baseUrl: BASE_URL }, paths);
+  const viewOf = comparedViews({ directory, type, baseUrl: BASE_URL }, paths);
   const found: { readonly text: string; readonly name: string }[] = [];
   for await (const stored of directory.all(kind)) {
-    const view = await views.of(stored);
+    const view = await viewOf(stored);
     if (read !== null && !matchesFilterBy(filterAccess(type), read.filter, view)) continue;
     found.push({ text: sort?.sort.textOf(view) ?? "", name: canonicalName(stored.content.name) });
   }

@@ -1,12 +1,13 @@
 // Renders stored resources as responses: ids of members and groups, meta, and the projection.
 
+import type { FilterPath } from "../../filter/filter.ts";
 import type { TargetDirectory } from "../../ports.ts";
 import type { UserRenderer } from "../../rendered_port.ts";
 import { etagOf, isoTime } from "../../schema/render_resource.ts";
 import type { JsonObject, Stored } from "../../schema/resource.ts";
 import type { ResourceTypeDefinition } from "../../schema/attribute_definition.ts";
-import type { Projection } from "../schema/projection.ts";
-import { renderContent } from "../schema/stored_content.ts";
+import type { Projection } from "./projection.ts";
+import { renderContent } from "./stored_content.ts";
 
 export interface RenderContext {
   readonly type: ResourceTypeDefinition;
@@ -61,6 +62,19 @@ export async function renderStored(
   }
   const members = includes("members") && !isHead ? membersOf(stored, context) : [];
   return renderContent(content, context.type, { ...parts, members });
+}
+
+/** Renders only what a filter or an order compares: the attributes of `paths`. */
+export function comparedViews(
+  context: RenderContext,
+  paths: readonly FilterPath[],
+): (stored: Stored) => Promise<JsonObject> {
+  const names = new Set(paths.map(({ schema, attribute }) => schema ?? attribute));
+  // The values of an extension decide whether `schemas` lists it.
+  const includes = (name: string) => names.has(name) || (names.has("schemas") && name.startsWith("urn:"));
+  const once = readGroupsOnce(context);
+  // Without `active` in responses, a user is compared by it all the same.
+  return ({ activeUnassigned: _, ...stored }) => renderStored(stored, once, { includes });
 }
 
 /** The JSON text of a response. */
