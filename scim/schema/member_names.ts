@@ -24,9 +24,15 @@ export function compareMemberNames(
 ): MemberNamesDifference {
   const found = known.get(after);
   if (found?.before === before) return found;
-  const left = new Set(before);
+  // Lists in the same order differ in a few places.
+  let from = 0;
+  while (from < before.length && before[from] === after[from]) from++;
+  let same = 0;
+  while (from + same < before.length && before.at(-1 - same) === after.at(-1 - same)) same++;
+  same = Math.min(same, after.length - from);
+  const left = new Set(before.slice(from, before.length - same));
   const onlyAfter: string[] = [];
-  for (const name of after) if (!left.delete(name)) onlyAfter.push(name);
+  for (const name of after.slice(from, after.length - same)) if (!left.delete(name)) onlyAfter.push(name);
   const difference = { before, onlyBefore: [...left], onlyAfter };
   known.set(after, difference);
   return difference;

@@ -251,7 +251,7 @@ function withoutEmptyName(attributes: JsonObject): JsonObject {
 const EMPTY_NAME_PARTS = new Set(["familyName", "givenName"]);
 
 /**
- * The ids in `members`, each once.
+ * The ids in `members`, in their order.
  *
  * @param sent the members in the body. An entry that is not in the resource has no value, so that it would be lost.
  */
@@ -262,11 +262,11 @@ export function memberIdsOf(
   const members = property(resource, "members") ?? [];
   const entries = isJsonArray(members) ? members : [];
   const count = isJsonArray(sent) ? sent.length : isUnassigned(sent) ? 0 : 1;
-  const ids = new Set<string>();
+  const ids: string[] = [];
   for (const member of entries) {
     const id = memberIdOf(member);
     if (id === null) return invalidValue(NO_MEMBER_ID);
-    ids.add(id);
+    ids.push(id);
   }
-  return entries.length < count ? invalidValue(NO_MEMBER_ID) : { ok: true, ids: [...ids] };
+  return entries.length < count ? invalidValue(NO_MEMBER_ID) : { ok: true, ids };
 }

@@ -5,6 +5,9 @@ import { type FakeScimServer, startScimServer } from "../../../fakes/scim_server
 import { eventually } from "../../../upstream/manual_clock.ts";
 import { credentialsToml, WRITER } from "../../rows/rows_world.ts";
 import { specifiedCalls } from "./ldap_world.ts";
+import type { Stored } from "../../../../scim/schema/resource.ts";
+import { memberNames } from "../../../../scim/v2/http/member_names.ts";
+import fc from "../../../packages/fast_check.ts";
 import { PATCH_SCHEMA, startV2World, USER_SCHEMA, type V2World } from "./v2_world.ts";
 import { basic } from "../../rows/caller.ts";
 import { type RunningProgram, startProgram } from "../../../support/program.ts";
@@ -404,4 +407,61 @@ Deno.test("another spelling of the name is stored, and another group name keeps 
       ["crew", team],
     ],
   );
+});
+
+// Members of a PUT.
+
+Deno.test("a PUT of a group reads only the members that join, and keeps those that are no users", async () => {
+  await using world = await startV2World();
+  const ids: string[] = [];
+  for (const userName of ["anna", "beth", "carl"]) ids.push(await world.add("/Users", { userName }));
+  const [anna, beth, carl] = ids.map((value) => ({ value }));
+  const group = `/Groups/${await world.add("/Groups", { displayName: "team", members: [anna, beth] })}`;
+  const target = world.gateway.identity.targets.get("default");
+  const options = { actor: { name: "scim:provider", source: "" } };
+  await target?.changeMembers("team", { add: ["nobody"], remove: [] }, options);
+  const directory = target?.directory;
+  if (directory === undefined) throw new Error("no directory");
+  const read: string[] = [];
+  const readHeadById = directory.readHeadById.bind(directory);
+  Object.assign(directory, {
+    readHeadById(kind: "user" | "group", id: string) {
+      if (kind === "user") read.push(id);
+      return readHeadById(kind, id);
+    },
+  });
+  const { status, json } = await world.call("PUT", group, {
+    body: { displayName: "team", members: [beth, carl, beth] },
+  });
+  assertEquals([status, read], [200, [carl?.value]]);
+  assertEquals((json.members as { value: string }[]).map(({ value }) => value), [beth?.value, carl?.value]);
+  const stored = await directory.read("group", "team");
+  assertEquals(stored?.content.kind === "group" ? stored.content.members : null, ["beth", "carl", "nobody"]);
+});
+
+Deno.test("law: memberNames() finds the members of a group in any order, and reads each of the others once", async () => {
+  const LETTERS = [..."abcdefgh"];
+  await fc.assert(fc.asyncProperty(
+    fc.array(fc.tuple(fc.constantFrom(...LETTERS), fc.boolean())),
+    fc.shuffledSubarray(LETTERS),
+    async (held, ids) => {
+      const members = [...new Map(held)];
+      const memberIds = members.map(([id, isUser]) => isUser ? id : null);
+      const content = {
+        kind: "group",
+        name: "g",
+        attributes: {},
+        members: members.map(([id]) => `old ${id}`),
+      };
+      const read: string[] = [];
+      const readHeadById = (_: string, id: string) => {
+        read.push(id);
+        return Promise.resolve({ id, content: { name: `new ${id}` } } as Stored);
+      };
+      const stored = { content, memberIds } as unknown as Stored;
+      const names = await memberNames({ readHeadById }, ids, { unknown: "refuse", stored });
+      assertEquals(names, ids.map((id) => `${memberIds.includes(id) ? "old" : "new"} ${id}`));
+      assertEquals(read, ids.filter((id) => !memberIds.includes(id)));
+    },
+  ));
 });
