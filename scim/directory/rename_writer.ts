@@ -5,26 +5,21 @@ import { canonicalName } from "../../platform/canonical_name.ts";
 import type { RenamedEntry } from "../../platform/user_record.ts";
 import { NO_CHANGE, type PrepareRename } from "../../platform/write_batch.ts";
 import type { DirectoryRename, RenameResult, ResourceChange } from "../ports.ts";
-import type { Content, Stored } from "../schema/resource.ts";
+import type { Stored } from "../schema/resource.ts";
 import type { DirectoryBatch } from "./directory_batch.ts";
 import type { LargeGroupUpdate } from "./large_group_update.ts";
+import type { MemberSet } from "./member_sets.ts";
+import { differInNumbers, type ResourceRecord, toStored } from "./records.ts";
 import {
-  diffMembers,
-  findFewChanges,
-  type MemberChange,
-  type MemberSet,
-  NO_MEMBERS,
-  toMemberSet,
-  withChanges,
-  withGroup,
-} from "./member_sets.ts";
-import { differInNumbers, type ResourceRecord, toRecord, toStored } from "./records.ts";
-import {
+  allMembers,
   fitsOneCommit,
+  groupsOf,
   isExpected,
   isNestedGroup,
-  nextIdentity,
-  nextTimes,
+  leaveGroups,
+  linkGroups,
+  membersChange,
+  recordAfter,
   updateUserGroups,
   type WritePlanDeps,
 } from "./write_plan.ts";
@@ -36,7 +31,7 @@ import {
   type RenameTask,
   renameTaskId,
 } from "./rename_steps.ts";
-import type { WriteQueue } from "./write_queue.ts";
+import { fits, type WriteQueue } from "./write_queue.ts";
 
 interface RenameWriterDeps extends WritePlanDeps, RenameStepDeps {
   readonly prepareRename: PrepareRename;
@@ -61,8 +56,6 @@ interface PlannedRename {
 
 /** Members of a renamed group, or groups of a renamed user, in the first commit. */
 const MAX_AT_ONCE = 150;
-const MAX_MUTATIONS = 990;
-const MAX_OCTETS = 780_000;
 /** Lost races with other modules, such as a session that is used at the same time. */
 const MAX_TRIES = 5;
 const CHANGED = { ok: false, reason: "changed" } as const;
@@ -96,8 +89,8 @@ export class RenameWriter {
     if (before === null || !isExpected(before, write)) return CHANGED;
     if (await batch.record(kind, to) !== null) return TAKEN;
     const job: RenameJob = { write, from, to, before };
-    const change = kind === "group" ? await this.#readMembers(batch, job) : null;
-    if (change !== null && !fitsOneCommit({ changes: change.few })) return await this.#flip(job, change);
+    const change = kind === "group" ? await readMembers(batch, job) : null;
+    if (change !== null && !fitsOneCommit(change)) return await this.#flip(job, change);
     let planned: PlannedRename;
     try {
       await batch.checkUnchanged(kind, from);
@@ -105,7 +98,7 @@ export class RenameWriter {
       planned = change === null
         ? await this.#planUser(batch, job)
         : await this.#planGroup(batch, job, change);
-      if (batch.mutationCount > MAX_MUTATIONS || batch.sizeOctets > MAX_OCTETS) {
+      if (!fits(batch)) {
         throw new RangeError("Cannot rename a resource: it is too large for one commit");
       }
     } catch (fault) {
@@ -145,27 +138,22 @@ export class RenameWriter {
     const { write, from, to, before } = job;
     const { content } = write.next;
     const isLeaving = before.active && content.kind === "user" && !content.active;
-    const groups = isLeaving ? [] : await groupsAfter(batch, { before, to });
+    // Its own, and those that name the new name already.
+    const groups = isLeaving ? [] : await groupsOf(batch, to, before.groups);
     const after = this.#recordAfter(job, { groups, setId: "" });
     await batch.putRecord({ kind: "user", canonical: from }, null);
     await batch.putRecord({ kind: "user", canonical: to }, after);
     const { id } = after;
     const rest: (() => Promise<void>)[] = [];
     if (isLeaving) {
-      const memberships = [...await batch.memberships(from)];
-      for (const [setId, group] of memberships.slice(0, MAX_AT_ONCE)) {
-        await batch.changeMembers({ setId, group }, [{ canonical: from, name: null }]);
-      }
-      if (memberships.length > MAX_AT_ONCE) {
-        batch.set(keys.chore(`leave ${from}`), { kind: "leave", user: from });
+      if (await leaveGroups(this.#deps, batch, from, MAX_AT_ONCE)) {
         rest.push(() => largeGroups.leaveGroups(from));
       }
     } else if (await moveSomeMemberships(batch, { from, to, name: content.name, id }, MAX_AT_ONCE)) {
       rest.push(this.#addTask(batch, { kind: "rename_user", from, to, name: content.name, id }));
     }
     // Groups that name the new name already, without a user.
-    if (await batch.linkMembers(new Map([[to, id]]), MAX_AT_ONCE / 3)) {
-      batch.set(keys.chore(`link ${to}`), { kind: "link", user: to });
+    if (await linkGroups(this.#deps, batch, { canonical: to, record: after })) {
       rest.push(() => largeGroups.linkGroups(to));
     }
     await this.#moveNamed(batch, job, isLeaving);
@@ -183,13 +171,13 @@ export class RenameWriter {
     const names = { before: before.name, after: after.name };
     await batch.putRecord({ kind: "group", canonical: from }, null);
     await batch.putRecord({ kind: "group", canonical: to }, after);
-    for (const { canonical } of change.few) batch.prefetch("user", canonical);
-    await batch.changeMembers({ setId, group: to }, change.few);
-    for (const { canonical, name } of change.few) {
+    for (const { canonical } of change.changes) batch.prefetch("user", canonical);
+    await batch.changeMembers({ setId, group: to }, change.changes);
+    for (const { canonical, name } of change.changes) {
       if (name !== null) await renameGroupOf(batch, canonical, names);
       else await updateUserGroups(batch, canonical, { name: before.name, isMember: false });
     }
-    const changed = new Set(change.few.map(({ canonical }) => canonical));
+    const changed = new Set(change.changes.map(({ canonical }) => canonical));
     const others = change.after.canonicals.filter((canonical) => !changed.has(canonical));
     const rest: (() => Promise<void>)[] = [];
     if (others.length + changed.size > MAX_AT_ONCE) {
@@ -232,7 +220,7 @@ export class RenameWriter {
       after,
       membersBefore: change.before,
       membersAfter: change.after,
-      changes: [...diffMembers(change.before, NO_MEMBERS), ...diffMembers(NO_MEMBERS, change.after)],
+      changes: allMembers(change.before, change.after),
     }, {
       also: [],
       prepareFlip: async (batch) => {
@@ -248,24 +236,11 @@ export class RenameWriter {
     return result;
   }
 
-  async #readMembers(batch: DirectoryBatch, { write: { next: { content } }, before }: RenameJob) {
-    const membersBefore = await batch.members(before.setId);
-    return membersChange(membersBefore, content);
-  }
-
   #recordAfter(
     { write, to, before }: RenameJob,
-    { groups, setId }: Pick<ResourceRecord, "groups" | "setId">,
+    place: Pick<ResourceRecord, "groups" | "setId">,
   ): ResourceRecord {
-    const times = nextTimes(this.#deps, before);
-    const identity = nextIdentity(this.#deps, write, { canonical: to, before, restored: {}, ...times });
-    return toRecord(write.next.content, {
-      ...times,
-      ...identity,
-      backends: write.next.backends,
-      groups,
-      setId,
-    });
+    return recordAfter(this.#deps, write, { canonical: to, before, ...place });
   }
 
   #addTask(batch: DirectoryBatch, task: RenameTask): () => Promise<void> {
@@ -281,31 +256,17 @@ export class RenameWriter {
   }
 }
 
-/** The members of a group before and after, and the few that change. */
-interface MembersChange {
+/** The members of a renamed group before and after, and how they change. */
+interface MembersChange extends ReturnType<typeof membersChange> {
   readonly before: MemberSet;
-  readonly after: MemberSet;
-  readonly few: readonly MemberChange[];
 }
 
-function membersChange(before: MemberSet, content: Content): MembersChange {
-  const members = content.kind === "group" ? content.members : [];
-  const few = findFewChanges(before, members);
-  const after = few === null ? toMemberSet(members) : withChanges(before, few);
-  return { before, after, few: few ?? diffMembers(before, after) };
-}
-
-/** The groups of a renamed user: its own, and those that name the new name already. */
-async function groupsAfter(
+async function readMembers(
   batch: DirectoryBatch,
-  { before, to }: { readonly before: ResourceRecord; readonly to: string },
-): Promise<readonly string[]> {
-  let { groups } = before;
-  for (const [setId, group] of await batch.memberships(to)) {
-    const record = await batch.record("group", group);
-    if (record?.setId === setId) groups = withGroup(groups, { name: record.name, isMember: true });
-  }
-  return groups;
+  { write, before: { setId } }: RenameJob,
+): Promise<MembersChange> {
+  const before = await batch.members(setId);
+  return { before, ...membersChange(before, write.next.content) };
 }
 
 /** For a directory whose other modules store nothing by name. */

@@ -9,7 +9,7 @@ import type {
   PrepareGroupCleanup,
   PrepareOffboarding,
 } from "../ports.ts";
-import type { Content, GroupContent, Stored } from "../schema/resource.ts";
+import type { Content, Stored } from "../schema/resource.ts";
 import {
   diffMembers,
   findFewChanges,
@@ -97,12 +97,11 @@ export async function planUser(
   if (write.next !== null) {
     await rejoinGroups(batch, write.next.content.name, write.restores?.groups ?? []);
     const groups = isLeaving ? [] : before?.groups ?? await groupsOf(batch, canonical);
-    const times = nextTimes(deps, before, write);
     const restored = write.restores === undefined ? {} : await deps.trash.identity(write.restores.id);
-    after = toRecord(write.next.content, {
-      ...times,
-      ...nextIdentity(deps, write, { canonical, before, restored, ...times }),
-      backends: write.next.backends,
+    after = recordAfter(deps, { ...write, next: write.next }, {
+      canonical,
+      before,
+      restored,
       groups,
       setId: "",
     });
@@ -140,9 +139,32 @@ function isActive(content: Content): boolean {
   return content.kind === "group" || content.active;
 }
 
-/** The names of the groups that already have a member with that name. */
-async function groupsOf(batch: DirectoryBatch, canonical: string): Promise<readonly string[]> {
-  let groups: readonly string[] = [];
+/** The record of a resource after a write that does not delete it. */
+export function recordAfter(
+  deps: NextRecordDeps,
+  write: Pick<DirectoryWrite, "kind" | "statesOnly"> & { readonly next: NonNullable<DirectoryWrite["next"]> },
+  { canonical, before, restored = {}, groups = [], setId }: {
+    canonical: string;
+    before: ResourceRecord | null;
+    /** What a restored user had. */
+    restored?: Partial<ResourceIdentity>;
+    groups?: readonly string[];
+    setId: string;
+  },
+): ResourceRecord {
+  const { content, backends } = write.next;
+  const times = nextTimes(deps, before, write);
+  const identity = nextIdentity(deps, write, { canonical, before, restored, ...times });
+  return toRecord(content, { ...times, ...identity, backends, groups, setId });
+}
+
+/** A list of groups with those that already have a member with that name. */
+export async function groupsOf(
+  batch: DirectoryBatch,
+  canonical: string,
+  known: readonly string[] = [],
+): Promise<readonly string[]> {
+  let groups = known;
   for (const [setId, group] of await batch.memberships(canonical)) {
     const record = await batch.record("group", group);
     if (record?.setId === setId) groups = withGroup(groups, { name: record.name, isMember: true });
@@ -150,23 +172,24 @@ async function groupsOf(batch: DirectoryBatch, canonical: string): Promise<reado
   return groups;
 }
 
-/** Removes a user, or a group in groups, from groups. @returns whether more groups remain. */
-async function leaveGroups(
+/** Removes a user, or a group in groups, from groups, at most `limit`. @returns whether more groups remain. */
+export async function leaveGroups(
   { keys }: Pick<WritePlanDeps, "keys">,
   batch: DirectoryBatch,
   canonical: string,
+  limit = MAX_GROUPS_AT_ONCE,
 ): Promise<boolean> {
   const memberships = [...await batch.memberships(canonical)];
-  for (const [setId, group] of memberships.slice(0, MAX_GROUPS_AT_ONCE)) {
+  for (const [setId, group] of memberships.slice(0, limit)) {
     await batch.changeMembers({ setId, group }, [{ canonical, name: null }]);
   }
-  if (memberships.length <= MAX_GROUPS_AT_ONCE) return false;
+  if (memberships.length <= limit) return false;
   batch.set(keys.chore(`leave ${canonical}`), { kind: "leave", user: canonical });
   return true;
 }
 
 /** Gives the id of a new user to the groups that name it already. @returns whether more groups remain. */
-async function linkGroups(
+export async function linkGroups(
   { keys }: Pick<WritePlanDeps, "keys">,
   batch: DirectoryBatch,
   { canonical, record }: { canonical: string; record: ResourceRecord },
@@ -196,29 +219,33 @@ export async function readGroupUpdate(
   const before = await batch.record("group", canonical);
   if (!isExpected(before, write) || (before === null && write.next === null)) return null;
   const membersBefore = before === null ? NO_MEMBERS : await batch.members(before.setId);
-  const content = write.next?.content;
-  const members = content === undefined ? [] : membersOf(content);
-  const few = findFewChanges(membersBefore, members);
-  const membersAfter = few === null ? toMemberSet(members) : withChanges(membersBefore, few);
-  const times = nextTimes(deps, before, write);
-  const after = write.next === null ? null : toRecord(write.next.content, {
-    ...times,
-    ...nextIdentity(deps, write, { canonical, before, restored: {}, ...times }),
-    backends: write.next.backends,
-    groups: [],
+  const { after: membersAfter, changes } = membersChange(membersBefore, write.next?.content);
+  const after = write.next === null ? null : recordAfter(deps, { ...write, next: write.next }, {
+    ...{ canonical, before },
     setId: before?.setId ?? deps.newSetId(),
   });
   const isRespelled = before !== null && after !== null && before.name !== after.name;
-  const changes = isRespelled
+  return {
+    ...{ canonical, before, after, membersBefore, membersAfter },
     // The record of every member contains the name of the group.
-    ? [...diffMembers(membersBefore, NO_MEMBERS), ...diffMembers(NO_MEMBERS, membersAfter)]
-    : few ?? diffMembers(membersBefore, membersAfter);
-  return { canonical, before, after, membersBefore, membersAfter, changes };
+    changes: isRespelled ? allMembers(membersBefore, membersAfter) : changes,
+  };
 }
 
-function membersOf(content: Content): readonly string[] {
-  const { members }: Pick<GroupContent, "members"> = content.kind === "group" ? content : { members: [] };
-  return members;
+/** The members of a group after a write, and how they change. */
+export function membersChange(
+  before: MemberSet,
+  content: Content | undefined,
+): { readonly after: MemberSet; readonly changes: readonly MemberChange[] } {
+  const members = content?.kind === "group" ? content.members : [];
+  const few = findFewChanges(before, members);
+  const after = few === null ? toMemberSet(members) : withChanges(before, few);
+  return { after, changes: few ?? diffMembers(before, after) };
+}
+
+/** All members leave, and all join. */
+export function allMembers(before: MemberSet, after: MemberSet): MemberChange[] {
+  return [...diffMembers(before, NO_MEMBERS), ...diffMembers(NO_MEMBERS, after)];
 }
 
 /** Reads the effect of a change of members. `null` if the group does not exist, or the name belongs to another one now. */
@@ -346,7 +373,7 @@ interface NextRecordDeps {
 }
 
 /** The times and the revision after a write. If only backend states change, the revision stays. So a client that read the resource before can still write it. */
-export function nextTimes(
+function nextTimes(
   { clock, nextNumber }: Pick<NextRecordDeps, "clock" | "nextNumber">,
   before: ResourceRecord | null,
   { statesOnly = false }: Pick<DirectoryWrite, "statesOnly"> = {},
@@ -362,7 +389,7 @@ export function nextTimes(
 }
 
 /** The id, the external id and the connection after a write. A restored user gets those that it had. */
-export function nextIdentity(
+function nextIdentity(
   { ids, keys: { target } }: Pick<NextRecordDeps, "ids" | "keys">,
   { kind, next, statesOnly = false }: Pick<DirectoryWrite, "kind" | "next" | "statesOnly">,
   { canonical, before, restored, createdMs }: {

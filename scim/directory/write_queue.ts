@@ -293,6 +293,7 @@ function hasRoom(batch: DirectoryBatch): boolean {
     batch.checkCount < MAX_BATCH_CHECKS;
 }
 
-function fits(batch: DirectoryBatch): boolean {
+/** Whether a batch fits into one commit. */
+export function fits(batch: DirectoryBatch): boolean {
   return batch.mutationCount <= MAX_MUTATIONS && batch.sizeOctets <= MAX_OCTETS;
 }
