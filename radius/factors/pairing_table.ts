@@ -55,7 +55,8 @@ export class PairingTable {
   #users = 0;
   #lastVersion = 0;
   /** The pairings that were read last, because a packet reads those of its user several times. */
-  #read: { readonly user: string; readonly pairings: readonly Pairing[] } | null = null;
+  #read: readonly Pairing[] | null = null;
+  #readUser = "";
 
   /** @param hashSeed random, because clients choose the names that are looked up */
   constructor(hashSeed: number) {
@@ -74,16 +75,16 @@ export class PairingTable {
 
   /** A user's pairings, oldest first. */
   of(user: string): readonly Pairing[] {
-    if (this.#read?.user === user) return this.#read.pairings;
+    if (this.#read !== null && this.#readUser === user) return this.#read;
     const pairings: Pairing[] = [];
     for (let row = this.#firstOf(user); row >= 0; row = this.#nextOf(row, user)) {
       pairings.push(this.#at(row, user));
     }
     // The index has the newest row first.
     if (pairings.length > 1) pairings.reverse().sort((a, b) => a.createdMs - b.createdMs);
-    const found = pairings.length === 0 ? NO_PAIRINGS : pairings;
-    this.#read = { user, pairings: found };
-    return found;
+    this.#readUser = user;
+    this.#read = pairings.length === 0 ? NO_PAIRINGS : pairings;
+    return this.#read;
   }
 
   get(id: string): Pairing | undefined {
@@ -157,7 +158,7 @@ export class PairingTable {
   }
 
   #forgetRead(user: string): void {
-    if (this.#read?.user === user) this.#read = null;
+    if (this.#readUser === user) this.#read = null;
   }
 
   #rowOf(id: string): number {

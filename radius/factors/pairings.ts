@@ -66,7 +66,9 @@ export class Pairings {
   /** The pairings that can be used for a login: all except unconfirmed ones that a revoked phone added. */
   usable(user: string): readonly Pairing[] {
     const all = this.of(user);
-    return all.length === 0 ? all : all.filter(({ addedBy }) => this.isConfirmed(user, addedBy));
+    return all.every(({ addedBy }) => addedBy === undefined)
+      ? all
+      : all.filter(({ addedBy }) => this.isConfirmed(user, addedBy));
   }
 
   /** Whether a factor with this `addedBy` can be used: its phone, and each phone that added that phone, is still paired. */
