@@ -17,6 +17,8 @@ class ProgramFailed extends Error {}
 /** Sorted output, and times, in the same language and zone on each machine. */
 const NEUTRAL = { LC_ALL: "C.UTF-8", TZ: "UTC", NO_COLOR: "1", DENO_NO_UPDATE_CHECK: "1" };
 const TIMEOUT_MS = 1_800_000;
+/** Of the output of a program that failed: enough for the errors of several tests. */
+const MAX_SHOWN_LINES = 100;
 
 /**
  * Runs a program to its end and returns its standard output.
@@ -38,7 +40,7 @@ export async function run(
     const decoder = new TextDecoder();
     const said = decoder.decode(stdout);
     if (code === 0) return said;
-    const end = `${said}\n${decoder.decode(stderr)}`.trim().split("\n").slice(-30).join("\n");
+    const end = `${said}\n${decoder.decode(stderr)}`.trim().split("\n").slice(-MAX_SHOWN_LINES).join("\n");
     throw new ProgramFailed(`${program} ${args.slice(0, 3).join(" ")} ended with code ${code}:\n${end}`);
   } finally {
     clearTimeout(timer);

@@ -45,7 +45,14 @@ export async function tryPackages({ repository, work, cache, build }: TrialOptio
   await buildStep("Trying the packages", async () => {
     // In a network of their own, where the ports of RADIUS are free.
     const shell = 'ip link set lo up && exec "$@"';
-    const test = ["test", "-A", "--no-check", "--lock=tests/deno.lock", "tests/prove/packages_test.ts"];
+    const test = [
+      "test",
+      "-A",
+      "--quiet",
+      "--no-check",
+      "--lock=tests/deno.lock",
+      "tests/prove/packages_test.ts",
+    ];
     console.log(
       await run("unshare", ["--net", "sh", "-c", shell, "sh", Deno.execPath(), ...test], {
         cwd: repository,
