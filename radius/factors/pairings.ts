@@ -331,9 +331,18 @@ export class Pairings {
       await this.#deps.store.reread([this.keyOf(before)]);
       return null;
     }
-    const isKnown = this.versionOf(before.id) === version;
-    if (isKnown) this.#cache.adopt(after);
-    return isKnown ? after : null;
+    const now = this.#cache.get(before.id);
+    if (now !== undefined && this.versionOf(before.id) === version) return this.#adopted(after);
+    // Without other nodes, a login that used the app meanwhile changed only its step in memory.
+    if (now?.kind !== "totp" || after.kind !== "totp" || this.#deps.store.isShared) return null;
+    const { lastStep: step, drift = 0 } = now;
+    const used = after as T & TotpPairingRow;
+    return this.#adopted(step > used.lastStep ? usedApp(used, { step, drift }) : used);
+  }
+
+  #adopted<T extends Pairing>(pairing: T): T {
+    this.#cache.adopt(pairing);
+    return pairing;
   }
 }
 

@@ -120,6 +120,24 @@ Deno.test("flush() never restores a pairing that is revoked meanwhile, nor undoe
   assertEquals(await storedStep(at.store), null);
 });
 
+Deno.test("confirm() and a login at the same moment: the app is confirmed, and its step is used", async () => {
+  await using at = await open();
+  const run = await start(at.store, at.clock);
+  const addedBy = { id: "phone" };
+  const { mutation, pairing } = run.pairings.prepare(ADA, { kind: "totp", seed: SEED, addedBy });
+  await at.store.commit({ mutations: [mutation] });
+  run.pairings.adopt(pairing);
+  const step = stepNow(at.clock);
+  const confirming = run.pairings.confirm(pairing.id, []);
+  await use(at.store, run, step);
+  assertEquals((await confirming)?.addedBy, undefined);
+  await run.usedSteps.flush();
+  for (const { pairings } of [run, await start(at.store, at.clock)]) {
+    const [app] = pairings.of("ada");
+    assertEquals([app?.addedBy, app?.kind === "totp" && app.lastStep], [undefined, step]);
+  }
+});
+
 Deno.test("flush() tries again after a failure, and logs it", async () => {
   await using at = await open();
   const run = await start(at.store, at.clock);
