@@ -23,7 +23,7 @@ import {
   type DirectoryBatchDeps,
 } from "./directory_batch.ts";
 import { LargeGroupUpdate } from "./large_group_update.ts";
-import { type Indexes, openNameIndexes, withWordIndexes } from "./indexes.ts";
+import { createResourceIndexes, type Indexes, openNameIndexes, withWordIndexes } from "./indexes.ts";
 import type { IndexMergeOptions } from "./index_merge.ts";
 import { createDirectoryKeys, type DirectoryKeys } from "./keys.ts";
 import { createLoginView, type LoginUserView, type RepliesOf, ResourceReader } from "./reader.ts";
@@ -32,7 +32,6 @@ import { createMemberSets, type MemberSets } from "./member_sets.ts";
 import { followRenames, type PendingRenames } from "./rename_steps.ts";
 import type { ResourceRecord } from "./records.ts";
 import { IdIssuer, readHeadById, readIds } from "./resource_ids.ts";
-import { createResourceIndexes } from "./resource_indexes.ts";
 import { DirectorySearch, followMapping } from "./search.ts";
 import { SOLE_WRITER, type TargetLease } from "./target_lease.ts";
 import { RENAMES_NOTHING, RenameWriter } from "./rename_writer.ts";

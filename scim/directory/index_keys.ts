@@ -199,6 +199,30 @@ function withoutEdges(word: string): string {
   return /^\+\d+$/.test(bare) ? bare.slice(1) : bare;
 }
 
+/** Attributes whose values are in the word index, and their type. */
+export const WORD_ATTRIBUTES: Readonly<Record<ResourceKind, ReadonlyMap<string, "text" | "phone">>> = {
+  user: new Map([
+    ["userName", "text"],
+    ["name.familyName", "text"],
+    ["name.givenName", "text"],
+    ["name.formatted", "text"],
+    ["name.middleName", "text"],
+    ["displayName", "text"],
+    ["nickName", "text"],
+    ["emails.value", "text"],
+    ["emails", "text"],
+    ["phoneNumbers.value", "phone"],
+    ["phoneNumbers", "phone"],
+  ]),
+  group: new Map([["displayName", "text"]]),
+};
+
+/** Attributes that the memberships contain. */
+export const MEMBERSHIP_ATTRIBUTES: Readonly<Record<ResourceKind, ReadonlySet<string>>> = {
+  user: new Set(["groups", "groups.value", "groups.display"]),
+  group: new Set(["members", "members.value", "members.display"]),
+};
+
 // Values.
 
 /** An attribute in the value index. */

@@ -1,12 +1,21 @@
-// The counted indexes of one target: names, tombstones, search words and values.
+// The counted indexes of one target, of names, tombstones, search words and values: how they are opened, merged and queried.
 
 import type { Store } from "../../platform/store.ts";
-import type { ResourceKind } from "../schema/resource.ts";
+import type { KeyRange, Listed, Listing, ListOptions, ResourceIndexes } from "../index_port.ts";
+import type { ResourceKind, Stored } from "../schema/resource.ts";
 import type { CountedIndex } from "./counted_index.ts";
 import { openCountedIndex } from "./index_follower.ts";
-import type { IndexContent } from "./index_bucket.ts";
+import {
+  DEPTHS,
+  type IndexBucket,
+  type IndexContent,
+  type IndexEntry,
+  mergeEntries,
+} from "./index_bucket.ts";
+import { INDEXED_VALUES, MORE_VALUES } from "./index_keys.ts";
 import { IndexMerge, type IndexMergeOptions } from "./index_merge.ts";
-import type { DirectoryKeys } from "./keys.ts";
+import { compareText, type DirectoryKeys, LAST_CHARACTER } from "./keys.ts";
+import type { ResourceRecord } from "./records.ts";
 
 /**
  * `maxEntries`: at most this many keys are skipped to find the first key of a page, or read to count a bucket that is only partly in a range.
@@ -87,4 +96,287 @@ function openIndex(
     ...own,
     ...{ store, nowMs, prefix: keys.buckets(name), log: keys.indexLog(name), maxEntries },
   });
+}
+
+// Queries.
+
+/** Reads the resources of a list. */
+interface ListedReader {
+  read(kind: ResourceKind, canonical: string): Promise<Stored | null>;
+  /** The resource of a record that was just read. `null` if it was deleted in the meantime. */
+  complete(
+    kind: ResourceKind,
+    head: { readonly canonical: string; readonly record: ResourceRecord },
+  ): Promise<Stored | null>;
+}
+
+interface ResourceIndexesDeps {
+  readonly store: Store;
+  readonly keys: DirectoryKeys;
+  readonly names: NameIndexes["names"];
+  /** Resolves when all indexes are loaded. */
+  readonly indexes: () => Promise<Indexes>;
+  readonly reader: ListedReader;
+}
+
+/** The indexes of a directory for queries. */
+export function createResourceIndexes(deps: ResourceIndexesDeps): ResourceIndexes {
+  const { store, keys, names, indexes, reader } = deps;
+  const indexOf = async (kind: ResourceKind, { by }: Pick<Listing, "by">): Promise<IndexRanges> =>
+    new IndexRanges(
+      by === "name" ? names[kind] : (await indexes())[by === "word" ? "words" : "values"][kind],
+    );
+  /** A range of names is a range of records, so a page by name reads each record once. */
+  const heads = new WeakMap<Listed, ResourceRecord>();
+  const listNames = async (kind: ResourceKind, listing: Listing, options: ListOptions): Promise<Listed[]> => {
+    const found = new Map<string, ResourceRecord>();
+    const ranges = new IndexRanges(
+      names[kind],
+      (from, to, limit) => recordsIn({ store, keys }, { kind, from, to, limit, found }),
+    );
+    return (await ranges.list(placesOf(listing), options)).map((canonical) => {
+      const one: Listed = { key: canonical, canonical };
+      const head = found.get(canonical);
+      if (head !== undefined) heads.set(one, head);
+      return one;
+    });
+  };
+  return {
+    count: async (kind, listing) => await (await indexOf(kind, listing)).count(placesOf(listing)),
+    async list(kind, listing, options) {
+      if (listing.by === "name") return await listNames(kind, listing, options);
+      const places = await (await indexOf(kind, listing)).list(placesOf(listing), options);
+      const start = listing.by === "word" ? 0 : INDEXED_VALUES[listing.by].code.length + 1;
+      return places.map((place) => ({
+        key: place.slice(start),
+        canonical: place.slice(place.lastIndexOf("\0") + 1),
+      }));
+    },
+    async manyValued(kind, by) {
+      const ranges = [{ from: MORE_VALUES, to: LAST_CHARACTER }];
+      const listing: Listing = { by, ranges, counted: "every" };
+      return await (await indexOf(kind, listing)).count(placesOf(listing)) === 0 ? null : listing;
+    },
+    async readMany(kind, listed) {
+      const found = await Promise.all(listed.map((one) => {
+        const record = heads.get(one);
+        const { canonical } = one;
+        return record === undefined
+          ? reader.read(kind, canonical)
+          : reader.complete(kind, { canonical, record });
+      }));
+      return found.filter((stored) => stored !== null);
+    },
+    async groupsOf(user) {
+      const groups: string[] = [];
+      for await (const { value } of store.list<string>(keys.memberships(user))) {
+        if (value !== null) groups.push(value);
+      }
+      return groups;
+    },
+  };
+}
+
+/** The names of the records in a range. `found` gets the records. */
+async function* recordsIn(
+  { store, keys }: Pick<ResourceIndexesDeps, "store" | "keys">,
+  { kind, from, to, limit, found }: {
+    kind: ResourceKind;
+    from: string;
+    to: string;
+    limit: number | undefined;
+    found: Map<string, ResourceRecord>;
+  },
+): AsyncGenerator<IndexEntry> {
+  const selector = { start: keys.record(kind, from), end: keys.record(kind, to) };
+  const options = limit === undefined ? {} : { limit };
+  for await (const { key, value } of store.range<ResourceRecord>(selector, options)) {
+    const canonical = String(key[2]);
+    if (value !== null) found.set(canonical, value);
+    yield { key: canonical, depth: 0 };
+  }
+}
+
+/** The ranges in the index, which has the keys of all attributes. */
+function placesOf({ by, ranges, counted }: Listing): CountedRanges {
+  if (by === "name") return { ranges, below: ANY_DEPTH };
+  if (by === "word") {
+    return { ranges, below: counted === "every" || counted === "first" ? ANY_DEPTH : counted };
+  }
+  const { code } = INDEXED_VALUES[by];
+  return {
+    ranges: ranges.map(({ from, to }) => ({ from: `${code}\0${from}`, to: `${code}\0${to}` })),
+    below: counted === "every" ? ANY_DEPTH : counted === "first" ? 1 : Math.min(counted + 1, ANY_DEPTH),
+  };
+}
+
+// Counts and lists ranges of a counted index: whole buckets are counted in memory, so a request reads only a few buckets of the store.
+
+/** The ranges, in order and without common keys, and which entries count: those with a depth under `below`. */
+interface CountedRanges {
+  readonly ranges: readonly KeyRange[];
+  readonly below: number;
+}
+
+/** @param limit no further entries are needed. */
+type ReadEntries = (from: string, to: string, limit?: number) => AsyncIterable<IndexEntry>;
+
+/** Every entry counts. */
+const ANY_DEPTH = DEPTHS;
+
+/** The part of one bucket that is in a range. */
+interface RangePart extends KeyRange {
+  /** `null`: only a part of the bucket, so that a read must count. */
+  readonly count: number | null;
+}
+
+/** Neighbouring buckets share a read, at most so many. */
+const MAX_BUCKETS_PER_READ = 64;
+
+class IndexRanges {
+  readonly #index: Pick<
+    CountedIndex,
+    "buckets" | "locate" | "options" | "pendingIn" | "seek" | "stored" | "total"
+  >;
+  readonly #entries: ReadEntries;
+
+  /** @param entries the stored entries of a range, in order. Default: those of the index. */
+  constructor(
+    index: Pick<CountedIndex, "buckets" | "locate" | "options" | "pendingIn" | "seek" | "stored" | "total">,
+    entries: ReadEntries = (from, to, limit) => index.stored(from, to, limit),
+  ) {
+    this.#index = index;
+    this.#entries = entries;
+  }
+
+  async count({ ranges, below }: CountedRanges): Promise<number> {
+    if (isEverything({ ranges, below })) return this.#index.total;
+    let total = 0;
+    for (const range of ranges) {
+      for (const part of this.#partsOf(range, below)) {
+        total += part.count ?? (await this.#read(part, below)).length;
+      }
+    }
+    return total;
+  }
+
+  /** The keys from `offset` on, at most `limit`. */
+  async list(wanted: CountedRanges, options: ListOptions): Promise<string[]> {
+    const { limit, isReverse = false } = options;
+    if (isEverything(wanted) && !isReverse) {
+      // A large index has thousands of buckets, and a page needs one or two.
+      const near = this.#near(options);
+      const found = await this.#listParts({ ...wanted, ranges: [near.range] }, { offset: near.skip, limit });
+      if (found.length === limit || near.range.to === LAST_CHARACTER) return found;
+    }
+    return await this.#listParts(wanted, options);
+  }
+
+  /** The buckets around a page of the whole index, and the keys before the page in them. */
+  #near({ offset, limit }: ListOptions): { readonly range: KeyRange; readonly skip: number } {
+    const { buckets } = this.#index;
+    const { bound, skip } = this.#index.seek(offset);
+    let at = this.#index.locate(bound);
+    for (let keys = 0; at < buckets.length && keys < skip + limit; at++) keys += buckets[at]?.count ?? 0;
+    return { range: { from: bound, to: buckets[at]?.bound ?? LAST_CHARACTER }, skip };
+  }
+
+  async #listParts(
+    { ranges, below }: CountedRanges,
+    { offset, limit, isReverse = false }: ListOptions,
+  ): Promise<string[]> {
+    const found: string[] = [];
+    let skip = offset;
+    for (const range of isReverse ? ranges.toReversed() : ranges) {
+      const parts = this.#partsOf(range, below);
+      if (isReverse) parts.reverse();
+      for (let at = 0; at < parts.length && found.length < limit;) {
+        const first = parts[at];
+        if (first?.count !== null && first !== undefined && skip >= first.count) {
+          skip -= first.count;
+          at++;
+          continue;
+        }
+        // The part of a bucket may have fewer keys than are skipped.
+        const together = first?.count === null && skip > 0
+          ? [first]
+          : partsToRead(parts.slice(at, at + MAX_BUCKETS_PER_READ), skip + limit - found.length);
+        const wanted = skip + limit - found.length;
+        const keys = await this.#read(joined(together), below, isReverse ? undefined : wanted);
+        if (isReverse) keys.reverse();
+        found.push(...keys.slice(skip, skip + limit - found.length));
+        skip = Math.max(0, skip - keys.length);
+        at += together.length;
+      }
+    }
+    return found;
+  }
+
+  #partsOf({ from, to }: KeyRange, below: number): RangePart[] {
+    if (compareText(from, to) >= 0) return [];
+    const index = this.#index;
+    const { buckets } = index;
+    const parts: RangePart[] = [];
+    for (let at = index.locate(from); at < buckets.length; at++) {
+      const bucket = buckets[at];
+      if (bucket === undefined || compareText(bucket.bound, to) >= 0) break;
+      const end = buckets[at + 1]?.bound ?? LAST_CHARACTER;
+      const isWhole = compareText(from, bucket.bound) <= 0 && compareText(end, to) <= 0;
+      parts.push({
+        from: compareText(from, bucket.bound) <= 0 ? bucket.bound : from,
+        to: compareText(end, to) <= 0 ? end : to,
+        count: isWhole ? countOf(bucket, below, index.options.stores) : null,
+      });
+    }
+    return parts;
+  }
+
+  /** The keys of the store, with the changes of the log. */
+  async #read({ from, to }: KeyRange, below: number, limit?: number): Promise<string[]> {
+    // Taken first, because a merge moves changes to the store.
+    const pending = this.#index.pendingIn(from, to);
+    const isLess = below < ANY_DEPTH;
+    // An entry may have another depth in the log, or none.
+    const spare = isLess ? pending.length : pending.filter(({ depth }) => depth === null).length;
+    const most = limit === undefined ? undefined : limit + spare;
+    const stored: IndexEntry[] = [];
+    let counted = 0;
+    for await (const entry of this.#entries(from, to, isLess ? undefined : most)) {
+      stored.push(entry);
+      if (entry.depth < below && ++counted === most) break;
+    }
+    return mergeEntries(stored, pending).flatMap(({ key, depth }) =>
+      depth !== null && depth < below ? [key] : []
+    );
+  }
+}
+
+/** Every key of the index. */
+function isEverything({ ranges, below }: CountedRanges): boolean {
+  const [range, ...others] = ranges;
+  return range?.from === "" && range.to === LAST_CHARACTER && others.length === 0 && below >= DEPTHS;
+}
+
+function countOf(bucket: IndexBucket, below: number, stores: "hashes" | "depths"): number {
+  return stores === "hashes" || below >= DEPTHS ? bucket.count : bucket.countBelow(below);
+}
+
+/** The first parts, until they have `wanted` keys, or up to one without keys. */
+function partsToRead(parts: readonly RangePart[], wanted: number): RangePart[] {
+  let keys = 0;
+  const end = parts.findIndex(({ count }, at) => {
+    const isEnough = keys >= wanted || (count === 0 && at > 0);
+    keys += count ?? 0;
+    return isEnough;
+  });
+  return parts.slice(0, end < 0 ? parts.length : Math.max(1, end));
+}
+
+/** The range of neighbouring parts, in either order. */
+function joined(parts: readonly RangePart[]): KeyRange {
+  const [first, last] = [parts[0], parts.at(-1)];
+  if (first === undefined || last === undefined) return { from: "", to: "" };
+  return compareText(first.from, last.from) <= 0
+    ? { from: first.from, to: last.to }
+    : { from: last.from, to: first.to };
 }

@@ -14,8 +14,10 @@ import {
   firstWord,
   hasPrefix,
   MAX_WORD_CHARACTERS,
+  MEMBERSHIP_ATTRIBUTES,
   queryWords,
   recordWords,
+  WORD_ATTRIBUTES,
   wordListing,
 } from "./index_keys.ts";
 import { compareText } from "./keys.ts";
@@ -186,30 +188,6 @@ type Source =
 
 type Comparison = ScimFilter & { readonly kind: "compare" };
 
-/** Attributes whose values are in the word index, and their type. */
-const INDEXED_ATTRIBUTES: Readonly<Record<ResourceKind, ReadonlyMap<string, "text" | "phone">>> = {
-  user: new Map([
-    ["userName", "text"],
-    ["name.familyName", "text"],
-    ["name.givenName", "text"],
-    ["name.formatted", "text"],
-    ["name.middleName", "text"],
-    ["displayName", "text"],
-    ["nickName", "text"],
-    ["emails.value", "text"],
-    ["emails", "text"],
-    ["phoneNumbers.value", "phone"],
-    ["phoneNumbers", "phone"],
-  ]),
-  group: new Map([["displayName", "text"]]),
-};
-
-/** Attributes that the memberships contain. */
-const MEMBERSHIP_ATTRIBUTES: Readonly<Record<ResourceKind, ReadonlySet<string>>> = {
-  user: new Set(["groups", "groups.value", "groups.display"]),
-  group: new Set(["members", "members.value", "members.display"]),
-};
-
 class FilterSearch {
   readonly #deps: SearchDeps;
   readonly #nameAttributes: Record<ResourceKind, ReadonlySet<string>>;
@@ -271,7 +249,7 @@ class FilterSearch {
       const names = await this.#linkedNames(kind, canonicalName(value));
       return { kind: "names", names, count: names.length };
     }
-    const type = INDEXED_ATTRIBUTES[kind].get(path);
+    const type = WORD_ATTRIBUTES[kind].get(path);
     const word = type === undefined ? null : firstWord(value, type);
     if (word === null) return null;
     const start = cutWord(word);

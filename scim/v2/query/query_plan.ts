@@ -10,7 +10,9 @@ import {
   INDEXED_VALUES,
   type IndexText,
   markedText,
+  MEMBERSHIP_ATTRIBUTES,
   NO_VALUE,
+  WORD_ATTRIBUTES,
   wordListing,
 } from "../../directory/index_keys.ts";
 import {
@@ -169,19 +171,8 @@ async function withManyValued(
   return { kind: "union", plans: [plan, { kind: "listing", listing, isExact: false }], isExact: false };
 }
 
-/** Attributes whose words a search finds (scim/directory/index_keys.ts). */
-const SEARCHED: ReadonlyMap<string, "text" | "phone"> = new Map([
-  ["name.familyName", "text"],
-  ["name.givenName", "text"],
-  ["name.formatted", "text"],
-  ["name.middleName", "text"],
-  ["nickName", "text"],
-  ["phoneNumbers.value", "phone"],
-  ["phoneNumbers", "phone"],
-]);
-
 function planWord(kind: ResourceKind, { path, operator, value }: Comparison): QueryPlan | null {
-  const type = kind === "user" ? SEARCHED.get(pathText(path)) : undefined;
+  const type = WORD_ATTRIBUTES[kind].get(pathText(path));
   if (type === undefined || typeof value !== "string" || (operator !== "eq" && operator !== "sw")) {
     return null;
   }
@@ -208,7 +199,7 @@ function indexedName(
   const text = pathText(path);
   if (text === (kind === "user" ? "userName" : "displayName")) return "name";
   if (text === "id") return "id";
-  if (LINKS[kind].has(text)) return "links";
+  if (MEMBERSHIP_ATTRIBUTES[kind].has(text)) return "links";
   const attribute = text === "emails" ? "emails.value" : text;
   return isIndexed(attribute) && INDEXED_VALUES[attribute].kinds.includes(kind) ? attribute : null;
 }
@@ -216,11 +207,6 @@ function indexedName(
 function isIndexed(name: string): name is IndexedAttribute {
   return Object.hasOwn(INDEXED_VALUES, name);
 }
-
-const LINKS: Readonly<Record<ResourceKind, ReadonlySet<string>>> = {
-  user: new Set(["groups", "groups.value", "groups.display"]),
-  group: new Set(["members", "members.value", "members.display"]),
-};
 
 async function planId({ directory, kind }: QueryPlanDeps, value: FilterValue): Promise<QueryPlan> {
   const found = typeof value === "string" ? await directory.readById(kind, value) : null;
