@@ -196,6 +196,31 @@ Deno.test("a packet whose code was used, or whose app was removed, since the cod
   assertThrows(useFound, ConcurrentUpdateError);
 });
 
+Deno.test("a failed commit makes a used code valid again, unless the pairing changed since", async () => {
+  await using at = await open();
+  const run = await start(at.store, at.clock);
+  await enrol(at.store, run);
+  const step = stepNow(at.clock);
+  const take = (code: number) => {
+    const totp = { pairing: appOf(run), step: code, drift: 0 };
+    const turn = { conversation: { user: "ada" }, attempt: { totp }, batch: new WriteBatch() };
+    const unused = {} as never;
+    applyStoreEffect(run as unknown as TurnDeps, "take_totp_step", turn as unknown as Turn, unused, unused);
+    return turn.batch;
+  };
+  take(step).rollBack();
+  assertEquals(appOf(run).lastStep, -1);
+  const first = take(step);
+  // The same record again, as another node would have written it.
+  run.pairings.adopt({ ...appOf(run) });
+  first.rollBack();
+  assertEquals(appOf(run).lastStep, step);
+  const second = take(step + 1);
+  run.pairings.prepareRevoke("ada", [appOf(run).id]);
+  second.rollBack();
+  assertEquals(run.pairings.of("ada"), []);
+});
+
 Deno.test("with several nodes, a used step is a change of the record, and lines of one node are read", async () => {
   using kv = await Deno.openKv(":memory:");
   const clock = createManualClock();
