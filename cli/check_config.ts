@@ -15,7 +15,7 @@ import { loadConfig } from "../platform/config/load.ts";
 import { settingsFileMode } from "../platform/config/redact_settings.ts";
 import { socketAddressText } from "../platform/addresses.ts";
 import { usesTls } from "../platform/client_settings.ts";
-import { extensionsProblem } from "../scim/v2/schema/extension_setting.ts";
+import { extensionsProblem } from "../scim/v2/schema/custom_extension.ts";
 import { encodeReplyAttribute } from "../radius/protocol/attributes.ts";
 import { escapeControlCharacters } from "../platform/control_characters.ts";
 import type { StoredCheck } from "./check_stored_settings.ts";

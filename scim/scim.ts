@@ -39,7 +39,7 @@ import type {
 import { LoginNames } from "./backends/login_names.ts";
 import { BackendListError } from "./backends/backend_error.ts";
 import { createScimV2App } from "./v2/http/v2_app.ts";
-import { followExtensions } from "./v2/schema/extension_setting.ts";
+import { followExtensions } from "./v2/schema/custom_extension.ts";
 import { createMapping, toFrontEnd } from "./schema/mapping.ts";
 import type { Mapping } from "./schema/resource.ts";
 import { createTargets, type LiveTargets } from "./provisioning/target_set.ts";

@@ -1,7 +1,7 @@
 // The rules for values that every write of every interface applies: characters of texts, base64, dates, and the entries of lists
 // (RFC 7643 §2.3, §2.4).
 
-import { isJsonObject } from "./json_limits.ts";
+import { isJsonArray, isJsonObject } from "./json_limits.ts";
 import { property } from "./attributes.ts";
 import type { JsonObject, JsonValue } from "./resource.ts";
 
@@ -13,6 +13,16 @@ const CONTROL = /[^\P{Cc}\t\n\r]/u;
 const DATE_TIME = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}:\d{2}:\d{2})(?:\.\d{1,9})?(?:Z|[+-](\d{2}):(\d{2}))?$/;
 const MAX_OFFSET_HOURS = 14;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Entries of a multi-valued attribute, except members. */
+export const MAX_LIST_ENTRIES = 10_000;
+
+/** RFC 7643 §2.5: null and an empty list mean that the attribute has no value. An object without values has none either. */
+export function isUnassigned(value: JsonValue | undefined): boolean {
+  if (value === undefined || value === null) return true;
+  if (isJsonArray(value)) return value.length === 0;
+  return isJsonObject(value) && Object.keys(value).length === 0;
+}
 
 /** Whether a text has the form of a UUID (RFC 9562 §4). */
 export function isUuid(text: string): boolean {

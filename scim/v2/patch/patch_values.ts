@@ -3,7 +3,7 @@
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import { isPrimary } from "../../schema/value_rules.ts";
-import { simpleValueProblem } from "../schema/read_value.ts";
+import { simpleValueProblem } from "../schema/read_body.ts";
 import { findPatchNode, type PatchNode, PatchRefusal } from "./patch_schema.ts";
 
 /**

@@ -9,7 +9,7 @@ import {
   findDefinition,
   type ResourceTypeDefinition,
 } from "../../schema/attribute_definition.ts";
-import { readAttributeValue, UnreadableBody } from "./read_value.ts";
+import { readAttributeValue, UnreadableBody } from "./read_body.ts";
 import { isTextForm } from "./stored_value.ts";
 
 /**

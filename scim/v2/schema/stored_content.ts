@@ -9,7 +9,8 @@ import { withPersonName } from "../../schema/merge.ts";
 import { distinctNames, parseName } from "../../schema/resource_name.ts";
 import type { ResourceTypeDefinition, SchemaDefinition } from "../../schema/attribute_definition.ts";
 import { memberIdOf, NO_MEMBER_ID } from "./member_id.ts";
-import { type BodyProblem, isUnassigned } from "./read_value.ts";
+import { isUnassigned } from "../../schema/value_rules.ts";
+import type { BodyProblem } from "./read_body.ts";
 import {
   type RenderedObject,
   renderInto,

@@ -10,7 +10,8 @@ import {
   findDefinition,
   subDefinitions,
 } from "../../schema/attribute_definition.ts";
-import { isOfType, isUnassigned } from "./read_value.ts";
+import { isUnassigned } from "../../schema/value_rules.ts";
+import { isOfType } from "./read_body.ts";
 
 /** An attribute as both interfaces know it. `known: null`: only the schema has it, such as an attribute of a custom extension. */
 export interface StoredAttribute {

@@ -16,7 +16,7 @@ import {
   type ServerFeatures,
 } from "../../../../scim/v2/schema/discovery.ts";
 import { renderListResponse } from "../../../../scim/v2/schema/list_response.ts";
-import { isOfType } from "../../../../scim/v2/schema/read_value.ts";
+import { isOfType } from "../../../../scim/v2/schema/read_body.ts";
 import { COMMON_DEFINITIONS } from "../../../../scim/schema/attribute_table.ts";
 import { createTargetSchemas } from "../../../../scim/v2/schema/target_schemas.ts";
 import {
@@ -27,9 +27,12 @@ import {
   GROUP_URN,
   USER_URN,
 } from "./read_bodies.ts";
-import { parseExtensions } from "../../../../scim/v2/schema/custom_extension.ts";
 import { refused, taken } from "../../schema/bodies.ts";
-import { extensionsProblem, followExtensions } from "../../../../scim/v2/schema/extension_setting.ts";
+import {
+  extensionsProblem,
+  followExtensions,
+  parseExtensions,
+} from "../../../../scim/v2/schema/custom_extension.ts";
 
 // /Schemas, /ResourceTypes, /ServiceProviderConfig and ListResponse: exactly the keys that the RFCs name.
 
