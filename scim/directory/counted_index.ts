@@ -9,6 +9,7 @@ import {
   type IndexContent,
   type IndexEntry,
   type PendingEntry,
+  type RangeEntry,
   type StoredBucket,
 } from "./index_bucket.ts";
 import { compareText } from "./keys.ts";
@@ -136,12 +137,12 @@ export class CountedIndex {
   }
 
   /** The entries of a range in the store, in order. */
-  async *stored(from: string, to: string, limit?: number): AsyncGenerator<IndexEntry> {
+  async *stored(from: string, to: string, limit?: number): AsyncGenerator<IndexEntry & RangeEntry> {
     const { store, entries, stores } = this.options;
     const selector = { start: this.entryKey(from), end: this.entryKey(to) };
-    for await (const { key, value } of store.range<number>(selector, limit === undefined ? {} : { limit })) {
-      const depth = stores === "hashes" ? 0 : Math.min(value ?? 0, DEPTHS - 1);
-      yield { key: key.slice(entries.length).join("\0"), depth };
+    for await (const { key, value } of store.range<unknown>(selector, limit === undefined ? {} : { limit })) {
+      const depth = stores === "hashes" ? 0 : Math.min(Number(value ?? 0), DEPTHS - 1);
+      yield { key: key.slice(entries.length).join("\0"), depth, value };
     }
   }
 

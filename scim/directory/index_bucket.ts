@@ -22,6 +22,11 @@ export interface PendingEntry {
   readonly depth: number | null;
 }
 
+/** An entry of a range. `value` is that of the store: the record in an index of names. */
+export interface RangeEntry extends PendingEntry {
+  readonly value?: unknown;
+}
+
 /** `hashes`: an index of names. `depths`: an index of words, whose entries have keys of their own in the store. */
 export type IndexContent = "hashes" | "depths";
 
@@ -175,11 +180,11 @@ function shift(below: Uint16Array, depth: number, by: 1 | -1): void {
 
 /** Entries of the store with the changes of the log. Both are in order, and so is the result. A change replaces the entry with the same key. */
 export function mergeEntries(
-  stored: readonly IndexEntry[],
+  stored: readonly RangeEntry[],
   pending: readonly PendingEntry[],
-): readonly PendingEntry[] {
+): readonly RangeEntry[] {
   if (pending.length === 0) return stored;
-  const merged: PendingEntry[] = [];
+  const merged: RangeEntry[] = [];
   let at = 0;
   for (const change of pending) {
     for (let entry = stored[at]; entry !== undefined; entry = stored[++at]) {

@@ -9,8 +9,8 @@ import {
   DEPTHS,
   type IndexBucket,
   type IndexContent,
-  type IndexEntry,
   mergeEntries,
+  type RangeEntry,
 } from "./index_bucket.ts";
 import { INDEXED_VALUES, MORE_VALUES } from "./index_keys.ts";
 import { IndexMerge, type IndexMergeOptions } from "./index_merge.ts";
@@ -128,29 +128,18 @@ export function createResourceIndexes(deps: ResourceIndexesDeps): ResourceIndexe
     );
   /** A range of names is a range of records, so a page by name reads each record once. */
   const heads = new WeakMap<Listed, ResourceRecord>();
-  const listNames = async (kind: ResourceKind, listing: Listing, options: ListOptions): Promise<Listed[]> => {
-    const found = new Map<string, ResourceRecord>();
-    const ranges = new IndexRanges(
-      names[kind],
-      (from, to, limit) => recordsIn({ store, keys }, { kind, from, to, limit, found }),
-    );
-    return (await ranges.list(placesOf(listing), options)).map((canonical) => {
-      const one: Listed = { key: canonical, canonical };
-      const head = found.get(canonical);
-      if (head !== undefined) heads.set(one, head);
-      return one;
-    });
-  };
   return {
     count: async (kind, listing) => await (await indexOf(kind, listing)).count(placesOf(listing)),
     async list(kind, listing, options) {
-      if (listing.by === "name") return await listNames(kind, listing, options);
-      const places = await (await indexOf(kind, listing)).list(placesOf(listing), options);
-      const start = listing.by === "word" ? 0 : INDEXED_VALUES[listing.by].code.length + 1;
-      return places.map((place) => ({
-        key: place.slice(start),
-        canonical: place.slice(place.lastIndexOf("\0") + 1),
-      }));
+      const { by } = listing;
+      const entries = await (await indexOf(kind, listing)).list(placesOf(listing), options);
+      const start = by === "name" || by === "word" ? 0 : INDEXED_VALUES[by].code.length + 1;
+      return entries.map(({ key: place, value }) => {
+        const canonical = place.slice(place.lastIndexOf("\0") + 1);
+        const one: Listed = { key: place.slice(start), canonical };
+        if (by === "name") heads.set(one, value as ResourceRecord);
+        return one;
+      });
     },
     async manyValued(kind, by) {
       const ranges = [{ from: MORE_VALUES, to: LAST_CHARACTER }];
@@ -177,26 +166,6 @@ export function createResourceIndexes(deps: ResourceIndexesDeps): ResourceIndexe
   };
 }
 
-/** The names of the records in a range. `found` gets the records. */
-async function* recordsIn(
-  { store, keys }: Pick<ResourceIndexesDeps, "store" | "keys">,
-  { kind, from, to, limit, found }: {
-    kind: ResourceKind;
-    from: string;
-    to: string;
-    limit: number | undefined;
-    found: Map<string, ResourceRecord>;
-  },
-): AsyncGenerator<IndexEntry> {
-  const selector = { start: keys.record(kind, from), end: keys.record(kind, to) };
-  const options = limit === undefined ? {} : { limit };
-  for await (const { key, value } of store.range<ResourceRecord>(selector, options)) {
-    const canonical = String(key[2]);
-    if (value !== null) found.set(canonical, value);
-    yield { key: canonical, depth: 0 };
-  }
-}
-
 /** The ranges in the index, which has the keys of all attributes. */
 function placesOf({ by, ranges, counted }: Listing): CountedRanges {
   if (by === "name") return { ranges, below: ANY_DEPTH };
@@ -218,9 +187,6 @@ interface CountedRanges {
   readonly below: number;
 }
 
-/** @param limit no further entries are needed. */
-type ReadEntries = (from: string, to: string, limit?: number) => AsyncIterable<IndexEntry>;
-
 /** Every entry counts. */
 const ANY_DEPTH = DEPTHS;
 
@@ -234,19 +200,10 @@ interface RangePart extends KeyRange {
 const MAX_BUCKETS_PER_READ = 64;
 
 class IndexRanges {
-  readonly #index: Pick<
-    CountedIndex,
-    "buckets" | "locate" | "options" | "pendingIn" | "seek" | "stored" | "total"
-  >;
-  readonly #entries: ReadEntries;
+  readonly #index: CountedIndex;
 
-  /** @param entries the stored entries of a range, in order. Default: those of the index. */
-  constructor(
-    index: Pick<CountedIndex, "buckets" | "locate" | "options" | "pendingIn" | "seek" | "stored" | "total">,
-    entries: ReadEntries = (from, to, limit) => index.stored(from, to, limit),
-  ) {
+  constructor(index: CountedIndex) {
     this.#index = index;
-    this.#entries = entries;
   }
 
   async count({ ranges, below }: CountedRanges): Promise<number> {
@@ -260,8 +217,8 @@ class IndexRanges {
     return total;
   }
 
-  /** The keys from `offset` on, at most `limit`. */
-  async list(wanted: CountedRanges, options: ListOptions): Promise<string[]> {
+  /** The entries from `offset` on, at most `limit`. */
+  async list(wanted: CountedRanges, options: ListOptions): Promise<RangeEntry[]> {
     const { limit, isReverse = false } = options;
     if (isEverything(wanted) && !isReverse) {
       // A large index has thousands of buckets, and a page needs one or two.
@@ -284,8 +241,8 @@ class IndexRanges {
   async #listParts(
     { ranges, below }: CountedRanges,
     { offset, limit, isReverse = false }: ListOptions,
-  ): Promise<string[]> {
-    const found: string[] = [];
+  ): Promise<RangeEntry[]> {
+    const found: RangeEntry[] = [];
     let skip = offset;
     for (const range of isReverse ? ranges.toReversed() : ranges) {
       const parts = this.#partsOf(range, below);
@@ -331,23 +288,21 @@ class IndexRanges {
     return parts;
   }
 
-  /** The keys of the store, with the changes of the log. */
-  async #read({ from, to }: KeyRange, below: number, limit?: number): Promise<string[]> {
+  /** The entries of the store, with the changes of the log. */
+  async #read({ from, to }: KeyRange, below: number, limit?: number): Promise<RangeEntry[]> {
     // Taken first, because a merge moves changes to the store.
     const pending = this.#index.pendingIn(from, to);
     const isLess = below < ANY_DEPTH;
     // An entry may have another depth in the log, or none.
     const spare = isLess ? pending.length : pending.filter(({ depth }) => depth === null).length;
     const most = limit === undefined ? undefined : limit + spare;
-    const stored: IndexEntry[] = [];
+    const stored: RangeEntry[] = [];
     let counted = 0;
-    for await (const entry of this.#entries(from, to, isLess ? undefined : most)) {
+    for await (const entry of this.#index.stored(from, to, isLess ? undefined : most)) {
       stored.push(entry);
       if (entry.depth < below && ++counted === most) break;
     }
-    return mergeEntries(stored, pending).flatMap(({ key, depth }) =>
-      depth !== null && depth < below ? [key] : []
-    );
+    return mergeEntries(stored, pending).filter(({ depth }) => depth !== null && depth < below);
   }
 }
 
