@@ -153,6 +153,8 @@ async function prepareRoot(suite: string, cache: string): Promise<void> {
   const archive = `${await makeFolder(`${cache}/roots`)}/${suite}.tar`;
   if (await Deno.stat(archive).then(() => true, () => false)) return;
   const root = await Deno.makeTempDir({ prefix: "countersign-debian-" });
+  // The root of a system is for all its users, a temporary folder for its owner.
+  await Deno.chmod(root, 0o755);
   const options = ["--variant=minbase", `--include=${INCLUDED}`];
   await run("debootstrap", [...options, suite, root, await findMirror()], { timeoutMs: 1_800_000 });
   await run("tar", ["-c", "-C", root, "-f", `${archive}.part`, "."]);
