@@ -93,6 +93,7 @@ export async function loadState(
     endInvitations: (user) => secondFactor.prepareInvitationEnds?.(user) ?? NO_CHANGE,
   }, config.radius.directory);
   const { pairings, recoveryCodes, hardwareTokens, remembered, enrolment, bypassCodes, factorMarks } = stores;
+  usedSteps.recordOf = (id, target) => target === stores.target ? pairings.stepRecord(id) : null;
   const limits = new Limits({
     store,
     clock,
@@ -185,6 +186,7 @@ const PAIRINGS: PublicMembers<Pairings> = {
   revoke: "method",
   prepareRevoke: "method",
   prepareUsedStep: "method",
+  stepRecord: "method",
   prepareChange: "method",
   seedOf: "method",
   preparePreference: "method",

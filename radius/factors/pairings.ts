@@ -34,6 +34,8 @@ export class Pairings {
   readonly #versions: RecordVersions;
   readonly #users = new KeyedMutex();
   readonly #devices = new KeyedMutex();
+  /** Pairings of each change in progress, for which memory and the store differ. */
+  readonly #changing = new Set<readonly Pairing[]>();
   /** The mark of the user, and the end of the open invitations, of prepared pairings. */
   readonly #enrolments = new WeakMap<Pairing, readonly UnversionedChange[]>();
 
@@ -191,7 +193,7 @@ export class Pairings {
   ): Promise<Pairing | null> {
     const before = this.#cache.get(id);
     if (before === undefined) return null;
-    return await this.#replace(before, withAddedBy(before, addedBy), also);
+    return await this.#changes([before], () => this.#replace(before, withAddedBy(before, addedBy), also));
   }
 
   /**
@@ -223,7 +225,7 @@ export class Pairings {
       const known = this.#cache.get(id);
       if (known === undefined) return null;
       const added = confirmsAdded ? this.of(known.user).filter((one) => one.addedBy?.id === id) : [];
-      if (await this.#removeOne(known, added, also)) return known;
+      if (await this.#changes(added, () => this.#removeOne(known, added, also))) return known;
       // Another node used a time step of an added factor. It must not become valid again.
       await this.#deps.store.reread(added.map((one) => this.keyOf(one)));
     }
@@ -267,6 +269,13 @@ export class Pairings {
     const { mutation } = this.prepareChange(used);
     return { pairing: used, mutations: [mutation], journal: [], done: () => undefined };
   }
+  /** The write of the record of an app as memory has it; `null`: several nodes change it, a change is in progress, or it is gone. */
+  stepRecord(id: string): Mutation | null {
+    const app = this.#deps.store.isShared ? undefined : this.#cache.get(id);
+    const isChanging = [...this.#changing].some((changed) => changed.some((one) => one.id === id));
+    return app?.kind === "totp" && !isChanging ? { type: "set", key: this.keyOf(app), value: app } : null;
+  }
+
   /** Prepares a changed record. Its commit fails if another node changed the record. */
   prepareChange(pairing: Pairing): { mutation: Mutation; pairing: Pairing } {
     const key = this.keyOf(pairing);
@@ -338,6 +347,16 @@ export class Pairings {
     const { lastStep: step, drift = 0 } = now;
     const used = after as T & TotpPairingRow;
     return this.#adopted(step > used.lastStep ? usedApp(used, { step, drift }) : used);
+  }
+
+  /** Runs a change of pairings to its end in memory. */
+  async #changes<T>(changed: readonly Pairing[], change: () => Promise<T>): Promise<T> {
+    this.#changing.add(changed);
+    try {
+      return await change();
+    } finally {
+      this.#changing.delete(changed);
+    }
   }
 
   #adopted<T extends Pairing>(pairing: T): T {

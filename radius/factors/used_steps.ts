@@ -36,6 +36,8 @@ export class UsedSteps {
   /** By the id of the pairing, which is random. */
   readonly #waiting = new Map<string, WaitingStep>();
   #stopTimer: (() => void) | null = null;
+  /** The write of a pairing as memory has it; `null` if only the store can tell. A read costs three times as much as a write. */
+  recordOf: (id: string, target: string) => Mutation | null = () => null;
 
   constructor(deps: UsedStepsDeps) {
     this.#deps = deps;
@@ -89,6 +91,25 @@ export class UsedSteps {
   /** A record that was changed or removed meanwhile is never overwritten: the next flush reads it again. */
   async #write(steps: readonly (readonly [string, WaitingStep])[]): Promise<void> {
     const { store } = this.#deps;
+    const unknown = steps.filter(([id, { target }]) => this.recordOf(id, target) === null);
+    const { checks, mutations } = unknown.length === 0
+      ? { checks: [], mutations: [] }
+      : await this.#read(unknown);
+    const written = [...unknown];
+    // Nothing waits between this look at memory and the commit.
+    for (const step of steps) {
+      const record = unknown.includes(step) ? null : this.recordOf(step[0], step[1].target);
+      if (record === null) continue;
+      mutations.push(record);
+      written.push(step);
+    }
+    if (mutations.length > 0 && !(await store.commit({ checks, mutations })).ok) return;
+    // A step that was used meanwhile stays.
+    for (const [id, use] of written) if (this.#waiting.get(id) === use) this.#waiting.delete(id);
+  }
+
+  async #read(steps: readonly (readonly [string, WaitingStep])[]) {
+    const { store } = this.#deps;
     const keys = steps.map(([id, { target, user }]) => ["pairing", target, user, "totp", id]);
     const entries = await Promise.all(keys.map((key) => store.get<Pairing>(key)));
     const checks: Check[] = [];
@@ -99,9 +120,7 @@ export class UsedSteps {
       checks.push({ key, versionstamp });
       mutations.push({ type: "set", key, value: usedApp(value, use) });
     }
-    if (mutations.length > 0 && !(await store.commit({ checks, mutations })).ok) return;
-    // A step that was used meanwhile stays.
-    for (const [id, use] of steps) if (this.#waiting.get(id) === use) this.#waiting.delete(id);
+    return { checks, mutations };
   }
 
   #note(id: string, use: WaitingStep): void {
