@@ -69,7 +69,7 @@ export type SuiteName = keyof typeof SUITES;
  * How many jobs begin with which groups: on two cores, those that wait leave room for those that compute. A job without
  * groups of its kind continues with the other kind.
  */
-const JOBS = { computing: 4, waiting: 2 } as const;
+const JOBS = { computing: 3, waiting: 2 } as const;
 /** Ends a group that hangs. Several times the duration of the longest one on a busy machine. */
 const TIMEOUT_MS = 1_800_000;
 
