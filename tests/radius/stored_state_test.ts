@@ -1,15 +1,18 @@
 // The stores of the login target: another target can become it at run time.
 
 import { assertEquals } from "@std/assert";
+import { createLog } from "../../platform/log.ts";
 import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
 import { createStore, type Store } from "../../platform/store.ts";
 import { createVault } from "../../platform/vault.ts";
 import { NO_CHANGE } from "../../platform/write_batch.ts";
+import { UsedSteps } from "../../radius/factors/used_steps.ts";
 import { LoginDirectoryStores } from "../../radius/stored_state.ts";
 
 Deno.test("the stores of the login target before no longer follow other nodes", async () => {
   const store = createStore(await Deno.openKv(":memory:"));
   const random = createSystemRandom();
+  const log = createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined });
   const followed: string[] = [];
   const counting: Store = {
     ...store,
@@ -28,6 +31,7 @@ Deno.test("the stores of the login target before no longer follow other nodes", 
     vault: createVault(random.bytes(32), random),
     clock: systemClock,
     random,
+    usedSteps: new UsedSteps({ store, clock: systemClock, log }),
     remembersDevices: () => true,
     recordIdOf: () => null,
     endInvitations: () => NO_CHANGE,

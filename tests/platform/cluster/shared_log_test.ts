@@ -261,7 +261,7 @@ Deno.test("the end of one connection refuses no other transaction and no line of
   const first = store.commit(set(["n", 1], 1));
   await nextTurn();
   const journal = { octets: new Uint8Array(100), expireInMs: 60_000 };
-  const others = [store.commit(set(["n", 2], 2)), store.commit({ mutations: [], journal })];
+  const others = [store.commit(set(["n", 2], 2)), store.commit({ mutations: [], journal: [journal] })];
   assertEquals((await Promise.all([first, ...others])).map(({ ok }) => ok), [true, true, true]);
 });
 
