@@ -55,6 +55,8 @@ export class ConversationStore {
   #aliveUnsigned = 0;
   /** Whether a packet of a conversation is in progress in this process. */
   isRunning: (orderedId: string) => boolean = () => false;
+  /** Called for a new login of another node. */
+  onAdopted: (conversation: Conversation) => void = () => undefined;
 
   constructor(deps: ConversationStoreDeps) {
     this.#deps = deps;
@@ -448,7 +450,9 @@ export function followConversations(
     if (local === null) throw new TypeError("it is no login of this version");
     const isNew = conversations.storedOf(local.orderedId) === "not";
     const adopted = conversations.adopt(local, stored);
-    if (adopted !== null) onFollowed(adopted, { isNew });
+    if (adopted === null) return;
+    if (isNew) conversations.onAdopted(adopted);
+    onFollowed(adopted, { isNew });
   };
   const applyRecord = ({ key, value, versionstamp }: StoreEntry<unknown>): void => {
     const id = String(key[1]);

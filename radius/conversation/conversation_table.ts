@@ -474,9 +474,13 @@ export class ConversationIndex {
     return this.#loginPackets.get(packet) ?? NONE;
   }
 
-  /** Few conversations wait behind another one, because it must have a first factor that is checked. */
+  /** Few conversations wait behind another one, because it must have a first factor that is checked. The one behind `row` is selected. */
   #removeBehind(row: number): void {
-    for (const [tuple, behind] of this.#behind) if (behind === row) this.#behind.delete(tuple);
+    for (const [tuple, behind] of this.#behind) {
+      const isSelected = behind !== row && this.#table.matches(row, "tuple", tuple);
+      if (behind === row) this.#behind.delete(tuple);
+      else if (isSelected && this.bare(tuple) === row) this.#select(behind, tuple, row);
+    }
   }
 
   #select(row: number, tuple: string, older: number): void {

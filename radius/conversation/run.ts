@@ -87,6 +87,7 @@ export class RequestRunner {
     this.#deps = deps;
     this.works = new PacketsInProgress(deps);
     deps.conversations.isRunning = (orderedId) => this.works.has(orderedId);
+    deps.conversations.onAdopted = (conversation) => this.works.overtake(conversation);
   }
 
   /** Does what follows from a packet. */
@@ -420,6 +421,17 @@ export class PacketsInProgress {
 
   find({ orderedId }: Conversation): RunningPacket | undefined {
     return this.#works.get(orderedId);
+  }
+
+  /** Marks the login of a packet that another node has answered, so that it is not recorded, too: a wrong password would count twice. */
+  overtake({ orderedId, tuple, outcome, lastAnswer }: Conversation): void {
+    if (outcome === null || lastAnswer === null || lastAnswer.state !== null) return;
+    const work = this.#unanswered.get(tuple);
+    if (work === undefined || work.conversation.orderedId === orderedId) return;
+    const { authenticator, identifier } = lastAnswer;
+    const isSame = (one: Request) =>
+      authenticatorText(one) === authenticator && (identifier ?? one.octets[1]) === one.octets[1];
+    if (work.requests.some(isSame)) work.conversation.overtaken = true;
   }
 
   /** The login that a re-issued one joins, or `null`. */

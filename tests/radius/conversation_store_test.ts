@@ -225,3 +225,15 @@ Deno.test("sweep() ends a conversation of another node at its deadline, although
   clock.advance(30_001);
   assertEquals(ids(conversations.sweep()), ["older"]);
 });
+
+Deno.test("remove() selects the login of another node that waited behind the removed one", async () => {
+  await using at = await openConversations();
+  const { conversations } = at;
+  const here = at.make("here", { tuple: "same" });
+  conversations.add(here);
+  const there = at.make("there", { tuple: "same", node: "b", outcome: "rejected" });
+  conversations.adopt({ octets: encodeConversation(there).slice(), orderedId: "there" }, "journal");
+  assertEquals(conversations.newestOn("same")?.orderedId, "here");
+  conversations.remove(here);
+  assertEquals(conversations.newestOn("same")?.orderedId, "there");
+});
