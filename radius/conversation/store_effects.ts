@@ -272,10 +272,9 @@ function useTotpStep(
     batch.checks.push(...used.checks);
     return batch.whenFailed(used.undo);
   }
-  const unused = totp.pairing;
   // On one node, memory alone decides. What this packet found may be older: another one may have used the code, or the app was removed.
-  const known = pairings.of(conversation.user).find(({ id }) => id === unused.id);
-  if (known?.kind !== "totp" || known.lastStep >= totp.step) {
+  const unused = pairings.of(conversation.user).find(({ id }) => id === totp.pairing.id);
+  if (unused?.kind !== "totp" || unused.lastStep >= totp.step) {
     throw new ConcurrentUpdateError(`Cannot use a code of "${conversation.user}": it was used meanwhile`, []);
   }
   const used = pairings.prepareUsedStep(unused, totp);

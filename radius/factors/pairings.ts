@@ -249,11 +249,20 @@ export class Pairings {
     });
     const mutations: Mutation[] = [{ type: "delete", key: this.keyOf(known) }, ...changes, ...also];
     const { ok } = await this.#deps.store.commit({ mutations }).catch((fault: unknown) => {
-      this.#cache.adoptAll([known, ...added]);
+      this.#undoRemoval(known, added);
       throw fault;
     });
-    if (!ok) this.#cache.adoptAll([known, ...added]);
+    if (!ok) this.#undoRemoval(known, added);
     return ok;
+  }
+
+  /** A step of an added app that a login used meanwhile stays used. */
+  #undoRemoval(known: Pairing, added: readonly Pairing[]): void {
+    const now = added.flatMap((one) => {
+      const changed = this.#cache.get(one.id);
+      return changed === undefined ? [] : [withAddedBy(changed, one.addedBy)];
+    });
+    this.#cache.adoptAll([known, ...now]);
   }
 
   /**
@@ -342,21 +351,18 @@ export class Pairings {
     }
     const now = this.#cache.get(before.id);
     if (now !== undefined && this.versionOf(before.id) === version) return this.#adopted(after);
-    // Without other nodes, a login that used the app meanwhile changed only its step in memory.
+    // Without other nodes, a login that used the app meanwhile changed only its step in memory. A rename moves the record that memory has.
     if (now?.kind !== "totp" || after.kind !== "totp" || this.#deps.store.isShared) return null;
+    if (now.user !== after.user) return null;
     const { lastStep: step, drift = 0 } = now;
     const used = after as T & TotpPairingRow;
     return this.#adopted(step > used.lastStep ? usedApp(used, { step, drift }) : used);
   }
 
   /** Runs a change of pairings to its end in memory. */
-  async #changes<T>(changed: readonly Pairing[], change: () => Promise<T>): Promise<T> {
+  #changes<T>(changed: readonly Pairing[], change: () => Promise<T>): Promise<T> {
     this.#changing.add(changed);
-    try {
-      return await change();
-    } finally {
-      this.#changing.delete(changed);
-    }
+    return change().finally(() => this.#changing.delete(changed));
   }
 
   #adopted<T extends Pairing>(pairing: T): T {

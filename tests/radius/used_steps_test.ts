@@ -1,6 +1,6 @@
 // Used time steps of authenticator apps: lines of the journal, and the records of pairings that follow.
 
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { createLog } from "../../platform/log.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import { createStore, type Store } from "../../platform/store.ts";
@@ -229,6 +229,63 @@ Deno.test("a failed commit makes a used code valid again, unless the pairing cha
   run.pairings.prepareRevoke("ada", [appOf(run).id]);
   second.rollBack();
   assertEquals(run.pairings.of("ada"), []);
+});
+
+Deno.test("a code that was found before another one was used: if its commit fails, the other one stays used", async () => {
+  await using at = await open();
+  const run = await start(at.store, at.clock);
+  await enrol(at.store, run);
+  const step = stepNow(at.clock);
+  const totp = { pairing: appOf(run), step: step + 1, drift: 0 };
+  await use(at.store, run, step);
+  const turn = { conversation: { user: "ada" }, attempt: { totp }, batch: new WriteBatch() };
+  const unused = {} as never;
+  applyStoreEffect(run as unknown as TurnDeps, "take_totp_step", turn as unknown as Turn, unused, unused);
+  turn.batch.rollBack();
+  assertEquals(appOf(run).lastStep, step);
+});
+
+Deno.test("a revocation that fails keeps the steps that logins used meanwhile, also in the record", async () => {
+  await using at = await open();
+  const run = await start(at.store, at.clock);
+  const phone = run.pairings.prepare(ADA, { kind: "device", id: "phone", totpLength: 0 });
+  run.pairings.adopt(phone.pairing);
+  const addedBy = { id: "phone" };
+  const { mutation, pairing } = run.pairings.prepare(ADA, { kind: "totp", seed: SEED, addedBy });
+  await at.store.commit({ mutations: [phone.mutation, mutation] });
+  run.pairings.adopt(pairing);
+  const { commit } = at.store;
+  const failed = Promise.withResolvers<never>();
+  at.store.commit = () => failed.promise;
+  const revoking = run.pairings.revoke("phone", [], { confirmsAdded: true });
+  at.store.commit = commit;
+  const step = stepNow(at.clock);
+  const app = () => run.pairings.of("ada").find((one) => one.kind === "totp") as TotpPairingRow;
+  const used = run.pairings.prepareUsedStep(app(), { step, drift: 0 });
+  run.pairings.adopt(used.pairing);
+  await at.store.commit(used);
+  used.done();
+  failed.reject(new Error("the disk is full"));
+  await assertRejects(() => revoking, Error, "the disk is full");
+  assertEquals([app().lastStep, app().addedBy], [step, addedBy]);
+  await run.usedSteps.flush();
+  const { value } = await at.store.get<TotpPairingRow>(run.pairings.keyOf(pairing));
+  assertEquals(value?.lastStep, step);
+});
+
+Deno.test("confirm() does not take an app back to the former name of a user who is renamed meanwhile", async () => {
+  await using at = await open();
+  const run = await start(at.store, at.clock);
+  await enrol(at.store, run);
+  const { commit } = at.store;
+  at.store.commit = async (transaction) => {
+    const outcome = await commit(transaction);
+    const [app] = run.pairings.removeUser("ada").pairings;
+    run.pairings.adopt({ ...app as TotpPairingRow, user: "bea", shownUser: "Bea" });
+    return outcome;
+  };
+  assertEquals(await run.pairings.confirm(appOf(run).id, []), null);
+  assertEquals([run.pairings.of("ada").length, run.pairings.of("bea").length], [0, 1]);
 });
 
 Deno.test("with several nodes, a used step is a change of the record, and lines of one node are read", async () => {
