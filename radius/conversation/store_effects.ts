@@ -459,5 +459,9 @@ export function notePhone(
   const approved = approvedPhone(pairings.usable(user), { id, nowMs: clock.nowMs() });
   if (approved === null) return;
   batch.mutations.push(pairings.prepareChange(approved).mutation);
-  batch.whenCommitted(() => pairings.adopt(approved));
+  const version = pairings.versionOf(id);
+  // During the commit, the phone may be revoked, or its user renamed.
+  batch.whenCommitted(() => {
+    if (pairings.versionOf(id) === version) pairings.adopt(approved);
+  });
 }

@@ -3,6 +3,8 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { Pairings } from "../../radius/factors/pairings.ts";
 import type { NewPairing, Pairing } from "../../radius/factors/pairing.ts";
+import { notePhone, type Turn } from "../../radius/conversation/store_effects.ts";
+import { WriteBatch } from "../../platform/write_batch.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import { createStore, type Store } from "../../platform/store.ts";
 import { createVault, type Vault } from "../../platform/vault.ts";
@@ -180,6 +182,26 @@ Deno.test("rename() names only phones, writes no record of a phone that is remov
   ]);
   assertEquals(renamed, null);
   assertEquals(shown(await at.again(), "ada"), ["+15005550006"]);
+});
+
+Deno.test("notePhone() does not bring back a phone that is revoked, or whose user is renamed, during the commit", async () => {
+  await using at = await ground();
+  for (const id of ["old", "new"]) await add(at, "Ada", { kind: "device", id, totpLength: 6 });
+  const note = () => {
+    const conversation = { user: "ada", factor: "device", pairingId: "old", requestId: "1" };
+    const batch = new WriteBatch();
+    notePhone(at, { conversation, batch } as Turn);
+    return batch;
+  };
+  const first = note();
+  const [phone] = at.pairings.prepareRevoke("ada", ["old"]).pairings;
+  first.committed();
+  assertEquals(shown(at.pairings, "ada"), ["new"]);
+  at.pairings.adopt(phone as Pairing);
+  const second = note();
+  at.pairings.adopt({ ...phone as Pairing, user: "bea" });
+  second.committed();
+  assertEquals([shown(at.pairings, "ada"), shown(at.pairings, "bea")], [["new"], ["old"]]);
 });
 
 Deno.test("addDevice() stores a phone under the canonical name", async () => {
