@@ -293,7 +293,7 @@ function writeValue(type: FieldType, value: unknown): boolean {
       writer.octetString(value);
       return true;
     case "phone": {
-      const { id, name, ...others } = value as Record<string, unknown>;
+      const { id, name, ...others } = (value ?? {}) as Record<string, unknown>;
       if (!isShortText(id) || (name !== undefined && !isShortText(name))) return false;
       writer.text(id);
       writer.textOrNull(name ?? null);

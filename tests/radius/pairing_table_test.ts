@@ -119,3 +119,15 @@ Deno.test("PairingTable finds each of 5,000 users while it grows, and uses freed
   }
   assertEquals([table.size, table.userCount], [4500, 4500]);
 });
+
+Deno.test("PairingTable keeps a record whose phone is damaged", () => {
+  const table = new PairingTable(1);
+  for (const addedBy of [null, "phone", 1, []]) {
+    const damaged = {
+      ...{ id: "app", user: "ada", shownUser: "Ada", createdMs: 1, kind: "totp" },
+      ...{ seed: Uint8Array.of(1), lastStep: 1, addedBy },
+    };
+    table.put(damaged as unknown as Pairing);
+    assertEquals(table.of("ada"), [damaged as unknown as Pairing]);
+  }
+});
