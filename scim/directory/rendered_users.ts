@@ -49,8 +49,11 @@ interface Mark {
 const USER_OCTETS = 500;
 /** Longer texts are rendered each time. */
 const MAX_TEXT_CHARACTERS = 24_000;
-/** Names of pages; an import into an empty directory has no pages. */
+/** Names of pages, with what a page takes itself; an import into an empty directory has no pages. */
 const MAX_NAMES = 200_000;
+/** A page takes as much as this many names, and its key as one name for so many characters. */
+const PAGE_NAMES = 8;
+const KEY_CHARACTERS_PER_NAME = 8;
 /** A page with more users that must be read is read as a range. */
 const MAX_SINGLE_READS = 8;
 /** Writes that reads in progress are compared with. */
@@ -221,11 +224,13 @@ export class RenderedUsers {
 
   #keepPage(key: string, page: KnownPage, mark: Mark): void {
     if (this.#deps.maxOctets === 0 || mark.nameChanges !== this.#mark.nameChanges) return;
-    const before = this.#pages.get(key)?.canonicals.length ?? 0;
-    if (this.#names + page.canonicals.length > MAX_NAMES) this.#dropPages();
-    else this.#names -= before;
+    // A page without users counts, too: clients can ask for any number of them.
+    const keyNames = PAGE_NAMES + Math.ceil(key.length / KEY_CHARACTERS_PER_NAME);
+    const before = this.#pages.get(key);
+    if (this.#names + keyNames + page.canonicals.length > MAX_NAMES) this.#dropPages();
+    else if (before !== undefined) this.#names -= keyNames + before.canonicals.length;
     this.#pages.set(key, page);
-    this.#names += page.canonicals.length;
+    this.#names += keyNames + page.canonicals.length;
   }
 
   #dropPages(): void {

@@ -163,11 +163,15 @@ function openRendered(maxOctets: number) {
     version: "1.0",
   });
   let isRenaming = false;
+  let pages = 0;
   const users = new RenderedUsers({
     directory: {
       read: (_kind, canonical) => Promise.resolve(stored(canonical)),
       readById: () => Promise.resolve(null),
-      page: () => Promise.reject(new Error("no page")),
+      page(_kind, { page }) {
+        pages += 1;
+        return Promise.resolve({ total: 0, startIndex: page, resources: [] });
+      },
       indexes: {
         count: () => Promise.resolve(0),
         list: () => Promise.resolve([]),
@@ -186,8 +190,23 @@ function openRendered(maxOctets: number) {
     await users.render({ interfaceName: "idm", on: [], render, ...renderer }).read(name);
     return rendered === before;
   };
-  return { users, isInMemory, rename: (isActive: boolean) => void (isRenaming = isActive) };
+  const isPageInMemory = async (page: number) => {
+    const before = pages;
+    await users.render({ interfaceName: "idm", on: [], render: () => "" }).page({ page, size: 100 });
+    return pages === before;
+  };
+  const rename = (isActive: boolean) => void (isRenaming = isActive);
+  return { users, isInMemory, isPageInMemory, rename };
 }
+
+Deno.test("RenderedUsers keeps a limited number of pages, also of pages without users", async () => {
+  const { isPageInMemory } = openRendered(1_000_000);
+  assertEquals(await isPageInMemory(1), false);
+  assert(await isPageInMemory(1));
+  for (let page = 2; page <= 20_000; page++) await isPageInMemory(page);
+  assert(await isPageInMemory(20_000));
+  assertEquals(await isPageInMemory(1), false);
+});
 
 Deno.test("RenderedUsers drops the users that were not used for the longest time", async () => {
   const { isInMemory } = openRendered(15_500);
