@@ -166,6 +166,8 @@ export interface TargetDirectory {
   readHeadById(kind: ResourceKind, id: string): Promise<Stored | null>;
   /** The ids of resources, in the order of the names. `null`: no resource has the name. */
   readIds(kind: ResourceKind, names: readonly string[]): Promise<(string | null)[]>;
+  /** Whether no update that takes several commits is in progress. Otherwise a group can still have a user who was deleted. */
+  isSettled(): Promise<boolean>;
   readPassword(canonical: string): Promise<PasswordHash | null>;
   /** What a new resource with a name would take over from before. Names in groups may be those of groups. */
   readTraces(canonical: string): Promise<NameTraces>;

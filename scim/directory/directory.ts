@@ -157,6 +157,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
     render: (renderer) => rendered.render(renderer),
     readHeadById: (kind, id) => readHeadById({ store, keys, reader }, { kind, id }),
     readIds: (kind, names) => readIds({ reader }, { kind, names }),
+    isSettled: async () => !await hasRecoveryTasks(store, target),
     async readPassword(canonical) {
       return (await store.get<PasswordHash>(keys.password(canonical))).value;
     },

@@ -120,6 +120,7 @@ function createFakeDirectory({ name, stores, calls, found }: FakeDirectoryParts)
     readById: unused,
     readHeadById: unused,
     readIds: unused,
+    isSettled: unused,
     write: unused,
     rename: unused,
     renamedTo: unused,

@@ -14,11 +14,12 @@ const BATCH = 100;
  * @throws ScimRefusal `invalid_value` if no user has one of the ids and `unknown` is `refuse`
  */
 export async function memberNames(
-  directory: Pick<TargetDirectory, "readHeadById">,
+  directory: Pick<TargetDirectory, "readHeadById" | "isSettled">,
   ids: readonly string[],
   { unknown, stored }: { unknown: "refuse" | "ignore"; stored: Stored | null },
 ): Promise<string[]> {
-  const find = nameFinder(stored);
+  // A user who is deleted leaves many groups one after the other. Its name would stay in the group, for a later user.
+  const find = nameFinder(stored === null || !await directory.isSettled() ? null : stored);
   const found = ids.map(find);
   const missing = new Set(ids.filter((_, at) => found[at] === undefined));
   const read = await namedMembers(directory, [...missing], unknown);
