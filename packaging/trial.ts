@@ -16,6 +16,15 @@ for path in sys.argv[1:]:
 `;
 /** Debian releases in which the package is tried. */
 const SUITES = ["bookworm", "trixie"];
+/** The programs of a trial, and their Debian packages. */
+const PROGRAMS = {
+  debootstrap: "debootstrap",
+  "systemd-nspawn": "systemd-container",
+  radclient: "freeradius-utils",
+  skopeo: "skopeo",
+  umoci: "umoci",
+  bwrap: "bubblewrap",
+} as const;
 /** What the unit and the tests need besides the smallest system. */
 const INCLUDED = "systemd,systemd-sysv,dbus,libgcc-s1";
 
@@ -29,6 +38,7 @@ interface TrialOptions {
 
 /** Runs everything. Throws with the output of the first part that fails. */
 export async function tryPackages({ repository, work, cache, build }: TrialOptions): Promise<void> {
+  await checkPrograms();
   const [first, second, next] = [`${work}/first`, `${work}/second`, `${work}/next`];
   await buildStep("Building the packages", () => build(first, []));
   await buildStep("Building them again elsewhere", () => buildElsewhere({ repository, work, out: second }));
@@ -65,6 +75,17 @@ export async function tryPackages({ repository, work, cache, build }: TrialOptio
       }),
     );
   });
+}
+
+/** @throws Error with what to install, before a trial of some minutes */
+async function checkPrograms(): Promise<void> {
+  const missing: string[] = [];
+  for (const [program, name] of Object.entries(PROGRAMS)) {
+    if (await run("which", [program]).catch(() => "") === "") missing.push(name);
+  }
+  if (missing.length > 0) {
+    throw new Error(`The trial needs more programs: apt-get install ${missing.join(" ")}`);
+  }
 }
 
 /** Builds in another folder, with another umask, time zone, language and home folder. */
