@@ -27,39 +27,48 @@ export async function bootMachine(archive: string, files: readonly string[]): Pr
     ...{ stdin: "null", stdout: "null", stderr: "null" },
   }).spawn();
   let inside = "";
-  await eventually("systemd runs in the machine", async () => {
-    inside =
-      (await Deno.readTextFile(`/proc/${child.pid}/task/${child.pid}/children`)).trim().split(" ")[0] ?? "";
-    return inside !== "";
-  }, { withinMs: BOOT_MS });
-  const run = (program: string, ...args: string[]) =>
-    runProgram("nsenter", {
-      args: ["--all", "--target", inside, program, ...args],
-      env: { DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C.UTF-8", PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
-      timeoutMs: COMMAND_MS,
-    });
-  await eventually("the machine has booted", async () => {
-    // Its first child only prepares the second one.
-    inside =
-      (await Deno.readTextFile(`/proc/${child.pid}/task/${child.pid}/children`)).trim().split(" ")[0] ?? "";
-    if (inside === "") return false;
-    const { stdout } = await run("systemctl", "is-system-running");
-    return ["running", "degraded"].includes(stdout.trim());
-  }, { withinMs: BOOT_MS });
-  return {
-    root,
-    run,
-    async output(program, ...args) {
-      const { code, stdout, stderr } = await run(program, ...args);
-      if (code !== 0) throw new Error(`${program} ${args.join(" ")} ended with ${code}:\n${stdout}${stderr}`);
-      return stdout;
-    },
-    async [Symbol.asyncDispose]() {
-      await runProgram("kill", { args: ["-s", POWER_OFF, inside] });
-      await endChild(child, 20_000);
-      await Deno.remove(root, { recursive: true });
-    },
+  const end = async (signal: string): Promise<void> => {
+    if (inside !== "") await runProgram("kill", { args: ["-s", signal, inside] });
+    await endChild(child, 20_000);
+    await Deno.remove(root, { recursive: true });
   };
+  try {
+    await eventually("systemd runs in the machine", async () => {
+      inside =
+        (await Deno.readTextFile(`/proc/${child.pid}/task/${child.pid}/children`)).trim().split(" ")[0] ?? "";
+      return inside !== "";
+    }, { withinMs: BOOT_MS });
+    const run = (program: string, ...args: string[]) =>
+      runProgram("nsenter", {
+        args: ["--all", "--target", inside, program, ...args],
+        env: { DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C.UTF-8", PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
+        timeoutMs: COMMAND_MS,
+      });
+    await eventually("the machine has booted", async () => {
+      // Its first child only prepares the second one.
+      inside =
+        (await Deno.readTextFile(`/proc/${child.pid}/task/${child.pid}/children`)).trim().split(" ")[0] ?? "";
+      if (inside === "") return false;
+      const { stdout } = await run("systemctl", "is-system-running");
+      return ["running", "degraded"].includes(stdout.trim());
+    }, { withinMs: BOOT_MS });
+    return {
+      root,
+      run,
+      async output(program, ...args) {
+        const { code, stdout, stderr } = await run(program, ...args);
+        if (code !== 0) {
+          throw new Error(`${program} ${args.join(" ")} ended with ${code}:\n${stdout}${stderr}`);
+        }
+        return stdout;
+      },
+      [Symbol.asyncDispose]: () => end(POWER_OFF),
+    };
+  } catch (fault) {
+    // A machine that does not boot may not power off.
+    await end("KILL");
+    throw fault;
+  }
 }
 
 /** Unpacks `archive` into a new folder. */
