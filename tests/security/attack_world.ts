@@ -2,7 +2,6 @@
 
 import { assertEquals } from "@std/assert";
 import type { RunningProgram } from "../support/program.ts";
-import type { RadiusClient } from "../support/radius_client.ts";
 import { CODES, type Reply, type RequestParts } from "../support/radius_packets.ts";
 import { totpCode } from "../support/totp.ts";
 
@@ -57,15 +56,18 @@ const WAVE = 50;
 
 /** Sends one login for each name without waiting for its reply; returns when the program has received all of them. */
 export async function floodLogins(
-  client: RadiusClient,
+  gateway: RunningProgram,
   { names, password }: { names: readonly string[]; password: string },
 ): Promise<void> {
+  using attacker = gateway.client();
+  // Of another socket, because a late reply to the flood can have the Identifier of the Status-Server.
+  using monitor = gateway.client();
   for (const [at, userName] of names.entries()) {
-    await client.sendRaw(client.build({ userName, password, nasPort: 10_000 + at }).bytes);
+    await attacker.sendRaw(attacker.build({ userName, password, nasPort: 10_000 + at }).bytes);
     // The program reads datagrams in order, so the answer to a Status-Server follows the datagrams before it.
-    if (at % WAVE === WAVE - 1) await client.ask({ code: CODES.statusServer });
+    if (at % WAVE === WAVE - 1) await monitor.ask({ code: CODES.statusServer });
   }
-  await client.ask({ code: CODES.statusServer });
+  await monitor.ask({ code: CODES.statusServer });
 }
 
 // Login sessions of a NAS with the real program: the requests and replies of a user and of an attacker.
