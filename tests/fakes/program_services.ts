@@ -29,6 +29,9 @@ export interface ProgramServicesOptions {
   readonly authToken?: string;
 }
 
+/** Deno KV limits the size of a commit. */
+const MAX_TOGETHER = 500;
+
 /** Writes pairings into the data directory at `path`, which no process may hold. */
 export async function writePairings(
   path: string,
@@ -43,7 +46,9 @@ export async function writePairings(
       house.adopt(pairing);
       return mutation;
     });
-    await store.commit({ mutations });
+    for (let at = 0; at < mutations.length; at += MAX_TOGETHER) {
+      await store.commit({ mutations: mutations.slice(at, at + MAX_TOGETHER) });
+    }
   } finally {
     await close();
   }

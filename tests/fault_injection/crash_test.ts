@@ -17,6 +17,7 @@ import { type ProgramWithServices, startProgramWithServices } from "../fakes/pro
 import { eventually } from "../upstream/manual_clock.ts";
 import { startProgram } from "../support/program.ts";
 import { mmdbFile } from "../fakes/mmdb_file.ts";
+import { killUnderLoad } from "./killed_load.ts";
 import { unhandledLines } from "./unhandled_lines.ts";
 
 let world: ProgramWithServices;
@@ -31,6 +32,7 @@ Deno.test.beforeAll(async () => {
     pairings: [
       ["dora", { kind: "device", id: "phone-of-dora", totpLength: 6 }],
       ["sam", { kind: "sms", number: "+15005550010" }],
+      ["mia", { kind: "totp", seed: SEED }],
       ...APP_CRASHES_MS.map((afterMs) => [`tom${afterMs}`, { kind: "totp", seed: SEED }] as const),
     ],
   });
@@ -206,6 +208,34 @@ for (const afterMs of APP_CRASHES_MS) {
     assertEquals((await client.ask(replay, patience)).code, CODES.accessReject, "another login");
   });
 }
+
+Deno.test("move-store after kill -9: the ended login gets its Accept again, and its code gives no other one", async () => {
+  const { gateway } = world;
+  using client = gateway.client();
+  const code = totpCode(SEED, Date.now());
+  const user = { userName: "mia", nasPort: ++nasPort };
+  const challenge = await client.exchange(client.build({ ...user, password: "x" }), patience);
+  const answer = client.build({ ...user, password: code, state: challenge.state ?? undefined });
+  assertEquals((await client.exchange(answer, patience)).code, CODES.accessAccept);
+  await gateway.kill9();
+  const [from, to] = [`${gateway.dataDir}/countersign.kv`, `${gateway.dataDir}/moved.kv`];
+  const moved = await gateway.command("cli/move_store.ts", from, to);
+  assertEquals([moved.code, moved.stderr], [0, ""]);
+  for (const suffix of ["", "-wal", "-shm"]) {
+    await Deno.remove(from + suffix).catch(() => undefined);
+    await Deno.rename(to + suffix, from + suffix).catch(() => undefined);
+  }
+  await gateway.restart();
+  assertEquals((await client.exchange(answer, patience)).code, CODES.accessAccept, "the same packet");
+  const other = { userName: "mia", nasPort: ++nasPort };
+  const again = await client.ask({ ...other, password: "x" }, patience);
+  const replay = { ...other, password: code, state: again.state ?? undefined };
+  assertEquals((await client.ask(replay, patience)).code, CODES.accessReject, "another login");
+});
+
+Deno.test("kill -9 during logins and SCIM writes loses nothing", async () => {
+  await killUnderLoad({ kills: 3, seed: 7 });
+});
 
 Deno.test("after all crashes the log has no unhandled error", () => {
   const bad = unhandledLines(world.gateway.logLines(), ["could not be recorded", "could not be read"]);
