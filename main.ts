@@ -28,6 +28,7 @@ import { createSingleFlight } from "./platform/semaphore.ts";
 import { ServiceManager } from "./platform/service_manager.ts";
 import { openTlsListener, type TlsListener } from "./platform/tls_listener.ts";
 import { listenRadius } from "./platform/udp_listener.ts";
+import { startAuditIndex } from "./platform/audit_names.ts";
 import { startStoreHeartbeat } from "./platform/store.ts";
 import { RADIUS_PROTOCOLS } from "./radius/protocol/radius_tls.ts";
 import { createLog, wholeWrites } from "./platform/log.ts";
@@ -136,9 +137,11 @@ async function start(): Promise<void> {
     : () => Promise.resolve();
   const tlsListener = await listenRadiusTls(settings, composition);
   const stopHeartbeat = startStoreHeartbeat({ store: dataDir.store, clock, log });
+  const stopIndex = startAuditIndex({ store: dataDir.store, clock, log });
   const generatedSecret = config.radius.secret === "" ? generated?.secret ?? null : null;
   await serve({ settings, composition, dataDir, sockets, tlsListener, app, listener, generatedSecret });
   stopHeartbeat();
+  stopIndex();
   releaseInspector();
   // The requests in progress are finished. What a store that does not answer has not committed was not answered either.
   const closing = endUpgrade().then(() => composition.close()).then(() => dataDir.close()).then(

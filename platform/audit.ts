@@ -3,7 +3,9 @@
 
 import { canonicalName } from "./canonical_name.ts";
 import { type AuditAction, type AuditDetailName, isAuditedChange } from "./audit_actions.ts";
+import { createAuditIds } from "./audit_ids.ts";
 import type { KvMutation } from "./commit_batch.ts";
+import type { LogRecord } from "./log_blocks.ts";
 
 /** The default of `console.audit_days`. */
 export const DEFAULT_AUDIT_DAYS = 90;
@@ -14,9 +16,6 @@ export const UNKNOWN_ACTOR = "nobody";
 const MAX_NAME_CHARACTERS = 300;
 /** A record is indexed under at most this many objects. */
 const MAX_OBJECTS = 100;
-/** Ids count in 1/1024 ms, in base 36. */
-const IDS_PER_MS = 1024;
-const TIME_CHARACTERS = 11;
 
 type AuditDetail = string | number | boolean | null | undefined | readonly string[];
 /** The values of an object before or after a change, by field. The caller redacts secrets. */
@@ -62,47 +61,6 @@ export function auditEntry(entry: AuditEntry, slot?: AuditSlot): AuditMutation {
 /** For a record that later commits update, such as refused sign-ins within one minute. */
 export function createAuditSlot(): AuditSlot {
   return { id: null, atMs: 0 };
-}
-
-/**
- * Ids that sort in the order of the calls, also within one millisecond and after the clock was set back.
- *
- * @param newest the newest id in the store, so that the order holds across restarts.
- */
-export function createAuditIds(
-  { node, newest = "" }: { node: string; newest?: string },
-): (nowMs: number) => string {
-  let last = Math.max(0, auditIdTicks(newest));
-  return (nowMs) => {
-    last = Math.max(last + 1, Math.floor(nowMs * IDS_PER_MS));
-    return idText(last) + node;
-  };
-}
-
-function idText(ticks: number): string {
-  return ticks.toString(36).padStart(TIME_CHARACTERS, "0");
-}
-
-/** The node that wrote a record. */
-export function auditIdNode(id: string): string {
-  return id.slice(TIME_CHARACTERS);
-}
-
-/** The count in an id; 0 if the text is not an id, or the count is too large to continue. */
-function auditIdTicks(id: string): number {
-  const text = id.slice(0, TIME_CHARACTERS);
-  const ticks = /^[0-9a-z]{11}$/.test(text) ? Number.parseInt(text, 36) : 0;
-  return ticks < Number.MAX_SAFE_INTEGER / 2 ? ticks : 0;
-}
-
-/** The first id of a moment. */
-export function auditIdAt(atMs: number): string {
-  return idText(Math.max(0, Math.floor(atMs * IDS_PER_MS)));
-}
-
-/** The moment of an id (milliseconds since the epoch). */
-export function auditIdMs(id: string): number {
-  return auditIdTicks(id) / IDS_PER_MS;
 }
 
 /** The key of a record. `id` grows with time. */
@@ -165,8 +123,14 @@ export interface AuditWriterOptions {
 }
 
 interface AuditWriter {
-  /** Turns the events of a transaction into records with ids, index entries and an expiry. */
-  complete(mutations: readonly (KvMutation | AuditMutation)[]): readonly KvMutation[];
+  /**
+   * Turns the events of a transaction into records with ids, index entries and an expiry. With `asBlocks`, the records of logins have neither keys nor
+   * index entries of their own.
+   */
+  complete(
+    mutations: readonly (KvMutation | AuditMutation)[],
+    options?: { readonly asBlocks?: boolean },
+  ): { readonly mutations: readonly KvMutation[]; readonly records: readonly LogRecord[] };
   /** An id that is smaller than that of every later record, and larger than that of every earlier one. */
   mark(): string;
 }
@@ -188,23 +152,52 @@ export function createAuditWriter(
       ...replaced === null ? [] : removalOf(replaced, value),
     ];
   };
+  const loginRecordOf = ({ entry }: AuditMutation): LogRecord => {
+    const now = nowMs();
+    return { table: "audit", id: nextId(now), value: storedOf(entry, now), expireInMs: retentionMs() };
+  };
   return {
-    complete(mutations) {
-      const written = mutations.flatMap((one) => one.type === "audit" ? recordOf(one) : [one]);
+    complete(mutations, { asBlocks = false } = {}) {
+      const written: KvMutation[] = [];
+      const records: LogRecord[] = [];
+      // A block has no record of another kind between its own.
+      const isOfLogins = asBlocks && mutations.every((one) => one.type !== "audit" || isOfLogin(one));
+      for (const one of mutations) {
+        if (one.type === "audit") {
+          if (isOfLogins) records.push(loginRecordOf(one));
+          else written.push(...recordOf(one));
+        } else {
+          const record = asBlocks ? historyRecordOf(one) : null;
+          if (record === null) written.push(one);
+          else records.push(record);
+        }
+      }
       // The index entries are added at the end.
       for (let at = 0, count = written.length; at < count; at++) {
         const one = written[at] as KvMutation;
         if (one.type === "set") addIndexEntries(written, retentionMs(), one);
       }
-      return written;
+      return { mutations: written, records };
     },
     mark: () => nextId(nowMs()),
   };
 }
 
+function isOfLogin({ entry, slot }: AuditMutation): boolean {
+  return slot === undefined && entry.action.startsWith("login.");
+}
+
+/** A record of the history in the form for a block; `null` for another change. */
+function historyRecordOf(mutation: KvMutation): LogRecord | null {
+  const { type, key } = mutation;
+  if (type !== "set" || key[0] !== "history" || mutation.expireInMs === undefined) return null;
+  const { value, expireInMs } = mutation;
+  return { table: "history", id: String(key[1]), value, expireInMs };
+}
+
 /** The removal of a record whose later version has the same names. */
 function removalOf(id: string, value: Readonly<Record<string, unknown>>): KvMutation[] {
-  const keys = [auditKey(id), ...indexNames(value).map((name) => ["audit_by", ...name, id])];
+  const keys = [auditKey(id), ...auditIndexNames(value).map((name) => ["audit_by", ...name, id])];
   return keys.map((key) => ({ type: "delete", key }));
 }
 
@@ -221,7 +214,7 @@ function storedOf(entry: AuditEntry, atMs: number): Record<string, unknown> {
 }
 
 /** The value of an index entry: everything is in its key. Deno KV stores octets without a conversion. */
-const NO_OCTETS = new Uint8Array(0);
+export const NO_OCTETS = new Uint8Array(0);
 
 function addIndexEntries(
   mutations: KvMutation[],
@@ -230,14 +223,15 @@ function addIndexEntries(
 ): void {
   const id = key[1];
   if (key[0] !== "audit" || key.length !== 2 || typeof id !== "string") return;
-  if (typeof value !== "object" || value === null) return;
-  for (const name of indexNames(value as Record<string, unknown>)) {
+  for (const name of auditIndexNames(value)) {
     mutations.push({ type: "set", key: ["audit_by", ...name, id], value: NO_OCTETS, expireInMs });
   }
 }
 
-/** The names under which the index lists a record, with their roles. */
-function indexNames(record: Readonly<Record<string, unknown>>): [AuditRole, string][] {
+/** The names under which the index lists a record, with their roles. Another value has none. */
+export function auditIndexNames(value: unknown): [AuditRole, string][] {
+  if (typeof value !== "object" || value === null) return [];
+  const record = value as Readonly<Record<string, unknown>>;
   const actor = auditActor(record);
   const names = [
     ...auditObjects(record).map((object): [AuditRole, string] => ["object", indexedName(object)]),

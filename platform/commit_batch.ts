@@ -2,6 +2,7 @@
 
 import { keyText } from "./cluster/change_log.ts";
 import type { Basis } from "./cluster/record_versions.ts";
+import { BLOCK_END, type BlockWriter, type LogRecord } from "./log_blocks.ts";
 import type { JournalBuffer, JournalLine, JournalListener, JournalValue } from "./journal.ts";
 
 /** Changes that are made together or not at all. Audit events are complete records here. */
@@ -12,6 +13,8 @@ export interface KvTransaction {
   readonly sizeOctets?: number;
   /** Lines of the journal that are written with the changes. */
   readonly journal?: readonly JournalLine[] | undefined;
+  /** Records of the history and the audit log that are written into blocks. */
+  readonly records?: readonly LogRecord[];
   /** Called when the changes are durable, before the next batch is sent. */
   readonly onApplied?: (versionstamp: string) => void;
 }
@@ -50,6 +53,8 @@ const MAX_CHECKS = 100;
 export const MAX_SHARED_CHECKS = 9;
 /** Deno KV accepts 800 KiB per atomic operation; the rest is a reserve for transactions without `sizeOctets`. */
 const MAX_BATCH_OCTETS = 600_000;
+/** A record of the history or the audit log has fewer, except for unusual names. */
+const RECORD_OCTETS = 1000;
 /** Values of at most 64 KiB in a batch with transactions, and in one without. */
 export const MAX_ADDED_VALUES = 3;
 export const MAX_JOURNAL_VALUES = 8;
@@ -65,15 +70,27 @@ export const MIN_JOURNAL_LINES = 32;
 export function fillBatch(
   atomic: Deno.AtomicOperation,
   { transactions, values }: CommitBatch,
-  { journalKey, lines }: { readonly journalKey: () => Deno.KvKey; readonly lines: JournalBuffer },
+  { journalKey, lines, blocks }: {
+    readonly journalKey: () => Deno.KvKey;
+    readonly lines: JournalBuffer;
+    readonly blocks: BlockWriter;
+  },
 ): Deno.KvKey[] {
   const keys: Deno.KvKey[] = [];
+  const records: (LogRecord | typeof BLOCK_END)[] = [];
   lines.clear();
   for (const { transaction } of transactions) {
     fill(atomic, transaction);
-    for (const { key } of transaction.mutations) keys.push(key);
+    let hasAudit = false;
+    for (const { key } of transaction.mutations) {
+      keys.push(key);
+      hasAudit ||= key[0] === "audit";
+    }
+    if (hasAudit) records.push(BLOCK_END);
     for (const line of transaction.journal ?? NO_LINES) lines.append(line, NO_LISTENER);
+    for (const record of transaction.records ?? NO_RECORDS) records.push(record);
   }
+  blocks.write(atomic, records);
   const write = ({ octets, expireInMs }: JournalValue): void => {
     const key = journalKey();
     keys.push(key);
@@ -85,6 +102,7 @@ export function fillBatch(
 }
 
 const NO_LINES: readonly JournalLine[] = [];
+const NO_RECORDS: readonly LogRecord[] = [];
 /** The transaction of the line is told the result. */
 const NO_LISTENER: JournalListener = { recorded: () => undefined, notRecorded: () => undefined };
 
@@ -108,7 +126,7 @@ export function takeBatch<T extends QueuedTransaction>(
     const { mutations: changes, checks: conditions = NO_CHECKS } = transaction;
     const writes = textsOf(changes, kinds);
     const guards = textsOf(conditions, kinds);
-    let size = transaction.sizeOctets ?? 0;
+    let size = (transaction.sizeOctets ?? 0) + RECORD_OCTETS * (transaction.records ?? NO_RECORDS).length;
     for (const line of transaction.journal ?? NO_LINES) size += line.octets.length;
     const full = batch.length > 0 &&
       (mutations + changes.length > MAX_MUTATIONS || checks + conditions.length > maxChecks ||

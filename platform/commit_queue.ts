@@ -23,6 +23,7 @@ import {
   tellNotRecorded,
   tellRecorded,
 } from "./journal.ts";
+import type { BlockWriter } from "./log_blocks.ts";
 import { StoreUnavailable } from "./store_fault.ts";
 
 /** `raced`: a check failed, and nothing was changed. */
@@ -31,6 +32,8 @@ export type CommitOutcome = { ok: true; versionstamp: string } | { ok: false; re
 interface CommitQueueDeps {
   readonly kv: Deno.Kv;
   readonly nowMs: () => number;
+  /** Writes the records of transactions. */
+  readonly blocks: BlockWriter;
   /** Differs between the processes that write to one store. */
   readonly node: string;
   /** Called when Deno KV has answered. */
@@ -98,9 +101,9 @@ export class CommitQueue {
   commit(transaction: KvTransaction): Promise<CommitOutcome> {
     if (this.#isSilent) return Promise.reject(new StoreUnavailable("The store does not answer"));
     return new Promise((resolve, reject) => {
-      const { journal = [], mutations, checks = [] } = transaction;
+      const { journal = [], mutations, checks = [], records = [] } = transaction;
       const [line] = journal;
-      if (line !== undefined && journal.length + mutations.length + checks.length === 1) {
+      if (line !== undefined && journal.length + mutations.length + checks.length + records.length === 1) {
         return this.append(line, { recorded: () => resolve(JOURNALED), notRecorded: reject });
       }
       this.#queue.push({ transaction, resolve, reject });
@@ -167,6 +170,7 @@ export class CommitQueue {
       const keys = fillBatch(atomic, batch, {
         journalKey: this.#journalKey,
         lines: this.#transactionLines,
+        blocks: this.#deps.blocks,
       });
       started = log?.begin(lane, atomic, keys) ?? null;
       const startedMs = performance.now();

@@ -1,12 +1,14 @@
 // The store (Deno KV): reads share calls, commits are grouped (platform/commit_queue.ts), and audit events become records.
 
 import { type AuditMutation, type AuditWriterOptions, createAuditWriter } from "./audit.ts";
+import { AuditNames } from "./audit_names.ts";
 import { keyText } from "./cluster/change_log.ts";
 import { type ApplyEntry, type FinishRun, Followers } from "./cluster/followers.ts";
 import type { SharedLog } from "./cluster/shared_log.ts";
 import type { KvMutation, KvTransaction } from "./commit_batch.ts";
 import { type CommitOutcome, CommitQueue, type CommitTimes } from "./commit_queue.ts";
 import { type JournalLine, type JournalListener, readJournalValue } from "./journal.ts";
+import { BlockWriter, findInBlocks, logRange, logTableOf, readLog } from "./log_blocks.ts";
 import { type Clock, createSystemRandom } from "./runtime.ts";
 import type { Log } from "./log.ts";
 import { FORMAT, type StoreFormat } from "./upgrade/store_format.ts";
@@ -34,7 +36,8 @@ export interface StoreEntry<T> {
 }
 
 export interface Store {
-  get<T>(key: Deno.KvKey): Promise<StoreEntry<T>>;
+  /** @param options.near for a login of the history: the id of the audit record with which the login was read, which finds it sooner */
+  get<T>(key: Deno.KvKey, options?: { near?: string }): Promise<StoreEntry<T>>;
   /** All entries below `prefix`, in key order, read in batches of up to 500. */
   list<T>(prefix: Deno.KvKey, options?: { limit?: number; reverse?: boolean }): AsyncIterable<StoreEntry<T>>;
   /** Hands all entries below `prefix` to `apply`. An entry that `apply` cannot read is reported ({@link onUnreadable}), and the others are loaded. */
@@ -46,6 +49,10 @@ export interface Store {
     selector: { start: Deno.KvKey; end: Deno.KvKey },
     options?: { limit?: number; reverse?: boolean },
   ): AsyncIterable<StoreEntry<T>>;
+  /** Indexes the names of audit records in blocks, in one commit. Returns whether there are more. */
+  indexAudit(): Promise<boolean>;
+  /** How many audit records this process wrote into blocks since {@link indexAudit} was called. */
+  unindexedRecords(): number;
   /** The lines of the journal, newest values first. */
   journal(): AsyncIterable<Uint8Array>;
   /** Writes a line of the journal, without other changes. Copies its octets. @throws RangeError if it is too long */
@@ -91,6 +98,12 @@ const NEWEST = { writes: FORMAT };
 /** Deno KV reads at most ten keys in one call. */
 const MAX_KEYS = 10;
 
+/** Keys in one read of Deno KV. */
+const MAX_BATCH_KEYS = 500;
+
+type Selector = { readonly prefix: Deno.KvKey } | { readonly start: Deno.KvKey; readonly end: Deno.KvKey };
+type ListOptions = { readonly limit?: number; readonly reverse?: boolean };
+
 interface StoreOptions {
   readonly nowMs?: () => number;
   /** Differs between processes that write to one store. */
@@ -118,29 +131,25 @@ export function createStore(
   const onAnswer = (): void => void (lastAnswer = nowMs());
   let failures = 0;
   const onFailure = (): void => void failures++;
-  const queue = new CommitQueue({ kv, nowMs, node, onAnswer, onFailure, ...shared && { log: shared } });
-  const read = createBatchedRead(kv);
+  const blocks = new BlockWriter(() => auditWriter.mark());
+  const queue = new CommitQueue({
+    ...{ kv, nowMs, node, blocks, onAnswer, onFailure },
+    ...shared && { log: shared },
+  });
   const followers = shared?.followers ?? new Followers();
-
+  const names = new AuditNames({ kv, queue, nowMs, ...audit });
+  let unindexed = 0;
   return {
-    async get<T>(key: Deno.KvKey) {
-      const entry = await read(key);
-      onAnswer();
-      return entry as StoreEntry<T>;
-    },
-    async *list<T>(prefix: Deno.KvKey, options: { limit?: number; reverse?: boolean } = {}) {
-      yield* kv.list<T>({ prefix }, { ...options, batchSize: Math.min(options.limit ?? 500, 500) });
-    },
+    ...createReads({ kv, names, isShared: shared !== null, onAnswer }),
     async load(prefix, apply) {
       for await (const entry of kv.list({ prefix }, { batchSize: 500 })) followers.tryApply(entry, apply);
     },
     onUnreadable: (report) => void (followers.onUnreadable = report),
-    async *range<T>(
-      selector: { start: Deno.KvKey; end: Deno.KvKey },
-      options: { limit?: number; reverse?: boolean } = {},
-    ) {
-      yield* kv.list<T>(selector, { ...options, batchSize: Math.min(options.limit ?? 500, 500) });
+    indexAudit() {
+      unindexed = 0;
+      return names.indexNext();
     },
+    unindexedRecords: () => unindexed,
     async *journal() {
       for await (
         const { value } of kv.list<unknown>({ prefix: ["journal"] }, { reverse: true, batchSize: 100 })
@@ -149,7 +158,9 @@ export function createStore(
     append: (line, listener) => queue.append(line, listener),
     commit(transaction) {
       try {
-        const complete = { ...transaction, mutations: auditWriter.complete(transaction.mutations) };
+        const completed = auditWriter.complete(transaction.mutations, { asBlocks: shared === null });
+        for (const { table } of completed.records) if (table === "audit") unindexed++;
+        const complete = { ...transaction, ...completed };
         if (shared === null) return commitOnBasis(queue, complete);
         const endWrite = shared.beginWrite(complete.mutations.map(({ key }) => key));
         const committing = commitOnBasis(queue, complete);
@@ -211,6 +222,56 @@ function commitOnBasis(queue: CommitQueue, transaction: KvTransaction): Promise<
     }
   };
   return queue.commit({ ...transaction, checks, onApplied });
+}
+
+/** Reads keys, and the records of blocks as if they were keys. */
+function createReads(
+  { kv, names, isShared, onAnswer }: {
+    kv: Deno.Kv;
+    names: AuditNames;
+    isShared: boolean;
+    onAnswer: () => void;
+  },
+): Pick<Store, "get" | "list" | "range"> {
+  const read = createBatchedRead(kv);
+  const entriesOf = (
+    selector: Selector,
+    { limit = Infinity, reverse = false }: ListOptions,
+  ): AsyncIterable<Deno.KvEntry<unknown>> => {
+    const [first, last] = "prefix" in selector
+      ? [selector.prefix, selector.prefix]
+      : [selector.start, selector.end];
+    const batchSize = Math.min(limit, MAX_BATCH_KEYS);
+    const table = logTableOf(first);
+    if (table !== null) {
+      // With several nodes, a page is one read (platform/log_export/record_reader.ts). They write no blocks.
+      const firstKeys = isShared ? { firstKeys: batchSize } : {};
+      return readLog(kv, table, { ...logRange(first, last), reverse, ...firstKeys });
+    }
+    if (first[0] === "audit_by" && !("prefix" in selector)) return names.read(selector, { reverse });
+    return kv.list<unknown>(selector, { reverse, batchSize });
+  };
+  async function* range<T>(selector: Selector, options: ListOptions = {}): AsyncGenerator<StoreEntry<T>> {
+    let left = options.limit ?? Infinity;
+    if (left <= 0) return;
+    for await (const entry of entriesOf(selector, options)) {
+      yield entry as StoreEntry<T>;
+      if (--left <= 0) return;
+    }
+  }
+  return {
+    async get<T>(key: Deno.KvKey, near: { near?: string } = {}) {
+      const entry = await read(key);
+      const table = logTableOf(key);
+      const found = entry.versionstamp === null && table !== null
+        ? await findInBlocks(kv, table, { id: String(key[1]), ...near })
+        : null;
+      onAnswer();
+      return (found ?? entry) as StoreEntry<T>;
+    },
+    list: (prefix, options) => range({ prefix }, options),
+    range,
+  };
 }
 
 interface PendingRead {

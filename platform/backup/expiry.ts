@@ -3,7 +3,7 @@
 
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../durations.ts";
 import { DELETED_USER_DAYS } from "../user_record.ts";
-import { auditIdMs } from "../audit.ts";
+import { auditIdMs } from "../audit_ids.ts";
 import { MAX_STEP_LINE_MS } from "../journal.ts";
 
 /** What the settings say about lifetimes. */
@@ -50,8 +50,9 @@ function atMost(lifetimeMs: number): ExpiryRule {
   return (_entry, { nowMs }) => nowMs + lifetimeMs;
 }
 
+/** The key of a block has a part after the id. */
 const afterAudit: ExpiryRule = ({ key }, { settings }) =>
-  auditIdMs(String(key.at(-1))) + settings.auditRetentionMs;
+  auditIdMs(String(key[0] === "audit" ? key[1] : key.at(-1))) + settings.auditRetentionMs;
 /** The id of a deleted user begins with the time of the deletion in 1/1024 ms, in base 36. */
 const afterTrash: ExpiryRule = ({ key }) => {
   const deletedMs = Number.parseInt(String(key[2]), 36) / 1024;
@@ -81,6 +82,7 @@ const RULES: ReadonlyMap<string, ExpiryRule> = new Map<string, ExpiryRule>([
   ["alert_pending", field("queuedMs", 90 * DAY_MS)],
   ["audit", afterAudit],
   ["audit_by", afterAudit],
+  ["audit_names", afterAudit],
   ["bypass_code", field("expiresMs")],
   ["bypass_use", field("expiresMs")],
   ["chart/minute", ({ key }) => Number(key[2]) + MINUTE_MS + 48 * HOUR_MS],

@@ -1,7 +1,8 @@
 // The delivery to one destination: reads the log from the stored position, sends, waits for the confirmation, and stores the new position. After a
 // failure it begins again at the stored position. So each record is delivered at least once, within the bound of the backlog.
 
-import { auditEntry, auditIdAt, auditIdMs } from "../audit.ts";
+import { auditEntry } from "../audit.ts";
+import { auditIdAt, auditIdMs } from "../audit_ids.ts";
 import { retryPauseMs } from "../backoff.ts";
 import type { WriteLease } from "../cluster/lease.ts";
 import { HOUR_MS } from "../durations.ts";

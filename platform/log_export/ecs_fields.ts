@@ -2,7 +2,8 @@
 // Fields that ECS does not have are below `countersign`. Each action has a category, a type and an outcome.
 
 import { isIP } from "node:net";
-import { auditActor, auditIdNode, auditObjects, UNKNOWN_ACTOR } from "../audit.ts";
+import { auditActor, auditObjects, UNKNOWN_ACTOR } from "../audit.ts";
+import { auditIdNode } from "../audit_ids.ts";
 import { AUDIT_ACTIONS } from "../audit_actions.ts";
 import type { RecordKind } from "./destination_choices.ts";
 import type { StoredRecord } from "./record_reader.ts";

@@ -281,7 +281,7 @@ export class LogExport {
       const { action, conversation } = record.value;
       const isLogin = typeof action === "string" && action.startsWith("login.");
       const key = isLogin && typeof conversation === "string" ? login.keyOf(conversation) : null;
-      const entry = key === null ? null : login.read((await store.get(key)).value);
+      const entry = key === null ? null : login.read((await store.get(key, { near: record.id })).value);
       return toEcsRecord(record, { login: entry, observer });
     }));
   }

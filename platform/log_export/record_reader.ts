@@ -2,7 +2,8 @@
 // smaller id may be committed after one with a larger id (docs/adr/0019). So there is a position for each node, and only records up to the mark that the
 // node announced are read.
 
-import { auditIdAt, auditIdNode, auditKey } from "../audit.ts";
+import { auditKey } from "../audit.ts";
+import { auditIdAt, auditIdNode } from "../audit_ids.ts";
 import type { Clock } from "../runtime.ts";
 import type { Store } from "../store.ts";
 

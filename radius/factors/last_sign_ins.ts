@@ -51,6 +51,7 @@ const MARK_MS = 7 * 24 * 3600_000;
 /** Users that wait for the next write. If the store fails for longer, the history supplies the others after a start. */
 const MAX_WAITING = 50_000;
 const USERS_PER_COMMIT = 100;
+/** After so many records of the history, what was noted is written. */
 const HISTORY_PAGE = 2000;
 const LAST_KEY = "\u{10ffff}";
 /** Keys and start times of logins that began at the same moment may differ in their order by less than this. */
@@ -208,29 +209,23 @@ export class LastSignIns {
     }
     const sinceMs = Math.max(untilMs - HISTORY_RETENTION_MS, Math.min(...marks.values(), untilMs));
     const fromMs = marks.size === 0 ? untilMs - HISTORY_RETENTION_MS : sinceMs;
-    let start = historyKeyAt(fromMs - longestLoginMs - ORDER_SLACK_MS);
-    const end = historyKey(LAST_KEY);
-    let noted = 0;
-    for (let read = HISTORY_PAGE; read >= HISTORY_PAGE && !this.#isStopped;) {
-      read = 0;
-      for await (
-        const { key, value } of store.range<unknown>({ start: historyKey(start), end }, {
-          limit: HISTORY_PAGE,
-        })
-      ) {
-        read++;
-        start = `${String(key[1])}\0`;
-        const login = decodeLoginRecord(value);
-        if (login?.outcome !== "accepted") continue;
-        const { factor, endedMs, target = this.#deps.target() } = login;
-        const canonical = canonicalName(login.user);
-        // The user may have been renamed since.
-        const now = await findRenamed(store, { target, kind: "user", canonical }, { sinceMs: endedMs });
-        this.note({ user: now ?? canonical, factor, updatedMs: endedMs, target });
-        noted++;
-      }
-      await this.flush();
+    const start = historyKeyAt(fromMs - longestLoginMs - ORDER_SLACK_MS);
+    let [read, noted] = [0, 0];
+    for await (
+      const { value } of store.range<unknown>({ start: historyKey(start), end: historyKey(LAST_KEY) })
+    ) {
+      if (++read % HISTORY_PAGE === 0) await this.flush();
+      if (this.#isStopped) return;
+      const login = decodeLoginRecord(value);
+      if (login?.outcome !== "accepted") continue;
+      const { factor, endedMs, target = this.#deps.target() } = login;
+      const canonical = canonicalName(login.user);
+      // The user may have been renamed since.
+      const now = await findRenamed(store, { target, kind: "user", canonical }, { sinceMs: endedMs });
+      this.note({ user: now ?? canonical, factor, updatedMs: endedMs, target });
+      noted++;
     }
+    await this.flush();
     if (this.#isStopped) return;
     this.#isComplete = true;
     const ended = [...marks].filter(([node, upToMs]) =>

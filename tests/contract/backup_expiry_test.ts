@@ -3,7 +3,8 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { expiryOf, lifetimesOf } from "../../platform/backup/expiry.ts";
-import { auditIdAt, auditIndexKey, auditKey } from "../../platform/audit.ts";
+import { auditIndexKey, auditKey } from "../../platform/audit.ts";
+import { auditIdAt } from "../../platform/audit_ids.ts";
 import { configOf } from "../platform/config/samples.ts";
 import { openScenario } from "./scenario.ts";
 import { SCENARIO } from "./store_scenario.ts";

@@ -9,7 +9,8 @@ import { SCENARIO } from "./store_scenario.ts";
 /** What stays, by the first part of its key. All other keys and values with the name end with the user. */
 const STAYS: ReadonlySet<string> = new Set([
   // Records of the past. Notices of administrators are such records.
-  ...["alert", "audit", "audit_by", "history", "conversation", "journal", "accounting", "console_notice"],
+  ...["alert", "audit", "audit_by", "audit_names", "history", "conversation", "journal", "accounting"],
+  "console_notice",
   ...["enrolment_result", "enrolment_users", "scim_request", "session_disconnect", "session_report"],
   "shadow_user",
   // The deletion itself, and what can be restored.

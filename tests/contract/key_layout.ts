@@ -11,6 +11,7 @@ export function keyPattern([root, ...parts]: Deno.KvKey, kinds: NameKinds): stri
   const shown = parts.map((part, at) => {
     // The words of the search index come from names and texts of the resources.
     if (root === "word" && at === 2) return "<word>";
+    if (root === "audit_names" && /^\d+$/.test(String(part))) return "<number>";
     // The value index has the values of resources.
     const isOfValues = root === "value" || (root === "fence" && String(parts[1]).endsWith(" values"));
     if (isOfValues && at === 3) return "<value>";
@@ -68,7 +69,7 @@ export class LayoutCollector {
   add({ key, value }: { key: Deno.KvKey; value: unknown }): void {
     const pattern = keyPattern(key, this.#kinds);
     const fields = this.#layouts.get(pattern) ?? new Set();
-    for (const field of fieldsOf(value)) fields.add(field);
+    for (const field of key[0] === "audit_names" ? ["(ids by name)"] : fieldsOf(value)) fields.add(field);
     this.#layouts.set(pattern, fields);
   }
 

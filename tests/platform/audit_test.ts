@@ -2,14 +2,8 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import fc from "../packages/fast_check.ts";
-import {
-  auditEntry,
-  auditIdAt,
-  createAuditIds,
-  createAuditSlot,
-  createAuditWriter,
-  UNKNOWN_ACTOR,
-} from "../../platform/audit.ts";
+import { auditEntry, createAuditSlot, createAuditWriter, UNKNOWN_ACTOR } from "../../platform/audit.ts";
+import { auditIdAt, createAuditIds } from "../../platform/audit_ids.ts";
 import {
   AUDIT_ACTIONS,
   type AuditAction,
@@ -61,8 +55,14 @@ Deno.test("createAuditIds() returns at least the first id of the moment, and rea
   }
 });
 
+/** The changes that a writer makes of events. */
+function writerOf(options: Parameters<typeof createAuditWriter>[0]) {
+  const { complete } = createAuditWriter(options);
+  return (mutations: Parameters<typeof complete>[0]) => complete(mutations).mutations;
+}
+
 Deno.test("createAuditWriter() indexes objects and actor once, for as long as the record exists", () => {
-  const { complete: write } = createAuditWriter({
+  const write = writerOf({
     nowMs: () => START_MS,
     node: "1",
     retentionMs: () => 5000,
@@ -87,7 +87,7 @@ Deno.test("createAuditWriter() indexes objects and actor once, for as long as th
 });
 
 Deno.test("createAuditWriter() does not index an actor or an object that no link names", () => {
-  const { complete: write } = createAuditWriter({ nowMs: () => START_MS, node: "1" });
+  const write = writerOf({ nowMs: () => START_MS, node: "1" });
   const keysOf = (actor: string, object: string) =>
     write([auditEntry({ action: "pairing.add", actor, object })]).slice(1).map(({ key }) => key.slice(0, 3));
   const changes = ["audit_by", "events", "changes"];
@@ -113,8 +113,8 @@ const EVENTS:
   ];
 for (const [action, actor, isChange, byAdministrator] of EVENTS) {
   Deno.test(`${action} by ${actor} is ${isChange ? "" : "not "}in the index of changes`, () => {
-    const { complete } = createAuditWriter({ nowMs: () => START_MS, node: "1" });
-    const keys = complete([auditEntry({ action, actor, object: "user:ada" })]).map(({ key }) => key[1]);
+    const write = writerOf({ nowMs: () => START_MS, node: "1" });
+    const keys = write([auditEntry({ action, actor, object: "user:ada" })]).map(({ key }) => key[1]);
     assertEquals(keys.includes("events"), isChange);
     assertEquals(isAdministratorChange(action, actor), byAdministrator);
   });
@@ -128,7 +128,7 @@ Deno.test("every audit action is in a group by the first word of its name", () =
 });
 
 Deno.test("createAuditWriter() ignores mutations that are no event", () => {
-  const { complete: write } = createAuditWriter({ nowMs: () => START_MS, node: "1" });
+  const write = writerOf({ nowMs: () => START_MS, node: "1" });
   const others = [
     { type: "set", key: ["audit", "1"], value: "gone" },
     { type: "set", key: ["pairing", "1"], value: { actor: "x" } },
@@ -139,7 +139,7 @@ Deno.test("createAuditWriter() ignores mutations that are no event", () => {
 
 Deno.test("createAuditWriter() replaces a growing record by one with a new id and the first time", () => {
   let nowMs = START_MS;
-  const { complete: write } = createAuditWriter({ nowMs: () => nowMs, node: "1" });
+  const write = writerOf({ nowMs: () => nowMs, node: "1" });
   const slot = createAuditSlot();
   const grow = (count: number) =>
     write([

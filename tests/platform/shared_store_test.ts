@@ -1,7 +1,8 @@
 // The data directories of several nodes on one store: one master key, one generated secret, audit ids in order.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { auditEntry, auditIdAt } from "../../platform/audit.ts";
+import { auditEntry } from "../../platform/audit.ts";
+import { auditIdAt } from "../../platform/audit_ids.ts";
 import { DataDirFault, loadSharedSecret, openDataDir } from "../../platform/data_dir.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 

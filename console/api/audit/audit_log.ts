@@ -5,12 +5,12 @@ import {
   auditActor,
   AUDITED_CHANGES,
   auditEntry,
-  auditIdAt,
   auditIndexKey,
   auditKey,
   auditObjects,
   isWholeName,
 } from "../../../platform/audit.ts";
+import { auditIdAt } from "../../../platform/audit_ids.ts";
 import {
   AUDIT_GROUP_NAMES,
   auditGroupOf,

@@ -32,8 +32,6 @@ const HOUR_MS = CHART_SPANS.hour.stepMs;
 const LAST_KEY = "\u{10ffff}";
 /** Keys and start times of logins that began at the same moment may differ in their order by less than this. */
 const ORDER_SLACK_MS = 60_000;
-/** Records of one read of the history. */
-const PAGE = 2000;
 /** Deno KV takes 1,000 mutations and 800 KiB in one atomic operation. */
 const MAX_MUTATIONS = 200;
 const MAX_COMMIT_OCTETS = 300_000;
@@ -69,28 +67,18 @@ export async function rebuildCharts(
     await store.commit({ mutations: [watermarkMutation(watermark)] });
   };
 
-  let start = historyKeyAt(fromMs - longestLoginMs - ORDER_SLACK_MS);
+  const start = historyKeyAt(fromMs - longestLoginMs - ORDER_SLACK_MS);
   fromMs = Math.max(fromMs, floor(Math.min(await firstStoredMs(deps, { start, fromMs }), untilMs), HOUR_MS));
-  for (let hasMore = true; hasMore;) {
-    let read = 0;
-    for await (
-      const { key, value } of store.range<unknown>(
-        { start: historyKey(start), end: historyKey(LAST_KEY) },
-        { limit: PAGE },
-      )
-    ) {
-      read++;
-      start = `${String(key[1])}\0`;
-      const login = decodeLoginRecord(value);
-      if (login === null) continue;
-      // Keys are in the order of the start: no later record ended in an hour that is over here.
-      while (login.startedMs >= fromMs + HOUR_MS + ORDER_SLACK_MS && fromMs + HOUR_MS <= untilMs) {
-        await finishHour(untilMs);
-      }
-      if (login.endedMs >= fromMs && login.endedMs < untilMs) count(counts, login, untilMs);
-    }
+  const history = { start: historyKey(start), end: historyKey(LAST_KEY) };
+  for await (const { value } of store.range<unknown>(history)) {
     if (isStopped()) return watermark;
-    hasMore = read >= PAGE;
+    const login = decodeLoginRecord(value);
+    if (login === null) continue;
+    // Keys are in the order of the start: no later record ended in an hour that is over here.
+    while (login.startedMs >= fromMs + HOUR_MS + ORDER_SLACK_MS && fromMs + HOUR_MS <= untilMs) {
+      await finishHour(untilMs);
+    }
+    if (login.endedMs >= fromMs && login.endedMs < untilMs) count(counts, login, untilMs);
   }
   while (fromMs < untilMs) {
     if (isStopped()) return watermark;

@@ -68,8 +68,8 @@ export interface HistoryReader {
   one(id: string): Promise<LoginRecord | null>;
   /** The logins that began last, newest first. */
   newest(limit: number): Promise<{ readonly id: string; readonly login: LoginRecord }[]>;
-  /** One line; `null` if there is no such record. */
-  item(id: string): Promise<HistoryItem | null>;
+  /** One line; `null` if there is no such record. @param near the id of the audit record that names the login */
+  item(id: string, near: string): Promise<HistoryItem | null>;
 }
 
 export { historyKeyAt };
@@ -85,9 +85,10 @@ const NO_LOCATOR: Locator = { locate: () => null };
 export function createHistoryReader(
   { store, geoIp = NO_LOCATOR }: { store: Store; geoIp?: Locator | undefined },
 ): HistoryReader {
-  const one = async (id: string) => decodeLoginRecord((await store.get<unknown>(historyKey(id))).value);
+  const one = async (id: string, options?: { near: string }) =>
+    decodeLoginRecord((await store.get<unknown>(historyKey(id), options)).value);
   return {
-    one,
+    one: (id) => one(id),
     async newest(limit) {
       const entries = store.list<unknown>(["history"], { limit, reverse: true });
       const found = [];
@@ -97,8 +98,8 @@ export function createHistoryReader(
       }
       return found;
     },
-    async item(id) {
-      const login = await one(id);
+    async item(id, near) {
+      const login = await one(id, { near });
       return login === null ? null : itemOf(id, login, geoIp);
     },
     async page(filter, { before, limit, isOldestFirst = false }) {

@@ -298,9 +298,9 @@ async function latestSignIns(store: Store, user: string): Promise<UserSignIn[]> 
   const filter = { actor: "", object: `user:${user}`, fromMs: null, toMs: null };
   const items: UserSignIn[] = [];
   let read = 0;
-  for await (const { value } of auditRecords(store, { filter, before: null })) {
+  for await (const { id, value } of auditRecords(store, { filter, before: null })) {
     read += 1;
-    const item = value !== null && isSignInOf(value, user) ? await signInOf(history, value) : null;
+    const item = value !== null && isSignInOf(value, user) ? await signInOf(history, { id, value }) : null;
     if (item !== null) items.push(shown(item));
     if (items.length === MAX_SHOWN || read >= MAX_READ) break;
   }
@@ -317,9 +317,9 @@ function isSignInOf(value: AuditValue, user: string): boolean {
 
 async function signInOf(
   history: ReturnType<typeof createHistoryReader>,
-  { conversation }: AuditValue,
+  { id, value: { conversation } }: { id: string; value: AuditValue },
 ): Promise<HistoryItem | null> {
-  return typeof conversation === "string" ? await history.item(conversation) : null;
+  return typeof conversation === "string" ? await history.item(conversation, id) : null;
 }
 
 function shown({ id, startedMs, endedMs, client, place, factor, outcome, reason }: HistoryItem): UserSignIn {

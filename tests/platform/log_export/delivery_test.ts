@@ -1,7 +1,8 @@
 // The delivery to a receiver that a test controls: repetition after failures, the bound of the backlog, and stops.
 
 import { assert, assertEquals } from "@std/assert";
-import { auditEntry, auditIdAt } from "../../../platform/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
+import { auditIdAt } from "../../../platform/audit_ids.ts";
 import { NO_LEASE } from "../../../platform/cluster/lease.ts";
 import { createLog } from "../../../platform/log.ts";
 import { Delivery } from "../../../platform/log_export/delivery.ts";

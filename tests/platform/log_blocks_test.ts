@@ -1,0 +1,330 @@
+// Blocks of the history and the audit log: readers find in them what they would find in keys.
+
+import { assert, assertEquals } from "@std/assert";
+import { startAuditIndex } from "../../platform/audit_names.ts";
+import {
+  type AuditEntry,
+  auditEntry,
+  auditIndexKey,
+  auditKey,
+  createAuditSlot,
+} from "../../platform/audit.ts";
+import { auditIdAt } from "../../platform/audit_ids.ts";
+import { readLogPage } from "../../platform/log_export/record_reader.ts";
+import type { Log } from "../../platform/log.ts";
+import { createStore, type Mutation, type Store } from "../../platform/store.ts";
+import fc from "../packages/fast_check.ts";
+import { createManualClock, settle } from "../upstream/manual_clock.ts";
+
+const START_MS = Date.UTC(2026, 5, 1);
+const HOUR_MS = 3600_000;
+const LAST = "\u{10ffff}";
+const NAMES = ["user:ada", "user:bob", "user:eve", "client:vpn"];
+
+interface World extends AsyncDisposable {
+  readonly kv: Deno.Kv;
+  readonly store: Store;
+  nowMs: number;
+}
+
+async function open(): Promise<World> {
+  const kv = await Deno.openKv(":memory:");
+  const clock = { nowMs: START_MS };
+  const store = createStore(kv, { nowMs: () => clock.nowMs, node: "0000000a" });
+  return Object.assign(clock, { kv, store, [Symbol.asyncDispose]: () => store.close() });
+}
+
+const historyMutation = (id: string, value: Uint8Array): Mutation => ({
+  type: "set",
+  key: ["history", id],
+  value,
+  expireInMs: HOUR_MS,
+});
+
+async function idsOf(
+  store: Store,
+  prefix: Deno.KvKey,
+  more: { start?: string; end?: string; reverse?: boolean; limit?: number } = {},
+): Promise<string[]> {
+  const { start = "", end = LAST, ...options } = more;
+  const range = { start: [...prefix, start], end: [...prefix, end] };
+  return (await Array.fromAsync(store.range(range, options))).map(({ key }) => String(key.at(-1)));
+}
+
+const ofUser = { name: fc.nat(2) };
+/** What happens: a login ends, another event is recorded, time passes, all commits end, or the index is written. */
+const STEPS = fc.array(
+  fc.oneof(
+    {
+      weight: 9,
+      arbitrary: fc.record({
+        ...{ kind: fc.constant("login" as const), ...ofUser },
+        tookMs: fc.oneof(fc.nat(60_000), fc.nat(400_000)),
+      }),
+    },
+    {
+      weight: 4,
+      arbitrary: fc.oneof(
+        fc.record({ kind: fc.constant("change" as const), ...ofUser }),
+        fc.record({ kind: fc.constant("both" as const), ...ofUser }),
+      ),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        kind: fc.constant("wait" as const),
+        ms: fc.integer({ min: -5000, max: 90_000 }),
+      }),
+    },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom("settle" as const, "index" as const) }) },
+  ),
+  { maxLength: 60 },
+);
+type Step = typeof STEPS extends fc.Arbitrary<infer Steps>
+  ? Steps extends readonly (infer One)[] ? One : never
+  : never;
+
+/** What a store with a key for each record has after the steps. */
+interface Model {
+  /** The history, by id. */
+  readonly logins: Map<string, Uint8Array>;
+  /** The events in the order of their commits, with their names. */
+  readonly events: { readonly text: string; readonly names: readonly string[] }[];
+}
+
+async function take(world: World, steps: readonly Step[]): Promise<Model> {
+  const { store } = world;
+  const model: Model = { logins: new Map(), events: [] };
+  const commits: Promise<unknown>[] = [];
+  const event = (action: AuditEntry["action"], user: number): Mutation => {
+    const [object, text] = [NAMES[user] as string, `event ${model.events.length}`];
+    model.events.push({ text, names: [object, "client:vpn"] });
+    return auditEntry({ action, actor: "radius", object, client: "vpn", caller: text });
+  };
+  for (const [at, step] of steps.entries()) {
+    if (step.kind === "login") {
+      const id = `${auditIdAt(world.nowMs - step.tookMs)}${String(at).padStart(6, "0")}`;
+      const value = new TextEncoder().encode(`login\n${at}`);
+      model.logins.set(id, value);
+      const mutations = [historyMutation(id, value), event("login.accepted", step.name)];
+      commits.push(store.commit({ mutations }));
+    } else if (step.kind === "change") {
+      commits.push(store.commit({ mutations: [event("pairing.add", step.name)] }));
+    } else if (step.kind === "both") {
+      const mutations = [event("login.rejected", step.name), event("user.locked", step.name)];
+      commits.push(store.commit({ mutations }));
+    } else if (step.kind === "wait") world.nowMs += step.ms;
+    else if (step.kind === "index") await store.indexAudit();
+    else await Promise.all(commits);
+  }
+  await Promise.all(commits);
+  return model;
+}
+
+Deno.test("a store with blocks answers as one with a key for each record", async () => {
+  const options = fc.record({
+    bounds: fc.tuple(fc.nat(), fc.nat()),
+    reverse: fc.boolean(),
+    limit: fc.integer({ min: 1, max: 8 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(STEPS, options, async (steps, { bounds, reverse, limit }) => {
+      await using world = await open();
+      const { store } = world;
+      const { logins, events } = await take(world, steps);
+      const assertReads = async (prefix: Deno.KvKey, ids: readonly string[]) => {
+        assertEquals(await idsOf(store, prefix), ids);
+        assertEquals(await idsOf(store, prefix, { reverse: true, limit }), ids.toReversed().slice(0, limit));
+        const [start = "", end = LAST] = bounds.map((at) => ids[at % (ids.length + 1)]).sort();
+        const part = ids.filter((id) => id >= start && id < end);
+        const inOrder = reverse ? part.toReversed() : part;
+        assertEquals(await idsOf(store, prefix, { start, end, reverse }), inOrder);
+      };
+      await assertReads(["history"], [...logins.keys()].sort());
+      for (const [id, value] of logins) assertEquals((await store.get(["history", id])).value, value);
+
+      const records = await Array.fromAsync(store.list<{ caller: string }>(["audit"]));
+      assertEquals(records.map(({ value }) => value?.caller), events.map(({ text }) => text));
+      const ids = records.map(({ key }) => String(key[1]));
+      await assertReads(["audit"], ids);
+      for (const { key, value } of records) assertEquals((await store.get<unknown>(key)).value, value);
+      for (const name of NAMES) {
+        await assertReads(
+          auditIndexKey("object", name),
+          ids.filter((_id, at) => events[at]?.names.includes(name)),
+        );
+      }
+    }),
+    { numRuns: 150 },
+  );
+});
+
+const login = (name: string, client = "vpn"): Mutation =>
+  auditEntry({ action: "login.accepted", actor: "radius", object: `user:${name}`, client });
+
+Deno.test("the logins of one commit are two values of the store", async () => {
+  await using world = await open();
+  await Promise.all(Array.from({ length: 100 }, (_, at) =>
+    world.store.commit({
+      mutations: [historyMutation(`${auditIdAt(START_MS)}${at}`, new Uint8Array(9)), login(`u${at}`)],
+    })));
+  const keys = await Array.fromAsync(world.kv.list({ prefix: [] }), ({ key }) => key);
+  assertEquals(keys.map(([table, , more]) => [table, more]), [
+    ["audit", "block"],
+    ["history", "block"],
+  ]);
+  assertEquals((await idsOf(world.store, ["audit"])).length, 100);
+});
+
+Deno.test("a record that later commits replace, and one with an event of another kind, keeps its key", async () => {
+  await using world = await open();
+  const slot = createAuditSlot();
+  const entry: AuditEntry = { action: "login.rejected", actor: "radius", object: "user:ada" };
+  await world.store.commit({ mutations: [auditEntry(entry, slot)] });
+  await world.store.commit({ mutations: [auditEntry(entry, slot)] });
+  await world.store.commit({
+    mutations: [auditEntry({ ...entry, action: "user.locked" }), auditEntry(entry)],
+  });
+  const keys = await Array.fromAsync(world.kv.list({ prefix: ["audit"] }), ({ key }) => key.length);
+  assertEquals(keys, [2, 2, 2]);
+  assertEquals((await idsOf(world.store, auditIndexKey("object", "user:ada"))).length, 3);
+});
+
+Deno.test("a record that fills a value of the store is written, and a longer one fails alone", async () => {
+  await using world = await open();
+  const write = (octets: number, at: number) =>
+    world.store.commit({
+      mutations: [historyMutation(`${auditIdAt(START_MS)}${at}`, new Uint8Array(octets))],
+    })
+      .then(() => true, () => false);
+  assertEquals(await Promise.all([9, 59_000, 30_000, 70_000, 30_000].map(write)), [
+    true,
+    true,
+    true,
+    false,
+    true,
+  ]);
+  assertEquals((await idsOf(world.store, ["history"])).length, 4);
+});
+
+Deno.test("an index of many names, long ones and one of every login is written in values that the store takes", async () => {
+  await using world = await open();
+  const { store } = world;
+  const logins = 5000;
+  for (let at = 0; at < logins; at += 500) {
+    const name = (n: number) => n % 2 === 0 ? `${"ä".repeat(250)}${n}` : `u${n}`;
+    await Promise.all(
+      Array.from({ length: 500 }, (_, n) => store.commit({ mutations: [login(name(at + n))] })),
+    );
+  }
+  assertEquals(store.unindexedRecords(), logins);
+  let runs = 1;
+  while (await store.indexAudit()) runs++;
+  assertEquals(store.unindexedRecords(), 0);
+  assert(runs > 2);
+  assertEquals((await idsOf(store, auditIndexKey("object", "client:vpn"))).length, logins);
+  for (const name of ["u1", "u4999", `${"ä".repeat(250)}4000`]) {
+    assertEquals((await idsOf(store, auditIndexKey("object", `user:${name}`))).length, 1);
+  }
+});
+
+Deno.test("two runs of the index at once, and a run after a restart, index each record once", async () => {
+  await using world = await open();
+  await Promise.all(["ada", "bob", "ada"].map((name) => world.store.commit({ mutations: [login(name)] })));
+  const restarted = createStore(world.kv, { nowMs: () => world.nowMs, node: "0000000b" });
+  await Promise.all([world.store.indexAudit(), restarted.indexAudit()]);
+  await world.store.commit({ mutations: [login("ada")] });
+  await restarted.indexAudit();
+  assertEquals((await idsOf(restarted, auditIndexKey("object", "user:ada"))).length, 3);
+  const values = await Array.fromAsync(
+    world.kv.list<Record<string, string>>({ prefix: ["audit_names"] }),
+    ({ value }) => value,
+  );
+  assertEquals(values.flatMap((one) => Object.values(one)).flatMap((ids) => ids.split(" ")).length, 2 * 4);
+});
+
+Deno.test("a reader that continues after its last record reads each record once, while logins are written", async () => {
+  await using world = await open();
+  const { store } = world;
+  const marks = () => [];
+  const clock = { nowMs: () => world.nowMs };
+  const read: string[] = [];
+  let position = { upTo: auditIdAt(START_MS - 1), nodes: {} };
+  let isWriting = true;
+  const writing = (async () => {
+    for (let at = 0; at < 40; at++) {
+      const mutations = at % 3 === 0
+        ? [auditEntry({ action: "pairing.add", actor: "grace" })]
+        : [login(`u${at}`)];
+      await Promise.all(Array.from({ length: at }, () => store.commit({ mutations })));
+      world.nowMs += at;
+    }
+  })().finally(() => isWriting = false);
+  for (let isLast = false; !isLast;) {
+    isLast = !isWriting;
+    for (let isEnd = false; !isEnd;) {
+      const page = await readLogPage({ store, clock, marks }, position, { limit: 7 });
+      read.push(...page.records.map(({ id }) => id));
+      ({ isEnd } = page);
+      position = page.position as typeof position;
+    }
+  }
+  await writing;
+  assertEquals(read, await idsOf(store, ["audit"]));
+  assertEquals(read.length, 39 * 40 / 2);
+});
+
+Deno.test("a damaged block hides none of the others", async () => {
+  await using world = await open();
+  await world.store.commit({ mutations: [login("ada")] });
+  const entry = (await Array.fromAsync(world.kv.list<Uint8Array>({ prefix: ["audit"] })))[0];
+  if (entry === undefined) throw new Error("no block was written");
+  const id = String(entry.key[1]);
+  for (
+    const octets of [entry.value.slice(0, 9), new Uint8Array(300), new Uint8Array([0, 3, 65, 10, 66]), "text"]
+  ) {
+    await world.kv.set(["audit", `${auditIdAt(START_MS - 5)}x`, "block"], octets);
+    assertEquals(await idsOf(world.store, ["audit"]), [id]);
+    assertEquals(await idsOf(world.store, auditIndexKey("object", "user:ada")), [id]);
+  }
+  assertEquals((await world.store.get(auditKey(`${auditIdAt(START_MS - 5)}x`))).value, null);
+});
+
+Deno.test("startAuditIndex() indexes what an earlier process left, then many records or old ones, and continues after a failure", async () => {
+  const clock = createManualClock();
+  let lines = 0;
+  let [unindexed, runs, isFailing] = [1, 0, false];
+  const store = {
+    unindexedRecords: () => unindexed,
+    indexAudit: () => {
+      runs++;
+      if (isFailing) return Promise.reject(new Error("it is closed"));
+      unindexed = Math.max(0, unindexed - 2048);
+      return Promise.resolve(unindexed > 0);
+    },
+  };
+  const log = { error: () => lines++ } as unknown as Log;
+  const stop = startAuditIndex({ store, clock, log });
+  const look = async (times = 1) => {
+    for (let at = 0; at < times; at++) {
+      clock.advance(5000);
+      await settle();
+    }
+    return runs;
+  };
+  assertEquals(await look(), 1);
+  unindexed = 2047;
+  assertEquals(await look(), 1);
+  unindexed = 5000;
+  assertEquals(await look(), 4);
+  unindexed = 1;
+  assertEquals(await look(HOUR_MS / 5000 - 1), 4);
+  isFailing = true;
+  assertEquals(await look(2), 6);
+  assertEquals(lines, 2);
+  isFailing = false;
+  assertEquals(await look(2), 7);
+  stop();
+  assertEquals(await look(HOUR_MS / 5000), 7);
+  assertEquals(clock.timers(), 0);
+});
