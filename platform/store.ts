@@ -243,12 +243,13 @@ function createReads(
       : [selector.start, selector.end];
     const batchSize = Math.min(limit, MAX_BATCH_KEYS);
     const table = logTableOf(first);
-    if (table !== null) {
+    // Another range has several tables, and shows their keys.
+    if (table !== null && last[0] === table) {
       // With several nodes, a page is one read (platform/log_export/record_reader.ts). They write no blocks.
       const firstKeys = isShared ? { firstKeys: batchSize } : {};
       return readLog(kv, table, { ...logRange(first, last), reverse, ...firstKeys });
     }
-    if (first[0] === "audit_by" && !("prefix" in selector)) return names.read(selector, { reverse });
+    if (!("prefix" in selector) && isOfOneName(first, last)) return names.read(selector, { reverse });
     return kv.list<unknown>(selector, { reverse, batchSize });
   };
   async function* range<T>(selector: Selector, options: ListOptions = {}): AsyncGenerator<StoreEntry<T>> {
@@ -272,6 +273,11 @@ function createReads(
     list: (prefix, options) => range({ prefix }, options),
     range,
   };
+}
+
+/** Whether a range has index entries of one name: `["audit_by", role, name, id]`. */
+function isOfOneName(first: Deno.KvKey, last: Deno.KvKey): boolean {
+  return first[0] === "audit_by" && first.length === 4 && [0, 1, 2].every((at) => first[at] === last[at]);
 }
 
 interface PendingRead {

@@ -274,6 +274,26 @@ Deno.test("a reader that continues after its last record reads each record once,
   assertEquals(read.length, 39 * 40 / 2);
 });
 
+Deno.test("a range of several tables has keys, not records", async () => {
+  await using world = await open();
+  const mutations = [
+    historyMutation(`${auditIdAt(START_MS)}1`, new Uint8Array(9)),
+    login("ada"),
+    login("bob"),
+  ];
+  await world.store.commit({ mutations });
+  await world.store.indexAudit();
+  const ranges: [Deno.KvKey, Deno.KvKey][] = [[[], [true]], [["audit"], ["audit\0"]], [["audit_by"], [
+    "history\0",
+  ]]];
+  for (const [start, end] of ranges) {
+    assertEquals(
+      (await Array.fromAsync(world.store.range({ start, end }))).map(({ key }) => key),
+      await Array.fromAsync(world.kv.list({ start, end }), ({ key }) => key),
+    );
+  }
+});
+
 Deno.test("a damaged block hides none of the others", async () => {
   await using world = await open();
   await world.store.commit({ mutations: [login("ada")] });

@@ -136,19 +136,8 @@ const SEALED_MS = 60_000;
 const READ_MS = 20_000;
 /** Tables with most of the entries, and without sealed values, in the order of the store. */
 const UNSEALED: readonly string[] = [
-  ...[
-    "audit",
-    "audit_by",
-    "audit_names",
-    "change",
-    "fence",
-    "history",
-    "index_log",
-    "journal",
-    "last_sign_in",
-    "member",
-  ],
-  ...["memberof", "part", "resource_id", "shadow_user", "value", "word"],
+  ...["audit", "audit_by", "audit_names", "change", "fence", "history", "index_log", "journal"],
+  ...["last_sign_in", "member", "memberof", "part", "resource_id", "shadow_user", "value", "word"],
 ];
 const CLIENT_SECRETS = ["secret", "previous", "server", "disconnect"];
 

@@ -154,8 +154,8 @@ Deno.test("duplicates: a join is in the audit log and in the log, with both sour
   gate.open();
   await recorder.replies(1);
   const joined: Record<string, unknown>[] = [];
-  for await (const { value } of world.kv.list<Record<string, unknown>>({ prefix: ["audit"] })) {
-    if (value.action === "login.joined") joined.push(value);
+  for await (const { value } of world.store.list<Record<string, unknown>>(["audit"])) {
+    if (value?.action === "login.joined") joined.push(value);
   }
   assertEquals(joined.map(({ object, sources }) => [object, sources]), [
     ["user:anna", ["127.0.0.1", "127.0.0.1"]],

@@ -345,9 +345,7 @@ Deno.test("lockout: a lock is logged and audited", async () => {
   const lines = await world.logLines();
   assertEquals(lines.filter((line) => line.includes("user locked after too many failures")).length, 1);
   const actions: unknown[] = [];
-  for await (const { value } of world.kv.list<{ action: string }>({ prefix: ["audit"] })) {
-    actions.push(value.action);
-  }
+  for await (const { value } of world.store.list<{ action: string }>(["audit"])) actions.push(value?.action);
   assertEquals(actions.filter((action) => action === "user.locked").length, 1);
   assertEquals(actions.filter((action) => action === "login.rejected").length, 10);
 });

@@ -120,7 +120,7 @@ Deno.test("log: the audit log and the console contain none of them either", asyn
   const passcode = passcodeSentTo(world, NUMBER);
   await login.answer(passcode);
   const audit: unknown[] = [];
-  for await (const { value } of world.kv.list({ prefix: ["audit"] })) audit.push(value);
+  for await (const { value } of world.store.list(["audit"])) audit.push(value);
   const shown = JSON.stringify([audit, world.radius.monitor.conversations(10)]);
   assert(shown.includes("login.accepted"));
   for (const secret of [passcode, "pass-word-of-the-login", step.split(".")[1] ?? "no token"]) {

@@ -218,8 +218,8 @@ Deno.test("enrolment: pairing a phone is audited with the user and the pairing",
   world.secondFactor.changePairing(pairingId, { enabled: true, pending: false });
   await login.answer("");
   const found: unknown[] = [];
-  for await (const { value } of world.kv.list<Record<string, unknown>>({ prefix: ["audit"] })) {
-    if (value.action === "pairing.add") found.push([value.object, value.factor, value.pairing]);
+  for await (const { value } of world.store.list<Record<string, unknown>>(["audit"])) {
+    if (value?.action === "pairing.add") found.push([value.object, value.factor, value.pairing]);
   }
   assertEquals(found, [["user:anna", "device", pairingId]]);
 });

@@ -368,8 +368,8 @@ Deno.test("numbers: an enrolled number is used for the next login, and the enrol
   await login.answer(passcodeSentTo(world, STRANGERS));
   assertEquals((await world.login({ user: "anna" }).start()).step, "AWAIT_SMS_DELIVERED_PASSCODE");
   const audit: unknown[] = [];
-  for await (const { value } of world.kv.list<{ action: string }>({ prefix: ["audit"] })) {
-    audit.push(value.action);
+  for await (const { value } of world.store.list<{ action: string }>(["audit"])) {
+    audit.push(value?.action);
   }
   assert(audit.includes("pairing.add"), JSON.stringify(audit));
 });

@@ -302,11 +302,11 @@ for (const name of ["Pixel of Anna", null]) {
     assertEquals(view?.phone, name ?? undefined);
     await phone.deny();
     await login.answer("");
-    const kept = await world.kv.get(historyKey(view?.id ?? ""));
+    const kept = await world.store.get(historyKey(view?.id ?? ""));
     assertEquals(decodeLoginRecord(kept.value)?.phone, name ?? undefined);
     const told: unknown[] = [];
-    for await (const { value } of world.kv.list<Record<string, unknown>>({ prefix: ["audit"] })) {
-      if (value.action === "login.rejected") told.push(value.phone);
+    for await (const { value } of world.store.list<Record<string, unknown>>(["audit"])) {
+      if (value?.action === "login.rejected") told.push(value.phone);
     }
     assertEquals(told, [name ?? undefined]);
   });

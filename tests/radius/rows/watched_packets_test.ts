@@ -111,7 +111,7 @@ Deno.test("the history has a login in the commit that ended it, also one that ex
   for (const endMs = performance.now() + 10_000; found.length < 3 && performance.now() < endMs;) {
     await new Promise((resolve) => setTimeout(resolve, 10));
     found.length = 0;
-    for await (const { value } of world.kv.list({ prefix: ["history"] })) {
+    for await (const { value } of world.store.list(["history"])) {
       const login = decodeLoginRecord(value);
       found.push(`${login?.user} ${login?.outcome} ${login?.moments.at(-1)?.row}`);
     }
