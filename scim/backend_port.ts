@@ -147,6 +147,21 @@ export interface Backend {
   close(): Promise<void>;
 }
 
+/** Whether the fault concerns the whole backend, and not one resource. */
+export function isUnavailable({ kind }: BackendFault): boolean {
+  return kind === "unreachable" || kind === "busy";
+}
+
+/** Renames at a backend. One that cannot rename is not asked to, unless its settings changed. */
+export async function renameAt(
+  backend: Backend,
+  { from, desired, hint }: { from: string; desired: DesiredResource; hint: RemoteHint },
+): Promise<BackendOutcome<PutResult>> {
+  if (backend.rename !== undefined) return await backend.rename(from, desired, hint);
+  const detail = `it cannot rename "${from}"`;
+  return { ok: false, fault: { kind: "unsupported", detail, unsure: false, retry: false } };
+}
+
 /** Names in the summary. The count includes the other members. */
 const MAX_NAMES = 10;
 /** The total length of these names. The summary is a part of the resource's record, which is one value of the store. */

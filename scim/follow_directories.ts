@@ -7,7 +7,7 @@ import type { Log } from "../platform/log.ts";
 import type { Clock } from "../platform/runtime.ts";
 import { createSingleFlight } from "../platform/semaphore.ts";
 import type { Store } from "../platform/store.ts";
-import { RemovedTargets } from "./provisioning/removed_targets.ts";
+import { RemovedTargets } from "./provisioning/target_set.ts";
 import type { Scim } from "./scim.ts";
 
 interface DirectoryFollowerDeps {

@@ -124,6 +124,22 @@ export interface DirectoryRename extends Pick<DirectoryWrite, "kind" | "recorded
 /** `taken`: another resource has the new name. */
 export type RenameResult = Done | { readonly ok: false; readonly reason: "changed" | "taken" };
 
+/** Members that join and leave a group, by name. */
+export interface GroupMemberChange {
+  readonly add: readonly string[];
+  readonly remove: readonly string[];
+  /** The users whose names the change has. If one of them has another name since, the change is refused. */
+  readonly users?: readonly { readonly id: string; readonly name: string }[] | undefined;
+}
+
+/** A change of the members of one group. */
+export interface MembersUpdate extends GroupMemberChange {
+  readonly group: string;
+  readonly id?: string | undefined;
+  /** More mutations of the same commit, from the new members and the removed members. */
+  readonly also?: (added: readonly string[], removed: readonly string[]) => readonly Mutation[];
+}
+
 /** Called when a user is deleted or deactivated. The changes for pairings and conversations join the commit. */
 export type PrepareOffboarding = (canonicalName: string) => PreparedChange;
 
@@ -188,17 +204,7 @@ export interface TargetDirectory {
   /** Many writes, in order and in as few commits as possible. Each write is all or nothing. */
   writeMany(writes: readonly DirectoryWrite[]): Promise<WriteResult[]>;
   /** Adds and removes members of a group. The cost does not depend on the size of the group. `changed` if the group does not exist. */
-  changeMembers(
-    change: {
-      readonly group: string;
-      readonly id?: string | undefined;
-      readonly add: readonly string[];
-      readonly remove: readonly string[];
-      /** The users whose names the change has. If one of them has another name since, the change is refused. */
-      readonly users?: readonly { readonly id: string; readonly name: string }[] | undefined;
-      readonly also?: (added: readonly string[], removed: readonly string[]) => readonly Mutation[];
-    },
-  ): Promise<WriteResult>;
+  changeMembers(change: MembersUpdate): Promise<WriteResult>;
   /** The data that a login needs. Call it only after `prepareLogin` returned `null` or its promise resolved. */
   login(canonical: string): LoginUser;
   /** Loads the data that `login` needs into memory. `null` if memory has it already, which is the normal case. */
@@ -294,11 +300,7 @@ export interface Target {
   restoreUser(id: string, options: { readonly actor: Actor }): Promise<RestoredUser>;
   /** Removes a user from the trash for ever. @returns whether it was there. */
   purgeUser(id: string, actor: Actor): Promise<boolean>;
-  changeMembers(
-    group: string,
-    change: Pick<Parameters<TargetDirectory["changeMembers"]>[0], "add" | "remove" | "users">,
-    options: WriteOptions,
-  ): Promise<Written>;
+  changeMembers(group: string, change: GroupMemberChange, options: WriteOptions): Promise<Written>;
   /** Reads one resource from every backend and updates the store. Resolves with the resource that GET then returns. */
   refreshOne(kind: ResourceKind, name: string, actor: Actor): Promise<Stored | null>;
   /** Reads all resources from every backend. Single flight: callers that arrive during a run share the next run. */

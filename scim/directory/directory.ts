@@ -22,14 +22,13 @@ import {
   DirectoryBatch,
   type DirectoryBatchDeps,
 } from "./directory_batch.ts";
-import { LargeGroupUpdate } from "./large_group_update.ts";
+import { LargeUpdates } from "./large_updates.ts";
 import { createResourceIndexes, type Indexes, openNameIndexes, withWordIndexes } from "./indexes.ts";
 import type { IndexMergeOptions } from "./index_merge.ts";
 import { createDirectoryKeys, type DirectoryKeys } from "./keys.ts";
 import { createLoginView, type LoginUserView, type RepliesOf, ResourceReader } from "./reader.ts";
 import { GroupNesting } from "./group_nesting.ts";
-import { createMemberSets, type MemberSets } from "./member_sets.ts";
-import { followRenames, type PendingRenames } from "./rename_steps.ts";
+import { createMemberSets, followRenames, type MemberSets, type PendingRenames } from "./member_sets.ts";
 import type { ResourceRecord } from "./records.ts";
 import { IdIssuer, readHeadById, readIds } from "./resource_ids.ts";
 import { DirectorySearch, followMapping } from "./search.ts";
@@ -250,9 +249,9 @@ function createWriteQueue(
   const batchDeps = { ...parts, ids, newPartsName, onRecord };
   const newBatch = () => new DirectoryBatch(batchDeps);
   const prepareGroupCleanup = deps.prepareGroupCleanup ?? (() => NO_CHANGE);
-  const largeGroups = new LargeGroupUpdate({ ...batchDeps, newBatch, prepareGroupCleanup });
+  const largeUpdates = new LargeUpdates({ ...batchDeps, newBatch, prepareGroupCleanup });
   const shared = {
-    ...{ ...parts, ids, newBatch, prepareGroupCleanup, largeGroups, onChange: notify },
+    ...{ ...parts, ids, newBatch, prepareGroupCleanup, largeUpdates, onChange: notify },
     prepareOffboarding: deps.prepareOffboarding,
     prepareForgetDevices: deps.prepareForgetDevices ?? (() => NO_CHANGE),
   };

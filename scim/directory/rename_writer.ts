@@ -4,11 +4,12 @@
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { RenamedEntry } from "../../platform/user_record.ts";
 import { NO_CHANGE, type PrepareRename } from "../../platform/write_batch.ts";
+import type { Store } from "../../platform/store.ts";
 import type { DirectoryRename, RenameResult, ResourceChange } from "../ports.ts";
 import type { Stored } from "../schema/resource.ts";
 import type { DirectoryBatch } from "./directory_batch.ts";
-import type { LargeGroupUpdate } from "./large_group_update.ts";
-import type { MemberSet } from "./member_sets.ts";
+import type { LargeUpdates } from "./large_updates.ts";
+import { type MemberSet, type PendingRenames, type RenameTask, renameTaskId } from "./member_sets.ts";
 import { differInNumbers, type ResourceRecord, toStored } from "./records.ts";
 import {
   allMembers,
@@ -19,24 +20,21 @@ import {
   leaveGroups,
   linkGroups,
   membersChange,
+  moveSomeMemberships,
   recordAfter,
+  renameGroupOf,
   updateUserGroups,
   type WritePlanDeps,
 } from "./write_plan.ts";
-import {
-  finishRename,
-  moveSomeMemberships,
-  renameGroupOf,
-  type RenameStepDeps,
-  type RenameTask,
-  renameTaskId,
-} from "./rename_steps.ts";
 import { fits, type WriteQueue } from "./write_queue.ts";
 
-interface RenameWriterDeps extends WritePlanDeps, RenameStepDeps {
+interface RenameWriterDeps extends WritePlanDeps {
+  readonly store: Pick<Store, "get">;
+  readonly newBatch: () => DirectoryBatch;
+  readonly pendingRenames: PendingRenames;
   readonly prepareRename: PrepareRename;
   readonly writes: Pick<WriteQueue, "runRecoverable">;
-  readonly largeGroups: Pick<LargeGroupUpdate, "changeGroup" | "leaveGroups" | "linkGroups">;
+  readonly largeUpdates: Pick<LargeUpdates, "changeGroup" | "leaveGroups" | "linkGroups" | "finishRename">;
   /** Called after each durable rename, for both names. It must not throw. */
   readonly onChange: (change: ResourceChange) => void;
 }
@@ -134,7 +132,7 @@ export class RenameWriter {
   }
 
   async #planUser(batch: DirectoryBatch, job: RenameJob): Promise<PlannedRename> {
-    const { keys, largeGroups } = this.#deps;
+    const { keys, largeUpdates } = this.#deps;
     const { write, from, to, before } = job;
     const { content } = write.next;
     const isLeaving = before.active && content.kind === "user" && !content.active;
@@ -147,14 +145,14 @@ export class RenameWriter {
     const rest: (() => Promise<void>)[] = [];
     if (isLeaving) {
       if (await leaveGroups(this.#deps, batch, from, MAX_AT_ONCE)) {
-        rest.push(() => largeGroups.leaveGroups(from));
+        rest.push(() => largeUpdates.leaveGroups(from));
       }
     } else if (await moveSomeMemberships(batch, { from, to, name: content.name, id }, MAX_AT_ONCE)) {
       rest.push(this.#addTask(batch, { kind: "rename_user", from, to, name: content.name, id }));
     }
     // Groups that name the new name already, without a user.
     if (await linkGroups(this.#deps, batch, { canonical: to, record: after })) {
-      rest.push(() => largeGroups.linkGroups(to));
+      rest.push(() => largeUpdates.linkGroups(to));
     }
     await this.#moveNamed(batch, job, isLeaving);
     // Devices that the new password or number must forget are those of the new name.
@@ -214,7 +212,7 @@ export class RenameWriter {
     const { from, to, before, write } = job;
     const after = this.#recordAfter(job, { groups: [], setId: "" });
     let rest: (() => Promise<void>)[] = [];
-    const result = await this.#deps.largeGroups.changeGroup({
+    const result = await this.#deps.largeUpdates.changeGroup({
       canonical: to,
       before,
       after,
@@ -244,10 +242,10 @@ export class RenameWriter {
   }
 
   #addTask(batch: DirectoryBatch, task: RenameTask): () => Promise<void> {
-    const { keys, pendingRenames } = this.#deps;
+    const { keys, pendingRenames, largeUpdates } = this.#deps;
     batch.set(keys.chore(renameTaskId(task)), task, 500 + 4 * task.to.length);
     batch.whenCommitted(() => pendingRenames.begin(task));
-    return () => finishRename(this.#deps, task);
+    return () => largeUpdates.finishRename(task);
   }
 
   #notify({ write: { kind, from: earlier, next: { content: { name } } } }: RenameJob): void {

@@ -5,6 +5,7 @@ import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Mutation } from "../../platform/store.ts";
 import type {
   DirectoryWrite,
+  MembersUpdate,
   PrepareForgetDevices,
   PrepareGroupCleanup,
   PrepareOffboarding,
@@ -16,7 +17,6 @@ import {
   findMember,
   type MemberChange,
   type MemberSet,
-  type MembersUpdate,
   NO_MEMBERS,
   toMemberSet,
   withChanges,
@@ -199,6 +199,31 @@ export async function linkGroups(
   return true;
 }
 
+/** Each membership takes four mutations. */
+const MAX_MOVED_AT_ONCE = 150;
+
+/** Moves at most `limit` memberships of a user, or of a group (without an id), to the new name. Returns whether more remain. */
+export async function moveSomeMemberships(
+  batch: DirectoryBatch,
+  { from, to, name, id }: {
+    readonly from: string;
+    readonly to: string;
+    readonly name: string;
+    readonly id: string | null;
+  },
+  limit = MAX_MOVED_AT_ONCE,
+): Promise<boolean> {
+  const memberships = [...await batch.memberships(from)];
+  for (const [setId, group] of memberships.slice(0, limit)) {
+    await batch.changeMembers({ setId, group }, [{ canonical: from, name: null }, {
+      canonical: to,
+      name,
+      id,
+    }]);
+  }
+  return memberships.length > limit;
+}
+
 /** The records of a group after a write, and the changes of its members. */
 export interface GroupUpdate {
   readonly canonical: string;
@@ -348,6 +373,18 @@ export async function updateUserGroups(
   const groups = record === null ? [] : withGroup(record.groups, group);
   if (record === null || groups === record.groups) return;
   await batch.putRecord({ kind: "user", canonical }, { ...record, groups });
+}
+
+/** Replaces the name of a group in a user's record. */
+export async function renameGroupOf(
+  batch: DirectoryBatch,
+  user: string,
+  { before, after }: { readonly before: string; readonly after: string },
+): Promise<void> {
+  if (canonicalName(before) !== canonicalName(after)) {
+    await updateUserGroups(batch, user, { name: before, isMember: false });
+  }
+  await updateUserGroups(batch, user, { name: after, isMember: true });
 }
 
 /** Users of one change that are compared with their ids, so that the cost has a limit. */

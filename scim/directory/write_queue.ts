@@ -1,12 +1,12 @@
 // The write queue of one target. Writes run in the order of the calls. Several share a commit if they fit. Each is all or nothing.
 
 import type { Log } from "../../platform/log.ts";
-import type { DirectoryWrite, ResourceChange, WriteResult } from "../ports.ts";
+import type { DirectoryWrite, MembersUpdate, ResourceChange, WriteResult } from "../ports.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
-import type { LargeGroupUpdate } from "./large_group_update.ts";
+import type { LargeUpdates } from "./large_updates.ts";
 import type { Indexes } from "./indexes.ts";
 import type { DirectoryBatch } from "./directory_batch.ts";
-import type { MembersUpdate } from "./member_sets.ts";
+
 import type { DirectoryTrash } from "./trash.ts";
 import {
   fitsOneCommit,
@@ -23,7 +23,7 @@ import {
 export interface WriteQueueDeps extends WritePlanDeps {
   readonly log: Log;
   readonly indexes: Indexes;
-  readonly largeGroups: LargeGroupUpdate;
+  readonly largeUpdates: LargeUpdates;
   readonly newBatch: () => DirectoryBatch;
   readonly trash: DirectoryTrash;
   readonly maxTombstones: number;
@@ -99,7 +99,7 @@ export class WriteQueue {
   /** Finishes what a crash interrupted. */
   async recover(): Promise<void> {
     this.#deps.trash.forgetCount();
-    const tasks = await this.#deps.largeGroups.recover();
+    const tasks = await this.#deps.largeUpdates.recover();
     if (tasks > 0) this.#deps.log.info("the directory finished interrupted updates", { tasks });
   }
 
@@ -139,13 +139,13 @@ export class WriteQueue {
   }
 
   async #maintain(): Promise<void> {
-    const { largeGroups, indexes, maxTombstones, trash } = this.#deps;
+    const { largeUpdates, indexes, maxTombstones, trash } = this.#deps;
     if (this.#needsRecovery) {
-      await largeGroups.recover();
+      await largeUpdates.recover();
       this.#needsRecovery = false;
     }
     await indexes.maintain();
-    if (indexes.tombstones.total > maxTombstones) await largeGroups.trimTombstones(maxTombstones);
+    if (indexes.tombstones.total > maxTombstones) await largeUpdates.trimTombstones(maxTombstones);
     await trash.trim();
   }
 
@@ -241,7 +241,7 @@ export class WriteQueue {
       const change = await this.#readGroupUpdate(this.#deps.newBatch(), write.call);
       const result = change === null
         ? { ok: false, reason: "changed" } as const
-        : await this.#deps.largeGroups.changeGroup(change, { also: extraMutations(write.call, change) });
+        : await this.#deps.largeUpdates.changeGroup(change, { also: extraMutations(write.call, change) });
       this.#resolve(write, result);
     } catch (fault) {
       this.#needsRecovery = true;
@@ -260,8 +260,8 @@ export class WriteQueue {
     if (planned.kind !== "planned") return;
     try {
       const { trashed, leavesMoreGroups, linksMoreGroups } = planned;
-      if (leavesMoreGroups !== null) await this.#deps.largeGroups.leaveGroups(leavesMoreGroups);
-      if (linksMoreGroups !== null) await this.#deps.largeGroups.linkGroups(linksMoreGroups);
+      if (leavesMoreGroups !== null) await this.#deps.largeUpdates.leaveGroups(leavesMoreGroups);
+      if (linksMoreGroups !== null) await this.#deps.largeUpdates.linkGroups(linksMoreGroups);
       this.#resolve(write, { ok: true, stored: planned.stored(), ...(trashed === null ? {} : { trashed }) });
     } catch (fault) {
       this.#needsRecovery = true;

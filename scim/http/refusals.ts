@@ -1,6 +1,7 @@
 // The refusals of the SCIM interfaces, one row each: status, scimType and text (RFC 7644 §3.12).
 
 import { HttpError } from "../../platform/http_error.ts";
+import { type BackendFault, isUnavailable } from "../backend_port.ts";
 import type { Receipt } from "../ports.ts";
 
 /** One refusal. `ref` is the source of the status. */
@@ -247,4 +248,37 @@ export class ScimRefusal extends HttpError {
     this.code = code;
     this.receipt = receipt;
   }
+}
+
+/** The refusal for a fault of a backend. */
+export function backendRefusal(
+  backend: string,
+  { fault, receipt = null }: { fault: BackendFault; receipt?: Receipt | null },
+): ScimRefusal {
+  const pending = receipt?.entries.filter(({ outcome }) => outcome === "undoing")
+    .map(({ backend }) => `"${backend}"`) ?? [];
+  const end = pending.length === 0
+    ? "Nothing was changed."
+    : `The write failed. The rollback at ${pending.join(", ")} is pending.`;
+  const reason = `${fault.detail.replace(/[.\s]+$/, "").slice(0, 300)}.`;
+  const problem = isUnavailable(fault) ? "cannot be reached" : "refused the operation";
+  if (fault.isInvalidValue === true) {
+    return new ScimRefusal("invalid_value", {
+      detail: `The connector "${backend}" does not accept a value: ${reason} ${end}`,
+      receipt,
+    });
+  }
+  if (fault.isTaken === true) {
+    return new ScimRefusal("taken", {
+      detail:
+        `The connector "${backend}" has another resource with a value that must be unique: ${reason} ${end}`,
+      receipt,
+    });
+  }
+  const waitS = Math.ceil(Math.min(fault.retryAfterMs ?? 5000, 3600_000) / 1000);
+  return new ScimRefusal(isUnavailable(fault) ? "backend_unreachable" : "backend_failed", {
+    detail: `The connector "${backend}" ${problem}: ${reason} ${end}`,
+    headers: isUnavailable(fault) ? { "Retry-After": String(Math.max(1, waitS)) } : {},
+    receipt,
+  });
 }

@@ -2,9 +2,10 @@
 // marked as started first. After a crash, the backend is then read first, so that nothing is applied twice.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import type { Log } from "../../platform/log.ts";
+import { type Backoff, backoffMs } from "../../platform/backoff.ts";
 import { LeaseUnavailable } from "../../platform/cluster/lease.ts";
-import { type Clock, type Random, withTimeout } from "../../platform/runtime.ts";
+import { type Random, withTimeout } from "../../platform/runtime.ts";
+import type { Mutation } from "../../platform/store.ts";
 import { WorkLoop } from "../../platform/work_loop.ts";
 import {
   type Backend,
@@ -12,25 +13,17 @@ import {
   type BackendOutcome,
   type DesiredResource,
   isSameSummary,
+  isUnavailable,
   type PutResult,
   type RemoteHint,
+  renameAt,
   withMembersNotStored,
 } from "../backend_port.ts";
-import type { TargetLease } from "../directory/target_lease.ts";
-import { resourceKey, type WriteLocks } from "./locks.ts";
-import type { Outbox, OutboxEntry, StoredEntry } from "./outbox.ts";
-import { type Backoff, backoffMs } from "../../platform/backoff.ts";
-import type { Mutation, Store } from "../../platform/store.ts";
-import type { TargetDirectory } from "../ports.ts";
 import type { BackendState, Content, Stored } from "../schema/resource.ts";
-import type { BackendCopies } from "./backend_status.ts";
-import { holdsAlready } from "./reconcile.ts";
-
-export interface DeliveryWorkerDeps extends DeliveryDeps {
-  readonly backend: Backend;
-  readonly lease: Pick<TargetLease, "isHeld" | "claim" | "runIfHeld">;
-  readonly log: Log;
-}
+import { holdsAlready, presentState } from "./backend_status.ts";
+import { resourceKey } from "./locks.ts";
+import type { OutboxEntry, StoredEntry } from "./outbox.ts";
+import type { TargetParts } from "./plan.ts";
 
 const MAX_CONCURRENT = 4;
 /** A node that stopped leaves entries without a notification. */
@@ -40,8 +33,12 @@ const STORE_RETRY_MS = 5000;
 const LEASE_RETRY_MS = 5000;
 const CLOSE_TIMEOUT_MS = 5000;
 
+interface DeliveryWorkerParts extends TargetParts {
+  readonly backend: Backend;
+}
+
 export class DeliveryWorker {
-  readonly #deps: DeliveryWorkerDeps;
+  readonly #deps: DeliveryWorkerParts;
   readonly #loop: WorkLoop;
   #hasWaitingGroup = false;
   /** How often in a row the backend was unavailable. After a failure, one entry at a time is tried when the pause ends. */
@@ -49,7 +46,7 @@ export class DeliveryWorker {
   #pausedUntilMs = 0;
 
   /** Starts to deliver. */
-  constructor(deps: DeliveryWorkerDeps) {
+  constructor(deps: DeliveryWorkerParts) {
     this.#deps = deps;
     this.#loop = new WorkLoop({
       clock: deps.clock,
@@ -192,20 +189,9 @@ type DeliveryOutcome =
   | { readonly outcome: "done" | "superseded" }
   | { readonly outcome: "failed"; readonly fault: BackendFault; readonly nextMs: number | null };
 
-interface DeliveryDeps {
-  readonly store: Store;
-  readonly directory: TargetDirectory;
-  readonly outbox: Outbox;
-  readonly copies: BackendCopies;
-  readonly locks: WriteLocks;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly target: string;
-}
-
 /** Delivers one entry. Rejects if the store fails; the entry then stays. @param known an entry that is not a dead letter. */
 async function deliver(
-  deps: DeliveryDeps,
+  deps: TargetParts,
   { backend, known }: { backend: Backend; known: StoredEntry },
 ): Promise<DeliveryOutcome> {
   const { kind, name, from = [] } = known.entry;
@@ -232,7 +218,7 @@ async function deliver(
   });
 }
 
-async function markStarted({ store, outbox }: DeliveryDeps, known: StoredEntry): Promise<StoredEntry | null> {
+async function markStarted({ store, outbox }: TargetParts, known: StoredEntry): Promise<StoredEntry | null> {
   const entry: OutboxEntry = { ...known.entry, started: true, attempts: known.entry.attempts + 1 };
   const change = outbox.update(known, entry);
   const [first] = change.mutations;
@@ -248,7 +234,7 @@ async function markStarted({ store, outbox }: DeliveryDeps, known: StoredEntry):
 }
 
 /** Deletes an entry that was replaced by an entry with another sequence number. It would never end by itself. */
-async function forgetStray({ store, outbox, target }: DeliveryDeps, stray: StoredEntry): Promise<void> {
+async function forgetStray({ store, outbox, target }: TargetParts, stray: StoredEntry): Promise<void> {
   const key = ["outbox", target, stray.backend, stray.sequence];
   const forgotten = await store.commit({
     checks: [{ key, versionstamp: stray.versionstamp }],
@@ -258,7 +244,7 @@ async function forgetStray({ store, outbox, target }: DeliveryDeps, stray: Store
 }
 
 async function attempt(
-  deps: DeliveryDeps,
+  deps: TargetParts,
   { backend, known, isInDoubt }: { backend: Backend; known: StoredEntry; isInDoubt: boolean },
 ): Promise<BackendOutcome<Partial<PutResult>>> {
   const { kind, name, operation, remoteId, changes } = known.entry;
@@ -294,7 +280,7 @@ async function attempt(
 
 /** The content to write to the backend. */
 async function contentToDeliver(
-  { directory, copies }: DeliveryDeps,
+  { directory, copies }: TargetParts,
   { backend, entry: { kind, name, restores } }: StoredEntry,
 ): Promise<Content | null> {
   const canonical = canonicalName(name);
@@ -305,7 +291,7 @@ async function contentToDeliver(
 }
 
 async function recordDone(
-  deps: DeliveryDeps,
+  deps: TargetParts,
   { known, put }: { known: StoredEntry; put: Partial<PutResult> },
 ): Promise<DeliveryOutcome> {
   const { backend, entry: { kind, name, operation, restores } } = known;
@@ -317,7 +303,9 @@ async function recordDone(
   const change = deps.outbox.drop(known);
   const next = state?.operation === undefined
     ? redelivered(state, { operation, put })
-    : delivered(state, { operation, put, nowMs: deps.clock.nowMs() });
+    : operation === "remove"
+    ? undefined
+    : presentState(state, { ...put, sinceMs: deps.clock.nowMs() });
   await record(deps, { stored, backend, next, mutations: [...change.mutations, ...dropped] });
   change.committed();
   return { outcome: "done" };
@@ -332,28 +320,8 @@ function redelivered(
   return withMembersNotStored(state, put.notStored);
 }
 
-function delivered(
-  { differs, omitted, kept }: BackendState,
-  { operation, put: { remoteId, notStored }, nowMs }: {
-    operation: string;
-    put: Partial<PutResult>;
-    nowMs: number;
-  },
-): BackendState | undefined {
-  if (operation === "remove") return undefined;
-  return {
-    state: "present",
-    sinceMs: nowMs,
-    ...(remoteId === undefined ? {} : { remoteId }),
-    ...(differs === undefined ? {} : { differs }),
-    ...(omitted === undefined ? {} : { omitted }),
-    ...(kept === undefined ? {} : { kept }),
-    ...(notStored === undefined ? {} : { notStored }),
-  };
-}
-
 async function recordFault(
-  deps: DeliveryDeps,
+  deps: TargetParts,
   { known, fault }: { known: StoredEntry; fault: BackendFault },
 ): Promise<DeliveryOutcome> {
   const { backend, entry } = known;
@@ -376,7 +344,7 @@ async function recordFault(
 
 /** Commits the change of the entry, and the state of the resource if it changes. */
 async function record(
-  { store, directory }: DeliveryDeps,
+  { store, directory }: TargetParts,
   { stored, backend, next, mutations }: {
     stored: Stored | null;
     backend: string;
@@ -409,17 +377,47 @@ async function record(
   if (!written.ok) throw new Error(`Cannot record a delivery to "${backend}": the resource was changed`);
 }
 
+/** Returns how many dead letters are retried. @param options.backend only the dead letters of this backend. */
+export async function retryDeadLetters(
+  parts: TargetParts,
+  { backend }: { readonly backend?: string },
+): Promise<number> {
+  let retried = 0;
+  for (const name of parts.remotes.keys()) {
+    if (backend !== undefined && name !== backend) continue;
+    for await (const { entry } of parts.outbox.dead(name)) {
+      const retryOne = async () => {
+        const known = await parts.outbox.find(name, entry.kind, entry.name);
+        if (known === null || !known.isDead) return false;
+        await retry(parts, known);
+        return true;
+      };
+      if (await parts.locks.write([entry], retryOne)) retried++;
+    }
+  }
+  return retried;
+}
+
+async function retry(parts: TargetParts, known: StoredEntry): Promise<void> {
+  const { backend, entry: { kind, name, operation, restores, changes } } = known;
+  const restoring = restores === undefined ? {} : { restores };
+  const change = parts.outbox.add({ backend, kind, name, operation, changes, ...restoring }, known);
+  const stored = await parts.directory.read(kind, canonicalName(name));
+  let next = stored?.backends[backend];
+  if (next?.state === "failed") {
+    const { why: _former, ...rest } = next;
+    next = { ...rest, state: "pending" };
+  }
+  await record(parts, { stored, backend, next, mutations: change.mutations });
+  change.committed();
+}
+
 const DELAYS: Backoff = { firstMs: 1000, longestMs: 10 * 60_000, factors: [0.8, 1.2] };
 /** An unreachable backend is called at least this often. One call a minute is cheap, and its return is noticed soon. */
 const UNAVAILABLE_DELAYS: Backoff = { ...DELAYS, longestMs: 60_000 };
 const MAX_RETRY_AFTER_MS = 3600_000;
 /** Failed attempts before a write becomes a dead letter. A fault that says that the backend is unreachable or busy never makes it one. */
 const MAX_ATTEMPTS = 50;
-
-/** Whether the fault concerns the whole backend, and not one resource. */
-export function isUnavailable({ kind }: BackendFault): boolean {
-  return kind === "unreachable" || kind === "busy";
-}
 
 /** @param attempts the number of attempts, from 1 */
 export function retryDelayMs(fault: BackendFault, attempts: number, random: Random): number {
@@ -471,14 +469,4 @@ async function removeAll(
     if (!removed.ok) return removed;
   }
   return { ok: true, value: {} };
-}
-
-/** Renames at a backend. One that cannot rename is not asked to, unless its settings changed. */
-export async function renameAt(
-  backend: Backend,
-  { from, desired, hint }: { from: string; desired: DesiredResource; hint: RemoteHint },
-): Promise<BackendOutcome<PutResult>> {
-  if (backend.rename !== undefined) return await backend.rename(from, desired, hint);
-  const detail = `it cannot rename "${from}"`;
-  return { ok: false, fault: { kind: "unsupported", detail, unsure: false, retry: false } };
 }

@@ -1,40 +1,57 @@
 // The plan of one write: reads the resource, the state of each backend and the outbox, and decides the record after the write, the calls, and the
 // entries of the outbox. Calls no backend and writes nothing.
 
-import type { Mutation } from "../../platform/store.ts";
+import type { Mutation, Store } from "../../platform/store.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
+import type { Log } from "../../platform/log.ts";
 import { HasherBusy, type PasswordHash } from "../../platform/password_hasher.ts";
-import type { Clock } from "../../platform/runtime.ts";
+import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Backend, ContentChanges } from "../backend_port.ts";
+import type { TargetLease } from "../directory/target_lease.ts";
 import { ScimRefusal } from "../http/refusals.ts";
-import type { BackendInfo, TargetDirectory, WriteOptions } from "../ports.ts";
+import type { BackendInfo, GroupMemberChange, TargetDirectory, WriteOptions } from "../ports.ts";
 import { contentChanges, joinChanges } from "../schema/content_changes.ts";
 import { type ReadOnlyAttributes, withReadOnly } from "../schema/read_only_attributes.ts";
 import type { BackendState, Content, GroupContent, ResourceKind, Stored } from "../schema/resource.ts";
 import {
   type BackendCopies,
   type BackendOperation,
+  desiredContent,
   hasResource,
+  holdsAlready,
   isSameContent,
   normalizeStatus,
   readStatus,
+  replaceState,
   type ResourceStatus,
   withCopy,
   withoutCopy,
   withState,
   type WriteOperation,
 } from "./backend_status.ts";
+import type { WriteLocks } from "./locks.ts";
 import type { Outbox, StoredEntry } from "./outbox.ts";
-import { selectWritable } from "./read_only_access.ts";
 
-export interface PrepareWriteDeps extends BackendSelection {
-  readonly directory: TargetDirectory;
+/** The parts of an open target, which its operations share. */
+export interface TargetParts {
+  readonly target: string;
+  /** Users sign in from this target. */
+  readonly isLoginTarget: boolean;
+  /** All backends, in the order of the settings. */
+  readonly backends: readonly BackendInfo[];
+  /** Those that are called: all but the embedded store. */
   readonly remotes: ReadonlyMap<string, Backend>;
-  readonly outbox: Outbox;
-  readonly copies: BackendCopies;
-  readonly clock: Clock;
   /** The attributes that are read-only at every backend. */
   readonly readOnly: ReadOnlyAttributes;
+  readonly store: Store;
+  readonly lease: TargetLease;
+  readonly locks: WriteLocks;
+  readonly directory: TargetDirectory;
+  readonly copies: BackendCopies;
+  readonly outbox: Outbox;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
   hashPassword(password: string): Promise<PasswordHash>;
 }
 
@@ -83,16 +100,14 @@ export interface PreparedWrite {
 }
 
 /**
- * Plans one write from the store, the copies and the outbox. Calls no backend and writes nothing.
+ * Plans one write from the stored resource, the copies and the outbox. Calls no backend and writes nothing.
  * @throws ScimRefusal if the version differs, the plan refuses, or the hasher is busy
  */
 export async function prepareWrite(
-  deps: PrepareWriteDeps,
-  job: WriteJob,
-  options: WriteOptions,
+  deps: TargetParts,
+  { job, options, stored }: Pick<PreparedWrite, "job" | "options" | "stored">,
 ): Promise<PreparedWrite> {
   const { kind, name, operation } = job;
-  const stored = await deps.directory.read(kind, canonicalName(name));
   checkVersion(stored, options);
   const selected = selectBackends(deps, { kind, named: options.backends });
   const before = await readStatus(deps.copies, stored);
@@ -106,56 +121,38 @@ export async function prepareWrite(
   });
   const plan = planWrite({
     operation,
-    kind,
-    content: content ?? (stored?.content ?? null),
+    content: content ?? stored?.content ?? null,
     before,
     backends: deps.backends,
     named,
     unchanged,
     nowMs: deps.clock.nowMs(),
   });
-  if (!plan.ok) throw new ScimRefusal(plan.code);
-  if (job.to !== undefined) await checkRename(deps, { job, to: job.to, named, before });
   const pending = await readPending(deps, { kind, name, named });
   const pendingTo = job.to === undefined
-    ? new Map<string, StoredEntry>()
-    : await readPending(deps, { kind, name: job.to, named });
-  if (job.to !== undefined) await checkCycle(deps, { kind, to: job.to, pending });
+    ? NOTHING_PENDING
+    : await checkRename(deps, { kind, to: job.to, named, before, pending });
   const { password: known = null } = job.restores ?? {};
   const password = await passwordHash(deps, { kind, named, password: options.password, known });
   const spared = selected.filter((name) => deps.remotes.get(name)?.isReadOnly === true);
   return { job, options, stored, named, spared, before, plan, password, pending, pendingTo };
 }
 
-/** @throws ScimRefusal if a backend still has each of two resources with the new name of the other one */
-async function checkCycle(
-  { directory }: PrepareWriteDeps,
-  { kind, to, pending }: { kind: ResourceKind; to: string; pending: ReadonlyMap<string, StoredEntry> },
-): Promise<void> {
-  const now = await directory.renamedTo(kind, canonicalName(to));
-  if (now === null) return;
-  for (const [backend, { entry }] of pending) {
-    if (entry.from?.includes(now)) {
-      throw new ScimRefusal("busy", {
-        detail:
-          `Earlier renames are still pending at the connector "${backend}". Try again when they are done.`,
-        headers: { "Retry-After": "30" },
-      });
-    }
-  }
-}
-
-/** @throws ScimRefusal if the name is taken, or a backend that has the resource cannot rename it or was left out */
+/**
+ * Returns the pending writes of the new name.
+ * @throws ScimRefusal if the name is taken, if a backend that has the resource cannot rename it or was left out, or if a backend still has each of
+ * two resources with the new name of the other one
+ */
 async function checkRename(
-  { directory, remotes }: PrepareWriteDeps,
-  { job: { kind }, to, named, before }: {
-    job: WriteJob;
+  deps: TargetParts,
+  { kind, to, named, before, pending }: Pick<PreparedWrite, "named" | "before" | "pending"> & {
+    kind: ResourceKind;
     to: string;
-    named: readonly string[];
-    before: ResourceStatus;
   },
-): Promise<void> {
-  if (await directory.read(kind, canonicalName(to)) !== null) throw new ScimRefusal("taken");
+): Promise<PreparedWrite["pendingTo"]> {
+  const { directory, remotes } = deps;
+  const canonical = canonicalName(to);
+  if (await directory.read(kind, canonical) !== null) throw new ScimRefusal("taken");
   for (const [name, state] of Object.entries(before.backends)) {
     if (!hasResource(state)) continue;
     if (!named.includes(name)) {
@@ -171,6 +168,16 @@ async function checkRename(
       });
     }
   }
+  const now = await directory.renamedTo(kind, canonical);
+  for (const [backend, { entry }] of pending) {
+    if (now === null || !entry.from?.includes(now)) continue;
+    throw new ScimRefusal("busy", {
+      detail:
+        `Earlier renames are still pending at the connector "${backend}". Try again when they are done.`,
+      headers: { "Retry-After": "30" },
+    });
+  }
+  return await readPending(deps, { kind, name: to, named });
 }
 
 function checkVersion(stored: Stored | null, { ifVersion, ifId }: WriteOptions): void {
@@ -179,18 +186,21 @@ function checkVersion(stored: Stored | null, { ifVersion, ifId }: WriteOptions):
   throw new ScimRefusal("precondition");
 }
 
+const NOTHING_PENDING: PreparedWrite["pending"] = new Map();
+
 async function readPending(
-  { remotes, outbox }: PrepareWriteDeps,
+  { remotes, outbox }: TargetParts,
   { kind, name, named }: { kind: ResourceKind; name: string; named: readonly string[] },
-): Promise<Map<string, StoredEntry>> {
-  const remote = named.filter((backend) => remotes.has(backend));
-  const found = await Promise.all(remote.map((backend) => outbox.find(backend, kind, name)));
+): Promise<PreparedWrite["pending"]> {
+  const called = named.filter((backend) => remotes.has(backend));
+  if (called.length === 0) return NOTHING_PENDING;
+  const found = await Promise.all(called.map((backend) => outbox.find(backend, kind, name)));
   return new Map(found.flatMap((known) => known === null ? [] : [[known.backend, known] as const]));
 }
 
 /** The hash for the directory, unless the write excludes the embedded store. */
 async function passwordHash(
-  { backends, hashPassword }: PrepareWriteDeps,
+  { backends, hashPassword }: TargetParts,
   { kind, named, password, known }: {
     kind: ResourceKind;
     named: readonly string[];
@@ -213,7 +223,6 @@ async function passwordHash(
 
 interface WritePlanInput {
   readonly operation: WriteOperation;
-  readonly kind: ResourceKind;
   /** The desired content; `null` exactly for `remove`. */
   readonly content: Content | null;
   readonly before: ResourceStatus;
@@ -221,8 +230,8 @@ interface WritePlanInput {
   readonly backends: readonly BackendInfo[];
   /** The backends of the write, in the order of the list. */
   readonly named: readonly string[];
-  /** Read-only backends that have the resource, and keep it as it is. Absent: none. */
-  readonly unchanged?: ReadonlySet<string>;
+  /** Read-only backends that have the resource, and keep it as it is. */
+  readonly unchanged: ReadonlySet<string>;
   readonly nowMs: number;
 }
 
@@ -232,7 +241,6 @@ interface BackendCall {
 }
 
 interface WritePlan {
-  readonly ok: true;
   /** The resource after the write. */
   readonly after: ResourceStatus;
   /** The calls before the write is recorded, in order. */
@@ -241,16 +249,13 @@ interface WritePlan {
   readonly queued: readonly BackendCall[];
 }
 
-type WritePlanOutcome = WritePlan | { readonly ok: false; readonly code: "taken" | "not_found" };
-
-const NONE: ReadonlySet<string> = new Set();
-
-function planWrite(demand: WritePlanInput): WritePlanOutcome {
-  const { operation, before, named, unchanged = NONE } = demand;
+/** @throws ScimRefusal `taken` or `not_found` */
+function planWrite(demand: WritePlanInput): WritePlan {
+  const { operation, before, named, unchanged } = demand;
   const exists = isOrphan(demand) || unchanged.size > 0 ||
     named.some((name) => hasResource(before.backends[name]));
-  if (operation === "create" && exists) return { ok: false, code: "taken" };
-  if (operation !== "create" && !exists) return { ok: false, code: "not_found" };
+  if (operation === "create" && exists) throw new ScimRefusal("taken");
+  if (operation !== "create" && !exists) throw new ScimRefusal("not_found");
   return operation === "remove" ? planRemoval(demand) : planPut(demand);
 }
 
@@ -260,8 +265,8 @@ function isOrphan({ before, backends }: WritePlanInput): boolean {
 }
 
 function planPut(
-  { operation, content, before, backends, named, unchanged = NONE, nowMs }: WritePlanInput,
-): WritePlanOutcome {
+  { operation, content, before, backends, named, unchanged, nowMs }: WritePlanInput,
+): WritePlan {
   if (content === null) throw new TypeError("Cannot plan a put without content");
   let after: ResourceStatus = { ...before, content };
   const calls: BackendCall[] = [];
@@ -283,7 +288,7 @@ function planPut(
     else if (backend.kind !== "store") calls.push(call);
     after = withState(after, name, stateAfterPut(before.backends[name], { isQueued, isRenamed, nowMs }));
   }
-  return { ok: true, after, calls, queued };
+  return { after, calls, queued };
 }
 
 /** A backend that the write omits keeps its content and its pending writes. */
@@ -296,8 +301,7 @@ function keepingOwn(
   if (isSameContent(before.content, after.content)) return after;
   const kept = withCopy(after, backend, before.content);
   const state = kept.backends[backend];
-  if (state === undefined) return kept;
-  return { ...kept, backends: { ...kept.backends, [backend]: { ...state, omitted: true } } };
+  return state === undefined ? kept : replaceState(kept, backend, { ...state, omitted: true });
 }
 
 /** What a write changes at a backend, compared with what the backend was given before. A difference that a refresh found stays. */
@@ -331,7 +335,7 @@ function stateAfterPut(
   return { state: "present", sinceMs: isSince ? before.sinceMs : nowMs, ...own };
 }
 
-function planRemoval({ before, backends, named, nowMs }: WritePlanInput): WritePlanOutcome {
+function planRemoval({ before, backends, named, nowMs }: WritePlanInput): WritePlan {
   let after = before;
   const calls: BackendCall[] = [];
   const queued: BackendCall[] = [];
@@ -347,7 +351,7 @@ function planRemoval({ before, backends, named, nowMs }: WritePlanInput): WriteP
       after = withState(after, backend.name, pendingRemoval(state, nowMs));
     }
   }
-  return { ok: true, after: normalizeStatus(after, backends.map(({ name }) => name)), calls, queued };
+  return { after: normalizeStatus(after, backends.map(({ name }) => name)), calls, queued };
 }
 
 function pendingRemoval({ remoteId }: BackendState, nowMs: number): BackendState {
@@ -363,23 +367,16 @@ export function isAsynchronous({ kind, mode }: BackendInfo): boolean {
   return kind !== "store" && mode === "async";
 }
 
-/** The data of a target for the selection. */
-interface BackendSelection {
-  readonly backends: readonly BackendInfo[];
-  /** Whether a backend stores groups. */
-  readonly holdsGroups: (backend: string) => boolean;
-}
-
 /**
  * The names of the selected backends in the order of the list, each once. Throws the refusal `unknown_backend` for an unknown name, for an empty
  * list, and for a group at a backend without groups. Throws `unsupported` for a group if no backend stores groups.
  */
 export function selectBackends(
-  { backends, holdsGroups }: BackendSelection,
+  { backends, remotes }: Pick<TargetParts, "backends" | "remotes">,
   { kind, named }: { kind: ResourceKind; named: readonly string[] | undefined },
 ): string[] {
   const all = backends.map(({ name }) => name);
-  const able = all.filter((name) => kind === "user" || holdsGroups(name));
+  const able = all.filter((name) => kind === "user" || remotes.get(name)?.holds.groups !== false);
   if (named === undefined) {
     if (able.length > 0) return able;
     throw new ScimRefusal("unsupported", { detail: "No connector of this directory stores groups." });
@@ -399,11 +396,82 @@ export function selectBackends(
   return all.filter((name) => named.includes(name));
 }
 
-/** Members that join and leave a group, by name. */
-export interface GroupMemberChange {
-  readonly add: readonly string[];
-  readonly remove: readonly string[];
-  readonly users?: readonly { readonly id: string; readonly name: string }[] | undefined;
+interface WritableBackends {
+  /** The backends that the write changes, in the order of the list. */
+  readonly writable: readonly string[];
+  /** Read-only backends that have the resource, and keep it as it is. */
+  readonly unchanged: ReadonlySet<string>;
+}
+
+interface AccessInput {
+  readonly operation: WriteOperation;
+  readonly kind: ResourceKind;
+  /** `null` for a removal. */
+  readonly content: Content | null;
+  readonly before: ResourceStatus;
+  readonly named: readonly string[];
+  /** The request itself names the backends. */
+  readonly isExplicit: boolean;
+  readonly setsPassword: boolean;
+}
+
+/**
+ * Leaves out read-only backends. What such a backend has cannot be changed here, except what it cannot store, such as `active` in OpenLDAP.
+ * @throws ScimRefusal `read_only` if only a read-only backend could make the change
+ */
+function selectWritable(remotes: ReadonlyMap<string, Backend>, input: AccessInput): WritableBackends {
+  const { operation, kind, before, named, isExplicit } = input;
+  const writable: string[] = [];
+  const unchanged = new Set<string>();
+  let skipped: string | null = null;
+  for (const name of named) {
+    const remote = remotes.get(name);
+    if (remote?.isReadOnly !== true) {
+      writable.push(name);
+      continue;
+    }
+    if (hasResource(before.backends[name])) {
+      if (!isUnchangedAt(remote, input)) throw heldReadOnly(name, { operation, kind });
+      unchanged.add(name);
+    } else if (isExplicit && operation !== "remove") throw cannotCreate(name, kind);
+    else skipped ??= name;
+  }
+  if (writable.length === 0 && skipped !== null && operation === "create") throw cannotCreate(skipped, kind);
+  // A user who leaves the read-only directory must not stay in another one that only this write added.
+  const isOwn = (name: string) => isExplicit || unchanged.size === 0 || hasResource(before.backends[name]);
+  return { writable: writable.filter(isOwn), unchanged };
+}
+
+/** Whether the backend stores nothing of the change. */
+function isUnchangedAt(
+  remote: Backend,
+  { operation, content, before, setsPassword }: AccessInput,
+): boolean {
+  const held = desiredContent(before, remote.name);
+  if (operation !== "replace" || setsPassword || content === null || held === null) return false;
+  return held.name === content.name &&
+    holdsAlready(remote, { content, remote: { content: held, remoteId: "" } });
+}
+
+/** The refusal for a change of what a read-only backend has. */
+export function heldReadOnly(
+  name: string,
+  { operation, kind }: { operation: WriteOperation; kind: ResourceKind },
+): ScimRefusal {
+  const instead = operation === "remove"
+    ? `Delete the ${kind} there. The next refresh then removes it here.`
+    : `Change the ${kind} there. The next refresh then shows the change here.`;
+  return new ScimRefusal("read_only", {
+    detail: `The connector "${name}" is read-only, and it has this ${kind}. Nothing was changed. ${instead}`,
+  });
+}
+
+/** The refusal for a new resource at a read-only backend. */
+export function cannotCreate(name: string, kind: ResourceKind): ScimRefusal {
+  return new ScimRefusal("read_only", {
+    detail:
+      `The connector "${name}" is read-only, so a ${kind} cannot be created there. Nothing was changed.`,
+  });
 }
 
 /** Removes members, then adds members. Names are compared without case, and each name is listed once. */

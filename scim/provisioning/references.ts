@@ -2,8 +2,7 @@
 // server. A reference to a resource that the server lacks is left out, and follows when the server has it.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import type { Log } from "../../platform/log.ts";
-import type { Mutation, Store } from "../../platform/store.ts";
+import type { Mutation } from "../../platform/store.ts";
 import type {
   Backend,
   BackendOutcome,
@@ -12,7 +11,6 @@ import type {
   Reference,
   RemoteResource,
 } from "../backend_port.ts";
-import type { TargetDirectory } from "../ports.ts";
 import { property } from "../schema/attributes.ts";
 import { ENTERPRISE_SCHEMA } from "../schema/attribute_table.ts";
 import { isJsonArray, isJsonObject } from "../schema/json_limits.ts";
@@ -20,8 +18,7 @@ import { parseName } from "../schema/resource_name.ts";
 import { isUuid } from "../schema/value_rules.ts";
 import type { Content, JsonObject, JsonValue, ResourceKind } from "../schema/resource.ts";
 import { hasResource } from "./backend_status.ts";
-import type { WriteLocks } from "./locks.ts";
-import type { Outbox } from "./outbox.ts";
+import type { TargetParts } from "./plan.ts";
 
 /** A resource that waits for another one at a backend. */
 interface AwaitedEntry {
@@ -38,22 +35,15 @@ interface FoundReference extends Reference {
   readonly path: string;
 }
 
-interface ReferencesDeps {
-  readonly store: Store;
-  readonly directory: TargetDirectory;
-  readonly outbox: Outbox;
-  readonly locks: WriteLocks;
-  readonly log: Log;
-  readonly target: string;
-}
+type ReferencesParts = Pick<TargetParts, "store" | "directory" | "outbox" | "locks" | "log" | "target">;
 
 const MANAGER = `${ENTERPRISE_SCHEMA}:manager`;
 
 export class References {
-  readonly #deps: ReferencesDeps;
+  readonly #deps: ReferencesParts;
   readonly #running = new Set<Promise<void>>();
 
-  constructor(deps: ReferencesDeps) {
+  constructor(deps: ReferencesParts) {
     this.#deps = deps;
   }
 

@@ -2,24 +2,26 @@
 // import of too many.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import type { Log } from "../../platform/log.ts";
-import type { Random } from "../../platform/runtime.ts";
 import type { Actor, DirectoryWrite, TargetDirectory } from "../ports.ts";
 import type { RefreshCounts, RefreshProgress, RefreshReport } from "../pending_port.ts";
 import type { Backend, RemoteResource } from "../backend_port.ts";
 import type { Content, ResourceKind, Stored } from "../schema/resource.ts";
 import { BackendListError } from "../backends/backend_error.ts";
 import { parseName } from "../schema/resource_name.ts";
-import { desiredContent, readStatus } from "./backend_status.ts";
+import { applyReading, desiredContent, readStatus, toReading, withKnownMembers } from "./backend_status.ts";
 import type { HeldLocks } from "./locks.ts";
-import { type ChangeWatch, isEarlierName, refreshWrite, watchChanges } from "./refresh_one.ts";
-import { applyReading, type RefreshDeps, toReading, withKnownMembers } from "./reconcile.ts";
-import { MovedResources, withRenamedMembers } from "./follow_renames.ts";
+import type { TargetParts } from "./plan.ts";
+import {
+  type ChangeWatch,
+  isEarlierName,
+  MovedResources,
+  refreshWrite,
+  watchChanges,
+  withRenamedMembers,
+} from "./refresh_one.ts";
 import { NameHashSet } from "../directory/name_hashes.ts";
 
-interface RefreshAllDeps extends RefreshDeps {
-  readonly random: Random;
-  readonly log: Log;
+interface RefreshAllParts extends TargetParts {
   readonly actor: Actor;
   /** If a refresh would remove a larger share of the resources of a backend, it removes none of them. */
   readonly maxDropPercent: number;
@@ -51,7 +53,7 @@ const MAX_BATCH = 250;
 const MAX_LISTED = 5_000_000;
 
 export async function refreshAll(
-  deps: RefreshAllDeps,
+  deps: RefreshAllParts,
   { onProgress }: RefreshAllOptions = {},
 ): Promise<RefreshReport> {
   const startedMs = deps.clock.nowMs();
@@ -85,7 +87,7 @@ const UNREAD = "Cannot read the ";
 
 /** Returns the faults. */
 async function refreshKind(
-  deps: RefreshAllDeps,
+  deps: RefreshAllParts,
   pass: Pass,
   { onProgress }: RefreshAllOptions,
 ): Promise<RefreshFault[]> {
@@ -132,7 +134,7 @@ function withUsableName(remote: RemoteResource): RemoteResource[] {
 }
 
 /** Follows the resources that have another name here. Those that are no renames are handled by their names. */
-async function followMoved(deps: RefreshAllDeps, pass: Pass, seen: NameHashSet): Promise<RefreshFault[]> {
+async function followMoved(deps: RefreshAllParts, pass: Pass, seen: NameHashSet): Promise<RefreshFault[]> {
   const { others, left } = await pass.moved.settle();
   for (let from = 0; from < others.length; from += MAX_BATCH) {
     await changeListed(deps, pass, others.slice(from, from + MAX_BATCH));
@@ -154,7 +156,7 @@ const RENAME_CONFLICTS = {
 
 /** Compares without locks, and changes the resources that differ under their locks. */
 async function refreshBatch(
-  deps: RefreshAllDeps,
+  deps: RefreshAllParts,
   pass: Pass,
   remotes: readonly RemoteResource[],
 ): Promise<void> {
@@ -169,7 +171,7 @@ async function refreshBatch(
 
 /** One at a time, so that the directory is read for the IDs once. */
 async function withoutMoved(
-  { directory }: RefreshAllDeps,
+  { directory }: RefreshAllParts,
   { kind, moved }: Pass,
   differing: readonly RemoteResource[],
 ): Promise<RemoteResource[]> {
@@ -183,7 +185,7 @@ async function withoutMoved(
 
 /** New resources stop at the limit. */
 async function changeListed(
-  deps: RefreshAllDeps,
+  deps: RefreshAllParts,
   pass: Pass,
   remotes: readonly RemoteResource[],
 ): Promise<void> {
@@ -196,7 +198,7 @@ async function changeListed(
 }
 
 async function isUpToDate(
-  deps: RefreshAllDeps,
+  deps: RefreshAllParts,
   { backend }: Pass,
   { stored, remote }: { stored: Stored | null; remote: RemoteResource },
 ): Promise<boolean> {
@@ -212,13 +214,13 @@ interface Candidate {
 }
 
 /** Changes candidates in few commits. Other nodes can write between two calls. */
-async function changeAll(deps: RefreshAllDeps, pass: Pass, candidates: readonly Candidate[]): Promise<void> {
+async function changeAll(deps: RefreshAllParts, pass: Pass, candidates: readonly Candidate[]): Promise<void> {
   if (candidates.length > 0) await deps.locks.underLease(() => changeBatch(deps, pass, candidates));
 }
 
 /** Candidates with a write in progress follow one by one. */
 async function changeBatch(
-  deps: RefreshAllDeps,
+  deps: RefreshAllParts,
   pass: Pass,
   candidates: readonly Candidate[],
 ): Promise<void> {
@@ -249,7 +251,7 @@ async function changeBatch(
 
 /** Plans the change of a resource from its current record, under its lock. */
 async function decide(
-  deps: RefreshAllDeps,
+  deps: RefreshAllParts,
   pass: Pass,
   { name, remote: listed }: Candidate,
 ): Promise<DirectoryWrite | null> {
@@ -292,7 +294,7 @@ function lacksMembers({ content }: RemoteResource, known: Content | null): boole
 }
 
 async function writeAll(
-  { directory, log }: RefreshAllDeps,
+  { directory, log }: RefreshAllParts,
   { backend }: Pass,
   writes: readonly DirectoryWrite[],
 ): Promise<void> {
@@ -310,7 +312,7 @@ async function writeAll(
 }
 
 /** Marks resources as vanished that the backend no longer has, unless there are too many. */
-async function dropUnseen(deps: RefreshAllDeps, pass: Pass, seen: NameHashSet): Promise<RefreshFault[]> {
+async function dropUnseen(deps: RefreshAllParts, pass: Pass, seen: NameHashSet): Promise<RefreshFault[]> {
   const { kind } = pass;
   let held = 0;
   let dropped = 0;
@@ -335,7 +337,7 @@ async function dropUnseen(deps: RefreshAllDeps, pass: Pass, seen: NameHashSet): 
 }
 
 async function* heldBy(
-  { directory }: RefreshAllDeps,
+  { directory }: RefreshAllParts,
   { backend, kind, startedMs }: Pass,
   seen: NameHashSet,
 ): AsyncIterable<{ name: string; isUnseen: boolean }> {

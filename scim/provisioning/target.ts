@@ -1,4 +1,4 @@
-// A target: its directory, its backends, and the operations on both.
+// A target: its directory, its backends, and the operations on both. Deleted users come back from the trash by the normal write path.
 
 import type { PasswordHash } from "../../platform/password_hasher.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
@@ -14,27 +14,34 @@ import { createSingleFlight } from "../../platform/semaphore.ts";
 import type { Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
 import { ScimRefusal } from "../http/refusals.ts";
-import type { BackendInfo, Target, TargetDirectory, WriteOptions, Written } from "../ports.ts";
+import type {
+  Actor,
+  BackendInfo,
+  RestoredUser,
+  Target,
+  TargetDirectory,
+  WriteOptions,
+  Written,
+} from "../ports.ts";
 import type { RefreshReport } from "../pending_port.ts";
-import type { Backend } from "../backend_port.ts";
+import type { TrashedUser } from "../trash_port.ts";
+import type { Backend, BackendOutcome } from "../backend_port.ts";
 import { hasRecoveryTasks } from "../directory/directory.ts";
 import type { TargetLease } from "../directory/target_lease.ts";
 import type { Content } from "../schema/resource.ts";
 import { commonReadOnly, NO_READ_ONLY, readOnlyNames, withReadOnly } from "../schema/read_only_attributes.ts";
 import { createMapping } from "../schema/mapping.ts";
-import { targetAuditEntry } from "./write_audit.ts";
+import { IntentLog } from "./backend_calls.ts";
 import { BackendCopies, readStatus, type ResourceStatus } from "./backend_status.ts";
-import { DeliveryWorker, type DeliveryWorkerDeps } from "./delivery.ts";
-import { IntentLog } from "./intent_log.ts";
+import { DeliveryWorker, retryDeadLetters } from "./delivery.ts";
 import { WriteLocks } from "./locks.ts";
-import { createMemberChanges, WriteCoordinator } from "./write_coordinator.ts";
-import { Outbox, type StoredEntry } from "./outbox.ts";
-import { withoutWrites } from "./read_only_access.ts";
+import { Outbox } from "./outbox.ts";
+import type { TargetParts, WriteJob } from "./plan.ts";
 import { References } from "./references.ts";
 import { refreshAll } from "./refresh_all.ts";
-import type { RefreshDeps } from "./reconcile.ts";
 import { refreshOne } from "./refresh_one.ts";
-import { resumeRestores, trashOperations } from "./restore_user.ts";
+import { targetAuditEntry } from "./write_audit.ts";
+import { WriteCoordinator } from "./write_coordinator.ts";
 
 export interface TargetDeps {
   readonly store: Store;
@@ -74,19 +81,9 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
   const locks = new WriteLocks({ clock, lease });
   const references = new References({ store, directory, outbox, locks, log, target });
   const remotes = await openBackends(deps, references);
-  const shared = {
-    store,
-    lease,
-    directory,
-    outbox,
+  const parts: TargetParts = {
+    ...{ target, isLoginTarget, store, lease, locks, directory, outbox, remotes, clock, random, log },
     copies: new BackendCopies({ store, target }),
-    remotes,
-    locks,
-    clock,
-    random,
-    log,
-    target,
-    isLoginTarget,
     backends: settings.backends.map(({ name, kind, mode }): BackendInfo => {
       const readOnly = readOnlyNames(remotes.get(name)?.readOnly ?? NO_READ_ONLY);
       return {
@@ -96,35 +93,32 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
       };
     }),
     readOnly: commonReadOnly([...remotes.values()]),
-  };
-  const intents = new IntentLog({ ...shared, orderedId });
-  await shared.outbox.load();
-  const coordinator = new WriteCoordinator({
-    ...shared,
-    intents,
-    holdsGroups: (backend) => remotes.get(backend)?.holds.groups ?? true,
     hashPassword: (password) => deps.hashPassword(password),
-  });
+  };
+  const intents = new IntentLog(parts, orderedId);
+  await outbox.load();
+  const coordinator = new WriteCoordinator(parts, intents);
   lease.onAcquired(async () => void await intents.recover());
-  await finishInterrupted(shared, intents);
-  const workers = startWorkers(shared);
-  shared.outbox.onAdded((backend) => workers.get(backend)?.wake());
+  await finishInterrupted(parts, intents);
+  const workers = new Map(
+    [...remotes].map(([name, backend]) => [name, new DeliveryWorker({ ...parts, backend })]),
+  );
+  outbox.onAdded((backend) => workers.get(backend)?.wake());
   lease.onAcquired(() => Promise.resolve(workers.forEach((worker) => worker.wake())));
   const stop = async (): Promise<void> => {
     await Promise.all([...workers.values()].map((worker) => worker.close()));
   };
-  const changeMembers = createMemberChanges({ ...shared, coordinator });
   let resuming: Promise<void> = Promise.resolve();
   /** In the background, because it waits for the lease. A fault leaves the records for the next start. */
   const resume = (): void => {
-    resuming = resuming.then(() => resumeRestores({ ...shared, coordinator, changeMembers })).catch(
+    resuming = resuming.then(() => resumeRestores(parts, coordinator)).catch(
       (fault: unknown) => log.warn("a restore could not be continued", { target, fault: String(fault) }),
     );
   };
   if (!lease.isShared) resume();
   else lease.onAcquired(() => Promise.resolve(resume()));
   return {
-    ...targetOperations(shared, { coordinator, settings, references, openStore: deps.store }),
+    ...targetOperations(parts, { coordinator, settings, references, openStore: deps.store }),
     stop,
     async close() {
       await stop();
@@ -134,11 +128,6 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
     },
   };
 }
-
-/** The parts that all operations of a target share. */
-type TargetParts = RefreshDeps & Omit<DeliveryWorkerDeps, "backend" | "lease"> & {
-  readonly lease: TargetLease;
-};
 
 /**
  * Finishes what a crash interrupted, before anybody logs in. With several nodes, the one that gets the lease does this, and the work may be in
@@ -172,12 +161,6 @@ async function openBackends(
   return remotes;
 }
 
-function startWorkers(parts: TargetParts): Map<string, DeliveryWorker> {
-  return new Map(
-    [...parts.remotes].map(([name, backend]) => [name, new DeliveryWorker({ ...parts, backend })]),
-  );
-}
-
 function targetOperations(
   parts: TargetParts,
   { coordinator, settings, references, openStore }: {
@@ -191,7 +174,6 @@ function targetOperations(
   const { target, lease, directory, backends, locks, copies, remotes, outbox, readOnly, isLoginTarget } =
     parts;
   const singleFlight = createSingleFlight<RefreshReport>();
-  const changeMembers = createMemberChanges({ directory, backends, locks, target, coordinator });
   const put = (operation: "create" | "replace") => (content: Content, options: WriteOptions) =>
     coordinator.write(
       { operation, kind: content.kind, name: content.name, content: () => content },
@@ -218,8 +200,9 @@ function targetOperations(
     },
     remove: (kind, name, options) =>
       coordinator.write({ operation: "remove", kind, name, content: () => null }, options),
-    ...trashOperations({ ...parts, coordinator, changeMembers }),
-    changeMembers,
+    restoreUser: (id, { actor }) => restoreUser(parts, coordinator, { id, actor }),
+    purgeUser: (id, actor) => purgeUser(parts, { id, actor }),
+    changeMembers: (...given) => coordinator.changeMembers(...given),
     refreshOne: (kind, name, actor) => refreshOne(parts, { kind, name, actor }),
     refreshAll: (actor, options) =>
       singleFlight(async () => {
@@ -292,60 +275,193 @@ function withReadOnlyValues(
   return contents;
 }
 
-interface RetryDeps {
-  readonly store: Store;
-  readonly directory: TargetDirectory;
-  readonly outbox: Outbox;
-  readonly locks: WriteLocks;
-  readonly remotes: ReadonlyMap<string, unknown>;
+/** The user joins this many groups in the commit that restores it. Each further group is a write of its own, which survives a crash. */
+const MAX_GROUPS_AT_ONCE = 50;
+
+/**
+ * The user, its groups and the end of the entry are one commit. Factors stay deleted.
+ * @throws ScimRefusal
+ */
+async function restoreUser(
+  deps: TargetParts,
+  coordinator: WriteCoordinator,
+  { id, actor }: { id: string; actor: Actor },
+): Promise<RestoredUser> {
+  const trashed = await deps.directory.trash.read(id);
+  if (trashed === null) throw new ScimRefusal("not_found");
+  const { content, groups, password, entry: { deletedMs } } = trashed;
+  const atOnce = groups.slice(0, MAX_GROUPS_AT_ONCE);
+  const later = groups.slice(MAX_GROUPS_AT_ONCE);
+  const pending = pendingJoins(deps, { trashed, groups: later, actor });
+  const job: WriteJob = {
+    operation: "create",
+    auditAs: "restore",
+    kind: "user",
+    name: content.name,
+    content: () => content,
+    restores: {
+      ...{ id, groups: atOnce, deletedMs, password },
+      also: pending.map(({ key, value }) => ({
+        type: "set" as const,
+        ...{ key, value, expireInMs: PENDING_JOINS_MS },
+      })),
+    },
+  };
+  const backends = backendsOf(deps, trashed);
+  const written = await coordinator.write(job, {
+    actor,
+    ...(backends.length === 0 ? {} : { backends }),
+  });
+  const { missing, failed } = await joinPending(deps, coordinator, pending);
+  const stored = later.length === 0
+    ? written.stored
+    : await deps.directory.read("user", canonicalName(content.name));
+  const joined = new Set((stored?.groups ?? []).map(canonicalName));
+  const isJoined = (name: string) => joined.has(canonicalName(name));
+  return {
+    ...written,
+    stored,
+    groups: groups.filter(isJoined),
+    missingGroups: [...atOnce.filter((name) => !isJoined(name)), ...missing],
+    failedGroups: failed,
+  };
 }
 
-/** Returns how many dead letters are retried. @param options.backend only the dead letters of this backend. */
-async function retryDeadLetters(
-  deps: RetryDeps,
-  { backend }: { backend?: string },
-): Promise<number> {
-  let retried = 0;
-  for (const name of deps.remotes.keys()) {
-    if (backend !== undefined && name !== backend) continue;
-    for await (const { entry } of deps.outbox.dead(name)) {
-      const retryOne = async () => {
-        const known = await deps.outbox.find(name, entry.kind, entry.name);
-        if (known === null || !known.isDead) return false;
-        await retry(deps, known);
-        return true;
-      };
-      if (await deps.locks.write([entry], retryOne)) retried++;
-    }
-  }
-  return retried;
+/** The backends that had the user and are still in the settings, without read-only ones if others had it. Empty: none of them. */
+function backendsOf({ backends }: TargetParts, { entry }: TrashedUser): string[] {
+  const had = backends.filter(({ name }) => entry.backends.includes(name));
+  const writable = had.filter(({ isReadOnly }) => isReadOnly !== true);
+  return (writable.length > 0 ? writable : had).map(({ name }) => name);
 }
 
-async function retry({ store, directory, outbox }: RetryDeps, known: StoredEntry): Promise<void> {
-  const { backend, entry: { kind, name, operation, restores, changes } } = known;
-  const restoring = restores === undefined ? {} : { restores };
-  const change = outbox.add({ backend, kind, name, operation, changes, ...restoring }, known);
-  const stored = await directory.read(kind, canonicalName(name));
-  const state = stored?.backends[backend];
-  if (stored === null || state?.state !== "failed") {
-    await store.commit({ mutations: change.mutations });
-  } else {
-    const { why: _former, ...rest } = state;
-    const written = await directory.write({
-      kind,
-      name: stored.content.name,
-      expected: stored.version,
-      recorded: stored.recorded ?? 0,
-      statesOnly: true,
-      next: {
-        content: stored.content,
-        backends: { ...stored.backends, [backend]: { ...rest, state: "pending" } },
-      },
-      also: change.mutations,
-    });
-    if (!written.ok) {
-      throw new Error(`Cannot retry a failed write of "${backend}": the resource was changed`);
-    }
+/** The groups that a restored user joins after the commit that restores it. The record ends with the last of them. */
+interface PendingJoins {
+  readonly user: string;
+  readonly groups: readonly string[];
+  readonly deletedMs: number;
+  readonly actor: Actor;
+  readonly atMs: number;
+}
+
+interface StoredJoins {
+  readonly key: Deno.KvKey;
+  readonly value: PendingJoins;
+}
+
+const PENDING_JOINS_MS = 24 * 3600_000;
+/** A user who was created this long after the restore began is another one. */
+const MAX_RESTORE_MS = 600_000;
+
+const pendingPrefix = (target: string): Deno.KvKey => ["trash_joins", target];
+
+function pendingJoins(
+  { target, clock }: TargetParts,
+  { trashed: { content, entry }, groups, actor }: {
+    trashed: TrashedUser;
+    groups: readonly string[];
+    actor: Actor;
+  },
+): StoredJoins[] {
+  const records: StoredJoins[] = [];
+  for (let at = 0; at < groups.length; at += MAX_GROUPS_AT_ONCE) {
+    const value = {
+      user: content.name,
+      groups: groups.slice(at, at + MAX_GROUPS_AT_ONCE),
+      deletedMs: entry.deletedMs,
+      actor,
+      atMs: clock.nowMs(),
+    };
+    records.push({ key: [...pendingPrefix(target), entry.id, records.length], value });
   }
-  change.committed();
+  return records;
+}
+
+/** Each record is removed when its groups are joined. */
+async function joinPending(
+  deps: TargetParts,
+  coordinator: WriteCoordinator,
+  records: readonly StoredJoins[],
+): Promise<{ missing: string[]; failed: string[] }> {
+  const missing: string[] = [];
+  const failed: string[] = [];
+  for (const { key, value: { user, groups, deletedMs, actor } } of records) {
+    for (const group of groups) {
+      const found = await deps.directory.read("group", canonicalName(group));
+      if (found === null || found.createdMs > deletedMs) {
+        missing.push(group);
+        continue;
+      }
+      try {
+        await coordinator.changeMembers(found.content.name, { add: [user], remove: [] }, { actor });
+      } catch (fault) {
+        if (!(fault instanceof ScimRefusal)) throw fault;
+        failed.push(group);
+      }
+    }
+    await deps.locks.underLease(() => deps.store.commit({ mutations: [{ type: "delete", key }] }));
+  }
+  return { missing, failed };
+}
+
+/** Continues the restores that a crash interrupted: the users join the rest of their groups. */
+async function resumeRestores(deps: TargetParts, coordinator: WriteCoordinator): Promise<void> {
+  const records: StoredJoins[] = [];
+  for await (const { key, value } of deps.store.list<PendingJoins>(pendingPrefix(deps.target))) {
+    if (value !== null) records.push({ key, value });
+  }
+  for (const { key, value } of records) {
+    const stored = await deps.directory.read("user", canonicalName(value.user));
+    const isSame = stored !== null && stored.createdMs <= value.atMs + MAX_RESTORE_MS;
+    await joinPending(deps, coordinator, [{ key, value: isSame ? value : { ...value, groups: [] } }]);
+  }
+}
+
+/** The lock excludes a restore at the same time. */
+async function purgeUser(
+  { store, locks, directory, target }: TargetParts,
+  { id, actor }: { id: string; actor: Actor },
+): Promise<boolean> {
+  const trashed = await directory.trash.read(id);
+  if (trashed === null) return false;
+  const { name } = trashed.content;
+  const purge = async (): Promise<boolean> => {
+    const removal = await directory.trash.removal(id);
+    if (removal === null) return false;
+    const record = targetAuditEntry(target, { actor, action: "user.purged", object: `user:${name}` });
+    await store.commit({ mutations: [...removal, record] });
+    return true;
+  };
+  return await locks.write([{ kind: "user", name }], purge);
+}
+
+/** A backend that refuses every write, also one that was pending when the connector became read-only. */
+function withoutWrites(inner: Backend): Backend {
+  const refused: BackendOutcome<never> = {
+    ok: false,
+    fault: {
+      kind: "refused",
+      detail: `The connector "${inner.name}" is read-only (access = "read").`,
+      ...{ unsure: false, retry: false, isLocal: true },
+    },
+  };
+  const { verify, showsMembers, size } = inner;
+  return {
+    name: inner.name,
+    kind: inner.kind,
+    mode: inner.mode,
+    covers: inner.covers,
+    ...(inner.readOnly === undefined ? {} : { readOnly: inner.readOnly }),
+    holds: inner.holds,
+    isReadOnly: true,
+    read: (kind, name, hint) => inner.read(kind, name, hint),
+    put: () => Promise.resolve(refused),
+    remove: () => Promise.resolve(refused),
+    ...(inner.rename === undefined ? {} : { rename: () => Promise.resolve(refused) }),
+    list: (kind) => inner.list(kind),
+    ...(verify === undefined ? {} : { verify: (name, password) => verify.call(inner, name, password) }),
+    ...(size === undefined ? {} : { size: (kind) => size.call(inner, kind) }),
+    ...(showsMembers === undefined ? {} : { showsMembers: () => showsMembers.call(inner) }),
+    probe: () => inner.probe(),
+    close: () => inner.close(),
+  };
 }

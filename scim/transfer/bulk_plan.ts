@@ -19,7 +19,7 @@ import { distinctNames, parseName } from "../schema/resource_name.ts";
 import { contentAuditEntries, writeAction } from "../provisioning/write_audit.ts";
 import { hasResource, isSameContent } from "../provisioning/backend_status.ts";
 import type { ScimRefusal, ScimRefusalCode } from "../http/refusals.ts";
-import { cannotCreate, heldReadOnly } from "../provisioning/read_only_access.ts";
+import { cannotCreate, heldReadOnly } from "../provisioning/plan.ts";
 import { isJsonArray, isJsonObject } from "../schema/json_limits.ts";
 
 export interface GroupJoin {

@@ -4,7 +4,7 @@
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { pauseFor } from "../../platform/runtime.ts";
 import { ScimRefusal } from "../http/refusals.ts";
-import type { Target, TargetDirectory, WriteResult } from "../ports.ts";
+import type { MembersUpdate, Target, WriteResult } from "../ports.ts";
 import { selectBackends } from "../provisioning/plan.ts";
 import {
   type BulkDeps,
@@ -31,7 +31,7 @@ const RETRY_MS = 200;
  * @throws ScimRefusal `unknown_backend`. Rejects if the store fails; some rows may then be written.
  */
 export async function writeBulk(target: Target, request: BulkRequest, deps: BulkDeps): Promise<RowOutcome[]> {
-  const named = selectBackends({ backends: target.backends, holdsGroups: () => true }, {
+  const named = selectBackends({ backends: target.backends, remotes: new Map() }, {
     kind: "user",
     named: request.backends,
   });
@@ -202,7 +202,7 @@ async function retryBusy<T>({ deps: { clock } }: BulkWork, write: () => Promise<
 
 function changeInStore(
   work: BulkWork,
-  change: Parameters<TargetDirectory["changeMembers"]>[0],
+  change: MembersUpdate,
 ): Promise<WriteResult> {
   return retryBusy(work, () => work.target.directory.changeMembers(change));
 }

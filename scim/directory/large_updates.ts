@@ -1,12 +1,29 @@
-// Updates of groups that do not fit into one commit. First a new set of members is written beside the old one. Then one commit switches to
-// the new set. The users' records and the old set follow. A recovery task in the store lets a later start finish after a crash.
+// Updates that do not fit into one commit. For a group, first a new set of members is written beside the old one. Then one commit switches to the new
+// set. The users' records and the old set follow. Of a rename, memberships and members follow. Each step can be repeated, and a recovery task in the
+// store lets a later start finish after a crash.
 
 import type { Mutation } from "../../platform/store.ts";
 import type { PrepareGroupCleanup, WriteResult } from "../ports.ts";
-import { encodeMember, type MemberChange, type MemberSet, NO_MEMBERS } from "./member_sets.ts";
+import {
+  encodeMember,
+  type MemberChange,
+  type MemberSet,
+  NO_MEMBERS,
+  type PendingRenames,
+  type RenameTask,
+  renameTaskId,
+} from "./member_sets.ts";
 import type { DirectoryBatch, DirectoryBatchDeps } from "./directory_batch.ts";
-import { cleanUpGroup, type GroupUpdate, isNestedGroup, updateUserGroups } from "./write_plan.ts";
-import { finishRename, type PendingRenames, renameGroupOf, type RenameTask } from "./rename_steps.ts";
+import {
+  cleanUpGroup,
+  type GroupUpdate,
+  isNestedGroup,
+  leaveGroups,
+  linkGroups,
+  moveSomeMemberships,
+  renameGroupOf,
+  updateUserGroups,
+} from "./write_plan.ts";
 import { readRecord, toStored } from "./records.ts";
 
 /** The value under ["chore", target, id]. */
@@ -27,7 +44,7 @@ type RecoveryTask =
   | { readonly kind: "link"; readonly user: string }
   | RenameTask;
 
-interface LargeGroupUpdateDeps extends DirectoryBatchDeps {
+interface LargeUpdatesDeps extends DirectoryBatchDeps {
   readonly newBatch: () => DirectoryBatch;
   readonly newSetId: () => string;
   readonly prepareGroupCleanup: PrepareGroupCleanup;
@@ -35,15 +52,14 @@ interface LargeGroupUpdateDeps extends DirectoryBatchDeps {
 }
 
 const MAX_MEMBERS_PER_COMMIT = 200;
-const MAX_MEMBERSHIPS_PER_COMMIT = 50;
 const MAX_MUTATIONS_PER_COMMIT = 400;
 const MAX_OCTETS_PER_COMMIT = 350_000;
 const MAX_TOMBSTONES_PER_TURN = 20;
 
-export class LargeGroupUpdate {
-  readonly #deps: LargeGroupUpdateDeps;
+export class LargeUpdates {
+  readonly #deps: LargeUpdatesDeps;
 
-  constructor(deps: LargeGroupUpdateDeps) {
+  constructor(deps: LargeUpdatesDeps) {
     this.#deps = deps;
   }
 
@@ -101,32 +117,43 @@ export class LargeGroupUpdate {
   }
 
   /** Removes a user, or a group in groups, from all groups. */
-  async leaveGroups(user: string): Promise<void> {
-    const { newBatch, keys } = this.#deps;
-    let isMore = true;
-    while (isMore) {
-      const batch = newBatch();
-      const memberships = [...await batch.memberships(user)];
-      for (const [setId, group] of memberships.slice(0, MAX_MEMBERSHIPS_PER_COMMIT)) {
-        await batch.changeMembers({ setId, group }, [{ canonical: user, name: null }]);
-      }
-      isMore = memberships.length > MAX_MEMBERSHIPS_PER_COMMIT;
-      if (!isMore) batch.remove(keys.chore(`leave ${user}`));
-      await batch.commit();
-    }
+  leaveGroups(user: string): Promise<void> {
+    return this.#repeat(`leave ${user}`, (batch) => leaveGroups(this.#deps, batch, user));
   }
 
   /** Gives the id of a user to all groups that name it. */
-  async linkGroups(user: string): Promise<void> {
-    const { newBatch, keys } = this.#deps;
-    for (let isMore = true; isMore;) {
-      const batch = newBatch();
+  linkGroups(user: string): Promise<void> {
+    return this.#repeat(`link ${user}`, async (batch) => {
       const record = await batch.record("user", user);
-      const users = new Map(
-        record === null ? [] : [[user, record.id]],
-      );
-      isMore = await batch.linkMembers(users, MAX_MEMBERSHIPS_PER_COMMIT);
-      if (!isMore) batch.remove(keys.chore(`link ${user}`));
+      return record !== null && await linkGroups(this.#deps, batch, { canonical: user, record });
+    });
+  }
+
+  /** Completes a rename: the memberships of a user, or the records of the members of a group. */
+  async finishRename(task: RenameTask): Promise<void> {
+    const { pendingRenames, keys, memberSets } = this.#deps;
+    const id = renameTaskId(task);
+    pendingRenames.begin(task);
+    if (task.kind === "rename_user") await this.#repeat(id, (batch) => moveSomeMemberships(batch, task));
+    else {
+      const now = await readRecord(this.#deps, { kind: "group", canonical: task.to });
+      const setId = now?.record.setId ?? "";
+      const { canonicals } = await memberSets.load(setId);
+      await this.#changeUsers(canonicals, async (batch, user) => {
+        batch.set(keys.memberOf(user, setId), task.to);
+        await renameGroupOf(batch, user, task);
+      });
+      await this.#repeat(id, () => Promise.resolve(false));
+    }
+    pendingRenames.end(id);
+  }
+
+  /** Runs a step, which tells whether more remains, until its task is done. */
+  async #repeat(taskId: string, step: (batch: DirectoryBatch) => Promise<boolean>): Promise<void> {
+    for (let isMore = true; isMore;) {
+      const batch = this.#deps.newBatch();
+      isMore = await step(batch);
+      if (!isMore) batch.remove(this.#deps.keys.chore(taskId));
       await batch.commit();
     }
   }
@@ -234,22 +261,19 @@ export class LargeGroupUpdate {
     ];
   }
 
-  async #updateUsers(
-    changes: readonly MemberChange[],
-    names: { before: string; after: string },
+  /** Changes the records of users, in as few commits as they fit into. */
+  async #changeUsers(
+    users: readonly string[],
+    change: (batch: DirectoryBatch, user: string) => Promise<void>,
   ): Promise<void> {
-    const isMember = new Map(changes.map(({ canonical, name }) => [canonical, name !== null]));
-    const users = [...isMember.keys()];
     for (let at = 0; at < users.length;) {
       const batch = this.#deps.newBatch();
-      for (const user of users.slice(at, at + MAX_MEMBERS_PER_COMMIT)) batch.prefetch("user", user);
       const end = Math.min(at + MAX_MEMBERS_PER_COMMIT, users.length);
+      for (const user of users.slice(at, end)) batch.prefetch("user", user);
       while (
         at < end && batch.mutationCount < MAX_MUTATIONS_PER_COMMIT && batch.sizeOctets < MAX_OCTETS_PER_COMMIT
       ) {
-        const user = users[at++] ?? "";
-        if (isMember.get(user) === true) await renameGroupOf(batch, user, names);
-        else await updateUserGroups(batch, user, { name: names.before, isMember: false });
+        await change(batch, users[at++] ?? "");
       }
       if (batch.mutationCount > 0) await batch.commit();
       await this.#deps.indexes.maintain();
@@ -262,7 +286,12 @@ export class LargeGroupUpdate {
   ): Promise<void> {
     const now = await readRecord(this.#deps, { kind: "group", canonical: group });
     const changes = known ?? await this.#changesBetween(from, now?.record.setId ?? "");
-    await this.#updateUsers(changes, { before: name, after: now?.record.name ?? name });
+    const names = { before: name, after: now?.record.name ?? name };
+    const isMember = new Map(changes.map(({ canonical, name }) => [canonical, name !== null]));
+    await this.#changeUsers([...isMember.keys()], async (batch, user) => {
+      if (isMember.get(user) === true) await renameGroupOf(batch, user, names);
+      else await updateUserGroups(batch, user, { name, isMember: false });
+    });
     await this.#deleteSet(from);
   }
 
@@ -270,7 +299,7 @@ export class LargeGroupUpdate {
     if (task.kind === "leave") return await this.leaveGroups(task.user);
     if (task.kind === "link") return await this.linkGroups(task.user);
     if (task.kind === "rename_user" || task.kind === "rename_group") {
-      return await finishRename(this.#deps, task);
+      return await this.finishRename(task);
     }
     if (task.kind === "sweep") await this.#deleteSet(task.setId);
     else await this.#finishFlip(task, null);
