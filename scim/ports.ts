@@ -197,6 +197,11 @@ export interface TargetDirectory {
   all(kind: ResourceKind): AsyncIterable<Stored>;
   /** Writes one resource, all or nothing. The write is durable when the promise resolves. Rejects only if the store fails. */
   write(write: DirectoryWrite): Promise<WriteResult>;
+  /** As `write`, but planned from the resource when its turn comes, so that it is read once. Rejects as `plan` does; then nothing was written. */
+  writePlanned(
+    resource: { readonly kind: ResourceKind; readonly name: string },
+    plan: (stored: Stored | null) => Promise<DirectoryWrite>,
+  ): Promise<WriteResult>;
   /** Gives a resource another name. It keeps its id, its memberships, its password, and what other modules store for it. */
   rename(rename: DirectoryRename): Promise<RenameResult>;
   /** The canonical name that a resource with an earlier name got last; `null` if it was not renamed, or a later resource has the name. */

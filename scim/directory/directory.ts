@@ -165,6 +165,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
     count,
     all: (kind): AsyncIterable<Stored> => reader.all(kind),
     write,
+    writePlanned: async (resource, plan) => await (await work).writes.writePlanned(resource, plan),
     rename: async (asked) => await (await work).renames.rename(asked),
     renamedTo: (kind, canonical) => findRenamed(store, { target, kind, canonical }),
     writeMany: (writes) => Promise.all(writes.map(write)),

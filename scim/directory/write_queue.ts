@@ -2,11 +2,13 @@
 
 import type { Log } from "../../platform/log.ts";
 import type { DirectoryWrite, MembersUpdate, ResourceChange, WriteResult } from "../ports.ts";
+import type { Stored } from "../schema/resource.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { LargeUpdates } from "./large_updates.ts";
 import type { Indexes } from "./indexes.ts";
 import type { DirectoryBatch } from "./directory_batch.ts";
-
+import { NO_MEMBERS } from "./member_sets.ts";
+import { toStored } from "./records.ts";
 import type { DirectoryTrash } from "./trash.ts";
 import {
   fitsOneCommit,
@@ -36,8 +38,13 @@ type WriteCall = { readonly write: DirectoryWrite } | { readonly members: Member
 /** Work between two commits. It never rejects. */
 type QueuedWork = () => Promise<void>;
 
+/** A write in the queue, by what it changes. */
+type WritePlace = Pick<DirectoryWrite, "kind" | "name">;
+
 interface QueuedWrite {
-  readonly call: WriteCall;
+  readonly place: WritePlace;
+  /** Decides what to write when its turn comes. It only reads. */
+  readonly decide: (batch: DirectoryBatch) => Promise<WriteCall>;
   readonly resolve: (result: WriteResult) => void;
   readonly reject: (fault: unknown) => void;
   /** It failed together with others, or is too large to share a commit, so it runs alone. */
@@ -47,6 +54,7 @@ interface QueuedWrite {
 /** A write that is in a batch. */
 interface BatchedWrite {
   readonly write: QueuedWrite;
+  readonly call: WriteCall;
   readonly planned: PlannedWrite;
 }
 
@@ -72,11 +80,25 @@ export class WriteQueue {
   }
 
   write(write: DirectoryWrite): Promise<WriteResult> {
-    return this.#enqueue({ write });
+    return this.#enqueue(write, () => Promise.resolve({ write }));
+  }
+
+  /** Plans a write from the resource as it is when its turn comes. Rejects as `plan` does; then nothing was written. */
+  writePlanned(
+    place: WritePlace,
+    plan: (stored: Stored | null) => Promise<DirectoryWrite>,
+  ): Promise<WriteResult> {
+    const { target } = this.#deps.keys;
+    const { kind, name } = place;
+    return this.#enqueue(place, async (batch) => {
+      const record = await batch.record(kind, canonicalName(name));
+      const members = record === null || kind === "user" ? NO_MEMBERS : await batch.members(record.setId);
+      return { write: await plan(record === null ? null : toStored({ kind, target }, record, members)) };
+    });
   }
 
   changeMembers(members: MembersUpdate): Promise<WriteResult> {
-    return this.#enqueue({ members });
+    return this.#enqueue({ kind: "group", name: members.group }, () => Promise.resolve({ members }));
   }
 
   /** Runs `work` after the writes that are queued now, while no write is in progress. */
@@ -103,9 +125,9 @@ export class WriteQueue {
     if (tasks > 0) this.#deps.log.info("the directory finished interrupted updates", { tasks });
   }
 
-  #enqueue(call: WriteCall): Promise<WriteResult> {
+  #enqueue(place: WritePlace, decide: QueuedWrite["decide"]): Promise<WriteResult> {
     return new Promise((resolve, reject) => {
-      this.#queue.push({ call, resolve, reject, isAlone: false });
+      this.#queue.push({ place, decide, resolve, reject, isAlone: false });
       this.#start();
     });
   }
@@ -175,11 +197,14 @@ export class WriteQueue {
       const write = this.#queue[0];
       if (write === undefined || (write.isAlone && batched.length > 0)) break;
       this.#queue.shift();
+      // A write that is refused leaves the batch as it is.
+      const call = await write.decide(batch).catch((fault: unknown) => write.reject(fault));
+      if (call === undefined) continue;
       try {
-        const planned = await this.#plan(batch, write.call);
+        const planned = await this.#plan(batch, call);
         if (planned.kind === "changed") write.resolve({ ok: false, reason: "changed" });
-        else if (planned.kind === "planned" && fits(batch)) batched.push({ write, planned });
-        else return await this.#handleOversize(batch, { write, batched, planned });
+        else if (planned.kind === "planned" && fits(batch)) batched.push({ write, call, planned });
+        else return await this.#handleOversize(batch, { write, call, planned }, batched);
         if (write.isAlone) break;
       } catch (fault) {
         // The batch may contain a part of the write.
@@ -193,9 +218,8 @@ export class WriteQueue {
   }
 
   #prefetch(batch: DirectoryBatch): void {
-    for (const { call } of this.#queue.slice(0, MAX_PREFETCHED)) {
-      if ("write" in call) batch.prefetch(call.write.kind, canonicalName(call.write.name));
-      else batch.prefetch("group", canonicalName(call.members.group));
+    for (const { place: { kind, name } } of this.#queue.slice(0, MAX_PREFETCHED)) {
+      batch.prefetch(kind, canonicalName(name));
     }
   }
 
@@ -215,34 +239,33 @@ export class WriteQueue {
 
   async #handleOversize(
     batch: DirectoryBatch,
-    { write, batched, planned }: { write: QueuedWrite; batched: BatchedWrite[]; planned: PlannedWrite },
+    large: BatchedWrite,
+    batched: BatchedWrite[],
   ): Promise<BatchedWrite[] | null> {
-    if (planned.kind === "alone") {
+    if (large.planned.kind === "alone") {
       // The batch contains nothing of this write, so the batch is committed first.
       if (batched.length > 0) {
-        this.#putBack([{ write, planned }], { isAlone: true });
+        this.#putBack([large], { isAlone: true });
         return batched;
       }
       batch.rollBack();
-      await this.#runLargeUpdate(write);
+      await this.#runLargeUpdate(large);
       return null;
     }
     batch.rollBack();
-    if (batched.length > 0) this.#putBack([...batched, { write, planned }], { isAlone: true });
-    else if (isOfGroup(write.call)) await this.#runLargeUpdate(write);
-    else {write.reject(
-        new RangeError("Cannot store a resource: it is too large for one commit"),
-      );}
+    if (batched.length > 0) this.#putBack([...batched, large], { isAlone: true });
+    else if (large.write.place.kind === "group") await this.#runLargeUpdate(large);
+    else large.write.reject(new RangeError("Cannot store a resource: it is too large for one commit"));
     return null;
   }
 
-  async #runLargeUpdate(write: QueuedWrite): Promise<void> {
+  async #runLargeUpdate({ write, call }: Omit<BatchedWrite, "planned">): Promise<void> {
     try {
-      const change = await this.#readGroupUpdate(this.#deps.newBatch(), write.call);
+      const change = await this.#readGroupUpdate(this.#deps.newBatch(), call);
       const result = change === null
         ? { ok: false, reason: "changed" } as const
-        : await this.#deps.largeUpdates.changeGroup(change, { also: extraMutations(write.call, change) });
-      this.#resolve(write, result);
+        : await this.#deps.largeUpdates.changeGroup(change, { also: extraMutations(call, change) });
+      this.#resolve(write, call, result);
     } catch (fault) {
       this.#needsRecovery = true;
       write.reject(fault);
@@ -256,24 +279,23 @@ export class WriteQueue {
   }
 
   /** Resolves a durable write, after the user has left all groups. */
-  async #finish({ write, planned }: BatchedWrite): Promise<void> {
+  async #finish({ write, call, planned }: BatchedWrite): Promise<void> {
     if (planned.kind !== "planned") return;
     try {
       const { trashed, leavesMoreGroups, linksMoreGroups } = planned;
       if (leavesMoreGroups !== null) await this.#deps.largeUpdates.leaveGroups(leavesMoreGroups);
       if (linksMoreGroups !== null) await this.#deps.largeUpdates.linkGroups(linksMoreGroups);
-      this.#resolve(write, { ok: true, stored: planned.stored(), ...(trashed === null ? {} : { trashed }) });
+      const stored = planned.stored();
+      this.#resolve(write, call, { ok: true, stored, ...(trashed === null ? {} : { trashed }) });
     } catch (fault) {
       this.#needsRecovery = true;
       write.reject(fault);
     }
   }
 
-  #resolve({ call, resolve }: QueuedWrite, result: WriteResult): void {
+  #resolve({ place, resolve }: QueuedWrite, call: WriteCall, result: WriteResult): void {
     if (result.ok) {
-      const { kind, name } = "write" in call
-        ? call.write
-        : { kind: "group" as const, name: call.members.group };
+      const { kind, name } = "write" in call ? call.write : place;
       this.#deps.onChange({ kind, name, deleted: result.stored === null });
     }
     resolve(result);
@@ -282,10 +304,6 @@ export class WriteQueue {
 
 function extraMutations(call: WriteCall, change: GroupUpdate) {
   return "write" in call ? call.write.also ?? [] : membersMutations(call.members, change);
-}
-
-function isOfGroup(call: WriteCall): boolean {
-  return !("write" in call) || call.write.kind === "group";
 }
 
 function hasRoom(batch: DirectoryBatch): boolean {

@@ -235,6 +235,7 @@ function leasedDirectory(directory: TargetDirectory, locks: WriteLocks): TargetD
   return {
     ...directory,
     write: (write) => locks.underLease(() => directory.write(write)),
+    writePlanned: (...given) => locks.underLease(() => directory.writePlanned(...given)),
     rename: (rename) => locks.underLease(() => directory.rename(rename)),
     writeMany: (writes) => locks.underLease(() => directory.writeMany(writes)),
     changeMembers: (change) => locks.underLease(() => directory.changeMembers(change)),

@@ -49,10 +49,14 @@ export class WriteCoordinator {
   write(job: WriteJob, options: WriteOptions): Promise<Written> {
     const { kind, name, to } = job;
     const resources: Lockable[] = [{ kind, name }, ...to === undefined ? [] : [{ kind, name: to }]];
-    return this.#parts.locks.write(
-      resources,
-      (held) => this.#performAgain(job, options, { resources, held }),
-    );
+    // Nothing but the record decides, so the directory plans the write when it reads the record for the commit.
+    const isPlannedThere = this.#isStoreAlone && to === undefined && job.restores === undefined &&
+      options.password === undefined;
+    return this.#parts.locks.write(resources, (held) => {
+      return isPlannedThere
+        ? this.#writeInStore(job, options)
+        : this.#performAgain(job, options, { resources, held });
+    });
   }
 
   /** Adds and removes members of a group: directly if the embedded store is the only backend, otherwise by a replacement of the group. */
@@ -90,6 +94,18 @@ export class WriteCoordinator {
       stored: written.stored,
       receipt: { entries: named.map((backend) => ({ backend, outcome: "done" })) },
     };
+  }
+
+  async #writeInStore(job: WriteJob, options: WriteOptions): Promise<Written> {
+    const last = { prepared: null as PreparedWrite | null };
+    const writing = this.#parts.directory.writePlanned(job, async (stored) => {
+      const prepared = await prepareWrite(this.#parts, { job, options, stored });
+      last.prepared = prepared;
+      return await toDirectoryWrite(this.#parts, prepared, { also: [], groups: [] });
+    });
+    const written = await writtenBy(writing);
+    if (last.prepared === null) throw new Error("Cannot tell what was written: nothing was planned");
+    return resultOf(last.prepared, written);
   }
 
   /** Performs a rename again if a delivery of the earlier name began meanwhile. */

@@ -124,6 +124,7 @@ function createFakeDirectory({ name, stores, calls, found }: FakeDirectoryParts)
     write: unused,
     rename: unused,
     renamedTo: unused,
+    writePlanned: unused,
     writeMany: unused,
     changeMembers: unused,
     login: unused,

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import type { DirectoryWrite, TargetDirectory } from "../../../scim/ports.ts";
-import type { JsonObject, UserContent } from "../../../scim/schema/resource.ts";
+import type { GroupContent, JsonObject, UserContent } from "../../../scim/schema/resource.ts";
 import {
   drop,
   links,
@@ -63,6 +63,32 @@ Deno.test("write() accepts one of two writes of the same version", async () => {
   const results = await Promise.all([write("Anna"), write("aNNa")]);
   assertEquals(results.map(({ ok }) => ok), [true, false]);
   assertEquals((await world.directory.read("user", "anna"))?.content.name, "Anna");
+});
+
+Deno.test("writePlanned() plans each write on those before it in the same commit, and one that is refused leaves the others", async () => {
+  await using world = await openWorld();
+  await putGroup(world.directory, "staff", ["anna"]);
+  const seen: (string | null)[] = [];
+  const rename = (name: string) =>
+    world.directory.writePlanned({ kind: "user", name }, (stored) => {
+      seen.push(stored?.content.name ?? null);
+      if (name === "refused") return Promise.reject(new Error("it is refused"));
+      return Promise.resolve({ ...creation(name), expected: stored?.version ?? null });
+    });
+  const settled = await Promise.allSettled(["anna", "refused", "Anna", "ben", "ANNA"].map(rename));
+  assertEquals(settled.map(({ status }) => status === "fulfilled"), [true, false, true, true, true]);
+  assertEquals(seen, [null, null, "anna", null, "Anna"]);
+  assertEquals((await world.directory.read("user", "anna"))?.content.name, "ANNA");
+  const members: (readonly string[] | null)[] = [];
+  const staff = { kind: "group", name: "staff" } as const;
+  await world.directory.writePlanned(staff, (stored) => {
+    members.push(stored?.content.kind === "group" ? stored.content.members : null);
+    const content: GroupContent = { ...staff, attributes: {}, members: ["ben"] };
+    return Promise.resolve({ ...staff, expected: stored?.version ?? null, next: { content, backends: {} } });
+  });
+  assertEquals(members, [["anna"]]);
+  assertEquals(links(await world.directory.read("user", "anna")), []);
+  assertEquals(links(await world.directory.read("user", "ben")), ["staff"]);
 });
 
 Deno.test("write() reports a conflict when another process wrote the record", async () => {

@@ -422,6 +422,35 @@ Deno.test("backends: a change of members on one backend leaves the group of the 
   assertEquals((await target.directory.read("group", "staff"))?.backends.a?.differs, true);
 });
 
+Deno.test("backends: a store without other backends reads the record of a replacement once, and refuses one write of many", async () => {
+  await using stage = await openStage({ shape: { local: "store" } });
+  const { target } = await stage.start();
+  await target.create(user("anna"), { actor: ACTOR });
+  const version = (await target.directory.read("user", "anna"))?.version ?? "";
+  const reads: Deno.KvKey[] = [];
+  const get = stage.kv.get.bind(stage.kv);
+  stage.kv.get = (key, ...options) => {
+    reads.push(key);
+    return get(key, ...options);
+  };
+  await target.replace(user("anna", { title: "a" }), { actor: ACTOR });
+  assertEquals(reads.filter(([table]) => table === "user").length, 1);
+  const replace = (title: string, ifVersion?: string) =>
+    target.replace(user("anna", { title }), {
+      actor: ACTOR,
+      ...(ifVersion === undefined ? {} : { ifVersion }),
+    });
+  const settled = await Promise.allSettled([
+    replace("b", version),
+    target.create(user("ben"), { actor: ACTOR }),
+    target.create(user("Anna"), { actor: ACTOR }),
+    replace("c"),
+  ]);
+  const codes = settled.map((one) => one.status === "rejected" ? one.reason.code : "done");
+  assertEquals(codes, ["precondition", "done", "taken", "done"]);
+  assertEquals((await target.directory.read("user", "anna"))?.content.attributes.title, "c");
+});
+
 Deno.test("backends: a store without other backends changes members without reading the group, and accepts no unknown ones", async () => {
   await using stage = await openStage({ shape: { local: "store" } });
   const { target } = await stage.start();
