@@ -4,7 +4,7 @@
 /** A command. */
 export interface ListedCommand {
   readonly name: string;
-  /** Below the folder of the product: "cli/pair.ts". */
+  /** Below the folder of the sources: "cli/pair.ts". */
   readonly program: string;
   /** Of the runtime. */
   readonly flags: readonly string[];
@@ -46,10 +46,13 @@ export function listCommands(tasks: Tasks): ListedCommand[] {
 /** The file that the launcher reads: a line for each command, with tabs. */
 export function commandTable(commands: readonly ListedCommand[]): string {
   return commands.map(({ name, program, flags, summary }) =>
-    `${[name, program, flags.join(" "), summary].join("\t")}\n`
+    `${[name, bundledProgram(program), flags.join(" "), summary].join("\t")}\n`
   )
     .join("");
 }
+
+/** The path of a program in the bundle: "cli/pair.ts" → "cli/pair.mjs". */
+export const bundledProgram = (program: string): string => program.replace(/\.ts$/, ".mjs");
 
 /** The words that can follow `countersign` and the words of the key: commands, actions, and options. */
 export function completionWords(commands: readonly DocumentedCommand[]): Map<string, string[]> {

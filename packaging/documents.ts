@@ -18,9 +18,6 @@ countersign: copyright-file-contains-full-apache-2-license
 countersign: copyright-not-using-common-license-for-apache2
 # The settings may contain secrets: root and the group of the service read them.
 countersign: non-standard-file-perm 0640 != 0644 *
-# Files of npm packages, which stay as they are. Nothing runs them as programs.
-countersign: script-not-executable *node_modules*
-countersign: unusual-interpreter *node_modules*
 `;
 
 /** Writes the settings file and the documents into the tree, and the list of materials. */

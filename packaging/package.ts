@@ -190,11 +190,11 @@ async function showSizes(root: string): Promise<void> {
   for (const { path, octets, isFolder } of await listTree(root)) {
     if (isFolder) continue;
     const part =
-      /^usr\/lib\/countersign\/(app\/(node_modules|console\/dist)|app|cache|deno)/.exec(path)?.[0] ??
+      /^usr\/lib\/countersign\/(node_modules\/countersign(\/console\/dist)?|deno)/.exec(path)?.[0] ??
         "the rest";
     parts.set(part, (parts.get(part) ?? 0) + octets);
   }
-  for (const [part, octets] of parts) console.log(`  ${part.padEnd(42)} ${inMegabytes(octets).padStart(9)}`);
+  for (const [part, octets] of parts) console.log(`  ${part.padEnd(60)} ${inMegabytes(octets).padStart(9)}`);
 }
 
 async function build(out: string, args: readonly string[]): Promise<void> {

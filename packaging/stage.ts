@@ -1,14 +1,7 @@
 // Makes the folder tree that all packages contain, from the files of a commit and the npm packages of deno.lock.
 
-import {
-  type LockFile,
-  type NpmPackage,
-  packagesOf,
-  packageSpecifiers,
-  parseLock,
-  reducedLock,
-} from "./lock_file.ts";
-import { APP, type Architecture, DOC, ENTRIES, FILES, LIBRARY } from "./layout.ts";
+import { type LockFile, type NpmPackage, packagesOf, parseLock, reducedLock } from "./lock_file.ts";
+import { APP, type Architecture, DOC, FILES, LIBRARY } from "./layout.ts";
 import { copy, listTree, makeFolder, write } from "./tree.ts";
 import { buildStep, run } from "./program.ts";
 
@@ -28,9 +21,9 @@ export interface Sources extends Source {
   /** A folder with the files of the commit, and the built pages. */
   readonly folder: string;
   readonly lock: LockFile;
-  /** The modules that the product loads, below {@link folder}, sorted. */
-  readonly modules: readonly string[];
-  /** The imports of deno.json that these modules use: name → "npm:…". */
+  /** A folder with the bundle of the server and the commands. */
+  readonly bundle: string;
+  /** The imports of deno.json in the bundle: name → "npm:…". */
   readonly imports: Readonly<Record<string, string>>;
 }
 
@@ -60,11 +53,11 @@ export async function findSource(repository: string): Promise<Source> {
   return { repository, commit, epoch: Number(epoch), version };
 }
 
-/** Extracts the commit into a folder of `work`, builds the pages, and finds the modules of the product. */
+/** Extracts the commit into a folder of `work`, builds the pages, and bundles the product. */
 export async function prepareSources(
   source: Source,
   work: string,
-  buildPages = (folder: string) => deno(folder, "task", "--quiet", "build", "--release"),
+  buildPages = deno,
 ): Promise<Sources> {
   const folder = `${work}/source`;
   await Deno.mkdir(folder, { recursive: true });
@@ -75,53 +68,27 @@ export async function prepareSources(
     "Installing the packages of the build",
     () => deno(folder, "install", "--frozen", "--quiet"),
   );
-  await buildStep("Building the pages", () => buildPages(folder));
+  await buildStep(
+    "Building the pages",
+    () => buildPages(folder, "task", "--quiet", "build", "--release"),
+  );
   const project = await readProject(folder);
   const lock = parseLock(await Deno.readTextFile(`${folder}/deno.lock`));
-  const { modules, packages } = await findModules(folder);
-  const used = Object.entries(project.imports).filter(([, specifier]) =>
-    packages.some((one) => one === specifier || one.startsWith(`${specifier}/`))
+  const bundle = `${work}/bundle`;
+  await buildStep(
+    "Bundling the server and the commands",
+    () => deno(folder, "run", "-A", "packaging/bundle.ts", bundle),
   );
-  return { ...source, folder, lock, modules, imports: Object.fromEntries(used) };
+  const packages: string[] = JSON.parse(await Deno.readTextFile(`${work}/packages.json`));
+  const used = Object.entries(project.imports).filter(([, specifier]) =>
+    packages.some((one) => specifier.startsWith(`npm:${one}@`))
+  );
+  return { ...source, folder, lock, bundle, imports: Object.fromEntries(used) };
 }
 
 const deno = (cwd: string, ...args: string[]) => run(Deno.execPath(), args, { cwd });
 const readProject = async (folder: string): Promise<ProjectFile> =>
   JSON.parse(await Deno.readTextFile(`${folder}/deno.json`));
-
-interface Graph {
-  readonly modules: readonly {
-    readonly specifier: string;
-    readonly dependencies?: readonly { readonly code?: { readonly specifier?: string } }[];
-  }[];
-}
-
-/** Follows the imports of the entries, except those of types. */
-async function findModules(folder: string): Promise<{ modules: string[]; packages: string[] }> {
-  const tracked = (await listFiles(folder, "cli")).concat(["main.ts", "console/app.ts"]);
-  const entries = tracked.filter((path) => ENTRIES.some((pattern) => pattern.test(path)));
-  const base = new URL(`file://${folder}/`).href;
-  const entry = `${folder}/entries.ts`;
-  await Deno.writeTextFile(entry, entries.map((path) => `import "./${path}";\n`).join(""));
-  const graph = JSON.parse(await deno(folder, "info", "--json", entry)) as Graph;
-  await Deno.remove(entry);
-  const edges = new Map(graph.modules.map(({ specifier, dependencies = [] }) => [
-    specifier,
-    dependencies.flatMap(({ code }) => code?.specifier ?? []),
-  ]));
-  const found = new Set<string>();
-  const queue = entries.map((path) => `${base}${path}`);
-  for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
-    if (found.has(next)) continue;
-    found.add(next);
-    queue.push(...edges.get(next) ?? []);
-  }
-  const all = [...found].sort();
-  return {
-    modules: all.filter((one) => one.startsWith(base)).map((one) => one.slice(base.length)),
-    packages: all.filter((one) => one.startsWith("npm:")).map((one) => one.replace("npm:/", "npm:")),
-  };
-}
 
 async function listFiles(folder: string, below: string): Promise<string[]> {
   const files: string[] = [];
@@ -135,40 +102,29 @@ async function listFiles(folder: string, below: string): Promise<string[]> {
 export async function stage(sources: Sources, architecture: Architecture, work: string): Promise<Tree> {
   const root = `${work}/tree-${architecture}`;
   await copyProduct(sources, root);
-  await buildStep("Installing the packages of the product", () => installProduct(sources, `${root}/${APP}`));
   const installed = await buildStep(
     `Installing the runtime for ${architecture}`,
     () => installRuntime(sources, { architecture, work, root }),
   );
   await buildStep("Writing the man page and the completions", () => writeCommandFiles(sources, root));
-  await buildStep("Transpiling the modules", () => writeCache(sources, { work, root }));
   return { root, ...installed };
 }
 
-async function copyProduct({ folder, modules }: Sources, root: string): Promise<void> {
-  for (const path of modules) await copy(`${folder}/${path}`, `${root}/${APP}/${path}`);
+async function copyProduct({ folder, bundle }: Sources, root: string): Promise<void> {
+  const app = `${root}/${APP}`;
+  await makeFolder(app.slice(0, app.lastIndexOf("/")));
+  await run("cp", ["-R", bundle, app]);
   for (const { from, to } of FILES) await copy(`${folder}/${from}`, `${root}/${to}`);
-  await run("cp", ["-R", `${folder}/console/dist`, `${root}/${APP}/console/dist`]);
+  await run("cp", ["-R", `${folder}/console/dist`, `${await makeFolder(`${app}/console`)}/dist`]);
+  const { unstable } = await readProject(folder);
+  // The bundle has all packages, so the runtime looks for none.
+  const project = { nodeModulesDir: "manual", lock: false, unstable };
+  await write(`${root}/${LIBRARY}/deno.json`, `${JSON.stringify(project, null, 2)}\n`);
   // Messages of the product name pages as "docs/operating.md".
   const pages = (await listFiles(folder, "docs")).filter((path) => path.endsWith(".md"));
   for (const path of ["README.md", "CHANGELOG.md", ...pages]) {
     await copy(`${folder}/${path}`, `${root}/${DOC}/${path}`);
   }
-}
-
-async function installProduct({ folder, lock, imports }: Sources, app: string): Promise<void> {
-  const { unstable } = await readProject(folder);
-  const project = { unstable, imports };
-  const projectFile = (rest: Record<string, unknown>) =>
-    write(`${app}/deno.json`, `${JSON.stringify({ ...rest, ...project }, null, 2)}\n`);
-  await projectFile({ nodeModulesDir: "auto", lock: { path: "deno.lock", frozen: true } });
-  await write(`${app}/deno.lock`, reducedLock(lock, packageSpecifiers(imports)));
-  await deno(app, "install", "--frozen", "--quiet");
-  // "manual": the installed program finds its packages in node_modules and never looks for others.
-  await projectFile({ nodeModulesDir: "manual", lock: false });
-  // What the installation notes for its next run.
-  const notes = ".*/\\.\\(deno\\.lock\\|initialized\\|setup-cache\\.bin\\)";
-  await run("find", [`${app}/node_modules`, "-regex", notes, "-delete"]);
 }
 
 /** Installs the runtime's npm package, whose digest packaging/runtime/deno.lock has. */
@@ -212,40 +168,4 @@ async function writeCommandFiles({ folder, epoch }: Sources, root: string): Prom
     // Without a name and a time in the archive.
     if (!isFolder) await run("gzip", ["-9", "--no-name", `${root}/usr/share/man/${path}`]);
   }
-}
-
-/** In namespaces of its own, which need no rights: a root folder with the tree, and with the libraries of this machine. */
-const CACHE_SCRIPT = `set -eu
-jail=$1 tree=$2 deno=$3
-shift 3
-mkdir -p "$jail/${LIBRARY}" "$jail/cache"
-touch "$jail/deno"
-mount --bind "$tree/${LIBRARY}" "$jail/${LIBRARY}"
-mount --bind "$deno" "$jail/deno"
-for folder in /lib /lib64; do
-    [ ! -d "$folder" ] || { mkdir "$jail$folder"; mount --rbind "$folder" "$jail$folder"; }
-done
-exec chroot "$jail" /deno "$@"
-`;
-
-/**
- * Writes the transpiled modules, so that no command transpiles. Their source maps name the modules by their installed
- * paths, so the runtime must find them there.
- */
-async function writeCache(sources: Sources, { work, root }: { work: string; root: string }): Promise<void> {
-  const jail = await makeFolder(`${work}/jail`);
-  const modules = sources.modules.filter((path) => ENTRIES.some((pattern) => pattern.test(path)));
-  const command = [
-    "cache",
-    "--quiet",
-    "--no-check",
-    "--no-remote",
-    ...modules.map((path) => `/${APP}/${path}`),
-  ];
-  const shell = ["sh", "-c", CACHE_SCRIPT, "sh", jail, root, Deno.execPath(), ...command];
-  await run("unshare", ["--map-root-user", "--mount", "--pid", "--fork", ...shell], {
-    env: { DENO_DIR: "/cache", HOME: "/cache" },
-  });
-  await run("cp", ["-R", `${jail}/cache/gen`, await makeFolder(`${root}/${LIBRARY}/cache`)]);
-  await Deno.remove(jail, { recursive: true });
 }

@@ -1,4 +1,5 @@
-// The Debian package of the commit that is checked out, without pages: what is in it, and that a build depends on nothing else.
+// The Debian package of the commit that is checked out, with the pages of this checkout: what is in it, that it starts and answers, and that
+// a build depends on nothing else.
 // `deno task package --test` builds all packages whole and installs them.
 
 import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
@@ -10,11 +11,15 @@ import { findMaterials } from "../../packaging/materials.ts";
 import { findSource, prepareSources, stage } from "../../packaging/stage.ts";
 import { digestOf } from "../../packaging/provenance.ts";
 import { listTree, normalize } from "../../packaging/tree.ts";
-import { runProgram } from "../support/child.ts";
+import { type RunOptions, runProgram } from "../support/child.ts";
+import { prepareSettings, type ToldListeners } from "../support/gateway_settings.ts";
+import { openRadiusClient } from "../support/radius_client.ts";
+import { CODES } from "../support/radius_packets.ts";
 import { testNeeding } from "../support/skip_unless.ts";
+import { eventually } from "../upstream/manual_clock.ts";
 
 const ROOT = decodeURIComponent(new URL("../../", import.meta.url).pathname).replace(/\/$/, "");
-const APP = "usr/lib/countersign/app";
+const APP = "usr/lib/countersign/node_modules/countersign";
 const MAINTAINER = "A Maintainer <maintainer@example.org>";
 
 const lockOf = () => parseLock(Deno.readTextFileSync(`${ROOT}/deno.lock`));
@@ -43,12 +48,14 @@ testNeeding(
   async () => {
     const work = await Deno.makeTempDir({ prefix: "countersign-package-test-" });
     try {
-      const withoutPages = (folder: string) =>
-        Deno.mkdir(`${folder}/console/dist`).then(() =>
-          Deno.writeTextFile(`${folder}/console/dist/manifest.json`, "{}")
-        )
-          .then(() => "");
-      const sources = await prepareSources(await findSource(ROOT), work, withoutPages);
+      let built: readonly string[] = [];
+      const copyPages = async (folder: string, ...args: string[]) => {
+        built = args;
+        const pages = [`${ROOT}/console/dist`, `${folder}/console/dist`];
+        return (await runProgram("cp", { args: ["-R", ...pages] })).stderr;
+      };
+      const sources = await prepareSources(await findSource(ROOT), work, copyPages);
+      assertEquals(built, ["task", "--quiet", "build", "--release"]);
       const release = { ...sources, revision: 2, maintainer: MAINTAINER, isFast: true };
       const { root, ...runtime } = await stage(release, "amd64", work);
       const materials = await findMaterials(release, runtime);
@@ -61,6 +68,10 @@ testNeeding(
       assertEquals(settings, { server: { data_dir: "/var/lib/countersign" } });
       const copyright = await Deno.readTextFile(`${root}/usr/share/doc/countersign/copyright`);
       for (const { name, version } of materials) assert(copyright.includes(`${name} ${version} (`), name);
+      const bundled: string[] = JSON.parse(await Deno.readTextFile(`${work}/packages.json`));
+      const listed = new Set(materials.map(({ name }) => name));
+      assert(bundled.includes("hono"), bundled.join(" "));
+      assertEquals(bundled.filter((name) => !listed.has(name)), []);
 
       const build = { root, architecture: "amd64", out: work } as const;
       const path = await buildDeb(release, build);
@@ -88,28 +99,18 @@ async function assertContent(root: string, work: string): Promise<void> {
   for (
     const path of [
       ...["usr/bin/countersign", "usr/lib/countersign/deno", "usr/lib/countersign/commands"],
-      ...[`${APP}/main.ts`, `${APP}/console/app.ts`, `${APP}/cli/pair.ts`, `${APP}/docs/openapi.json`],
+      ...[`${APP}/main.mjs`, `${APP}/cli/pair.mjs`, `${APP}/console/dist/manifest.json`],
+      `${APP}/docs/openapi.json`,
       ...["usr/lib/systemd/system/countersign.service", "usr/share/man/man1/countersign.1.gz"],
       ...["usr/share/doc/countersign/changelog.gz", "usr/share/doc/countersign/sbom.cdx.json"],
     ]
   ) assert(paths.includes(path), path);
-  const own = paths.filter((path) => path.startsWith(APP) && !path.includes("/node_modules/"));
-  assertEquals(own.filter((path) => /_test\.ts$|\/(tests|packaging|build)(\/|$)|\.tsx$/.test(path)), []);
-  const packages = paths.flatMap((path) => /\/node_modules\/\.deno\/([^/]+)@[^/]+$/.exec(path)?.[1] ?? []);
-  assert(packages.includes("hono"), packages.join(" "));
-  assertEquals(
-    packages.filter((name) =>
-      /esbuild|preact|lucide|express|scimmy|playwright|axe|fast-check|babel/.test(name)
-    ),
-    [],
-  );
+  const own = paths.filter((path) => path.startsWith("usr/lib/countersign/node_modules/"));
+  assertEquals(own.filter((path) => !path.startsWith(APP) || /\.tsx?$/.test(path)), []);
   const named = await runProgram("grep", { args: ["-rlF", work, root] });
   assertEquals(named.stdout, "", "no file names the folder of the build");
-  const cached = `usr/lib/countersign/cache/gen/file/${APP}/main.ts.js`;
-  const [, map = ""] = /sourceMappingURL=data:application\/json;base64,([\w+/=]+)/.exec(
-    await Deno.readTextFile(`${root}/${cached}`),
-  ) ?? [];
-  assertMatch(atob(map), new RegExp(`"file:///${APP}/main.ts"`));
+  const { sources } = JSON.parse(await Deno.readTextFile(`${root}/${APP}/main.mjs.map`));
+  assert(sources.includes("main.ts"), "stack traces name the sources");
 }
 
 /** The launcher, the runtime and the modules of the tree run where they are. */
@@ -118,9 +119,36 @@ async function assertRuns(root: string): Promise<void> {
     .replaceAll("/usr/lib/countersign", `${root}/usr/lib/countersign`)
     // As this user.
     .replace("SERVICE_USER=countersign", "SERVICE_USER=no-such-user");
-  const run = (...args: string[]) => runProgram("sh", { args: ["-c", launcher, "countersign", ...args] });
-  const version = await run("version");
+  const run = (args: string[], options: RunOptions = {}) =>
+    runProgram("sh", { ...options, args: ["-c", launcher, "countersign", ...args] });
+  const version = await run(["version"]);
   assertMatch(version.stdout, /^countersign \d+\.\d+\.\d+\n$/, version.stderr);
-  const help = await run("pair", "--help");
+  const help = await run(["pair", "--help"]);
   assertMatch(help.stdout, /countersign pair <user>/, help.stderr);
+  const { paths, scratch, secret } = await prepareSettings({});
+  const env = { COUNTERSIGN_CONFIG: paths.config, COUNTERSIGN_READY_FILE: paths.ready };
+  let answer: unknown;
+  const server = await run(["start"], {
+    env,
+    interruptAfter: async () => {
+      answer = await askServer(paths.ready, secret).catch(String);
+    },
+  });
+  assertEquals(answer, { code: CODES.accessChallenge, page: 200 }, server.stderr);
+  assertEquals(server.code, 0, server.stderr);
+  // A module that the server imports, too.
+  const checked = await run(["check"], { env });
+  assertEquals([checked.code, checked.stdout.length > 0], [0, true], checked.stderr);
+  await Deno.remove(scratch, { recursive: true });
+}
+
+/** What the server answers to a login and to a browser. */
+async function askServer(ready: string, secret: string): Promise<{ code: number; page: number }> {
+  await eventually("the server is ready", () => Deno.stat(ready).then(() => true, () => false));
+  const told: ToldListeners = JSON.parse(await Deno.readTextFile(ready));
+  using client = openRadiusClient({ port: told.radius[0]?.port ?? 0, secret });
+  const { code } = await client.ask({ userName: "ada", password: "correct horse" });
+  const page = await fetch(`http://127.0.0.1:${told.http.port}/`);
+  await page.body?.cancel();
+  return { code, page: page.status };
 }

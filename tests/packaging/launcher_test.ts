@@ -1,7 +1,7 @@
 // The launcher of the package with a stub of the runtime, and what packaging/ derives from the tasks of deno.json.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { commandTable, completionWords, listCommands } from "../../packaging/command_list.ts";
+import { bundledProgram, commandTable, completionWords, listCommands } from "../../packaging/command_list.ts";
 import { bashCompletion } from "../../packaging/completion.ts";
 import { runProgram } from "../support/child.ts";
 
@@ -72,19 +72,19 @@ Deno.test("the launcher passes on arguments, and the variables of the service th
   await using launcher = await installed();
   const { stdout, code } = await launcher.run(["pair", "ada b", "--totp", "-"]);
   assertEquals(code, 0);
-  const { flags = [], program } = COMMANDS.find(({ name }) => name === "pair") ?? {};
+  const { flags = [] } = COMMANDS.find(({ name }) => name === "pair") ?? {};
   const [, ...lines] = stdout.trimEnd().split("\n");
   assertEquals(lines.slice(0, -1), [
-    "run",
+    ...["run", "--no-code-cache"],
     ...flags,
-    `${launcher.folder}/app/${program}`,
+    `${launcher.folder}/node_modules/countersign/${bundledProgram("cli/pair.ts")}`,
     "ada b",
     "--totp",
     "-",
   ]);
   assertEquals(
     lines.at(-1),
-    `command=countersign config=${launcher.folder}/countersign.toml cache=${launcher.folder}/cache ` +
+    `command=countersign config=${launcher.folder}/countersign.toml cache=/dev/null/cache ` +
       `log=error,deno::cache=off token=a b$(touch ${launcher.folder}/injected) quoted=q set=caller`,
   );
 });
