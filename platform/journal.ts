@@ -1,6 +1,6 @@
 // The journal: small new records that share the values of the store. A value of the store costs about as much as a hundred records inside it.
 
-import { MINUTE_MS } from "./durations.ts";
+import { DAY_MS } from "./durations.ts";
 
 /** The first octet of a line says what it is. A reader skips the lines of other kinds. */
 export const LINE_KINDS = { conversation: 2, usedStep: 3 } as const;
@@ -19,8 +19,8 @@ export interface JournalListener {
   notRecorded(fault: unknown): void;
 }
 
-/** The longest time in which the time step of an authenticator app matters: with the longest period and drift. */
-export const MAX_STEP_LINE_MS = 25 * MINUTE_MS;
+/** Lines of used steps are deleted when the steps are in their records. They do not expire before, because the clock of the next start may be ahead. */
+export const MAX_STEP_LINE_MS = 400 * DAY_MS;
 
 /** Deno KV accepts values of 64 KiB. */
 const MAX_VALUE_OCTETS = 65_536;

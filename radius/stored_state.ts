@@ -85,7 +85,7 @@ export async function loadState(
     },
   });
   const registry = new PolicyRegistry({ store });
-  const usedSteps = new UsedSteps({ store, clock, log });
+  const usedSteps = new UsedSteps({ store, clock, log, logins: config.radius });
   const stores = new LoginDirectoryStores({
     ...{ store, vault, clock, random, usedSteps },
     remembersDevices: () => registry.current.remembersDevices,

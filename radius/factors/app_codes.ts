@@ -1,6 +1,6 @@
 // Codes of authenticator apps (RFC 6238): the parameters of an app, the drift of its clock, and its secret as an administrator enters it.
 
-import { acceptOneTimeCode, MAX_LEARNED_DRIFT, type OpenToken, TOTP_WINDOW } from "../tokens/token_codes.ts";
+import { acceptOneTimeCode, type OpenToken } from "../tokens/token_codes.ts";
 import { type CodeAlgorithm, decodeBase32 } from "./totp.ts";
 
 /** How an app makes its codes. */
@@ -65,11 +65,6 @@ export function acceptAppCode(
 /** The fields of a record after the use of a time step. */
 export function usedApp<T extends StoredApp>(app: T, { step, drift }: AppUse): T {
   return { ...app, lastStep: step, drift };
-}
-
-/** The moment (milliseconds since the epoch) after which no clock of the app makes the code of its last step acceptable. */
-export function lastMomentOf(app: StoredApp): number {
-  return (app.lastStep + 1 + MAX_LEARNED_DRIFT + TOTP_WINDOW) * appParameters(app).periodS * 1000;
 }
 
 const ALGORITHMS: ReadonlyMap<string, CodeAlgorithm> = new Map([

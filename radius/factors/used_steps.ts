@@ -1,18 +1,20 @@
 // The time steps of authenticator apps that logins used. One node writes a used step as a line of the journal in the commit of the login, and
 // the records of the pairings half a minute later. After a start, the lines are read before the gateway serves.
 
+import { DAY_MS, MINUTE_MS } from "../../platform/durations.ts";
 import { LINE_KINDS, MAX_STEP_LINE_MS } from "../../platform/journal.ts";
 import type { Log } from "../../platform/log.ts";
 import { FieldReader, FieldsEndError, FieldWriter } from "../../platform/octet_fields.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Check, Mutation, Store } from "../../platform/store.ts";
-import { type AppUse, lastMomentOf, usedApp } from "./app_codes.ts";
+import { type AppUse, usedApp } from "./app_codes.ts";
 import type { Pairing, StepUse, TotpPairingRow } from "./pairing.ts";
 
 interface UsedStepsDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
+  readonly logins: { readonly conversationTtlMs: number };
 }
 
 /** A used step whose pairing record may have an older one. */
@@ -26,6 +28,10 @@ const FLUSH_MS = 30_000;
 /** Deno KV accepts 100 checks; `denokv` accepts ten, and one is that of the change log. */
 const LOCAL_CHUNK = 90;
 const SHARED_CHUNK = 8;
+/** How much longer than a login takes its lines are needed: a minute after its end, and one more. */
+const AFTER_LOGIN_MS = 2 * MINUTE_MS;
+/** Journal values that are deleted in one commit. */
+const DELETED_TOGETHER = 100;
 /** Drifts are written as small numbers. */
 const DRIFT_ZERO = 128;
 
@@ -47,11 +53,9 @@ export class UsedSteps {
   prepare(used: TotpPairingRow, target: string): StepUse {
     const { lastStep, drift = 0, user, id } = used;
     const waiting = { step: lastStep, drift, user, target };
-    const mattersMs = lastMomentOf(used) - this.#deps.clock.nowMs();
-    const expireInMs = Math.min(mattersMs, MAX_STEP_LINE_MS);
     return {
       mutations: [],
-      journal: [{ octets: encodeStep(id, waiting), expireInMs }],
+      journal: [{ octets: encodeStep(id, waiting), expireInMs: MAX_STEP_LINE_MS }],
       done: () => this.#note(id, waiting),
     };
   }
@@ -80,6 +84,7 @@ export class UsedSteps {
     const steps = [...this.#waiting];
     const together = this.#deps.store.isShared ? SHARED_CHUNK : LOCAL_CHUNK;
     for (let at = 0; at < steps.length; at += together) await this.#write(steps.slice(at, at + together));
+    if (steps.every(([id, use]) => this.#waiting.get(id) !== use)) await this.#deleteLines();
   }
 
   /** Writes what waits, as far as the process has time. The next start reads the rest from the journal. */
@@ -106,6 +111,26 @@ export class UsedSteps {
     if (mutations.length > 0 && !(await store.commit({ checks, mutations })).ok) return;
     // A step that was used meanwhile stays.
     for (const [id, use] of written) if (this.#waiting.get(id) === use) this.#waiting.delete(id);
+  }
+
+  /**
+   * Deletes the values of the journal that no login needs. All their steps are in the records. They do not expire earlier: Deno KV would purge them
+   * at a start with a clock that is ahead, and their codes could be used again once the clock is right.
+   */
+  async #deleteLines(): Promise<void> {
+    const { store, clock, logins } = this.#deps;
+    // The lines of several nodes expire: they have no steps. The clocks of the nodes can differ.
+    const neededMs = store.isShared ? DAY_MS : logins.conversationTtlMs + AFTER_LOGIN_MS;
+    // See createJournalKeys().
+    const end = ["journal", (clock.nowMs() - neededMs) * 1024];
+    for (let isMore = true; isMore;) {
+      const mutations: Mutation[] = [];
+      for await (const { key } of store.range({ start: ["journal"], end }, { limit: DELETED_TOGETHER })) {
+        mutations.push({ type: "delete", key });
+      }
+      if (mutations.length > 0) await store.commit({ mutations });
+      isMore = mutations.length === DELETED_TOGETHER;
+    }
   }
 
   async #read(steps: readonly (readonly [string, WaitingStep])[]) {

@@ -7,7 +7,7 @@ import type { HardwareTokenRecord, TokenUse } from "./token.ts";
 /** Codes of HOTP that the user may have skipped. */
 export const HOTP_LOOK_AHEAD = 10;
 /** RFC 6238 §5.2 recommends one time step. */
-export const TOTP_WINDOW = 1;
+const TOTP_WINDOW = 1;
 /** The drift that logins learn, counted from the last resynchronization. */
 export const MAX_LEARNED_DRIFT = 10;
 /** How far a resynchronization searches. */

@@ -1,6 +1,8 @@
 // Used time steps of authenticator apps: lines of the journal, and the records of pairings that follow.
 
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { DatabaseSync } from "node:sqlite";
+import { DAY_MS, MINUTE_MS } from "../../platform/durations.ts";
 import { createLog } from "../../platform/log.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import { createStore, type Store } from "../../platform/store.ts";
@@ -21,6 +23,7 @@ import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts
 const random = createSystemRandom();
 const vault = createVault(new Uint8Array(32).fill(1), random);
 const SEED = new TextEncoder().encode("a seed of twenty oct");
+const LOGINS = { conversationTtlMs: 300_000 };
 const ADA = { canonical: "ada", shown: "Ada" };
 
 interface Run {
@@ -33,7 +36,7 @@ interface Run {
 async function start(store: Store, clock: ManualClock): Promise<Run> {
   const errors: string[] = [];
   const log = createLog({ format: "text", level: "error", clock, write: () => void errors.push("error") });
-  const usedSteps = new UsedSteps({ store, clock, log });
+  const usedSteps = new UsedSteps({ store, clock, log, logins: LOGINS });
   await usedSteps.load();
   const pairings = new Pairings({ store, vault, clock, random, target: "default", usedSteps });
   usedSteps.recordOf = (id) => pairings.stepRecord(id);
@@ -174,19 +177,47 @@ Deno.test("load() counts damaged lines, and reads the others", async () => {
   }
   const { store, clock } = at;
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
-  assertEquals(await new UsedSteps({ store, clock, log }).load(), { unreadable: 2 });
+  assertEquals(await new UsedSteps({ store, clock, log, logins: LOGINS }).load(), { unreadable: 2 });
   assertEquals(appOf(await start(at.store, at.clock)).lastStep, step);
 });
 
-Deno.test("a line of the journal lives as long as a clock of an app makes its code acceptable", async () => {
+Deno.test("a start with a clock that is ahead loses no used step", async () => {
+  const path = await Deno.makeTempFile();
+  const clock = createManualClock();
+  const before = createStore(await Deno.openKv(path), { nowMs: clock.nowMs });
+  const run = await start(before, clock);
+  await enrol(before, run);
+  const step = stepNow(clock);
+  await use(before, run, step);
+  await before.close();
+  // Deno KV compares with the clock of the host. A clock a week ahead is a week less for each entry.
+  {
+    using database = new DatabaseSync(path);
+    database.exec(`UPDATE kv SET expiration_ms = expiration_ms - ${7 * DAY_MS} WHERE expiration_ms >= 0`);
+  }
+  const after = createStore(await Deno.openKv(path), { nowMs: clock.nowMs });
+  assertEquals(appOf(await start(after, clock)).lastStep, step);
+  await after.close();
+  await Deno.remove(path);
+});
+
+Deno.test("flush() deletes the lines that no login needs, once their steps are in the records", async () => {
   await using at = await open();
-  const run = await start(at.store, at.clock);
-  await enrol(at.store, run);
-  const step = stepNow(at.clock);
-  const { journal } = run.pairings.prepareUsedStep(appOf(run), { step: step + 11, drift: 10 });
-  // Eleven steps ahead now, eleven steps behind then, and the step itself.
-  const lastMs = (step + 23) * 30_000 - at.clock.nowMs();
-  assertEquals(journal.map(({ expireInMs }) => expireInMs), [lastMs]);
+  const { store, clock } = at;
+  const run = await start(store, clock);
+  await enrol(store, run);
+  const step = stepNow(clock);
+  const lines = async () => (await Array.fromAsync(store.journal())).length;
+  for (let login = 0; login < 300; login++) await use(store, run, step - 300 + login);
+  clock.advance(LOGINS.conversationTtlMs + 3 * MINUTE_MS);
+  await use(store, run, step);
+  const { commit } = store;
+  store.commit = () => Promise.reject(new Error("the disk is full"));
+  await assertRejects(() => run.usedSteps.flush());
+  assertEquals(await lines(), 301);
+  store.commit = commit;
+  await run.usedSteps.flush();
+  assertEquals([await lines(), await storedStep(store)], [1, step]);
 });
 
 Deno.test("a packet whose code was used, or whose app was removed, since the code was found loses the race", async () => {
