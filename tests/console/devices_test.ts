@@ -27,6 +27,27 @@ Deno.test("devices: all pairings are listed masked, filtered by name and kind, a
   assertEquals(record?.object, "user:ada");
 });
 
+Deno.test("devices: pages in order of user have each pairing once, also if a page ends between those of a user", async () => {
+  await using site = await startPeopleConsole();
+  const added: string[] = [];
+  for (const user of ["eve", "ada", "bob", "Ada-2"]) {
+    for (let phone = 0; phone < 3; phone++) {
+      await site.pairings.addDevice({ id: `${user.toLowerCase()} ${phone}`, userName: user, totpLength: 6 });
+      added.push(`${user.toLowerCase()} ${phone}`);
+    }
+  }
+  const ask = apiCaller(site, await site.signIn("viewer"));
+  for (const sort of ["", "&sort=user"]) {
+    const found: string[] = [];
+    for (let page = 1; page <= 4; page++) {
+      const { total, rows } = await ask<DevicePage>(`/console/api/devices?size=5&page=${page}${sort}`);
+      assertEquals([total, rows.length], [12, Math.max(0, Math.min(5, 12 - 5 * (page - 1)))]);
+      found.push(...rows.map(({ id }) => id));
+    }
+    assertEquals(found, added.toSorted());
+  }
+});
+
 Deno.test("devices: several are revoked in one request, each with a record, and one that is gone does not keep the others", async () => {
   await using site = await startPeopleConsole();
   for (const user of ["ada", "bob", "eve"]) {

@@ -49,11 +49,11 @@ export function createDeviceRoutes(deps: DeviceRouteDeps) {
     .get("/", may("viewer"), queryValues(LIST), async (c) => {
       const { pairings } = requireUsers(deps.people);
       const { q, kind, page, size, sort } = c.req.valid("query");
-      const wanted = canonicalName(q.trim());
-      const fitting = [...pairings.all()]
-        .filter((pairing) => (kind === "" || pairing.kind === kind) && fits(pairing, wanted))
-        .sort(comparator(sort));
-      const shown = fitting.slice((page - 1) * size, page * size);
+      const from = (page - 1) * size;
+      const isPlain = q === "" && kind === "" && (sort === "" || sort === "user");
+      const { total, shown } = isPlain
+        ? pageByUser(pairings, { from, size })
+        : pageOf(pairings, { q, kind, sort, from, size });
       const { used, sinceMs } = await lastUses(deps, shown);
       const rows = shown.map((pairing): DeviceRow => ({
         id: pairing.id,
@@ -67,7 +67,7 @@ export function createDeviceRoutes(deps: DeviceRouteDeps) {
         usedMs: usedOf(pairing, used),
         unusedSinceMs: pairing.createdMs >= sinceMs ? null : sinceMs,
       }));
-      return c.json({ total: fitting.length, page, size, rows } satisfies DevicePage);
+      return c.json({ total, page, size, rows } satisfies DevicePage);
     })
     .get("/:id", may("viewer"), (c) => {
       const { shownUser } = pairingById(requireUsers(deps.people), c.req.param("id"));
@@ -107,6 +107,38 @@ export function createDeviceRoutes(deps: DeviceRouteDeps) {
       await createUserFactorCommands({ ...deps, people }).revoke(request, id);
       return c.json({ revoked: id });
     });
+}
+
+/** Part of a list. */
+interface Part {
+  readonly from: number;
+  readonly size: number;
+}
+
+interface PairingPage {
+  readonly total: number;
+  readonly shown: readonly Pairing[];
+}
+
+/** A page of all pairings in order of user. Decodes the names of all users, and the pairings of those on the page. */
+function pageByUser(pairings: People["pairings"], { from, size }: Part): PairingPage {
+  const users = Array.from(pairings.names(), ({ user }) => user).sort();
+  const onPage = users.slice(from, from + size);
+  // The first user can have pairings on the page before.
+  const before = from - users.indexOf(onPage[0] ?? "");
+  const theirs = [...new Set(onPage)].flatMap((user) => pairings.of(user));
+  return { total: users.length, shown: theirs.slice(before, before + size) };
+}
+
+function pageOf(
+  pairings: People["pairings"],
+  { q, kind, sort, from, size }: Part & { readonly q: string; readonly kind: string; readonly sort: string },
+): PairingPage {
+  const wanted = canonicalName(q.trim());
+  const fitting = [...pairings.all()]
+    .filter((pairing) => (kind === "" || pairing.kind === kind) && fits(pairing, wanted))
+    .sort(comparator(sort));
+  return { total: fitting.length, shown: fitting.slice(from, from + size) };
 }
 
 /** @throws Refusal `unknown_pairing`. */
