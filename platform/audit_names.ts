@@ -112,7 +112,8 @@ export class AuditNames {
     }
     if (reverse) yield* newest.reverse();
     for await (const ids of this.#indexed(name, range, reverse)) {
-      const found = String(ids[title] ?? "").split(" ").filter((id) => isIn(id, range));
+      // A run of the index may have ended since the mark was read. The log was read for what it added.
+      const found = String(ids[title] ?? "").split(" ").filter((id) => isIn(id, range) && id <= mark);
       yield* reverse ? found.reverse() : found;
     }
     if (!reverse) yield* newest;

@@ -243,6 +243,26 @@ Deno.test("two runs of the index at once, and a run after a restart, index each 
   assertEquals(values.flatMap((one) => Object.values(one)).flatMap((ids) => ids.split(" ")).length, 2 * 4);
 });
 
+Deno.test("a reader of a name reads each record once, also if a run of the index ends meanwhile", async () => {
+  await using world = await open();
+  const { store } = world;
+  const prefix = auditIndexKey("object", "user:ada");
+  const write = () => Promise.all(["ada", "ada"].map((name) => store.commit({ mutations: [login(name)] })));
+  await write();
+  await store.indexAudit();
+  await write();
+  for (const reverse of [false, true]) {
+    const found: string[] = [];
+    const range = { start: [...prefix, ""], end: [...prefix, LAST] };
+    for await (const { key } of store.range(range, { reverse })) {
+      found.push(String(key.at(-1)));
+      if (found.length === 1) await store.indexAudit();
+    }
+    assertEquals(reverse ? found.reverse() : found, await idsOf(store, ["audit"]));
+    await write();
+  }
+});
+
 Deno.test("a reader that continues after its last record reads each record once, while logins are written", async () => {
   await using world = await open();
   const { store } = world;
