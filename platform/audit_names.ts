@@ -15,10 +15,11 @@ const MARK: Deno.KvKey = ["audit_names_mark"];
 const INDEX = "audit_names";
 /** The values of one run over the log that users share. Each of them has few records. */
 const USER_VALUES = 256;
-/** One commit has at most so many records, values, and octets in a value: Deno KV accepts 64 KiB. */
+/** One commit has at most so many records, values, octets in a value, and octets: Deno KV accepts 64 KiB and 800 KiB. */
 const MAX_RECORDS = 2048;
 const MAX_VALUES = 400;
 const MAX_VALUE_OCTETS = 50_000;
+const MAX_COMMIT_OCTETS = 500_000;
 /** One run looks at most at so many records. */
 const MAX_LOOKED_AT = 20_000;
 
@@ -63,7 +64,7 @@ export class AuditNames {
     const { value, versionstamp } = await kv.get<string>(MARK);
     const values = new Map<string, IndexValue>();
     let last = value ?? "";
-    let [lookedAt, indexed, isFull] = [0, 0, false];
+    let [lookedAt, indexed, sizeOctets, isFull] = [0, 0, 0, false];
     for await (
       const { key, value, block } of readLog(kv, "audit", { start: last, after: true, end: LAST_ID })
     ) {
@@ -72,8 +73,8 @@ export class AuditNames {
         for (const [role, name] of auditIndexNames(value)) {
           const one = values.get(valueOf(name)) ?? { ids: new Map<string, string>(), octets: 0 };
           values.set(valueOf(name), one);
-          add(one, `${role} ${name}`, last);
-          isFull ||= one.octets > MAX_VALUE_OCTETS;
+          sizeOctets += add(one, `${role} ${name}`, last);
+          isFull ||= one.octets > MAX_VALUE_OCTETS || sizeOctets > MAX_COMMIT_OCTETS;
         }
         indexed++;
       }
@@ -84,6 +85,7 @@ export class AuditNames {
     if (lookedAt === 0) return false;
     const expireInMs = Math.max(1, auditIdMs(last) + retentionMs() - nowMs());
     await queue.commit({
+      sizeOctets,
       checks: [{ key: MARK, versionstamp }],
       mutations: [
         { type: "set", key: MARK, value: last },
@@ -146,11 +148,14 @@ interface IndexValue {
   octets: number;
 }
 
-function add(value: IndexValue, title: string, id: string): void {
+/** Returns the octets that it adds. */
+function add(value: IndexValue, title: string, id: string): number {
   const ids = value.ids.get(title);
   value.ids.set(title, ids === undefined ? id : `${ids} ${id}`);
   // A character of a name can take three octets.
-  value.octets += (ids === undefined ? 3 * title.length : 0) + id.length + 1;
+  const octets = (ids === undefined ? 3 * title.length : 0) + id.length + 1;
+  value.octets += octets;
+  return octets;
 }
 
 /** The second part of the key of the value that a name is in. */

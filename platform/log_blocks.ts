@@ -103,8 +103,7 @@ export class BlockWriter {
         if (table === "history") id = this.#nextId();
       }
       if (table === "audit") id = record.id;
-      const ageMs = auditIdMs(id) - atMs;
-      if (ageMs < 0 || ageMs > SPANS_MS[table]) {
+      if (record.id > id || auditIdMs(id) - atMs > SPANS_MS[table]) {
         // A long login, or a clock that was set: no reader would look for it in this block.
         atomic.set([table, record.id], record.value, { expireIn: lifeMs });
         continue;
@@ -279,10 +278,10 @@ export async function findInBlocks(
   return null;
 }
 
-/** An id after those of the moment so much after another one. */
+/** An id after those of the moment so much after another one. A text that is not an id is in no block. */
 function later(id: string, plusMs: number): string {
   const atMs = auditIdMs(id);
-  return atMs === 0 ? LAST_ID : auditIdAt(atMs + plusMs + 1);
+  return atMs === 0 ? id : auditIdAt(atMs + plusMs + 1);
 }
 
 /** Records in their order. Of those with the same id, the one that was written last is the first. */

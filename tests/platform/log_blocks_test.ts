@@ -51,6 +51,15 @@ async function idsOf(
   return (await Array.fromAsync(store.range(range, options))).map(({ key }) => String(key.at(-1)));
 }
 
+/** `kv`, with another `list`. */
+const withList = (kv: Deno.Kv, list: Deno.Kv["list"]): Deno.Kv =>
+  new Proxy(kv, {
+    get(target, name) {
+      const value: unknown = name === "list" ? list : Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+
 const ofUser = { name: fc.nat(2) };
 /** What happens: a login ends, another event is recorded, time passes, all commits end, or the index is written. */
 const STEPS = fc.array(
@@ -226,6 +235,40 @@ Deno.test("an index of many names, long ones and one of every login is written i
   for (const name of ["u1", "u4999", `${"ä".repeat(250)}4000`]) {
     assertEquals((await idsOf(store, auditIndexKey("object", `user:${name}`))).length, 1);
   }
+});
+
+Deno.test("names with characters that take two octets each fit into one commit of the index", async () => {
+  await using world = await open();
+  const { store } = world;
+  const name = (at: number) => `${String(at).padStart(5, "0")}${"a".repeat(247)}\u0436`;
+  for (let at = 0; at < 2048; at += 256) {
+    await Promise.all(
+      Array.from({ length: 256 }, (_, n) => store.commit({ mutations: [login(name(at + n))] })),
+    );
+  }
+  while (await store.indexAudit());
+  assertEquals((await idsOf(store, auditIndexKey("object", `user:${name(2047)}`))).length, 1);
+});
+
+Deno.test("a login that began in the moment of its block is found", async () => {
+  await using world = await open();
+  const id = `${auditIdAt(START_MS + 1 / 1024)}zzzzzz`;
+  await world.store.commit({ mutations: [historyMutation(id, new Uint8Array(9))] });
+  assertEquals((await world.store.get(["history", id])).value, new Uint8Array(9));
+});
+
+Deno.test("a text that is not an id of a login is not searched for in the blocks", async () => {
+  const kv = await Deno.openKv(":memory:");
+  let lists = 0;
+  const list: Deno.Kv["list"] = (...args) => {
+    lists++;
+    return kv.list(...args);
+  };
+  const store = createStore(withList(kv, list), { nowMs: () => START_MS });
+  await store.commit({ mutations: [historyMutation(`${auditIdAt(START_MS)}a`, new Uint8Array(9))] });
+  for (const id of ["0", "01234567", "ada"]) assertEquals((await store.get(["history", id])).value, null);
+  assertEquals(lists, 0);
+  await store.close();
 });
 
 Deno.test("two runs of the index at once, and a run after a restart, index each record once", async () => {
