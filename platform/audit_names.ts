@@ -5,7 +5,7 @@ import { auditIndexNames, DEFAULT_AUDIT_RETENTION_MS, NO_OCTETS } from "./audit.
 import { auditIdMs } from "./audit_ids.ts";
 import type { CommitQueue } from "./commit_queue.ts";
 import { HOUR_MS } from "./durations.ts";
-import { LAST_ID, type LogRange, logRange, readLog } from "./log_blocks.ts";
+import { LAST_ID, type LogRange, logRange, newestAuditId, readLog } from "./log_blocks.ts";
 import type { Log } from "./log.ts";
 import type { Clock } from "./runtime.ts";
 
@@ -28,14 +28,19 @@ interface AuditNamesDeps {
   readonly queue: Pick<CommitQueue, "commit">;
   readonly nowMs: () => number;
   readonly retentionMs?: () => number;
+  /** With several nodes, which write no blocks: the newest record when the store was opened. */
+  readonly lastBlock?: string;
 }
 
 /** The index of the audit log by name, as if each record had an index entry of its own. */
 export class AuditNames {
   readonly #deps: AuditNamesDeps;
+  /** No block has a larger id. */
+  readonly #last: string;
 
   constructor(deps: AuditNamesDeps) {
     this.#deps = deps;
+    this.#last = deps.lastBlock ?? LAST_ID;
   }
 
   /** Index entries, `["audit_by", role, name, id]`, from one key to another one of the same name. */
@@ -66,7 +71,11 @@ export class AuditNames {
     let last = value ?? "";
     let [lookedAt, indexed, sizeOctets, isFull] = [0, 0, 0, false];
     for await (
-      const { key, value, block } of readLog(kv, "audit", { start: last, after: true, end: LAST_ID })
+      const { key, value, block } of readLog(kv, "audit", {
+        start: last,
+        after: true,
+        end: `${this.#last}\0`,
+      })
     ) {
       last = String(key[1]);
       if (block !== null) {
@@ -82,7 +91,9 @@ export class AuditNames {
       isFull ||= indexed >= MAX_RECORDS || values.size >= MAX_VALUES || lookedAt >= MAX_LOOKED_AT;
       if (isFull) break;
     }
-    if (lookedAt === 0) return false;
+    // Readers look at all records after the mark.
+    if (!isFull && this.#last !== LAST_ID) last = await newestAuditId(kv);
+    if (last <= (value ?? "")) return false;
     const expireInMs = Math.max(1, auditIdMs(last) + retentionMs() - nowMs());
     await queue.commit({
       sizeOctets,
@@ -105,7 +116,7 @@ export class AuditNames {
     const mark = value ?? "";
     const newest: string[] = [];
     const unindexed = mark < range.start ? range : { ...range, start: mark, after: true };
-    if (mark < range.end) {
+    if (mark < range.end && mark < this.#last) {
       for await (const { key, value, block } of readLog(kv, "audit", unindexed)) {
         if (block !== null && auditIndexNames(value).some((one) => one.join(" ") === title)) {
           newest.push(String(key[1]));

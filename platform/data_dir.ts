@@ -6,6 +6,7 @@ import { isTransient, RESTORE_MARKER } from "./backup/records.ts";
 import { CommitObserver } from "./backup/server_backup.ts";
 import { removeStaleHeads } from "./cluster/change_log.ts";
 import { SharedLog } from "./cluster/shared_log.ts";
+import { newestAuditId } from "./log_blocks.ts";
 import { faultMessage } from "./log_line.ts";
 import { hasContent, type KvOpener, openKv, StoreFault } from "./open_kv.ts";
 import { type Clock, type Random, systemClock, toBase64Url } from "./runtime.ts";
@@ -81,6 +82,7 @@ export async function openDataDir(path: string, options: DataDirOptions): Promis
     const { isNew } = opened;
     const vault = createVault(opened.key, random);
     const audit = {
+      // New ids follow the newest one, even if the clock was set back between two starts.
       newest: await newestAuditId(kv),
       ...(auditRetentionMs === undefined ? {} : { retentionMs: auditRetentionMs }),
     };
@@ -340,14 +342,6 @@ const CHECK_OCTETS = 32;
 async function hasEntries(kv: Deno.Kv): Promise<boolean> {
   for await (const { key } of kv.list({ prefix: [] }, { batchSize: 100 })) if (!isTransient(key)) return true;
   return false;
-}
-
-/** New audit ids follow the newest record, even if the clock was set back between two starts. */
-async function newestAuditId(kv: Deno.Kv): Promise<string> {
-  for await (const { key } of kv.list({ prefix: ["audit"] }, { reverse: true, limit: 1 })) {
-    return String(key[1]);
-  }
-  return "";
 }
 
 /** Checks the master key against the record that the first start of the first node sealed. */

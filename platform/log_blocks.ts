@@ -44,10 +44,18 @@ const MAX_BLOCK_OCTETS = 60_000;
 /** Each record begins with its length, and its id ends with a line feed. */
 const LENGTH_OCTETS = 2;
 const ID_END = 0x0a;
-/** Larger than every id. */
+/** Larger than every id, and than {@link BLOCK}. */
 export const LAST_ID = "\u{10ffff}";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
+
+/** The id of the newest audit record; "" if there is none. */
+export async function newestAuditId(kv: Deno.Kv): Promise<string> {
+  for await (const { key } of kv.list({ prefix: ["audit"] }, { reverse: true, limit: 1 })) {
+    return String(key[1]);
+  }
+  return "";
+}
 
 /** The table of a key whose records can be in blocks; `null` for the keys of other tables. */
 export function logTableOf([table]: Deno.KvKey): LogTable | null {
@@ -241,11 +249,12 @@ const LARGE_OCTETS = 200_000;
 async function* readKeys(
   kv: Deno.Kv,
   table: LogTable,
-  { start, end, reverse = false, firstKeys = FIRST_KEYS }: LogRange,
+  { start, end, after = false, reverse = false, firstKeys = FIRST_KEYS }: LogRange,
 ): AsyncGenerator<Deno.KvEntry<unknown>> {
   const last = later(end, SPANS_MS[table]);
   if (start >= last) return;
-  const range = { start: [table, start], end: [table, last] };
+  // The block with the id of a record has no later one.
+  const range = { start: after ? [table, start, LAST_ID] : [table, start], end: [table, last] };
   let limit = firstKeys;
   let cursor: string | undefined;
   for (;;) {

@@ -51,7 +51,7 @@ export interface Store {
   ): AsyncIterable<StoreEntry<T>>;
   /** Indexes the names of audit records in blocks, in one commit. Returns whether there are more. */
   indexAudit(): Promise<boolean>;
-  /** How many audit records this process wrote into blocks since {@link indexAudit} was called. */
+  /** How many audit records this process wrote since {@link indexAudit} was called. */
   unindexedRecords(): number;
   /** The lines of the journal, newest values first. */
   journal(): AsyncIterable<Uint8Array>;
@@ -137,7 +137,8 @@ export function createStore(
     ...shared && { log: shared },
   });
   const followers = shared?.followers ?? new Followers();
-  const names = new AuditNames({ kv, queue, nowMs, ...audit });
+  const lastBlock = shared !== null && { lastBlock: audit.newest ?? "" };
+  const names = new AuditNames({ ...{ kv, queue, nowMs }, ...audit, ...lastBlock });
   let unindexed = 0;
   return {
     ...createReads({ kv, names, isShared: shared !== null, onAnswer }),
@@ -159,7 +160,7 @@ export function createStore(
     commit(transaction) {
       try {
         const completed = auditWriter.complete(transaction.mutations, { asBlocks: shared === null });
-        for (const { table } of completed.records) if (table === "audit") unindexed++;
+        for (const { type } of transaction.mutations) if (type === "audit") unindexed++;
         const complete = { ...transaction, ...completed };
         if (shared === null) return commitOnBasis(queue, complete);
         const endWrite = shared.beginWrite(complete.mutations.map(({ key }) => key));

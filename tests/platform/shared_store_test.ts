@@ -1,18 +1,25 @@
 // The data directories of several nodes on one store: one master key, one generated secret, audit ids in order.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { auditEntry } from "../../platform/audit.ts";
+import { auditEntry, auditIndexKey } from "../../platform/audit.ts";
 import { auditIdAt } from "../../platform/audit_ids.ts";
 import { DataDirFault, loadSharedSecret, openDataDir } from "../../platform/data_dir.ts";
+import { readLogPage } from "../../platform/log_export/record_reader.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
+import type { Store } from "../../platform/store.ts";
 
 const random = createSystemRandom();
 const KV_URL = "https://kv.example.com";
 
-/** A handle of `kv` that can be closed alone, as a node closes its own connection. */
-function handleOf(kv: Deno.Kv): Deno.Kv {
+/** A handle of `kv` that can be closed alone, as a node closes its own connection. `read` collects the tables of its reads. */
+function handleOf(kv: Deno.Kv, read: unknown[] = []): Deno.Kv {
+  const list: Deno.Kv["list"] = (selector, options) => {
+    read.push("prefix" in selector ? selector.prefix[0] : selector.start[0]);
+    return kv.list(selector, options);
+  };
   return new Proxy(kv, {
     get(target, name) {
+      if (name === "list") return list;
       const value: unknown = name === "close" ? () => undefined : Reflect.get(target, name, target);
       return typeof value === "function" ? value.bind(target) : value;
     },
@@ -23,7 +30,8 @@ function handleOf(kv: Deno.Kv): Deno.Kv {
 async function twoNodes() {
   const home = await Deno.makeTempDir({ prefix: "countersign-nodes-" });
   const kv = await Deno.openKv(":memory:");
-  const options = { random, kvUrl: KV_URL, open: () => Promise.resolve(handleOf(kv)) };
+  const read: unknown[] = [];
+  const options = { random, kvUrl: KV_URL, open: () => Promise.resolve(handleOf(kv, read)) };
   const node = (name: string) => ({
     path: `${home}/${name}`,
     keyFile: `${home}/${name}/master.key`,
@@ -32,6 +40,7 @@ async function twoNodes() {
   return {
     a: node("a"),
     b: node("b"),
+    readsOf: (table: string) => read.filter((one) => one === table).length,
     async [Symbol.asyncDispose]() {
       kv.close();
       await Deno.remove(home, { recursive: true });
@@ -131,4 +140,42 @@ Deno.test("openDataDir() continues the audit ids of the other nodes", async () =
   assertEquals(ids.length, 5);
   assertEquals(ids.filter((id) => id > newest).length, 2);
   await Promise.all([first.close(), second.close()]);
+});
+
+const audited = (store: Store, count: number) =>
+  Promise.all(Array.from({ length: count }, () => {
+    const event = { action: "login.accepted", actor: "radius", object: "user:ada" } as const;
+    return store.commit({ mutations: [auditEntry(event)] });
+  }));
+
+Deno.test("with several nodes, a page of the log is one read, also behind a record that was read", async () => {
+  await using nodes = await twoNodes();
+  const { store, close } = await nodes.a.open();
+  await audited(store, 450);
+  const deps = { store, clock: { nowMs: Date.now }, marks: () => [] };
+  let { position } = await readLogPage(deps, { upTo: auditIdAt(0), nodes: {} });
+  const before = nodes.readsOf("audit");
+  const page = await readLogPage(deps, position);
+  assertEquals([page.records.length, nodes.readsOf("audit") - before], [200, 1]);
+  ({ position } = page);
+  assertEquals((await readLogPage(deps, position)).records.length, 50);
+  await close();
+});
+
+Deno.test("with several nodes, a page of a name reads none of the other records, as there are no blocks", async () => {
+  await using nodes = await twoNodes();
+  const first = await nodes.a.open();
+  await audited(first.store, 20);
+  await first.close();
+  const { store, close } = await nodes.a.open();
+  assertEquals(store.unindexedRecords(), 0);
+  assertEquals(await store.indexAudit(), false);
+  await audited(store, 20);
+  const before = nodes.readsOf("audit");
+  const prefix = auditIndexKey("object", "user:ada");
+  const range = { start: [...prefix, ""], end: [...prefix, "\u{10ffff}"] };
+  assertEquals((await Array.fromAsync(store.range(range))).length, 40);
+  assertEquals(nodes.readsOf("audit"), before);
+  assertEquals(store.unindexedRecords(), 20);
+  await close();
 });
