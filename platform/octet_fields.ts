@@ -181,9 +181,21 @@ export class FieldReader {
   }
 }
 
+/** Short texts that were decoded lately, by a hash of their octets: the names of steps, rows and clients come again in nearly every record. */
+const RECENT_TEXTS = 1024;
+const recentTexts: string[] = new Array(RECENT_TEXTS).fill("");
+const MAX_RECENT_OCTETS = 64;
+
 /** The text of UTF-8 octets; invalid ones become U+FFFD. */
 export function decodeUtf8(octets: Uint8Array, at: number, lengthOctets: number): string {
-  return decoder.decode(octets.subarray(at, at + lengthOctets));
+  if (lengthOctets === 0) return "";
+  if (lengthOctets > MAX_RECENT_OCTETS) return decoder.decode(octets.subarray(at, at + lengthOctets));
+  let hash = lengthOctets;
+  for (let i = at; i < at + lengthOctets; i++) hash = (Math.imul(hash, 31) + (octets[i] as number)) | 0;
+  const slot = (hash ^ (hash >>> 13)) & (RECENT_TEXTS - 1);
+  const recent = recentTexts[slot] as string;
+  if (isTextAt(octets, { at, lengthOctets }, recent)) return recent;
+  return recentTexts[slot] = decoder.decode(octets.subarray(at, at + lengthOctets));
 }
 
 /** Whether octets are the UTF-8 of a text. Compares ASCII in place. */
@@ -197,7 +209,7 @@ export function isTextAt(
   if (lengthOctets < text.length) return false;
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i);
-    if (unit >= 0x80) return decodeUtf8(octets, at, lengthOctets) === text;
+    if (unit >= 0x80) return decoder.decode(octets.subarray(at, at + lengthOctets)) === text;
     if (octets[at + i] !== unit) return false;
   }
   return lengthOctets === text.length;

@@ -85,7 +85,7 @@ export interface ConversationRecord {
   /** The password of the last packet, for the other nodes. */
   peerDigests: readonly PeerDigest[];
   /** How the first-factor server checked the login, if its first packet was relayed. */
-  readonly relay: RelayedLogin | null;
+  relay: RelayedLogin | null;
 }
 
 /** A record, and the fields that exist only in this process. */
@@ -105,6 +105,7 @@ export function isLive({ outcome, deadlineMs }: Conversation, clock: Pick<Clock,
   return outcome === null && deadlineMs > clock.nowMs();
 }
 
+export const NO_NUMBERS: readonly string[] = [];
 /** The maximum length of the history. Beyond it, an entry in the middle is removed. */
 const MAX_MOMENTS = 40;
 
@@ -154,7 +155,7 @@ export function newConversation(
     newPairingId: null,
     numberToMatch: null,
     passcode: null,
-    numbers: [],
+    numbers: NO_NUMBERS,
     prompt: null,
     lastAnswer: null,
     outcome: null,

@@ -12,7 +12,13 @@ import { type JournalLine, LINE_KINDS } from "../../platform/journal.ts";
 import type { Check, Mutation } from "../../platform/store.ts";
 import type { Prompt } from "../flow/prompts.ts";
 import { isStep, PASSAGES } from "../protocol/steps.ts";
-import type { Conversation, ConversationRecord, LastAnswer, SentPasscode } from "./conversation.ts";
+import {
+  type Conversation,
+  type ConversationRecord,
+  type LastAnswer,
+  newConversation,
+  type SentPasscode,
+} from "./conversation.ts";
 import type { ConversationMoment } from "../ports.ts";
 import type { RelayedLogin } from "../relay/relayed_verdict.ts";
 import type { PeerDigest } from "./peers.ts";
@@ -141,75 +147,70 @@ function writeRelay(to: FieldWriter, relay: RelayedLogin | null): void {
   to.text(relay.outer);
 }
 
-/** A record of version 0.2 ends before these fields. */
-function readAddedFields(
-  from: FieldReader,
-): Pick<ConversationRecord, "firstFactorReply" | "firstFactorServer" | "passwordChange" | "relay"> {
-  if (from.isAtEnd) return { firstFactorReply: "", firstFactorServer: "", passwordChange: "", relay: null };
-  return {
-    firstFactorReply: from.octetText(),
-    firstFactorServer: from.text(),
-    passwordChange: from.text(),
-    relay: readRelay(from),
-  };
-}
-
 function readRelay(from: FieldReader): RelayedLogin | null {
   const key = from.textOrNull();
   return key === null ? null : { key, method: from.text(), outer: from.text() };
 }
 
-function readFields(from: FieldReader): ConversationRecord {
+/** Begins with a new conversation, so that all conversations have one hidden class in V8. */
+function readFields(from: FieldReader): Conversation {
   const flags = from.small();
-  const [startedMs, deadlineMs, updatedMs, round] = [
-    from.timeMs(),
-    from.timeMs(),
-    from.timeMs(),
-    from.count(),
-  ];
-  const [orderedId, tuple, user] = [from.text(), from.text(), from.text()];
-  return {
-    orderedId,
-    tuple,
-    user,
-    shownUser: (flags & SAME_USER) === 0 ? from.text() : user,
-    client: from.text(),
-    source: from.text(),
-    place: from.text(),
-    secretId: from.text(),
-    at: from.text() as ConversationRecord["at"],
-    factor: from.textOrNull() as ConversationRecord["factor"],
-    requestId: from.textOrNull(),
-    pairingId: from.textOrNull(),
-    phone: from.textOrNull(),
-    newPairingId: from.textOrNull(),
-    numberToMatch: from.textOrNull(),
-    prompt: from.textOrNull() as Prompt | null,
-    outcome: from.textOrNull() as ConversationRecord["outcome"],
-    passcode: readPasscode(from),
-    lastAnswer: readLastAnswer(from),
-    numbers: readList(from, () => from.text()),
-    moments: readList(from, () => ({ atMs: from.timeMs(), step: from.text(), row: from.text() })),
-    ...readNodes(from),
-    policy: from.text(),
-    token: from.textOrNull(),
-    ...readAddedFields(from),
-    hasToken: (flags & HAS_TOKEN) !== 0,
-    signed: (flags & SIGNED) !== 0,
-    firstFactorRight: (flags & FIRST_FACTOR_RIGHT) !== 0,
-    ...{ startedMs, deadlineMs, updatedMs, round },
-  };
-}
-
-function readNodes(from: FieldReader): Pick<ConversationRecord, "node" | "peerDigests"> {
-  return {
-    node: from.text(),
-    peerDigests: readList(from, () => ({ node: from.text(), digest: from.text() })),
-  };
+  const nowMs = from.timeMs();
+  const ttlMs = from.timeMs() - nowMs;
+  const updatedMs = from.timeMs();
+  const round = from.count();
+  const orderedId = from.text();
+  const tuple = from.text();
+  const user = from.text();
+  const read = newConversation(
+    {
+      tuple,
+      user,
+      shownUser: (flags & SAME_USER) === 0 ? from.text() : user,
+      client: from.text(),
+      source: from.text(),
+      place: from.text(),
+      hasToken: (flags & HAS_TOKEN) !== 0,
+      signed: (flags & SIGNED) !== 0,
+      firstFactorRight: (flags & FIRST_FACTOR_RIGHT) !== 0,
+    },
+    { orderedId, nowMs, ttlMs },
+  );
+  read.updatedMs = updatedMs;
+  read.round = round;
+  read.secretId = from.text();
+  read.at = from.text() as ConversationRecord["at"];
+  read.factor = from.textOrNull() as ConversationRecord["factor"];
+  read.requestId = from.textOrNull();
+  read.pairingId = from.textOrNull();
+  read.phone = from.textOrNull();
+  read.newPairingId = from.textOrNull();
+  read.numberToMatch = from.textOrNull();
+  read.prompt = from.textOrNull() as Prompt | null;
+  read.outcome = from.textOrNull() as ConversationRecord["outcome"];
+  read.passcode = readPasscode(from);
+  read.lastAnswer = readLastAnswer(from);
+  read.numbers = readList(from, () => from.text());
+  read.moments = readList(from, () => ({ atMs: from.timeMs(), step: from.text(), row: from.text() }));
+  read.node = from.text();
+  read.peerDigests = readList(from, () => ({ node: from.text(), digest: from.text() }));
+  read.policy = from.text();
+  read.token = from.textOrNull();
+  // A record of version 0.2 ends here.
+  if (from.isAtEnd) return read;
+  read.firstFactorReply = from.octetText();
+  read.firstFactorServer = from.text();
+  read.passwordChange = from.text();
+  read.relay = readRelay(from);
+  return read;
 }
 
 function readList<T extends string | ConversationMoment | PeerDigest>(from: FieldReader, read: () => T): T[] {
-  return Array.from({ length: from.count() }, read);
+  const count = from.count();
+  if (count === 0) return [];
+  const list = [read()];
+  while (list.length < count) list.push(read());
+  return list;
 }
 
 function readPasscode(from: FieldReader): SentPasscode | null {
@@ -271,11 +272,12 @@ export function decodeRecord(
   record: unknown,
   { stored, answerDigest = null }: { stored: Conversation["stored"]; answerDigest?: string | null },
 ): Conversation | null {
-  const fields = decodeFields(record);
-  if (fields === null) return null;
-  const interrupted = fields.outcome === null && !isStep(fields.at);
-  const conversation: Conversation = { ...fields, stored, answerDigest, interrupted, overtaken: false };
-  return resumeInterrupted(conversation) ? conversation : null;
+  const read = decodeFields(record);
+  if (read === null) return null;
+  read.stored = stored;
+  read.answerDigest = answerDigest;
+  read.interrupted = read.outcome === null && !isStep(read.at);
+  return resumeInterrupted(read) ? read : null;
 }
 
 /**
@@ -295,7 +297,7 @@ export function localizeRecord(
   };
 }
 
-function decodeFields(record: unknown): ConversationRecord | null {
+function decodeFields(record: unknown): Conversation | null {
   if (!(record instanceof Uint8Array) || record[0] !== FORM) return null;
   try {
     return readFields(new FieldReader(record, 1));

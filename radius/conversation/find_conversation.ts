@@ -423,10 +423,8 @@ function eapSequence(
   request: Request,
   { lastAnswer }: Conversation,
 ): "next" | "again" | "stale" | "other_form" {
-  const [before, now] = [
-    lastAnswer?.eapIdentifier ?? null,
-    request.hasEap ? eapIdentifierOf(request.octets) : null,
-  ];
+  const before = lastAnswer?.eapIdentifier ?? null;
+  const now = request.hasEap ? eapIdentifierOf(request.octets) : null;
   if (before === null || now === null) return before === now ? "next" : "other_form";
   if (now === nextEapIdentifier(before)) return "next";
   return now === before ? "again" : "stale";

@@ -103,10 +103,13 @@ export function acceptReplyOf(
   login: AnsweredLogin,
   { ofPolicy }: { ofPolicy: Parameters<AcceptAttributes["of"]>[1] },
 ): AcceptReply | null {
-  const answer = openReply(vault, login);
-  if (answer === null && login.firstFactorReply !== "") return null;
   const given = acceptAttributes.of(login.user, ofPolicy);
-  const received = answer?.code === "Access-Accept" ? answer.attributes : NO_ATTRIBUTES;
+  if (login.firstFactorReply === "") {
+    return { attributes: given.octets, clear: NO_ATTRIBUTES, sources: given.sources };
+  }
+  const answer = openReply(vault, login);
+  if (answer === null) return null;
+  const received = answer.code === "Access-Accept" ? answer.attributes : NO_ATTRIBUTES;
   const hasEap = received.some(({ type }) => type === EAP_MESSAGE);
   const { octets: attributes, sources } = hasEap ? withoutReplyMessages(given) : given;
   const clear = withoutTypesOf(received, attributes);

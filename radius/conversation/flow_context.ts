@@ -223,7 +223,8 @@ class LazyFacts implements Facts {
     const { ready } = this;
     const preferred = this.#deps.pairings.preferred(this.#conversation.user);
     if (preferred !== null && ready[preferred]) return preferred;
-    return FACTOR_ORDER.find((factor) => ready[factor]) ?? null;
+    for (const factor of FACTOR_ORDER) if (ready[factor]) return factor;
+    return null;
   }
   get pushesLeft(): boolean {
     return this.#deps.limits.pushesLeft(this.#conversation.user);

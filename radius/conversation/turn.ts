@@ -6,7 +6,7 @@ import type { FlowRow } from "../flow/flow_rows.ts";
 import type { Facts, UsedFactor } from "../flow/context.ts";
 import { type FlowPlace, isStep } from "../protocol/steps.ts";
 import { gatherFacts } from "./flow_context.ts";
-import { addDecision, addMoment, type Conversation, factorFields } from "./conversation.ts";
+import { addDecision, addMoment, type Conversation, factorFields, NO_NUMBERS } from "./conversation.ts";
 import { conversationKey } from "./conversation_codec.ts";
 import { acceptReplyOf } from "./first_factor_reply.ts";
 import { auditLogin, historyMutation } from "./login_history.ts";
@@ -36,7 +36,6 @@ const MAX_ROWS = 16;
 
 /** After an outage of the store, a message must not reach a user whose login is over. No client waits longer. */
 const MAX_CLAIM_MS = 60_000;
-const NO_NUMBERS: readonly string[] = [];
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 
 /**
@@ -378,8 +377,11 @@ class FirstRecord implements JournalListener {
   }
 
   recorded(): void {
-    adoptCommit(this.#deps, this.#turn, { versionstamp: "", inJournal: [this.#turn.conversation] });
-    this.#turn.listener.finished(this.#result);
+    const { conversation, batch, listener } = this.#turn;
+    conversation.stored = "journal";
+    batch.committed();
+    this.#deps.changed(conversation);
+    listener.finished(this.#result);
   }
 
   notRecorded(fault: unknown): void {

@@ -307,7 +307,7 @@ function isShortText(value: unknown): value is string {
   return typeof value === "string" && value.length <= MAX_LENGTH && value.isWellFormed();
 }
 
-/** Reads the first fields of what {@link encodePairing} wrote. @param known the user, if known: a text is decoded slowly */
+/** Reads the first fields of what {@link encodePairing} wrote. @param known the user, if known: the index has compared it */
 function decodeHead(from: FieldReader, known?: string): Pick<Pairing, "id" | "user" | "shownUser"> {
   const id = from.text();
   const user = known ?? from.text();

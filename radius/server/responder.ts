@@ -24,7 +24,7 @@ import { encodeMsChapError, readMsChap } from "../protocol/ms_chap.ts";
 import type { RelayedReply } from "../relay/relayed_verdict.ts";
 import { type AcceptFault, type Factor, NOTHING_KNOWN } from "../flow/context.ts";
 import { step } from "../flow/flow.ts";
-import { isSecretPrompt, type Prompt, PROMPTS, renderPrompt } from "../flow/prompts.ts";
+import { isSecretPrompt, type OfferedPhone, type Prompt, PROMPTS, renderPrompt } from "../flow/prompts.ts";
 import { offeredPhones } from "../factors/device_choice.ts";
 import type { Conversation, TokenOf } from "../conversation/conversation.ts";
 import {
@@ -117,6 +117,8 @@ const FORWARDED = "shadow";
 /** The text of a Reject offers nothing to choose. */
 const NO_CHOICE = { menu: new Set<Factor>(), numberToMatch: null, numbers: [] };
 
+const NO_PHONES: readonly OfferedPhone[] = [];
+const NO_ATTRIBUTES: readonly ClearAttribute[] = [];
 const PASSWORD_PROMPT = "Password: ";
 const utf8 = new TextEncoder();
 
@@ -138,9 +140,9 @@ export class Responder {
   }
 
   accept(request: Request, reason: ReplyReason & { reply: AcceptReply }): void {
-    const { sources, ...attributes } = reason.reply;
-    const reply: Reply = { name: "Access-Accept", message: "", ...attributes };
-    this.#deliver(request, inEap(request, reply), { ...reason, sources });
+    const { row, conversation, reply: { sources, attributes, clear } } = reason;
+    const reply: Reply = { name: "Access-Accept", message: "", attributes, clear };
+    this.#deliver(request, inEap(request, reply), { row, conversation, sources });
   }
 
   /** Rejects a request of a health check: at once, and without log line, record, delay or event. */
@@ -251,17 +253,17 @@ export class Responder {
     const { orderedId, at, hasToken, prompt, numbers, numberToMatch, pairingId } = conversation;
     const asked = (prompt ?? "menu") === "menu" && !request.hasProof ? "short_menu" : prompt ?? "menu";
     const menu = this.#deps.menuOf(conversation);
-    const phones = at === "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" ? offeredPhones(numbers, pairingId) : [];
+    const phones = at === "SECONDFACTOR_AWAIT_DEVICE_APPROVAL"
+      ? offeredPhones(numbers, pairingId)
+      : NO_PHONES;
     const question = at === "FIRSTFACTOR_GET_ANSWER" ? questionOf(this.#deps.vault, conversation) : null;
-    const message = renderPrompt(asked, {
-      ...{ menu, numberToMatch, numbers, phones },
-      ...(question === null ? {} : { question: question.text }),
-    });
-    const state = hasToken ? `${at}.${this.#deps.tokenOf(orderedId, at)}` : at;
+    const context = { menu, numberToMatch, numbers, phones, question: question?.text ?? "" };
     const reply: Reply = {
-      ...{ name: "Access-Challenge", message, state },
+      name: "Access-Challenge",
+      message: renderPrompt(asked, context),
+      state: hasToken ? `${at}.${this.#deps.tokenOf(orderedId, at)}` : at,
       isEchoed: question?.isEchoed ?? !isSecretPrompt(asked),
-      ...(question === null ? {} : { clear: question.attributes }),
+      clear: question?.attributes ?? NO_ATTRIBUTES,
     };
     const fitting = hasNoSizeLimit(request)
       ? reply
@@ -423,8 +425,9 @@ const TYPING_TIME = Uint8Array.of(typeOf("Session-Timeout"), 6, 0, 0, 0, TYPING_
 
 /** An Accept or a challenge of an EAP-GTC conversation, with EAP-Success or with the text as EAP-GTC. Another one stays as it is. */
 function inEap({ octets, hasEap }: Pick<Request, "octets" | "hasEap">, reply: Reply): Reply {
+  if (!hasEap) return reply;
   const { name, message, eap: own, isEchoed: _prompt, clear = [], ...plain } = reply;
-  if (!hasEap || own !== undefined || clear.some(({ type }) => type === EAP_MESSAGE)) return reply;
+  if (own !== undefined || clear.some(({ type }) => type === EAP_MESSAGE)) return reply;
   const identifier = eapIdentifierOf(octets) ?? 0;
   if (name !== "Access-Challenge") return { ...reply, eap: eapSuccess(identifier) };
   const text = new Uint8Array(MAX_GTC_OCTETS);

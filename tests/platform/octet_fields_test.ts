@@ -2,7 +2,14 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "../packages/fast_check.ts";
-import { FieldReader, FieldsEndError, FieldWriter, hashText, isTextAt } from "../../platform/octet_fields.ts";
+import {
+  decodeUtf8,
+  FieldReader,
+  FieldsEndError,
+  FieldWriter,
+  hashText,
+  isTextAt,
+} from "../../platform/octet_fields.ts";
 
 const MAX_TIME_MS = 2 ** 48 - 1;
 
@@ -86,4 +93,13 @@ Deno.test("hashText() is equal for equal texts, also if they were composed, and 
   const half = "abc".repeat(10);
   assertEquals(hashText(half + half, 7), hashText("abc".repeat(20), 7));
   assert(hashText(half, 7) !== hashText(half, 8));
+});
+
+Deno.test("decodeUtf8() gives the same text as a decoder, also for octets that share the place of a text that was decoded before", () => {
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  for (let pair = 0; pair <= 0xffff; pair++) {
+    const octets = Uint8Array.of(pair >> 8, pair);
+    const [first, again] = [decodeUtf8(octets, 0, 2), decodeUtf8(octets, 0, 2)];
+    if (first !== decoder.decode(octets) || again !== first) throw new Error(`${octets} became "${again}"`);
+  }
 });
