@@ -192,7 +192,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     ...{ ...state, disconnects, counters, packets, monitor, clients, clientDiscovery, firstFactor },
     ...{ acceptAttributes, offboarding, folded, radsec, exchange: (one) => servers.exchange(one) },
   });
-  const stopSweeping = sweepEachSecond({ ...ending, followed, sessions });
+  const stopSweeping = sweepEachSecond({ ...ending, works: state.works, followed, sessions });
   const factors = { pairings, limits, recoveryCodes, hardwareTokens, bypassCodes, enrolment, factorMarks };
   const { sentPasscodes } = state;
   const dryRunDeps = { ...factorDeps(deps), ...factors, policies, sentPasscodes, store };
@@ -293,31 +293,28 @@ function createServer(
   const factors = factorDeps(deps);
   const unsignedLimits = new UnsignedLimits(clock);
   const { emit, changed } = monitor;
+  const accounting = createAccountingHandler({
+    ...{ sessions, store, log, counters },
+    reported: (user) => disconnects.endLate(user),
+  });
+  const handler = new RequestHandler({
+    ...factors,
+    ...parts,
+    ...{ store, random, log, secondFactor, telephony, unsignedLimits, emit, changed },
+    ...{ clients, learner: parts.shadowLearner },
+    peers: deps.peers,
+    helpText: () => deps.config.enrolment.helpText,
+    menuOf: ({ policy }) => menuOfLogin({ ...factors, policies: parts.policies }, policy),
+    target: () => parts.stores.target,
+    logins: radius,
+    nullStatusCheck: new NullStatusCheck({ clock, secondFactor }),
+  });
   const server = new RadiusServer({
-    ...{ clients, clock, log, counters, emit, packets, folded, signingClients },
+    ...{ clients, clock, log, counters, emit, packets, folded, signingClients, handler, accounting },
     unproven: unsignedLimits.unproven,
     discovery: clientDiscovery,
     storeAnsweredMs: store.lastAnswerMs,
     catchUp: store.isShared ? new CatchUpQueue({ store, clock, log }) : null,
-    createAccounting: (callbacks) =>
-      createAccountingHandler({
-        ...{ sessions, store, log, counters, ...callbacks },
-        reported: (user) => disconnects.endLate(user),
-      }),
-    createRequestHandler: (callbacks) =>
-      new RequestHandler({
-        ...factors,
-        ...parts,
-        ...callbacks,
-        ...{ store, random, log, secondFactor, telephony, unsignedLimits, emit, changed },
-        ...{ clients, learner: parts.shadowLearner },
-        peers: deps.peers,
-        helpText: () => deps.config.enrolment.helpText,
-        menuOf: ({ policy }) => menuOfLogin({ ...factors, policies: parts.policies }, policy),
-        target: () => parts.stores.target,
-        logins: radius,
-        nullStatusCheck: new NullStatusCheck({ clock, secondFactor }),
-      }),
   });
   parts.radsec.serve((stream, octets) => server.receiveFrom(stream, octets));
   return server;

@@ -3,6 +3,7 @@
 import { ConversationStore, followConversations } from "./conversation/conversation_store.ts";
 import { type Conversation, createOrderedIds, createStateTokens } from "./conversation/conversation.ts";
 import { placeOfTuple } from "./conversation/tuple.ts";
+import { PacketsInProgress } from "./conversation/run.ts";
 import { SharedTuples } from "./conversation/shared_tuples.ts";
 import { LIMIT_ALARMS } from "./factors/hourly_limits.ts";
 import { Limits } from "./factors/limits.ts";
@@ -76,9 +77,10 @@ export async function loadState(
     hashSeed,
   });
   const sharedTuples = new SharedTuples({ store, clock, log, vault, hashSeed });
+  const works = new PacketsInProgress({ logins: config.radius, hashSeed });
   const listeners: ((conversation: Conversation) => void)[] = [];
   followConversations({
-    ...{ store, conversations, peers },
+    ...{ store, conversations, works, peers },
     onFollowed(conversation, { isNew }) {
       noteTuple(sharedTuples, conversation, isNew);
       for (const listener of listeners) listener(conversation);
@@ -131,9 +133,9 @@ export async function loadState(
   }
   if (loaded.alive > 0) log.info("conversations of an earlier run continue", { conversations: loaded.alive });
   return {
-    ...{ tokenOf, orderedId, conversations, sharedTuples, pairings, limits, signingClients },
+    ...{ tokenOf, orderedId, conversations, works, sharedTuples, pairings, limits, signingClients },
     ...{ recoveryCodes, bypassCodes, sentPasscodes, usedSteps },
-    ...{ sessions, hashSeed, policies, stores, hardwareTokens, enrolment, factorMarks, shadowLearner },
+    ...{ sessions, policies, stores, hardwareTokens, enrolment, factorMarks, shadowLearner },
     /** Adds a listener for conversations that other nodes changed. */
     onFollowed: (listener: (conversation: Conversation) => void) => void listeners.push(listener),
   };

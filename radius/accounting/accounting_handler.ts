@@ -20,9 +20,6 @@ interface AccountingHandlerDeps {
   readonly store: Pick<Store, "commit">;
   readonly log: Log;
   readonly counters: Counters;
-  readonly send: (request: Request, reply: Uint8Array) => void;
-  /** Forgets a request that gets no answer, so that its retransmission is handled. */
-  readonly release: (request: Request) => void;
   /** Called when a report about a user (canonical name) is durable. */
   readonly reported: (user: string) => void;
 }
@@ -61,7 +58,7 @@ export function createAccountingHandler(deps: AccountingHandlerDeps): Accounting
     }
     const reply = writeAccountingResponse(request);
     request.slot.reply = reply;
-    deps.send(request, reply);
+    request.server.answer(request, reply);
     counters.count("accounting_responses");
     if (!log.enabled("info")) return;
     log.info("Accounting-Response", {
@@ -97,7 +94,7 @@ export function createAccountingHandler(deps: AccountingHandlerDeps): Accounting
       enter(client.name, 1);
       record(request, mutations).then(() => deps.reported(report.user)).catch((fault: unknown) => {
         counters.drop("store_failed");
-        deps.release(request);
+        request.server.release(request);
         log.error("an Accounting-Request could not be recorded", {
           ...senderFields(request),
           fault: String(fault),

@@ -53,10 +53,6 @@ export class ConversationStore {
   #hasAdopted = false;
   #alive = 0;
   #aliveUnsigned = 0;
-  /** Whether a packet of a conversation is in progress in this process. */
-  isRunning: (orderedId: string) => boolean = () => false;
-  /** Called for a new login of another node. */
-  onAdopted: (conversation: Conversation) => void = () => undefined;
 
   constructor(deps: ConversationStoreDeps) {
     this.#deps = deps;
@@ -436,6 +432,8 @@ async function readStoredConversations(
 interface FollowConversationsDeps {
   readonly store: Pick<Store, "follow">;
   readonly conversations: ConversationStore;
+  /** The packets in progress in this process. */
+  readonly works: { has(orderedId: string): boolean; overtake(conversation: Conversation): void };
   readonly peers: PeerNodes;
   /** Called for each conversation that was taken over, for the live views. */
   readonly onFollowed: (conversation: Conversation, change: { readonly isNew: boolean }) => void;
@@ -443,7 +441,7 @@ interface FollowConversationsDeps {
 
 /** Call it before conversations are loaded. */
 export function followConversations(
-  { store, conversations, peers, onFollowed }: FollowConversationsDeps,
+  { store, conversations, works, peers, onFollowed }: FollowConversationsDeps,
 ): void {
   const adopt = (record: unknown, stored: Conversation["stored"]): void => {
     const local = localizeRecord(record, (node) => peers.clockOffsetMs(node));
@@ -451,7 +449,7 @@ export function followConversations(
     const isNew = conversations.storedOf(local.orderedId) === "not";
     const adopted = conversations.adopt(local, stored);
     if (adopted === null) return;
-    if (isNew) conversations.onAdopted(adopted);
+    if (isNew) works.overtake(adopted);
     onFollowed(adopted, { isNew });
   };
   const applyRecord = ({ key, value, versionstamp }: StoreEntry<unknown>): void => {
@@ -460,7 +458,7 @@ export function followConversations(
     const known = conversations.storedOf(id);
     const isKnown = typeof known === "object" && known.versionstamp >= (versionstamp ?? "");
     if (versionstamp === null || isKnown) return;
-    if (!conversations.isRunning(id)) return adopt(value, { versionstamp });
+    if (!works.has(id)) return adopt(value, { versionstamp });
     // Its packet in progress cannot be recorded any more.
     const running = conversations.unpark(id);
     if (running !== null) running.overtaken = true;

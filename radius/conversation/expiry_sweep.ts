@@ -18,6 +18,7 @@ import type { ConversationStore } from "./conversation_store.ts";
 import type { Counters } from "../server/counters.ts";
 import { auditLogin, historyMutation, recordEndedLogins } from "./login_history.ts";
 import type { PeerNodes } from "./peers.ts";
+import type { PacketsInProgress } from "./run.ts";
 import type { DeniedRequest, SecondFactorService } from "../ports.ts";
 
 interface ExpirySweepDeps extends DecidedLoginsDeps {
@@ -124,6 +125,7 @@ function announceExpired(
 
 interface DecidedLoginsDeps {
   readonly conversations: ConversationStore;
+  readonly works: Pick<PacketsInProgress, "has">;
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
@@ -190,7 +192,7 @@ class DecidedLogins {
   }
 
   #end(open: OpenDenial): void {
-    const { conversations, peers, clock, store } = this.#deps;
+    const { conversations, works, peers, clock, store } = this.#deps;
     const { id, userName, decidedMs, denial } = open.denied;
     const waiting = conversations.findWaiting(canonicalName(userName), id);
     if (waiting === null) {
@@ -201,7 +203,7 @@ class DecidedLogins {
     // The expiry ends the login.
     if (decidedMs >= waiting.deadlineMs) return void this.#open.delete(id);
     if (!peers.isResponsibleFor(waiting.node)) return;
-    if (!isStep(waiting.at) || conversations.isRunning(waiting.orderedId)) return;
+    if (!isStep(waiting.at) || works.has(waiting.orderedId)) return;
     const conversation = conversations.unpark(waiting.orderedId);
     if (conversation === null) return;
     conversation.prompt = denial === null ? "pairing_denied" : "not_given";

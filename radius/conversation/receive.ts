@@ -54,13 +54,11 @@ import { mayRelay } from "../../platform/upgrade/store_format.ts";
 interface RequestHandlerDeps
   extends
     TurnDeps,
-    Omit<ConversationFinderDeps, "works">,
+    ConversationFinderDeps,
     ResponderDeps,
     TypedPasswordDeps,
     Omit<ShadowForwarderDeps, "responder"> {
   readonly unsignedLimits: UnsignedLimits;
-  /** Random, so that clients cannot predict the hashes of tuples. */
-  readonly hashSeed: number;
   readonly log: Log;
   readonly peers: PeerNodes;
   /** The servers that relayed requests go to. */
@@ -100,12 +98,12 @@ export class RequestHandler {
       acceptFault: (conversation, attempt) => acceptFaultOf(deps, conversation, attempt),
       again: (request, lost) => this.#again(request, lost),
     });
-    const finder = this.#finder = new ConversationFinder({ ...deps, works: runner.works });
+    const finder = this.#finder = new ConversationFinder(deps);
     this.#relay = new RelayHandler({ ...deps, responder, runner, finder, waitQueue, passwords });
   }
 
   get working(): number {
-    return this.#runner.works.size + this.#waitQueue.waiting + this.#relay.working + this.#shadow.working;
+    return this.#deps.works.size + this.#waitQueue.waiting + this.#relay.working + this.#shadow.working;
   }
 
   /** Resolves when no request is in progress, or after `deadlineMs`. */
@@ -199,7 +197,7 @@ export class RequestHandler {
     if (input.kind === "asked") return this.#responder.ask(request, input.asked);
     const octets = typedOctets(input.octets);
     if (!request.name.isUtf8 || octets.buffer !== input.octets.buffer) this.#responder.noteEncoding(request);
-    if (this.#runner.works.size >= MAX_IN_PROGRESS) return this.#responder.drop(request, "too_busy");
+    if (this.#deps.works.size >= MAX_IN_PROGRESS) return this.#responder.drop(request, "too_busy");
     const { user, client: { name: client, settings } } = request;
     const tuple = tupleOf(view, client, user);
     const typed = this.#passwords.digests(octets, tuple.key);

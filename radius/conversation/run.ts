@@ -65,8 +65,8 @@ export type PacketAction =
 interface RequestRunnerDeps extends TurnDeps {
   readonly responder: Responder;
   readonly packets: PacketCapture;
-  /** Random, so that clients cannot predict the hashes of tuples. */
-  readonly hashSeed: number;
+  /** Held requests count. */
+  readonly works: PacketsInProgress;
   /** Receives a request again whose result was not recorded, because what it depended on changed. */
   readonly again: (request: Request, lost: LostRace) => void;
 }
@@ -80,14 +80,9 @@ export interface LostRace {
 /** Records an answer and sends it. If it cannot be recorded, memory returns to the stored state, and the client sends the packet again. */
 export class RequestRunner {
   readonly #deps: RequestRunnerDeps;
-  /** Held requests count. */
-  readonly works: PacketsInProgress;
 
   constructor(deps: RequestRunnerDeps) {
     this.#deps = deps;
-    this.works = new PacketsInProgress(deps);
-    deps.conversations.isRunning = (orderedId) => this.works.has(orderedId);
-    deps.conversations.onAdopted = (conversation) => this.works.overtake(conversation);
   }
 
   /** Does what follows from a packet. */
@@ -124,7 +119,7 @@ export class RequestRunner {
       ? null
       : { ...conversation, moments: conversation.moments.slice() };
     const work = new RunningPacket(this, conversation, { requests, input, before });
-    this.works.add(work);
+    this.#deps.works.add(work);
     advanceConversation(this.#deps, {
       conversation,
       attempt: input.attempt,
@@ -137,14 +132,14 @@ export class RequestRunner {
 
   /** Answers the requests of a packet whose result is recorded. @param result `null`: its conversation ended meanwhile */
   finish(work: RunningPacket, result: TurnResult | null): void {
-    this.works.remove(work);
+    this.#deps.works.remove(work);
     if (result === null) this.#endedInProgress(work);
     else this.#answerAll(work, result, work.input.attempt);
   }
 
   /** Restores memory after a packet whose result is not recorded. */
   fail(work: RunningPacket, fault: unknown): void {
-    this.works.remove(work);
+    this.#deps.works.remove(work);
     this.#failed(work, work.input, { before: work.before, fault });
   }
 
@@ -156,8 +151,8 @@ export class RequestRunner {
 
   /** Sends the last answer again, for the same Identifier or another one; or the Access-Reject of a login that a decision ended meanwhile. */
   #repeat(request: Request, conversation: Conversation): void {
-    const { responder, offboarding } = this.#deps;
-    const work = this.works.find(conversation);
+    const { responder, offboarding, works } = this.#deps;
+    const work = works.find(conversation);
     if (work !== undefined) return this.#join(request, work);
     const reason = { row: "repeated", conversation };
     if (conversation.outcome === "accepted") {
@@ -394,7 +389,8 @@ export class PacketsInProgress {
   /** The newest unanswered login of each tuple. */
   readonly #unanswered: TextTable<RunningPacket>;
 
-  constructor({ logins, hashSeed }: Pick<RequestRunnerDeps, "logins" | "hashSeed">) {
+  /** @param deps.hashSeed random, so that clients cannot predict the hashes of tuples */
+  constructor({ logins, hashSeed }: Pick<RequestRunnerDeps, "logins"> & { readonly hashSeed: number }) {
     this.#logins = logins;
     this.#works = new TextTable(hashSeed);
     this.#unanswered = new TextTable(hashSeed);

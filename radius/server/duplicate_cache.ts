@@ -39,6 +39,11 @@ export class DuplicateSlot {
   set recorded(packet: RecordedCopies) {
     this.#cache.setRecorded(this, packet);
   }
+
+  /** From now on, the same packet is handled again. */
+  forget(): void {
+    this.#cache.forget(this);
+  }
 }
 
 /** The source and the octets of a packet. */
@@ -143,7 +148,6 @@ export class DuplicateCache {
     return slot;
   }
 
-  /** Forgets a slot, so that the same packet is handled again. */
   forget(slot: DuplicateSlot): void {
     const at = this.#placeOf(slot);
     if (at >= 0) this.#remove(at);

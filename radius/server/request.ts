@@ -45,7 +45,16 @@ export interface PacketStream {
   send(octets: Uint8Array): void;
 }
 
+/** Ends the requests that it received. */
+export interface RequestServer {
+  /** Sends the answer to a request. */
+  answer(request: Request, reply: Uint8Array): void;
+  /** Ends a request that gets no answer. Unless `keepSlot`, its retransmission is handled. */
+  release(request: Request, options?: { readonly keepSlot: boolean }): void;
+}
+
 export interface Request {
+  readonly server: RequestServer;
   /** The packet without padding, a copy. */
   readonly octets: Uint8Array;
   readonly client: Client;

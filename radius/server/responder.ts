@@ -66,9 +66,6 @@ export interface ResponderDeps {
   readonly tokenOf: TokenOf;
   readonly nullStatusCheck: NullStatusCheck;
   readonly unsignedLimits: Pick<UnsignedLimits, "mayReject">;
-  readonly send: (request: Request, reply: Uint8Array) => void;
-  /** Ends a request that gets no answer. Unless `keepSlot`, its retransmission is handled. */
-  readonly release: (request: Request, options: { readonly keepSlot: boolean }) => void;
 }
 
 /** The reason for an answer, for the log. */
@@ -147,7 +144,7 @@ export class Responder {
 
   /** Rejects a request of a health check: at once, and without log line, record, delay or event. */
   rejectHealthCheck(request: Request): void {
-    const { counters, send, random } = this.#deps;
+    const { counters, random } = this.#deps;
     const reply: Reply = { name: "Access-Reject", message: PROMPTS.denied.text };
     let octets: Uint8Array<ArrayBuffer>;
     try {
@@ -157,7 +154,7 @@ export class Responder {
       return this.#leave(request, "too_busy", { keepSlot: true, line: notWritten("health_check", fault) });
     }
     request.slot.reply = octets;
-    send(request, octets);
+    request.server.answer(request, octets);
     counters.count("health_checks");
   }
 
@@ -309,9 +306,9 @@ export class Responder {
     reason: NoReplyReason,
     { keepSlot, line }: { keepSlot: boolean; line: DropLine },
   ): void {
-    const { counters, release, packets, folded, emit, clock } = this.#deps;
+    const { counters, packets, folded, emit, clock } = this.#deps;
     counters.drop(reason);
-    release(request, { keepSlot });
+    request.server.release(request, { keepSlot });
     const { octets, source, client, slot } = request;
     if (slot.recorded !== null) slot.recorded.verdict = reason;
     else packets.dropped({ octets, reason, source, client: client.name });
@@ -325,7 +322,7 @@ export class Responder {
     reply: Reply,
     { row, conversation, refusedFor, sources, trace }: ReplyReason,
   ): void {
-    const { log, send, counters, packets, random } = this.#deps;
+    const { log, counters, packets, random } = this.#deps;
     let octets: Uint8Array<ArrayBuffer>;
     try {
       const isSmall = hasNoSizeLimit(request) || reply.name === "Access-Challenge" ||
@@ -337,7 +334,7 @@ export class Responder {
       return this.#leave(request, "too_busy", { keepSlot: true, line });
     }
     request.slot.reply = octets;
-    send(request, octets);
+    request.server.answer(request, octets);
     counters.count(COUNTED[reply.name]);
     if (row !== FORWARDED) {
       packets.answered(conversation?.orderedId ?? trace ?? null, request, { reply: octets, row, sources });

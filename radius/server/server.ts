@@ -21,7 +21,7 @@ import type { GatewayEvent } from "../ports.ts";
 import type { PacketCapture } from "./packet_capture.ts";
 import { writeAccountingResponse, writeReply } from "./reply_encoder.ts";
 import type { CatchUpQueue } from "./catch_up_queue.ts";
-import { type PacketStream, readView, type Request } from "./request.ts";
+import { type PacketStream, readView, type Request, type RequestServer } from "./request.ts";
 import type { SourceRateLimit } from "./unsigned_requests.ts";
 import { UserNames } from "./user_names.ts";
 
@@ -30,13 +30,6 @@ export interface DatagramSocket {
   receive(buffer: Uint8Array): Promise<[Uint8Array, Deno.Addr]>;
   send(octets: Uint8Array, to: Deno.NetAddr): Promise<number>;
   close(): void;
-}
-
-/** The functions of the server that its handlers call. */
-interface HandlerCallbacks {
-  readonly send: (request: Request, reply: Uint8Array) => void;
-  /** Ends a request that gets no answer. Unless `keepSlot`, its retransmission is handled. */
-  readonly release: (request: Request, options?: { readonly keepSlot: boolean }) => void;
 }
 
 interface RadiusServerDeps {
@@ -55,10 +48,8 @@ interface RadiusServerDeps {
   readonly signingClients: Pick<SigningClients, "requires" | "learn" | "noteUnsignedAccept">;
   /** Packets wait here until this node knows what other nodes recorded; `null` if no other node can use the store. */
   readonly catchUp: CatchUpQueue | null;
-  /** Called once. */
-  readonly createRequestHandler: (callbacks: HandlerCallbacks) => RequestHandler;
-  /** Called once. */
-  readonly createAccounting: (callbacks: HandlerCallbacks) => AccountingHandler;
+  readonly handler: RequestHandler;
+  readonly accounting: AccountingHandler;
 }
 
 const ACCESS_REQUEST = PACKET_CODES["Access-Request"].code;
@@ -78,7 +69,7 @@ const CLOSING_REASONS: ReadonlySet<DropReason> = new Set([
   "wrong_request_authenticator",
 ]);
 
-export class RadiusServer {
+export class RadiusServer implements RequestServer {
   readonly #deps: RadiusServerDeps;
   readonly #gate: PacketGate;
   readonly #duplicates = new DuplicateCache();
@@ -89,8 +80,6 @@ export class RadiusServer {
   /** Of each socket, how many calls of receive() failed in a row; `Infinity`: it is not read any more. */
   readonly #failures: number[] = [];
   readonly #dropLog: LogLimit;
-  readonly #handler: RequestHandler;
-  readonly #accounting: AccountingHandler;
   #isStopping = false;
   #nextPlace = 0;
 
@@ -102,25 +91,12 @@ export class RadiusServer {
       nowMs: clock.nowMs,
       requires: (from) => signingClients.requires(from),
     });
-    this.#handler = deps.createRequestHandler({
-      send: (request, reply) => {
-        this.#noteAccept(request, reply);
-        this.#answer(request, reply);
-      },
-      release: (request, { keepSlot } = { keepSlot: false }) => {
-        if (!keepSlot) this.#duplicates.forget(request.slot);
-        request.sender.stream?.end(request, null);
-      },
-    });
-    this.#accounting = deps.createAccounting({
-      send: (request, reply) => this.#answer(request, reply),
-      release: (request) => this.#forget(request, this.#accountingDuplicates),
-    });
   }
 
   /** Requests in progress, including accounting. */
   get working(): number {
-    return this.#handler.working + this.#accounting.working + (this.#deps.catchUp?.waiting ?? 0);
+    const { handler, accounting, catchUp } = this.#deps;
+    return handler.working + accounting.working + (catchUp?.waiting ?? 0);
   }
 
   /** Whether every socket is read. */
@@ -156,11 +132,11 @@ export class RadiusServer {
 
   /** Accepts no more requests, waits at most `deadlineMs` for those in progress, and closes the sockets. */
   async stop(deadlineMs: number): Promise<void> {
-    const { clock } = this.#deps;
+    const { clock, handler, accounting } = this.#deps;
     this.#isStopping = true;
     const end = clock.nowMs() + deadlineMs;
-    await this.#handler.drain(deadlineMs);
-    while (this.#accounting.working > 0 && clock.nowMs() < end) {
+    await handler.drain(deadlineMs);
+    while (accounting.working > 0 && clock.nowMs() < end) {
       await pauseFor(clock, 20);
     }
     for (const socket of this.#sockets) socket.close();
@@ -196,7 +172,7 @@ export class RadiusServer {
     const cache = isAccounting ? this.#accountingDuplicates : this.#duplicates;
     const known = cache.find(place);
     if (known !== null) {
-      if (client.settings.mode === "shadow") this.#handler.noteCopy({ slot: known });
+      if (client.settings.mode === "shadow") this.#deps.handler.noteCopy({ slot: known });
       const reply = this.#repeat(known, source);
       return reply === null ? undefined : this.#send(place, reply);
     }
@@ -204,7 +180,7 @@ export class RadiusServer {
     const request = this.#createRequest(client, { place, cache, hasProof, source, startedAt, stream: null });
     if (view.code !== ACCESS_REQUEST && !isAccounting) this.#answerStatus(request, listener.service);
     else if (this.#deps.catchUp === null) this.#dispatch(request, view);
-    else this.#dispatchLater(this.#deps.catchUp, request, cache);
+    else this.#dispatchLater(this.#deps.catchUp, request);
   }
 
   /**
@@ -236,11 +212,11 @@ export class RadiusServer {
     if (this.#isStopping) return null;
     const request = this.#createRequest(client, { place, cache, hasProof: true, source, startedAt, stream });
     if (!stream.begin(request)) {
-      this.#forget(request, cache);
+      this.release(request);
       this.#drop("too_busy", source, request.octets);
     } else if (view.code !== ACCESS_REQUEST && !isAccounting) this.#answerStatus(request, "authentication");
     else if (catchUp === null) this.#dispatch(request, view);
-    else this.#dispatchLater(catchUp, request, cache);
+    else this.#dispatchLater(catchUp, request);
     return null;
   }
 
@@ -260,24 +236,17 @@ export class RadiusServer {
     return reply;
   }
 
-  /** Ends a request without an answer. Its copy is handled. */
-  #forget(request: Request, cache: DuplicateCache): void {
-    cache.forget(request.slot);
-    request.sender.stream?.end(request, null);
-  }
-
   #dispatch(request: Request, view: PacketView): void {
-    if (view.code === ACCESS_REQUEST) this.#handler.accept(request, view);
+    if (view.code === ACCESS_REQUEST) this.#deps.handler.accept(request, view);
     else this.#account(request);
   }
 
   /** Handles a request when this node knows what the other nodes recorded before. */
-  #dispatchLater(catchUp: CatchUpQueue, request: Request, cache: DuplicateCache): void {
+  #dispatchLater(catchUp: CatchUpQueue, request: Request): void {
     catchUp.enqueue({
-      resume: () =>
-        this.#isStopping ? this.#forget(request, cache) : this.#dispatch(request, readView(request)),
+      resume: () => this.#isStopping ? this.release(request) : this.#dispatch(request, readView(request)),
       fail: (why) => {
-        this.#forget(request, cache);
+        this.release(request);
         this.#drop(why, request.source, request.octets);
       },
     });
@@ -296,6 +265,7 @@ export class RadiusServer {
     const octets = this.#arena.copy(view.octets, view.lengthOctets);
     const name = this.#userNames.read(view, client.settings);
     return {
+      server: this,
       octets,
       client,
       sender: { socket: place.socket, hostname: place.hostname, port: place.port, stream },
@@ -331,9 +301,9 @@ export class RadiusServer {
   }
 
   #account(request: Request): void {
-    const reason = this.#accounting.accept(request);
+    const reason = this.#deps.accounting.accept(request);
     if (reason === null) return;
-    this.#forget(request, this.#accountingDuplicates);
+    this.release(request);
     this.#drop(reason, request.source, request.octets);
   }
 
@@ -341,7 +311,7 @@ export class RadiusServer {
   #answerStatus(request: Request, service: ListenerService): void {
     const { clock, storeAnsweredMs, counters } = this.#deps;
     if (clock.nowMs() - storeAnsweredMs() > STORE_SILENT_MS) {
-      this.#forget(request, this.#duplicates);
+      this.release(request);
       return this.#drop("store_not_answering", request.source, request.octets);
     }
     const reply = service === "accounting"
@@ -349,10 +319,20 @@ export class RadiusServer {
       : writeReply(request, { name: "Access-Accept", message: "" });
     request.slot.reply = reply;
     counters.count("status_answers");
-    this.#answer(request, reply);
+    this.#reply(request, reply);
   }
 
-  #answer(request: Request, reply: Uint8Array): void {
+  answer(request: Request, reply: Uint8Array): void {
+    this.#noteAccept(request, reply);
+    this.#reply(request, reply);
+  }
+
+  release(request: Request, { keepSlot } = { keepSlot: false }): void {
+    if (!keepSlot) request.slot.forget();
+    request.sender.stream?.end(request, null);
+  }
+
+  #reply(request: Request, reply: Uint8Array): void {
     const { sender } = request;
     if (sender.stream === null) this.#send(sender, reply);
     else sender.stream.end(request, reply);
