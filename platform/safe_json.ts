@@ -137,10 +137,10 @@ function countMembers(text: string, { maxDepth, maxValues = Infinity }: JsonBoun
 
 /** The place of the closing quote, or the end of the text. */
 function endOfString(text: string, from: number): number {
-  for (let at = from + 1; at < text.length; at++) {
-    const character = text.charCodeAt(at);
-    if (character === BACKSLASH) at++;
-    else if (character === QUOTE) return at;
+  for (let at = text.indexOf('"', from + 1); at > 0; at = text.indexOf('"', at + 1)) {
+    let escapes = 0;
+    while (text.charCodeAt(at - 1 - escapes) === BACKSLASH) escapes++;
+    if (escapes % 2 === 0) return at;
   }
   return text.length;
 }

@@ -167,7 +167,7 @@ export interface Transfer {
   /** Checks a row like the body of a POST. */
   checkRow(row: FileRow, mapping: Mapping): UploadedRowCheck;
   /** The names of rows, each once and in NFC. */
-  soundNames(names: readonly string[]): string[];
+  soundNames(names: readonly string[]): readonly string[];
   /** The rows of a request; `null` if they are invalid or too many. */
   readRows(value: unknown): BulkRow[] | null;
   /** Writes rows, or reports the result of a dry run. @throws ScimRefusal */

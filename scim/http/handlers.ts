@@ -154,13 +154,17 @@ async function contentOf(
   if (!parsed.ok) throw new ScimRefusal("invalid_syntax", { detail: parsed.problem });
   if (pathName === undefined && isSearch(parsed.value)) throw new ScimRefusal("unsupported");
   const newName = () => randomUuid(random);
-  const options = { mapping: target.mapping, pathName, newName };
+  const readStored = async () =>
+    pathName === undefined ? null : await target.directory.read(kind, canonicalName(pathName));
+  const group = kind === "group" ? await readStored() : null;
+  const members = group?.content.kind === "group" ? group.content.members : [];
+  const options = { mapping: target.mapping, pathName, members, newName };
   const read = parseResource(kind, parsed.value, options);
   const problem = read.ok ? extensionProblem(read.content.attributes, types[kind]) : null;
   const isWhole = pathName === undefined || isNamed(kind, parsed.value);
   if (read.ok && problem === null && isWhole) return read;
   // What the resource has may stay: the spelling of its name, and values that only a backend could set.
-  const stored = pathName === undefined ? null : await target.directory.read(kind, canonicalName(pathName));
+  const stored = group ?? await readStored();
   const again = stored === null ? read : parseResource(kind, parsed.value, {
     ...options,
     pathName: stored.content.name,

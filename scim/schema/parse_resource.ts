@@ -35,6 +35,8 @@ interface ParseResourceOptions {
   readonly pathName?: string;
   /** A PUT: the attributes of the resource as they are. They may stay, even if a new resource cannot get them: a backend has other rules. */
   readonly previous?: JsonObject;
+  /** A PUT: the members of the group as it is. */
+  readonly members?: readonly string[];
   /** Creates a name (a UUID) for a resource without one. */
   readonly newName: () => string;
   /** The body is a stored resource of a backend: its name is read even if no new resource could get it. */
@@ -211,7 +213,7 @@ function passwordOf(body: Body): string | undefined {
   return password;
 }
 
-function membersOf(body: Body, { isStored }: ParseResourceOptions): string[] {
+function membersOf(body: Body, { isStored, members }: ParseResourceOptions): readonly string[] {
   const value = body.get("members")?.value ?? [];
   const entries = isJsonArray(value)
     ? value
@@ -225,12 +227,13 @@ function membersOf(body: Body, { isStored }: ParseResourceOptions): string[] {
       names.push(plainMember(entry) ?? memberOf(entry, `members[${at}]`));
     }
   }
-  return distinctNames(names);
+  return distinctNames(names, members);
 }
 
-/** Fast path: the name in an entry with a single attribute in the stored spelling. Most of the tens of thousands of entries are like this. */
+/** Fast path: the name in an entry with the stored spelling of its attributes. Most of the tens of thousands of entries are like this. */
 function plainMember(entry: JsonValue): string | null {
-  if (!isJsonObject(entry) || Object.keys(entry).length !== 1) return null;
+  if (!isJsonObject(entry)) return null;
+  for (const name in entry) if (name !== "display" && name !== "value") return null;
   const text = entry.display ?? entry.value;
   const read = typeof text === "string" ? parseName(text) : null;
   return read?.ok === true ? read.name : null;

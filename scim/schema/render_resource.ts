@@ -37,9 +37,9 @@ export function renderResource(
   if (rest !== "") parts.push(rest);
   if (content.kind === "user") {
     parts.push(`"active":${content.active}`);
-    if (stored.groups.length > 0) parts.push(`"groups":[${stored.groups.map(renderReference).join(",")}]`);
+    if (stored.groups.length > 0) parts.push(`"groups":${renderReferences(stored.groups)}`);
   } else {
-    parts.push(`"members":[${content.members.map(renderReference).join(",")}]`);
+    parts.push(`"members":${renderReferences(content.members)}`);
   }
   parts.push(`"meta":${renderMeta(stored, location)}}`);
   return parts.join(",");
@@ -74,10 +74,9 @@ export function schemasOf(stored: Stored, attributesText?: string): string[] {
   return [core, ...Object.keys(stored.content.attributes).filter((name) => name.startsWith("urn:"))];
 }
 
-/** The identifier of another resource: its name, which is its id. */
-function renderReference(name: string): string {
-  const text = quote(name);
-  return `{"value":${text},"display":${text}}`;
+/** The identifiers of other resources: their names, which are their ids. */
+function renderReferences(names: readonly string[]): string {
+  return JSON.stringify(names.map((name) => ({ value: name, display: name })));
 }
 
 function renderMeta(stored: Stored, location: string): string {

@@ -1,6 +1,7 @@
 // The rules for names of users and groups, which appear in paths, logs and pages.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
+import { compareMemberNames } from "./member_names.ts";
 
 type NameOutcome =
   | { readonly ok: true; readonly name: string }
@@ -61,13 +62,23 @@ export function nameFromPath(segment: string): NameOutcome {
   return parseName(text);
 }
 
-/** Each name once, compared without case, in order. The first spelling is used. */
-export function distinctNames(names: readonly string[]): string[] {
+/**
+ * Each name once, compared without case, in order. The first spelling is used.
+ *
+ * @param known distinct names, such as the members that a group has. Few other names are compared one by one: a set of tens of thousands takes longer
+ * than the write.
+ */
+export function distinctNames(names: readonly string[], known: readonly string[] = []): readonly string[] {
+  const { onlyAfter: others } = compareMemberNames(known, names);
+  if (others.length === 0) return names;
   const canonicals = names.map(canonicalName);
+  const isOnce = (name: string) => canonicals.indexOf(name) === canonicals.lastIndexOf(name);
+  if (others.length <= MAX_FEW_NAMES && others.map(canonicalName).every(isOnce)) return names;
   const seen = new Set(canonicals);
-  if (seen.size === names.length) return [...names];
-  return names.filter((_, at) => seen.delete(canonicals[at] ?? ""));
+  return seen.size === names.length ? names : names.filter((_, at) => seen.delete(canonicals[at] ?? ""));
 }
+
+const MAX_FEW_NAMES = 8;
 
 /** Printable ASCII without a slash that does not start with a dot. */
 const PLAIN_NAME = /^[ -\-0-~][ -.0-~]*$/;

@@ -84,7 +84,7 @@ function refuse(problem: string): RowCheck {
 }
 
 /** The names of the groups of a valid row, each once and in NFC. */
-export function validNames(names: readonly string[]): string[] {
+export function validNames(names: readonly string[]): readonly string[] {
   return distinctNames(names.flatMap((name) => {
     const read = parseName(name);
     return read.ok ? [read.name] : [];

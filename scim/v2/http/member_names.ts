@@ -24,7 +24,7 @@ export async function memberNames(
   const missing = new Set(ids.filter((_, at) => found[at] === undefined));
   const read = await namedMembers(directory, [...missing], unknown);
   const names = new Map(read.map(({ id, name }) => [id, name]));
-  return ids.flatMap((id, at) => found[at] ?? names.get(id) ?? []);
+  return ids.map((id, at) => found[at] ?? names.get(id)).filter((name) => name !== undefined);
 }
 
 /**

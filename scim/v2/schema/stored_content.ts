@@ -130,14 +130,17 @@ export function toStoredContent(
   }
   const attributes = storeAttributes(resource, type, previous?.attributes ?? {});
   const { name } = named;
+  const known = previous?.kind === "group" ? previous.members : [];
   return {
     ok: true,
-    content: type.kind === "group" ? { kind: "group", name, attributes, members: distinctNames(members) } : {
-      kind: "user",
-      name,
-      active: property(resource, "active") !== false,
-      attributes: withPersonName(attributes),
-    },
+    content: type.kind === "group"
+      ? { kind: "group", name, attributes, members: distinctNames(members, known) }
+      : {
+        kind: "user",
+        name,
+        active: property(resource, "active") !== false,
+        attributes: withPersonName(attributes),
+      },
     externalId: typeof externalId === "string" ? externalId : undefined,
     password: typeof password === "string" ? password : undefined,
   };

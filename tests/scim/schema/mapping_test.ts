@@ -474,3 +474,14 @@ Deno.test("distinctNames() keeps the first spelling of each name, in order", () 
     "M\u00fcller",
   ]);
 });
+
+Deno.test("law: distinctNames() returns the same with names that are known", () => {
+  const name = fc.constantFrom(..."abcdefghijklmnABCDEFGHIJKLMN");
+  const known = fc.uniqueArray(name, { selector: (one) => one.toLowerCase() });
+  fc.assert(fc.property(known, fc.array(name), fc.boolean(), (before, other, isAlike) => {
+    const names = isAlike ? [...before.slice(0, 5), ...other.slice(0, 3), ...before.slice(6)] : other;
+    const seen = new Set(names.map((one) => one.toLowerCase()));
+    const expected = names.filter((one) => seen.delete(one.toLowerCase()));
+    assertEquals([distinctNames([...names], before), distinctNames(names)], [expected, expected]);
+  }));
+});

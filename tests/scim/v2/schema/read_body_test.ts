@@ -318,6 +318,17 @@ Deno.test("readBody() never reads JSON text that is too large, and no text that 
   }
 });
 
+Deno.test("readBody() reads members without the names that the server sets", () => {
+  const members: JsonObject["members"] = [{ value: "1", display: 5 }, { VALUE: "2" }, {
+    value: "3",
+    type: "User",
+  }, null];
+  assertEquals(accepted("group", { displayName: "g", members }), {
+    displayName: "g",
+    members: [{ value: "1" }, { value: "2" }, { value: "3", type: "User" }],
+  });
+});
+
 const PATCH_OP = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
 
 for (const [name, row] of Object.entries(MESSAGE_SHAPES)) {

@@ -3,7 +3,14 @@
 import { assertEquals } from "@std/assert";
 import fc from "../../../packages/fast_check.ts";
 import { isJsonArray } from "../../../../scim/schema/json_limits.ts";
-import type { Content, JsonObject, JsonValue, UserContent } from "../../../../scim/schema/resource.ts";
+import type {
+  Content,
+  JsonObject,
+  JsonValue,
+  Stored,
+  UserContent,
+} from "../../../../scim/schema/resource.ts";
+import { renderResponse, renderStored } from "../../../../scim/v2/schema/render_stored.ts";
 import { memberIdsOf, renderContent, toStoredContent } from "../../../../scim/v2/schema/stored_content.ts";
 import { bodyOf, contentOf, refused, taken } from "../../schema/bodies.ts";
 import { ENTERPRISE_USER } from "../../schema/rfc7643_examples.ts";
@@ -340,6 +347,28 @@ Deno.test("Projection.includes() says what the caller need not read", () => {
   assertEquals(read({ attributes: `${ENTERPRISE_URN}:manager.value` }).includes(ENTERPRISE_URN), true);
   // An attribute of the extension is returned always.
   assertEquals(read({ attributes: "userName" }).includes(BADGE_URN), true);
+});
+
+Deno.test("law: renderResponse() has of each member what a projection of the whole group has", async () => {
+  const parameters: readonly ProjectionParameters[] = [
+    {},
+    ...["members", "displayName", "members.value", "members.display"].map((attributes) => ({ attributes })),
+    ...["members", "meta", "members.type"].map((excludedAttributes) => ({ excludedAttributes })),
+  ];
+  const directory = { readIds: () => Promise.resolve([]) };
+  const context = { type: GROUP, baseUrl: 'https://a.example/"$&/v2/one', directory };
+  await fc.assert(fc.asyncProperty(
+    fc.array(fc.option(fc.uuid())),
+    fc.constantFrom(...parameters),
+    async (memberIds, parameters) => {
+      const content = { kind: "group", name: 'g"', attributes: {}, members: memberIds.map(String) } as const;
+      const times = { createdMs: 0, modifiedMs: 1, version: "v" };
+      const stored: Stored = { id: "1", content, memberIds, groups: [], backends: {}, ...times };
+      const { projection } = taken(readProjection(parameters, GROUP));
+      const whole = projection.apply(await renderStored(stored, context));
+      assertEquals(await renderResponse(stored, context, projection), JSON.stringify(whole));
+    },
+  ));
 });
 
 Deno.test("law: a resource that was rendered only where the projection includes it has the same projection", () => {
