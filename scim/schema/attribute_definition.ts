@@ -128,3 +128,8 @@ const NO_DEFINITIONS: readonly AttributeDefinition[] = [];
 export function subDefinitions({ subAttributes }: AttributeDefinition): readonly AttributeDefinition[] {
   return subAttributes ?? NO_DEFINITIONS;
 }
+
+/** The sub-attribute of that name, compared without case. */
+export function findSub(definition: AttributeDefinition, name: string): AttributeDefinition | undefined {
+  return findDefinition(subDefinitions(definition), name);
+}

@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { definitionAt, readAttributePath } from "../query/filter_access.ts";
 import {
   type AttributeDefinition,
-  findDefinition,
+  findSub,
   type ResourceTypeDefinition,
   subDefinitions,
 } from "../../schema/attribute_definition.ts";
@@ -147,7 +147,7 @@ class ReferenceReader {
     }
     if (!isJsonObject(value)) return value;
     const changed = mapObject(value, (name, part) => {
-      const sub = findDefinition(subDefinitions(definition), name);
+      const sub = findSub(definition, name);
       return sub === undefined ? part : this.#value(part, sub, definition);
     });
     // Without its id, the rest of the value describes nothing.

@@ -7,7 +7,8 @@ import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { matchesEntryFilter } from "../../filter/filter_match.ts";
 import type { ScimFilter } from "../../filter/filter_tree.ts";
 import { isMemberId, memberIdOf, NO_MEMBER_ID } from "../schema/member_id.ts";
-import { type PatchNode, PatchRefusal } from "./patch_schema.ts";
+import type { AttributeDefinition } from "../../schema/attribute_definition.ts";
+import { PatchRefusal } from "./patch_schema.ts";
 import { comparedPart, type PatchOperation } from "./patch_operations.ts";
 
 /** How the operations of one request on `members` are limited. */
@@ -96,7 +97,7 @@ export class MemberCollector {
   }
 
   /** Of the members that the group has after the operations so far. */
-  #matchingIds(filter: ScimFilter, node: PatchNode): string[] {
+  #matchingIds(filter: ScimFilter, node: AttributeDefinition): string[] {
     const { present } = this.#limits;
     if (present === undefined) throw new MembersNeeded();
     const known = new Map(present().map((member) => [property(member, "value"), member]));

@@ -7,7 +7,8 @@ import type { ScimFilter } from "../../filter/filter_tree.ts";
 import { type ComparedAttribute, matchesEntryFilter } from "../../filter/filter_match.ts";
 import { entryNode, type PatchPath } from "./patch_path.ts";
 import { canonicalJson, entryKey, isPrimary } from "../../schema/value_rules.ts";
-import { type PatchNode, PatchRefusal, type PatchSection } from "./patch_schema.ts";
+import { type AttributeDefinition, findSub, subDefinitions } from "../../schema/attribute_definition.ts";
+import { PatchRefusal, type PatchSection } from "./patch_schema.ts";
 import { cleanAttribute, cleanEntry, mergeComplex, withPart } from "./patch_values.ts";
 
 /** One operation, parsed. */
@@ -49,8 +50,8 @@ export function holderOf(resource: JsonObject, section: PatchSection): JsonObjec
 
 function withoutSection(resource: JsonObject, section: PatchSection): JsonObject {
   const holder = holderOf(resource, section);
-  const fixed = [...section.attributes.values()].find((one) =>
-    Object.hasOwn(holder, one.name) && (one.isRequired || one.mutability !== "readWrite")
+  const fixed = section.attributes.find((one) =>
+    Object.hasOwn(holder, one.name) && (one.required || one.mutability !== "readWrite")
   );
   if (fixed !== undefined) {
     throw new PatchRefusal(
@@ -64,7 +65,7 @@ function withoutSection(resource: JsonObject, section: PatchSection): JsonObject
 function changeAttribute(
   current: JsonValue | undefined,
   operation: PatchOperation,
-  node: PatchNode,
+  node: AttributeDefinition,
 ): JsonValue | undefined {
   const { op, value, path: { filter, sub } } = operation;
   if (node.mutability === "readOnly" || sub?.mutability === "readOnly") {
@@ -73,10 +74,10 @@ function changeAttribute(
     if (isSame) return current;
     throw new PatchRefusal("mutability", `Do not change "${(sub ?? node).name}": it is readOnly.`);
   }
-  if (op === "remove" && (node.mutability === "writeOnly" || (sub ?? node).isRequired)) {
+  if (op === "remove" && (node.mutability === "writeOnly" || (sub ?? node).required)) {
     throw new PatchRefusal("mutability", `Replace "${(sub ?? node).name}": it cannot be removed.`);
   }
-  const isSelection = node.isMulti && (filter !== null || sub !== null || operation.only !== undefined);
+  const isSelection = node.multiValued && (filter !== null || sub !== null || operation.only !== undefined);
   const next = isSelection
     ? changeSelected(current, operation, node)
     : sub === null
@@ -90,11 +91,11 @@ function changeAttribute(
 function changeWhole(
   current: JsonValue | undefined,
   { op, value }: Pick<PatchOperation, "op" | "value">,
-  node: PatchNode,
+  node: AttributeDefinition,
 ): JsonValue | undefined {
   if (op === "remove") return undefined;
   const given = requireValue(value, node);
-  if (!node.isMulti) {
+  if (!node.multiValued) {
     const isMerge = node.type === "complex" && isJsonObject(current) && given !== null;
     return isMerge ? mergeComplex(current, given, node) : cleanAttribute(given, node);
   }
@@ -107,7 +108,7 @@ function changeWhole(
 function changeSub(
   entry: JsonObject,
   operation: Pick<PatchOperation, "op" | "value">,
-  sub: PatchNode,
+  sub: AttributeDefinition,
 ): JsonObject | undefined {
   const before = property(entry, sub.name);
   const after = changeWhole(before, operation, sub);
@@ -119,7 +120,7 @@ function changeSub(
 function changeSelected(
   current: JsonValue | undefined,
   operation: PatchOperation,
-  node: PatchNode,
+  node: AttributeDefinition,
 ): JsonValue | undefined {
   const entries = isJsonArray(current) ? current : [];
   const selects = selectorOf(operation, node);
@@ -151,7 +152,7 @@ function changeSelected(
   return next.length === 0 ? undefined : settlePrimary(next, touched, node);
 }
 
-function selectorOf({ path: { filter }, only }: PatchOperation, node: PatchNode) {
+function selectorOf({ path: { filter }, only }: PatchOperation, node: AttributeDefinition) {
   const values = only === undefined ? null : new Set<JsonValue | undefined>(only);
   const find = comparedPart(node);
   return (entry: JsonValue): boolean => {
@@ -162,7 +163,7 @@ function selectorOf({ path: { filter }, only }: PatchOperation, node: PatchNode)
 }
 
 /** How the sub-attributes of an entry compare. */
-export function comparedPart(node: PatchNode): (name: string) => ComparedAttribute | undefined {
+export function comparedPart(node: AttributeDefinition): (name: string) => ComparedAttribute | undefined {
   return (name) => {
     const known = entryNode(node, name);
     if (known === undefined) return undefined;
@@ -174,7 +175,7 @@ export function comparedPart(node: PatchNode): (name: string) => ComparedAttribu
 function changeEntry(
   entry: JsonValue,
   operation: PatchOperation,
-  node: PatchNode,
+  node: AttributeDefinition,
 ): JsonValue | undefined {
   const { op, path: { sub }, value } = operation;
   if (sub !== null) return isJsonObject(entry) ? changeSub(entry, operation, sub) : entry;
@@ -188,13 +189,17 @@ function changeEntry(
   return changed;
 }
 
-function requireValue(value: JsonValue | undefined, node: PatchNode): JsonValue {
+function requireValue(value: JsonValue | undefined, node: AttributeDefinition): JsonValue {
   if (value === undefined) throw new PatchRefusal("invalidValue", `Send a value for "${node.name}".`);
   return value;
 }
 
 /** Adds entries. An entry with the same type and value is changed instead (RFC 7643 §2.4: each pair occurs once). */
-function appendEntries(old: readonly JsonValue[], added: readonly JsonValue[], node: PatchNode): JsonValue[] {
+function appendEntries(
+  old: readonly JsonValue[],
+  added: readonly JsonValue[],
+  node: AttributeDefinition,
+): JsonValue[] {
   const entries = [...old];
   const places = new Map(entries.map((entry, place) => [entryKey(entry), place]));
   const touched = new Map<string, JsonValue>();
@@ -215,8 +220,12 @@ function appendEntries(old: readonly JsonValue[], added: readonly JsonValue[], n
 }
 
 /** RFC 7644 §3.5.2: an operation that sets `primary` to true sets it to false for the other values. */
-function settlePrimary(entries: JsonValue[], touched: ReadonlySet<JsonValue>, node: PatchNode): JsonValue[] {
-  if (!node.sub.has("primary")) return entries;
+function settlePrimary(
+  entries: JsonValue[],
+  touched: ReadonlySet<JsonValue>,
+  node: AttributeDefinition,
+): JsonValue[] {
+  if (findSub(node, "primary") === undefined) return entries;
   const primaries = [...touched].filter(isPrimary);
   if (primaries.length === 0) return entries;
   return entries.map((entry) =>
@@ -224,17 +233,23 @@ function settlePrimary(entries: JsonValue[], touched: ReadonlySet<JsonValue>, no
   );
 }
 
-function checkImmutable(before: JsonValue | undefined, after: JsonValue | undefined, node: PatchNode): void {
+function checkImmutable(
+  before: JsonValue | undefined,
+  after: JsonValue | undefined,
+  node: AttributeDefinition,
+): void {
   if (
     node.mutability === "immutable" && before !== undefined && canonicalJson(before) !== canonicalJson(after)
   ) {
     throw new PatchRefusal("mutability", `Do not change "${node.name}": it is immutable.`);
   }
-  if (!node.isMulti && isJsonObject(before) && isJsonObject(after)) checkImmutableParts(before, after, node);
+  if (!node.multiValued && isJsonObject(before) && isJsonObject(after)) {
+    checkImmutableParts(before, after, node);
+  }
 }
 
-function checkImmutableParts(before: JsonObject, after: JsonObject, node: PatchNode): void {
-  for (const sub of node.sub.values()) {
+function checkImmutableParts(before: JsonObject, after: JsonObject, node: AttributeDefinition): void {
+  for (const sub of subDefinitions(node)) {
     if (sub.mutability === "immutable") {
       checkImmutable(property(before, sub.name), property(after, sub.name), sub);
     }
@@ -242,7 +257,7 @@ function checkImmutableParts(before: JsonObject, after: JsonObject, node: PatchN
 }
 
 /** The entry that a filter of `eq` and `and` describes. `null`: the filter describes more than one entry. */
-function templateOf(filter: ScimFilter, node: PatchNode): JsonObject | null {
+function templateOf(filter: ScimFilter, node: AttributeDefinition): JsonObject | null {
   if (node.type !== "complex") return null;
   const parts = filter.kind === "and" ? filter.filters : [filter];
   let entry: JsonObject = {};

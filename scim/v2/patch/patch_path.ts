@@ -3,22 +3,17 @@
 import { parseEntryFilter } from "../../filter/filter.ts";
 import { MAX_FILTER_CHARACTERS } from "../../filter/filter_tokens.ts";
 import type { ScimFilter } from "../../filter/filter_tree.ts";
-import {
-  findPatchNode,
-  type PatchNode,
-  PatchRefusal,
-  type PatchSchema,
-  type PatchSection,
-} from "./patch_schema.ts";
+import { type AttributeDefinition, findDefinition, findSub } from "../../schema/attribute_definition.ts";
+import { PatchRefusal, type PatchSchema, type PatchSection } from "./patch_schema.ts";
 
 /** The target of an operation. */
 export interface PatchPath {
   readonly section: PatchSection;
   /** `null`: the whole extension. */
-  readonly attribute: PatchNode | null;
+  readonly attribute: AttributeDefinition | null;
   /** Selects entries of a multi-valued attribute. */
   readonly filter: ScimFilter | null;
-  readonly sub: PatchNode | null;
+  readonly sub: AttributeDefinition | null;
 }
 
 const MAX_PATH_CHARACTERS = MAX_FILTER_CHARACTERS;
@@ -41,7 +36,7 @@ export function parsePatchPath(text: string, schema: PatchSchema): PatchPath {
     throw new PatchRefusal("invalidPath", "Write the path as attribute[filter].subAttribute.");
   }
   const [, name = "", filter, subName] = parts;
-  const attribute = findPatchNode(section.attributes, name);
+  const attribute = findDefinition(section.attributes, name);
   if (attribute === undefined) {
     throw new PatchRefusal("invalidPath", `Use an attribute of the schema: "${name}" is unknown.`);
   }
@@ -67,8 +62,8 @@ function splitSection(text: string, schema: PatchSchema): { section: PatchSectio
   return { section: schema.core, rest: text };
 }
 
-function readFilter(text: string, attribute: PatchNode): ScimFilter {
-  if (!attribute.isMulti) {
+function readFilter(text: string, attribute: AttributeDefinition): ScimFilter {
+  if (!attribute.multiValued) {
     throw new PatchRefusal(
       "invalidPath",
       `Remove the brackets: "${attribute.name}" is not multi-valued.`,
@@ -84,8 +79,8 @@ function readFilter(text: string, attribute: PatchNode): ScimFilter {
   return parsed.filter;
 }
 
-function readSub(name: string, attribute: PatchNode): PatchNode {
-  const sub = findPatchNode(attribute.sub, name);
+function readSub(name: string, attribute: AttributeDefinition): AttributeDefinition {
+  const sub = findSub(attribute, name);
   if (sub === undefined) {
     throw new PatchRefusal(
       "invalidPath",
@@ -96,7 +91,7 @@ function readSub(name: string, attribute: PatchNode): PatchNode {
 }
 
 /** A sub-attribute of an entry. An entry that is not complex is its own `value` (RFC 7643 §2.4). */
-export function entryNode(attribute: PatchNode, name: string): PatchNode | undefined {
-  if (attribute.type === "complex") return findPatchNode(attribute.sub, name);
-  return name.toLowerCase() === "value" ? { ...attribute, name: "value", isMulti: false } : undefined;
+export function entryNode(attribute: AttributeDefinition, name: string): AttributeDefinition | undefined {
+  if (attribute.type === "complex") return findSub(attribute, name);
+  return name.toLowerCase() === "value" ? { ...attribute, name: "value", multiValued: false } : undefined;
 }

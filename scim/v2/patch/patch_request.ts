@@ -7,14 +7,8 @@ import { isMessage } from "../schema/body_shapes.ts";
 import { parsePatchPath, type PatchPath } from "./patch_path.ts";
 import type { PatchOperation } from "./patch_operations.ts";
 import { sentTwice } from "./patch_values.ts";
-import {
-  findExtension,
-  findPatchNode,
-  type PatchNode,
-  type PatchNodes,
-  PatchRefusal,
-  type PatchSchema,
-} from "./patch_schema.ts";
+import { type AttributeDefinition, findDefinition, findSub } from "../../schema/attribute_definition.ts";
+import { findExtension, PatchRefusal, type PatchSchema } from "./patch_schema.ts";
 
 /** One operation as the client sent it. A tolerated shape replaces it with operations that follow the RFC. */
 export interface SentOperation {
@@ -39,7 +33,7 @@ export interface ShapeRule {
   /** Replaces an operation. */
   readonly operation?: (operation: SentOperation, context: ShapeContext) => readonly SentOperation[];
   /** Replaces a value, or a part of one. `isList`: the schema has a list at that place. */
-  readonly value?: (value: JsonValue, node: PatchNode, isList: boolean) => JsonValue;
+  readonly value?: (value: JsonValue, node: AttributeDefinition, isList: boolean) => JsonValue;
 }
 
 export const PATCH_MESSAGE = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
@@ -154,7 +148,7 @@ function splitObject(operation: SentOperation, schema: PatchSchema): SentOperati
   const nodes = extension?.attributes ?? schema.core.attributes;
   const seen = new Set<string>();
   return Object.entries(value).flatMap(([name, part]) => {
-    const known = findPatchNode(nodes, name)?.name ?? name.toLowerCase();
+    const known = findDefinition(nodes, name)?.name ?? name.toLowerCase();
     if (seen.size === seen.add(known).size) throw sentTwice(known);
     if (extension !== undefined) {
       checkName(extension.attributes, name);
@@ -168,8 +162,8 @@ function splitObject(operation: SentOperation, schema: PatchSchema): SentOperati
   });
 }
 
-function checkName(nodes: PatchNodes, name: string): void {
-  if (findPatchNode(nodes, name) === undefined) {
+function checkName(nodes: readonly AttributeDefinition[], name: string): void {
+  if (findDefinition(nodes, name) === undefined) {
     throw new PatchRefusal("invalidPath", "Use the names of attributes that /Schemas lists.");
   }
 }
@@ -181,7 +175,7 @@ function valueOf(
 ): JsonValue | undefined {
   if (op === "remove") {
     // RFC 7644 §3.5.2.2 has no value. To ignore the value of a whole list would remove more than the client meant.
-    const isWholeList = attribute?.isMulti === true && filter === null;
+    const isWholeList = attribute?.multiValued === true && filter === null;
     // Of a list of members, null can also mean that there are none to remove.
     const isMeant = value === undefined || (value === null && attribute?.name !== "members");
     if (!isWholeList || isMeant) return undefined;
@@ -190,7 +184,7 @@ function valueOf(
   if (value === undefined) throw new PatchRefusal("invalidValue", 'Send a "value".');
   const node = sub ?? attribute;
   if (node === null) return value;
-  const isList = node.isMulti && (sub !== null || filter === null);
+  const isList = node.multiValued && (sub !== null || filter === null);
   return rules.reduce<JsonValue>(
     (shaped, rule) => rule.value === undefined ? shaped : reshape(shaped, { node, isList, rule: rule.value }),
     value,
@@ -201,7 +195,7 @@ function valueOf(
 function reshape(
   value: JsonValue,
   { node, isList, rule }: {
-    readonly node: PatchNode;
+    readonly node: AttributeDefinition;
     readonly isList: boolean;
     readonly rule: NonNullable<ShapeRule["value"]>;
   },
@@ -213,8 +207,8 @@ function reshape(
   if (node.type !== "complex" || !isJsonObject(shaped)) return shaped;
   return Object.fromEntries(
     Object.entries(shaped).map(([name, part]) => {
-      const sub = findPatchNode(node.sub, name);
-      return [name, sub === undefined ? part : reshape(part, { node: sub, isList: sub.isMulti, rule })];
+      const sub = findSub(node, name);
+      return [name, sub === undefined ? part : reshape(part, { node: sub, isList: sub.multiValued, rule })];
     }),
   );
 }

@@ -5,7 +5,13 @@ import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import { memberIdOf } from "../schema/member_id.ts";
 import type { SentOperation, ShapeContext, ShapeRule } from "./patch_request.ts";
-import { findExtension, findPatchNode, type PatchNode, type PatchNodes } from "./patch_schema.ts";
+import {
+  type AttributeDefinition,
+  findDefinition,
+  findSub,
+  subDefinitions,
+} from "../../schema/attribute_definition.ts";
+import { findExtension } from "./patch_schema.ts";
 
 /** One tolerated shape. */
 export interface PatchShape extends ShapeRule {
@@ -136,7 +142,7 @@ export const TOLERATED_SHAPES = {
     becomes: [{ op: "add", path: "roles", value: [{ value: "25", display: "Role" }] }],
     link: "https://github.com/Captain-P-Goldfish/SCIM-SDK/issues/516",
     value: (value, node, isList) =>
-      !isList && node.isMulti && node.type === "complex" ? unpackJson(value) : value,
+      !isList && node.multiValued && node.type === "complex" ? unpackJson(value) : value,
   },
   "a string in place of an object": {
     client: "Entra ID",
@@ -145,7 +151,8 @@ export const TOLERATED_SHAPES = {
     becomes: [{ op: "replace", path: `${ENTERPRISE}:manager`, value: { value: "b2" } }],
     link: "https://github.com/Captain-P-Goldfish/SCIM-SDK/issues/686",
     value: (value, node, isList) =>
-      !isList && node.type === "complex" && typeof value === "string" && node.sub.has("value")
+      !isList && node.type === "complex" && typeof value === "string" &&
+        findSub(node, "value") !== undefined
         ? { value }
         : value,
   },
@@ -165,7 +172,7 @@ export const TOLERATED_SHAPES = {
     becomes: [{ op: "add", path: "roles", value: [{ value: "25" }] }],
     link: "https://github.com/MicrosoftDocs/azure-docs/issues/50772",
     value: (value, node, isList) =>
-      isList || node.type !== "complex" ? value : withoutForeignParts(value, node.sub),
+      isList || node.type !== "complex" ? value : withoutForeignParts(value, subDefinitions(node)),
   },
   "a boolean as a string": {
     client: "Entra ID",
@@ -209,18 +216,18 @@ function splitPathKeys(one: SentOperation, { schema, find }: ShapeContext): Sent
 function withoutKeys(
   one: SentOperation,
   { schema }: ShapeContext,
-  isUnwanted: (node: PatchNode | undefined, name: string) => boolean,
+  isUnwanted: (node: AttributeDefinition | undefined, name: string) => boolean,
 ): SentOperation[] {
   const { value } = one;
   const target = one.path === null ? schema.core : findExtension(schema, one.path);
   if (target === undefined || !isJsonObject(value)) return [one];
-  const wanted = (object: JsonObject, nodes: PatchNodes): [string, JsonValue][] =>
+  const wanted = (object: JsonObject, nodes: readonly AttributeDefinition[]): [string, JsonValue][] =>
     Object.entries(object).flatMap(([name, part]): [string, JsonValue][] => {
       const inner = target.isCore ? findExtension(schema, name) : undefined;
       if (inner !== undefined) {
         return [[name, isJsonObject(part) ? Object.fromEntries(wanted(part, inner.attributes)) : part]];
       }
-      return isUnwanted(findPatchNode(nodes, name), name) ? [] : [[name, part]];
+      return isUnwanted(findDefinition(nodes, name), name) ? [] : [[name, part]];
     });
   return [{ ...one, value: Object.fromEntries(wanted(value, target.attributes)) }];
 }
@@ -228,7 +235,7 @@ function withoutKeys(
 /** Without this, a list of values would mean nothing, and `remove` would remove every member. */
 function removeByValues(one: SentOperation, { find }: ShapeContext): SentOperation[] {
   const path = one.op === "remove" && one.path !== null ? find(one.path) : null;
-  if (path?.attribute?.isMulti !== true || path.sub !== null || path.filter !== null) return [one];
+  if (path?.attribute?.multiValued !== true || path.sub !== null || path.filter !== null) return [one];
   const entries = isJsonArray(one.value) ? one.value : one.value === undefined ? [] : [one.value];
   const values = entries.map((entry) =>
     isJsonObject(entry) ? property(entry, "value") ?? memberIdOf(entry) : entry
@@ -258,11 +265,11 @@ function parseQuietlyAsObject(text: string): JsonObject | null {
   }
 }
 
-function withoutForeignParts(value: JsonValue, sub: PatchNodes): JsonValue {
+function withoutForeignParts(value: JsonValue, sub: readonly AttributeDefinition[]): JsonValue {
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).filter(([name]) => {
-      const node = findPatchNode(sub, name);
+      const node = findDefinition(sub, name);
       return node !== undefined && node.mutability !== "readOnly";
     }),
   );

@@ -4,7 +4,8 @@ import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import { isPrimary } from "../../schema/value_rules.ts";
 import { simpleValueProblem } from "../schema/read_body.ts";
-import { findPatchNode, type PatchNode, PatchRefusal } from "./patch_schema.ts";
+import { type AttributeDefinition, findSub, subDefinitions } from "../../schema/attribute_definition.ts";
+import { PatchRefusal } from "./patch_schema.ts";
 
 /**
  * The value of a whole attribute, in the spelling of the schema. `undefined`: unassigned, because null and an empty list mean that (RFC 7643 §2.5).
@@ -14,11 +15,11 @@ import { findPatchNode, type PatchNode, PatchRefusal } from "./patch_schema.ts";
  */
 export function cleanAttribute(
   value: JsonValue,
-  node: PatchNode,
+  node: AttributeDefinition,
   at: string = node.name,
 ): JsonValue | undefined {
   if (value === null) return undefined;
-  if (!node.isMulti) return cleanEntry(value, node, at);
+  if (!node.multiValued) return cleanEntry(value, node, at);
   if (!isJsonArray(value)) throw new PatchRefusal("invalidValue", `Send "${at}" as a list.`);
   const entries = value.flatMap((one) => {
     const entry = cleanEntry(one, node, at);
@@ -30,7 +31,7 @@ export function cleanAttribute(
 /** {@link cleanAttribute} for one entry of a multi-valued attribute. */
 export function cleanEntry(
   value: JsonValue,
-  node: PatchNode,
+  node: AttributeDefinition,
   at: string = node.name,
 ): JsonValue | undefined {
   if (value === null) return undefined;
@@ -41,17 +42,17 @@ export function cleanEntry(
   return value;
 }
 
-function cleanComplex(value: JsonValue, node: PatchNode): JsonObject | undefined {
+function cleanComplex(value: JsonValue, node: AttributeDefinition): JsonObject | undefined {
   const parts = cleanParts(value, node).filter(([, part]) => part !== undefined);
   return parts.length === 0 ? undefined : Object.fromEntries(parts) as JsonObject;
 }
 
 /** The sub-attributes of a complex value. `undefined`: the sub-attribute becomes unassigned. */
-function cleanParts(value: JsonValue, node: PatchNode): [string, JsonValue | undefined][] {
+function cleanParts(value: JsonValue, node: AttributeDefinition): [string, JsonValue | undefined][] {
   if (!isJsonObject(value)) throw new PatchRefusal("invalidValue", `Send "${node.name}" as an object.`);
-  const seen = new Set<PatchNode>();
+  const seen = new Set<AttributeDefinition>();
   return Object.entries(value).map(([name, part]) => {
-    const sub = findPatchNode(node.sub, name);
+    const sub = findSub(node, name);
     if (sub !== undefined && seen.size === seen.add(sub).size) throw sentTwice(`${node.name}.${sub.name}`);
     if (sub === undefined) {
       throw new PatchRefusal("invalidValue", `Use the sub-attributes of "${node.name}" that /Schemas lists.`);
@@ -75,7 +76,7 @@ export function sentTwice(name: string): PatchRefusal {
 export function mergeComplex(
   current: JsonObject,
   value: JsonValue,
-  node: PatchNode,
+  node: AttributeDefinition,
 ): JsonObject | undefined {
   return cleanParts(value, node).reduce<JsonObject | undefined>(
     (merged, [name, part]) => withPart(merged ?? {}, name, part),
@@ -99,14 +100,14 @@ export function withPart(
  *
  * @throws PatchRefusal `mutability` for a missing required attribute (RFC 7644 §3.5.2.2), or `invalidValue`.
  */
-export function checkAttribute(value: JsonValue | undefined, node: PatchNode): void {
+export function checkAttribute(value: JsonValue | undefined, node: AttributeDefinition): void {
   if (value === undefined || value === "") {
-    if (!node.isRequired) return;
+    if (!node.required) return;
     throw new PatchRefusal("mutability", `Keep a value of "${node.name}": it is required.`);
   }
   if (node.type !== "complex") return;
   const entries = isJsonArray(value) ? value : [value];
-  const required = [...node.sub.values()].filter(({ isRequired }) => isRequired);
+  const required = subDefinitions(node).filter(({ required }) => required);
   for (const entry of entries) {
     const missing = required.find(({ name }) => !isJsonObject(entry) || !Object.hasOwn(entry, name));
     if (missing !== undefined) {

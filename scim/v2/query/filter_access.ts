@@ -16,6 +16,7 @@ import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import {
   type AttributeDefinition,
   findDefinition,
+  findSub,
   type ResourceTypeDefinition,
   subDefinitions,
 } from "../../schema/attribute_definition.ts";
@@ -37,7 +38,7 @@ export function readResourceFilter(
     top: (word) => readAttributePath(type, word) ?? unknownPath(word),
     sub: (word, parent) => {
       const definition = definitionAt(type, parent);
-      const sub = definition === undefined ? undefined : findDefinition(subDefinitions(definition), word);
+      const sub = definition === undefined ? undefined : findSub(definition, word);
       return { schema: null, attribute: sub?.name ?? unknownPath(word).attribute, sub: null };
     },
   };
@@ -62,7 +63,7 @@ export function readAttributePath(type: ResourceTypeDefinition, text: string): F
   const head = dot < 0 ? undefined : wholePath(type, text.slice(0, dot));
   const definition = head === undefined ? undefined : definitionAt(type, head);
   if (head === undefined || definition === undefined) return undefined;
-  const sub = findDefinition(subDefinitions(definition), text.slice(dot + 1));
+  const sub = findSub(definition, text.slice(dot + 1));
   return sub === undefined ? undefined : { ...head, sub: sub.name };
 }
 
@@ -93,9 +94,7 @@ export function definitionAt(
     ? topLevelDefinitions(type)
     : type.extensions.find((one) => one.schema.id === schema)?.schema.attributes ?? [];
   const definition = findDefinition(definitions, attribute);
-  return sub === null || definition === undefined
-    ? definition
-    : findDefinition(subDefinitions(definition), sub);
+  return sub === null || definition === undefined ? definition : findSub(definition, sub);
 }
 
 function pathProblem(type: ResourceTypeDefinition, filter: ScimFilter): string | null {
@@ -155,7 +154,7 @@ function problemOfComparison(
 /** The definition that a comparison uses: of a complex attribute, its `value`. */
 export function comparedAt(type: ResourceTypeDefinition, path: FilterPath): AttributeDefinition | undefined {
   const definition = definitionAt(type, path);
-  return definition?.type === "complex" ? findDefinition(subDefinitions(definition), "value") : definition;
+  return definition?.type === "complex" ? findSub(definition, "value") : definition;
 }
 
 const accesses = new WeakMap<ResourceTypeDefinition, FilterAccess>();

@@ -5,11 +5,7 @@ import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { property } from "../../schema/attributes.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import { parseBoundedJson } from "../../../platform/safe_json.ts";
-import {
-  type AttributeDefinition,
-  findDefinition,
-  subDefinitions,
-} from "../../schema/attribute_definition.ts";
+import { type AttributeDefinition, findSub } from "../../schema/attribute_definition.ts";
 
 /** A tolerated value of an attribute. */
 interface ValueShape {
@@ -62,7 +58,7 @@ export const VALUE_SHAPES = {
     convert: (value, { definition, isEntry }): JsonObject | undefined => {
       const isComplex = definition.type === "complex" && (isEntry || !definition.multiValued);
       if (!isComplex || typeof value !== "string") return undefined;
-      if (findDefinition(subDefinitions(definition), "value") === undefined) return undefined;
+      if (findSub(definition, "value") === undefined) return undefined;
       // As in a PATCH, an empty text removes.
       return value === "" ? {} : { value };
     },

@@ -6,6 +6,7 @@ import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import {
   type AttributeDefinition,
   findDefinition,
+  findSub,
   type ResourceTypeDefinition,
   type SchemaDefinition,
   subDefinitions,
@@ -134,7 +135,7 @@ function select(
       ? undefined
       : resolveAttribute(type, name.slice(0, dot))?.attribute ?? undefined;
     if (attribute === undefined) continue;
-    const sub = findDefinition(subDefinitions(attribute), name.slice(dot + 1));
+    const sub = findSub(attribute, name.slice(dot + 1));
     if (sub !== undefined) add(attribute, sub);
   }
   return named;

@@ -8,6 +8,7 @@ import {
   type AttributeDefinition,
   type DefinedType,
   findDefinition,
+  findSub,
   subDefinitions,
 } from "../../schema/attribute_definition.ts";
 import { isUnassigned } from "../../schema/value_rules.ts";
@@ -127,7 +128,7 @@ function renderObject(
   parts: RenderParts,
 ): JsonObject | undefined {
   if (!isJsonObject(value)) {
-    const plain = findDefinition(subDefinitions(attribute.definition), "value");
+    const plain = findSub(attribute.definition, "value");
     return plain !== undefined && typeof value === "string" ? { value } : undefined;
   }
   const rendered: RenderedObject = {};

@@ -1,7 +1,12 @@
 // Schemas, resources and requests for the tests of PATCH (RFC 7643 §4 and §8).
 
 import { applyPatch, type PatchOptions, type PatchOutcome } from "../../../../scim/v2/patch/patch.ts";
-import { createPatchSchema, type PatchAttribute } from "../../../../scim/v2/patch/patch_schema.ts";
+import {
+  type AttributeDefinition,
+  type Characteristics,
+  defineAttribute,
+} from "../../../../scim/schema/attribute_definition.ts";
+import { createPatchSchema } from "../../../../scim/v2/patch/patch_schema.ts";
 import type { JsonObject, JsonValue } from "../../../../scim/schema/resource.ts";
 
 export const CORE_USER = "urn:ietf:params:scim:schemas:core:2.0:User";
@@ -10,32 +15,30 @@ export const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0
 export const BADGE = "urn:example:params:scim:schemas:extension:badge:1.5:User";
 const MESSAGE = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
 
-const text = (name: string, more: Partial<PatchAttribute> = {}): PatchAttribute => {
-  return { name, type: "string", ...more };
-};
-const contact = (name: string): PatchAttribute => {
-  return {
-    name,
+const text = (name: string, more: Partial<Characteristics> = {}): AttributeDefinition =>
+  defineAttribute(name, "", { ref: "", ...more });
+const contact = (name: string, more: Partial<Characteristics> = {}): AttributeDefinition =>
+  text(name, {
     type: "complex",
     multiValued: true,
-    subAttributes: [text("value"), text("display"), text("type"), { name: "primary", type: "boolean" }],
-  };
-};
+    subAttributes: [text("value"), text("display"), text("type"), text("primary", { type: "boolean" })],
+    ...more,
+  });
 
 export const USER_PATCH = createPatchSchema(
   {
     id: CORE_USER,
     attributes: [
       text("userName", { required: true }),
-      { name: "name", type: "complex", subAttributes: [text("givenName"), text("familyName")] },
+      text("name", { type: "complex", subAttributes: [text("givenName"), text("familyName")] }),
       text("displayName"),
       text("title"),
-      { name: "active", type: "boolean" },
+      text("active", { type: "boolean" }),
       text("password", { mutability: "writeOnly" }),
       contact("emails"),
       contact("phoneNumbers"),
       contact("roles"),
-      { ...contact("groups"), mutability: "readOnly" },
+      contact("groups", { mutability: "readOnly" }),
     ],
   },
   [
@@ -43,15 +46,14 @@ export const USER_PATCH = createPatchSchema(
       id: ENTERPRISE,
       attributes: [
         text("employeeNumber"),
-        {
-          name: "manager",
+        text("manager", {
           type: "complex",
           subAttributes: [
             text("value"),
-            { name: "$ref", type: "reference" },
+            text("$ref", { type: "reference" }),
             text("displayName", { mutability: "readOnly" }),
           ],
-        },
+        }),
       ],
     },
     {
@@ -61,13 +63,12 @@ export const USER_PATCH = createPatchSchema(
         text("title"),
         text("number", { mutability: "immutable" }),
         text("colours", { multiValued: true, caseExact: true }),
-        { name: "level", type: "integer" },
-        {
-          name: "doors",
+        text("level", { type: "integer" }),
+        text("doors", {
           type: "complex",
           multiValued: true,
           subAttributes: [text("value", { required: true }), text("key", { mutability: "immutable" })],
-        },
+        }),
       ],
     },
   ],
@@ -77,17 +78,16 @@ export const GROUP_PATCH = createPatchSchema({
   id: CORE_GROUP,
   attributes: [
     text("displayName", { required: true }),
-    {
-      name: "members",
+    text("members", {
       type: "complex",
       multiValued: true,
       subAttributes: [
         text("value", { mutability: "immutable" }),
-        { name: "$ref", type: "reference", mutability: "immutable" },
+        text("$ref", { type: "reference", mutability: "immutable" }),
         text("type", { mutability: "immutable" }),
         text("display", { mutability: "readOnly" }),
       ],
-    },
+    }),
   ],
 });
 

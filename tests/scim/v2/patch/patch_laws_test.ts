@@ -171,9 +171,9 @@ function checkResource(resource: JsonObject): void {
 }
 
 function checkSection(holder: JsonObject, { attributes }: PatchSection): void {
-  const names = new Set([...attributes.values()].map(({ name }) => name));
+  const names = new Set(attributes.map(({ name }) => name));
   for (const name of Object.keys(holder)) assert(names.has(name), name);
-  for (const node of attributes.values()) {
+  for (const node of attributes) {
     const value = holder[node.name];
     checkAttribute(value, node);
     if (value !== undefined) assertEquals(cleanAttribute(value, node), value);
