@@ -48,8 +48,8 @@ export function createScimApp(deps: ScimAppDeps): ScimApp {
     prefix: SCIM_PREFIX,
     routes: createRoutes(deps),
     onError: (fault, c) =>
-      fault instanceof HttpError && !(fault instanceof ScimRefusal)
-        ? refusedByServer(fault, c, deps)
+      fault instanceof HttpError && fault.status === 405 && !(fault instanceof ScimRefusal)
+        ? unknownMethod(fault, c, deps)
         : faultResponse(fault, deps),
   };
 }
@@ -145,10 +145,12 @@ function run(row: RouteRow, c: Context<ScimEnv>, deps: ScimAppDeps): Promise<Res
   return HANDLERS[row.handler](call, deps);
 }
 
-/** A refusal of the HTTP server. For an unknown method, the response lists the methods of the path. */
-function refusedByServer(fault: HttpError, c: Context<ScimEnv>, deps: ScimAppDeps): Response {
-  const { status, message: detail, headers } = fault;
-  if (status !== 405) return errorResponse({ status, detail, headers });
+/** The HTTP server refuses an unknown method. The response lists the methods of the path. */
+function unknownMethod(
+  { status, message: detail, headers }: HttpError,
+  c: Context<ScimEnv>,
+  deps: ScimAppDeps,
+): Response {
   const rows = rowsAt(c);
   if (rows.length === 0) return faultResponse(new ScimRefusal("no_such_path"), deps);
   if (!rows.some(({ supported }) => supported)) return faultResponse(new ScimRefusal("unsupported"), deps);

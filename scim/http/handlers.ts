@@ -194,13 +194,8 @@ async function expectedVersion(
   const stored = await target.directory.read(kind, canonicalName(name));
   // For a missing resource, the response is the same as without the condition (RFC 9110 §13.2.1).
   if (stored === null) return undefined;
-  const tag = opaqueTag(etagOf(stored.version));
-  if (noneMatch !== null && matchesTag(noneMatch, tag)) {
-    throw new ScimRefusal("precondition", { detail: "The resource exists, and If-None-Match matches it." });
-  }
-  if (match === null) return undefined;
-  if (!matchesTag(match, tag)) throw new ScimRefusal("precondition");
-  return match === "any" ? undefined : stored.version;
+  checkPreconditions({ ifMatch: match, ifNoneMatch: noneMatch }, stored);
+  return match === null || match === "any" ? undefined : stored.version;
 }
 
 function resourceText(
@@ -273,6 +268,18 @@ export function parsePrecondition(header: string | null): Precondition | null {
 /** Whether the version of an existing resource matches the condition. */
 export function matchesTag(condition: Precondition, version: string): boolean {
   return condition === "any" || condition.includes(version);
+}
+
+/** Checks If-Match and If-None-Match of a write (RFC 7644 §3.14). @throws ScimRefusal `precondition` */
+export function checkPreconditions(
+  { ifMatch, ifNoneMatch }: { ifMatch: Precondition | null; ifNoneMatch: Precondition | null },
+  { version }: Pick<Stored, "version">,
+): void {
+  const tag = opaqueTag(etagOf(version));
+  if (ifNoneMatch !== null && matchesTag(ifNoneMatch, tag)) {
+    throw new ScimRefusal("precondition", { detail: "The resource exists, and If-None-Match matches it." });
+  }
+  if (ifMatch !== null && !matchesTag(ifMatch, tag)) throw new ScimRefusal("precondition");
 }
 
 /** The opaque part of an entity tag such as `W/"x"`. */

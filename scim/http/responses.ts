@@ -1,10 +1,11 @@
 // Responses of the SCIM interface: common headers, resources, errors (RFC 7644 §3.12), and the receipt of a write.
 
+import { HttpError } from "../../platform/http_error.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Random } from "../../platform/runtime.ts";
 import { type RefusalRow, refusalRow, SCIM_REFUSALS, ScimRefusal } from "./refusals.ts";
 import type { Receipt, ReceiptEntry } from "../ports.ts";
-import { renderError } from "../schema/render_resource.ts";
+import { errorBody } from "../schema/render_resource.ts";
 
 /** On every response; `content-type` only with a body. */
 export const COMMON_HEADERS = {
@@ -97,15 +98,27 @@ export function errorResponse(
     headers?: Readonly<Record<string, string>>;
   },
 ): Response {
-  return createResponse(renderError({ status, scimType, detail }), { status, headers });
+  return createResponse(JSON.stringify(errorBody({ status, scimType, detail })), { status, headers });
 }
 
-/** Renders an error as a response. An unexpected error is logged under an ID that the response contains. */
-export function faultResponse(fault: unknown, { log, random }: { log: Log; random: Random }): Response {
-  if (fault instanceof ScimRefusal) return scimRefusalResponse(fault);
+interface FaultDeps {
+  readonly log: Log;
+  readonly random: Random;
+}
+
+/** An error as a refusal. An unexpected error is logged under an ID that the refusal contains. */
+export function toRefusal(fault: unknown, { log, random }: FaultDeps): ScimRefusal {
+  if (fault instanceof ScimRefusal) return fault;
   const id = random.bytes(4).toHex();
   const error = fault instanceof Error ? fault : new Error(String(fault));
   log.error("a SCIM request failed", { id, error: error.message, stack: error.stack });
-  const { status, detail } = SCIM_REFUSALS.internal;
-  return errorResponse({ status, detail: `${detail} Look for ${id}.` });
+  return new ScimRefusal("internal", { detail: `${SCIM_REFUSALS.internal.detail} Look for ${id}.` });
+}
+
+/** Renders an error as a response. Errors of the HTTP server stay as they are: a body that is too large, or too slow. */
+export function faultResponse(fault: unknown, deps: FaultDeps): Response {
+  if (fault instanceof HttpError && !(fault instanceof ScimRefusal)) {
+    return errorResponse({ status: fault.status, detail: fault.message, headers: fault.headers });
+  }
+  return scimRefusalResponse(toRefusal(fault, deps));
 }

@@ -99,14 +99,19 @@ function mergeAroundManager(
     const isMoved = property(read, "manager") === undefined;
     return mergeAttributes(previous, isMoved ? withCoreManager(read) : read, covers);
   }
-  const { manager, ...merged } = mergeAttributes(withCoreManager(previous), withCoreManager(read), covers);
-  if (manager === undefined) return merged;
-  const extension = property(merged, ENTERPRISE_SCHEMA);
-  return { ...merged, [ENTERPRISE_SCHEMA]: { ...(isJsonObject(extension) ? extension : {}), manager } };
+  return withEnterpriseManager(mergeAttributes(withCoreManager(previous), withCoreManager(read), covers));
+}
+
+/** The interface specification has `manager` as a core attribute. If both places have one, the core attribute counts. */
+export function withEnterpriseManager(attributes: JsonObject): JsonObject {
+  const { manager, ...rest } = attributes;
+  if (manager === undefined) return attributes;
+  const extension = property(rest, ENTERPRISE_SCHEMA);
+  return { ...rest, [ENTERPRISE_SCHEMA]: { ...isJsonObject(extension) ? extension : {}, manager } };
 }
 
 /** Moves `manager` from the extension to the core attributes, unless they already have one. */
-function withCoreManager(attributes: JsonObject): JsonObject {
+export function withCoreManager(attributes: JsonObject): JsonObject {
   const { [ENTERPRISE_SCHEMA]: extension, ...rest } = attributes;
   if (!isJsonObject(extension) || property(rest, "manager") !== undefined) return attributes;
   const { manager, ...others } = extension;

@@ -2,7 +2,7 @@
 // text, so a list is neither parsed nor serialised again.
 
 import { DAY_MS } from "../../platform/durations.ts";
-import type { Mapping, Stored } from "./resource.ts";
+import type { JsonObject, Mapping, Stored } from "./resource.ts";
 import { ERROR_SCHEMA, LIST_SCHEMA } from "./attribute_table.ts";
 import { CORE_SCHEMAS } from "./attributes.ts";
 import { resourceIds } from "./mapping.ts";
@@ -55,15 +55,15 @@ export function renderList(
 }
 
 /** RFC 7644 §3.12: `status` is a string. The body contains only members that the RFC names. */
-export function renderError(
-  { status, scimType, detail }: { status: number; scimType?: string; detail: string },
-): string {
-  return JSON.stringify({
+export function errorBody(
+  { status, scimType, detail }: { status: number; scimType?: string | undefined; detail: string },
+): JsonObject {
+  return {
     schemas: [ERROR_SCHEMA],
     status: String(status),
     ...(scimType === undefined ? {} : { scimType }),
     detail,
-  });
+  };
 }
 
 /** The core schema, and the extensions that the resource has attributes of (RFC 7643 §3). */

@@ -3,7 +3,7 @@
 import type { BulkRequestOperation } from "../bulk/bulk_references.ts";
 import { refusalRow, ScimRefusal } from "../../http/refusals.ts";
 import { parsePrecondition } from "../../http/handlers.ts";
-import { ERROR_SCHEMA } from "../../schema/attribute_table.ts";
+import { errorBody } from "../../schema/render_resource.ts";
 import type { JsonObject } from "../../schema/resource.ts";
 import { type BulkProblem, planBulk } from "../bulk/bulk_plan.ts";
 import { type BulkEntry, type BulkOperationResult, runBulk } from "../bulk/bulk_run.ts";
@@ -45,7 +45,9 @@ export async function bulkOperation(
       return await runOne(context, operation);
     } catch (fault) {
       const refusal = fault instanceof ScimRefusal ? fault : onFault(fault);
-      return { ok: false, status: refusal.status, response: errorBody(refusal) };
+      const { status, message: detail } = refusal;
+      const { scimType } = refusalRow(refusal.code);
+      return { ok: false, status, response: errorBody({ status, scimType, detail }) };
     }
   };
   const entries = await runBulk(planned.plan, {
@@ -110,25 +112,9 @@ function entryBody({ operation, result }: BulkEntry, context: OperationContext):
   const path = "path" in operation && method !== "POST" ? operation.path : null;
   const failed = { ...head, ...(path === null ? {} : { location: context.baseUrl + path }) };
   if ("problem" in result) {
-    return { ...failed, status: String(result.problem.status), response: problemBody(result.problem) };
+    return { ...failed, status: String(result.problem.status), response: errorBody(result.problem) };
   }
   return { ...failed, status: String(result.status), response: result.response as JsonObject };
-}
-
-function errorBody({ code, status, message }: ScimRefusal): JsonObject {
-  const { scimType } = refusalRow(code);
-  return problemBody({ status, ...(scimType === undefined ? {} : { scimType }), detail: message });
-}
-
-function problemBody(
-  { status, scimType, detail }: { status: number; scimType?: string; detail: string },
-): JsonObject {
-  return {
-    schemas: [ERROR_SCHEMA],
-    status: String(status),
-    ...(scimType === undefined ? {} : { scimType }),
-    detail,
-  };
 }
 
 function problemRefusal({ status, scimType, detail }: BulkProblem): ScimRefusal {

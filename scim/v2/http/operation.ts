@@ -2,8 +2,7 @@
 
 import type { Actor, Target } from "../../ports.ts";
 import { ScimRefusal } from "../../http/refusals.ts";
-import { matchesTag, opaqueTag, type Precondition } from "../../http/handlers.ts";
-import { etagOf } from "../../schema/render_resource.ts";
+import type { Precondition } from "../../http/handlers.ts";
 import type { JsonObject, ResourceKind, Stored } from "../../schema/resource.ts";
 import type { ResourceTypeDefinition } from "../../schema/attribute_definition.ts";
 import { type Projection, type ProjectionParameters, readProjection } from "../schema/projection.ts";
@@ -98,15 +97,6 @@ export function projectionOf(operation: Pick<Operation, "context" | "kind" | "pr
 /** Notes the resource for the request log. */
 export function traceResource({ trace }: OperationContext, { id, content: { kind, name } }: Stored): void {
   trace.resource = { kind, id, name };
-}
-
-/** Checks If-Match and If-None-Match of a write (RFC 7644 §3.14). @throws ScimRefusal `precondition` */
-export function checkPreconditions({ ifMatch, ifNoneMatch }: Operation, { version }: Stored): void {
-  const tag = opaqueTag(etagOf(version));
-  if (ifNoneMatch !== null && matchesTag(ifNoneMatch, tag)) {
-    throw new ScimRefusal("precondition", { detail: "The resource exists, and If-None-Match matches it." });
-  }
-  if (ifMatch !== null && !matchesTag(ifMatch, tag)) throw new ScimRefusal("precondition");
 }
 
 /** A write that another writer overtook is repeated this often. */

@@ -2,6 +2,7 @@
 // matter.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
+import { checkPreconditions } from "../../http/handlers.ts";
 import { property } from "../../schema/attributes.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import type { GroupContent, JsonObject, Stored } from "../../schema/resource.ts";
@@ -14,7 +15,6 @@ import { createPatchSchema, type PatchSchema } from "../patch/patch_schema.ts";
 import { checkMembers, checkOrigin } from "./connection_rules.ts";
 import { hiddenMembers, memberNames, namedMembers } from "./member_names.ts";
 import {
-  checkPreconditions,
   isConditional,
   type Operation,
   type OperationResult,

@@ -121,7 +121,7 @@ export async function listOperation(
   let total = 0;
   let skip = startIndex - 1;
   let isFull = false;
-  let place: { nextCursor?: string; previousCursor?: string } | null = null;
+  let place: ReturnType<typeof cursorsOf> | null = null;
   for (const kind of kinds) {
     const found = await query(context, kind, {
       isRoot: kinds.length > 1,
@@ -140,10 +140,7 @@ export async function listOperation(
 }
 
 function cursorsOf({ nextCursor, previousCursor }: FoundPage) {
-  return {
-    ...(nextCursor === null ? {} : { nextCursor }),
-    ...(previousCursor === null ? {} : { previousCursor }),
-  };
+  return { nextCursor: nextCursor ?? undefined, previousCursor: previousCursor ?? undefined };
 }
 
 type FoundPage = Extract<QueryOutcome<RenderedResource>, { ok: true }>;

@@ -12,8 +12,8 @@ import {
   waitForStore,
 } from "../../http/app.ts";
 import { parsePrecondition } from "../../http/handlers.ts";
-import { refusalRow, SCIM_REFUSALS, ScimRefusal } from "../../http/refusals.ts";
-import { createResponse, errorResponse, faultResponse } from "../../http/responses.ts";
+import { refusalRow, ScimRefusal } from "../../http/refusals.ts";
+import { createResponse, faultResponse, toRefusal } from "../../http/responses.ts";
 import { parseJsonObject } from "../../schema/json_limits.ts";
 import type { JsonObject } from "../../schema/resource.ts";
 import type { QueryCursorDeps } from "../query/query_cursor.ts";
@@ -56,7 +56,7 @@ function refusedByServer(fault: Error, c: Context<ScimEnv>, deps: ScimV2AppDeps)
   const refusal = place === null
     ? fault
     : new ScimRefusal("method", { headers: { allow: allowedMethods(place.rows) } });
-  return refusalResponse(refusal, deps);
+  return faultResponse(refusal, deps);
 }
 
 /** The request, with what its path says. */
@@ -88,8 +88,8 @@ async function answer(c: Context<ScimEnv>, deps: ScimV2AppDeps): Promise<Respons
     deps.access.admit(connection);
     response = toResponse(await run({ request, connection, place, row, trace }, deps));
   } catch (thrown) {
-    fault = toHttpError(thrown, deps);
-    response = refusalResponse(fault, deps);
+    fault = thrown instanceof HttpError ? thrown : toRefusal(thrown, deps);
+    response = faultResponse(fault, deps);
   }
   deps.access.record({
     atMs: startedMs,
@@ -242,26 +242,4 @@ function toResponse({ status, text, etag, location }: OperationResult): Response
       ...(location === undefined ? {} : status === 201 ? { location } : { "content-location": location }),
     },
   });
-}
-
-/** A fault as a refusal. An unexpected one is logged. */
-function toRefusal(fault: unknown, { log, random }: Pick<ScimV2AppDeps, "log" | "random">): ScimRefusal {
-  if (fault instanceof ScimRefusal) return fault;
-  const id = random.bytes(4).toHex();
-  const error = fault instanceof Error ? fault : new Error(String(fault));
-  log.error("a SCIM request failed", { id, error: error.message, stack: error.stack });
-  return new ScimRefusal("internal", { detail: `${SCIM_REFUSALS.internal.detail} Look for ${id}.` });
-}
-
-/** Errors of the HTTP server stay as they are: a body that is too large, or too slow. */
-function toHttpError(fault: unknown, deps: Pick<ScimV2AppDeps, "log" | "random">): HttpError {
-  return fault instanceof HttpError ? fault : toRefusal(fault, deps);
-}
-
-/** The refusals of the HTTP server have the same format. */
-function refusalResponse(fault: unknown, deps: Pick<ScimV2AppDeps, "log" | "random">): Response {
-  if (fault instanceof HttpError && !(fault instanceof ScimRefusal)) {
-    return errorResponse({ status: fault.status, detail: fault.message, headers: fault.headers });
-  }
-  return faultResponse(fault, deps);
 }

@@ -1,6 +1,7 @@
 // Creating, replacing and deleting resources (RFC 7644 §3.3, §3.5.1, §3.6).
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
+import { checkPreconditions } from "../../http/handlers.ts";
 import { ScimRefusal } from "../../http/refusals.ts";
 import type { WriteOptions } from "../../ports.ts";
 import { property } from "../../schema/attributes.ts";
@@ -12,7 +13,6 @@ import { memberIdsOf, toStoredContent } from "../schema/stored_content.ts";
 import { checkMembers, checkOrigin, countRemovedUser, proposeTaken } from "./connection_rules.ts";
 import { hiddenMembers, memberNames } from "./member_names.ts";
 import {
-  checkPreconditions,
   type Operation,
   type OperationResult,
   projectionOf,

@@ -18,24 +18,15 @@ type ListResponsePage =
     }
     | {
       /** Absent: the page is the last one. */
-      readonly nextCursor?: string;
+      readonly nextCursor?: string | undefined;
       /** Absent: the page is the first one, or the server does not go back. */
-      readonly previousCursor?: string;
+      readonly previousCursor?: string | undefined;
     }
   );
 
 /** @returns JSON text. `Resources` is present on an empty page, too: clients read it without a check. */
-export function renderListResponse(page: ListResponsePage): string {
-  const { total, texts } = page;
-  const place = "startIndex" in page ? { startIndex: page.startIndex } : {
-    ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }),
-    ...(page.previousCursor === undefined ? {} : { previousCursor: page.previousCursor }),
-  };
-  const head = JSON.stringify({
-    schemas: [LIST_SCHEMA],
-    totalResults: total,
-    itemsPerPage: texts.length,
-    ...place,
-  });
+export function renderListResponse({ total, texts, ...place }: ListResponsePage): string {
+  const counts = { totalResults: total, itemsPerPage: texts.length };
+  const head = JSON.stringify({ schemas: [LIST_SCHEMA], ...counts, ...place });
   return `${head.slice(0, -1)},"Resources":[${texts.join(",")}]}`;
 }

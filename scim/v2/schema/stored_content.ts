@@ -2,10 +2,9 @@
 
 import { canonicalName, isDeceptiveName } from "../../../platform/canonical_name.ts";
 import type { Content, JsonObject, JsonValue } from "../../schema/resource.ts";
-import { ENTERPRISE_SCHEMA } from "../../schema/attribute_table.ts";
 import { findAttribute, property, SCIM_ATTRIBUTES } from "../../schema/attributes.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
-import { withPersonName } from "../../schema/merge.ts";
+import { withCoreManager, withEnterpriseManager, withPersonName } from "../../schema/merge.ts";
 import { distinctNames, parseName } from "../../schema/resource_name.ts";
 import type { ResourceTypeDefinition, SchemaDefinition } from "../../schema/attribute_definition.ts";
 import { memberIdOf, NO_MEMBER_ID } from "./member_id.ts";
@@ -194,7 +193,7 @@ function storeAttributes(
     else if (isJsonObject(held)) stored.delete(key);
   }
   const next = Object.fromEntries(stored);
-  return property(previous, "manager") === undefined ? next : withCoreManagerOf(next);
+  return property(previous, "manager") === undefined ? next : withCoreManager(next);
 }
 
 /** Core attributes that are stored with the others. */
@@ -222,24 +221,6 @@ function extensionKey(attributes: JsonObject, { id }: SchemaDefinition): string 
   if (Object.hasOwn(attributes, id)) return id;
   const lower = id.toLowerCase();
   return Object.keys(attributes).find((key) => key.startsWith("urn:") && key.toLowerCase() === lower);
-}
-
-/** The interface specification has `manager` as a core attribute. If both places have one, the core attribute counts. */
-function withEnterpriseManager(attributes: JsonObject): JsonObject {
-  const manager = property(attributes, "manager");
-  if (manager === undefined) return attributes;
-  const { manager: _core, ...rest } = attributes;
-  const extension = property(rest, ENTERPRISE_SCHEMA);
-  return { ...rest, [ENTERPRISE_SCHEMA]: { ...isJsonObject(extension) ? extension : {}, manager } };
-}
-
-/** Moves the manager back to the core attributes. */
-function withCoreManagerOf(attributes: JsonObject): JsonObject {
-  const { [ENTERPRISE_SCHEMA]: extension, ...rest } = attributes;
-  if (!isJsonObject(extension)) return attributes;
-  const { manager, ...others } = extension;
-  if (manager === undefined) return attributes;
-  return { ...rest, manager, ...Object.keys(others).length === 0 ? {} : { [ENTERPRISE_SCHEMA]: others } };
 }
 
 /** The stored name always has a family name and a given name. Empty ones mean that it has none. */

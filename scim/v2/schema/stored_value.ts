@@ -3,7 +3,7 @@
 
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { type AttributeSet, findAttribute, type KnownAttribute, property } from "../../schema/attributes.ts";
-import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
+import { isJsonArray, isJsonObject, isSameJson } from "../../schema/json_limits.ts";
 import {
   type AttributeDefinition,
   type DefinedType,
@@ -11,7 +11,7 @@ import {
   findSub,
   subDefinitions,
 } from "../../schema/attribute_definition.ts";
-import { isUnassigned } from "../../schema/value_rules.ts";
+import { canonicalJson, isUnassigned } from "../../schema/value_rules.ts";
 import { isOfType } from "./read_body.ts";
 
 /** An attribute as both interfaces know it. `known: null`: only the schema has it, such as an attribute of a custom extension. */
@@ -149,7 +149,7 @@ function toStoredValue(
 ): JsonValue | undefined {
   // After a PATCH, the value has the read-only parts that the response shows.
   const value = sent === undefined ? undefined : withoutReadOnly(sent, attribute);
-  if (previous !== undefined && sameKey(renderStoredValue(previous, attribute, "writable"), value)) {
+  if (previous !== undefined && isSameJson(renderStoredValue(previous, attribute, "writable"), value)) {
     return previous;
   }
   if (value === undefined) return undefined;
@@ -179,12 +179,12 @@ function storeEntries(
   for (const one of isJsonArray(previous) ? previous : previous === undefined ? [] : [previous]) {
     const rendered = renderOne(one, attribute, "writable");
     if (rendered === undefined) continue;
-    const key = valueKey(rendered);
+    const key = canonicalJson(rendered);
     before.set(key, [...before.get(key) ?? [], one]);
   }
   const subs = subAttributes(attribute);
   return entries.flatMap((entry): JsonValue[] => {
-    const same = before.get(valueKey(entry))?.shift();
+    const same = before.get(canonicalJson(entry))?.shift();
     if (same !== undefined) return [same];
     return isJsonObject(entry) ? [storeObject(entry, subs, { previous: {}, readOnly: "drop" })] : [];
   });
@@ -213,17 +213,4 @@ export function storeObject(
     else stored.set(key, inner);
   }
   return Object.fromEntries(stored);
-}
-
-/** A text that is equal for equal values, whatever the order of the keys. The depth is that of the schemas. */
-function valueKey(value: JsonValue): string {
-  if (isJsonArray(value)) return `[${value.map(valueKey).join(",")}]`;
-  if (!isJsonObject(value)) return JSON.stringify(value);
-  const names = Object.keys(value).sort();
-  return `{${names.map((name) => `${JSON.stringify(name)}:${valueKey(value[name] ?? null)}`).join(",")}}`;
-}
-
-function sameKey(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
-  if (a === undefined || b === undefined) return a === b;
-  return valueKey(a) === valueKey(b);
 }

@@ -5,7 +5,7 @@ import { isDeceptiveName } from "../../../platform/canonical_name.ts";
 import fc from "../../packages/fast_check.ts";
 import type { Content, JsonObject, Stored, UserContent } from "../../../scim/schema/resource.ts";
 import { parseName } from "../../../scim/schema/resource_name.ts";
-import { isoTime, renderError, renderList, renderResource } from "../../../scim/schema/render_resource.ts";
+import { errorBody, isoTime, renderList, renderResource } from "../../../scim/schema/render_resource.ts";
 import { createMapping, isFrontEndReadOnly } from "../../../scim/schema/mapping.ts";
 import { bodyOf, contentOf, DOCUMENT_MAPPING, stored } from "./bodies.ts";
 import { ENTERPRISE_USER, GROUP, MINIMAL_USER } from "./rfc7643_examples.ts";
@@ -125,13 +125,13 @@ Deno.test("renderList() has the specification's five fields", () => {
   assertEquals(bodyOf(renderList([], { total: 7, startIndex: 101 }))["Resources"], []);
 });
 
-Deno.test("RFC 7644 §3.12: renderError() writes the status as a text, and no extra key", () => {
-  assertEquals(bodyOf(renderError({ status: 404, detail: "There is no such resource." })), {
+Deno.test("RFC 7644 §3.12: errorBody() writes the status as a text, and no extra key", () => {
+  assertEquals(errorBody({ status: 404, detail: "There is no such resource." }), {
     schemas: ["urn:ietf:params:scim:api:messages:2.0:Error"],
     status: "404",
     detail: "There is no such resource.",
   });
-  assertEquals(bodyOf(renderError({ status: 400, scimType: "mutability", detail: 'Attribute "id"' })), {
+  assertEquals(errorBody({ status: 400, scimType: "mutability", detail: 'Attribute "id"' }), {
     schemas: ["urn:ietf:params:scim:api:messages:2.0:Error"],
     status: "400",
     scimType: "mutability",
