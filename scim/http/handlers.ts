@@ -5,8 +5,9 @@ import { canonicalName } from "../../platform/canonical_name.ts";
 import type { RequestBody } from "../../platform/http_error.ts";
 import { type Clock, type Random, randomUuid, withTimeout } from "../../platform/runtime.ts";
 import { ScimRefusal, type ScimRefusalCode } from "./refusals.ts";
-import { resourceLocation, type RouteHandler, type RouteRow } from "./routes.ts";
-import type { Actor, Page, Target, Written } from "../ports.ts";
+import { type QueryName, resourceLocation, type RouteHandler, type RouteRow } from "./routes.ts";
+import { MAX_FILTER_CHARACTERS } from "../filter/filter_tokens.ts";
+import type { Actor, BackendInfo, Page, Target, Written } from "../ports.ts";
 import type { UserRenderer } from "../rendered_port.ts";
 import type { RefreshReport } from "../pending_port.ts";
 import type { Content, JsonObject, ResourceKind, Stored } from "../schema/resource.ts";
@@ -18,7 +19,6 @@ import type { TargetSchemas } from "../v2/schema/target_schemas.ts";
 import { nameFromPath } from "../schema/resource_name.ts";
 import { etagOf, renderList, renderResource } from "../schema/render_resource.ts";
 import { createResponse, receiptHeaders } from "./responses.ts";
-import { readQuery, type ScimQuery } from "./query.ts";
 
 /** An authorized request for a row of SCIM_ROUTES. */
 interface ScimCall {
@@ -335,4 +335,90 @@ async function withRefreshTimeout<T>(refresh: Promise<T>, clock: Clock): Promise
     detail: "The connectors are still being read. Try again later, or without refresh for the stored data.",
     headers: { "retry-after": RETRY_AFTER_S },
   });
+}
+
+// The query parameters of an operation. Unknown parameters are ignored.
+
+/** The query of a request. Parameters that are absent, or that the operation ignores, have their defaults. */
+interface ScimQuery {
+  readonly refresh: boolean;
+  /** From 1. */
+  readonly page: number;
+  /** `null` if absent or empty. */
+  readonly q: string | null;
+  /** Absent: all backends of the target. */
+  readonly backends?: readonly string[];
+}
+
+const PRESET: ScimQuery = { refresh: false, page: 1, q: null };
+const MAX_PAGE = 2 ** 31;
+
+interface QueryContext {
+  readonly backends: readonly BackendInfo[];
+}
+
+/** The parser of each parameter. It throws the refusal for a bad value. */
+const READERS: Readonly<Record<QueryName, (text: string, reading: QueryContext) => Partial<ScimQuery>>> = {
+  refresh(text) {
+    if (text !== "true" && text !== "false") throw invalid("refresh must be true or false.");
+    return { refresh: text === "true" };
+  },
+  page(text) {
+    const page = /^[0-9]{1,16}$/.test(text) ? Number(text) : 0;
+    if (page < 1) throw invalid("page must be a whole number from 1, with at most 16 digits.");
+    // No target has so many pages, so this page is empty, too.
+    return { page: Math.min(page, MAX_PAGE) };
+  },
+  q(text) {
+    if (text.length > MAX_FILTER_CHARACTERS) {
+      throw invalid(`q must have at most ${MAX_FILTER_CHARACTERS.toLocaleString("en-US")} characters.`);
+    }
+    return { q: text.trim() === "" ? null : text };
+  },
+  backends: (text, { backends }) => ({ backends: backendNames(text, backends) }),
+};
+
+/**
+ * @param given the request's parameters.
+ * @param listed the parameters of the operation, and the backends of its target.
+ * @throws ScimRefusal `invalid_value` or `unknown_backend`; also if one of these parameters is given twice.
+ */
+function readQuery(
+  given: URLSearchParams,
+  listed: QueryContext & { readonly names: readonly QueryName[] },
+): ScimQuery {
+  let query = PRESET;
+  for (const name of listed.names) {
+    const values = given.getAll(name);
+    const [text] = values;
+    if (text === undefined) continue;
+    if (values.length > 1) throw invalid(`${name} is given twice.`);
+    query = { ...query, ...READERS[name](text, listed) };
+  }
+  return query;
+}
+
+function backendNames(text: string, backends: readonly BackendInfo[]): string[] {
+  const names = [...new Set(text.split(",").map((name) => name.trim()))];
+  for (const name of names) {
+    if (name === "") {
+      throw invalid("backends must be a list of names, separated by commas. One of them is empty.");
+    }
+    if (backends.some((one) => one.name === name)) continue;
+    const known = backends.map((one) => `"${one.name}"`).join(", ");
+    throw new ScimRefusal("unknown_backend", {
+      detail: `The directory has no connector "${shortened(name)}". It has ${known}.`,
+    });
+  }
+  return names;
+}
+
+const MAX_QUOTED_CHARACTERS = 64;
+
+function shortened(text: string): string {
+  return text.length > MAX_QUOTED_CHARACTERS ? `${text.slice(0, MAX_QUOTED_CHARACTERS)}…` : text;
+}
+
+function invalid(detail: string): ScimRefusal {
+  return new ScimRefusal("invalid_value", { detail });
 }

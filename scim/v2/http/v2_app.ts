@@ -19,7 +19,7 @@ import type { JsonObject } from "../../schema/resource.ts";
 import type { QueryCursorDeps } from "../query/query_cursor.ts";
 import { bulkOperation, WRITE_HANDLERS } from "./bulk_operation.ts";
 import type { AuthenticatedConnection } from "../connections/authentication.ts";
-import { resourceTypes, schemaList, serviceProviderConfig } from "./discovery_operations.ts";
+import { resourceTypes, schemaList, serviceProviderConfig } from "./discovery.ts";
 import { projectionQuery, readListQuery, readSearchRequest } from "./list_parameters.ts";
 import type {
   ConnectionAccess,

@@ -12,9 +12,8 @@ import {
 import {
   renderResourceType,
   renderSchema,
-  renderServiceProviderConfig,
-  type ServerFeatures,
-} from "../../../../scim/v2/schema/discovery.ts";
+  serviceProviderConfig,
+} from "../../../../scim/v2/http/discovery.ts";
 import { renderListResponse } from "../../../../scim/v2/schema/list_response.ts";
 import { isOfType } from "../../../../scim/v2/schema/read_body.ts";
 import { COMMON_DEFINITIONS } from "../../../../scim/schema/attribute_table.ts";
@@ -27,7 +26,7 @@ import {
   GROUP_URN,
   USER_URN,
 } from "./read_bodies.ts";
-import { refused, taken } from "../../schema/bodies.ts";
+import { bodyOf, refused, taken } from "../../schema/bodies.ts";
 import {
   extensionsProblem,
   followExtensions,
@@ -37,23 +36,6 @@ import {
 // /Schemas, /ResourceTypes, /ServiceProviderConfig and ListResponse: exactly the keys that the RFCs name.
 
 const BASE = "https://gateway.example/scim/v2/default";
-
-const FEATURES: ServerFeatures = {
-  documentationUri: "https://gateway.example/docs",
-  bulk: { supported: true, maxOperations: 1000, maxPayloadSize: 1_048_576 },
-  filter: { maxResults: 1000 },
-  pagination: { cursor: true, defaultPageSize: 100, maxPageSize: 1000, cursorTimeout: 3600 },
-  isPatchSupported: true,
-  isSortSupported: true,
-  isPasswordChangeSupported: true,
-  authenticationSchemes: [{
-    type: "oauthbearertoken",
-    name: "Bearer token",
-    description: "A token of the console.",
-    specUri: "https://www.rfc-editor.org/info/rfc6750",
-    primary: true,
-  }],
-};
 
 /** The breaches of a schema: keys without a definition, values of another type, missing required keys. */
 function breaches(value: JsonValue, definitions: readonly AttributeDefinition[], at = ""): string[] {
@@ -90,7 +72,7 @@ function definitionsOf(urn: JsonValue | undefined): AttributeDefinition[] {
 }
 
 const RENDERED: readonly [string, JsonObject][] = [
-  ["/ServiceProviderConfig", renderServiceProviderConfig(FEATURES, BASE)],
+  ["/ServiceProviderConfig", bodyOf(serviceProviderConfig({ baseUrl: BASE }).text ?? "")],
   ...Object.values(BADGE_SCHEMAS.types).map((type): [string, JsonObject] => [
     `/ResourceTypes/${type.name}`,
     renderResourceType(type, BASE),
