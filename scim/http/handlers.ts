@@ -14,7 +14,7 @@ import type { Content, JsonObject, ResourceKind, Stored } from "../schema/resour
 import { SEARCH_REQUEST_SCHEMA } from "../schema/attribute_table.ts";
 import { isNamed, parseResource } from "../schema/parse_resource.ts";
 import { parseJsonObject } from "../schema/json_limits.ts";
-import { extensionProblem } from "../v2/schema/extension_values.ts";
+import { extensionProblem } from "../v2/schema/custom_extension.ts";
 import type { TargetSchemas } from "../v2/schema/target_schemas.ts";
 import { nameFromPath } from "../schema/resource_name.ts";
 import { etagOf, renderList, renderResource } from "../schema/render_resource.ts";

@@ -54,6 +54,34 @@ export function renderList(
     `"itemsPerPage":${texts.length},"Resources":[${texts.join(",")}]}`;
 }
 
+/** One page of the full interface, with index or cursor pagination (RFC 9865 §2). */
+type ListResponsePage =
+  & {
+    /** Resources that match, on all pages. */
+    readonly total: number;
+    /** One JSON text for each resource of the page. */
+    readonly texts: readonly string[];
+  }
+  & (
+    | {
+      /** From 1. */
+      readonly startIndex: number;
+    }
+    | {
+      /** Absent: the page is the last one. */
+      readonly nextCursor?: string | undefined;
+      /** Absent: the page is the first one, or the server does not go back. */
+      readonly previousCursor?: string | undefined;
+    }
+  );
+
+/** @returns JSON text. `Resources` is present on an empty page, too: clients read it without a check. */
+export function renderListResponse({ total, texts, ...place }: ListResponsePage): string {
+  const counts = { totalResults: total, itemsPerPage: texts.length };
+  const head = JSON.stringify({ schemas: [LIST_SCHEMA], ...counts, ...place });
+  return `${head.slice(0, -1)},"Resources":[${texts.join(",")}]}`;
+}
+
 /** RFC 7644 §3.12: `status` is a string. The body contains only members that the RFC names. */
 export function errorBody(
   { status, scimType, detail }: { status: number; scimType?: string | undefined; detail: string },

@@ -5,8 +5,13 @@ import { refusalRow, ScimRefusal } from "../../http/refusals.ts";
 import { parsePrecondition } from "../../http/handlers.ts";
 import { errorBody } from "../../schema/render_resource.ts";
 import type { JsonObject } from "../../schema/resource.ts";
-import { type BulkProblem, planBulk } from "../bulk/bulk_plan.ts";
-import { type BulkEntry, type BulkOperationResult, runBulk } from "../bulk/bulk_run.ts";
+import {
+  type BulkEntry,
+  type BulkOperationResult,
+  type BulkProblem,
+  planBulk,
+  runBulk,
+} from "../bulk/bulk_plan.ts";
 import type { Operation, OperationContext, OperationResult } from "./operation.ts";
 import { patchOperation } from "./patch_operation.ts";
 import { findPlace, type V2Handler } from "./v2_routes.ts";

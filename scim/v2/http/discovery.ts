@@ -14,7 +14,7 @@ import {
   SCHEMA_SCHEMA,
   SERVICE_PROVIDER_CONFIG_SCHEMA,
 } from "../schema/discovery_schemas.ts";
-import { renderListResponse } from "../schema/list_response.ts";
+import { renderListResponse } from "../../schema/render_resource.ts";
 import { PAGE_SIZE } from "./list_parameters.ts";
 import type { OperationContext, OperationResult } from "./operation.ts";
 

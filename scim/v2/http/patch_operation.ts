@@ -23,9 +23,9 @@ import {
   resourceTypeOf,
 } from "./operation.ts";
 import { readWanted, readWantedHead, renderContextOf } from "./read_operations.ts";
-import { membersOf, renderResponse, renderStored } from "../schema/render_stored.ts";
+import { membersOf, renderStored } from "../schema/render_stored.ts";
 import { asLostRace, planned, writeContent } from "./write_content.ts";
-import { bodyRefusal, withKept, writeOptions, writtenResult } from "./write_operations.ts";
+import { bodyRefusal, withKept, writtenResult } from "./write_operations.ts";
 
 export async function patchOperation(operation: Operation): Promise<OperationResult> {
   const body = await operation.json();
@@ -108,7 +108,7 @@ async function changeMembers(
   }
   if (add.length + remove.length > 0) {
     const options = {
-      ...writeOptions(operation),
+      actor: context.actor,
       ifId: head.id,
       ...isConditional(operation) ? { ifVersion: head.version } : {},
     };
@@ -179,9 +179,7 @@ async function patchedResult(
   const { attributes } = operation.projection;
   const isNamed = attributes !== undefined && attributes.length > 0;
   if (operation.kind === "group" && !isNamed && !isWanted) return { status: 204, text: null };
-  const stored = written ?? await readWanted(operation);
-  const text = await renderResponse(stored, renderContextOf(operation), projectionOf(operation));
-  return await writtenResult(operation, { status: 200, stored, text });
+  return await writtenResult(operation, written ?? await readWanted(operation));
 }
 
 const compiled = new WeakMap<ResourceTypeDefinition, PatchSchema>();

@@ -3,11 +3,10 @@
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { matchesTag, opaqueTag } from "../../http/handlers.ts";
 import { ScimRefusal, type ScimRefusalCode } from "../../http/refusals.ts";
-import { etagOf } from "../../schema/render_resource.ts";
+import { etagOf, renderListResponse } from "../../schema/render_resource.ts";
 import type { ResourceKind, Stored } from "../../schema/resource.ts";
 import type { RenderedResource } from "../../rendered_port.ts";
 import { type PageReads, type QueryOutcome, queryPage, storedOctets } from "../query/query.ts";
-import { renderListResponse } from "../schema/list_response.ts";
 import type { Projection } from "../schema/projection.ts";
 import type { ListParameters } from "./list_parameters.ts";
 import {

@@ -3,7 +3,6 @@
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { checkPreconditions } from "../../http/handlers.ts";
 import { ScimRefusal } from "../../http/refusals.ts";
-import type { WriteOptions } from "../../ports.ts";
 import { property } from "../../schema/attributes.ts";
 import { etagOf } from "../../schema/render_resource.ts";
 import type { Content, JsonObject, Stored } from "../../schema/resource.ts";
@@ -31,14 +30,14 @@ export async function createOperation(operation: Operation): Promise<OperationRe
 
 async function createOnce(operation: Operation): Promise<OperationResult> {
   const { context } = operation;
-  const projection = projectionOf(operation);
+  projectionOf(operation);
   const given = await contentOf(operation, null);
   const { content, externalId = null, password } = given;
   const revived = await findInactive(operation, { content, externalId });
   if (revived !== null) return await reviveUser(operation, { stored: revived, given });
   if (content.kind === "group") await checkMembers(operation, { before: null, after: content });
   const options = {
-    ...writeOptions(operation),
+    actor: context.actor,
     externalId,
     password,
     managedBy: context.connection.settings.name,
@@ -56,16 +55,12 @@ async function createOnce(operation: Operation): Promise<OperationResult> {
   });
   if (stored === null) throw new Error("Cannot answer a creation: the target returned no resource");
   traceResource(context, stored);
-  return await writtenResult(operation, {
-    status: 201,
-    stored,
-    text: await renderResponse(stored, renderContextOf(operation), projection),
-  });
+  return await writtenResult(operation, stored, 201);
 }
 
 /** PUT of a resource. What the body omits is removed, except members, `active` and the password. */
 export async function replaceOperation(operation: Operation): Promise<OperationResult> {
-  const projection = projectionOf(operation);
+  projectionOf(operation);
   return await repeatLostRaces(operation, async () => {
     const stored = await readWanted(operation);
     checkPreconditions(operation, stored);
@@ -76,9 +71,7 @@ export async function replaceOperation(operation: Operation): Promise<OperationR
       ...given,
       externalId: given.externalId ?? null,
     });
-    if (!("stored" in written)) return written;
-    const text = await renderResponse(written.stored, renderContextOf(operation), projection);
-    return await writtenResult(operation, { status: 200, stored: written.stored, text });
+    return "stored" in written ? await writtenResult(operation, written.stored) : written;
   });
 }
 
@@ -107,7 +100,7 @@ async function deleteOnce(operation: Operation): Promise<OperationResult> {
   const forgive = await countRemovedUser(operation, stored, isSoft ? "deactivated" : "deleted");
   try {
     // Another writer may change the resource meanwhile, or rename it, so that its name belongs to another one.
-    const options = { ...writeOptions(operation), ifVersion: stored.version };
+    const options = { actor: context.actor, ifVersion: stored.version };
     if (isSoft && stored.content.kind === "user") {
       await context.target.replace({ ...stored.content, active: false }, options);
     } else await context.target.remove(kind, stored.content.name, options);
@@ -118,18 +111,16 @@ async function deleteOnce(operation: Operation): Promise<OperationResult> {
   return { status: 204, text: null };
 }
 
-/** The options of each write of a connection. */
-export function writeOptions({ context }: Operation): Pick<WriteOptions, "actor"> {
-  return { actor: context.actor };
-}
-
 /** The response to a write. */
-export function writtenResult(
+export async function writtenResult(
   operation: Operation,
-  { status, stored, text }: { status: 200 | 201; stored: Stored; text: string },
+  stored: Stored,
+  status: 200 | 201 = 200,
 ): Promise<OperationResult> {
-  const location = locationOf(renderContextOf(operation), stored.id);
-  return Promise.resolve({ status, text, etag: etagOf(stored.version), location, id: stored.id });
+  const context = renderContextOf(operation);
+  const text = await renderResponse(stored, context, projectionOf(operation));
+  const location = locationOf(context, stored.id);
+  return { status, text, etag: etagOf(stored.version), location, id: stored.id };
 }
 
 /** What a body sets. */
@@ -242,7 +233,5 @@ async function reviveUser(
     stored,
     externalId: externalId ?? stored.externalId ?? null,
   });
-  if (!("stored" in written)) return written;
-  const text = await renderResponse(written.stored, renderContextOf(operation), projectionOf(operation));
-  return await writtenResult(operation, { status: 200, stored: written.stored, text });
+  return "stored" in written ? await writtenResult(operation, written.stored) : written;
 }

@@ -2,13 +2,19 @@
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "../../../packages/fast_check.ts";
-import { BULK_LIMITS, type BulkPlan, planBulk } from "../../../../scim/v2/bulk/bulk_plan.ts";
+import {
+  BULK_LIMITS,
+  type BulkOperationResult,
+  type BulkPlan,
+  type BulkRunDeps,
+  planBulk,
+  runBulk,
+} from "../../../../scim/v2/bulk/bulk_plan.ts";
 import {
   type BulkRequestOperation,
   referencesOf,
   replaceReferences,
 } from "../../../../scim/v2/bulk/bulk_references.ts";
-import { type BulkOperationResult, type BulkRunDeps, runBulk } from "../../../../scim/v2/bulk/bulk_run.ts";
 import { createTargetSchemas } from "../../../../scim/v2/schema/target_schemas.ts";
 import type { JsonObject, JsonValue } from "../../../../scim/schema/resource.ts";
 

@@ -14,7 +14,7 @@ import {
   renderSchema,
   serviceProviderConfig,
 } from "../../../../scim/v2/http/discovery.ts";
-import { renderListResponse } from "../../../../scim/v2/schema/list_response.ts";
+import { renderListResponse } from "../../../../scim/schema/render_resource.ts";
 import { isOfType } from "../../../../scim/v2/schema/read_body.ts";
 import { COMMON_DEFINITIONS } from "../../../../scim/schema/attribute_table.ts";
 import { createTargetSchemas } from "../../../../scim/v2/schema/target_schemas.ts";
