@@ -138,8 +138,11 @@ export class BlockWriter {
   }
 }
 
-/** The records of a key: one, or those of a block, in the order in which they were written. */
-function* recordsOf({ key, value, versionstamp }: Deno.KvEntry<unknown>): Generator<StoredRecord> {
+/** The records of a key: one, or those of a block, in the order in which they were written. @param wanted only the one with this id */
+function* recordsOf(
+  { key, value, versionstamp }: Deno.KvEntry<unknown>,
+  wanted?: string,
+): Generator<StoredRecord> {
   const [table = "", id = ""] = key;
   if (key.length !== 3 || key[2] !== BLOCK) return yield { key, value, versionstamp, block: null };
   if (!(value instanceof Uint8Array)) return;
@@ -148,6 +151,7 @@ function* recordsOf({ key, value, versionstamp }: Deno.KvEntry<unknown>): Genera
     at = from + (((value[at] as number) << 8) | (value[at + 1] as number));
     const idEnd = value.indexOf(ID_END, from);
     if (at > value.length || idEnd < from || idEnd >= at) return;
+    if (wanted !== undefined && !(idEnd === from + wanted.length && isAt(value, from, wanted))) continue;
     const content = value.subarray(idEnd + 1, at);
     const record = {
       key: [table, decoder.decode(value.subarray(from, idEnd))],
@@ -160,6 +164,12 @@ function* recordsOf({ key, value, versionstamp }: Deno.KvEntry<unknown>): Genera
       if (read !== undefined) yield { ...record, value: read };
     }
   }
+}
+
+/** Whether octets have these ASCII characters at a place. */
+function isAt(octets: Uint8Array, from: number, text: string): boolean {
+  for (let at = 0; at < text.length; at++) if (octets[from + at] !== text.charCodeAt(at)) return false;
+  return true;
 }
 
 /** `undefined` for anything else: the rest of a damaged block stays readable. */
@@ -271,19 +281,53 @@ async function* readKeys(
   }
 }
 
-/**
- * Finds a record that is in a block; `null` if there is none.
- *
- * @param near the id of an audit record of the same commit, or of an earlier one: the search begins there
- */
-export async function findInBlocks(
-  kv: Deno.Kv,
-  table: LogTable,
-  { id, near = "" }: { readonly id: string; readonly near?: string },
-): Promise<StoredRecord | null> {
-  for await (const entry of readKeys(kv, table, { start: near > id ? near : id, end: id })) {
-    for (const record of recordsOf(entry)) if (record.key[1] === id && record.block !== null) return record;
+/** Finds records in blocks, one after the other: those of a page are often in the block that was read last. */
+export class BlockFinder {
+  readonly #kv: Deno.Kv;
+  /** Where a record of each table was found last. */
+  readonly #found = new Map<LogTable, Deno.KvEntry<unknown>>();
+  #searches: Promise<unknown> = Promise.resolve();
+
+  constructor(kv: Deno.Kv) {
+    this.#kv = kv;
   }
+
+  /**
+   * The record with an id; `null` if no block has it.
+   *
+   * @param near the id of an audit record of the same commit, or of an earlier one: the search begins there
+   */
+  find(
+    table: LogTable,
+    wanted: { readonly id: string; readonly near?: string },
+  ): Promise<StoredRecord | null> {
+    const search = this.#searches.then(() => this.#search(table, wanted));
+    this.#searches = search.catch(() => undefined);
+    return search;
+  }
+
+  async #search(
+    table: LogTable,
+    { id, near = "" }: { readonly id: string; readonly near?: string },
+  ): Promise<StoredRecord | null> {
+    const before = this.#found.get(table);
+    const known = before === undefined ? null : recordIn(before, id);
+    if (known !== null) return known;
+    const start = near > id ? near : id;
+    // An audit record is in the first block from its id on, and a login mostly in that of its commit.
+    for await (const entry of readKeys(this.#kv, table, { start, end: id, firstKeys: 1 })) {
+      const found = recordIn(entry, id);
+      if (found === null) continue;
+      this.#found.set(table, entry);
+      return found;
+    }
+    return null;
+  }
+}
+
+/** The record with an id, if the entry is a block that has it. */
+function recordIn(entry: Deno.KvEntry<unknown>, id: string): StoredRecord | null {
+  for (const record of recordsOf(entry, id)) if (record.block !== null) return record;
   return null;
 }
 

@@ -8,7 +8,7 @@ import type { SharedLog } from "./cluster/shared_log.ts";
 import type { KvMutation, KvTransaction } from "./commit_batch.ts";
 import { type CommitOutcome, CommitQueue, type CommitTimes } from "./commit_queue.ts";
 import { type JournalLine, type JournalListener, readJournalValue } from "./journal.ts";
-import { BlockWriter, findInBlocks, logRange, logTableOf, readLog } from "./log_blocks.ts";
+import { BlockFinder, BlockWriter, logRange, logTableOf, readLog } from "./log_blocks.ts";
 import { type Clock, createSystemRandom } from "./runtime.ts";
 import type { Log } from "./log.ts";
 import { FORMAT, type StoreFormat } from "./upgrade/store_format.ts";
@@ -235,6 +235,7 @@ function createReads(
   },
 ): Pick<Store, "get" | "list" | "range"> {
   const read = createBatchedRead(kv);
+  const blocks = new BlockFinder(kv);
   const entriesOf = (
     selector: Selector,
     { limit = Infinity, reverse = false }: ListOptions,
@@ -266,7 +267,7 @@ function createReads(
       const entry = await read(key);
       const table = logTableOf(key);
       const found = entry.versionstamp === null && table !== null
-        ? await findInBlocks(kv, table, { id: String(key[1]), ...near })
+        ? await blocks.find(table, { id: String(key[1]), ...near })
         : null;
       onAnswer();
       return (found ?? entry) as StoreEntry<T>;

@@ -257,7 +257,8 @@ Deno.test("a login that began in the moment of its block is found", async () => 
   assertEquals((await world.store.get(["history", id])).value, new Uint8Array(9));
 });
 
-Deno.test("a text that is not an id of a login is not searched for in the blocks", async () => {
+/** A store whose reads of several keys are counted. */
+async function openCounted() {
   const kv = await Deno.openKv(":memory:");
   let lists = 0;
   const list: Deno.Kv["list"] = (...args) => {
@@ -265,10 +266,32 @@ Deno.test("a text that is not an id of a login is not searched for in the blocks
     return kv.list(...args);
   };
   const store = createStore(withList(kv, list), { nowMs: () => START_MS });
+  return { store, lists: () => lists, [Symbol.asyncDispose]: () => store.close() };
+}
+
+Deno.test("a text that is not an id of a login is not searched for in the blocks", async () => {
+  await using world = await openCounted();
+  const { store, lists } = world;
   await store.commit({ mutations: [historyMutation(`${auditIdAt(START_MS)}a`, new Uint8Array(9))] });
   for (const id of ["0", "01234567", "ada"]) assertEquals((await store.get(["history", id])).value, null);
-  assertEquals(lists, 0);
-  await store.close();
+  assertEquals(lists(), 0);
+});
+
+Deno.test("the logins of a page are found with one read of each block", async () => {
+  await using world = await openCounted();
+  const { store, lists } = world;
+  const idOf = (at: number) => `${auditIdAt(START_MS - 1000)}${at + 1000}`;
+  const mutation = (at: number) => historyMutation(idOf(at), new Uint8Array([at]));
+  for (const first of [0, 100]) {
+    await Promise.all(
+      Array.from({ length: 100 }, (_, at) => store.commit({ mutations: [mutation(first + at)] })),
+    );
+  }
+  const found = await Promise.all(
+    Array.from({ length: 200 }, (_, at) => store.get<Uint8Array>(["history", idOf(at)])),
+  );
+  assertEquals(found.map(({ value }) => value?.[0]), Array.from({ length: 200 }, (_, at) => at));
+  assert(lists() <= 4, `${lists()} reads`);
 });
 
 Deno.test("two runs of the index at once, and a run after a restart, index each record once", async () => {
