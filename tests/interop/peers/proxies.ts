@@ -40,12 +40,19 @@ function setUpProxy(gateway: Door, tls?: TlsFiles): Promise<PeerSetUp> {
     await writeSettings(run, { front, gateway, tls });
     // With threads, FreeRADIUS 3.2.1 sometimes keeps the first packet of a TLS connection until the next one.
     const threads = tls === undefined ? [] : ["-s"];
-    const proxy = startServer("/usr/sbin/freeradius", { args: ["-f", ...threads, "-n", "proxy", "-d", run] });
-    await answersStatusServer(front, proxy).catch(async (cause: unknown) => {
-      const log = await Deno.readTextFile(`${run}/proxy.log`).catch(() => "(it wrote no log)");
-      throw new Error(`FreeRADIUS does not come up:\n${log}`, { cause });
-    });
-    return setUpRadclient(front, { nasPort: true, signed: false }).login;
+    const args = ["-f", ...threads, "-xx", "-l", `${run}/proxy.log`, "-n", "proxy", "-d", run];
+    const proxy = startServer("/usr/sbin/freeradius", { args });
+    const withLog = async <T>(problem: string, work: Promise<T>): Promise<T> => {
+      try {
+        return await work;
+      } catch (cause) {
+        const log = await Deno.readTextFile(`${run}/proxy.log`).catch(() => "(it wrote no log)");
+        throw new Error(`${problem}:\n${log.slice(-8000)}`, { cause });
+      }
+    };
+    await withLog("FreeRADIUS does not come up", answersStatusServer(front, proxy));
+    const { login } = setUpRadclient(front, { nasPort: true, signed: false });
+    return (user) => withLog("FreeRADIUS forwards no login", login(user));
   });
 }
 
