@@ -264,18 +264,19 @@ async function* readKeys(
   const last = later(end, SPANS_MS[table]);
   if (start >= last) return;
   // The block with the id of a record has no later one.
-  const range = { start: after ? [table, start, LAST_ID] : [table, start], end: [table, last] };
+  const range: { start: Deno.KvKey; end: Deno.KvKey } = {
+    start: after ? [table, start, LAST_ID] : [table, start],
+    end: [table, last],
+  };
   let limit = firstKeys;
-  let cursor: string | undefined;
   for (;;) {
-    const entries = kv.list<unknown>(range, {
-      ...{ reverse, limit, batchSize: limit },
-      ...cursor !== undefined && { cursor },
-    });
-    const read = await Array.fromAsync(entries);
+    const read = await Array.fromAsync(kv.list<unknown>(range, { reverse, limit, batchSize: limit }));
     yield* read;
-    if (read.length < limit) return;
-    cursor = entries.cursor;
+    const key = read.at(-1)?.key;
+    if (key === undefined || read.length < limit) return;
+    // A client of KV Connect has no cursors.
+    if (reverse) range.end = key;
+    else range.start = [...key, ""];
     const octets = read.reduce((sum, { value }) => sum + (value instanceof Uint8Array ? value.length : 0), 0);
     limit = octets < LARGE_OCTETS ? Math.min(2 * limit, MAX_KEYS) : Math.max(1, limit >> 1);
   }

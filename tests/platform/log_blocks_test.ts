@@ -269,6 +269,23 @@ async function openCounted() {
   return { store, lists: () => lists, [Symbol.asyncDispose]: () => store.close() };
 }
 
+Deno.test("a log is read in parts without a cursor, which a client of KV Connect has not", async () => {
+  const kv = await Deno.openKv(":memory:");
+  const list: Deno.Kv["list"] = (...args) =>
+    Object.defineProperty(kv.list(...args), "cursor", {
+      get: () => {
+        throw new TypeError("Cannot use a cursor");
+      },
+    });
+  const store = createStore(withList(kv, list), { nowMs: () => START_MS });
+  const change = auditEntry({ action: "pairing.add", actor: "grace" });
+  for (let at = 0; at < 30; at++) await store.commit({ mutations: [at % 3 === 0 ? change : login("ada")] });
+  const ids = await idsOf(store, ["audit"]);
+  assertEquals(ids.length, 30);
+  assertEquals(await idsOf(store, ["audit"], { reverse: true }), ids.toReversed());
+  await store.close();
+});
+
 Deno.test("a text that is not an id of a login is not searched for in the blocks", async () => {
   await using world = await openCounted();
   const { store, lists } = world;
