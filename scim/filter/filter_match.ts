@@ -3,6 +3,7 @@
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { JsonObject, JsonValue, Mapping, Stored } from "../schema/resource.ts";
 import { type KnownAttribute, property } from "../schema/attributes.ts";
+import type { DefinedType } from "../schema/attribute_definition.ts";
 import { ENTERPRISE_SCHEMA } from "../schema/attribute_table.ts";
 import {
   type CompareOperator,
@@ -35,16 +36,6 @@ export function filterView(stored: Stored, mapping: Mapping): JsonObject {
   };
 }
 
-/**
- * Whether a resource matches a filter. A multi-valued attribute matches if one of its values matches. A missing attribute equals null and differs
- * from every other value. Texts are compared without case, unless the attribute is `caseExact`.
- *
- * @param view the result of {@link filterView}.
- */
-export function matchesFilter(filter: ScimFilter, view: JsonObject): boolean {
-  return matchesIn(filter, view, TABLE_ACCESS);
-}
-
 /** How the values and types of a filter's paths are found, and the order of texts. */
 export interface FilterAccess {
   readonly find: (path: FilterPath) => ComparedAttribute | undefined;
@@ -56,11 +47,6 @@ export interface FilterAccess {
 
 const TABLE_ACCESS: FilterAccess = { find: findAttributeAt, entries: entriesAt };
 
-/** Whether a view matches a filter of `parseFilterWith`, by the rules of {@link matchesFilter}. */
-export function matchesFilterBy(access: FilterAccess, filter: ScimFilter, view: JsonObject): boolean {
-  return matchesIn(filter, view, access);
-}
-
 /**
  * Whether one entry of a multi-valued attribute matches a filter of `parseEntryFilter`.
  *
@@ -71,22 +57,34 @@ export function matchesEntryFilter(
   entry: JsonObject,
   find: (subAttribute: string) => ComparedAttribute | undefined,
 ): boolean {
-  return matchesIn(filter, entry, { ...TABLE_ACCESS, find: ({ attribute }) => find(attribute) });
+  return matchesFilter(filter, entry, { ...TABLE_ACCESS, find: ({ attribute }) => find(attribute) });
 }
 
 /** What a comparison depends on. */
-export type ComparedAttribute =
-  & Pick<KnownAttribute, "type" | "caseExact">
-  & Partial<Pick<KnownAttribute, "plain" | "sub">>;
+interface ComparedAttribute extends Partial<Pick<KnownAttribute, "sub">> {
+  readonly type: DefinedType;
+  readonly caseExact: boolean;
+  readonly plain?: string | null | undefined;
+}
 
-function matchesIn(filter: ScimFilter, view: JsonObject, access: FilterAccess): boolean {
+/**
+ * Whether a resource matches a filter. A multi-valued attribute matches if one of its values matches. A missing attribute equals null and differs
+ * from every other value. Texts are compared without case, unless the attribute is `caseExact`.
+ *
+ * @param view the result of {@link filterView}, or what `access` reads.
+ */
+export function matchesFilter(
+  filter: ScimFilter,
+  view: JsonObject,
+  access: FilterAccess = TABLE_ACCESS,
+): boolean {
   switch (filter.kind) {
     case "and":
-      return filter.filters.every((one) => matchesIn(one, view, access));
+      return filter.filters.every((one) => matchesFilter(one, view, access));
     case "or":
-      return filter.filters.some((one) => matchesIn(one, view, access));
+      return filter.filters.some((one) => matchesFilter(one, view, access));
     case "not":
-      return !matchesIn(filter.filter, view, access);
+      return !matchesFilter(filter.filter, view, access);
     case "present":
       return valuesAt(filter.path, view, access).some(isFilled);
     case "each": {
@@ -95,7 +93,7 @@ function matchesIn(filter: ScimFilter, view: JsonObject, access: FilterAccess): 
         find: ({ attribute }: FilterPath) => access.find({ ...filter.path, sub: attribute }),
       };
       return access.entries(filter.path, view).some((entry) =>
-        isJsonObject(entry) && matchesIn(filter.filter, entry, inside)
+        isJsonObject(entry) && matchesFilter(filter.filter, entry, inside)
       );
     }
     case "compare": {

@@ -20,7 +20,7 @@ import {
 import { isJsonArray, isJsonObject } from "./json_limits.ts";
 
 /** Binary and reference values are texts (RFC 7643 §2.3). */
-export type AttributeType = "string" | "boolean" | "dateTime" | "complex";
+type AttributeType = "string" | "boolean" | "dateTime" | "complex";
 
 /** One attribute of the table, as /idm/scim and the store have it. */
 export interface KnownAttribute {

@@ -9,7 +9,8 @@ import type { ScimFilter } from "../../filter/filter_tree.ts";
 import { isMemberId, memberIdOf, NO_MEMBER_ID } from "../schema/member_id.ts";
 import type { AttributeDefinition } from "../../schema/attribute_definition.ts";
 import { PatchRefusal } from "./patch_schema.ts";
-import { comparedPart, type PatchOperation } from "./patch_operations.ts";
+import type { PatchOperation } from "./patch_operations.ts";
+import { entryNode } from "./patch_path.ts";
 
 /** How the operations of one request on `members` are limited. */
 export interface MemberLimits {
@@ -102,7 +103,7 @@ export class MemberCollector {
     if (present === undefined) throw new MembersNeeded();
     const known = new Map(present().map((member) => [property(member, "value"), member]));
     const ids = this.#replace ?? new Set([...known.keys(), ...this.#add].filter(isMemberId));
-    const find = comparedPart(node);
+    const find = (name: string) => entryNode(node, name);
     return [...ids].filter((id) =>
       !this.#remove.has(id) && matchesEntryFilter(filter, known.get(id) ?? { value: id, type: "User" }, find)
     );

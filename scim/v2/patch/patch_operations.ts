@@ -4,7 +4,7 @@ import { property } from "../../schema/attributes.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import type { ScimFilter } from "../../filter/filter_tree.ts";
-import { type ComparedAttribute, matchesEntryFilter } from "../../filter/filter_match.ts";
+import { matchesEntryFilter } from "../../filter/filter_match.ts";
 import { entryNode, type PatchPath } from "./patch_path.ts";
 import { canonicalJson, entryKey, isPrimary } from "../../schema/value_rules.ts";
 import { type AttributeDefinition, findSub, subDefinitions } from "../../schema/attribute_definition.ts";
@@ -154,21 +154,10 @@ function changeSelected(
 
 function selectorOf({ path: { filter }, only }: PatchOperation, node: AttributeDefinition) {
   const values = only === undefined ? null : new Set<JsonValue | undefined>(only);
-  const find = comparedPart(node);
   return (entry: JsonValue): boolean => {
     const view = isJsonObject(entry) ? entry : { value: entry };
     if (values !== null && !values.has(property(view, "value"))) return false;
-    return filter === null || matchesEntryFilter(filter, view, find);
-  };
-}
-
-/** How the sub-attributes of an entry compare. */
-export function comparedPart(node: AttributeDefinition): (name: string) => ComparedAttribute | undefined {
-  return (name) => {
-    const known = entryNode(node, name);
-    if (known === undefined) return undefined;
-    const isSpecial = known.type === "boolean" || known.type === "dateTime";
-    return { type: isSpecial ? known.type : "string", caseExact: known.caseExact };
+    return filter === null || matchesEntryFilter(filter, view, (name) => entryNode(node, name));
   };
 }
 

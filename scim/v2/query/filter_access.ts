@@ -10,7 +10,7 @@ import {
 } from "../../filter/filter.ts";
 import type { FilterAccess } from "../../filter/filter_match.ts";
 import { filterPaths, qualifyPaths } from "../../filter/filter_tree.ts";
-import { type AttributeType, type KnownAttribute, property } from "../../schema/attributes.ts";
+import { property } from "../../schema/attributes.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import {
@@ -18,7 +18,6 @@ import {
   findDefinition,
   findSub,
   type ResourceTypeDefinition,
-  subDefinitions,
 } from "../../schema/attribute_definition.ts";
 import { resolveAttribute, topLevelDefinitions } from "../schema/target_schemas.ts";
 
@@ -157,27 +156,9 @@ export function comparedAt(type: ResourceTypeDefinition, path: FilterPath): Attr
   return definition?.type === "complex" ? findSub(definition, "value") : definition;
 }
 
-const accesses = new WeakMap<ResourceTypeDefinition, FilterAccess>();
-
 /** How filters find values in the JSON of `renderContent`. */
 export function filterAccess(type: ResourceTypeDefinition): FilterAccess {
-  let access = accesses.get(type);
-  if (access === undefined) {
-    const known = new WeakMap<AttributeDefinition, KnownAttribute>();
-    access = {
-      find(path) {
-        const definition = definitionAt(type, path);
-        if (definition === undefined) return undefined;
-        const found = known.get(definition) ?? toKnown(definition);
-        known.set(definition, found);
-        return found;
-      },
-      entries: entriesAt,
-      order: compareText,
-    };
-    accesses.set(type, access);
-  }
-  return access;
+  return { find: (path) => comparedAt(type, path), entries: entriesAt, order: compareText };
 }
 
 function entriesAt({ schema, attribute }: FilterPath, view: JsonObject): JsonValue[] {
@@ -185,23 +166,4 @@ function entriesAt({ schema, attribute }: FilterPath, view: JsonObject): JsonVal
   const value = isJsonObject(holder) ? property(holder, attribute) : undefined;
   if (value === undefined) return [];
   return isJsonArray(value) ? [...value] : [value];
-}
-
-const COMPARED_TYPES: ReadonlyMap<string, AttributeType> = new Map([
-  ["boolean", "boolean"],
-  ["dateTime", "dateTime"],
-  ["complex", "complex"],
-]);
-
-function toKnown(definition: AttributeDefinition): KnownAttribute {
-  return {
-    name: definition.name,
-    type: COMPARED_TYPES.get(definition.type) ?? "string",
-    multi: definition.multiValued,
-    caseExact: definition.caseExact,
-    isBase64: definition.type === "binary",
-    plain: "value",
-    mutability: "readWrite",
-    sub: new Map(subDefinitions(definition).map((sub) => [sub.name.toLowerCase(), toKnown(sub)])),
-  };
 }

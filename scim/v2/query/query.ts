@@ -3,7 +3,7 @@
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { compareText } from "../../directory/keys.ts";
 import { filterPaths } from "../../filter/filter_tree.ts";
-import { matchesFilterBy } from "../../filter/filter_match.ts";
+import { matchesFilter } from "../../filter/filter_match.ts";
 import type { KeyRange, Listed, Listing, ListOptions, ResourceIndexes } from "../../index_port.ts";
 import type { Target } from "../../ports.ts";
 import type { ResourceKind, Stored } from "../../schema/resource.ts";
@@ -224,7 +224,7 @@ async function compareAll(run: QueryRun, plan: QueryPlan | null): Promise<OrderO
   const found = plan !== null ? readPlan(run, plan) : directory.all(kind);
   for await (const stored of found) {
     const view = await viewOf(stored);
-    if (filter !== null && !matchesFilterBy(access, filter, view)) continue;
+    if (filter !== null && !matchesFilter(filter, view, access)) continue;
     const canonical = canonicalName(stored.content.name);
     const isByName = sort === null || sort.by === "name";
     listed.push({ key: isByName ? canonical : `${sort.textOf(view)}\0${canonical}`, canonical });

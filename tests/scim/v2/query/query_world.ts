@@ -4,7 +4,7 @@ import { canonicalName } from "../../../../platform/canonical_name.ts";
 import { createSystemRandom } from "../../../../platform/runtime.ts";
 import { createVault } from "../../../../platform/vault.ts";
 import { compareText } from "../../../../scim/directory/keys.ts";
-import { matchesFilterBy } from "../../../../scim/filter/filter_match.ts";
+import { matchesFilter } from "../../../../scim/filter/filter_match.ts";
 import { filterPaths } from "../../../../scim/filter/filter_tree.ts";
 import type { TargetDirectory } from "../../../../scim/ports.ts";
 import type { ResourceKind } from "../../../../scim/schema/resource.ts";
@@ -73,7 +73,7 @@ export async function evaluate(
   const found: { readonly text: string; readonly name: string }[] = [];
   for await (const stored of directory.all(kind)) {
     const view = await viewOf(stored);
-    if (read !== null && !matchesFilterBy(filterAccess(type), read.filter, view)) continue;
+    if (read !== null && !matchesFilter(read.filter, view, filterAccess(type))) continue;
     found.push({ text: sort?.sort.textOf(view) ?? "", name: canonicalName(stored.content.name) });
   }
   const isByName = sortBy === null || sort?.sort.by === "name";
