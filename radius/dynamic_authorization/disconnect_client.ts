@@ -316,7 +316,7 @@ function errorCauseOf(packet: Uint8Array): number | null {
   let found: number | null = null;
   forEachAttribute(packet, packet.length, (type, at, valueOctets) => {
     if (type === typeOf("Error-Cause") && valueOctets === 4) {
-      found ??= readInteger(packet.subarray(at, at + 4));
+      found ??= readInteger(packet, at);
     }
   });
   return found;

@@ -227,7 +227,7 @@ export function replyKey(name: string, value: ReplyValue): string {
 /** A key that is equal for all spellings of one attribute. Attributes with different tags differ (RFC 2868 §3). */
 function attributeIdentity(octets: Uint8Array, name: string): string {
   const type = octets[0] as number;
-  if (type === VENDOR_SPECIFIC) return `26.${readInteger(octets.subarray(2, 6))}.${octets[6]}`;
+  if (type === VENDOR_SPECIFIC) return `26.${readInteger(octets, 2)}.${octets[6]}`;
   // The name of an extended attribute is its numbers (RFC 6929).
   if (type >= 241 && type <= 246) return name;
   const colon = name.indexOf(":");

@@ -412,9 +412,9 @@ function describeValue(kind: ValueKind, value: Uint8Array): string {
 }
 
 /** Reads four octets, network order. */
-export function readInteger(value: Uint8Array): number {
-  return (((value[0] as number) << 24) | ((value[1] as number) << 16) | ((value[2] as number) << 8) |
-    (value[3] as number)) >>> 0;
+export function readInteger(octets: Uint8Array, at = 0): number {
+  return (((octets[at] as number) << 24) | ((octets[at + 1] as number) << 16) |
+    ((octets[at + 2] as number) << 8) | (octets[at + 3] as number)) >>> 0;
 }
 
 /** Keeps a byte order mark, so that two different names stay different. */

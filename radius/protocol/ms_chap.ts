@@ -73,7 +73,7 @@ function forEachMicrosoft(
 ): void {
   forEachAttribute(octets, lengthOctets, (type, at, valueOctets) => {
     if (type !== VENDOR_SPECIFIC || valueOctets < VENDOR_OCTETS + 2) return;
-    if (readInteger(octets.subarray(at, at + VENDOR_OCTETS)) !== MICROSOFT_VENDOR) return;
+    if (readInteger(octets, at) !== MICROSOFT_VENDOR) return;
     const end = at + valueOctets;
     for (let inner = at + VENDOR_OCTETS; inner + 2 <= end;) {
       const size = octets[inner + 1] as number;

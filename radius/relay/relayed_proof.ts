@@ -108,7 +108,7 @@ export function relayKeyOf(hmac: HmacMd5, octets: Uint8Array, client: string): s
     if (type === STATE && valueOctets > 0) hasState = true;
     if (PLACE.has(type)) hasPlace ||= octets.subarray(at, at + valueOctets).some((octet) => octet !== 0);
     const isMicrosoft = type === VENDOR_SPECIFIC && valueOctets >= 4 &&
-      readInteger(octets.subarray(at, at + 4)) === MICROSOFT_VENDOR;
+      readInteger(octets, at) === MICROSOFT_VENDOR;
     if (!IDENTIFYING.has(type) && !isMicrosoft) return;
     scratch.set(octets.subarray(at - 2, at + valueOctets), used);
     used += valueOctets + 2;

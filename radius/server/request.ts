@@ -237,7 +237,7 @@ const NO_LOGINS: ReadonlySet<number> = new Set(
 /** Some access points authenticate a MAC address with the Service-Type of a login: its name is the Calling-Station-Id. */
 export function isNoLogin(view: PacketView, { mac }: Pick<UserName, "mac">): boolean {
   const { octets, slots: { serviceType: { count, at, lengthOctets } } } = view;
-  if (count > 0 && lengthOctets === 4 && NO_LOGINS.has(readInteger(octets.subarray(at, at + 4)))) return true;
+  if (count > 0 && lengthOctets === 4 && NO_LOGINS.has(readInteger(octets, at))) return true;
   return mac !== "" && macOf(callingStation(view)) === mac;
 }
 
