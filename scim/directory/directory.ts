@@ -16,27 +16,23 @@ import type {
 } from "../ports.ts";
 import type { ResourceIndexes } from "../index_port.ts";
 import type { Mapping, ResourceKind, Stored } from "../schema/resource.ts";
-import {
-  type BatchReadDeps,
-  BatchReads,
-  DirectoryBatch,
-  type DirectoryBatchDeps,
-} from "./directory_batch.ts";
+import { type BatchReadDeps, BatchReads, DirectoryBatch } from "./directory_batch.ts";
 import { LargeUpdates } from "./large_updates.ts";
 import { createResourceIndexes, type Indexes, openNameIndexes, withWordIndexes } from "./indexes.ts";
 import type { IndexMergeOptions } from "./index_merge.ts";
 import { createDirectoryKeys, type DirectoryKeys } from "./keys.ts";
 import { createLoginView, type LoginUserView, type RepliesOf, ResourceReader } from "./reader.ts";
 import { GroupNesting } from "./group_nesting.ts";
-import { createMemberSets, followRenames, type MemberSets, type PendingRenames } from "./member_sets.ts";
+import { createMemberSets, followRenames, type MemberSets } from "./member_sets.ts";
 import type { ResourceRecord } from "./records.ts";
 import { IdIssuer, readHeadById, readIds } from "./resource_ids.ts";
 import { DirectorySearch, followMapping } from "./search.ts";
 import { SOLE_WRITER, type TargetLease } from "./target_lease.ts";
-import { RENAMES_NOTHING, RenameWriter } from "./rename_writer.ts";
+import { RenameWriter } from "./rename_writer.ts";
 import { DirectoryTrash } from "./trash.ts";
 import { RenderedUsers } from "./rendered_users.ts";
-import { WriteQueue, type WriteQueueDeps } from "./write_queue.ts";
+import type { WriteParts } from "./write_plan.ts";
+import { WriteQueue } from "./write_queue.ts";
 import {
   createUserRecordFinder,
   findRenamed,
@@ -131,9 +127,10 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   });
   const openWritesAndSearch = async (): Promise<WritesAndSearch> => {
     const indexes = await withWordIndexes(names, { ...place, merge: deps.merge });
-    const common = { store, keys, clock, log, nextNumber, newSetId };
-    const state = { isShared, indexes, memberSets, trash, view, rendered, nesting, notify, pendingRenames };
-    const { writes, renames } = createWriteQueue(deps, { ...common, ...state });
+    const { writes, renames } = createWrites(deps, {
+      ...{ store, keys, clock, log, nextNumber, newSetId, isShared, indexes, memberSets, trash },
+      ...{ view, rendered, nesting, pendingRenames, onChange: notify },
+    });
     const search = followMapping(
       deps.mapping,
       (mapping) => new DirectorySearch({ indexes: resources, count, memberSets, reader, mapping }),
@@ -220,46 +217,43 @@ function reportFailure({ log, target }: DirectoryDeps, work: Promise<unknown>): 
   );
 }
 
-interface WriteQueueParts extends Pick<WriteQueueDeps, "keys" | "clock" | "log" | "indexes" | "trash"> {
-  readonly store: Store;
+interface KnownParts extends
+  Pick<
+    WriteParts,
+    "store" | "keys" | "indexes" | "memberSets" | "nextNumber" | "nesting" | "clock" | "log"
+  >,
+  Pick<WriteParts, "newSetId" | "trash" | "pendingRenames" | "onChange"> {
   readonly isShared: boolean;
-  readonly memberSets: MemberSets;
-  readonly pendingRenames: PendingRenames;
-  readonly nextNumber: () => number;
-  readonly newSetId: () => string;
   readonly view: LoginUserView;
   readonly rendered: RenderedUsers;
-  readonly nesting: GroupNesting;
-  readonly notify: Observer;
 }
 
-function createWriteQueue(
+function createWrites(
   deps: DirectoryDeps,
-  { isShared, view, rendered, notify, ...parts }: WriteQueueParts,
+  { isShared, view, rendered, ...known }: KnownParts,
 ): Pick<WritesAndSearch, "writes" | "renames"> {
-  const { store, nextNumber } = parts;
-  const newPartsName = () => isShared ? `${nextNumber()}-${store.node}` : `${nextNumber()}`;
-  const ids = new IdIssuer();
-  const onRecord: DirectoryBatchDeps["onRecord"] = ({ kind, canonical }, { before, after }) => {
-    const isNameChange = (before === null) !== (after === null);
-    if (kind === "user") {
-      rendered.forget(canonical, { isNameChange });
-      view.update(canonical, after);
-    } else if (isNameChange) rendered.groupsChanged();
-  };
-  const batchDeps = { ...parts, ids, newPartsName, onRecord };
-  const newBatch = () => new DirectoryBatch(batchDeps);
-  const prepareGroupCleanup = deps.prepareGroupCleanup ?? (() => NO_CHANGE);
-  const largeUpdates = new LargeUpdates({ ...batchDeps, newBatch, prepareGroupCleanup });
-  const shared = {
-    ...{ ...parts, ids, newBatch, prepareGroupCleanup, largeUpdates, onChange: notify },
+  const { store, nextNumber } = known;
+  const parts: WriteParts = {
+    ...known,
+    ids: new IdIssuer(),
+    newBatch: () => new DirectoryBatch(parts),
+    newPartsName: () => isShared ? `${nextNumber()}-${store.node}` : `${nextNumber()}`,
+    onRecord({ kind, canonical }, { before, after }) {
+      const isNameChange = (before === null) !== (after === null);
+      if (kind === "user") {
+        rendered.forget(canonical, { isNameChange });
+        view.update(canonical, after);
+      } else if (isNameChange) rendered.groupsChanged();
+    },
     prepareOffboarding: deps.prepareOffboarding,
     prepareForgetDevices: deps.prepareForgetDevices ?? (() => NO_CHANGE),
+    prepareGroupCleanup: deps.prepareGroupCleanup ?? (() => NO_CHANGE),
+    prepareRename: deps.prepareRename ?? (() => Promise.resolve(NO_CHANGE)),
   };
-  const writes = new WriteQueue({ ...shared, maxTombstones: deps.maxTombstones ?? MAX_TOMBSTONES });
-  const prepareRename = deps.prepareRename ?? RENAMES_NOTHING;
-  const renames = new RenameWriter({ ...shared, writes, prepareRename });
-  return { writes, renames };
+  const largeUpdates = new LargeUpdates(parts);
+  const { maxTombstones = MAX_TOMBSTONES } = deps;
+  const writes = new WriteQueue({ ...parts, largeUpdates, maxTombstones });
+  return { writes, renames: new RenameWriter({ ...parts, writes, largeUpdates }) };
 }
 
 type Observer = Parameters<TargetDirectory["observe"]>[0];

@@ -3,17 +3,16 @@
 // store lets a later start finish after a crash.
 
 import type { Mutation } from "../../platform/store.ts";
-import type { PrepareGroupCleanup, WriteResult } from "../ports.ts";
+import type { WriteResult } from "../ports.ts";
 import {
   encodeMember,
   type MemberChange,
   type MemberSet,
   NO_MEMBERS,
-  type PendingRenames,
   type RenameTask,
   renameTaskId,
 } from "./member_sets.ts";
-import type { DirectoryBatch, DirectoryBatchDeps } from "./directory_batch.ts";
+import type { DirectoryBatch } from "./directory_batch.ts";
 import {
   cleanUpGroup,
   type GroupUpdate,
@@ -23,6 +22,7 @@ import {
   moveSomeMemberships,
   renameGroupOf,
   updateUserGroups,
+  type WriteParts,
 } from "./write_plan.ts";
 import { readRecord, toStored } from "./records.ts";
 
@@ -44,22 +44,15 @@ type RecoveryTask =
   | { readonly kind: "link"; readonly user: string }
   | RenameTask;
 
-interface LargeUpdatesDeps extends DirectoryBatchDeps {
-  readonly newBatch: () => DirectoryBatch;
-  readonly newSetId: () => string;
-  readonly prepareGroupCleanup: PrepareGroupCleanup;
-  readonly pendingRenames: PendingRenames;
-}
-
 const MAX_MEMBERS_PER_COMMIT = 200;
 const MAX_MUTATIONS_PER_COMMIT = 400;
 const MAX_OCTETS_PER_COMMIT = 350_000;
 const MAX_TOMBSTONES_PER_TURN = 20;
 
 export class LargeUpdates {
-  readonly #deps: LargeUpdatesDeps;
+  readonly #deps: WriteParts;
 
-  constructor(deps: LargeUpdatesDeps) {
+  constructor(deps: WriteParts) {
     this.#deps = deps;
   }
 

@@ -82,10 +82,7 @@ export function encodeRecord(record: ResourceRecord, partsName: () => string): E
       `Cannot store a resource of ${sizeOctets} octets: at most ${MAX_RECORD_OCTETS} are allowed`,
     );
   }
-  const parts: string[] = [];
-  for (let at = 0; at < whole.length; at += PART_CHARACTERS) {
-    parts.push(whole.slice(at, at + PART_CHARACTERS));
-  }
+  const parts = textParts(whole);
   const head = { ...bare, text: "", groups: [], parts: partsName(), partCount: parts.length };
   return { head, parts, sizeOctets: headOctets + 200 };
 }
@@ -98,6 +95,13 @@ export function textSizeOctets(text: string): number {
 function hasWide(text: string): boolean {
   for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0xff) return true;
   return false;
+}
+
+/** A text as values of the store. */
+export function textParts(text: string): string[] {
+  const parts: string[] = [];
+  for (let at = 0; at < text.length; at += PART_CHARACTERS) parts.push(text.slice(at, at + PART_CHARACTERS));
+  return parts;
 }
 
 /** A record joined with its parts, and the versionstamp of its value. */

@@ -3,13 +3,11 @@
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { RenamedEntry } from "../../platform/user_record.ts";
-import { NO_CHANGE, type PrepareRename } from "../../platform/write_batch.ts";
-import type { Store } from "../../platform/store.ts";
-import type { DirectoryRename, RenameResult, ResourceChange } from "../ports.ts";
+import type { DirectoryRename, RenameResult } from "../ports.ts";
 import type { Stored } from "../schema/resource.ts";
 import type { DirectoryBatch } from "./directory_batch.ts";
 import type { LargeUpdates } from "./large_updates.ts";
-import { type MemberSet, type PendingRenames, type RenameTask, renameTaskId } from "./member_sets.ts";
+import { type MemberSet, type RenameTask, renameTaskId } from "./member_sets.ts";
 import { differInNumbers, type ResourceRecord, toStored } from "./records.ts";
 import {
   allMembers,
@@ -24,19 +22,13 @@ import {
   recordAfter,
   renameGroupOf,
   updateUserGroups,
-  type WritePlanDeps,
+  type WriteParts,
 } from "./write_plan.ts";
 import { fits, type WriteQueue } from "./write_queue.ts";
 
-interface RenameWriterDeps extends WritePlanDeps {
-  readonly store: Pick<Store, "get">;
-  readonly newBatch: () => DirectoryBatch;
-  readonly pendingRenames: PendingRenames;
-  readonly prepareRename: PrepareRename;
-  readonly writes: Pick<WriteQueue, "runRecoverable">;
-  readonly largeUpdates: Pick<LargeUpdates, "changeGroup" | "leaveGroups" | "linkGroups" | "finishRename">;
-  /** Called after each durable rename, for both names. It must not throw. */
-  readonly onChange: (change: ResourceChange) => void;
+interface RenameWriterParts extends WriteParts {
+  readonly writes: WriteQueue;
+  readonly largeUpdates: LargeUpdates;
 }
 
 interface RenameJob {
@@ -60,9 +52,9 @@ const CHANGED = { ok: false, reason: "changed" } as const;
 const TAKEN = { ok: false, reason: "taken" } as const;
 
 export class RenameWriter {
-  readonly #deps: RenameWriterDeps;
+  readonly #deps: RenameWriterParts;
 
-  constructor(deps: RenameWriterDeps) {
+  constructor(deps: RenameWriterParts) {
     this.#deps = deps;
   }
 
@@ -266,6 +258,3 @@ async function readMembers(
   const before = await batch.members(setId);
   return { before, ...membersChange(before, write.next.content) };
 }
-
-/** For a directory whose other modules store nothing by name. */
-export const RENAMES_NOTHING: PrepareRename = () => Promise.resolve(NO_CHANGE);

@@ -1,7 +1,7 @@
 // The trash of one target: deleted users, so that an administrator can restore them. An entry is written in the commit that deletes the
 // user. It expires after 30 days. If there are too many entries, the oldest are removed first.
 
-import { type ResourceIdentity, type ResourceRecord, textSizeOctets } from "./records.ts";
+import { type ResourceIdentity, type ResourceRecord, textParts, textSizeOctets } from "./records.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { PasswordHash } from "../../platform/password_hasher.ts";
 import type { Clock } from "../../platform/runtime.ts";
@@ -21,7 +21,6 @@ const ROOM_AFTER_TRIM = 500;
 const MAX_TRIMMED_PER_COMMIT = 50;
 /** A larger user is deleted without an entry, because the commit of the deletion has a limit. */
 const MAX_CONTENT_OCTETS = 320 * 1024;
-const PART_CHARACTERS = 30_000;
 const ID_CHARACTERS = 19;
 const MAX_DISPLAY_NAME_CHARACTERS = 200;
 
@@ -110,7 +109,7 @@ export class DirectoryTrash implements UserTrash {
     const text = JSON.stringify(content);
     if (textSizeOctets(text) > MAX_CONTENT_OCTETS) return null;
     const id = newSetId().padStart(ID_CHARACTERS, "0");
-    const parts = partsOf(text);
+    const parts = textParts(text);
     const record: TrashRecord = {
       name: before.name,
       displayName: displayNameOf(attributes),
@@ -192,12 +191,6 @@ function entryOf(id: string, { partCount: _parts, identity: _identity, ...entry 
 
 function partNumbers({ partCount }: TrashRecord): number[] {
   return Array.from({ length: partCount }, (_, number) => number);
-}
-
-function partsOf(text: string): string[] {
-  const parts: string[] = [];
-  for (let at = 0; at < text.length; at += PART_CHARACTERS) parts.push(text.slice(at, at + PART_CHARACTERS));
-  return parts;
 }
 
 function displayNameOf({ displayName, name }: JsonObject): string {

@@ -2,13 +2,16 @@
 // nothing itself.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
+import type { Log } from "../../platform/log.ts";
 import type { Mutation } from "../../platform/store.ts";
+import type { PrepareRename } from "../../platform/write_batch.ts";
 import type {
   DirectoryWrite,
   MembersUpdate,
   PrepareForgetDevices,
   PrepareGroupCleanup,
   PrepareOffboarding,
+  ResourceChange,
 } from "../ports.ts";
 import type { Content, Stored } from "../schema/resource.ts";
 import {
@@ -18,11 +21,12 @@ import {
   type MemberChange,
   type MemberSet,
   NO_MEMBERS,
+  type PendingRenames,
   toMemberSet,
   withChanges,
   withGroup,
 } from "./member_sets.ts";
-import type { DirectoryBatch } from "./directory_batch.ts";
+import type { DirectoryBatch, DirectoryBatchDeps } from "./directory_batch.ts";
 import { type DirectoryTrash, rejoinGroups } from "./trash.ts";
 import {
   differInNumbers,
@@ -33,15 +37,23 @@ import {
   toStored,
 } from "./records.ts";
 import type { Clock } from "../../platform/runtime.ts";
-import type { DirectoryKeys } from "./keys.ts";
 import type { IdIssuer } from "./resource_ids.ts";
 
-export interface WritePlanDeps extends NextRecordDeps {
+/** The parts of a directory that its writes share. */
+export interface WriteParts extends DirectoryBatchDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly ids: IdIssuer;
+  readonly newBatch: () => DirectoryBatch;
+  readonly newSetId: () => string;
+  readonly trash: DirectoryTrash;
+  readonly pendingRenames: PendingRenames;
   readonly prepareOffboarding: PrepareOffboarding;
   readonly prepareForgetDevices: PrepareForgetDevices;
   readonly prepareGroupCleanup: PrepareGroupCleanup;
-  readonly newSetId: () => string;
-  readonly trash: Pick<DirectoryTrash, "add" | "removal" | "identity">;
+  readonly prepareRename: PrepareRename;
+  /** Called after each durable change; a rename is one for each name. It must not throw. */
+  readonly onChange: (change: ResourceChange) => void;
 }
 
 /**
@@ -79,7 +91,7 @@ export function isExpected(
 
 /** Plans the write of one user. */
 export async function planUser(
-  deps: WritePlanDeps,
+  deps: WriteParts,
   batch: DirectoryBatch,
   write: DirectoryWrite,
 ): Promise<PlannedWrite> {
@@ -141,7 +153,7 @@ function isActive(content: Content): boolean {
 
 /** The record of a resource after a write that does not delete it. */
 export function recordAfter(
-  deps: NextRecordDeps,
+  deps: WriteParts,
   write: Pick<DirectoryWrite, "kind" | "statesOnly"> & { readonly next: NonNullable<DirectoryWrite["next"]> },
   { canonical, before, restored = {}, groups = [], setId }: {
     canonical: string;
@@ -174,7 +186,7 @@ export async function groupsOf(
 
 /** Removes a user, or a group in groups, from groups, at most `limit`. @returns whether more groups remain. */
 export async function leaveGroups(
-  { keys }: Pick<WritePlanDeps, "keys">,
+  { keys }: Pick<WriteParts, "keys">,
   batch: DirectoryBatch,
   canonical: string,
   limit = MAX_GROUPS_AT_ONCE,
@@ -190,7 +202,7 @@ export async function leaveGroups(
 
 /** Gives the id of a new user to the groups that name it already. @returns whether more groups remain. */
 export async function linkGroups(
-  { keys }: Pick<WritePlanDeps, "keys">,
+  { keys }: Pick<WriteParts, "keys">,
   batch: DirectoryBatch,
   { canonical, record }: { canonical: string; record: ResourceRecord },
 ): Promise<boolean> {
@@ -236,7 +248,7 @@ export interface GroupUpdate {
 
 /** Reads what a write of a group changes. `null` if the group is not as the writer read it. */
 export async function readGroupUpdate(
-  deps: WritePlanDeps,
+  deps: WriteParts,
   batch: DirectoryBatch,
   write: DirectoryWrite,
 ): Promise<GroupUpdate | null> {
@@ -275,7 +287,7 @@ export function allMembers(before: MemberSet, after: MemberSet): MemberChange[] 
 
 /** Reads the effect of a change of members. `null` if the group does not exist, or the name belongs to another one now. */
 export async function readMembersUpdate(
-  deps: WritePlanDeps,
+  deps: WriteParts,
   batch: DirectoryBatch,
   change: MembersUpdate,
 ): Promise<GroupUpdate | null> {
@@ -319,7 +331,7 @@ export function fitsOneCommit({ changes }: Pick<GroupUpdate, "changes">): boolea
 
 /** Puts a change of a group that fits into one commit into the batch. */
 export async function planGroup(
-  deps: Pick<WritePlanDeps, "prepareGroupCleanup" | "keys">,
+  deps: Pick<WriteParts, "prepareGroupCleanup" | "keys">,
   batch: DirectoryBatch,
   { also, ...change }: GroupUpdate & { also: readonly Mutation[] },
 ): Promise<PlannedWrite> {
@@ -355,7 +367,7 @@ export async function isNestedGroup(batch: DirectoryBatch, canonical: string): P
 
 /** Removes other data under the name of a new or deleted group, so that a later group does not inherit it. */
 export function cleanUpGroup(
-  { prepareGroupCleanup, keys }: Pick<WritePlanDeps, "prepareGroupCleanup" | "keys">,
+  { prepareGroupCleanup, keys }: Pick<WriteParts, "prepareGroupCleanup" | "keys">,
   batch: DirectoryBatch,
   { canonical, before, after }: Pick<GroupUpdate, "canonical" | "before" | "after">,
 ): void {
@@ -401,17 +413,9 @@ async function haveNames(
   return true;
 }
 
-interface NextRecordDeps {
-  readonly keys: DirectoryKeys;
-  readonly clock: Clock;
-  /** Returns a larger number with each call. */
-  readonly nextNumber: () => number;
-  readonly ids: Pick<IdIssuer, "issue">;
-}
-
 /** The times and the revision after a write. If only backend states change, the revision stays. So a client that read the resource before can still write it. */
 function nextTimes(
-  { clock, nextNumber }: Pick<NextRecordDeps, "clock" | "nextNumber">,
+  { clock, nextNumber }: Pick<WriteParts, "clock" | "nextNumber">,
   before: ResourceRecord | null,
   { statesOnly = false }: Pick<DirectoryWrite, "statesOnly"> = {},
 ): Pick<ResourceRecord, "createdMs" | "modifiedMs" | "revision" | "recorded"> {
@@ -427,7 +431,7 @@ function nextTimes(
 
 /** The id, the external id and the connection after a write. A restored user gets those that it had. */
 function nextIdentity(
-  { ids, keys: { target } }: Pick<NextRecordDeps, "ids" | "keys">,
+  { ids, keys: { target } }: Pick<WriteParts, "ids" | "keys">,
   { kind, next, statesOnly = false }: Pick<DirectoryWrite, "kind" | "next" | "statesOnly">,
   { canonical, before, restored, createdMs }: {
     canonical: string;

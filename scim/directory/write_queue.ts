@@ -1,15 +1,12 @@
 // The write queue of one target. Writes run in the order of the calls. Several share a commit if they fit. Each is all or nothing.
 
-import type { Log } from "../../platform/log.ts";
-import type { DirectoryWrite, MembersUpdate, ResourceChange, WriteResult } from "../ports.ts";
+import type { DirectoryWrite, MembersUpdate, WriteResult } from "../ports.ts";
 import type { Stored } from "../schema/resource.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { LargeUpdates } from "./large_updates.ts";
-import type { Indexes } from "./indexes.ts";
 import type { DirectoryBatch } from "./directory_batch.ts";
 import { NO_MEMBERS } from "./member_sets.ts";
 import { toStored } from "./records.ts";
-import type { DirectoryTrash } from "./trash.ts";
 import {
   fitsOneCommit,
   type GroupUpdate,
@@ -19,18 +16,12 @@ import {
   planUser,
   readGroupUpdate,
   readMembersUpdate,
-  type WritePlanDeps,
+  type WriteParts,
 } from "./write_plan.ts";
 
-export interface WriteQueueDeps extends WritePlanDeps {
-  readonly log: Log;
-  readonly indexes: Indexes;
+interface WriteQueueParts extends WriteParts {
   readonly largeUpdates: LargeUpdates;
-  readonly newBatch: () => DirectoryBatch;
-  readonly trash: DirectoryTrash;
   readonly maxTombstones: number;
-  /** Called after each durable write. It must not throw. */
-  readonly onChange: (change: ResourceChange) => void;
 }
 
 type WriteCall = { readonly write: DirectoryWrite } | { readonly members: MembersUpdate };
@@ -69,13 +60,13 @@ const MAX_OCTETS = 780_000;
 const MAX_PREFETCHED = 32;
 
 export class WriteQueue {
-  readonly #deps: WriteQueueDeps;
+  readonly #deps: WriteQueueParts;
   #queue: QueuedWrite[] = [];
   readonly #work: QueuedWork[] = [];
   #isRunning = false;
   #needsRecovery = false;
 
-  constructor(deps: WriteQueueDeps) {
+  constructor(deps: WriteQueueParts) {
     this.#deps = deps;
   }
 
