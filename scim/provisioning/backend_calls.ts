@@ -387,16 +387,21 @@ export class IntentLog {
     return false;
   }
 
-  /** Compensates all intents of a former process, and returns how many there were. */
-  async recover(): Promise<number> {
+  /** Compensates all intents of a former process, and deletes parts without an intent: no backend was called for them. */
+  async recover(): Promise<void> {
     const { store, target } = this.#deps;
-    const ids: string[] = [];
+    const ids = new Set<string>();
+    const parts: Deno.KvKey[] = [];
     for await (const { key } of store.list(["intent", target])) {
-      if (key.length === 3 && typeof key[2] === "string") ids.push(key[2]);
+      if (key.length === 3) ids.add(String(key[2]));
+      else parts.push(key);
     }
     for (const id of ids) await this.compensate(id);
-    await this.#sweep();
-    return ids.length;
+    const strays = parts.filter(([, , id]) => !ids.has(String(id)));
+    for (let at = 0; at < strays.length; at += MAX_DELETES_PER_COMMIT) {
+      const keys = strays.slice(at, at + MAX_DELETES_PER_COMMIT);
+      await store.commit({ mutations: keys.map((key) => ({ type: "delete", key })) });
+    }
   }
 
   #key(id: string): Deno.KvKey {
@@ -427,19 +432,6 @@ export class IntentLog {
       changes.push(await queueCompensation(this.#deps, { backend, kind, name, to, former }));
     }
     return changes;
-  }
-
-  /** Deletes parts of intents without a head. No backend was called for them. */
-  async #sweep(): Promise<void> {
-    const { store, target } = this.#deps;
-    let strays: Mutation[] = [];
-    for await (const { key } of store.list(["intent", target])) {
-      strays.push({ type: "delete", key });
-      if (strays.length < MAX_DELETES_PER_COMMIT) continue;
-      await store.commit({ mutations: strays });
-      strays = [];
-    }
-    if (strays.length > 0) await store.commit({ mutations: strays });
   }
 }
 

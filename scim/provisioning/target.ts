@@ -98,7 +98,7 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
   const intents = new IntentLog(parts, orderedId);
   await outbox.load();
   const coordinator = new WriteCoordinator(parts, intents);
-  lease.onAcquired(async () => void await intents.recover());
+  lease.onAcquired(() => intents.recover());
   await finishInterrupted(parts, intents);
   const workers = new Map(
     [...remotes].map(([name, backend]) => [name, new DeliveryWorker({ ...parts, backend })]),
@@ -137,7 +137,7 @@ async function finishInterrupted(
   { lease, store, target, log }: TargetParts,
   intents: IntentLog,
 ): Promise<void> {
-  if (!lease.isShared) return void await intents.recover();
+  if (!lease.isShared) return await intents.recover();
   if (!await intents.hasAny() && !await hasRecoveryTasks(store, target)) return;
   try {
     await lease.run(() => Promise.resolve());

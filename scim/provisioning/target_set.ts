@@ -155,20 +155,14 @@ class SlotLease {
   #withTasks(tasks: AcquiredTask[]): TargetLease {
     const lease = this.#lease;
     return {
-      isShared: lease.isShared,
+      ...lease,
       get isHeld() {
         return lease.isHeld;
       },
       get check() {
         return lease.check;
       },
-      run: (task) => lease.run(task),
-      runIfHeld: (task) => lease.runIfHeld(task),
-      confirm: () => lease.confirm(),
-      claim: () => lease.claim(),
-      require: (work) => lease.require(work),
       onAcquired: (task) => void tasks.push(task),
-      fence: (store) => lease.fence(store),
     };
   }
 }

@@ -233,10 +233,14 @@ async function toDirectoryWrite(
     name: content?.name ?? stored?.content.name ?? name,
     expected: stored?.version ?? null,
     recorded: stored?.recorded ?? 0,
-    next: content === null
-      ? null
-      : { content, backends: withPuts(after.backends, puts), ...identityOf(options) },
-    ...(password === undefined ? {} : { password }),
+    next: content === null ? null : {
+      content,
+      backends: withPuts(after.backends, puts),
+      externalId: options.externalId,
+      managedBy: options.managedBy,
+      activeUnassigned: options.activeUnassigned,
+    },
+    password,
     deletion: { actor: options.actor, cause: "deleted" },
     ...(restores === undefined ? {} : { restores: { id: restores.id, groups } }),
     also: [
@@ -245,17 +249,6 @@ async function toDirectoryWrite(
       ...auditOf(parts, prepared, groups),
       ...(restores?.also ?? []),
     ],
-  };
-}
-
-/** What the writer sets besides the content. */
-function identityOf(
-  { externalId, managedBy, activeUnassigned }: WriteOptions,
-): Pick<WriteOptions, "externalId" | "managedBy" | "activeUnassigned"> {
-  return {
-    ...(externalId === undefined ? {} : { externalId }),
-    ...(managedBy === undefined ? {} : { managedBy }),
-    ...(activeUnassigned === undefined ? {} : { activeUnassigned }),
   };
 }
 

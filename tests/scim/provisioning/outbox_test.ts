@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { settle } from "../../support/settle.ts";
 import type { MemoryCall } from "../../fakes/memory_network.ts";
-import { ACTOR, group, openStage, refusalOf, type Stage, user } from "./stage.ts";
+import { ACTOR, group, openStage, refusalOf, settled, type Stage, user } from "./stage.ts";
 import { createSystemRandom } from "../../../platform/runtime.ts";
 import { createStore } from "../../../platform/store.ts";
 import { createVault } from "../../../platform/vault.ts";
@@ -16,7 +16,6 @@ import {
   type StoredEntry as PendingEntry,
 } from "../../../scim/provisioning/outbox.ts";
 import { tickingClock } from "../directory/world.ts";
-import { settled } from "./trash_stage.ts";
 
 // Pending writes of async backends: recorded with the write, delivered once and in order, also after a crash.
 

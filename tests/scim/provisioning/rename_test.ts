@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { MemoryTrouble } from "../../fakes/memory_network.ts";
 import type { Target } from "../../../scim/ports.ts";
-import { ACTOR, group, openStage, refusalOf, type Shape, type Stage, user } from "./stage.ts";
+import { ACTOR, group, openStage, refusalOf, settled, type Shape, type Stage, user } from "./stage.ts";
 import fc from "../../packages/fast_check.ts";
 import {
   deleteChunkedText,
@@ -29,10 +29,6 @@ const SHAPES: readonly Shape[] = [
 ];
 
 const byCase = (a: string, b: string) => a.toLowerCase() < b.toLowerCase() ? -1 : 1;
-
-async function settled(stage: Stage, target: Target): Promise<void> {
-  await stage.becomes("nothing is pending", () => target.pendingWrites(10).length === 0);
-}
 
 /** The names of the users everywhere, each once. */
 async function namesEverywhere(stage: Stage, target: Target, shape: Shape): Promise<string[]> {

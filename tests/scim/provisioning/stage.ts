@@ -10,6 +10,7 @@ import { createSystemRandom, type Random } from "../../../platform/runtime.ts";
 import { createDirectory } from "../../../scim/directory/directory.ts";
 import { ScimRefusal } from "../../../scim/http/refusals.ts";
 import type { Actor, Target, Targets } from "../../../scim/ports.ts";
+import type { TrashEntry } from "../../../scim/trash_port.ts";
 import type { Backend } from "../../../scim/backend_port.ts";
 import type { GroupContent, JsonObject, UserContent } from "../../../scim/schema/resource.ts";
 import { createTargets } from "../../../scim/provisioning/target_set.ts";
@@ -229,6 +230,13 @@ function createMortalStore(
     },
   };
 }
+
+export async function settled(stage: Stage, target: Target): Promise<void> {
+  await stage.becomes("nothing is pending", () => target.pendingWrites(1).length === 0);
+}
+
+export const trashOf = (target: Target): Promise<TrashEntry[]> =>
+  Array.fromAsync(target.directory.trash.list());
 
 export function user(name: string, attributes: JsonObject = {}): UserContent {
   return {

@@ -2,13 +2,43 @@
 
 import { assert, assertEquals } from "@std/assert";
 import type { Target } from "../../../scim/ports.ts";
-import { ACTOR, group, openStage, refusalOf, type Shape, type Stage, user } from "./stage.ts";
-import { deleteAnna, membersAt, OWNER, settled, SHAPE, trashOf } from "./trash_stage.ts";
+import {
+  ACTOR,
+  group,
+  openStage,
+  refusalOf,
+  settled,
+  type Shape,
+  type Stage,
+  trashOf,
+  user,
+} from "./stage.ts";
 import { openScimNodes } from "../../fakes/scim_nodes.ts";
 
 // The trash: what a deletion puts into it, what a restore brings back, and that a crash or a failing backend leaves nothing half done.
 
 const DAY_MS = 24 * 3600_000;
+const SHAPE = { local: "store", a: "sync", b: "async" } as const;
+const OWNER = { name: "console:owner", source: "192.0.2.9" };
+const membersAt = (stage: Stage, backend: string, name: string) => {
+  const content = stage.backend(backend).groups.get(name)?.content;
+  return content?.kind === "group" ? content.members : null;
+};
+
+/** A target with Anna, who has a password and two groups, deleted. @returns the id of her entry. */
+async function deleteAnna(stage: Stage, target: Target): Promise<string> {
+  await target.create(user("Anna", { displayName: "Anna A.", title: "Dr" }), {
+    actor: ACTOR,
+    password: "thirteen chars",
+  });
+  await target.create(user("bert"), { actor: ACTOR });
+  for (const name of ["staff", "vpn"]) await target.create(group(name, ["Anna", "bert"]), { actor: ACTOR });
+  await settled(stage, target);
+  const { trashed } = await target.remove("user", "anna", { actor: OWNER });
+  await settled(stage, target);
+  if (trashed === undefined) throw new Error("The deletion left no entry");
+  return trashed;
+}
 
 Deno.test("remove() puts a user into the trash, and restoreUser() brings back the record, the password and the groups", async () => {
   await using stage = await openStage({ shape: SHAPE });
