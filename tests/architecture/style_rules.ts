@@ -1,6 +1,7 @@
 // Style rules: text that no file of the project may contain, as rows.
 
 import { isModule, type SourceFile } from "./sources.ts";
+import { parseModule } from "./syntax.ts";
 
 /** One rule. `problem` gives the line number of the first breach, or `null`. */
 export interface StyleRow {
@@ -27,6 +28,17 @@ const IN_A_CHECKOUT = new Set([
   "console/assets.ts",
   "console/web/app/login_state_labels.ts",
 ]);
+
+/** The same words in every language. */
+const UNTRANSLATED = new Set(["Countersign", "Ctrl", "Ctrl K", "SHA-256", "curl"]);
+
+/** The first text in JSX that is not from a catalogue, and so has no translation. */
+function untranslatedText(file: SourceFile): number | null {
+  const found = parseModule(file).texts.find(({ kind, text }) =>
+    kind === "drawn" && /\p{L}{2}/u.test(text) && !UNTRANSLATED.has(text.trim())
+  );
+  return found?.line ?? null;
+}
 
 function matches(pattern: RegExp): (file: SourceFile) => number | null {
   return ({ text }) => {
@@ -82,6 +94,11 @@ export const STYLE_RULES = {
     applies: (path) => isModule(path) && inBrowser(path),
     problem: matches(/\bDeno\./),
     breach: planted("console/web/a.ts", "const x = Deno.env;"),
+  },
+  "draws a text that is in no catalogue": {
+    applies: (path) => inBrowser(path) && path.endsWith(".tsx"),
+    problem: untranslatedText,
+    breach: planted("console/web/a.tsx", "const Save = () => <button>Save now</button>;"),
   },
   "imports a package by its address instead of its name in deno.json": {
     // tests/packages pins the packages of the tests: a name in deno.json would make every start install them.

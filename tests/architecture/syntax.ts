@@ -20,9 +20,9 @@ export interface ImportSite {
   readonly names: readonly string[] | null;
 }
 
-/** One comment, string, JSX text or identifier. */
+/** One comment, string or identifier, or a text that JSX draws or names an element with. */
 export interface TextSpan {
-  readonly kind: "comment" | "string" | "identifier";
+  readonly kind: "comment" | "string" | "identifier" | "drawn";
   readonly text: string;
   readonly line: number;
 }
@@ -50,6 +50,7 @@ const FUNCTIONS = new Set([
   "ClassPrivateMethod",
   "ObjectMethod",
 ]);
+const DRAWN_ATTRIBUTES = new Set(["alt", "aria-label", "placeholder"]);
 const NO_CHILDREN = new Set(["loc", "extra", "errors", "comments", "tokens"]);
 
 /** Parses a module. Throws a SyntaxError that names the file. */
@@ -153,7 +154,11 @@ class SyntaxReader {
     const { line } = node.loc.start;
     if (node.type === "Identifier" || node.type === "JSXIdentifier") {
       this.texts.push({ kind: "identifier", text: String(node.name), line });
-    } else if (node.type === "StringLiteral" || node.type === "JSXText") {
+    } else if (node.type === "JSXText") {
+      this.texts.push({ kind: "drawn", text: String(node.value), line });
+    } else if (node.type === "JSXAttribute" && DRAWN_ATTRIBUTES.has(nameOf(node.name) ?? "")) {
+      if (isNode(node.value)) this.texts.push({ kind: "drawn", text: String(node.value.value ?? ""), line });
+    } else if (node.type === "StringLiteral") {
       this.texts.push({ kind: "string", text: String(node.value), line });
     } else if (node.type === "TemplateElement") {
       this.texts.push({ kind: "string", text: (node.value as { raw: string }).raw, line });

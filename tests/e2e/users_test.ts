@@ -459,21 +459,3 @@ test("users: while the server is unreachable the old rows stay, and a retry load
   await page.getByRole("link", { name: "ada" }).waitFor();
   assertEquals(await page.getByRole("alert").count(), 0);
 });
-
-test("users: every part is translated to German", async ({ page, site, open }) => {
-  await site.put("ada");
-  await page.addInitScript(() => localStorage.setItem("countersign-language", "de"));
-  await open("/users/ada#profile", "ada");
-  await page.getByRole("button", { name: "Änderungen prüfen" }).waitFor();
-  for (
-    const part of ["Gruppen", "Authentifikatoren", "Attribute je Konnektor", "VPN-Sitzungen", "Zeitachse"]
-  ) {
-    await page.locator("main").getByRole("link", { name: part }).click();
-    await page.getByRole("region", { name: part }).first().waitFor();
-  }
-  assertNotMatch(
-    await page.locator("main").innerText(),
-    /(?:users|common|shell|login)\.\w/,
-    "no word is missing",
-  );
-});
