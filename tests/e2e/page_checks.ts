@@ -4,8 +4,8 @@
 import { assertEquals } from "@std/assert";
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 import axe from "../packages/axe.ts";
-import type { Page } from "../packages/playwright.ts";
-import { browserTest } from "./browser.ts";
+import type { CDPSession, Page } from "../packages/playwright.ts";
+import { ACTION_TIMEOUT_MS, browserTest } from "./browser.ts";
 
 const ALL_RULES = {
   type: "tag",
@@ -19,7 +19,7 @@ type Rules = typeof ALL_RULES | typeof COLOR_RULES | typeof LOOK_RULES;
 
 /** The part of a page that is checked, by selectors. */
 export interface PagePart {
-  /** Only this; the default is the whole page. */
+  /** Only this; the default is the open dialog, below which nothing can be seen or reached, or the whole page. */
   readonly within?: string;
   /** Not this, for example because it was checked on another page. */
   readonly without?: string;
@@ -33,14 +33,6 @@ interface Finding {
 /** Waits until the page is laid out. A table updates its columns in the frame after a change of its width. */
 export async function laidOut(page: Page): Promise<void> {
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-}
-
-/** Waits until nothing moves and nothing is dimmed during a fetch. Colors are checked when the page is at rest. */
-async function atRest(page: Page, within: string): Promise<void> {
-  await laidOut(page);
-  await page.waitForFunction((within) =>
-    document.querySelector(`${within} [data-busy]`) === null &&
-    document.getAnimations().every(({ playState }) => playState !== "running"), within);
 }
 
 const NAMED: ReadonlySet<string> = new Set([
@@ -77,10 +69,12 @@ async function findUnnamed(page: Page): Promise<string[]> {
   return found;
 }
 
+const sessions = new WeakMap<Page, Promise<CDPSession>>();
+
 async function readUnnamed(page: Page): Promise<string[]> {
-  const session = await page.context().newCDPSession(page);
-  const { nodes } = await session.send("Accessibility.getFullAXTree");
-  await session.detach();
+  const session = sessions.get(page) ?? page.context().newCDPSession(page);
+  sessions.set(page, session);
+  const { nodes } = await (await session).send("Accessibility.getFullAXTree");
   const counts = new Map<string, number>();
   for (const { ignored, role, name } of nodes) {
     const kind = String(role?.value ?? "");
@@ -96,34 +90,56 @@ interface Reading {
   readonly hasChanged: boolean;
 }
 
-async function readByAxe(
-  page: Page,
-  { within = "html", without, rules }: PagePart & { rules: Rules },
-): Promise<Reading> {
-  await atRest(page, within);
-  if (!await page.evaluate(() => "axe" in globalThis)) await page.evaluate(axe.source);
-  const { violations, incomplete, hasChanged } = await page.evaluate(async ({ rules, part }) => {
-    const runner = (globalThis as unknown as { axe: typeof axe }).axe;
-    let hasChanged = false;
-    const observer = new MutationObserver(() => hasChanged = true);
-    observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
-    const { violations, incomplete } = await runner.run(part, {
-      runOnly: { type: rules.type, values: [...rules.values] },
-      resultTypes: ["violations", "incomplete"],
-    });
-    hasChanged ||= observer.takeRecords().length > 0;
-    observer.disconnect();
-    return { violations, incomplete, hasChanged };
-  }, { rules, part: { include: [[within]], exclude: without === undefined ? [] : [[without]] } });
+async function readByAxe(page: Page, part: PagePart & { rules: Rules }): Promise<Reading> {
+  const options = { ...part, timeoutMs: ACTION_TIMEOUT_MS };
+  let read = await page.evaluate(runAxe, options);
+  if (read === null) {
+    await page.evaluate(axe.source);
+    read = await page.evaluate(runAxe, options);
+  }
+  if (read === null) throw new Error("Cannot check the page: axe is not loaded");
+  const { violations, incomplete, hasChanged } = read;
   const linesOf = (kind: string, findings: readonly Finding[]) =>
     findings.map(({ id, nodes }) =>
       `${kind} ${id}: ${nodes[0]?.html} (${nodes.length}) ${nodes[0]?.failureSummary}`
     );
-  const lines = [
-    ...linesOf("violation", violations as Finding[]),
-    ...linesOf("incomplete", incomplete as Finding[]),
-  ];
+  const lines = [...linesOf("violation", violations), ...linesOf("incomplete", incomplete)];
   return { lines, hasChanged };
+}
+
+/**
+ * Runs in the page, when nothing moves and nothing is dimmed during a fetch: colors are checked when the page is at rest.
+ * One call, because each one takes processor time in three processes. `null` without axe.
+ */
+async function runAxe(
+  { within, without, rules, timeoutMs }: PagePart & { rules: Rules; timeoutMs: number },
+): Promise<{ violations: Finding[]; incomplete: Finding[]; hasChanged: boolean } | null> {
+  const runner = (globalThis as unknown as { axe?: typeof axe }).axe;
+  if (runner === undefined) return null;
+  const dialog = "dialog[open]";
+  const inside = within ?? (document.querySelector(dialog) === null ? "html" : dialog);
+  const isBusy = () =>
+    document.querySelector(`${inside} [data-busy]`) !== null ||
+    document.getAnimations().some(({ playState }) => playState === "running");
+  // The first two frames are those of laidOut().
+  const deadline = performance.now() + timeoutMs;
+  for (let frames = 0; frames < 2 || isBusy(); frames += 1) {
+    if (performance.now() > deadline) throw new Error("The page does not come to rest");
+    await new Promise((done) => requestAnimationFrame(done));
+  }
+  let hasChanged = false;
+  const observer = new MutationObserver(() => hasChanged = true);
+  observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+  const { violations, incomplete } = await runner.run({
+    include: [[inside]],
+    exclude: without === undefined ? [] : [[without]],
+  }, {
+    runOnly: { type: rules.type, values: [...rules.values] },
+    resultTypes: ["violations", "incomplete"],
+  });
+  hasChanged ||= observer.takeRecords().length > 0;
+  observer.disconnect();
+  return { violations: violations as Finding[], incomplete: incomplete as Finding[], hasChanged };
 }
 
 /**
@@ -169,32 +185,32 @@ export function scrollsSideways(page: Page): Promise<boolean> {
 /**
  * Overflow of the page, and table cells that are too narrow for their text. On small screens a short word needs little.
  */
-async function findOverflow(page: Page): Promise<string[]> {
-  const squeezed = await page.evaluate(() =>
-    [...document.querySelectorAll<HTMLElement>("main td")]
+function findOverflow(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const squeezed = [...document.querySelectorAll<HTMLElement>("main td")]
       .filter((cell) => cell.innerText.trim() !== "" && cell.checkVisibility() && cell.clientWidth < 30)
       .filter((cell) =>
         cell.scrollWidth > cell.clientWidth || getComputedStyle(cell).display === "table-cell"
       )
-      .map((cell) => `no room for "${cell.innerText}"`)
-  );
-  return await scrollsSideways(page) ? [...squeezed, "scrolls sideways"] : squeezed;
+      .map((cell) => `no room for "${cell.innerText}"`);
+    const isTooWide = document.documentElement.scrollWidth > innerWidth;
+    return isTooWide ? [...squeezed, "scrolls sideways"] : squeezed;
+  });
 }
-
-const KEY = /\b[a-z]+\.\w+/g;
 
 /** Keys that the page shows because it did not load their messages. */
 export async function findMessageKeys(page: Page): Promise<string[]> {
-  const texts = await page.evaluate(() => [
-    document.title,
-    document.body.innerText,
-    ...[...document.querySelectorAll("*")].flatMap((one) =>
-      ["aria-label", "title", "placeholder"].map((name) => one.getAttribute(name) ?? "")
-    ),
-  ]);
-  return [...new Set(texts.join(" ").match(KEY))].filter((key) => key in en).map((key) =>
-    `shows a key: ${key}`
-  );
+  const found = await page.evaluate(() => {
+    const texts = [
+      document.title,
+      document.body.innerText,
+      ...[...document.querySelectorAll("*")].flatMap((one) =>
+        ["aria-label", "title", "placeholder"].map((name) => one.getAttribute(name) ?? "")
+      ),
+    ];
+    return [...new Set(texts.join(" ").match(/\b[a-z]+\.\w+/g))];
+  });
+  return found.filter((key) => key in en).map((key) => `shows a key: ${key}`);
 }
 
 /** All problems of the page in its present size and scheme. */

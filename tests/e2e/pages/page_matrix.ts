@@ -24,8 +24,6 @@ import { arrived, failApi, goWithin, openPage, take } from "./page_walk.ts";
  * cut off.
  */
 const TALL_PX = 3200;
-/** The page below an open dialog was checked before, and can be neither seen nor reached. */
-const OPEN_DIALOG = "dialog[open]";
 
 /** The palette is the same over every page, except for the commands of a user. */
 const PALETTE_PLACES: ReadonlySet<PageRow["place"]> = new Set(["live", "user"]);
@@ -94,7 +92,7 @@ async function walkDialogs(
     await take(page, look === "narrow" ? smallSteps : steps);
     const dialog = page.getByRole("dialog", { name }).last();
     await dialog.waitFor();
-    problems.push(...label(`dialog ${name}`, await find(page, { within: OPEN_DIALOG })));
+    problems.push(...label(`dialog ${name}`, await find(page)));
     if (isSecret) {
       await dialog.getByRole("checkbox", { name: "I have saved it" }).check();
       await dialog.getByRole("button", { name: "Done" }).click();
@@ -110,7 +108,7 @@ async function checkPalette({ page }: Walk): Promise<string[]> {
     await page.keyboard.press("Control+k");
     const palette = page.getByRole("dialog", { name: "Command palette" });
     await palette.getByRole("option").first().waitFor();
-    const found = await findPageProblems(page, { within: OPEN_DIALOG });
+    const found = await findPageProblems(page);
     await page.keyboard.press("Escape");
     await palette.waitFor({ state: "detached" });
     return label("palette", found);
