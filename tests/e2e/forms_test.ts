@@ -198,7 +198,7 @@ async function sendDespiteFailures(page: Page, site: FullConsole, form: FormRow)
   await take(page, form.before ?? []);
   await dialog.waitFor();
 
-  await failApi(page, "is gone");
+  await failApi(page, () => "is gone");
   const press: Step = ["button", form.press];
   await take(page, [press]);
   await problemSaid(page).waitFor();
@@ -221,7 +221,7 @@ async function sendDespiteFailures(page: Page, site: FullConsole, form: FormRow)
 test("forms: a sign-in without an answer of the server keeps its input", async ({ page, site }) => {
   await openPage(page, { site, row: rowOf("sign-in") });
   const typed = await type(page.locator("main"), { "Name": "owner", "Password": PASSWORD });
-  await failApi(page, "is gone");
+  await failApi(page, () => "is gone");
   await take(page, [["button", "Sign in"]]);
   await problemSaid(page).waitFor();
   assertEquals(await lost(typed), []);

@@ -90,12 +90,12 @@ export async function chooseFile(input: Locator, text: string, name = "people.cs
 }
 
 /** From now on the API of the console does not answer, or answers with an error. The session can still be read. */
-export async function failApi(page: Page, how: "answers 500" | "is gone"): Promise<void> {
+export async function failApi(page: Page, how: () => "answers 500" | "is gone"): Promise<void> {
   await page.route("**/console/api/**", async (route) => {
     const request = route.request();
     const isSession = new URL(request.url()).pathname.endsWith("/session") && request.method() === "GET";
     if (isSession) await route.fallback();
-    else if (how === "is gone") await route.abort("connectionrefused");
+    else if (how() === "is gone") await route.abort("connectionrefused");
     else {await route.fulfill({
         status: 500,
         json: { error: { code: "internal", message: "The server failed.", id: "7f3k" } },
