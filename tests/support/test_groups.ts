@@ -17,7 +17,6 @@ const SECONDS: Readonly<Record<string, number>> = {
   "tests/cluster/failover_test.ts": 55,
   "tests/console/access_test.ts": 10,
   "tests/console/audited_actions_test.ts": 12,
-  "tests/console/overview_test.ts": 20,
   "tests/e2e": 25,
   "tests/e2e/pages_narrow_test.ts": 120,
   "tests/e2e/pages_wide_test.ts": 150,
