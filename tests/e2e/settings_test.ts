@@ -61,11 +61,10 @@ const TOPICS: Readonly<Record<string, { path: string; seen: (page: Page) => Prom
   "about": { path: "/about", seen: (page) => page.getByRole("row", { name: "hono MIT" }).waitFor() },
 };
 
-test("/settings: each topic opens by its address, and no secret is shown", async ({ page, site, open }) => {
+test("/settings: each topic opens by its address, and no secret is shown", async ({ page, open }) => {
   await open("/settings", "Settings");
   for (const { path, seen } of Object.values(TOPICS)) {
-    await page.goto("about:blank");
-    await page.goto(`${site.origin}/settings${path}`);
+    await goWithin(page, `/settings${path}`);
     await seen(page);
     assertEquals((await page.content()).includes(SECRET), false);
   }

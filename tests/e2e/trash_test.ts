@@ -7,7 +7,7 @@ import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.
 import { decodeBase32, TOTP_STEP_MS, totpAt } from "../../radius/factors/totp.ts";
 import { startConsoleProgram } from "./console_program.ts";
 import { consoleTests } from "./console_tests.ts";
-import { assertHolds, assertHoldsInBothLooks } from "./page_checks.ts";
+import { assertHoldsInBothLooks } from "./page_checks.ts";
 import { answerQuestion, runUserAction } from "./page_actions.ts";
 import { holds } from "./browser.ts";
 
@@ -136,16 +136,6 @@ test(
     await page.getByText("1 user was restored.").waitFor();
   },
 );
-
-test("deleted users: the page is usable at 320 px", { look: "narrow" }, async ({ page, site, open }) => {
-  await deleted(site, ["ada", "a-long-name.with.parts@subsidiary.example.com"]);
-  await open("/deleted-users", "Deleted users");
-  await page.getByText("a-long-name.with.parts@subsidiary.example.com").first().waitFor();
-  await assertHolds(page);
-  await page.getByRole("button", { name: "Restore ada" }).click();
-  await page.getByText("1 user was restored.").waitFor();
-  await assertHolds(page);
-});
 
 const SETTINGS = `[[radius.client]]
 name = "vpn-1"
