@@ -2,82 +2,48 @@
 // the result as it is.
 
 import { Cluster } from "./platform/cluster/cluster.ts";
+import type { AppDeps, AppParts, StartedApp } from "./compose_app.ts";
 import { canonicalName } from "./platform/canonical_name.ts";
-import { canonicalRange, parseSocketAddress, socketAddressText } from "./platform/addresses.ts";
-import { type AlertService, openAlerts } from "./platform/alerts/alerts.ts";
-import type { LiveSettings } from "./platform/config/live_settings.ts";
 import { AdminStore } from "./console/api/auth/admin_store.ts";
-import type { Dist } from "./console/assets.ts";
 import type { People } from "./console/api/deps.ts";
-import { type EnrolmentService, startEnrolment } from "./console/api/enrolment/enrolment_service.ts";
-import { createAccountRenames } from "./console/api/account/account_renames.ts";
-import { type Readiness, readinessOf } from "./console/api/health/metrics.ts";
-import { createNodeDescription } from "./console/api/nodes/node_routes.ts";
-import { followRanges, type HttpApp } from "./platform/http/http_server.ts";
+import { readinessOf } from "./console/api/health/readiness.ts";
+import { createNodeDescription } from "./console/api/nodes/node_description.ts";
+import type { HttpApp } from "./platform/http/http_server.ts";
 import { removeSetUpLink } from "./platform/banner.ts";
-import type { DataDir } from "./platform/data_dir.ts";
 import { syncPhonePairings } from "./radius/factors/pairing_sync.ts";
-import { type OpenLogExport, openLogExport } from "./platform/log_export/log_export.ts";
 import { loginDirectoryOf } from "./radius/login_directory.ts";
 import type { GatewayMonitor, Passwords } from "./radius/ports.ts";
 import { type GeoIp, startGeoIp } from "./platform/geoip/geoip.ts";
-import { createUnreadableLog, type Log } from "./platform/log.ts";
-import { type MailService, openMailService } from "./platform/mail/mail_service.ts";
+import { createUnreadableLog } from "./platform/log.ts";
+import { openMailService } from "./platform/mail/mail_service.ts";
 import { createPasswordHasher, REQUEST_COST } from "./platform/password_hasher.ts";
 import { openHttpClient } from "./platform/fetch_with_deadline.ts";
 import { createOrderedIds } from "./radius/conversation/conversation.ts";
-import { decodeLoginRecord, historyKey } from "./radius/conversation/login_record.ts";
 import { createRadius, type Radius } from "./radius/radius.ts";
 import { type LastSignIns, startLastSignIns } from "./radius/factors/last_sign_ins.ts";
 import { matchTotp, totpAt } from "./radius/factors/totp.ts";
-import type { Clock, Random } from "./platform/runtime.ts";
 import { type PrepareRename, prepareRenames } from "./platform/write_batch.ts";
-import { createTransfer } from "./scim/transfer/import_export.ts";
 import { findUserRecordIn } from "./scim/directory/directory.ts";
-import { type DirectoryFollower, followDirectories } from "./scim/follow_directories.ts";
+import { followDirectories } from "./scim/follow_directories.ts";
 import type { FindUserRecord } from "./platform/user_record.ts";
 import { createScim, type Scim } from "./scim/scim.ts";
-import { ldapAttributeNames } from "./scim/backends/ldap/ldap_schemas.ts";
 import { parseResource } from "./scim/schema/parse_resource.ts";
-import { createMapping, toFrontEnd } from "./scim/schema/mapping.ts";
-import { createServices, type ServiceDeps, type Services } from "./upstream/services.ts";
+import { createServices, type ServiceDeps } from "./upstream/services.ts";
 import type { Config } from "./platform/config/config.ts";
-import { redact, secretsIn } from "./platform/config/redact_settings.ts";
 
 export const VERSION = "0.3.0";
-/** The description of both SCIM interfaces. */
-const OPEN_API = new URL("docs/openapi.json", import.meta.url);
-/** No literal, because Deno reads the modules of a literal import() before the first line runs. They are a quarter of the start. */
-const CONSOLE: string = import.meta.resolve("./console/app.ts");
+// No literals of import(): Deno reads the modules of a literal before the first line runs. They are half of all.
+const APP: string = import.meta.resolve("./compose_app.ts");
+const ACCOUNT_RENAMES: string = import.meta.resolve("./console/api/account/account_renames.ts");
 
-export interface CompositionDeps extends Pick<ServiceDeps, "pushNetwork"> {
-  /** Loaded. */
-  readonly settings: LiveSettings;
-  readonly dataDir: Pick<DataDir, "store" | "vault" | "shared">;
-  /** The built console. */
-  readonly dist: Dist;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly startedMs: number;
+export interface CompositionDeps extends AppDeps, Pick<ServiceDeps, "pushNetwork"> {
   /** The shared secret for any client address, while no client and no `radius.secret` is configured. */
   readonly generatedSecret: string;
-  /** The addresses of the RADIUS listeners, as text. */
-  readonly radiusListeners: readonly string[];
-  /** Whether the HTTP listener accepts connections. */
-  readonly isHttpServing: () => boolean;
 }
 
 /** All services of one process. */
-export interface Composition {
-  readonly cluster: Cluster;
-  readonly radius: Radius;
-  readonly identity: Scim;
-  readonly services: Services;
-  readonly admins: AdminStore;
-  readonly mail: MailService;
-  /** Whether the gateway can answer logins. */
-  readiness(): Readiness;
+export interface Composition
+  extends Pick<AppParts, "cluster" | "radius" | "identity" | "services" | "admins" | "mail" | "readiness"> {
   /** Loads the console and the routes of HTTP, once. The gateway can answer RADIUS before. */
   openApp(): Promise<HttpApp>;
   /** Ends background work and waits for writes that are in progress. The store stays open. */
@@ -138,32 +104,36 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
   const onSetUp = () => removeSetUpLink(config);
   const admins = new AdminStore({ ...shared, configAdmins, http: config.http, onSetUp });
   const { geoIp, lastSignIns } = startReportSources(deps, { identity, radius });
-  const { logExport, alerts } = await openReports(deps, { cluster, radius, mail });
   const prepareRename = composeRenames(deps, [mail.admin, lastSignIns, services.embeddedService, radius]);
   const people = createPeople({ config, radius, identity, findUserRecord, lastSignIns, parseResource });
-  const enrolment = startEnrolment({ ...shared, people, mail, services });
   const parts = { cluster, radius, identity, services, admins, mail };
-  const sources = { identityClient, directories, geoIp, people, enrolment, logExport, alerts };
-  let app: Promise<HttpApp> | undefined;
+  const sources = { identityClient, directories, geoIp, people, version: VERSION };
+  let opening: Promise<StartedApp> | undefined;
   const isRadiusReceiving = () => radius.server.isReceiving();
   const readiness = () => readinessOf({ ...deps, isRadiusReceiving }, { store, clock, cluster });
   return {
     ...{ ...parts, readiness },
-    openApp: () => app ??= createApp(deps, { ...parts, ...sources, readiness }),
+    openApp: async () => (await (opening ??= loadApp(deps, { ...parts, ...sources, readiness }))).app,
     async close() {
-      (await app)?.close();
-      await enrolment.close();
+      const opened = await opening;
+      opened?.app.close();
+      await opened?.enrolment.close();
       geoIp.stop();
       directories.close();
       lastSignIns.stop();
       radius.close();
-      await alerts.close();
-      await Promise.all([mail.close(), logExport.close(), identity.close()]);
+      await opened?.alerts.close();
+      await Promise.all([mail.close(), opened?.logExport.close(), identity.close()]);
       identityClient.close();
       await services.close();
       await cluster.close();
     },
   };
+}
+
+async function loadApp(deps: AppDeps, parts: AppParts): Promise<StartedApp> {
+  const { startApp }: typeof import("./compose_app.ts") = await import(APP);
+  return await startApp(deps, parts);
 }
 
 /** Joins the other nodes of the store. `monitor` returns `null` until the gateway exists. */
@@ -199,7 +169,13 @@ function composeRenames(
   { dataDir: { store }, clock }: CompositionDeps,
   parts: readonly { readonly prepareRename: PrepareRename }[],
 ): PrepareRename {
-  return prepareRenames([{ prepareRename: createAccountRenames({ store, clock }) }, ...parts]);
+  const prepareRename: PrepareRename = async (rename) => {
+    const { createAccountRenames }: typeof import("./console/api/account/account_renames.ts") = await import(
+      ACCOUNT_RENAMES
+    );
+    return await createAccountRenames({ store, clock })(rename);
+  };
+  return prepareRenames([{ prepareRename }, ...parts]);
 }
 
 /** GeoIP (where addresses are; only the console uses it, so it starts after RADIUS), and when users signed in last. */
@@ -215,90 +191,6 @@ function startReportSources(
       longestLoginMs: config.radius.conversationTtlMs,
     }),
   };
-}
-
-/** What sends records and alerts to other systems. */
-async function openReports(
-  { settings: { config }, dataDir: { store, vault }, clock, random, log, isHttpServing }: CompositionDeps,
-  { cluster, radius, mail }: Pick<Composition, "cluster" | "radius" | "mail">,
-): Promise<{ logExport: OpenLogExport; alerts: AlertService }> {
-  const shared = { config, store, vault, clock, random, log, cluster, mayDeliver: isHttpServing };
-  const logExport = await openLogExport({
-    ...{ ...shared, version: VERSION, counters: () => radius.monitor.counters() },
-    login: { keyOf: historyKey, read: decodeLoginRecord },
-  });
-  const alerts = await openAlerts({ ...shared, mail, webhooks: logExport.logExport.webhooks });
-  return { logExport, alerts };
-}
-
-interface Parts extends Omit<Composition, "openApp" | "close"> {
-  readonly identityClient: ReturnType<typeof openHttpClient>;
-  readonly directories: DirectoryFollower;
-  readonly geoIp: GeoIp;
-  readonly people: People;
-  readonly enrolment: EnrolmentService;
-  readonly logExport: OpenLogExport;
-  readonly alerts: AlertService;
-}
-
-async function createApp(
-  { settings, dataDir: { store, vault }, dist, clock, random, log, ...deps }: CompositionDeps,
-  { cluster, radius, identity, services, admins, identityClient, directories, ...parts }: Parts,
-): Promise<HttpApp> {
-  const { createHttpApp }: typeof import("./console/app.ts") = await import(CONSOLE);
-  const { config } = settings;
-  return createHttpApp({
-    secretSettings: { redact, secretsIn },
-    ...{ settings, http: config.http, console: config.console, serviceTrial: services.trial },
-    ...{ mail: parts.mail, geoIp: parts.geoIp, people: parts.people, enrolment: parts.enrolment },
-    ...{ logExport: parts.logExport.logExport, alerts: parts.alerts },
-    isProxy: followRanges(settings),
-    fetch: identityClient.fetch,
-    ...{ log, clock, random, vault, store, cluster, admins },
-    watch: radius.monitor,
-    shadow: radius.shadow,
-    vpnSessions: radius.sessions,
-    phone: () => services.embedded?.phone ?? null,
-    secondFactorAdmin: () => services.embedded?.admin ?? null,
-    phonePages: () => services.embedded?.pages ?? null,
-    outbox: () => services.outbox?.messages ?? null,
-    transfer: createTransfer({ clock, http: config.http }),
-    replies: radius.replies,
-    userReplies: radius.userReplies,
-    installation: {
-      version: VERSION,
-      runtime: Deno.version.deno,
-      startedMs: deps.startedMs,
-      file: config.file,
-    },
-    connect: {
-      register: radius.register,
-      clientDiscovery: radius.clientDiscovery,
-      radsec: radius.radsec,
-      signingClients: radius.signingClients,
-      targets: identity.targets,
-      credentials: identity.credentials,
-      connections: identity.connections.administration,
-      config,
-      listening: { radius: deps.radiusListeners, http: socketAddressText(config.http.listen) },
-      secondFactor: services.secondFactor,
-      pushPages: () => services.embedded?.pages ?? null,
-      probeTelephony: () => services.probeTelephony?.() ?? null,
-      canonicalRange,
-      serverAddress: parseSocketAddress,
-      firstFactorServers: radius.firstFactorServers,
-      backendHealth: identity.backendHealth,
-      probe: identity.probeBackend,
-      tryBackend: identity.tryBackend,
-      targetsApplied: directories.apply,
-      ldapAttributes: ldapAttributeNames(),
-      previewMapping: (content, mapping) => toFrontEnd(content, createMapping(mapping)),
-    },
-    ready: parts.readiness,
-    dist,
-    scim: identity.apps,
-    openApi: () => Deno.readFile(OPEN_API),
-  });
 }
 
 /** The checks of passwords, by the directory of the login target and by its backends. */

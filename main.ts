@@ -9,7 +9,7 @@ import { loadConfig } from "./platform/config/load.ts";
 import { settingsFileMode } from "./platform/config/redact_settings.ts";
 import { reload } from "./platform/config/reload.ts";
 import { loadDist } from "./console/assets.ts";
-import { restartReason } from "./console/api/health/metrics.ts";
+import { restartReason } from "./console/api/health/readiness.ts";
 import { followRanges, type HttpApp } from "./platform/http/http_server.ts";
 import { serveHttp } from "./platform/http/http_listener.ts";
 import { reportStart, unsignedNotes } from "./platform/banner.ts";

@@ -1,6 +1,5 @@
 // Results of commands as lines for a terminal.
 
-import { renderUnicodeCompact } from "uqr";
 import type { OneTarget } from "../console/api/targets/target_types.ts";
 import type { LockView } from "../console/api/users/user_types.ts";
 import { escapeControlCharacters } from "../platform/control_characters.ts";
@@ -119,12 +118,6 @@ export function lockTable(
     ["push requests allowed", pushesBlockedUntilMs === null ? "yes" : "not now"],
     ["texts and calls allowed", sendsBlockedUntilMs === null ? "yes" : "not now"],
   ]);
-}
-
-export function invitationText({ link, deadlineMs }: { link: string; deadlineMs: number }): string {
-  // The code suits dark terminals. A light terminal inverts it, which phones read as well.
-  const code = renderUnicodeCompact(link, { border: 2 });
-  return `${printable(link)}\n\n${code}\n\nThe link expires at ${utcTimeText(deadlineMs)}.\n`;
 }
 
 export function credentialTable(credentials: readonly ListedCredential[]): string {

@@ -1,5 +1,6 @@
 // `deno task pair`: adds, lists and revokes the second factors of users.
 
+import { renderUnicodeCompact } from "uqr";
 import { COMMAND, COMMAND_SPACE } from "../platform/command_name.ts";
 import type { PairingView } from "../console/api/users/user_types.ts";
 import { isLoopback } from "../platform/addresses.ts";
@@ -11,11 +12,12 @@ import {
   type CommandOutcome,
   counted,
   FACTOR_TEXTS,
-  invitationText,
   type ListedPairing,
   pairingTable,
+  printable,
   quoted,
   resultText,
+  utcTimeText,
 } from "./format_result.ts";
 import { parseCommandArgs, readSecretLine, writeNotice } from "./terminal.ts";
 import { adminCommand, refusal, runCommand, runMain, success } from "./run_admin_command.ts";
@@ -296,5 +298,11 @@ function paramOf(user: string): { id: string } {
 }
 
 export const pairCommand = adminCommand({ usage: USAGE, plan: planPair, run });
+
+function invitationText({ link, deadlineMs }: { link: string; deadlineMs: number }): string {
+  // The code suits dark terminals. A light terminal inverts it, which phones read as well.
+  const code = renderUnicodeCompact(link, { border: 2 });
+  return `${printable(link)}\n\n${code}\n\nThe link expires at ${utcTimeText(deadlineMs)}.\n`;
+}
 
 if (import.meta.main) await runMain(pairCommand);

@@ -3,7 +3,6 @@
 
 import { escapeControlCharacters } from "./control_characters.ts";
 import { type Fetch, type FetchResult, fetchWithDeadline, NO_ANSWER_IN_TIME } from "./fetch_with_deadline.ts";
-import { openKvConnect } from "./kv_connect/client.ts";
 import { faultMessage } from "./log_line.ts";
 import { type Clock, systemClock, withTimeout } from "./runtime.ts";
 import { StoreUnavailable } from "./store_fault.ts";
@@ -26,6 +25,9 @@ export interface KvOpenDeps {
   readonly token: string;
   readonly open: (location: string) => Promise<Deno.Kv>;
 }
+
+/** Loaded for a store of several nodes. No literal, because Deno reads the modules of a literal import() at the start. */
+const KV_CONNECT: string = import.meta.resolve("./kv_connect/client.ts");
 
 interface KvOpenOptions extends Partial<KvOpenDeps>, Pick<KvConnectionDeps, "onLost" | "onReopened"> {
   /** Refuses a file that does not exist or is empty, instead of creating it. */
@@ -51,7 +53,11 @@ export async function openKv(location: string, options: KvOpenOptions = {}): Pro
     clock = systemClock,
     fetch = globalThis.fetch,
     token = Deno.env.get(KV_TOKEN_VARIABLE) ?? "",
-    open = (at) => isKvUrl(at) ? openKvConnect(at, { clock, token }) : Deno.openKv(at),
+    open = async (at) => {
+      if (!isKvUrl(at)) return await Deno.openKv(at);
+      const { openKvConnect }: typeof import("./kv_connect/client.ts") = await import(KV_CONNECT);
+      return await openKvConnect(at, { clock, token });
+    },
     mustExist = false,
   } = options;
   if (isKvUrl(location)) {

@@ -14,11 +14,10 @@ import { NO_CHANGE, type PrepareRename } from "../platform/write_batch.ts";
 import type { Clock, Random } from "../platform/runtime.ts";
 import type { Store } from "../platform/store.ts";
 import type { Vault } from "../platform/vault.ts";
-import { createScimBackend } from "./backends/scim/scim_backend.ts";
 import { type BackendHealth, guardBackend, type GuardedBackend } from "./backends/guarded_backend.ts";
 import { createDirectory, MAX_RENDERED_OCTETS } from "./directory/directory.ts";
 import type { RepliesOf } from "./directory/reader.ts";
-import { createScimApp, type ScimApp } from "./http/app.ts";
+import type { ScimAppDeps } from "./http/app.ts";
 import { Credentials } from "./http/credentials.ts";
 import type {
   PrepareForgetDevices,
@@ -38,13 +37,16 @@ import type {
 } from "./backend_port.ts";
 import { LoginNames } from "./backends/login_names.ts";
 import { BackendListError } from "./backends/backend_error.ts";
-import { createScimV2App } from "./v2/http/v2_app.ts";
+import type { ScimV2AppDeps } from "./v2/http/v2_app.ts";
 import { followExtensions } from "./v2/schema/custom_extension.ts";
 import { createMapping, toFrontEnd } from "./schema/mapping.ts";
 import type { Mapping } from "./schema/resource.ts";
 import { createTargets, type LiveTargets } from "./provisioning/target_set.ts";
 import { Connections } from "./v2/connections/connections.ts";
-import { createTokenApp } from "./v2/connections/token_app.ts";
+
+// No literals of import(): Deno reads the modules of a literal before the first line runs.
+const LDAP_BACKEND: string = import.meta.resolve("./backends/ldap/ldap_backend.ts");
+const SCIM_BACKEND: string = import.meta.resolve("./backends/scim/scim_backend.ts");
 
 interface ScimDeps {
   readonly config: Pick<Config, "targets" | "scim" | "http" | "radius">;
@@ -92,8 +94,8 @@ export interface Scim {
   readonly credentials: Credentials;
   /** The identity providers of /scim/v2. */
   readonly connections: Connections;
-  /** The specified interface, the full SCIM 2.0 interface, and the OAuth token endpoint. */
-  readonly apps: readonly ScimApp[];
+  /** What the applications of {@link connections} and {@link credentials} need. They are created after the start. */
+  readonly apps: ScimAppDeps & ScimV2AppDeps;
   /** The login target: the target whose users log in. */
   readonly logins: Pick<Target, "name" | "directory">;
   /** Calls the observer after each change of a resource of {@link logins}. */
@@ -179,20 +181,14 @@ export async function createScim(deps: ScimDeps): Promise<Scim> {
     changeLogins: (name) => logins.change(name),
     logins: logins.target,
     observeLogins: (observer) => logins.observe(observer),
-    apps: [
-      createScimApp({ targets, credentials, http: config.http, schemasOf, store, clock, log, random }),
-      createScimV2App({
-        ...{ targets, http: config.http, store, clock, log, random },
-        access: connections,
-        vault,
-        schemasOf,
-        namedAccess: {
-          namesGroups: (target) => target === logins.name && deps.namedAccess().namesGroups(),
-          isGroupNamed: (group) => deps.namedAccess().isGroupNamed(group),
-        },
-      }),
-      createTokenApp({ connections, log, random }),
-    ],
+    apps: {
+      ...{ targets, credentials, http: config.http, schemasOf, store, vault, clock, log, random },
+      access: connections,
+      namedAccess: {
+        namesGroups: (target) => target === logins.name && deps.namedAccess().namesGroups(),
+        isGroupNamed: (group) => deps.namedAccess().isGroupNamed(group),
+      },
+    },
     ...passwordChecks({ logins: logins.target, hasher: deps.createHasher(), backends, clock, log }),
     backendHealth: (target, backend) => backends.get(`${target} ${backend}`)?.health() ?? null,
     tryBackend: (target, backend) => tryBackend(deps, target, backend),
@@ -243,16 +239,29 @@ interface RemoteBackend {
   readonly backends: Map<string, GuardedBackend>;
 }
 
-/** Opens a backend. It is in `backends` until it is closed or replaced. */
-async function openRemote(
+/** Creates a backend. Its modules are loaded, because many installations have no such backend. */
+async function createRemote(
   { clock, random, log, fetch }: ScimDeps,
-  { target, mapping, settings, backends }: RemoteBackend,
+  { mapping, settings }: Pick<RemoteBackend, "mapping" | "settings">,
 ): Promise<Backend> {
   const shared = { mapping, clock, log };
-  const opened = settings.kind === "ldap"
-    // Its library is large, and many installations have no such backend.
-    ? (await import("./backends/ldap/ldap_backend.ts")).createLdapBackend({ ...shared, settings, random })
-    : createScimBackend({ ...shared, settings, fetch });
+  if (settings.kind === "ldap") {
+    const { createLdapBackend }: typeof import("./backends/ldap/ldap_backend.ts") = await import(
+      LDAP_BACKEND
+    );
+    return createLdapBackend({ ...shared, settings, random });
+  }
+  const { createScimBackend }: typeof import("./backends/scim/scim_backend.ts") = await import(SCIM_BACKEND);
+  return createScimBackend({ ...shared, settings, fetch });
+}
+
+/** Opens a backend. It is in `backends` until it is closed or replaced. */
+async function openRemote(
+  deps: ScimDeps,
+  { target, mapping, settings, backends }: RemoteBackend,
+): Promise<Backend> {
+  const { clock, random, log } = deps;
+  const opened = await createRemote(deps, { mapping, settings });
   const guarded = guardBackend(opened, { connections: settings.connections, clock, random, log });
   const key = `${target} ${settings.name}`;
   backends.set(key, guarded);

@@ -152,7 +152,7 @@ export const ROOMS: readonly RoomRow[] = [
   },
   { at: "docs/", code: EVERYTHING, types: [] },
   { at: "packaging/", code: EVERYTHING, types: [] },
-  { at: "compose.ts", code: EVERYTHING, types: [] },
+  { at: "compose", code: EVERYTHING, types: [] },
   { at: "main", code: EVERYTHING, types: [] },
   // The reply checker of the tests shares no code with the gateway.
   { at: "tests/support/", code: ["tests/packages/"], types: [] },

@@ -1,7 +1,7 @@
 // Whether every RADIUS socket is read: for /readyz, and for the watchdog of the service manager.
 
 import { assertEquals } from "@std/assert";
-import { restartReason } from "../../console/api/health/metrics.ts";
+import { restartReason } from "../../console/api/health/readiness.ts";
 import { openComposition } from "../fakes/composition.ts";
 import { nextTurn } from "../support/settle.ts";
 

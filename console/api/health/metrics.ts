@@ -2,7 +2,7 @@
 
 import { Hono } from "hono";
 import { ALONE, type Cluster } from "../../../platform/cluster/cluster.ts";
-import { type Store, STORE_SILENT_MS } from "../../../platform/store.ts";
+import type { Store } from "../../../platform/store.ts";
 import type { AccountingSessionList } from "../../../radius/accounting/session_table.ts";
 import type { MailService } from "../../../platform/mail/mail_service.ts";
 import type { FirstFactorServerStatus, GatewayMonitor, LoginTotals } from "../../../radius/ports.ts";
@@ -18,12 +18,7 @@ import type { Connect, People } from "../deps.ts";
 import type { Installation } from "../settings/setting_routes.ts";
 import { HEALTH_KINDS, type HealthPart } from "../targets/target_types.ts";
 import type { Health } from "./health.ts";
-
-/** Whether the gateway can answer logins, with the state of each part.  */
-export interface Readiness {
-  readonly ok: boolean;
-  readonly parts: Readonly<Record<string, string>>;
-}
+import type { Readiness } from "./readiness.ts";
 
 interface MonitoringDeps {
   readonly ready: () => Readiness;
@@ -327,50 +322,4 @@ function pushGauges(
     ["push_subscriptions_ended", ended],
     ["push_messages_in_progress", inProgress],
   ];
-}
-
-// Whether the gateway can answer logins, for /readyz.
-
-/** A store that does not answer, or changes of other nodes that cannot be read: no login can be answered. */
-export function readinessOf(
-  { isHttpServing, isRadiusReceiving }: {
-    readonly isHttpServing: () => boolean;
-    readonly isRadiusReceiving: () => boolean;
-  },
-  { store, clock, cluster }: {
-    readonly store: Pick<Store, "lastAnswerMs">;
-    readonly clock: Clock;
-    readonly cluster: Pick<Cluster, "isShared" | "figures">;
-  },
-): Readiness {
-  const silentMs = clock.nowMs() - store.lastAnswerMs();
-  const { lagMs } = cluster.figures();
-  const [isSilent, isBehind] = [silentMs > STORE_SILENT_MS, lagMs > STORE_SILENT_MS];
-  const [isServing, isReceiving] = [isHttpServing(), isRadiusReceiving()];
-  const changes = isBehind ? `not read for ${secondsOf(lagMs)}` : "read";
-  return {
-    ok: !isSilent && !isBehind && isServing && isReceiving,
-    parts: {
-      radius: isReceiving ? HEALTHY.radius : "does not receive packets",
-      store: isSilent ? `does not answer for ${secondsOf(silentMs)}` : HEALTHY.store,
-      ...(cluster.isShared ? { changes } : {}),
-      http: isServing ? HEALTHY.http : "does not accept connections",
-    },
-  };
-}
-
-/** The parts of this process. */
-const HEALTHY = { radius: "listening", store: "answers", http: "listening" } as const;
-
-/** What another start of the process may cure; `null`: nothing. A KV Connect server that does not answer would stop that start. */
-export function restartReason({ parts }: Readiness): string | null {
-  const isShared = "changes" in parts;
-  const wrong = Object.entries(HEALTHY).filter(([part, state]) =>
-    parts[part] !== state && !(part === "store" && isShared)
-  );
-  return wrong.length === 0 ? null : wrong.map(([part]) => `${part} ${parts[part]}`).join(", ");
-}
-
-function secondsOf(spanMs: number): string {
-  return `${Math.round(spanMs / 1000)} s`;
 }

@@ -7,7 +7,7 @@ import { SharedFailureLimit } from "../../../platform/failure_limit.ts";
 import type { LimitTableDeps } from "../../../platform/limit_table.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { Clock } from "../../../platform/runtime.ts";
-import { readBasic } from "../../http/app.ts";
+import { readBasic } from "../../http/request_checks.ts";
 import type { Credentials } from "../../http/credentials.ts";
 import type { Credential } from "../../http/credential_records.ts";
 import { ScimRefusal } from "../../http/refusals.ts";

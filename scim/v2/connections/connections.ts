@@ -7,7 +7,7 @@ import type { Log } from "../../../platform/log.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { Vault } from "../../../platform/vault.ts";
-import { waitForStore } from "../../http/app.ts";
+import { waitForStore } from "../../http/request_checks.ts";
 import type { Credentials } from "../../http/credentials.ts";
 import { ScimRefusal } from "../../http/refusals.ts";
 import type { Targets } from "../../ports.ts";

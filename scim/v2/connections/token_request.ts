@@ -1,6 +1,6 @@
 // Requests of the OAuth token endpoint: reads the form and the client's credentials, and names the errors (RFC 6749 §4.4, §5.2).
 
-import { readBasic } from "../../http/app.ts";
+import { readBasic } from "../../http/request_checks.ts";
 
 export interface TokenRequest {
   /** The name of the connection. */

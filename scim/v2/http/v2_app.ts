@@ -4,13 +4,8 @@
 import { type Context, Hono } from "hono";
 import { HttpError } from "../../../platform/http_error.ts";
 import { randomUuid } from "../../../platform/runtime.ts";
-import {
-  createCrossSiteCheck,
-  type ScimApp,
-  type ScimAppDeps,
-  type ScimEnv,
-  waitForStore,
-} from "../../http/app.ts";
+import { createCrossSiteCheck, type ScimApp, type ScimAppDeps, type ScimEnv } from "../../http/app.ts";
+import { waitForStore } from "../../http/request_checks.ts";
 import { parsePrecondition } from "../../http/handlers.ts";
 import { refusalRow, ScimRefusal } from "../../http/refusals.ts";
 import { createResponse, faultResponse, toRefusal } from "../../http/responses.ts";
@@ -32,7 +27,7 @@ import type {
 import { getOperation, listOperation, meOperation } from "./read_operations.ts";
 import { allowedMethods, findPlace, V2_PREFIX, type V2Place, type V2RouteRow } from "./v2_routes.ts";
 
-interface ScimV2AppDeps extends Omit<ScimAppDeps, "credentials"> {
+export interface ScimV2AppDeps extends Omit<ScimAppDeps, "credentials"> {
   readonly access: ConnectionAccess;
   readonly vault: QueryCursorDeps["vault"];
   readonly namedAccess: NamedGroups;

@@ -18,7 +18,7 @@ import { loadConfig } from "../../../platform/config/load.ts";
 import { openDataDir } from "../../../platform/data_dir.ts";
 import { NO_CHANGE } from "../../../platform/write_batch.ts";
 import { createOrderedIds } from "../../../radius/conversation/conversation.ts";
-import type { ScimEnv } from "../../../scim/http/app.ts";
+import { createScimApp, type ScimEnv } from "../../../scim/http/app.ts";
 import { createScim, type Scim } from "../../../scim/scim.ts";
 import { startScimmy } from "../../support/scimmy_server.ts";
 
@@ -344,9 +344,7 @@ testBackend("createScimBackend() on a second Countersign", {
   open: async () => {
     const folder = await Deno.makeTempDir({ prefix: "other-" });
     const { identity, close } = await openIdentity(folder);
-    const [specified] = identity.apps;
-    if (specified === undefined) throw new Error("There is no SCIM interface");
-    const { prefix, routes, onError } = specified;
+    const { prefix, routes, onError } = createScimApp(identity.apps);
     const app = new Hono<ScimEnv>().onError(onError)
       .use(async (c, next) => {
         c.set("body", { allowLarge: () => undefined, read: () => c.req.raw.bytes() });

@@ -10,7 +10,7 @@ import { createStore } from "../../../platform/store.ts";
 import { createVault } from "../../../platform/vault.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
 import { basic, openSite, READER, STRANGER, WRITER } from "./site.ts";
-import { readBasic } from "../../../scim/http/app.ts";
+import { readBasic } from "../../../scim/http/request_checks.ts";
 
 // SCIM credentials: creation, checks, caching, revocation, and rate limits of guesses.
 
