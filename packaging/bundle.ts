@@ -64,7 +64,8 @@ async function bundleProduct(folder: string): Promise<void> {
   for (const { path, text } of outputFiles) {
     const name = path.slice(ROOT.length);
     // Within the first line, so that the source map stays right.
-    await write(`${folder}/${name}`, name === SERVER ? `import "./${BUILTINS}";${text}` : text);
+    const start = name === SERVER ? `import "./${BUILTINS}";` : "";
+    await write(`${folder}/${name}`, name.endsWith(".map") ? namingSources(text, name) : start + text);
   }
   const loaded = [...reachableOutputs(metafile, { from: SERVER, isOnDemand: false })];
   const builtins = loaded.filter((path) => path.startsWith("node:")).sort();
@@ -72,6 +73,13 @@ async function bundleProduct(folder: string): Promise<void> {
   const inputs = Object.keys(metafile.inputs);
   const packages = inputs.flatMap((path) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []);
   await write(`${folder}/../packages.json`, JSON.stringify([...new Set(packages)].sort()));
+}
+
+/** A source map with URLs: the runtime ignores the names of files that do not exist where it runs. */
+function namingSources(text: string, name: string): string {
+  const map = JSON.parse(text) as { readonly sources: readonly string[] };
+  const sources = map.sources.map((path) => new URL(path, `countersign:/${name}`).href);
+  return JSON.stringify({ ...map, sources });
 }
 
 /** Names of deno.json that are not names of npm packages: "@std/assert" → "deno-std/assert/mod.js". */

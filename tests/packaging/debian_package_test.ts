@@ -109,8 +109,6 @@ async function assertContent(root: string, work: string): Promise<void> {
   assertEquals(own.filter((path) => !path.startsWith(APP) || /\.tsx?$/.test(path)), []);
   const named = await runProgram("grep", { args: ["-rlF", work, root] });
   assertEquals(named.stdout, "", "no file names the folder of the build");
-  const { sources } = JSON.parse(await Deno.readTextFile(`${root}/${APP}/main.mjs.map`));
-  assert(sources.includes("main.ts"), "stack traces name the sources");
 }
 
 /** The launcher, the runtime and the modules of the tree run where they are. */
@@ -125,6 +123,14 @@ async function assertRuns(root: string): Promise<void> {
   assertMatch(version.stdout, /^countersign \d+\.\d+\.\d+\n$/, version.stderr);
   const help = await run(["pair", "--help"]);
   assertMatch(help.stdout, /countersign pair <user>/, help.stderr);
+  const failing = `import { pairCommand } from "./cli/pair.mjs"; await pairCommand(null);`;
+  await Deno.writeTextFile(`${root}/${APP}/failing.mjs`, failing);
+  const failed = await runProgram(`${root}/usr/lib/countersign/deno`, {
+    args: ["run", "--allow-read", "--allow-env", `${root}/${APP}/failing.mjs`],
+    env: { NO_COLOR: "1" },
+  });
+  assertMatch(failed.stderr, / \(countersign:\/cli\/\w+\.ts:\d+:\d+\)/);
+  await Deno.remove(`${root}/${APP}/failing.mjs`);
   const { paths, scratch, secret } = await prepareSettings({});
   const env = { COUNTERSIGN_CONFIG: paths.config, COUNTERSIGN_READY_FILE: paths.ready };
   let answer: unknown;
