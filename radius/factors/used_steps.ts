@@ -1,7 +1,7 @@
 // The time steps of authenticator apps that logins used. One node writes a used step as a line of the journal in the commit of the login, and
 // the records of the pairings half a minute later. After a start, the lines are read before the gateway serves.
 
-import { DAY_MS, MINUTE_MS } from "../../platform/durations.ts";
+import { MINUTE_MS } from "../../platform/durations.ts";
 import { LINE_KINDS, MAX_STEP_LINE_MS } from "../../platform/journal.ts";
 import type { Log } from "../../platform/log.ts";
 import { FieldReader, FieldsEndError, FieldWriter } from "../../platform/octet_fields.ts";
@@ -84,7 +84,9 @@ export class UsedSteps {
     const steps = [...this.#waiting];
     const together = this.#deps.store.isShared ? SHARED_CHUNK : LOCAL_CHUNK;
     for (let at = 0; at < steps.length; at += together) await this.#write(steps.slice(at, at + together));
-    if (steps.every(([id, use]) => this.#waiting.get(id) !== use)) await this.#deleteLines();
+    const isDone = steps.every(([id, use]) => this.#waiting.get(id) !== use);
+    // With several nodes, lines have no steps and expire. The clock of this node may be ahead of those that need them.
+    if (isDone && !this.#deps.store.isShared) await this.#deleteLines();
   }
 
   /** Writes what waits, as far as the process has time. The next start reads the rest from the journal. */
@@ -119,10 +121,8 @@ export class UsedSteps {
    */
   async #deleteLines(): Promise<void> {
     const { store, clock, logins } = this.#deps;
-    // The lines of several nodes expire: they have no steps. The clocks of the nodes can differ.
-    const neededMs = store.isShared ? DAY_MS : logins.conversationTtlMs + AFTER_LOGIN_MS;
     // See createJournalKeys().
-    const end = ["journal", (clock.nowMs() - neededMs) * 1024];
+    const end = ["journal", (clock.nowMs() - logins.conversationTtlMs - AFTER_LOGIN_MS) * 1024];
     for (let isMore = true; isMore;) {
       const mutations: Mutation[] = [];
       for await (const { key } of store.range({ start: ["journal"], end }, { limit: DELETED_TOGETHER })) {
