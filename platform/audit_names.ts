@@ -141,15 +141,15 @@ export class AuditNames {
     const { kv } = this.#deps;
     const key = (id: string): Deno.KvKey => [INDEX, valueOf(name), id];
     // The first value from the end on has earlier ids, too.
-    const lastOnes = () =>
+    const firstFromEnd = () =>
       kv.list<Record<string, unknown>>({ start: key(end), end: key(LAST_ID) }, { limit: 1 });
     const others = kv.list<Record<string, unknown>>({ start: key(start), end: key(end) }, {
       reverse,
       batchSize: 100,
     });
-    if (reverse) { for await (const { value } of lastOnes()) yield value; }
+    if (reverse) { for await (const { value } of firstFromEnd()) yield value; }
     for await (const { value } of others) yield value;
-    if (!reverse) { for await (const { value } of lastOnes()) yield value; }
+    if (!reverse) { for await (const { value } of firstFromEnd()) yield value; }
   }
 }
 

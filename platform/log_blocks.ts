@@ -220,23 +220,23 @@ async function* readHistory(kv: Deno.Kv, range: LogRange): AsyncGenerator<Stored
   let held: StoredRecord[] = [];
   let enough = MIN_SORTED;
   let last: unknown;
+  const once = function* (records: StoredRecord[]): Generator<StoredRecord> {
+    for (const record of sorted(records, reverse)) {
+      if (record.key[1] !== last) yield record;
+      last = record.key[1];
+    }
+  };
   for await (const entry of readKeys(kv, "history", range)) {
     if (held.length >= enough) {
       const isNext = isBefore(String(entry.key[1]), reverse);
       const next = held.filter(isNext);
       held = held.filter((record) => !isNext(record));
       enough = Math.max(MIN_SORTED, 2 * held.length);
-      for (const record of sorted(next, reverse)) {
-        if (record.key[1] !== last) yield record;
-        last = record.key[1];
-      }
+      yield* once(next);
     }
     for (const record of recordsOf(entry)) if (isIn(record, range)) held.push(record);
   }
-  for (const record of sorted(held, reverse)) {
-    if (record.key[1] !== last) yield record;
-    last = record.key[1];
-  }
+  yield* once(held);
 }
 
 function isIn({ key }: StoredRecord, { start, end, after = false }: LogRange): boolean {

@@ -171,6 +171,21 @@ Deno.test("a store with blocks answers as one with a key for each record", async
 const login = (name: string, client = "vpn"): Mutation =>
   auditEntry({ action: "login.accepted", actor: "radius", object: `user:${name}`, client });
 
+Deno.test("hundreds of blocks with logins that overlap are read in the order of their starts", async () => {
+  await using world = await open();
+  const ids: string[] = [];
+  for (let at = 0; at < 600; at++) {
+    world.nowMs += 1000;
+    // From 0 to 100 s, in an order without a pattern.
+    const tookMs = (at * 7919) % 101 * 1000;
+    ids.push(`${auditIdAt(world.nowMs - tookMs)}${String(at).padStart(6, "0")}`);
+    await world.store.commit({ mutations: [historyMutation(ids.at(-1) ?? "", new Uint8Array(9))] });
+  }
+  ids.sort();
+  assertEquals(await idsOf(world.store, ["history"]), ids);
+  assertEquals(await idsOf(world.store, ["history"], { reverse: true }), ids.toReversed());
+});
+
 Deno.test("the logins of one commit are two values of the store", async () => {
   await using world = await open();
   await Promise.all(Array.from({ length: 100 }, (_, at) =>
