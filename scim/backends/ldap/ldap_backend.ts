@@ -1,8 +1,22 @@
 // A target's users and groups in an LDAP directory: OpenLDAP or Active Directory (RFC 4511).
 
-import { PresenceFilter } from "ldapts";
+import {
+  AndFilter,
+  EqualityFilter,
+  ExtensibleFilter,
+  type Filter,
+  NotFilter,
+  OrFilter,
+  PresenceFilter,
+} from "ldapts";
 import type { LdapBackendSettings } from "../../../platform/config/config.ts";
-import { parseUserFilter } from "../../../platform/user_filter.ts";
+import {
+  fillValue,
+  parseUserFilter,
+  readTypedName,
+  type TypedName,
+  type UserFilter,
+} from "../../../platform/user_filter.ts";
 import type { Log } from "../../../platform/log.ts";
 import { type Clock, createSystemRandom, type Random } from "../../../platform/runtime.ts";
 import type {
@@ -21,16 +35,29 @@ import { coveredAttributes, isFrontEndReadOnly } from "../../schema/mapping.ts";
 import { parseName } from "../../schema/resource_name.ts";
 import { type LdapConnection, openLdapConnection } from "./ldap_connection.ts";
 import type { LdapEntry, LdapSockets } from "./ldap_client.ts";
-import { entryContent, entryName, entryRemoteId, findEntry, listSearch } from "./ldap_entries.ts";
+import {
+  entryContent,
+  entryName,
+  entryRemoteId,
+  findEntry,
+  hasName,
+  listSearch,
+  userSearch,
+} from "./ldap_entries.ts";
 import { type NameCache, readMemberNames } from "./ldap_members.ts";
 import { changePassword } from "./ldap_passwords.ts";
 import { createLdapVerifier, LdapPool, type LdapVerifier } from "./ldap_pool.ts";
-import { renameEntry } from "./ldap_renames.ts";
+import { type LdapWriter, putEntry, removeEntry, renameEntry } from "./ldap_writes.ts";
 import { LdapServers } from "./ldap_servers.ts";
 import { createLdapLayout, type LdapLayout } from "./ldap_schemas.ts";
-import { findUser, findUserNames, type UserSearch } from "./ldap_user_filter.ts";
-import { type LdapWriter, putEntry, removeEntry } from "./ldap_writes.ts";
-import { BackendListError, toBackendFault, toBackendOutcome, unsupportedError } from "../backend_error.ts";
+import {
+  BackendListError,
+  refusedError,
+  toBackendFault,
+  toBackendOutcome,
+  unsupportedError,
+} from "../backend_error.ts";
+import { isRefusal } from "./ldap_result_codes.ts";
 
 const PAGE_SIZE = 500;
 /** The deadline for a group grows by one timeout for this many members. */
@@ -288,4 +315,74 @@ function withReadOnlyNames(
   const rows = layout.user.rows.filter(({ frontEnd }) => isFrontEndReadOnly(frontEnd, mapping, readOnly));
   const names = rows.flatMap(({ ldap, more }) => more === undefined ? [ldap] : [ldap, more]);
   return { ...layout, user: { ...layout.user, readOnly: new Set(names.map((name) => name.toLowerCase())) } };
+}
+
+/** How typed names find users. `filter: null`: by the name alone. */
+interface UserSearch {
+  readonly layout: LdapLayout;
+  readonly filter: UserFilter | null;
+  /** The names of the directory's domain. */
+  readonly domains: readonly string[];
+}
+
+const several = () => refusedError("the directory has several users with that name", { retry: true });
+
+/** The entry of a user by the user's name; `null` without one. The filter must find the user, too. Throws if it finds several. */
+async function findUser(
+  connection: LdapConnection,
+  name: string,
+  { layout, filter, domains }: UserSearch,
+): Promise<LdapEntry | null> {
+  if (filter === null) return await findEntry(connection, { kind: "user", name, layout });
+  const [entry = null, ...others] = await search(connection, readTypedName(name, domains), {
+    layout,
+    filter,
+  });
+  if (others.length > 0) throw several();
+  return entry !== null && hasName(entry, name, layout.user) ? entry : null;
+}
+
+/** The names of the users that a typed name finds with the filter, at most two. */
+async function findUserNames(
+  connection: LdapConnection,
+  typed: string,
+  { layout, filter, domains }: UserSearch,
+): Promise<readonly string[]> {
+  if (filter === null) return [];
+  const entries = await search(connection, readTypedName(typed, domains), { layout, filter });
+  return entries.slice(0, 2).map((entry) => entryName(entry, layout.user) ?? "");
+}
+
+async function search(
+  connection: LdapConnection,
+  typed: TypedName,
+  { layout, filter }: { layout: LdapLayout; filter: UserFilter },
+): Promise<readonly LdapEntry[]> {
+  try {
+    return await connection.search(userSearch(layout, toLdapFilter(filter, typed)));
+  } catch (thrown) {
+    // The server has more than the few that were requested.
+    if (isRefusal(thrown, "sizeLimitExceeded")) throw several();
+    throw thrown;
+  }
+}
+
+/** The typed name is the value of a comparison, so it needs no escaping (RFC 4511 §4.5.1.7). */
+function toLdapFilter(filter: UserFilter, typed: TypedName): Filter {
+  switch (filter.kind) {
+    case "and":
+      return new AndFilter({ filters: filter.of.map((one) => toLdapFilter(one, typed)) });
+    case "or":
+      return new OrFilter({ filters: filter.of.map((one) => toLdapFilter(one, typed)) });
+    case "not":
+      return new NotFilter({ filter: toLdapFilter(filter.of, typed) });
+    case "present":
+      return new PresenceFilter({ attribute: filter.attribute });
+    case "equals":
+      return new EqualityFilter({ attribute: filter.attribute, value: fillValue(filter.value, typed) });
+    case "matches": {
+      const { attribute: matchType, rule, value } = filter;
+      return new ExtensibleFilter({ matchType, rule, value });
+    }
+  }
 }

@@ -6,8 +6,7 @@ import { Buffer } from "node:buffer";
 import { Change, type Client, PasswordPolicyControl } from "ldapts";
 import type { AccountRefusal } from "../../../platform/account_refusals.ts";
 import { type Clock, withTimeout } from "../../../platform/runtime.ts";
-import { readBindRefusal } from "./ldap_bind_refusals.ts";
-import { isRefusal, LdapRefusal } from "./ldap_result_codes.ts";
+import { isRefusal, LdapRefusal, readBindRefusal } from "./ldap_result_codes.ts";
 import {
   createLdapClient,
   type LdapChange,

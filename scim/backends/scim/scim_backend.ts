@@ -21,9 +21,8 @@ import {
   RFC7643_COVERS,
   withMemberNames,
 } from "./scim_resources.ts";
-import { createScimHttp, type ScimHttp } from "./scim_http.ts";
+import { createScimHttp, ScimClient, type ScimHttp } from "./scim_client.ts";
 import { createScimIdCache, managerName, resolveMemberNames, type ScimIdCache } from "./scim_members.ts";
-import { ScimClient } from "./scim_client.ts";
 import { putResource, removeResource, type ScimWriter } from "./scim_writes.ts";
 
 /** The deadline for a group grows by one timeout for this many members, because each member may need a look-up. */

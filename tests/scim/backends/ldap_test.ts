@@ -13,7 +13,7 @@ import fc from "../../packages/fast_check.ts";
 import { dnKey, escapeDnValue, firstRdn, makeDn } from "../../../scim/backends/ldap/ldap_dn.ts";
 import { type LdapConnection, openLdapConnection } from "../../../scim/backends/ldap/ldap_connection.ts";
 import type { LdapEntry, LdapSearch } from "../../../scim/backends/ldap/ldap_client.ts";
-import { LdapRefusal } from "../../../scim/backends/ldap/ldap_result_codes.ts";
+import { LdapRefusal, readBindRefusal } from "../../../scim/backends/ldap/ldap_result_codes.ts";
 import { readMemberDns } from "../../../scim/backends/ldap/ldap_members.ts";
 import { encodePasswordModify, encodeUnicodePassword } from "../../../scim/backends/ldap/ldap_passwords.ts";
 import { createLdapLayout } from "../../../scim/backends/ldap/ldap_schemas.ts";
@@ -22,7 +22,6 @@ import type { Backend } from "../../../scim/backend_port.ts";
 import { ACTIVE_DIRECTORY_SCHEMA } from "../../support/active_directory_schema.ts";
 import { makeAuthority } from "../../support/certificates.ts";
 import { runProgram } from "../../support/child.ts";
-import { readBindRefusal } from "../../../scim/backends/ldap/ldap_bind_refusals.ts";
 
 // The LDAP backend against a real slapd.
 
