@@ -1,4 +1,4 @@
-// The interface between provisioning and the backends (LDAP, SCIM), and the members that a backend did not store.
+// The interface between provisioning and the backends (LDAP, SCIM), the members that a backend did not store, and what a target reports about its backends.
 
 import type {
   BackendState,
@@ -213,4 +213,46 @@ export function stillNotStored(
   if (count === 0) return undefined;
   // The members without a name are among the other missing ones. None of these is named, because it may have been removed at the backend.
   return { count, names: firstNames(confirmed) };
+}
+
+export type RefreshProgress = Readonly<{ backend: string; kind: ResourceKind; read: number }>;
+
+/** How many resources a refresh changed, by what it did. */
+export type RefreshCounts = Readonly<
+  Record<"created" | "updated" | "unchanged" | "vanished" | "deleted", number>
+>;
+
+/** The counts are those of users and groups together. */
+export interface RefreshReport extends RefreshCounts {
+  readonly ofGroups: RefreshCounts;
+  /** A backend that could not be read, or where the deletion limit stopped the removals, with the reason. The others are up to date. */
+  readonly faults: readonly {
+    readonly backend: string;
+    readonly detail: string;
+    /**
+     * Absent: the backend could not be reached. `left_out`: some entries cannot be resources here; all others are up to date. `rename_conflict`: a
+     * resource has another name at the backend, and cannot have it here.
+     */
+    readonly kind?:
+      | BackendFault["kind"]
+      | "deletion_limit"
+      | "addition_limit"
+      | "left_out"
+      | "rename_conflict";
+  }[];
+  readonly tookMs: number;
+}
+
+/** One entry of the outbox, for display. */
+export interface PendingWrite {
+  readonly id: string;
+  readonly backend: string;
+  readonly kind: ResourceKind;
+  readonly name: string;
+  readonly operation: "put" | "remove" | "rename";
+  readonly attempts: number;
+  readonly sinceMs: number;
+  /** `null` for a dead letter. */
+  readonly nextMs: number | null;
+  readonly why: string | null;
 }

@@ -6,10 +6,7 @@
 import type { PasswordHash } from "../platform/password_hasher.ts";
 import type { PreparedChange } from "../platform/write_batch.ts";
 import type { Mutation } from "../platform/store.ts";
-import type { PendingWrite, RefreshProgress, RefreshReport } from "./pending_port.ts";
-import type { ResourceIndexes } from "./index_port.ts";
-import type { RenderedReads, UserRenderer } from "./rendered_port.ts";
-import type { Deletion, UserTrash } from "./trash_port.ts";
+import type { PendingWrite, RefreshProgress, RefreshReport } from "./backend_port.ts";
 import type {
   BackendStates,
   Content,
@@ -17,6 +14,7 @@ import type {
   MembersNotStored,
   ResourceKind,
   Stored,
+  UserContent,
 } from "./schema/resource.ts";
 
 /** A page of resources in order of canonical name. `startIndex` counts from 1. */
@@ -327,4 +325,150 @@ export interface Targets {
   readonly names: readonly string[];
   /** Stops the workers and closes the connections. Pending writes stay in the store. */
   close(): Promise<void>;
+}
+
+/** An attribute whose values are indexed. */
+export type IndexedAttribute =
+  | "externalId"
+  | "emails.value"
+  | "displayName"
+  | "active"
+  | "meta.created"
+  | "meta.lastModified";
+
+/** The order of an index: by canonical name, or by search word or value and then by canonical name. */
+export type ListedBy = "name" | "word" | IndexedAttribute;
+
+/** Keys from `from` (inclusive) to `to` (exclusive). A key is a canonical name, or a word or value, U+0000 and a canonical name. */
+export interface KeyRange {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** What to list. */
+export interface Listing {
+  readonly by: ListedBy;
+  /** In order, without common keys. */
+  readonly ranges: readonly KeyRange[];
+  /**
+   * A resource with several values has several keys. `first`: only the key of its first value counts. A number n: keys whose value begins with the
+   * same n characters as an earlier value do not count. `every`: all count.
+   */
+  readonly counted: "first" | "every" | number;
+}
+
+/** One resource of a list, at its place in the order. */
+export interface Listed {
+  readonly key: string;
+  readonly canonical: string;
+}
+
+export interface ListOptions {
+  readonly offset: number;
+  readonly limit: number;
+  /** From the last key to the first. */
+  readonly isReverse?: boolean;
+}
+
+/** The counts are exact. Reading a page reads a few hundred keys more than the page has, whatever the size of the directory. */
+export interface ResourceIndexes {
+  count(kind: ResourceKind, listing: Listing): Promise<number>;
+  list(kind: ResourceKind, listing: Listing, options: ListOptions): Promise<Listed[]>;
+  /** Resources with so many values of an attribute that the index does not have all of them. `null`: none. */
+  manyValued(kind: ResourceKind, by: IndexedAttribute): Promise<Listing | null>;
+  /** The resources of a list, in this order, without those that do not exist any more. */
+  readMany(kind: ResourceKind, listed: readonly Listed[]): Promise<Stored[]>;
+  /** The canonical names of the groups of a user. The list may have groups that the user has left. */
+  groupsOf(user: string): Promise<string[]>;
+}
+
+/** How an interface renders a user. */
+export interface UserRenderer {
+  readonly interfaceName: "idm" | "v2";
+  /** All that a text depends on besides the user and the groups; compared one by one, objects by identity. Nothing of the caller. */
+  readonly on: readonly unknown[];
+  render(stored: Stored): string | Promise<string>;
+}
+
+/** A resource of a page. */
+export interface RenderedResource {
+  /** JSON. */
+  readonly text: string;
+  /** About the length of what is stored. */
+  readonly storedLength: number;
+}
+
+export interface RenderedUser extends RenderedResource {
+  readonly id: string;
+  /** As given. */
+  readonly name: string;
+  readonly version: string;
+}
+
+interface RenderedPage {
+  readonly total: number;
+  /** From 1. */
+  readonly startIndex: number;
+  readonly users: readonly RenderedUser[];
+}
+
+/** The reads of one request. */
+export interface RenderedReads {
+  read(canonical: string): Promise<RenderedUser | null>;
+  readById(id: string): Promise<RenderedUser | null>;
+  /** As `TargetDirectory.page` of users. */
+  page(
+    options: { readonly page: number; readonly size: number; readonly isReverse?: boolean },
+  ): Promise<RenderedPage>;
+  /** As `ResourceIndexes.list` of users. */
+  list(listing: Listing, options: ListOptions): Promise<Listed[]>;
+  /** As `ResourceIndexes.readMany` of users. */
+  readMany(listed: readonly Listed[]): Promise<readonly RenderedUser[]>;
+}
+
+/** Why a user was deleted. `vanished`: no backend had the user any more. */
+export interface Deletion {
+  readonly actor: { readonly name: string; readonly source: string };
+  readonly cause: "deleted" | "vanished";
+}
+
+/** A deleted user, for a list. */
+export interface TrashEntry {
+  readonly id: string;
+  readonly name: string;
+  readonly displayName: string;
+  readonly active: boolean;
+  readonly groupCount: number;
+  /** The backends that had the user. */
+  readonly backends: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly deletedMs: number;
+  /** As in the audit log: `scim:hr`. */
+  readonly actor: string;
+  readonly source: string;
+  readonly cause: Deletion["cause"];
+  /** The embedded store had a password of the user, and a restore brings it back. */
+  readonly hasPassword: boolean;
+}
+
+/** A deleted user with everything that a restore needs. */
+export interface TrashedUser {
+  readonly entry: TrashEntry;
+  readonly content: UserContent;
+  /** The names of the groups. */
+  readonly groups: readonly string[];
+  readonly password: PasswordHash | null;
+}
+
+/** The deleted users of a target. */
+export interface UserTrash {
+  /** How long a deleted user can be restored. */
+  readonly days: number;
+  /** The number of deleted users that are kept. The oldest are removed first. */
+  readonly maxEntries: number;
+  /** Newest first. */
+  list(): AsyncIterable<TrashEntry>;
+  read(id: string): Promise<TrashedUser | null>;
+  /** The mutations that remove an entry; `null` if it does not exist. */
+  removal(id: string): Promise<Mutation[] | null>;
 }

@@ -11,10 +11,10 @@ import type {
   PrepareForgetDevices,
   PrepareGroupCleanup,
   PrepareOffboarding,
+  ResourceIndexes,
   Target,
   TargetDirectory,
 } from "../ports.ts";
-import type { ResourceIndexes } from "../index_port.ts";
 import type { Mapping, ResourceKind, Stored } from "../schema/resource.ts";
 import { type BatchReadDeps, BatchReads, DirectoryBatch } from "./directory_batch.ts";
 import { LargeUpdates } from "./large_updates.ts";

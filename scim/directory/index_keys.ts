@@ -3,7 +3,7 @@
 // (RFC 7644 §3.4.2.3).
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import type { IndexedAttribute, Listing } from "../index_port.ts";
+import type { IndexedAttribute, Listing } from "../ports.ts";
 import { property } from "../schema/attributes.ts";
 import { isJsonArray, isJsonObject } from "../schema/json_limits.ts";
 import { isoTime } from "../schema/render_resource.ts";

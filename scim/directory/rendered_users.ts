@@ -2,9 +2,7 @@
 // rendering them. Only for a store that no other process writes: the commit of a user removes its texts before the writer is told.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import type { Listed } from "../index_port.ts";
-import type { TargetDirectory } from "../ports.ts";
-import type { RenderedReads, RenderedUser, UserRenderer } from "../rendered_port.ts";
+import type { Listed, RenderedReads, RenderedUser, TargetDirectory, UserRenderer } from "../ports.ts";
 import type { Stored } from "../schema/resource.ts";
 import { textSizeOctets } from "./records.ts";
 

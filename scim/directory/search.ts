@@ -2,8 +2,7 @@
 // beginning of a word of the resource.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import type { ListOptions, ResourceIndexes } from "../index_port.ts";
-import type { PageOptions, SearchOutcome } from "../ports.ts";
+import type { ListOptions, PageOptions, ResourceIndexes, SearchOutcome } from "../ports.ts";
 import { createMapping } from "../schema/mapping.ts";
 import type { Mapping, ResourceKind, Stored } from "../schema/resource.ts";
 import { parseFilter, pathText, type ScimFilter } from "../filter/filter.ts";

@@ -8,7 +8,7 @@ import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
 import { DELETED_USER_DAYS } from "../../platform/user_record.ts";
 import type { JsonObject } from "../schema/resource.ts";
-import type { Deletion, TrashedUser, TrashEntry, UserTrash } from "../trash_port.ts";
+import type { Deletion, TrashedUser, TrashEntry, UserTrash } from "../ports.ts";
 import type { DirectoryBatch } from "./directory_batch.ts";
 import type { DirectoryKeys } from "./keys.ts";
 

@@ -7,9 +7,8 @@ import { type Clock, type Random, randomUuid, withTimeout } from "../../platform
 import { ScimRefusal, type ScimRefusalCode } from "./refusals.ts";
 import { type QueryName, resourceLocation, type RouteHandler, type RouteRow } from "./routes.ts";
 import { MAX_FILTER_CHARACTERS } from "../filter/filter_tokens.ts";
-import type { Actor, BackendInfo, Page, Target, Written } from "../ports.ts";
-import type { UserRenderer } from "../rendered_port.ts";
-import type { RefreshReport } from "../pending_port.ts";
+import type { Actor, BackendInfo, Page, Target, UserRenderer, Written } from "../ports.ts";
+import type { RefreshReport } from "../backend_port.ts";
 import type { Content, JsonObject, ResourceKind, Stored } from "../schema/resource.ts";
 import { SEARCH_REQUEST_SCHEMA } from "../schema/attribute_table.ts";
 import { isNamed, parseResource } from "../schema/parse_resource.ts";

@@ -3,8 +3,13 @@
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Actor, DirectoryWrite, TargetDirectory } from "../ports.ts";
-import type { RefreshCounts, RefreshProgress, RefreshReport } from "../pending_port.ts";
-import type { Backend, RemoteResource } from "../backend_port.ts";
+import type {
+  Backend,
+  RefreshCounts,
+  RefreshProgress,
+  RefreshReport,
+  RemoteResource,
+} from "../backend_port.ts";
 import type { Content, ResourceKind, Stored } from "../schema/resource.ts";
 import { BackendListError } from "../backends/backend_error.ts";
 import { parseName } from "../schema/resource_name.ts";

@@ -20,12 +20,11 @@ import type {
   RestoredUser,
   Target,
   TargetDirectory,
+  TrashedUser,
   WriteOptions,
   Written,
 } from "../ports.ts";
-import type { RefreshReport } from "../pending_port.ts";
-import type { TrashedUser } from "../trash_port.ts";
-import type { Backend, BackendOutcome } from "../backend_port.ts";
+import type { Backend, BackendOutcome, RefreshReport } from "../backend_port.ts";
 import { hasRecoveryTasks } from "../directory/directory.ts";
 import type { TargetLease } from "../directory/target_lease.ts";
 import type { Content } from "../schema/resource.ts";

@@ -5,7 +5,7 @@ import { AdminRefusal } from "../../cli/admin_connection.ts";
 import { outbox, type OutboxPlan, planOutbox } from "../../cli/outbox.ts";
 import { planRefresh, runRefresh } from "../../cli/refresh.ts";
 import type { Target } from "../../scim/ports.ts";
-import type { PendingWrite, RefreshReport } from "../../scim/pending_port.ts";
+import type { PendingWrite, RefreshReport } from "../../scim/backend_port.ts";
 import { operatorApi } from "../fakes/composition.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
 import { createFakeTarget, REPORT } from "../fakes/scim_target.ts";

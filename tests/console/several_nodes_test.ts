@@ -12,7 +12,7 @@ import { Sessions } from "../../console/api/auth/sessions.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import { createVault } from "../../platform/vault.ts";
 import type { Target } from "../../scim/ports.ts";
-import type { RefreshReport } from "../../scim/pending_port.ts";
+import type { RefreshReport } from "../../scim/backend_port.ts";
 import { apiValue } from "../../cli/admin_connection.ts";
 import { conversation } from "../fakes/console_gateway.ts";
 import { createFakeCluster, knownNode, threeNodes } from "../fakes/console_cluster.ts";

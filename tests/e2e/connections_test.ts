@@ -1,7 +1,7 @@
 // Identity providers in a browser, and attributes that are read-only at a backend.
 
 import { assert, assertEquals } from "@std/assert";
-import type { RequestLogEntry } from "../../scim/v2/connections/request_entry.ts";
+import type { RequestLogEntry } from "../../scim/v2/connections/request_log.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
 import { apiCaller } from "../fakes/console_caller.ts";
 import type { Page } from "../packages/playwright.ts";

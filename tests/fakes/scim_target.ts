@@ -14,7 +14,7 @@ import type {
   Written,
 } from "../../scim/ports.ts";
 import { RenderedUsers } from "../../scim/directory/rendered_users.ts";
-import type { RefreshReport } from "../../scim/pending_port.ts";
+import type { RefreshReport } from "../../scim/backend_port.ts";
 import type { Content, ResourceKind, Stored } from "../../scim/schema/resource.ts";
 
 /** A call that reached the target. */

@@ -2,8 +2,7 @@
 
 import type { AdoptionProposal } from "../../../scim/v2/connections/adoption.ts";
 import { MAX_COUNTED_MATCHES } from "../../../scim/v2/connections/connection_settings.ts";
-import type { ConnectionRecord } from "../../../scim/v2/connections/connection_records.ts";
-import type { SecretRecord } from "../../../scim/v2/connections/secret.ts";
+import type { ConnectionRecord, SecretRecord } from "../../../scim/v2/connections/connection_records.ts";
 import type { Target } from "../../../scim/ports.ts";
 import type { Connect } from "../deps.ts";
 import {

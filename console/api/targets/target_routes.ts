@@ -34,7 +34,7 @@ import type {
 import { readStored } from "../users/user_writes.ts";
 import type { Cluster } from "../../../platform/cluster/cluster.ts";
 import type { Log } from "../../../platform/log.ts";
-import type { RefreshReport } from "../../../scim/pending_port.ts";
+import type { RefreshReport } from "../../../scim/backend_port.ts";
 import type { BackendHealth } from "../../../scim/backends/guarded_backend.ts";
 
 export interface TargetRouteDeps {

@@ -3,7 +3,7 @@
 import type { BackendHealth } from "../../../scim/backends/guarded_backend.ts";
 import type { PushProblemCode } from "../../../upstream/embedded/push/push_exchange.ts";
 import type { BackendInfo } from "../../../scim/ports.ts";
-import type { PendingWrite, RefreshReport } from "../../../scim/pending_port.ts";
+import type { PendingWrite, RefreshReport } from "../../../scim/backend_port.ts";
 import type { MappingRow } from "../../../scim/schema/resource.ts";
 
 export interface BackendRow extends BackendInfo, BackendHealth {

@@ -1,7 +1,6 @@
 // Types of the trash API, shared with the pages.
 
-import type { Receipt } from "../../../scim/ports.ts";
-import type { TrashEntry } from "../../../scim/trash_port.ts";
+import type { Receipt, TrashEntry } from "../../../scim/ports.ts";
 
 /** A deleted user. */
 export interface TrashRow

@@ -8,18 +8,21 @@ import type { LimitTableDeps } from "../../../platform/limit_table.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import { readBasic } from "../../http/request_checks.ts";
-import type { Credentials } from "../../http/credentials.ts";
-import type { Credential } from "../../http/credential_records.ts";
+import type { Credential, Credentials } from "../../http/credentials.ts";
 import { ScimRefusal } from "../../http/refusals.ts";
 import type { AccessTokens } from "./access_token.ts";
-import type { ConnectionRecords } from "./connection_records.ts";
+import {
+  type ConnectionRecords,
+  hashSecretText,
+  isExpired,
+  type SecretRecord,
+} from "./connection_records.ts";
 import {
   type ConnectionSettings,
   CREDENTIAL_PREFIX,
   DEFAULT_CONNECTION,
   type SecretKind,
 } from "./connection_settings.ts";
-import { hashSecretText, isExpired, type SecretRecord } from "./secret.ts";
 
 /** The connection of a request. */
 export interface AuthenticatedConnection {

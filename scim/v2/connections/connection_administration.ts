@@ -6,7 +6,14 @@ import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.
 import type { Credentials } from "../../http/credentials.ts";
 import type { Actor, Targets } from "../../ports.ts";
 import { type AdoptionPage, type AdoptionProposal, type Adoptions, proposalId } from "./adoption.ts";
-import type { ConnectionRecord, ConnectionRecords } from "./connection_records.ts";
+import {
+  type ConnectionRecord,
+  type ConnectionRecords,
+  hashSecretText,
+  isExpired,
+  makeSecretText,
+  type SecretRecord,
+} from "./connection_records.ts";
 import {
   type AdoptionState,
   type ConnectionChange,
@@ -17,9 +24,7 @@ import {
   type SecretKind,
 } from "./connection_settings.ts";
 import type { DeletionLimit, DeletionState } from "./deletion_limit.ts";
-import type { LoggedRequest, RequestFilter } from "./request_entry.ts";
-import type { RequestLog, RequestPage } from "./request_log.ts";
-import { hashSecretText, isExpired, makeSecretText, type SecretRecord } from "./secret.ts";
+import type { LoggedRequest, RequestFilter, RequestLog, RequestPage } from "./request_log.ts";
 
 interface ConnectionAdministrationDeps {
   readonly clock: Clock;

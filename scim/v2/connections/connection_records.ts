@@ -1,10 +1,10 @@
-// The records of connections and of their secrets, in the store and in memory: ["scim_connection", name] and
-// ["scim_secret", SHA-256 of the secret]. Each change has an audit entry in the same commit.
+// The records of connections and of their secrets, in the store and in memory: ["scim_connection", name] and ["scim_secret", SHA-256 of the secret]. A secret
+// has 256 random bits, so a lookup of its hash is the check. Each change has an audit entry in the same commit.
 
 import { auditEntry, type AuditValues } from "../../../platform/audit.ts";
 import type { AuditAction } from "../../../platform/audit_actions.ts";
 import { DAY_MS } from "../../../platform/durations.ts";
-import type { Clock } from "../../../platform/runtime.ts";
+import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
 import type { Mutation, Store } from "../../../platform/store.ts";
 import {
   type CommitAdditions,
@@ -15,8 +15,8 @@ import {
   type TableKind,
 } from "../../../platform/table.ts";
 import type { Actor } from "../../ports.ts";
-import { type ConnectionSettings, REQUEST_LOG_DAYS } from "./connection_settings.ts";
-import type { SecretRecord } from "./secret.ts";
+import { type ConnectionSettings, REQUEST_LOG_DAYS, type SecretKind } from "./connection_settings.ts";
+import { createHash } from "node:crypto";
 
 /** A connection as it is stored. */
 export interface ConnectionRecord {
@@ -209,4 +209,39 @@ function auditOf(name: string, { action, actor, before, after }: AuditedChange):
     ...before === undefined ? {} : { before },
     ...after === undefined ? {} : { after },
   });
+}
+
+/** A secret as it is stored, without the secret itself. */
+export interface SecretRecord {
+  readonly id: string;
+  /** The name of the connection. */
+  readonly connection: string;
+  /** A later connection with the same name has another id. */
+  readonly connectionId: string;
+  readonly kind: SecretKind;
+  readonly createdMs: number;
+  readonly createdBy: string;
+  /** `null`: it does not expire. */
+  readonly expiresMs: number | null;
+  /** At most once a minute. */
+  readonly usedMs: number | null;
+  readonly usedFrom: string | null;
+}
+
+const SECRET_OCTETS = 32;
+/** With a prefix, scanners of source code find a secret that was published by mistake. */
+const PREFIXES: Readonly<Record<SecretKind, string>> = { token: "cst_", client_secret: "css_" };
+const SECRET = /^cs[ts]_[A-Za-z0-9_-]{43}$/;
+
+export function makeSecretText(kind: SecretKind, random: Random): string {
+  return PREFIXES[kind] + toBase64Url(random.bytes(SECRET_OCTETS));
+}
+
+/** SHA-256 of a secret (hexadecimal), or `null` for a text that cannot be a secret. */
+export function hashSecretText(text: string): string | null {
+  return SECRET.test(text) ? createHash("sha256").update(text).digest("hex") : null;
+}
+
+export function isExpired({ expiresMs }: Pick<SecretRecord, "expiresMs">, nowMs: number): boolean {
+  return expiresMs !== null && expiresMs <= nowMs;
 }

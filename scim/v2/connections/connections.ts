@@ -11,15 +11,13 @@ import { waitForStore } from "../../http/request_checks.ts";
 import type { Credentials } from "../../http/credentials.ts";
 import { ScimRefusal } from "../../http/refusals.ts";
 import type { Targets } from "../../ports.ts";
-import { AccessTokens } from "./access_token.ts";
+import { AccessTokens, type TokenRequest } from "./access_token.ts";
 import { type AdoptedResource, Adoptions } from "./adoption.ts";
 import { type AuthenticatedConnection, ConnectionAuthentication } from "./authentication.ts";
 import { ConnectionAdministration } from "./connection_administration.ts";
 import { ConnectionRecords } from "./connection_records.ts";
 import { DeletionLimit, type DeletionState } from "./deletion_limit.ts";
-import { RequestLog } from "./request_log.ts";
-import type { RequestLogEntry } from "./request_entry.ts";
-import type { TokenRequest } from "./token_request.ts";
+import { RequestLog, type RequestLogEntry } from "./request_log.ts";
 import { MINUTE_MS } from "../../../platform/durations.ts";
 
 interface ConnectionsDeps extends LimitTableDeps {

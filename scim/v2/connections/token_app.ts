@@ -9,7 +9,7 @@ import type { ScimApp, ScimEnv } from "../../http/app.ts";
 import { BASIC_CHALLENGE } from "../../http/request_checks.ts";
 import { SCIM_REFUSALS, ScimRefusal } from "../../http/refusals.ts";
 import type { Connections } from "./connections.ts";
-import { readTokenRequest, TOKEN_ERRORS, type TokenErrorCode } from "./token_request.ts";
+import { readTokenRequest, TOKEN_ERRORS, type TokenErrorCode } from "./access_token.ts";
 
 interface TokenAppDeps {
   readonly connections: Pick<Connections, "issueToken">;

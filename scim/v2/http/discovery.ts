@@ -13,7 +13,7 @@ import {
   RESOURCE_TYPE_SCHEMA,
   SCHEMA_SCHEMA,
   SERVICE_PROVIDER_CONFIG_SCHEMA,
-} from "../schema/discovery_schemas.ts";
+} from "../schema/target_schemas.ts";
 import { renderListResponse } from "../../schema/render_resource.ts";
 import { PAGE_SIZE } from "./list_parameters.ts";
 import type { OperationContext, OperationResult } from "./operation.ts";

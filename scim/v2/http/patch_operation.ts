@@ -9,9 +9,8 @@ import type { GroupContent, JsonObject, Stored } from "../../schema/resource.ts"
 import type { ResourceTypeDefinition } from "../../schema/attribute_definition.ts";
 import { readBody } from "../schema/read_body.ts";
 import { toStoredContent } from "../schema/stored_content.ts";
-import { applyPatch, type PatchOutcome } from "../patch/patch.ts";
-import { type MemberChanges, MembersNeeded } from "../patch/patch_members.ts";
-import { createPatchSchema, type PatchSchema } from "../patch/patch_schema.ts";
+import { applyPatch, type MemberChanges, MembersNeeded, type PatchOutcome } from "../patch/patch.ts";
+import { createPatchSchema, type PatchSchema } from "../patch/patch_path.ts";
 import { checkMembers, checkOrigin } from "./connection_rules.ts";
 import { hiddenMembers, memberNames, namedMembers } from "./member_names.ts";
 import {
@@ -24,8 +23,14 @@ import {
 } from "./operation.ts";
 import { readWanted, readWantedHead, renderContextOf } from "./read_operations.ts";
 import { membersOf, renderStored } from "../schema/render_stored.ts";
-import { asLostRace, planned, writeContent } from "./write_content.ts";
-import { bodyRefusal, withKept, writtenResult } from "./write_operations.ts";
+import {
+  asLostRace,
+  bodyRefusal,
+  planned,
+  withKept,
+  writeContent,
+  writtenResult,
+} from "./write_operations.ts";
 
 export async function patchOperation(operation: Operation): Promise<OperationResult> {
   const body = await operation.json();

@@ -5,7 +5,7 @@ import { matchesTag, opaqueTag } from "../../http/handlers.ts";
 import { ScimRefusal, type ScimRefusalCode } from "../../http/refusals.ts";
 import { etagOf, renderListResponse } from "../../schema/render_resource.ts";
 import type { ResourceKind, Stored } from "../../schema/resource.ts";
-import type { RenderedResource } from "../../rendered_port.ts";
+import type { RenderedResource } from "../../ports.ts";
 import { type PageReads, type QueryOutcome, queryPage, storedOctets } from "../query/query.ts";
 import type { Projection } from "../schema/projection.ts";
 import type { ListParameters } from "./list_parameters.ts";

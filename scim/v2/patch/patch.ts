@@ -1,16 +1,24 @@
-// PATCH of one resource as a pure function (RFC 7644 §3.5.2): all operations, or none.
+// PATCH of one resource as a pure function (RFC 7644 §3.5.2): all operations, or none. Operations on `members` become ids to add and to remove. The members
+// of a group are read only for a filter that is not about their ids.
 
 import { property } from "../../schema/attributes.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
-import { filterPaths } from "../../filter/filter_tree.ts";
+import { filterPaths, type ScimFilter } from "../../filter/filter_tree.ts";
 import { isJsonArray } from "../../schema/json_limits.ts";
 import { canonicalJson } from "../../schema/value_rules.ts";
-import { type MemberChanges, MemberCollector, type MemberLimits } from "./patch_members.ts";
-import { applyOperation, holderOf, type PatchOperation } from "./patch_operations.ts";
+import {
+  applyOperation,
+  checkAttribute,
+  holderOf,
+  type PatchOperation,
+  withPart,
+} from "./patch_operations.ts";
 import { readOperations, type ShapeRule } from "./patch_request.ts";
-import { type PatchProblem, PatchRefusal, type PatchSchema } from "./patch_schema.ts";
+import { entryNode, type PatchProblem, PatchRefusal, type PatchSchema } from "./patch_path.ts";
 import { TOLERATED_SHAPES } from "./patch_shapes.ts";
-import { checkAttribute, withPart } from "./patch_values.ts";
+import { matchesEntryFilter } from "../../filter/filter_match.ts";
+import { isMemberId, memberIdOf, NO_MEMBER_ID } from "../schema/stored_content.ts";
+import type { AttributeDefinition } from "../../schema/attribute_definition.ts";
 
 export interface PatchOptions {
   readonly schema: PatchSchema;
@@ -120,4 +128,136 @@ function checkChanges(
     if (attribute === null || (skipsMembers && isAboutMembers(operation))) continue;
     checkAttribute(property(holderOf(resource, section), attribute.name), attribute);
   }
+}
+
+/** How the operations of one request on `members` are limited. */
+export interface MemberLimits {
+  /** Whether `remove` without a filter may remove every member. */
+  readonly canRemoveAll: boolean;
+  /** Ids in one request. Absent: 10,000. */
+  readonly maxChanges?: number | undefined;
+  /** The members as a response has them. Absent: they were not read. */
+  readonly present?: (() => readonly JsonObject[]) | undefined;
+}
+
+/** Thrown for a filter that needs {@link MemberLimits.present}. */
+export class MembersNeeded extends Error {
+  override readonly name = "MembersNeeded";
+}
+
+/** The changes of the members of a group. No id is in both lists. */
+export interface MemberChanges {
+  readonly add: readonly string[];
+  readonly remove: readonly string[];
+  /** All members after the change. `add` and `remove` are then empty. */
+  readonly replace?: readonly string[];
+}
+
+const DEFAULT_MAX_CHANGES = 10_000;
+
+/** Collects the operations on `members` in order. The last operation on an id wins. */
+class MemberCollector {
+  readonly #limits: MemberLimits;
+  readonly #add = new Set<string>();
+  readonly #remove = new Set<string>();
+  #replace: Set<string> | null = null;
+  #count = 0;
+
+  constructor(limits: MemberLimits) {
+    this.#limits = limits;
+  }
+
+  /** @throws PatchRefusal */
+  apply(operation: PatchOperation): void {
+    const { op, path: { filter, sub }, value } = operation;
+    if (sub !== null) {
+      throw new PatchRefusal("mutability", `Add and remove whole members: "${sub.name}" is immutable.`);
+    }
+    if (op === "remove") return this.#removeIds(operation);
+    if (filter !== null) {
+      throw new PatchRefusal("invalidPath", 'Use the path "members" to add or replace members.');
+    }
+    const ids = this.#counted(idsOf(value));
+    if (op === "replace") return this.#replaceWith(ids);
+    for (const id of ids) {
+      this.#remove.delete(id);
+      (this.#replace ?? this.#add).add(id);
+    }
+  }
+
+  /** `null`: nothing changes. */
+  changes(): MemberChanges | null {
+    if (this.#replace !== null) return { add: [], remove: [], replace: [...this.#replace] };
+    if (this.#add.size === 0 && this.#remove.size === 0) return null;
+    return { add: [...this.#add], remove: [...this.#remove] };
+  }
+
+  #removeIds({ path: { filter, attribute }, only }: PatchOperation): void {
+    if (filter === null && only === undefined) {
+      if (!this.#limits.canRemoveAll) {
+        throw new PatchRefusal(
+          "mutability",
+          "List the members to remove. This connection cannot remove all at once.",
+        );
+      }
+      return this.#replaceWith([]);
+    }
+    const selected = filter === null
+      ? only ?? []
+      : filteredIds(filter) ?? (attribute === null ? [] : this.#matchingIds(filter, attribute));
+    const ids = filter === null || only === undefined ? selected : selected.filter((id) => only.includes(id));
+    for (const id of this.#counted(ids)) {
+      if (this.#replace !== null) this.#replace.delete(id);
+      else {
+        this.#add.delete(id);
+        this.#remove.add(id);
+      }
+    }
+  }
+
+  /** Of the members that the group has after the operations so far. */
+  #matchingIds(filter: ScimFilter, node: AttributeDefinition): string[] {
+    const { present } = this.#limits;
+    if (present === undefined) throw new MembersNeeded();
+    const known = new Map(present().map((member) => [property(member, "value"), member]));
+    const ids = this.#replace ?? new Set([...known.keys(), ...this.#add].filter(isMemberId));
+    const find = (name: string) => entryNode(node, name);
+    return [...ids].filter((id) =>
+      !this.#remove.has(id) && matchesEntryFilter(filter, known.get(id) ?? { value: id, type: "User" }, find)
+    );
+  }
+
+  #replaceWith(ids: readonly string[]): void {
+    // From here on, `#add` and `#remove` mean nothing.
+    this.#replace = new Set(ids);
+  }
+
+  #counted(ids: readonly string[]): readonly string[] {
+    const max = this.#limits.maxChanges ?? DEFAULT_MAX_CHANGES;
+    this.#count += ids.length;
+    if (this.#count > max) {
+      throw new PatchRefusal("tooMany", `Change at most ${max} members in one request.`);
+    }
+    return ids;
+  }
+}
+
+function idsOf(value: JsonValue | undefined): string[] {
+  if (value === null) return [];
+  if (!isJsonArray(value)) throw new PatchRefusal("invalidValue", 'Send "members" as a list.');
+  return value.map((entry) => {
+    const id = memberIdOf(entry);
+    if (id === null) throw new PatchRefusal("invalidValue", NO_MEMBER_ID);
+    return id;
+  });
+}
+
+/** The ids of `value eq "a" or value eq "b"`. `null`: another filter, which needs the members themselves. */
+function filteredIds(filter: ScimFilter): string[] | null {
+  if (filter.kind === "or") {
+    const ids = filter.filters.map(filteredIds);
+    return ids.some((one) => one === null) ? null : ids.flatMap((one) => one ?? []);
+  }
+  const isId = filter.kind === "compare" && filter.operator === "eq" && filter.path.attribute === "value";
+  return isId && typeof filter.value === "string" ? [filter.value] : null;
 }

@@ -1,10 +1,15 @@
-// Parses the path of a PATCH operation (RFC 7644 §3.5.2, figure 7, and §3.10 for URNs).
+// Parses the path of a PATCH operation by the schemas of a resource type (RFC 7644 §3.5.2, figure 7, and §3.10 for URNs). The refusal of a PATCH.
 
 import { parseEntryFilter } from "../../filter/filter.ts";
 import { MAX_FILTER_CHARACTERS } from "../../filter/filter_tokens.ts";
 import type { ScimFilter } from "../../filter/filter_tree.ts";
-import { type AttributeDefinition, findDefinition, findSub } from "../../schema/attribute_definition.ts";
-import { PatchRefusal, type PatchSchema, type PatchSection } from "./patch_schema.ts";
+import {
+  type AttributeDefinition,
+  findDefinition,
+  findSub,
+  type SchemaDefinition,
+} from "../../schema/attribute_definition.ts";
+import { COMMON_DEFINITIONS } from "../../schema/attribute_table.ts";
 
 /** The target of an operation. */
 export interface PatchPath {
@@ -94,4 +99,56 @@ function readSub(name: string, attribute: AttributeDefinition): AttributeDefinit
 export function entryNode(attribute: AttributeDefinition, name: string): AttributeDefinition | undefined {
   if (attribute.type === "complex") return findSub(attribute, name);
   return name.toLowerCase() === "value" ? { ...attribute, name: "value", multiValued: false } : undefined;
+}
+
+/** One schema of a resource type. The core schema has the common attributes, too. */
+export interface PatchSection extends Pick<SchemaDefinition, "id" | "attributes"> {
+  readonly isCore: boolean;
+}
+
+/** The schemas of a resource type. The longest URN is first, so that a URN never hides a longer one. */
+export interface PatchSchema {
+  readonly core: PatchSection;
+  readonly sections: readonly PatchSection[];
+}
+
+/** Why a PATCH is refused: the error of RFC 7644 §3.12, with status 400. */
+export interface PatchProblem {
+  readonly scimType:
+    | "invalidSyntax"
+    | "invalidPath"
+    | "invalidFilter"
+    | "invalidValue"
+    | "noTarget"
+    | "mutability"
+    | "tooMany";
+  /** A sentence that explains what to do. */
+  readonly detail: string;
+}
+
+/** Thrown inside of scim/v2/patch. `applyPatch` returns its problem. */
+export class PatchRefusal extends Error {
+  override readonly name = "PatchRefusal";
+  readonly problem: PatchProblem;
+
+  constructor(scimType: PatchProblem["scimType"], detail: string) {
+    super(detail);
+    this.problem = { scimType, detail };
+  }
+}
+
+/** The schemas of a resource type for {@link applyPatch}. */
+export function createPatchSchema(
+  core: Pick<SchemaDefinition, "id" | "attributes">,
+  extensions: readonly Pick<SchemaDefinition, "id" | "attributes">[] = [],
+): PatchSchema {
+  const own = { ...core, isCore: true, attributes: [...COMMON_DEFINITIONS, ...core.attributes] };
+  const others = extensions.map((extension) => ({ ...extension, isCore: false }));
+  return { core: own, sections: [own, ...others].sort((a, b) => b.id.length - a.id.length) };
+}
+
+/** The extension of that URN, without case. */
+export function findExtension({ sections }: PatchSchema, urn: string): PatchSection | undefined {
+  const small = urn.toLowerCase();
+  return sections.find(({ id, isCore }) => !isCore && id.toLowerCase() === small);
 }

@@ -4,11 +4,15 @@ import { propertyWithoutCase } from "../../schema/attributes.ts";
 import type { JsonValue } from "../../schema/resource.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import { isMessage } from "../schema/body_shapes.ts";
-import { parsePatchPath, type PatchPath } from "./patch_path.ts";
-import type { PatchOperation } from "./patch_operations.ts";
-import { sentTwice } from "./patch_values.ts";
+import {
+  findExtension,
+  parsePatchPath,
+  type PatchPath,
+  PatchRefusal,
+  type PatchSchema,
+} from "./patch_path.ts";
+import { type PatchOperation, sentTwice } from "./patch_operations.ts";
 import { type AttributeDefinition, findDefinition, findSub } from "../../schema/attribute_definition.ts";
-import { findExtension, PatchRefusal, type PatchSchema } from "./patch_schema.ts";
 
 /** One operation as the client sent it. A tolerated shape replaces it with operations that follow the RFC. */
 export interface SentOperation {

@@ -3,7 +3,7 @@
 import { property } from "../../schema/attributes.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
-import { memberIdOf } from "../schema/member_id.ts";
+import { memberIdOf } from "../schema/stored_content.ts";
 import type { SentOperation, ShapeContext, ShapeRule } from "./patch_request.ts";
 import {
   type AttributeDefinition,
@@ -11,7 +11,7 @@ import {
   findSub,
   subDefinitions,
 } from "../../schema/attribute_definition.ts";
-import { findExtension } from "./patch_schema.ts";
+import { findExtension } from "./patch_path.ts";
 
 /** One tolerated shape. */
 export interface PatchShape extends ShapeRule {

@@ -22,8 +22,7 @@ import {
   pathText,
   type ScimFilter,
 } from "../../filter/filter.ts";
-import type { IndexedAttribute, KeyRange, ListedBy, Listing } from "../../index_port.ts";
-import type { TargetDirectory } from "../../ports.ts";
+import type { IndexedAttribute, KeyRange, ListedBy, Listing, TargetDirectory } from "../../ports.ts";
 import type { ResourceKind } from "../../schema/resource.ts";
 
 /** Where the resources of a filter are found. `isExact`: every one of them matches. */

@@ -9,7 +9,7 @@ import {
   NO_VALUE,
 } from "../../directory/index_keys.ts";
 import { type FilterPath, pathText } from "../../filter/filter.ts";
-import type { ListedBy } from "../../index_port.ts";
+import type { ListedBy } from "../../ports.ts";
 import { property } from "../../schema/attributes.ts";
 import { isJsonObject } from "../../schema/json_limits.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";

@@ -17,7 +17,7 @@ import {
   type SchemaDefinition,
 } from "../../schema/attribute_definition.ts";
 import { readAttributeValue, UnreadableBody } from "./read_body.ts";
-import { isTextForm } from "./stored_value.ts";
+import { isTextForm } from "./stored_content.ts";
 import { createTargetSchemas, type CustomExtension, type TargetSchemas } from "./target_schemas.ts";
 
 type ParseExtensionsOutcome =

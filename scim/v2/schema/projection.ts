@@ -11,7 +11,7 @@ import {
   type SchemaDefinition,
   subDefinitions,
 } from "../../schema/attribute_definition.ts";
-import type { RenderedObject } from "./stored_value.ts";
+import type { RenderedObject } from "./stored_content.ts";
 import { resolveAttribute, topLevelDefinitions } from "./target_schemas.ts";
 
 /** The attributes of responses. */

@@ -1,8 +1,7 @@
 // Renders stored resources as responses: ids of members and groups, meta, and the projection.
 
 import type { FilterPath } from "../../filter/filter.ts";
-import type { TargetDirectory } from "../../ports.ts";
-import type { UserRenderer } from "../../rendered_port.ts";
+import type { TargetDirectory, UserRenderer } from "../../ports.ts";
 import { isJsonArray } from "../../schema/json_limits.ts";
 import { etagOf, isoTime } from "../../schema/render_resource.ts";
 import type { JsonObject, Stored } from "../../schema/resource.ts";

@@ -3,7 +3,7 @@
 
 import { startSlapd } from "../../support/slapd.ts";
 import type { Target } from "../../../scim/ports.ts";
-import type { RefreshReport } from "../../../scim/pending_port.ts";
+import type { RefreshReport } from "../../../scim/backend_port.ts";
 import { openIdentity } from "./open_identity.ts";
 import { ldifOf, personAt } from "./people.ts";
 

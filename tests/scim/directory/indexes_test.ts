@@ -4,7 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
 import { createStore, type Store } from "../../../platform/store.ts";
 import type { CountedIndex } from "../../../scim/directory/counted_index.ts";
-import { openCountedIndex } from "../../../scim/directory/index_follower.ts";
+import { openCountedIndex } from "../../../scim/directory/indexes.ts";
 import type { IndexContent } from "../../../scim/directory/index_bucket.ts";
 import { IndexMerge, type IndexMergeOptions } from "../../../scim/directory/index_merge.ts";
 import { LAST_CHARACTER } from "../../../scim/directory/keys.ts";

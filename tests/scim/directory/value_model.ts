@@ -3,8 +3,7 @@
 import { assertEquals } from "@std/assert";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { compareText, LAST_CHARACTER } from "../../../scim/directory/keys.ts";
-import type { IndexedAttribute, Listing } from "../../../scim/index_port.ts";
-import type { TargetDirectory } from "../../../scim/ports.ts";
+import type { IndexedAttribute, Listing, TargetDirectory } from "../../../scim/ports.ts";
 import type { ResourceKind, Stored } from "../../../scim/schema/resource.ts";
 
 const ATTRIBUTES: Readonly<Record<ResourceKind, readonly IndexedAttribute[]>> = {

@@ -4,7 +4,7 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import { NO_READ_ONLY, readOnlyNames } from "../../../scim/schema/read_only_attributes.ts";
 import { ACTOR, group, openStage, refusalOf, type Shape, type Stage, trashOf, user } from "./stage.ts";
 import type { Target, WriteOptions } from "../../../scim/ports.ts";
-import { writeBulk } from "../../../scim/transfer/bulk_writer.ts";
+import { writeBulk } from "../../../scim/transfer/import_export.ts";
 import type { MemoryBackend } from "../../fakes/memory_backend.ts";
 import type { BackendState, MembersNotStored } from "../../../scim/schema/resource.ts";
 import { membersNotStored, stillNotStored } from "../../../scim/backend_port.ts";

@@ -1,7 +1,7 @@
 // A refresh: what it imports, updates and delivers, and the versions of answers.
 
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
-import type { RefreshReport } from "../../../scim/pending_port.ts";
+import type { RefreshReport } from "../../../scim/backend_port.ts";
 import type { MemoryBackend } from "../../fakes/memory_backend.ts";
 import { ACTOR, group, openStage, refusalOf, type Stage, user } from "./stage.ts";
 

@@ -4,12 +4,13 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Store } from "../../../../platform/store.ts";
 import {
   type LoggedRequest,
+  MAX_BATCH_REQUESTS,
+  MAX_BATCHES,
   REDACTED,
   redactEntry,
   type RequestFilter,
   type RequestLogEntry,
-} from "../../../../scim/v2/connections/request_entry.ts";
-import { MAX_BATCH_REQUESTS, MAX_BATCHES } from "../../../../scim/v2/connections/request_log.ts";
+} from "../../../../scim/v2/connections/request_log.ts";
 import { eventually } from "../../../upstream/manual_clock.ts";
 import { type ConnectionStage, openConnectionStage, openTwoNodes, requestEntry } from "./stage.ts";
 

@@ -11,7 +11,7 @@ import type { Target } from "../../../../scim/ports.ts";
 import type { AddedSecret, MadeSecret } from "../../../../scim/v2/connections/connection_administration.ts";
 import type { ConnectionChange, SecretKind } from "../../../../scim/v2/connections/connection_settings.ts";
 import { Connections } from "../../../../scim/v2/connections/connections.ts";
-import type { RequestLogEntry } from "../../../../scim/v2/connections/request_entry.ts";
+import type { RequestLogEntry } from "../../../../scim/v2/connections/request_log.ts";
 import { openNode } from "../../../fakes/shared_store.ts";
 import { createManualClock, type ManualClock } from "../../../upstream/manual_clock.ts";
 

@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { jwtVerify, SignJWT } from "jose";
 import { createTokenApp } from "../../../../scim/v2/connections/token_app.ts";
-import { readTokenRequest, TOKEN_ERRORS } from "../../../../scim/v2/connections/token_request.ts";
+import { readTokenRequest, TOKEN_ERRORS } from "../../../../scim/v2/connections/access_token.ts";
 import { createLog } from "../../../../platform/log.ts";
 import { createSystemRandom } from "../../../../platform/runtime.ts";
 import { createVault } from "../../../../platform/vault.ts";

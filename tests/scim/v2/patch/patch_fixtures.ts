@@ -6,7 +6,7 @@ import {
   type Characteristics,
   defineAttribute,
 } from "../../../../scim/schema/attribute_definition.ts";
-import { createPatchSchema } from "../../../../scim/v2/patch/patch_schema.ts";
+import { createPatchSchema } from "../../../../scim/v2/patch/patch_path.ts";
 import type { JsonObject, JsonValue } from "../../../../scim/schema/resource.ts";
 
 export const CORE_USER = "urn:ietf:params:scim:schemas:core:2.0:User";

@@ -3,9 +3,8 @@
 import { assert, assertEquals, assertMatch, assertNotEquals, assertStrictEquals } from "@std/assert";
 import fc from "../../../packages/fast_check.ts";
 import { applyPatch } from "../../../../scim/v2/patch/patch.ts";
-import { holderOf } from "../../../../scim/v2/patch/patch_operations.ts";
-import { createPatchSchema, type PatchSection } from "../../../../scim/v2/patch/patch_schema.ts";
-import { checkAttribute, cleanAttribute } from "../../../../scim/v2/patch/patch_values.ts";
+import { checkAttribute, cleanAttribute, holderOf } from "../../../../scim/v2/patch/patch_operations.ts";
+import { createPatchSchema, type PatchSection } from "../../../../scim/v2/patch/patch_path.ts";
 import type { JsonObject, JsonValue } from "../../../../scim/schema/resource.ts";
 import {
   BADGE,

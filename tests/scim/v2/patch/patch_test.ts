@@ -1,7 +1,12 @@
 // PATCH: operations, paths and members.
 
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
-import { applyPatch } from "../../../../scim/v2/patch/patch.ts";
+import {
+  applyPatch,
+  type MemberChanges,
+  type MemberLimits,
+  MembersNeeded,
+} from "../../../../scim/v2/patch/patch.ts";
 import type { JsonObject, JsonValue } from "../../../../scim/schema/resource.ts";
 import {
   BADGE,
@@ -16,11 +21,6 @@ import {
   USER,
 } from "./patch_fixtures.ts";
 import fc from "../../../packages/fast_check.ts";
-import {
-  type MemberChanges,
-  type MemberLimits,
-  MembersNeeded,
-} from "../../../../scim/v2/patch/patch_members.ts";
 
 // PATCH of a user (RFC 7644 §3.5.2): the forms of paths and operations, and what is refused.
 

@@ -6,7 +6,7 @@ import { answered, ask, type Asked, evaluate, find, problemIn } from "./query_wo
 import fc from "../../../packages/fast_check.ts";
 import { compareText } from "../../../../scim/directory/keys.ts";
 import { indexText, markedText, NO_VALUE } from "../../../../scim/directory/index_keys.ts";
-import type { KeyRange } from "../../../../scim/index_port.ts";
+import type { KeyRange } from "../../../../scim/ports.ts";
 import {
   complementRanges,
   intersectRanges,

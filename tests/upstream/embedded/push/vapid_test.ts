@@ -5,7 +5,7 @@ import { decodeJwt, decodeProtectedHeader } from "jose";
 import { openNode } from "../../../fakes/shared_store.ts";
 import { createManualClock } from "../../manual_clock.ts";
 import { openServiceDeps } from "../../start_services.ts";
-import { openVapidKeys, VapidHeaders } from "../../../../upstream/embedded/push/vapid.ts";
+import { openVapidKeys, VapidHeaders } from "../../../../upstream/embedded/push/push_encryption.ts";
 
 const HOUR_MS = 3_600_000;
 const ORIGIN = "https://fcm.googleapis.com";
