@@ -1,9 +1,7 @@
 // Writes docs/conversation.md from the flow table: the diagram, the steps, and every row.
 
-import { CONDITIONS, type FlowCondition } from "../radius/flow/conditions.ts";
-import { EFFECTS } from "../radius/flow/effects.ts";
-import { FLOW } from "../radius/flow/flow.ts";
-import type { FlowRow } from "../radius/flow/flow_rows.ts";
+import { CONDITIONS, type FlowCondition } from "../radius/flow/context.ts";
+import { EFFECTS, FLOW, type FlowRow } from "../radius/flow/flow.ts";
 import { PROMPTS } from "../radius/flow/prompts.ts";
 import { type FlowEnd, type FlowPlace, PASSAGES, STEPS } from "../radius/protocol/steps.ts";
 

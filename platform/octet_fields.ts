@@ -1,7 +1,5 @@
 // Fields as octets: numbers and texts one after the other, without names. The writer reuses one buffer, so that a record needs no allocation.
 
-import { PrefixViews } from "./prefix_views.ts";
-
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 /** The length of an absent text. */
@@ -242,5 +240,26 @@ export class TextHash {
       this.#hash = hashText(text, this.#seed);
     }
     return this.#hash;
+  }
+}
+
+// Views of the first octets of one buffer. A view takes more time and memory than the octets that it usually has, so each is created once.
+
+/** At most one view for each length of the buffer. */
+export class PrefixViews {
+  readonly #buffer: Uint8Array<ArrayBuffer>;
+  readonly #views: (Uint8Array<ArrayBuffer> | undefined)[] = [];
+
+  constructor(buffer: Uint8Array<ArrayBuffer>) {
+    this.#buffer = buffer;
+  }
+
+  /** The first `lengthOctets` of the buffer. Callers share the view. */
+  of(lengthOctets: number): Uint8Array<ArrayBuffer> {
+    const known = this.#views[lengthOctets];
+    if (known !== undefined) return known;
+    const view = this.#buffer.subarray(0, lengthOctets);
+    this.#views[lengthOctets] = view;
+    return view;
   }
 }

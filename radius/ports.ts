@@ -8,6 +8,7 @@ import type { Denial, RelayedSignIn } from "./conversation/login_record.ts";
 import type { UsedFactor } from "./flow/context.ts";
 import type { ClearAttribute } from "./protocol/clear_attributes.ts";
 import type { PacketRow } from "./protocol/dissect_packet.ts";
+import { reducePhoneNumber } from "../platform/phone_number.ts";
 
 /** Why a call to a service failed. A fault is a value; the flow table chooses the next row. */
 export type Fault =
@@ -390,4 +391,32 @@ export interface GatewayMonitor {
   loginTotals(): LoginTotals;
   /** The time from which logins are counted. */
   readonly countsSinceMs: number;
+}
+
+// The directory of the login target in the form that the gateway needs.
+
+/** The users of the directory that is the login target now. Names are canonical. */
+interface LoginUsers {
+  /** See {@link LoginDirectory.prepare}. */
+  prepareLogin(name: string): Promise<void> | null;
+  /** With phone numbers as the directory has them. */
+  login(name: string): DirectoryUser;
+}
+
+/** The groups of a user, with those that contain them. */
+export function allGroupsOf({ groups, allGroups = groups }: DirectoryUser): readonly string[] {
+  return allGroups;
+}
+
+/** Reduces phone numbers to + and digits. @param users asked at each call, because the login target can change */
+export function loginDirectoryOf(users: () => LoginUsers, otherNames?: OtherNames): LoginDirectory {
+  return {
+    ...(otherNames === undefined ? {} : { otherNames }),
+    prepare: (name) => users().prepareLogin(name),
+    lookUp(name) {
+      const user = users().login(name);
+      if (user.phoneNumbers.length === 0) return user;
+      return { ...user, phoneNumbers: user.phoneNumbers.flatMap((given) => reducePhoneNumber(given) ?? []) };
+    },
+  };
 }

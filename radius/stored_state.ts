@@ -2,9 +2,8 @@
 
 import { ConversationStore, followConversations } from "./conversation/conversation_store.ts";
 import { type Conversation, createOrderedIds, createStateTokens } from "./conversation/conversation.ts";
-import { placeOfTuple } from "./conversation/tuple.ts";
+import { placeOfTuple, SharedTuples } from "./conversation/tuple.ts";
 import { PacketsInProgress } from "./conversation/run.ts";
-import { SharedTuples } from "./conversation/shared_tuples.ts";
 import { LIMIT_ALARMS } from "./factors/hourly_limits.ts";
 import { Limits } from "./factors/limits.ts";
 import { FactorMarks, recordIdIn } from "./factors/factor_marks.ts";
@@ -19,8 +18,7 @@ import type { Store } from "../platform/store.ts";
 import type { Vault } from "../platform/vault.ts";
 import { NO_CHANGE, type UnversionedChange } from "../platform/write_batch.ts";
 import { SessionTable } from "./accounting/session_table.ts";
-import { SigningClients } from "./server/signing_clients.ts";
-import { createSwitchable, type PublicMembers } from "../platform/switchable.ts";
+import { SigningClients } from "./server/unsigned_requests.ts";
 import { EnrolmentMarks } from "./factors/enrolment_marks.ts";
 import { Offboarding, type OffboardingDeps, type OnPhoneRevoked } from "./factors/offboarding.ts";
 import { BypassCodeStore } from "./factors/bypass_codes.ts";
@@ -455,4 +453,39 @@ function openRemembered(
     ],
     isUsed: remembersDevices,
   });
+}
+
+// One object that stands for another, which can be replaced at run time. Its holders need not know. The members are named, so that
+// the type checker finds a member that the object lacks.
+
+interface Switchable<T extends object> {
+  /** Has the named members of the object that is used now. */
+  readonly facade: T;
+  /** Replaces the object from the next call on. */
+  use(next: T): void;
+}
+
+/** The public members of an object: a method is called, a value is read, on the object that is used at that moment. */
+type PublicMembers<T> = {
+  readonly [Name in keyof T]: T[Name] extends (...given: never[]) => unknown ? "method" : "value";
+};
+
+type Method = (...given: unknown[]) => unknown;
+
+/** Makes a facade for `first`. */
+export function createSwitchable<T extends object>(first: T, members: PublicMembers<T>): Switchable<T> {
+  let current = first;
+  const facade = {};
+  for (const [name, kind] of Object.entries(members) as [keyof T & string, "method" | "value"][]) {
+    const member = kind === "value"
+      ? { get: () => current[name] }
+      : { value: (...given: unknown[]) => Reflect.apply(current[name] as Method, current, given) };
+    Object.defineProperty(facade, name, { enumerable: true, ...member });
+  }
+  return {
+    facade: facade as T,
+    use(next) {
+      current = next;
+    },
+  };
 }

@@ -13,7 +13,7 @@ import type { ClientRegistry } from "../../radius/server/client_registry.ts";
 import type { FirstFactorServer } from "../../platform/client_settings.ts";
 import type { RadsecConnections } from "../../radius/server/radsec.ts";
 import type { ClientDiscovery } from "../../radius/server/client_discovery.ts";
-import type { SigningClients } from "../../radius/server/signing_clients.ts";
+import type { SigningClients } from "../../radius/server/unsigned_requests.ts";
 import type { FirstFactorServerStatus, SecondFactorService } from "../../radius/ports.ts";
 import type { BackendTrial } from "../../scim/scim.ts";
 import type { BackendHealth } from "../../scim/backends/guarded_backend.ts";

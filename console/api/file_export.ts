@@ -1,7 +1,7 @@
 // Exports as files: CSV whose cells no spreadsheet calculates (RFC 4180), or JSON, streamed as fast as the client reads.
 
 import type { MiddlewareHandler } from "hono";
-import { FORMULA_START } from "../../platform/formula_start.ts";
+import { FORMULA_START } from "../../platform/csv_reader.ts";
 import { Refusal } from "./errors.ts";
 import type { HttpEnv } from "./hono_env.ts";
 

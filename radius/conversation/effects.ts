@@ -4,7 +4,7 @@
 import { isAccountRefusal } from "../../platform/account_refusals.ts";
 import { randomDigits } from "../../platform/runtime.ts";
 import type { Mutation } from "../../platform/store.ts";
-import type { Effect } from "../flow/effects.ts";
+import type { Effect } from "../flow/flow.ts";
 import { readCode } from "../protocol/login_input.ts";
 import {
   awaitDecision,
@@ -21,7 +21,7 @@ import type { CheckedFirstFactor, LoginAttempt } from "../server/request.ts";
 import { ANY_ADDRESS_CLIENT } from "../server/clients.ts";
 import { type Conversation, passcodeDigest } from "./conversation.ts";
 import { changeInDirectory } from "./password_change.ts";
-import { NOT_SENT_REASONS, type NotSentReason, whyNotSent } from "../factors/send_reasons.ts";
+import { NOT_SENT_REASONS, type NotSentReason, whyNotSent } from "../factors/limits.ts";
 import { orderPhones } from "../factors/device_choice.ts";
 import { keptReply } from "../protocol/relayed_attributes.ts";
 import type { DevicePairing, Fault, FirstFactorReply, Outcome } from "../ports.ts";

@@ -37,8 +37,7 @@ import {
   type PeerNodes,
 } from "./peers.ts";
 import { loginInput, type PacketAction, type PacketsInProgress, type RunningPacket } from "./run.ts";
-import type { SharedTuples } from "./shared_tuples.ts";
-import { compareTuples, type Tuple, type TupleComparison } from "./tuple.ts";
+import { compareTuples, type SharedTuples, type Tuple, type TupleComparison } from "./tuple.ts";
 import type { LoginSettings } from "./store_effects.ts";
 
 export interface ConversationFinderDeps {

@@ -11,8 +11,7 @@ import { type Appended, readBypassCode, readCode, refusalOfUser } from "../proto
 import { reducePhoneNumber } from "../../platform/phone_number.ts";
 import type { LoginAttempt, TypedTotp } from "../server/request.ts";
 import { type Conversation, passcodeDigest } from "./conversation.ts";
-import type { Limits } from "../factors/limits.ts";
-import { whyNotSent } from "../factors/send_reasons.ts";
+import { type Limits, whyNotSent } from "../factors/limits.ts";
 import type { BypassCodeStore } from "../factors/bypass_codes.ts";
 import { readRecoveryCode, type RecoveryCodeStore } from "../factors/recovery_codes.ts";
 import type { EnrolmentMarks } from "../factors/enrolment_marks.ts";

@@ -2,11 +2,8 @@
 
 import { isRelaying, type RequestSettings } from "../../platform/client_settings.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
-import { CONDITIONS } from "../flow/conditions.ts";
-import { EFFECTS } from "../flow/effects.ts";
-import { callsUpstream, step } from "../flow/flow.ts";
-import type { FlowRow } from "../flow/flow_rows.ts";
-import type { Facts } from "../flow/context.ts";
+import { CONDITIONS, type Facts } from "../flow/context.ts";
+import { callsUpstream, EFFECTS, type FlowRow, step } from "../flow/flow.ts";
 import { PROMPTS } from "../flow/prompts.ts";
 import { type FlowPlace, isStep } from "../protocol/steps.ts";
 import { type LoginAttempt, newLoginAttempt, REQUEST_REFUSALS } from "../server/request.ts";

@@ -8,8 +8,7 @@ import type { EnrolmentRule, SessionAttributes } from "../policy/policy.ts";
 import type { LoginDevice, RememberedDevices } from "../policy/remembered_devices.ts";
 import type { Step } from "../protocol/steps.ts";
 import { neverHadFactor, type OwnFactorDeps, usableKinds } from "../factors/own_factors.ts";
-import { allGroupsOf } from "../login_directory.ts";
-import type { DirectoryUser, LoginDirectory } from "../ports.ts";
+import { allGroupsOf, type DirectoryUser, type LoginDirectory } from "../ports.ts";
 import type { Conversation } from "./conversation.ts";
 
 /** The stored policies, and the devices that they remember. */

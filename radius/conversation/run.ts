@@ -1,7 +1,7 @@
 // Runs a packet on its conversation, and answers the requests that wait for the result. Has the packets in progress: an unanswered login is
 // also found by its tuple, so that a re-issued one can join it.
 
-import { TextTable } from "../../platform/text_table.ts";
+import { TextTable } from "../../platform/hash_index.ts";
 import { eapIdentifierOf } from "../protocol/eap.ts";
 import { isStep, type Step } from "../protocol/steps.ts";
 import type { Conversation, LastAnswer } from "./conversation.ts";

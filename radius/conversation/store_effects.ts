@@ -10,8 +10,7 @@ import { pairingDetails } from "../factors/pairing.ts";
 import type { AcceptAttributes } from "../factors/reply_attributes.ts";
 import type { SentPasscodes } from "../factors/sent_passcodes.ts";
 import type { Facts } from "../flow/context.ts";
-import type { Effect } from "../flow/effects.ts";
-import type { FlowRow } from "../flow/flow_rows.ts";
+import type { Effect, FlowRow } from "../flow/flow.ts";
 import type { SecondFactorService } from "../ports.ts";
 import type { LoginAttempt } from "../server/request.ts";
 import { type Conversation, type LastAnswer, newConversation } from "./conversation.ts";
@@ -23,8 +22,7 @@ import { auditLogin } from "./login_history.ts";
 import { keepOldPassword, notePasswordChange } from "./password_change.ts";
 import type { PasswordDigests } from "./peers.ts";
 import type { UpstreamDeps } from "./poll_approval.ts";
-import type { SharedTuples } from "./shared_tuples.ts";
-import { placeOfTuple } from "./tuple.ts";
+import { placeOfTuple, type SharedTuples } from "./tuple.ts";
 
 /** The result of a turn. */
 export interface TurnResult {

@@ -1,8 +1,6 @@
 // Advances a conversation by one packet (a turn): follows rows of the flow table, makes their effects, and commits before the answer is sent.
 
-import { type Effect, EFFECTS } from "../flow/effects.ts";
-import { callsUpstream, step } from "../flow/flow.ts";
-import type { FlowRow } from "../flow/flow_rows.ts";
+import { callsUpstream, type Effect, EFFECTS, type FlowRow, step } from "../flow/flow.ts";
 import type { Facts, UsedFactor } from "../flow/context.ts";
 import { type FlowPlace, isStep } from "../protocol/steps.ts";
 import { gatherFacts } from "./flow_context.ts";

@@ -11,7 +11,7 @@ import type {
   Passwords,
 } from "../ports.ts";
 import { isAccountRefusal } from "../../platform/account_refusals.ts";
-import type { FirstFactorHealth } from "./first_factor_health.ts";
+import type { FirstFactorHealth } from "./first_factor_servers.ts";
 
 /** How long a right password of the directory is remembered, because a repeated login would need another hash. */
 const REMEMBERED_MS = 60_000;

@@ -1,12 +1,11 @@
 // The attributes of an Access-Accept: the defaults, and those of the user's groups, which replace them.
 
-import { allGroupsOf } from "../login_directory.ts";
+import { allGroupsOf, type LoginDirectory } from "../ports.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Config, ReplyAttributes, ReplyValue } from "../../platform/config/config.ts";
 import { typeOf } from "../protocol/dictionary.ts";
 import type { ReplySource } from "../protocol/dissect_packet.ts";
 import { encodeReplyAttribute, isRepeatable, readInteger } from "../protocol/attributes.ts";
-import type { LoginDirectory } from "../ports.ts";
 
 /** Cached combinations of groups. */
 const MAX_CACHED = 4096;

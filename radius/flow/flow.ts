@@ -2,11 +2,9 @@
 // conditions are all true applies. The diagram in the docs, the view in the console and the tests are derived from the rows. A login that a decision
 // ends while it waits has no row here, only a name: DENIED_ROW of radius/conversation/conversation.ts.
 
-import { CONDITIONS } from "./conditions.ts";
-import { type Effect, EFFECTS } from "./effects.ts";
-import { type FlowRow, passcodeRows, requiredRows, rows } from "./flow_rows.ts";
-import { type FlowPlace, isStep } from "../protocol/steps.ts";
-import type { AcceptFault, Facts } from "./context.ts";
+import { type AcceptFault, CONDITIONS, type Facts, type FlowCondition } from "./context.ts";
+import { type FlowEnd, type FlowPlace, isStep } from "../protocol/steps.ts";
+import type { Prompt } from "./prompts.ts";
 
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const FIRST_FACTOR = "FIRSTFACTOR_GET_ANSWER";
@@ -18,6 +16,119 @@ const PAIRING = "SECONDFACTOR_AWAIT_PAIRING_APPROVAL";
 const CODE = "GET_DEVICE_GENERATED_PASSCODE";
 const GET_SMS = "GET_SMS_PHONE_NUMBER";
 const GET_VOICE = "GET_VOICE_PHONE_NUMBER";
+
+export interface FlowRow {
+  /** The name of the row in logs, audit, console and tests. */
+  readonly name: string;
+  /** `*`: every step of a live conversation. */
+  readonly from: FlowPlace | "*";
+  readonly when: readonly FlowCondition[];
+  readonly then: readonly Effect[];
+  /** The prompt in Reply-Message; `null` for a row into a passage. */
+  readonly prompt: Prompt | null;
+  readonly to: FlowPlace | FlowEnd;
+}
+
+type Tail = [
+  when: readonly FlowCondition[],
+  then: readonly Effect[],
+  prompt: Prompt | null,
+  to: FlowPlace | FlowEnd,
+];
+
+/**
+ * The effects of rows: what a row does besides leading to another place. `upstream`: it calls another service or waits for one; a row has at most one such effect, as its last.
+ * `claimed`: it must happen at most once, so the conversation is committed at the passage before the call.
+ */
+export const EFFECTS = {
+  check_first_factor: { upstream: true, text: "checks the first factor" },
+  note_first_factor: { upstream: false, text: "notes that the first factor was right" },
+  replace_older: { upstream: false, text: "replaces the older login of the same place" },
+  keep_old_password: { upstream: false, text: "keeps the password, sealed, until it is changed" },
+  keep_new_password: { upstream: false, text: "keeps the new password, sealed, until it is used" },
+  forget_new_password: { upstream: false, text: "forgets the new password" },
+  note_factor: { upstream: false, text: "notes that the second factor was right" },
+  change_password: {
+    upstream: true,
+    claimed: true,
+    text: "changes the password in the directory, by the old one",
+  },
+  finish_password_change: { upstream: false, text: "forgets both passwords, and records the change" },
+  count_failure: { upstream: false, text: "counts a failure of the user" },
+  count_failure_if_checked: {
+    upstream: false,
+    text: "counts a failure of the user if a password or a code was checked",
+  },
+  count_failure_if_passcode: {
+    upstream: false,
+    text: "counts a failure of the user if a sent passcode is still valid",
+  },
+  count_refused_send: { upstream: false, text: "counts a refused message or call for the user" },
+  remember_device: { upstream: false, text: "remembers the device if the policy says so" },
+  note_no_factor: { upstream: false, text: "notes that no second factor was used" },
+  clear_failures: { upstream: false, text: "clears the user's failures" },
+  push: { upstream: true, claimed: true, text: "sends a push request" },
+  hold: { upstream: true, claimed: true, text: "holds the RADIUS request and waits for the decision" },
+  ask_approval: { upstream: true, text: "reads the decision from the service" },
+  ask_null: {
+    upstream: true,
+    text: "reads the status of the literal `null`, twice; at most 10 times a minute and client",
+  },
+  text: { upstream: true, claimed: true, text: "sends a text message" },
+  call: { upstream: true, claimed: true, text: "places a phone call" },
+  create_pairing: { upstream: true, claimed: true, text: "creates a pairing at the service" },
+  ask_pairing: { upstream: true, text: "reads the pairing from the service" },
+  store_pairing: { upstream: false, text: "stores the pairing" },
+  remember_number: { upstream: false, text: "stores the number as verified if enrolment is allowed" },
+  keep_passcode: { upstream: false, text: "in append mode, keeps the passcode for the next login" },
+  take_kept_passcode: { upstream: false, text: "uses up the passcode that was kept" },
+  take_totp_step: { upstream: false, text: "uses up the time step" },
+  take_recovery_code: { upstream: false, text: "uses up the recovery code" },
+  take_bypass_code: { upstream: false, text: "uses the bypass code" },
+  ask_otp: { upstream: true, text: "checks the passcode at the service" },
+  start_over: { upstream: false, text: "cancels the request and starts a new conversation" },
+  drop_request: { upstream: false, text: "cancels the request" },
+} as const satisfies Record<string, { upstream: boolean; claimed?: true; text: string }>;
+
+export type Effect = keyof typeof EFFECTS;
+
+/** Rows of one place, in their order. */
+function rows(from: FlowPlace | "*", tails: Record<string, Tail>): FlowRow[] {
+  return Object.entries(tails).map(([name, tail]) => {
+    const [when, then, prompt, to] = tail;
+    return { name, from, when, then, prompt, to };
+  });
+}
+
+/** The rows of a step that waits for a delivered passcode; the four steps differ only in their names. */
+function passcodeRows(from: FlowPlace, kind: string): FlowRow[] {
+  return rows(from, {
+    [`${kind}_empty`]: [["answer_empty"], [], "menu", MENU],
+    [`${kind}_right`]: [
+      ["passcode_matches"],
+      ["take_kept_passcode", "remember_number", "remember_device", "clear_failures"],
+      "accepted",
+      "accept",
+    ],
+    [`${kind}_wrong`]: [
+      ["always"],
+      ["count_failure_if_passcode", "take_kept_passcode"],
+      "mismatch",
+      "reject",
+    ],
+  });
+}
+
+/** The rows of a user without a factor after the deadline of the enrolment, and of a policy that requires a factor which the user does not have. */
+function requiredRows(from: FlowPlace, suffix: string): FlowRow[] {
+  return rows(from, {
+    [`overdue${suffix}`]: [["enrolment_overdue"], [], "enrol_first", "reject"],
+    [`needs_device${suffix}`]: [["lacks_required_device"], [], "needs_device", "reject"],
+    [`needs_sms${suffix}`]: [["lacks_required_sms"], [], "needs_sms", "reject"],
+    [`needs_voice${suffix}`]: [["lacks_required_voice"], [], "needs_voice", "reject"],
+    [`needs_totp${suffix}`]: [["lacks_required_totp"], [], "needs_totp", "reject"],
+  });
+}
 
 // deno-fmt-ignore
 export const FLOW: readonly FlowRow[] = [

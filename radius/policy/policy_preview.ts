@@ -6,7 +6,7 @@ import type { Factor } from "../flow/context.ts";
 import { rejectsUnknownUsers, stripUserName } from "../protocol/login_input.ts";
 import type { Client } from "../server/clients.ts";
 import { type CompiledPolicy, PolicyEvaluator, type PolicyMiss, type PolicySubject } from "./evaluator.ts";
-import { allGroupsOf } from "../login_directory.ts";
+import { allGroupsOf, type DirectoryUser, type LoginDirectory } from "../ports.ts";
 import { ipOctets } from "../../platform/addresses.ts";
 import { type PolicyRules, settingsRules } from "./factor_rules.ts";
 import type { EnrolmentRule, PolicyOutcome, SessionAttributes } from "./policy.ts";
@@ -23,7 +23,6 @@ import {
   type OwnFactorDeps,
   usableKinds,
 } from "../factors/own_factors.ts";
-import type { DirectoryUser, LoginDirectory } from "../ports.ts";
 
 interface PolicyPreviewDeps extends PreviewUserDeps {
   readonly registry: PolicyRegistry;

@@ -15,8 +15,7 @@ import { sealReply } from "../conversation/first_factor_reply.ts";
 import type { PasswordDigests } from "../conversation/peers.ts";
 import type { ConversationFinder } from "../conversation/find_conversation.ts";
 import { loginInput, type RequestRunner } from "../conversation/run.ts";
-import type { SharedTuples } from "../conversation/shared_tuples.ts";
-import { tupleOf } from "../conversation/tuple.ts";
+import { type SharedTuples, tupleOf } from "../conversation/tuple.ts";
 import type { LoginSettings } from "../conversation/store_effects.ts";
 
 export interface RelayedLoginDeps {

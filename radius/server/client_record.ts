@@ -15,7 +15,7 @@ import { type SocketAddress, socketAddressText } from "../../platform/addresses.
 import type { Vault } from "../../platform/vault.ts";
 import type { Clients, ClientUse, KnownClient } from "./clients.ts";
 import type { ClientSettings } from "../../platform/config/config.ts";
-import type { ClientSigning } from "./signing_clients.ts";
+import type { ClientSigning } from "./unsigned_requests.ts";
 
 /** A client as it is stored. */
 export interface ClientRecord extends ClientContent {

@@ -22,9 +22,8 @@ import {
   toStoredClient,
   type UnsignedClient,
 } from "./client_record.ts";
-import { clientSigning } from "./signing_clients.ts";
+import { clientSigning, type SigningClients } from "./unsigned_requests.ts";
 import type { Clients, ClientUse } from "./clients.ts";
-import type { SigningClients } from "./signing_clients.ts";
 
 /** `no_server_secret`: the first factor is at another RADIUS server, and no secret for it is given or stored. */
 type RegistryProblem = "taken" | "unknown" | "in_settings" | "changed" | "full" | "no_server_secret";

@@ -20,7 +20,7 @@ export interface Client {
   readonly hasNetwork: boolean;
   /** Whether `message_authenticator = "auto"` learns which source addresses sign. */
   readonly learns: boolean;
-  /** Whether the settings require Message-Authenticator; signing_clients.ts has what `auto` learned. */
+  /** Whether the settings require Message-Authenticator; unsigned_requests.ts has what `auto` learned. */
   readonly requiresSignature: boolean;
   readonly nasIdentifier: string;
   readonly nasIpAddress: Uint8Array | null;

@@ -1,6 +1,6 @@
 // Counters of the gateway, for /metrics and the console. Names are fixed, never text from outside.
 
-import { NOT_SENT_REASONS, type NotSentReason } from "../factors/send_reasons.ts";
+import { NOT_SENT_REASONS, type NotSentReason } from "../factors/limits.ts";
 import { DROP_REASONS, type DropReason } from "../protocol/drop_reasons.ts";
 import { REQUEST_REFUSALS, type RequestRefusal } from "./request.ts";
 

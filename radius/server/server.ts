@@ -15,15 +15,13 @@ import type { Counters } from "./counters.ts";
 import { DuplicateCache, type DuplicateSlot, type PacketPlace } from "./duplicate_cache.ts";
 import type { ClientDiscovery } from "./client_discovery.ts";
 import type { FoldedLog } from "./folded_log.ts";
-import type { SigningClients } from "./signing_clients.ts";
+import type { SigningClients, SourceRateLimit } from "./unsigned_requests.ts";
 import type { RequestHandler } from "../conversation/receive.ts";
 import type { GatewayEvent } from "../ports.ts";
 import type { PacketCapture } from "./packet_capture.ts";
 import { writeAccountingResponse, writeReply } from "./reply_encoder.ts";
 import type { CatchUpQueue } from "./catch_up_queue.ts";
-import { type PacketStream, readView, type Request, type RequestServer } from "./request.ts";
-import type { SourceRateLimit } from "./unsigned_requests.ts";
-import { UserNames } from "./user_names.ts";
+import { type PacketStream, readView, type Request, type RequestServer, UserNames } from "./request.ts";
 
 /** The used part of a Deno datagram socket. */
 export interface DatagramSocket {

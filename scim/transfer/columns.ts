@@ -1,6 +1,6 @@
 // The columns of a CSV file: the attribute of each header, and the values of a cell.
 
-import { FORMULA_START } from "../../platform/formula_start.ts";
+import { FORMULA_START } from "../../platform/csv_reader.ts";
 import type { Mapping, ResourceKind } from "../schema/resource.ts";
 import {
   type AttributePath,

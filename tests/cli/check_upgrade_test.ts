@@ -1,7 +1,7 @@
 // `deno task check-config` from a new version, with the store of the old one: what the next start does with it. Reads only.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { checkUpgrade, upgradeText } from "../../cli/check_upgrade.ts";
+import { checkUpgrade, upgradeText } from "../../cli/check_stored_settings.ts";
 import { type Migration, MIGRATIONS } from "../../platform/upgrade/migrations.ts";
 import { FORMAT, FORMAT_KEY, type FormatRecord, newestRecord } from "../../platform/upgrade/store_format.ts";
 import { readUpgradeFacts, writeUpgradeData } from "../fakes/upgrade_data.ts";

@@ -3,7 +3,7 @@
 import { readUntil } from "../fakes/stream_text.ts";
 import { assert, assertEquals } from "@std/assert";
 import type { ConnectionRequestEvent } from "../../console/api/connections/connection_types.ts";
-import { MAX_EVENT_REQUESTS } from "../../console/api/connections/request_feed.ts";
+import { MAX_EVENT_REQUESTS } from "../../console/api/conversations/live_routes.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import { requestEntry } from "../scim/v2/connections/stage.ts";
 

@@ -16,9 +16,7 @@ import {
 import { momentTexts } from "../../console/web/pages/live/login_inspector.tsx";
 import { activateCatalogue } from "../../console/web/i18n/translate.ts";
 import type { UsedFactor } from "../../radius/flow/context.ts";
-import { EFFECTS } from "../../radius/flow/effects.ts";
-import { FLOW } from "../../radius/flow/flow.ts";
-import type { FlowRow } from "../../radius/flow/flow_rows.ts";
+import { EFFECTS, FLOW, type FlowRow } from "../../radius/flow/flow.ts";
 import { isStep, PASSAGES, STEPS } from "../../radius/protocol/steps.ts";
 
 const CATALOGUES = { en, de };

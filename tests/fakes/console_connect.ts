@@ -7,7 +7,7 @@ import { canonicalRange, parseSocketAddress, socketAddressText } from "../../pla
 import { createLog } from "../../platform/log.ts";
 import { createPasswordHasher } from "../../platform/password_hasher.ts";
 import { ShadowLearner } from "../../radius/shadow/shadow_learner.ts";
-import { SigningClients } from "../../radius/server/signing_clients.ts";
+import { SigningClients } from "../../radius/server/unsigned_requests.ts";
 import { ClientRegistry } from "../../radius/server/client_registry.ts";
 import { createClients } from "../../radius/server/clients.ts";
 import { createClientDiscovery } from "../../radius/server/client_discovery.ts";

@@ -1,7 +1,7 @@
 // An object that is replaced at run time: calls and values are those of the object that is used now.
 
 import { assertEquals } from "@std/assert";
-import { createSwitchable } from "../../platform/switchable.ts";
+import { createSwitchable } from "../../radius/stored_state.ts";
 
 class Counter {
   readonly #step: number;

@@ -2,12 +2,17 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { PAGES } from "../../docs/generate.ts";
-import { CONDITIONS, type FlowCondition } from "../../radius/flow/conditions.ts";
+import {
+  CONDITIONS,
+  type Factor,
+  FACTOR_ORDER,
+  type Facts,
+  type FlowCondition,
+  menuOf,
+  NOTHING_KNOWN,
+} from "../../radius/flow/context.ts";
 import { MAX_VALUE_OCTETS } from "../../radius/protocol/packet.ts";
-import { EFFECTS } from "../../radius/flow/effects.ts";
-import { FLOW, rowsFrom, step } from "../../radius/flow/flow.ts";
-import type { FlowRow } from "../../radius/flow/flow_rows.ts";
-import { type Factor, FACTOR_ORDER, type Facts, menuOf, NOTHING_KNOWN } from "../../radius/flow/context.ts";
+import { EFFECTS, FLOW, type FlowRow, rowsFrom, step } from "../../radius/flow/flow.ts";
 import {
   type Prompt,
   type PromptContext,

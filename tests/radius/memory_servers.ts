@@ -5,8 +5,7 @@ import { parseSocketAddress, socketAddressText } from "../../platform/addresses.
 import { createLog } from "../../platform/log.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import type { FirstFactorServer } from "../../platform/client_settings.ts";
-import { FirstFactorHealth } from "../../radius/factors/first_factor_health.ts";
-import { FirstFactorServers } from "../../radius/factors/first_factor_servers.ts";
+import { FirstFactorHealth, FirstFactorServers } from "../../radius/factors/first_factor_servers.ts";
 import type { DatagramSocket } from "../../radius/server/server.ts";
 import { nextTurn } from "../support/settle.ts";
 import { CODES } from "../support/radius_numbers.ts";

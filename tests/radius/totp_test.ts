@@ -2,16 +2,17 @@
 
 import { assertEquals } from "@std/assert";
 import { createHmac } from "node:crypto";
-import { hmacSha1Into, SHA1_OCTETS } from "../../radius/protocol/sha1.ts";
-import fc from "../packages/fast_check.ts";
 import {
   decodeBase32,
   encodeBase32,
+  hmacSha1Into,
   hotpAt,
   matchTotp,
+  SHA1_OCTETS,
   TOTP_STEP_MS,
   totpAt,
 } from "../../radius/factors/totp.ts";
+import fc from "../packages/fast_check.ts";
 import {
   acceptAppCode,
   openApp,

@@ -10,7 +10,7 @@ import {
 import fc from "../packages/fast_check.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { PacketView } from "../../radius/protocol/packet.ts";
-import { UserNames } from "../../radius/server/user_names.ts";
+import { UserNames } from "../../radius/server/request.ts";
 import { configOf } from "../platform/config/samples.ts";
 import { openScenario, type Scenario } from "../contract/scenario.ts";
 import { SCENARIO } from "../contract/store_scenario.ts";

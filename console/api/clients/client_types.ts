@@ -25,7 +25,7 @@ const NAME = v.pipe(v.string(), v.regex(/^[A-Za-z0-9._-]{1,64}$/));
 /** RFC 2865 §3 asks for at least 16 octets. */
 const SECRET = v.pipe(v.string(), v.minLength(16), v.maxLength(128), v.regex(/^[\x21-\x7e]*$/));
 const trimmed = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(max));
-/** Domains, realms or user names. Each is checked in validate_client.ts, whose refusal names it. */
+/** Domains, realms or user names. Each is checked in client_routes.ts, whose refusal names it. */
 const NAMES = v.pipe(v.array(v.pipe(v.string(), v.maxLength(500))), v.maxLength(100));
 
 /** A request has addresses as text: `host:port` or `[IPv6]:port`, one or a list. */

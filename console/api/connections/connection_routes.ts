@@ -3,41 +3,54 @@
 import { Hono } from "hono";
 import { DAY_MS, HOUR_MS } from "../../../platform/durations.ts";
 import type { Clock } from "../../../platform/runtime.ts";
-import type { Actor } from "../../../scim/ports.ts";
+import type { Actor, Target } from "../../../scim/ports.ts";
 import type {
   AddSecretProblem,
   CreateConnectionProblem,
   WantedSecret,
 } from "../../../scim/v2/connections/connection_administration.ts";
-import type { ConnectionRecord } from "../../../scim/v2/connections/connection_records.ts";
+import type { ConnectionRecord, SecretRecord } from "../../../scim/v2/connections/connection_records.ts";
 import {
+  ADOPTION_STATES,
+  CONNECTION_FIELDS,
+  CONNECTION_KINDS,
   type ConnectionChange,
   type ConnectionSettings,
   CREDENTIAL_PREFIX,
+  MAX_COUNTED_MATCHES,
   REQUEST_LOG_DAYS,
+  REQUEST_OUTCOMES,
 } from "../../../scim/v2/connections/connection_settings.ts";
 import { may } from "../auth/permissions.ts";
 import { type Connect, requireGateway } from "../deps.ts";
 import type { ErrorCode } from "../error_codes.ts";
 import { Refusal } from "../errors.ts";
-import { type Caller, callerOf, type HttpEnv, jsonBody, queryValues } from "../hono_env.ts";
 import {
-  CHANGED_CONNECTION,
-  MATCH_DECISION,
-  MATCH_QUERY,
-  NEW_CONNECTION,
-  NEW_CONNECTION_SECRET,
-  REQUEST_QUERY,
-} from "./connection_schema.ts";
+  type Caller,
+  callerOf,
+  type HttpEnv,
+  jsonBody,
+  optionalChoice,
+  queryValues,
+  textUpTo,
+  time,
+  wholeNumber,
+} from "../hono_env.ts";
 import type {
   ConnectionList,
   ConnectionMatchPage,
+  ConnectionMatchRow,
   ConnectionRequestPage,
+  ConnectionRow,
+  ConnectionSecretRow,
+  ConnectionTest,
   CreatedConnectionSecret,
   MatchesDecided,
   OneConnection,
 } from "./connection_types.ts";
-import { connectionRow, matchRow, testConnection, tokenUrlOf } from "./connection_views.ts";
+import * as v from "valibot";
+import { fieldEntries } from "../field_bodies.ts";
+import type { AdoptionProposal } from "../../../scim/v2/connections/adoption.ts";
 
 export interface ConnectionRouteDeps {
   readonly connect?: Connect;
@@ -245,4 +258,127 @@ function givesRights(
     (Object.keys(change) as (keyof typeof change)[]).some((key) =>
       change[key] !== undefined && change[key] !== before[key] && change[key] !== NARROWER[key]
     );
+}
+
+// The bodies and queries of the connections API.
+
+const integer = (least: number, most: number) =>
+  v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most));
+const MAX_LIFE_DAYS = 1096;
+const MAX_OVERLAP_HOURS = 720;
+const MAX_DECIDED = 1000;
+
+const CHANGES = {
+  ...fieldEntries(CONNECTION_FIELDS, { isBounded: true }),
+  meUser: v.optional(v.nullable(v.pipe(v.string(), v.minLength(1), v.maxLength(256)))),
+} satisfies Record<keyof ConnectionChange, v.GenericSchema>;
+
+const NEW_CONNECTION_SECRET = v.strictObject({
+  kind: v.optional(v.picklist(["token", "client_secret"])),
+  days: v.optional(v.nullable(integer(1, MAX_LIFE_DAYS))),
+  replaces: v.optional(textUpTo(64)),
+  overlapHours: v.optional(integer(0, MAX_OVERLAP_HOURS)),
+});
+
+const NEW_CONNECTION = v.strictObject({
+  name: textUpTo(1024),
+  kind: v.picklist(CONNECTION_KINDS),
+  target: textUpTo(64),
+  secret: v.optional(v.nullable(v.omit(NEW_CONNECTION_SECRET, ["replaces", "overlapHours"]))),
+  ...CHANGES,
+});
+
+const CHANGED_CONNECTION = v.strictObject({
+  version: v.pipe(v.number(), v.integer()),
+  change: v.strictObject(CHANGES),
+});
+
+const REQUEST_QUERY = v.object({
+  outcome: optionalChoice(REQUEST_OUTCOMES),
+  text: v.optional(textUpTo(256), ""),
+  operation: v.optional(textUpTo(64), ""),
+  from: time,
+  to: time,
+  cursor: v.optional(textUpTo(32), ""),
+  size: wholeNumber({ least: 1, most: 200, otherwise: 50 }),
+});
+
+const MATCH_QUERY = v.object({
+  state: optionalChoice(ADOPTION_STATES),
+  cursor: v.optional(textUpTo(200), ""),
+  size: wholeNumber({ least: 1, most: 200, otherwise: 50 }),
+});
+
+const MATCH_DECISION = v.strictObject({
+  decision: v.picklist(["accept", "refuse"]),
+  ids: v.union([v.literal("all"), v.pipe(v.array(textUpTo(200)), v.minLength(1), v.maxLength(MAX_DECIDED))]),
+});
+
+// Connections in the form in which the API shows them.
+
+type ConnectionSources = Pick<Connect, "connections" | "targets" | "config">;
+
+/** The address of the OAuth token endpoint. */
+function tokenUrlOf({ http }: Pick<Connect["config"], "http">): string {
+  return `${http.publicUrl}/scim/oauth/token`;
+}
+
+async function connectionRow(
+  { settings, ...record }: ConnectionRecord,
+  { connections, targets, config }: ConnectionSources,
+): Promise<ConnectionRow> {
+  const { name, target } = settings;
+  const [lastRequest, deletions, waitingMatches] = await Promise.all([
+    connections.lastRequest(name),
+    connections.deletions(settings),
+    connections.countWaiting(name, MAX_COUNTED_MATCHES),
+  ]);
+  const { version, createdMs, createdBy, changedMs, changedBy } = record;
+  return {
+    ...{ settings, version, createdMs, createdBy, changedMs, changedBy },
+    url: `${config.http.publicUrl}/scim/v2/${encodeURIComponent(target)}`,
+    secrets: connections.secretsOf(name).map(secretRow),
+    ...{ lastRequest, deletions, waitingMatches },
+    lacksTarget: targets.get(target) === null,
+  };
+}
+
+function secretRow(
+  { id, kind, createdMs, createdBy, expiresMs, usedMs, usedFrom }: SecretRecord,
+): ConnectionSecretRow {
+  return { id, kind, createdMs, createdBy, expiresMs, usedMs, usedFrom };
+}
+
+/** A proposal with the current name of the resource. */
+async function matchRow(
+  { id: resourceId, ...proposal }: AdoptionProposal,
+  target: Pick<Target, "directory"> | null,
+): Promise<ConnectionMatchRow> {
+  const { kind, externalId, state, firstMs, lastMs, decidedBy, decidedMs } = proposal;
+  const found = await target?.directory.readHeadById(kind, resourceId) ?? null;
+  return {
+    id: `${kind}:${resourceId}`,
+    ...{ kind, resourceId, externalId, state, firstMs, lastMs, decidedBy, decidedMs },
+    name: found === null ? proposal.name : found.content.name,
+    isGone: found === null,
+  };
+}
+
+/** Whether the identity provider reached this server. */
+async function testConnection(
+  { settings: { name, paused } }: ConnectionRecord,
+  { connections, nowMs }: { connections: Connect["connections"]; nowMs: number },
+): Promise<ConnectionTest> {
+  const [lastRequest, lastSuccess] = await Promise.all([
+    connections.lastRequest(name),
+    connections.lastRequest(name, { outcome: "done" }),
+  ]);
+  const secrets = connections.secretsOf(name).filter((secret) => connections.isValid(secret)).map(secretRow);
+  const stateOf = (): ConnectionTest["state"] => {
+    if (secrets.length === 0) return "no_secret";
+    if (paused) return "paused";
+    if (lastRequest === null) return "unused";
+    return lastRequest.status < 400 ? "works" : "refused";
+  };
+  return { nowMs, state: stateOf(), lastRequest, lastSuccessMs: lastSuccess?.atMs ?? null, secrets };
 }

@@ -11,10 +11,9 @@ import type {
 } from "../../../radius/ports.ts";
 import type { IpLocation } from "../../../platform/geoip/geoip.ts";
 import type { Store } from "../../../platform/store.ts";
-import { ConnectionRequestFeed, type RequestFeedDeps } from "../connections/request_feed.ts";
 import type { Connect, People } from "../deps.ts";
 import { radiusAddress } from "../onboarding/onboarding.ts";
-import type { EventStreams } from "./event_stream.ts";
+import { eventChunk, type EventStreams } from "./event_stream.ts";
 import { flowLayout } from "./flow_layout.ts";
 import { createHistoryReader, type HistoryReader, type Locator } from "../history/history.ts";
 import type { HttpEnv } from "../hono_env.ts";
@@ -29,6 +28,8 @@ import type { Policy } from "../../../radius/policy/policy.ts";
 import { FACTOR_ORDER } from "../../../radius/flow/context.ts";
 import { decodeText } from "../../../radius/protocol/attributes.ts";
 import { type SimilarName, similarNames, stripUserName } from "../../../radius/protocol/login_input.ts";
+import type { Clock } from "../../../platform/runtime.ts";
+import type { ConnectionRequestEvent, ConnectionRequestRow } from "../connections/connection_types.ts";
 
 export interface LiveRouteDeps extends RequestFeedDeps {
   readonly feed: LiveFeed;
@@ -300,4 +301,67 @@ function userNameOf({ hex, rows }: Pick<StrayPacket, "hex" | "rows">): string | 
   if (row === undefined) return null;
   // The decoded text of the row has lost a byte order mark.
   return decodeText(Uint8Array.fromHex(hex.slice(2 * (row.at + 2), 2 * (row.at + row.lengthOctets))));
+}
+
+// The event `connection_request` of the live stream: the requests of identity providers on all nodes, in batches.
+
+interface RequestFeedDeps {
+  /** Absent where the console runs without the gateway. */
+  readonly connect?: Connect;
+  readonly clock: Clock;
+}
+
+type SendChunk = (chunk: Uint8Array<ArrayBuffer>) => void;
+
+const BATCH_MS = 400;
+/** Requests of one event. The others are counted in `lost`. */
+export const MAX_EVENT_REQUESTS = 100;
+
+class ConnectionRequestFeed {
+  readonly #deps: RequestFeedDeps;
+  readonly #followers = new Set<SendChunk>();
+  #waiting: ConnectionRequestRow[] = [];
+  #lost = 0;
+  #stop: (() => void) | null = null;
+  #isTimerRunning = false;
+
+  constructor(deps: RequestFeedDeps) {
+    this.#deps = deps;
+  }
+
+  /** Sends the requests from now on. Returns what stops it. */
+  follow(send: SendChunk): () => void {
+    this.#followers.add(send);
+    this.#stop ??= this.#deps.connect?.connections.observeRequests((rows) => this.#note(rows)) ?? null;
+    return () => {
+      this.#followers.delete(send);
+      if (this.#followers.size > 0) return;
+      this.#stop?.();
+      this.#stop = null;
+      this.#waiting = [];
+    };
+  }
+
+  #note(rows: readonly ConnectionRequestRow[]): void {
+    this.#waiting.push(...rows);
+    const excess = this.#waiting.length - MAX_EVENT_REQUESTS;
+    if (excess > 0) {
+      this.#lost += excess;
+      this.#waiting = this.#waiting.slice(excess);
+    }
+    if (this.#isTimerRunning) return;
+    this.#isTimerRunning = true;
+    this.#deps.clock.after(BATCH_MS, () => this.#send());
+  }
+
+  #send(): void {
+    this.#isTimerRunning = false;
+    const rows = this.#waiting;
+    const event: ConnectionRequestEvent = { nowMs: this.#deps.clock.nowMs(), rows, lost: this.#lost };
+    this.#waiting = [];
+    this.#lost = 0;
+    if (rows.length === 0) return;
+    const chunk = eventChunk("connection_request", JSON.stringify(event));
+    for (const send of [...this.#followers]) send(chunk);
+  }
 }

@@ -1,6 +1,5 @@
 // Seed files in PSKC, the Portable Symmetric Key Container (RFC 6030): plain, or encrypted with a pre-shared key or a password.
 
-import { openPskcKeys, type PskcKeys, type PskcValue } from "./pskc_keys.ts";
 import {
   checkSeedRow,
   EMPTY_SEED_ROW,
@@ -11,6 +10,7 @@ import {
   type SeedRowProblem,
 } from "./seed_rows.ts";
 import { elementText, findElement, readXml, type XmlElement, XmlRefusal } from "./xml_elements.ts";
+import { createDecipheriv, createHmac, timingSafeEqual } from "node:crypto";
 
 const NAMESPACE = "urn:ietf:params:xml:ns:keyprov:pskc";
 /** RFC 6030 §10.2. Older files have other prefixes before the name. */
@@ -175,4 +175,174 @@ function readValue(
   // Encrypted numbers are big-endian (RFC 6030 §4.2).
   const isNumber = element.name !== "Secret" && value.octets !== null && value.octets.length <= 8;
   return { ...value, text: isNumber ? String(BigInt(`0x${value.octets?.toHex() || "0"}`)) : "" };
+}
+
+// The keys of an encrypted PSKC file (RFC 6030 §6): a pre-shared key or a key of a password (PBKDF2, RFC 8018 §5.2), AES in CBC mode, and the
+// MAC of each value.
+
+interface PskcValue {
+  readonly octets: Uint8Array | null;
+  readonly problem: SeedRowProblem | null;
+}
+
+interface PskcKeys {
+  /** Checks the MAC of an encrypted value, then decrypts it. */
+  open(encrypted: XmlElement, valueMac: string): PskcValue;
+}
+
+/** XML Encryption §5.2.2, by the last part of the algorithm's URI; the length of its key in octets. */
+const CIPHERS: ReadonlyMap<string, { readonly name: string; readonly keyOctets: number }> = new Map([
+  ["aes128-cbc", { name: "aes-128-cbc", keyOctets: 16 }],
+  ["aes192-cbc", { name: "aes-192-cbc", keyOctets: 24 }],
+  ["aes256-cbc", { name: "aes-256-cbc", keyOctets: 32 }],
+]);
+/** RFC 6030 §6.1.1; XML Signature §6.3.1 and RFC 9231 §2.2. */
+const MACS: ReadonlyMap<string, string> = new Map([
+  ["hmac-sha1", "sha1"],
+  ["hmac-sha224", "sha224"],
+  ["hmac-sha256", "sha256"],
+  ["hmac-sha384", "sha384"],
+  ["hmac-sha512", "sha512"],
+]);
+/** PRFs of PBKDF2; RFC 8018 §5.2 uses HMAC-SHA-1 by default. */
+const PRFS: ReadonlyMap<string, string> = new Map([
+  ["hmac-sha1", "SHA-1"],
+  ["hmac-sha256", "SHA-256"],
+  ["hmac-sha384", "SHA-384"],
+  ["hmac-sha512", "SHA-512"],
+]);
+
+const MAX_ITERATIONS = 2_000_000;
+const MAX_SALT_OCTETS = 1024;
+const MAX_PASSWORD_CHARACTERS = 1000;
+const BLOCK_OCTETS = 16;
+
+/** @param header the elements before the key packages; empty: the file is plain, and the result is `null` */
+async function openPskcKeys(
+  header: readonly XmlElement[],
+  options: Pick<SeedFileOptions, "key" | "password">,
+): Promise<PskcKeys | SeedFileProblem | null> {
+  if (header.length === 0) return null;
+  const encryption = header.find(({ name }) => name === "EncryptionKey");
+  if (encryption === undefined) return "unknown_encryption";
+  const key = await encryptionKey(encryption, options);
+  if (typeof key === "string") return key;
+  const method = header.find(({ name }) => name === "MACMethod");
+  const mac = method === undefined ? null : macOf(method, key);
+  return typeof mac === "string" ? mac : createKeys(key, mac);
+}
+
+async function encryptionKey(
+  encryption: XmlElement,
+  { key, password }: Pick<SeedFileOptions, "key" | "password">,
+): Promise<Uint8Array | SeedFileProblem> {
+  const derived = findElement(encryption, "DerivedKey");
+  if (derived !== undefined) return await derivedKey(derived, password);
+  // A key of a certificate (RFC 6030 §6.3) would need the private key of the recipient.
+  const isAsymmetric = encryption.children.some(({ name }) => name === "X509Data" || name === "KeyValue");
+  if (isAsymmetric) return "unknown_encryption";
+  const text = key.replace(/[\s:-]/g, "");
+  if (text === "") return "needs_key";
+  if (!/^(?:[0-9a-f]{2})+$/i.test(text)) return "bad_key";
+  const octets = Uint8Array.fromHex(text);
+  return [...CIPHERS.values()].some(({ keyOctets }) => keyOctets === octets.length) ? octets : "bad_key";
+}
+
+/** RFC 6030 §6.2: PBKDF2-params of PKCS #5. */
+async function derivedKey(
+  derived: XmlElement,
+  password: string,
+): Promise<Uint8Array<ArrayBuffer> | SeedFileProblem> {
+  const method = findElement(derived, "KeyDerivationMethod");
+  const params = findElement(method, "PBKDF2-params") ?? findElement(method, "Parameters");
+  if (params === undefined || !/pbkdf2$/i.test(method?.attributes.get("Algorithm") ?? "")) {
+    return "unknown_encryption";
+  }
+  const iterations = Number(elementText(params, "IterationCount"));
+  const keyOctets = Number(elementText(params, "KeyLength") || "16");
+  const prf = PRFS.get(lastPart(findElement(params, "PRF")?.attributes.get("Algorithm") ?? "hmac-sha1"));
+  const isKnownLength = [...CIPHERS.values()].some((cipher) => cipher.keyOctets === keyOctets);
+  const salt = fromBase64(elementText(params, "Salt", "Specified"));
+  if (prf === undefined || !isKnownLength || salt === null || salt.length > MAX_SALT_OCTETS) {
+    return "unknown_encryption";
+  }
+  if (!Number.isInteger(iterations) || iterations < 1) return "unknown_encryption";
+  if (iterations > MAX_ITERATIONS) return "too_much_derivation";
+  if (password === "" || password.length > MAX_PASSWORD_CHARACTERS) return "needs_password";
+  const octets = new TextEncoder().encode(password);
+  const base = await crypto.subtle.importKey("raw", octets, "PBKDF2", false, ["deriveBits"]);
+  const bits = await crypto.subtle.deriveBits(
+    { name: "PBKDF2", hash: prf, salt, iterations },
+    base,
+    keyOctets * 8,
+  );
+  return new Uint8Array(bits);
+}
+
+interface Mac {
+  readonly hash: string;
+  readonly key: Uint8Array;
+}
+
+/** RFC 6030 §6.1.1: without a MACKey, the encryption key is used. */
+function macOf(method: XmlElement, key: Uint8Array): Mac | SeedFileProblem {
+  const hash = MACS.get(lastPart(method.attributes.get("Algorithm") ?? ""));
+  if (hash === undefined) return "unknown_encryption";
+  const macKey = findElement(method, "MACKey");
+  if (macKey === undefined) return { hash, key };
+  const opened = decrypt(macKey, key);
+  return opened === "unknown_encryption" ? opened : opened === null ? "wrong_key" : { hash, key: opened };
+}
+
+function createKeys(key: Uint8Array, mac: Mac | null): PskcKeys {
+  return {
+    open(encrypted, valueMac) {
+      const octets = cipherOctets(encrypted);
+      // RFC 6030 §6.1: CBC does not protect integrity, so the value must have a MAC.
+      const given = valueMac === "" ? null : fromBase64(valueMac);
+      if (mac === null || given === null) return { octets: null, problem: "no_mac" };
+      if (octets === null) return { octets: null, problem: "not_decrypted" };
+      const expected = createHmac(mac.hash, mac.key).update(octets).digest();
+      const isSame = expected.length === given.length && timingSafeEqual(expected, given);
+      if (!isSame) return { octets: null, problem: "wrong_mac" };
+      const plain = decrypt(encrypted, key);
+      return plain === null || typeof plain === "string"
+        ? { octets: null, problem: "not_decrypted" }
+        : { octets: plain, problem: null };
+    },
+  };
+}
+
+/** The plain octets; `null` if the key does not fit. The first block is the initialization vector (XML Encryption §5.2). */
+function decrypt(encrypted: XmlElement, key: Uint8Array): Uint8Array | "unknown_encryption" | null {
+  const algorithm = findElement(encrypted, "EncryptionMethod")?.attributes.get("Algorithm") ?? "";
+  const cipher = CIPHERS.get(lastPart(algorithm));
+  if (cipher === undefined) return "unknown_encryption";
+  const octets = cipherOctets(encrypted);
+  const isWhole = octets !== null && octets.length >= 2 * BLOCK_OCTETS && octets.length % BLOCK_OCTETS === 0;
+  if (octets === null || !isWhole || cipher.keyOctets !== key.length) return null;
+  const decipher = createDecipheriv(cipher.name, key, octets.subarray(0, BLOCK_OCTETS));
+  // XML Encryption §5.2: only the last octet of the padding has a defined value.
+  decipher.setAutoPadding(false);
+  const plain = new Uint8Array([...decipher.update(octets.subarray(BLOCK_OCTETS)), ...decipher.final()]);
+  const padding = plain.at(-1) ?? 0;
+  return padding < 1 || padding > BLOCK_OCTETS ? null : plain.subarray(0, plain.length - padding);
+}
+
+function cipherOctets(encrypted: XmlElement): Uint8Array | null {
+  return fromBase64(elementText(encrypted, "CipherData", "CipherValue"));
+}
+
+function fromBase64(text: string): Uint8Array<ArrayBuffer> | null {
+  if (text === "") return null;
+  try {
+    return Uint8Array.fromBase64(text);
+  } catch (_notBase64) {
+    return null;
+  }
+}
+
+/** `http://www.w3.org/2001/04/xmlenc#aes128-cbc` → `aes128-cbc` */
+function lastPart(uri: string): string {
+  return uri.slice(uri.lastIndexOf("#") + 1).toLowerCase();
 }

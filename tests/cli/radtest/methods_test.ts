@@ -2,8 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { createHash } from "node:crypto";
-import { computeMsChap2 } from "../../../cli/radtest_ms_chap.ts";
-import { createLoginMethod, type LoginMethodName } from "../../../cli/radtest_methods.ts";
+import { computeMsChap2, createLoginMethod, type LoginMethodName } from "../../../cli/radtest_methods.ts";
 import type { RadtestReply } from "../../../cli/radtest_packets.ts";
 import { decodeEap, EAP_CODES, eapFailure, eapSuccess, encodeEap } from "../../../radius/protocol/eap.ts";
 

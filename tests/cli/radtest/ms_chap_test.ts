@@ -1,7 +1,7 @@
 // MS-CHAPv2 with the examples of RFC 2759 §9.2 and RFC 3079 §3.5.3.
 
 import { assertEquals } from "@std/assert";
-import { computeMsChap2 } from "../../../cli/radtest_ms_chap.ts";
+import { computeMsChap2 } from "../../../cli/radtest_methods.ts";
 
 const EXAMPLE = {
   user: "User",

@@ -3,7 +3,7 @@
 import { assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
 import { ipOctets } from "../../../platform/addresses.ts";
-import { type Mmdb, openMmdb } from "../../../platform/geoip/mmdb_reader.ts";
+import { type Mmdb, openMmdb } from "../../../platform/geoip/geoip.ts";
 import { encodeMmdb, type MmdbFile, mmdbFile, mmdbPointer } from "../../fakes/mmdb_file.ts";
 
 const NETWORKS = {

@@ -1,7 +1,7 @@
 // How long a client waits, from the times of its packets.
 
 import { assertEquals } from "@std/assert";
-import { RequestTries, type TryFigures } from "../../../radius/shadow/request_tries.ts";
+import { RequestTries, type TryFigures } from "../../../radius/shadow/shadow_forwarder.ts";
 
 interface Row {
   readonly title: string;
