@@ -27,7 +27,7 @@ import { createMemberSets, followRenames, type MemberSets } from "./member_sets.
 import type { ResourceRecord } from "./records.ts";
 import { IdIssuer, readHeadById, readIds } from "./resource_ids.ts";
 import { DirectorySearch, followMapping } from "./search.ts";
-import { SOLE_WRITER, type TargetLease } from "./target_lease.ts";
+import { SOLE_WRITER, type TargetLease } from "../locks.ts";
 import { RenameWriter } from "./rename_writer.ts";
 import { DirectoryTrash } from "./trash.ts";
 import { RenderedUsers } from "./rendered_users.ts";

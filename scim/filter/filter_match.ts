@@ -2,7 +2,7 @@
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { JsonObject, JsonValue, Mapping, Stored } from "../schema/resource.ts";
-import { type KnownAttribute, property } from "../schema/attributes.ts";
+import { type KnownAttribute, property, propertyNamed } from "../schema/attributes.ts";
 import type { DefinedType } from "../schema/attribute_definition.ts";
 import { ENTERPRISE_SCHEMA } from "../schema/attribute_table.ts";
 import {
@@ -140,15 +140,6 @@ function entriesAt({ schema, attribute }: FilterPath, view: JsonObject): JsonVal
   const value = schema === null ? propertyNamed(view, attribute) ?? inside : inside;
   if (value === undefined) return [];
   return isJsonArray(value) ? [...value] : [value];
-}
-
-/** The filter and the resource spell known names alike. Other names are compared without case. */
-function propertyNamed(object: JsonObject, name: string): JsonValue | undefined {
-  const exact = property(object, name);
-  if (exact !== undefined) return exact;
-  const small = name.toLowerCase();
-  const key = Object.keys(object).find((one) => one.toLowerCase() === small);
-  return key === undefined ? undefined : object[key];
 }
 
 /** RFC 7644 §3.4.2.2, `pr`: the value is neither empty nor null. A complex attribute needs one such part. */

@@ -28,7 +28,7 @@ import {
   setChunkedText,
   withKnownMembers,
 } from "./backend_status.ts";
-import { type Lockable, resourceKey } from "./locks.ts";
+import { type Lockable, resourceKey } from "../locks.ts";
 import type { OutboxChange } from "./outbox.ts";
 import { changesFor, type PreparedWrite, type TargetParts, withMemberChange, type WriteJob } from "./plan.ts";
 

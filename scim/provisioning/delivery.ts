@@ -21,7 +21,7 @@ import {
 } from "../backend_port.ts";
 import type { BackendState, Content, Stored } from "../schema/resource.ts";
 import { holdsAlready, presentState } from "./backend_status.ts";
-import { resourceKey } from "./locks.ts";
+import { resourceKey } from "../locks.ts";
 import type { OutboxEntry, StoredEntry } from "./outbox.ts";
 import type { TargetParts } from "./plan.ts";
 

@@ -7,7 +7,7 @@ import type { Log } from "../../platform/log.ts";
 import { HasherBusy, type PasswordHash } from "../../platform/password_hasher.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Backend, ContentChanges } from "../backend_port.ts";
-import type { TargetLease } from "../directory/target_lease.ts";
+import type { TargetLease, WriteLocks } from "../locks.ts";
 import { ScimRefusal } from "../http/refusals.ts";
 import type { BackendInfo, GroupMemberChange, TargetDirectory, WriteOptions } from "../ports.ts";
 import { contentChanges, joinChanges } from "../schema/content_changes.ts";
@@ -29,7 +29,6 @@ import {
   withState,
   type WriteOperation,
 } from "./backend_status.ts";
-import type { WriteLocks } from "./locks.ts";
 import type { Outbox, StoredEntry } from "./outbox.ts";
 
 /** The parts of an open target, which its operations share. */

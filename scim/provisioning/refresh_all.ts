@@ -14,7 +14,7 @@ import type { Content, ResourceKind, Stored } from "../schema/resource.ts";
 import { BackendListError } from "../backends/backend_error.ts";
 import { parseName } from "../schema/resource_name.ts";
 import { applyReading, desiredContent, readStatus, toReading, withKnownMembers } from "./backend_status.ts";
-import type { HeldLocks } from "./locks.ts";
+import type { HeldLocks } from "../locks.ts";
 import type { TargetParts } from "./plan.ts";
 import {
   type ChangeWatch,

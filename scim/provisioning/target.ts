@@ -26,14 +26,13 @@ import type {
 } from "../ports.ts";
 import type { Backend, BackendOutcome, RefreshReport } from "../backend_port.ts";
 import { hasRecoveryTasks } from "../directory/directory.ts";
-import type { TargetLease } from "../directory/target_lease.ts";
+import { type TargetLease, WriteLocks } from "../locks.ts";
 import type { Content } from "../schema/resource.ts";
 import { commonReadOnly, NO_READ_ONLY, readOnlyNames, withReadOnly } from "../schema/read_only_attributes.ts";
 import { createMapping } from "../schema/mapping.ts";
 import { IntentLog } from "./backend_calls.ts";
 import { BackendCopies, readStatus, type ResourceStatus } from "./backend_status.ts";
 import { DeliveryWorker, retryDeadLetters } from "./delivery.ts";
-import { WriteLocks } from "./locks.ts";
 import { Outbox } from "./outbox.ts";
 import type { TargetParts, WriteJob } from "./plan.ts";
 import { References } from "./references.ts";

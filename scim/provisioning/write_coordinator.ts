@@ -16,7 +16,7 @@ import type {
 import type { BackendStates, Content, Stored } from "../schema/resource.ts";
 import { BackendCalls, type CalledBackends, type IntentLog } from "./backend_calls.ts";
 import { copyChanges, hasResource } from "./backend_status.ts";
-import type { HeldLocks, Lockable } from "./locks.ts";
+import type { HeldLocks, Lockable } from "../locks.ts";
 import type { Outbox, OutboxChange } from "./outbox.ts";
 import {
   changesFor,

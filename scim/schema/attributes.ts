@@ -181,6 +181,17 @@ export function property(object: JsonObject, name: string): JsonValue | undefine
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
+/** The spelling of a name in an object: as given, otherwise another one without case (RFC 7643 §2.1). */
+export function spellingOf(object: JsonObject, name: string): string | null {
+  return Object.hasOwn(object, name) ? name : spellingsOf(object, name)[0] ?? null;
+}
+
+/** The value of a name, in that spelling or in another one. */
+export function propertyNamed(object: JsonObject, name: string): JsonValue | undefined {
+  const key = spellingOf(object, name);
+  return key === null ? undefined : object[key];
+}
+
 /** The names of an object that equal a name without case (RFC 7643 §2.1). */
 export function spellingsOf(object: JsonObject, name: string): string[] {
   const small = name.toLowerCase();
@@ -220,7 +231,7 @@ interface Draft {
 }
 
 /** A value under construction. It is a Map, because a client chooses the names, and one may be `__proto__`. */
-type Growing = Map<string, JsonValue | Growing | Entries>;
+export type Growing = Map<string, JsonValue | Growing | Entries>;
 
 class Entries {
   readonly list: Growing[] = [];
@@ -230,13 +241,13 @@ export function createDraft(): Draft {
   const top: Growing = new Map();
   return {
     set(path, texts) {
-      const holder = path.schema === null ? top : within(top, path.schema);
+      const holder = path.schema === null ? top : growingObject(top, path.schema);
       const { attribute, sub } = path;
       if (sub === null) holder.set(attribute, valueOf(path, texts));
-      else if (path.multi) fillEntries(entriesOf(holder, attribute), path, texts);
-      else within(holder, attribute).set(sub, valueOf(path, texts));
+      else if (path.multi) fillEntries(growingList(holder, attribute), path, texts);
+      else growingObject(holder, attribute).set(sub, valueOf(path, texts));
     },
-    finish: () => settle(top),
+    finish: () => finishGrowing(top),
   };
 }
 
@@ -258,7 +269,7 @@ function fillEntries(entries: Growing[], path: AttributePath, texts: readonly st
   }
 }
 
-function within(holder: Growing, name: string): Growing {
+export function growingObject(holder: Growing, name: string): Growing {
   const found = holder.get(name);
   if (found instanceof Map) return found;
   const made: Growing = new Map();
@@ -266,7 +277,7 @@ function within(holder: Growing, name: string): Growing {
   return made;
 }
 
-function entriesOf(holder: Growing, name: string): Growing[] {
+export function growingList(holder: Growing, name: string): Growing[] {
   const found = holder.get(name);
   if (found instanceof Entries) return found.list;
   const made = new Entries();
@@ -274,11 +285,11 @@ function entriesOf(holder: Growing, name: string): Growing[] {
   return made.list;
 }
 
-function settle(growing: Growing): JsonObject {
+export function finishGrowing(growing: Growing): JsonObject {
   return Object.fromEntries(
     [...growing].map(([name, value]): [string, JsonValue] => {
-      if (value instanceof Map) return [name, settle(value)];
-      return [name, value instanceof Entries ? value.list.map(settle) : value];
+      if (value instanceof Map) return [name, finishGrowing(value)];
+      return [name, value instanceof Entries ? value.list.map(finishGrowing) : value];
     }),
   );
 }

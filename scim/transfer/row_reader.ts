@@ -13,7 +13,13 @@ import {
 } from "./columns.ts";
 import { CsvReader, type CsvRecord, readCsvStart } from "../../platform/csv_reader.ts";
 import { JsonReader } from "./json_reader.ts";
-import type { AttributePath } from "../schema/attributes.ts";
+import {
+  type AttributePath,
+  finishGrowing,
+  type Growing,
+  growingList,
+  growingObject,
+} from "../schema/attributes.ts";
 
 /** One row. `groups`: the names of groups that the user joins. */
 export interface FileRow {
@@ -190,9 +196,6 @@ interface TableRow {
   readonly groups: readonly string[];
 }
 
-/** A value under construction. It is a Map, because the names come from the file, and one may be `__proto__`. */
-type Growing = Map<string, JsonValue | Growing | Growing[]>;
-
 /** @param cells one for each column. Empty cells are ignored. */
 export function bodyOfRow(columns: readonly ImportColumn[], cells: readonly string[]): TableRow {
   const body: Growing = new Map();
@@ -209,46 +212,24 @@ export function bodyOfRow(columns: readonly ImportColumn[], cells: readonly stri
       else body.set("members", names.map((display) => ({ display })));
     }
   }
-  return { body: settle(body), groups };
+  return { body: finishGrowing(body), groups };
 }
 
 function put(body: Growing, path: AttributePath, texts: readonly string[]): void {
   const { schema, attribute, sub, multi, known } = path;
-  const holder = schema === null ? body : within(body, schema);
+  const holder = schema === null ? body : growingObject(body, schema);
   if (sub === null) {
     const isList = multi || (known === null && texts.length > 1);
     holder.set(attribute, isList ? texts.filter((text) => text !== "") : texts[0] ?? "");
   } else if (multi) {
-    const entries = entriesOf(holder, attribute);
+    const entries = growingList(holder, attribute);
     for (const [at, text] of texts.entries()) {
       const entry = entries[at] ?? new Map();
       entries[at] = entry;
       if (text !== "") entry.set(sub, text);
     }
-  } else within(holder, attribute).set(sub, known === null && texts.length > 1 ? [...texts] : texts[0] ?? "");
-}
-
-function within(holder: Growing, name: string): Growing {
-  const found = holder.get(name);
-  if (found instanceof Map) return found;
-  const made: Growing = new Map();
-  holder.set(name, made);
-  return made;
-}
-
-function entriesOf(holder: Growing, name: string): Growing[] {
-  const found = holder.get(name);
-  if (Array.isArray(found) && found.every((one) => one instanceof Map)) return found;
-  const made: Growing[] = [];
-  holder.set(name, made);
-  return made;
-}
-
-function settle(growing: Growing): JsonObject {
-  return Object.fromEntries([...growing].map(([name, value]) => [name, settleValue(value)]));
-}
-
-function settleValue(value: JsonValue | Growing | Growing[]): JsonValue {
-  if (value instanceof Map) return settle(value);
-  return Array.isArray(value) ? value.map((one) => one instanceof Map ? settle(one) : one) : value;
+  } else {growingObject(holder, attribute).set(
+      sub,
+      known === null && texts.length > 1 ? [...texts] : texts[0] ?? "",
+    );}
 }

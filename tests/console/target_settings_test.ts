@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertNotStrictEquals, assertStrictEquals } from "@std/assert";
 import type { Target } from "../../scim/ports.ts";
-import { TARGET_TABLES } from "../../scim/provisioning/target_set.ts";
+import { TARGET_TABLES } from "../../scim/follow_directories.ts";
 import { openComposition, type TestComposition } from "../fakes/composition.ts";
 
 const ACTOR = { name: "test", source: "" };

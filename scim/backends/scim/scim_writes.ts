@@ -36,7 +36,7 @@ import {
 } from "./scim_members.ts";
 import { BackendError, malformedError, unsupportedError } from "../backend_error.ts";
 import { contentChanges } from "../../schema/content_changes.ts";
-import { property } from "../../schema/attributes.ts";
+import { property, propertyNamed, spellingOf } from "../../schema/attributes.ts";
 import { ENTERPRISE_SCHEMA } from "../../schema/attribute_table.ts";
 
 export interface ScimWriter {
@@ -435,19 +435,11 @@ function splitPath(path: string): readonly [string, string | null] {
 }
 
 function valueAt(object: JsonObject, path: string): JsonValue | undefined {
-  const whole = keyOf(object, path);
-  if (whole !== null) return property(object, whole);
+  const whole = propertyNamed(object, path);
+  if (whole !== undefined) return whole;
   const [top, sub] = splitPath(path);
   if (sub === null) return undefined;
-  const holder = toJsonObject(property(object, keyOf(object, top) ?? top));
-  return property(holder, keyOf(holder, sub) ?? sub);
-}
-
-/** The spelling of a name in an object. Names are compared without case (RFC 7643 §2.1). */
-function keyOf(object: JsonObject, name: string): string | null {
-  if (Object.hasOwn(object, name)) return name;
-  const lower = name.toLowerCase();
-  return Object.keys(object).find((key) => key.toLowerCase() === lower) ?? null;
+  return propertyNamed(toJsonObject(propertyNamed(object, top)), sub);
 }
 
 /** The operations of one PATCH. */
@@ -491,7 +483,7 @@ function setAt(object: Map<string, JsonValue>, path: string, value: JsonValue | 
   }
   const holder = toJsonObject(object.get(key));
   const inner = new Map(Object.entries(holder));
-  const part = keyOf(holder, sub) ?? sub;
+  const part = spellingOf(holder, sub) ?? sub;
   if (value === undefined) inner.delete(part);
   else inner.set(part, value);
   if (inner.size === 0) object.delete(key);

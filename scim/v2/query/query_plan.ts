@@ -75,17 +75,12 @@ async function planEntry(
       return isNegative(filter)
         ? null
         : await planQuery(deps, { ...filter, path: { ...path, sub: filter.path.attribute } });
-    case "and": {
-      const plans = await Promise.all(
-        filter.filters.map((one) => planEntry(deps, { kind: "each", path, filter: one })),
-      );
-      return asCandidates(await cheapest(deps, plans));
-    }
+    case "and":
     case "or": {
       const plans = await Promise.all(
         filter.filters.map((one) => planEntry(deps, { kind: "each", path, filter: one })),
       );
-      return unionOf(plans);
+      return filter.kind === "or" ? unionOf(plans) : asCandidates(await cheapest(deps, plans));
     }
     case "not":
     case "each":

@@ -4,7 +4,7 @@
 import type { TargetSettings } from "../../../platform/config/config.ts";
 import { type JsonFlaw, parseBoundedJson } from "../../../platform/safe_json.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
-import { property } from "../../schema/attributes.ts";
+import { property, propertyNamed } from "../../schema/attributes.ts";
 import { ENTERPRISE_SCHEMA } from "../../schema/attribute_table.ts";
 import { isJsonArray, isJsonObject, isSameJson } from "../../schema/json_limits.ts";
 import {
@@ -305,8 +305,8 @@ export function extensionProblem(
   for (const { schema } of extensions) {
     // The attribute table has the enterprise extension.
     if (schema.id === ENTERPRISE_SCHEMA) continue;
-    const values = sectionOf(attributes, schema.id);
-    const held = sectionOf(previous, schema.id);
+    const values = propertyNamed(attributes, schema.id) ?? {};
+    const held = propertyNamed(previous, schema.id) ?? {};
     if (!isJsonObject(values)) {
       if (isSameJson(values, held)) continue;
       return `${schema.id} must be an object.`;
@@ -321,11 +321,6 @@ export function extensionProblem(
     }
   }
   return null;
-}
-
-function sectionOf(attributes: JsonObject, urn: string): JsonValue {
-  const lower = urn.toLowerCase();
-  return Object.entries(attributes).find(([name]) => name.toLowerCase() === lower)?.[1] ?? {};
 }
 
 function problemOf(value: JsonValue, definition: AttributeDefinition, at: string): string | null {

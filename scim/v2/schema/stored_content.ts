@@ -9,6 +9,7 @@ import {
   type KnownAttribute,
   property,
   SCIM_ATTRIBUTES,
+  spellingOf,
 } from "../../schema/attributes.ts";
 import { isJsonArray, isJsonObject, isSameJson } from "../../schema/json_limits.ts";
 import { withCoreManager, withEnterpriseManager, withPersonName } from "../../schema/merge.ts";
@@ -300,10 +301,8 @@ function subAttributes({ definition, known }: StoredAttribute): readonly StoredA
 /** The key of an attribute in a stored object. `null`: it has none. Attributes without a row are stored as sent, so case does not count. */
 function storedKey(object: JsonObject, { definition, known }: StoredAttribute): string | null {
   const name = known?.name ?? definition.name;
-  if (Object.hasOwn(object, name)) return name;
-  if (known !== null) return null;
-  const lower = name.toLowerCase();
-  return Object.keys(object).find((key) => key.toLowerCase() === lower) ?? null;
+  if (known === null) return spellingOf(object, name);
+  return Object.hasOwn(object, name) ? name : null;
 }
 
 /** An object that is being rendered. Its names are those of schemas, so none of them is `__proto__`. */

@@ -19,7 +19,7 @@ import {
 } from "../directory/world.ts";
 import { basisOn } from "../../../platform/cluster/record_versions.ts";
 import { createLog } from "../../../platform/log.ts";
-import { openTargetLease } from "../../../scim/directory/target_lease.ts";
+import { openTargetLease } from "../../../scim/locks.ts";
 import { ACTOR, group, user } from "../provisioning/stage.ts";
 import { type Clock, createSystemRandom, systemClock } from "../../../platform/runtime.ts";
 import { createTransfer } from "../../../scim/transfer/import_export.ts";

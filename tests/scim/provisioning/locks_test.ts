@@ -1,8 +1,7 @@
 // The locks of a target: their order, limits and deadlines.
 
 import { assert, assertEquals } from "@std/assert";
-import { SOLE_WRITER } from "../../../scim/directory/target_lease.ts";
-import { type Lockable, WriteLocks } from "../../../scim/provisioning/locks.ts";
+import { type Lockable, SOLE_WRITER, WriteLocks } from "../../../scim/locks.ts";
 import fc from "../../packages/fast_check.ts";
 import { settle } from "../../support/settle.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
