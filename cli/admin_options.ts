@@ -16,7 +16,6 @@ import { AdminRefusal } from "./admin_connection.ts";
 import { quoted, table } from "./format_result.ts";
 import { parseCommandArgs, readSecretLine, writeNotice } from "./terminal.ts";
 
-/** The arguments of an action. */
 export interface ActionArguments {
   /** By default a name. */
   readonly takes?: "" | "name secret";
@@ -24,7 +23,6 @@ export interface ActionArguments {
   readonly fields?: Fields;
 }
 
-/** The arguments of a resource. */
 export interface ResourceArguments {
   readonly summary: string;
   /** "destination": one object, in messages. */
@@ -119,7 +117,6 @@ function optionsOf(fields: Fields) {
   );
 }
 
-/** The values of the options that are given. */
 function givenValues(fields: Fields, options: OptionValues): OptionValues {
   return Object.fromEntries(
     Object.entries(fields).flatMap(([name, field]) => {

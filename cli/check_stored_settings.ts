@@ -150,7 +150,6 @@ interface UpgradeCheck {
   readonly newestFormat: number;
   /** The version that wrote the store, as far as its format says. */
   readonly storeVersion: string;
-  /** Whether an upgrade was interrupted. */
   readonly isInterrupted: boolean;
   readonly steps: readonly UpgradeStep[];
   readonly estimatedSeconds: number;

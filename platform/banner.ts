@@ -186,7 +186,6 @@ interface StartReport
   readonly log: Log;
   readonly sockets: RadiusSockets;
   readonly http: SocketAddress;
-  /** Warnings of the settings. */
   readonly warnings: readonly ConfigWarning[];
   /** More lines for the banner. */
   readonly notes: readonly string[];

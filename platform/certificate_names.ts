@@ -3,7 +3,6 @@
 
 import { canonicalIp } from "./addresses.ts";
 
-/** The identity of a certificate. */
 export interface CertificateIdentity {
   /** `DNS:nas.example.org` in lower case, `IP:192.0.2.7`, `URI:…` and `email:…`. */
   readonly names: readonly string[];

@@ -43,7 +43,6 @@ export interface GuideValues {
   readonly accountingPort: number;
   /** Of RADIUS over TLS. */
   readonly tlsPort: number;
-  /** The name of the client. */
   readonly client: string;
   /** The address that the client sends from. */
   readonly nas: string;

@@ -266,7 +266,6 @@ export type RequestSettings =
   & { readonly [K in Exclude<RequestSetting, ServerSetting>]: TypedValue<K> }
   & { readonly firstFactorServer: FirstFactorServer | null };
 
-/** A client of the settings file. */
 export type ClientSettings =
   & { readonly [K in Exclude<SettingWith<{ key: string }>, ServerSetting>]: TypedValue<K> }
   & { readonly firstFactorServer: FirstFactorServer | null };
@@ -279,7 +278,6 @@ export type ClientContent =
 
 const NAMES = Object.keys(CLIENT_SETTINGS) as ClientSetting[];
 
-/** The settings of [radius]. */
 export const REQUEST_SETTINGS = NAMES.filter((name): name is RequestSetting =>
   clientSetting(name).isForRequests === true
 );

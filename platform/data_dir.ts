@@ -136,7 +136,6 @@ async function openSharedLog(
 interface OpenedStore {
   readonly kv: Deno.Kv;
   readonly key: Uint8Array;
-  /** Whether the key is new. */
   readonly isNew: boolean;
   /** Whether the store has no content. */
   readonly isEmpty: boolean;

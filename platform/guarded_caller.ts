@@ -113,7 +113,6 @@ export function createGuardedCaller<F>(options: GuardedCallerOptions<F>): Guarde
 
 /** When a circuit breaker opens, and for how long. */
 export interface BreakerLimits {
-  /** Failures in a row that open it. */
   readonly failures: number;
   /** Failures count as one row if they begin within this time. */
   readonly windowMs: number;

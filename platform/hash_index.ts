@@ -36,7 +36,6 @@ export class HashIndex {
     return this.#sameHash(this.#links[FIELDS * row] as number, this.#links[FIELDS * row + HASH] as number);
   }
 
-  /** Adds a row that is not in the index. */
   add(row: number, hash: number): void {
     if (row >= this.#heads.length) this.#grow(row);
     const bucket = hash & (this.#heads.length - 1);

@@ -1,7 +1,6 @@
 // HMAC-SHA-256 (RFC 2104, RFC 6234) over typed arrays, for digests of short values. A digest by node:crypto makes a stream object, which takes ten
 // times as long as the digest, as with MD5 and SHA-1 (ADR 4). The tests compare the results with node:crypto.
 
-/** Octets of a digest. */
 const SHA256_OCTETS = 32;
 const BLOCK_OCTETS = 64;
 const LENGTH_AT = BLOCK_OCTETS - 8;

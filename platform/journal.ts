@@ -26,7 +26,6 @@ export const MAX_STEP_LINE_MS = 400 * DAY_MS;
 const MAX_VALUE_OCTETS = 65_536;
 /** Each line begins with its length. */
 const LENGTH_OCTETS = 2;
-/** The longest line. */
 export const MAX_LINE_OCTETS = 60_000;
 
 /** A value to write, and who receives the result. */
@@ -45,7 +44,6 @@ export class JournalBuffer {
   #listeners: JournalListener[] = [];
   #lines = 0;
 
-  /** Lines that wait. */
   get lines(): number {
     return this.#lines;
   }

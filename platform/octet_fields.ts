@@ -165,7 +165,6 @@ export class FieldReader {
     return text;
   }
 
-  /** A copy of the octets. */
   octetString(): Uint8Array<ArrayBuffer> {
     const at = this.#take(this.count());
     return this.#octets.slice(at, this.#at) as Uint8Array<ArrayBuffer>;

@@ -2,7 +2,6 @@
 
 import { LimitTable, type LimitTableDeps, readTime } from "./limit_table.ts";
 
-/** Counts per key. */
 export interface RateLimit {
   /** Counts one; `false` if the key had used its window before. */
   take(key: string): Promise<boolean>;
@@ -41,7 +40,6 @@ export function createRateLimit(
       return { endsMs: readTime(endsMs, nowMs + windowMs), count: typeof count === "number" ? count : 0 };
     },
   });
-  /** The window that a key uses. */
   const find = async (key: string): Promise<{ used: string; window: CountedWindow | undefined }> => {
     const [own] = await windows.read([key]);
     if (own !== undefined || windows.size < maxKeys) return { used: key, window: own };

@@ -12,7 +12,6 @@ export interface Clock {
   after(delayMs: number, task: () => void): CancelTimer;
 }
 
-/** Uniform random octets. */
 export interface Random {
   /** Fills and returns a new array of `lengthOctets` uniform random octets. */
   bytes(lengthOctets: number): Uint8Array<ArrayBuffer>;
@@ -76,7 +75,6 @@ export function pauseFor(clock: Pick<Clock, "after">, durationMs: number): Promi
   return new Promise((resolve) => void clock.after(durationMs, resolve));
 }
 
-/** A result in time, or a timeout. */
 type TimedResult<T> = { readonly inTime: true; readonly value: T } | { readonly inTime: false };
 
 /** Waits for `work` for at most `timeoutMs`. A later result or rejection of `work` is ignored. */

@@ -26,13 +26,11 @@ export interface SealedRecord<Settings> {
   readonly version: number;
 }
 
-/** The fields of a row. */
 type RowFields = Fields & { readonly kind: OneChoice };
 type RowSettings<F extends Fields> = ValuesOf<F> & { readonly isPaused: boolean };
 /** "": none. */
 type RowSecrets<F extends Fields> = SecretsOf<F> & { readonly webhookSecret: string };
 
-/** What the rows are. */
 export interface SealedKind<F extends RowFields> {
   /** The first part of the keys. The second one is the name. */
   readonly prefix: Deno.KvKey;

@@ -136,7 +136,6 @@ export class TlsListener {
     this.#deps = deps;
   }
 
-  /** The bound addresses. */
   get addresses(): readonly SocketAddress[] {
     return this.#addresses;
   }

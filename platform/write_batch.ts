@@ -93,7 +93,6 @@ export class WriteBatch {
     return this.#journal ??= [];
   }
 
-  /** Whether nothing is to be written or checked. */
   get isEmpty(): boolean {
     const lists = (this.#mutations ?? NOTHING).length + (this.#checks ?? NOTHING).length;
     return lists + (this.#journal ?? NOTHING).length === 0;

@@ -116,7 +116,6 @@ export interface TelephonyService {
   call(call: { to: string; intro: string; digits: string }): Promise<Outcome<{ id: string }>>;
 }
 
-/** A user of the directory. */
 export interface DirectoryUser {
   readonly status: "active" | "inactive" | "deleted" | "unknown";
   /** The name as stored; for an unknown user the requested name. */
@@ -195,7 +194,6 @@ export interface FirstFactorVerifier {
 export interface FirstFactorServerStatus {
   /** `host:port`. */
   readonly server: string;
-  /** A client that has it. */
   readonly client: string;
   /** `unknown`: no request was answered since the start. `all_down`: it is down, and so are all others of the client. */
   readonly state: "answers" | "unknown" | "down" | "all_down";

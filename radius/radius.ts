@@ -68,7 +68,6 @@ interface RadiusDeps extends SettingSource {
   readonly random: Random;
   readonly log: Log;
   readonly directory: LoginDirectory;
-  /** The other nodes. */
   readonly peers: PeerNodes;
   /** Absent: `first_factor = "directory"` and `"ldap"` accept no password. */
   readonly passwords?: Passwords;
@@ -92,7 +91,6 @@ export interface Radius {
   /** Who ever had a factor. */
   readonly factorMarks: FactorMarks;
   readonly bypassCodes: BypassCodeStore;
-  /** Accounting sessions. */
   readonly sessions: SessionAdministration;
   readonly signingClients: SigningClients;
   /** Clients of the settings and of the console. */

@@ -152,7 +152,6 @@ interface LoginStoreDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly usedSteps: UsedSteps;
-  /** Whether a policy remembers devices. */
   readonly remembersDevices: () => boolean;
   /** See {@link FactorMarks}. */
   readonly recordIdOf: (user: string) => string | null;

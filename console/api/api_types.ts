@@ -219,7 +219,6 @@ export interface ImportRow {
   readonly receipt: readonly { readonly backend: string; readonly outcome: "done" | "queued" }[];
 }
 
-/** An import. */
 export interface ImportView {
   readonly id: string;
   readonly file: string;

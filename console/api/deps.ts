@@ -141,7 +141,6 @@ export interface People {
     body: JsonObject,
     options: { mapping: Mapping; pathName?: string; newName: () => string },
   ): ParseResourceOutcome;
-  /** Dry runs of logins. */
   readonly trials: LoginDryRun;
 }
 

@@ -51,7 +51,6 @@ export interface AlertBook {
   readonly times: ReadonlyMap<string, StateTimes>;
 }
 
-/** No alerts. */
 export const EMPTY_BOOK: AlertBook = { active: new Map(), opened: new Map(), times: new Map() };
 
 /** Events about one object are sent at most so often. */
@@ -274,7 +273,6 @@ function namesOf(users: readonly string[], { about, values }: AlertEvent): reado
   return users.length >= MAX_NAMES || users.includes(name) ? users : [...users, name];
 }
 
-/** An event that is an alert. */
 interface AlertEvent {
   readonly kind: AlertKind;
   /** `user:ada` */

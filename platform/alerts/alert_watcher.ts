@@ -327,7 +327,6 @@ export function cursorMutation({ position: { next: _pass, ...position }, ...curs
   return { type: "set", key: ALERT_CURSOR, value: { ...cursor, position } };
 }
 
-/** The mutations of a changed alert. */
 function changeMutations({ alert, message }: AlertChange): Mutation[] {
   const { id, kind, about, count, values: { users } } = alert;
   const stored = alertMutations(alert);
@@ -341,7 +340,6 @@ function changeMutations({ alert, message }: AlertChange): Mutation[] {
   ];
 }
 
-/** The mutations of a message. */
 function messageMutations(
   { receiver, id, pending, isAboutAlert }: PlannedMessage,
   atMs: number,

@@ -210,7 +210,6 @@ export class AlertService {
     return ok ? "done" : "changed";
   }
 
-  /** All receivers, by name. */
   async listReceivers(): Promise<ReceiverStatus[]> {
     const found = await Promise.all(this.receivers.names.map((name) => this.findReceiver(name)));
     return found.filter((one) => one !== null);

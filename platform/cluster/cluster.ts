@@ -186,7 +186,6 @@ interface LogFollowerDeps {
   readonly kv: WatchingKv | null;
   readonly clock: Clock;
   readonly log: Log;
-  /** Reads the changes. */
   readonly catchUp: () => Promise<void> | null;
   /** When this node last had all changes. */
   readonly caughtUpMs: () => number;

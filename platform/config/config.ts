@@ -78,7 +78,6 @@ export interface ScimBackendSettings
 
 export type BackendSettings = StoreBackendSettings | LdapBackendSettings | ScimBackendSettings;
 
-/** A SCIM target. */
 export interface TargetSettings extends Omit<TableValues<typeof TARGET_SETTINGS>, "extensions"> {
   /** The `<target_id>` of the path. */
   readonly name: string;

@@ -52,7 +52,6 @@ export function planReload(current: SettingsFile, next: SettingsFile): ReloadPla
   return { file: { ...next, found }, needsRestart };
 }
 
-/** The settings of a running gateway. */
 interface RunningSettings {
   readonly config: Pick<Config, "http">;
   replaceFile(next: SettingsFile): {
@@ -64,7 +63,6 @@ interface RunningSettings {
 interface ReloadDeps {
   readonly settings: RunningSettings;
   readonly log: Log;
-  /** Reads the file. */
   readonly load: () => ConfigOutcome;
   readonly manager: Pick<ServiceManager, "reloading" | "ready">;
   /** What the service manager shows if all is well. */

@@ -75,7 +75,6 @@ export type SettingRow = AnyField & AboutSetting & { readonly format?: FormatNam
 export interface SettingTable {
   readonly [name: string]: SettingRow | SettingTable;
 }
-/** Rows by key. */
 export type SettingRows = Readonly<Record<string, SettingRow>>;
 
 export type SettingValueOf<R> = R extends { readonly format: infer N extends FormatName } ? FormatValue<N>

@@ -81,7 +81,6 @@ export class GeoIp {
       .map((path) => ({ path, database: null, version: "", versionProblem: null, problem: null }));
   }
 
-  /** Whether a database is configured. */
   get isConfigured(): boolean {
     return this.#open.length > 0;
   }

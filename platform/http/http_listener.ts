@@ -77,7 +77,6 @@ class HttpListener {
     this.#maxConnections = deps.maxConnections ?? this.#chooseLimit();
   }
 
-  /** The bound address. */
   get address(): SocketAddress {
     return this.#address;
   }

@@ -28,12 +28,10 @@ const KEEP_ALIVE_MS = 65_000;
 const CHECK_MS = 500;
 const MAX_HEAD_OCTETS = 16 * 1024;
 
-/** The peer of a request. */
 export interface PeerInfo {
   readonly remoteAddress: string;
 }
 
-/** Answers requests. */
 export interface HttpApp {
   (request: Request, info: PeerInfo): Promise<Response>;
   /** Answers a request of the control socket: only the console's API, for the commands of this machine. */
@@ -66,7 +64,6 @@ interface HttpServerDeps {
   readonly onFailure: (fault: Error) => void;
 }
 
-/** A server that listens. */
 export interface HttpServer {
   readonly address: SocketAddress;
   readonly connections: ConnectionTable;

@@ -6,7 +6,6 @@ import { StoreUnavailable } from "../store_fault.ts";
 
 export interface EndpointDeps {
   readonly clock: Clock;
-  /** The access token. */
   readonly token: string;
 }
 

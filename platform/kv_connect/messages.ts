@@ -29,7 +29,6 @@ interface WireValue {
   readonly encoding: number;
 }
 
-/** An entry as read. */
 export interface WireEntry {
   readonly key: Uint8Array;
   readonly value: unknown;

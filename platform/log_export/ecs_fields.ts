@@ -14,7 +14,6 @@ export interface ExportedLogin {
   readonly endedMs: number;
 }
 
-/** This gateway. */
 export interface Observer {
   readonly hostName: string;
   readonly version: string;

@@ -130,7 +130,6 @@ export class LogExport {
     this.#loop.wake();
   }
 
-  /** All destinations, by name. */
   async list(): Promise<DestinationStatus[]> {
     const { names } = this.destinations;
     return (await Promise.all(names.map((name) => this.find(name)))).filter((one) => one !== null);
@@ -365,7 +364,6 @@ function startDropCounter({ store, clock, log, counters, isWanted }: DropCounter
   return () => cancel();
 }
 
-/** The sockets of the host. */
 interface ChannelHost {
   readonly clock: Clock;
   readonly connectTls: ConnectTls;

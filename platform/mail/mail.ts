@@ -10,7 +10,6 @@ import {
   MAX_VALUES_CHARACTERS,
 } from "./mail_templates.ts";
 
-/** A mail to be queued. */
 export interface NewMail {
   readonly template: MailTemplateName;
   readonly language: MailLanguage;

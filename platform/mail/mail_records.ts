@@ -181,7 +181,6 @@ export function readHead(value: unknown): MailHead | null {
   return Object.hasOwn(MAIL_TEMPLATES, head.template) && typeof head.nextMs === "number" ? head : null;
 }
 
-/** A mail that waits. */
 export interface WaitingMail {
   readonly name: MailName;
   readonly head: MailHead;
@@ -231,7 +230,6 @@ export class MailIndex {
     return this.#waiting.values().some(({ name }) => isOfIt(name)) || this.#failed.values().some(isOfIt);
   }
 
-  /** Adds a mail that waits, or replaces it. */
   add(name: MailName, head: MailHead): void {
     const failures = this.#waiting.get(mailNameText(name))?.failures ?? 0;
     this.#put({ name, head, failures, addedAs: ++this.#additions, order: ++this.#order });
@@ -243,7 +241,6 @@ export class MailIndex {
     this.#failed.set(mailNameText(name), name);
   }
 
-  /** Forgets a mail that waits. */
   remove(name: MailName): void {
     this.#waiting.delete(mailNameText(name));
   }

@@ -138,7 +138,6 @@ export class MailService implements MailQueue {
     this.#sender.start();
   }
 
-  /** The settings in effect. */
   get config(): Pick<Config, "mail"> {
     return this.#deps.settings.config;
   }
@@ -316,7 +315,6 @@ interface MailTrialDeps {
   ) => FilledMail;
 }
 
-/** A test message. */
 interface TestMail {
   readonly to: string;
   readonly administrator: string;

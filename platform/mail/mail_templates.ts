@@ -219,7 +219,6 @@ const MAX_BODY_CHARACTERS = 8000;
 /** Of all values of one mail. */
 export const MAX_VALUES_CHARACTERS = 8000;
 
-/** A filled template. */
 export interface FilledMail {
   readonly subject: string;
   readonly text: string;

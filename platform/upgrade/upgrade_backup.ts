@@ -19,7 +19,6 @@ interface UpgradeBackupDeps {
   readonly dataDir: string;
   /** `store.upgrade_backup`. */
   readonly setting: string;
-  /** The version of this program. */
   readonly version: string;
   readonly lifetimes: LifetimeSettings;
   readonly clock: Clock;

@@ -32,7 +32,6 @@ export interface AccountingReport {
 /** The event that ended a session: its Stop, or Accounting-On or Accounting-Off of its NAS. */
 export type AccountingSessionEnd = "stop" | "nas_restarted" | "nas_stopped";
 
-/** A session in the table. */
 export interface AccountingSession {
   readonly id: string;
   /** The client entry that reported it. */

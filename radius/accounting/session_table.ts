@@ -343,7 +343,6 @@ class SessionIndex {
     return sessions.get(keyOf(name)) ?? null;
   }
 
-  /** The connected sessions of a client. */
   connectedOf(client: string): AccountingSession[] {
     return [...this.#clients.get(client)?.connected.values() ?? []];
   }

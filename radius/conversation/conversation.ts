@@ -17,7 +17,6 @@ export interface SentPasscode {
   readonly factor: "sms" | "voice";
   readonly digest: string;
   readonly expiresMs: number;
-  /** The destination number. */
   readonly number: string;
 }
 

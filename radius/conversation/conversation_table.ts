@@ -332,7 +332,6 @@ export class ConversationIndex {
   readonly #ids = new HashIndex();
   /** The newest conversation of each tuple that the bare name of a step selects. */
   readonly #bareTuples = new HashIndex();
-  /** The conversations without a token, by their user. */
   readonly #bareUsers = new HashIndex();
   /** The newest conversation with a token of each tuple. */
   readonly #tokenTuples: RowMap = new Map();

@@ -60,7 +60,6 @@ interface TypedPacket {
   readonly typed: PasswordDigests;
 }
 
-/** The first packet of a login. */
 interface LoginPacket extends TypedPacket {
   readonly attempt: LoginAttempt;
   readonly place: string;
@@ -70,7 +69,6 @@ interface LoginPacket extends TypedPacket {
   readonly isAgain: boolean;
 }
 
-/** The answer to a challenge. */
 export interface AnswerPacket extends TypedPacket {
   readonly octets: Uint8Array;
   /** The text of the State attribute. */

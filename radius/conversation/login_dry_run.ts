@@ -47,7 +47,6 @@ export interface DryRunResult {
 }
 
 export interface LoginDryRun {
-  /** The names of the clients. */
   clients(): string[];
   /** Resolves to `null` if the client is unknown. */
   run(request: DryRunRequest): Promise<DryRunResult | null>;

@@ -247,7 +247,6 @@ export class RequestHandler {
     });
   }
 
-  /** Receives a request again that lost a race. */
   #again(request: Request, { checked, conversation }: LostRace): void {
     const { firstFactor, firstFactorReply, passwordChecked } = checked;
     const count = (this.#lost.get(request)?.count ?? 0) + 1;

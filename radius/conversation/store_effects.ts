@@ -24,7 +24,6 @@ import type { PasswordDigests } from "./peers.ts";
 import type { UpstreamDeps } from "./poll_approval.ts";
 import { placeOfTuple, type SharedTuples } from "./tuple.ts";
 
-/** The result of a turn. */
 export interface TurnResult {
   /** After Cancel, the new conversation. */
   readonly conversation: Conversation;

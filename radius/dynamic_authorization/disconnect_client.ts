@@ -46,9 +46,7 @@ type DisconnectOutcome = DisconnectAnswer | { readonly kind: "no_answer" } | { r
 
 /** RFC 5080 §2.2.1. */
 const RETRANSMISSION = {
-  /** Initial retransmission time. */
   irtMs: 2000,
-  /** Maximum retransmission time. */
   mrtMs: 16_000,
   /** Maximum retransmission count: copies after the first one. */
   mrc: 5,

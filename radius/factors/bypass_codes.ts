@@ -39,7 +39,6 @@ interface NewBypassCode {
   adopt(versionstamp: string): void;
 }
 
-/** One use of a code. */
 interface BypassCodeUse {
   readonly id: string;
   readonly check: Check;
@@ -119,7 +118,6 @@ export class BypassCodeStore {
     };
   }
 
-  /** A code that replaces the one of the user. */
   async create(user: string, terms: BypassCodeTerms): Promise<NewBypassCode> {
     const { random, clock, store, marks } = this.#deps;
     // The store removes an expired record later than memory does, and without notice, so only the store knows what is replaced.

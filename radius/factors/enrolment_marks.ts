@@ -42,7 +42,6 @@ const MARKS: Omit<TableKind<EnrolmentMark>, "prefix"> = {
 
 interface EnrolmentMarksDeps {
   readonly store: Store;
-  /** The directory of the users. */
   readonly target: string;
 }
 

@@ -7,7 +7,6 @@ import type { DirectoryUser, LoginDirectory } from "../ports.ts";
 
 interface FactorMarksDeps {
   readonly store: Store;
-  /** The directory of the users. */
   readonly target: string;
   /** The id of the directory record of a user (canonical name); `null` if there is none, or it is not in memory. */
   readonly recordIdOf: (user: string) => string | null;

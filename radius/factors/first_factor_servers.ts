@@ -21,7 +21,6 @@ import type { LogFields } from "../../platform/log_line.ts";
 interface FirstFactorServersDeps extends AuthServerDeps {
   /** The servers of a client, or `null` if its first factor is not RADIUS. */
   readonly serversOf: (client: string) => FirstFactorServer | null;
-  /** The servers of each client. */
   readonly all: () => readonly { readonly client: string; readonly servers: FirstFactorServer }[];
   readonly health: FirstFactorHealth;
 }

@@ -8,7 +8,6 @@ import type { KvMutation } from "../../platform/commit_batch.ts";
 import type { Mutation } from "../../platform/store.ts";
 import type { PreparedRename } from "../../platform/write_batch.ts";
 
-/** Failures of one user since the last success. */
 export interface Failures {
   /** In a row, since the last lock or success. */
   readonly inRow: number;

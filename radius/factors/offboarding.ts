@@ -35,7 +35,6 @@ export interface OffboardingDeps extends FactorStores {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
-  /** The directory of the users. */
   readonly target: string;
   readonly conversations: ConversationStore;
   readonly counters: Counters;
@@ -51,7 +50,6 @@ type UserConversation = Pick<Conversation, "user" | "orderedId" | "startedMs">;
 
 /** The last removal of a user. */
 interface Departure {
-  /** An ordered id of the moment. */
   readonly id: string;
   /** The moment by the clock of this node. */
   readonly atMs: number;

@@ -10,13 +10,11 @@ import type { Factor } from "../flow/context.ts";
 import { type StoredApp, unusualParameters } from "./app_codes.ts";
 import type { FactorMarks } from "./factor_marks.ts";
 
-/** The dependencies of the stores of factors. */
 export interface FactorStoreDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;
   readonly random: Random;
-  /** The directory of the users. */
   readonly target: string;
   /** Absent: each use of a code changes the record of its pairing. */
   readonly usedSteps?: StepJournal;
@@ -42,7 +40,6 @@ export interface StepUse {
 
 /** The phone that opened the /me session in which a factor was added. */
 export interface AddingPhone {
-  /** The phone's pairing. */
   readonly id: string;
   /** The phone's name at that time. */
   readonly name?: string;
@@ -170,7 +167,6 @@ export interface UnconfirmedFactor {
   readonly id: string;
   readonly kind: Factor | "recovery_codes";
   readonly createdMs: number;
-  /** The name of a phone. */
   readonly name?: string;
   /** The revoked phone: its name when it added the factor, or its id. */
   readonly addedBy: string;

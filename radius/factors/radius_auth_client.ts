@@ -51,7 +51,6 @@ interface AuthRequest {
   readonly silent: () => void;
 }
 
-/** A request that has an Identifier. */
 export interface SentRequest {
   /** Frees the Identifier. An answer does not count any more. */
   release(): void;

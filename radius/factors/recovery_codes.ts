@@ -23,7 +23,6 @@ interface NewRecoveryCodes {
   adopt(versionstamp: string): void;
 }
 
-/** The use of one code. */
 interface RecoveryCodeUse {
   readonly check: Check;
   readonly mutation: Mutation;

@@ -128,7 +128,6 @@ export class AcceptAttributes {
     return reply;
   }
 
-  /** The attributes of a policy or of a user. */
   #encoded(attributes: ReplyAttributes, source: "policy" | "user"): Encoded {
     const known = this.#ofOwners.get(attributes) ?? encode(attributes, source);
     this.#ofOwners.set(attributes, known);

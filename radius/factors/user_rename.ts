@@ -26,7 +26,6 @@ import type { HardwareTokens } from "../tokens/hardware_tokens.ts";
 interface GatewayRenameDeps {
   readonly store: Store;
   readonly vault: Vault;
-  /** The directory of the users. */
   readonly target: () => string;
   readonly pairings: Pairings;
   readonly recoveryCodes: RecoveryCodeStore;

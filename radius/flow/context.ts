@@ -29,7 +29,6 @@ export type UsedFactor = Factor | "recovery" | "bypass";
 /** The order of factors for a user without a preference. */
 export const FACTOR_ORDER: readonly Factor[] = ["device", "sms", "voice", "totp"];
 
-/** The phones of the user. */
 export interface PhoneChoiceFacts {
   /** Whether the user can choose between phones. */
   readonly several: boolean;
@@ -74,7 +73,6 @@ export interface Facts {
   readonly policyBypasses: boolean;
   /** Whether the device of this login is remembered, and the policy lets it replace the second factor. */
   readonly deviceRemembered: boolean;
-  /** The factor that the policy requires. */
   readonly required: Factor | null;
   /** Whether the user has the required factor, or can add it during this login. */
   readonly requiredUsable: boolean;

@@ -92,7 +92,6 @@ export const EFFECTS = {
 
 export type Effect = keyof typeof EFFECTS;
 
-/** Rows of one place, in their order. */
 function rows(from: FlowPlace | "*", tails: Record<string, Tail>): FlowRow[] {
   return Object.entries(tails).map(([name, tail]) => {
     const [when, then, prompt, to] = tail;

@@ -88,7 +88,6 @@ export interface PromptContext {
   readonly question?: string;
 }
 
-/** A phone in a prompt. */
 export interface OfferedPhone {
   /** What the user types to choose it. */
   readonly digit: string;

@@ -19,7 +19,6 @@ import { ipOctets } from "../../platform/addresses.ts";
 export interface PolicySubject {
   /** Canonical. */
   readonly user: string;
-  /** Whether the directory has the user. */
   readonly isKnown: boolean;
   /** As the directory spells them. */
   readonly groups: readonly string[];
@@ -112,7 +111,6 @@ function setOctets(words: Int32Array, octets: Uint8Array): void {
   for (let at = 0; at < 4; at++) words[at] = word(4 * at);
 }
 
-/** A list of networks. */
 class NetworkList {
   /** For each network four words of its address and four of its mask. */
   readonly #words: Int32Array;
@@ -189,7 +187,6 @@ export class PolicyEvaluator {
     return this.#enabled.length === 0;
   }
 
-  /** Whether a policy remembers devices. */
   get remembersDevices(): boolean {
     return this.policies.some(({ policy: { outcome } }) =>
       outcome.kind === "challenge" && outcome.rememberHours !== undefined

@@ -6,7 +6,6 @@ import type { PolicyOutcome } from "./policy.ts";
 /** The factors of a login. Without a policy, they follow from the settings. */
 export interface PolicyRules {
   readonly enabled: ReadonlySet<Factor>;
-  /** The factors of the menu. */
   readonly menu: ReadonlySet<Factor>;
   /** Whether a passcode of the paired phone is accepted. */
   readonly deviceCodes: boolean;

@@ -8,7 +8,6 @@ import type { PolicyRegistry } from "./policy_registry.ts";
 
 /** All names are canonical. */
 export interface NamedAccess {
-  /** Whether a policy or a reply attribute names the group. */
   isGroupNamed(group: string): boolean;
   /** Whether a policy or a reply attribute of the settings names the user. */
   isUserNamed(user: string): boolean;

@@ -249,7 +249,6 @@ interface PreviewUserDeps extends OwnFactorDeps {
 interface PreviewEnrolment {
   /** `undefined`: the rule of the settings. */
   readonly rule: EnrolmentRule | undefined;
-  /** Whether the gateway checks the password. */
   readonly isPasswordChecked: boolean;
 }
 

@@ -24,7 +24,6 @@ export interface RememberedDevicesDeps {
   readonly vault: Vault;
   readonly clock: Pick<Clock, "nowMs">;
   readonly random: Random;
-  /** The directory of the users. */
   readonly target: string;
   /** The ids of the user's factors. A change ends the trust in the user's devices. */
   readonly factorIds: (user: string) => readonly string[];
@@ -44,7 +43,6 @@ interface DeviceRecord {
   readonly epoch: string;
   /** The name that the digest contains. Absent: that of the user. */
   readonly digestUser?: string;
-  /** The factor of the login. */
   readonly used: RememberedFactor;
 }
 

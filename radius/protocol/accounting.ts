@@ -65,7 +65,6 @@ export function terminateCauseName(cause: number): string {
   return CAUSE_NAMES.get(cause) ?? String(cause);
 }
 
-/** The limits of the session table. */
 export const SESSION_LIMITS = {
   /** A session is removed this long after its last update. */
   retentionMs: 30 * DAY_MS,

@@ -27,7 +27,6 @@ interface HidingKey {
   readonly authenticator: Uint8Array;
 }
 
-/** The source of salts. */
 interface SaltSource {
   /** Uniform random octets. */
   bytes(lengthOctets: number): Uint8Array;

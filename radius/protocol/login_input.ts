@@ -114,7 +114,6 @@ export function isAppendSeparator(text: string): boolean {
   return /^[!-,./:-@[-`{-~]$/.test(text);
 }
 
-/** The codes that a user can append. */
 interface AppendableCodes {
   /** Whether ten digits are a bypass code. For any other user they are a part of the password. */
   readonly hasBypassCode: boolean;

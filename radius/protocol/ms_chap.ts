@@ -19,7 +19,6 @@ const RESPONSE_OCTETS = 50;
 
 type MsChapVersion = 1 | 2;
 
-/** The MS-CHAP attributes of a request. */
 interface MsChapRequest {
   /** How many responses it has; a valid one has exactly one. */
   readonly responses: number;

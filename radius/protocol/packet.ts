@@ -35,7 +35,6 @@ export const MAX_VALUE_OCTETS = 253;
 export const MAX_PASSWORD_OCTETS = 128;
 /** RFC 2865 §3: the position of the Authenticator. */
 export const AUTHENTICATOR_AT = 4;
-/** Octets of both authenticators. */
 export const AUTHENTICATOR_OCTETS = 16;
 
 const NAMES = new Map<number, PacketName>(
@@ -222,7 +221,6 @@ export class PacketWriter {
     this.lengthOctets = at + 2 + value.length;
   }
 
-  /** The free octets of the packet. */
   get roomOctets(): number {
     return MAX_PACKET_OCTETS - this.lengthOctets;
   }
@@ -236,7 +234,6 @@ export class PacketWriter {
     this.lengthOctets += attributes.length;
   }
 
-  /** Writes Length. */
   finish(): void {
     this.octets[2] = this.lengthOctets >>> 8;
     this.octets[3] = this.lengthOctets;

@@ -64,7 +64,6 @@ export class RelayStates {
     this.#deps = deps;
   }
 
-  /** A new trace of a conversation. */
   newTrace(): string {
     return this.#deps.random.bytes(TRACE_OCTETS).toHex();
   }

@@ -17,7 +17,6 @@ import type { Clients, ClientUse, KnownClient } from "./clients.ts";
 import type { ClientSettings } from "../../platform/config/config.ts";
 import type { ClientSigning } from "./unsigned_requests.ts";
 
-/** A client as it is stored. */
 export interface ClientRecord extends ClientContent {
   readonly sealed: Uint8Array;
   readonly previous: { readonly sealed: Uint8Array; readonly untilMs: number } | null;
@@ -206,7 +205,6 @@ export interface ShownClient extends ClientContent {
   readonly signing: ClientSigning;
 }
 
-/** The current use and signing of a client. */
 export type ClientActivity = Pick<ShownClient, "use" | "signing">;
 
 export interface UnsignedClient {

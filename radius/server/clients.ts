@@ -67,7 +67,6 @@ export interface Clients {
   findByCertificate(of: TlsPeerIdentity): Client | null;
   /** The client that has this certificate at some address; `null`: there is none. */
   nameByCertificate(of: CertificateIdentity): string | null;
-  /** Whether a TLS client can have this address. */
   mayUseTls(hostname: string): boolean;
   /** Whether the address of a TLS client is set, and this is one. */
   isTlsAddress(hostname: string): boolean;
@@ -84,7 +83,6 @@ export interface Clients {
 
 /** What a client of a TLS connection is known by. */
 interface TlsPeerIdentity extends CertificateIdentity {
-  /** The source address. */
   readonly source: string;
   readonly protocol: RadiusProtocol;
 }
@@ -178,7 +176,6 @@ export function createClients(
   };
 }
 
-/** A client that is known by its certificate. */
 interface TlsClient {
   readonly setting: KnownClient;
   /** Empty: every address. */

@@ -153,7 +153,6 @@ export class DuplicateCache {
     if (at >= 0) this.#remove(at);
   }
 
-  /** A copy of the reply of a slot. */
   replyOf(slot: DuplicateSlot): Uint8Array | null {
     const at = this.#placeOf(slot);
     const length = at < 0 ? 0 : this.#replyOctets[at] as number;

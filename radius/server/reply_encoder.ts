@@ -99,7 +99,6 @@ export function replyOctets(request: Request, reply: Reply): number {
     (request.hasProxyState ? proxyStateOctets(request.octets) : 0);
 }
 
-/** The octets of an EAP packet as attributes. */
 function attributeOctets(eap: Uint8Array | undefined): number {
   return eap === undefined ? 0 : eap.length + 2 * Math.ceil(eap.length / MAX_VALUE_OCTETS);
 }

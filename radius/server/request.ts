@@ -48,7 +48,6 @@ export interface PacketStream {
 
 /** Ends the requests that it received. */
 export interface RequestServer {
-  /** Sends the answer to a request. */
   answer(request: Request, reply: Uint8Array): void;
   /** Ends a request that gets no answer. Unless `keepSlot`, its retransmission is handled. */
   release(request: Request, options?: { readonly keepSlot: boolean }): void;
@@ -444,7 +443,6 @@ export class UserNames {
   /** The octets of the names side by side, so that a comparison reads one line of the processor's cache. */
   readonly #octets = new Uint8Array(SLOTS * PLACE_OCTETS);
 
-  /** The User-Name of a packet. */
   read(view: PacketView, settings: RequestSettings): UserName {
     const { octets, slots: { userName: { at, count, lengthOctets } } } = view;
     const length = count === 0 ? 0 : lengthOctets;

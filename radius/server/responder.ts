@@ -57,7 +57,6 @@ export interface ResponderDeps {
   readonly log: Log;
   readonly folded: FoldedLog;
   readonly counters: Counters;
-  /** The factors of the menu of a conversation. */
   readonly menuOf: (conversation: Conversation) => ReadonlySet<Factor>;
   /** Whom users ask for help. */
   readonly helpText: () => string;
@@ -89,7 +88,6 @@ type NoReplyReason =
   | "first_factor_silent"
   | "store_failed";
 
-/** The log line of a drop. */
 interface DropLine {
   readonly reason: NoReplyReason | "reply_not_written";
   readonly level: LogLevel;
@@ -131,7 +129,6 @@ export class Responder {
     this.#deps = deps;
   }
 
-  /** Delayed Rejects. */
   get delayed(): number {
     return this.#delayed;
   }

@@ -63,7 +63,6 @@ export class ShadowLearner {
       .reduce<ShadowDay | null>((sum, row) => sum === null ? row : addShadowDays(sum, row), null);
   }
 
-  /** The clients with observations. */
   clients(): ReadonlySet<string> {
     const stored = this.#days.all().map(({ value: { client } }) => client);
     return new Set([...stored, ...this.#waitingDays.values().map(({ client }) => client)]);

@@ -31,7 +31,6 @@ export interface PreparedTokenChange extends UnversionedChange {
   readonly keys: readonly Deno.KvKey[];
 }
 
-/** A typed code of a token. */
 export interface TypedTokenCode {
   readonly token: HardwareToken;
   readonly use: TokenUse;

@@ -114,7 +114,6 @@ export interface AccountLogin {
   readonly place: string;
 }
 
-/** An open login. */
 export interface AccountOpenLogin {
   readonly conversationId: string;
   readonly startedMs: number;

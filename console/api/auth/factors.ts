@@ -41,7 +41,6 @@ export interface FactorRecord {
   readonly lockedUntilMs: number;
 }
 
-/** The sender of a code. */
 interface CodeSender {
   readonly source: string;
   /** Identifies a source from which the account signed in before, or a live session. It has one try that a lock does not refuse. `null`: none. */

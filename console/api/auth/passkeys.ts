@@ -165,7 +165,6 @@ export class Passkeys {
     return owner;
   }
 
-  /** The mutation that deletes the owner of a passkey. */
   deleteMutation(passkeyId: string): Mutation {
     return { type: "delete", key: this.#ownerKey(passkeyId) };
   }

@@ -29,7 +29,6 @@ export type SignInMethod =
   | "provider"
   | "link";
 
-/** A verified administrator. */
 export interface VerifiedSignIn {
   readonly admin: Admin;
   readonly by: SignInMethod;
@@ -221,7 +220,6 @@ async function judgeRecoveryCode(
   }
 }
 
-/** One rejected sign-in. */
 interface RejectedSignIn {
   /** The typed name; `null` if there is none. */
   readonly name: string | null;

@@ -84,7 +84,6 @@ const MAX_KNOWN_SOURCES = 20;
 /** How long a source from which the account signed in keeps the normal limit. */
 const KNOWN_MS = 30 * 24 * 60 * 60_000;
 
-/** One sign-in. */
 interface SignInOf {
   readonly name: string;
   readonly source: string;

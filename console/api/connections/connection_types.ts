@@ -33,7 +33,6 @@ export interface ConnectionSecretRow {
   readonly usedFrom: string | null;
 }
 
-/** A connection. */
 export interface ConnectionRow {
   readonly settings: ConnectionSettings;
   /** A change must name the version that it is based on. */

@@ -103,7 +103,6 @@ async function wholeSnapshot(feed: LiveFeed, history: HistoryReader): Promise<Li
   };
 }
 
-/** The details of a login. */
 export interface LoginDetails {
   readonly view: ConversationView;
   /** `null`: not stored. Only the newest logins have packets. */

@@ -32,7 +32,6 @@ interface RequestOrigin {
   readonly browser?: string | undefined;
 }
 
-/** The key for the app. */
 export type AppKey = Pick<TotpEnrolment, "secret" | "uri" | "qr">;
 
 /** An enrolled app, with the recovery codes if they were wanted. */

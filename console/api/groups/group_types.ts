@@ -12,7 +12,6 @@ export interface ReplyAttribute {
   readonly value: string;
 }
 
-/** The reply attributes of one user. */
 export interface UserReplyView {
   readonly replies: readonly ReplyAttribute[];
   /** `null`: none. Those of the settings are changed in the settings file. */

@@ -219,7 +219,6 @@ export class Health {
     };
   }
 
-  /** The summaries of all targets. */
   #targets(): ReturnType<typeof targetSummary>[] {
     const { targets } = this.#port;
     return targets.names.flatMap((name) => {

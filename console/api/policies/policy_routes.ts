@@ -58,7 +58,6 @@ interface ChangeBasis {
   readonly confirm: boolean;
 }
 
-/** A change of the list. */
 interface ListChange {
   readonly next: readonly Policy[];
   readonly event: {

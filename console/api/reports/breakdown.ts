@@ -30,7 +30,6 @@ export interface BreakdownRow {
 export interface Breakdown {
   readonly fromMs: number;
   readonly toMs: number;
-  /** Sign-ins in the tables. */
   readonly counted: number;
   /** The tables contain only sign-ins that began after this time; `null` if they are complete. */
   readonly sinceMs: number | null;

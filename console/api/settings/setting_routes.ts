@@ -354,7 +354,6 @@ async function testProvider(
 
 export type { ConfigFault, ConfigWarning, SettingDiff, SettingValue, SettingView };
 
-/** This installation. */
 export interface Installation {
   readonly version: string;
   /** Deno's. */

@@ -75,7 +75,6 @@ export interface TokenImportRow {
   readonly digits: number;
   readonly periodS: number;
   readonly manufacturer: string;
-  /** The user that the file names. */
   readonly user: string;
   /** `assigns`: the import assigns it. `none`: the file names no user, or users are not assigned. */
   readonly assignment: "none" | "assigns" | "unknown_user" | "inactive_user" | "too_many";
@@ -90,7 +89,6 @@ export interface TokenImportView {
   /** The problem in English; "" without one. */
   readonly detail: string;
   readonly form: SeedFileForm | null;
-  /** It has a signature, which is not checked. */
   readonly isSigned: boolean;
   /** Rows that were checked or imported in the current step. */
   readonly done: number;

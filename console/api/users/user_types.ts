@@ -96,7 +96,6 @@ export interface PairingView {
   readonly createdMs: number;
   readonly number?: string;
   readonly totpLength?: number;
-  /** The name of a phone. */
   readonly name?: string;
   /** Of a phone of the embedded service. */
   readonly phone?: PairedPhoneFacts;

@@ -30,7 +30,6 @@ import {
 
 /** RFC 6238. It is a dependency, because this folder imports no code of the gateway. */
 export interface Totp {
-  /** The passcode of a time step. */
   at(seed: Uint8Array, stepNumber: number, digits: number): string;
   /** The time step of a typed passcode, above `lastStep`, or `null`. */
   match(

@@ -121,7 +121,6 @@ export interface DeviceService {
     pairingId: string,
     origin?: PhoneOrigin,
   ): Promise<PhoneResult<{ seed: Uint8Array<ArrayBuffer>; digits: number; stepMs: number; seedMs: number }>>;
-  /** Ends a pairing from the phone. */
   unpair(token: string, pairingId: string, origin?: PhoneOrigin): Promise<PhoneResult<null>>;
   /** Calls back when `view(token)` may have changed. Returns a function that ends the watch. */
   watch(token: string, notify: () => void): () => void;

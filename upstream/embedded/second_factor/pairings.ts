@@ -27,14 +27,12 @@ interface NewPairing {
   readonly userName: string;
   readonly recordId: string;
   readonly enabled: boolean;
-  /** The name of the phone. */
   readonly name?: string | null;
   readonly addedBy?: InvitingPhone | undefined;
 }
 
 interface PairingDecision {
   readonly approve: boolean;
-  /** The name of the phone. */
   readonly name: string | null;
   readonly origin: PhoneOrigin;
 }
