@@ -4,17 +4,23 @@
 import type { Log } from "../../platform/log.ts";
 import { type Clock, pauseFor } from "../../platform/runtime.ts";
 import { STORE_SILENT_MS } from "../../platform/store.ts";
-import { BufferArena, PACKET_CODES, type PacketView } from "../protocol/packet.ts";
+import {
+  AUTHENTICATOR_AT,
+  BufferArena,
+  MAX_PASSWORD_OCTETS,
+  PACKET_CODES,
+  PacketView,
+} from "../protocol/packet.ts";
+import { looksGarbled } from "../protocol/login_input.ts";
 import { DROP_REASONS, type DropReason } from "../protocol/drop_reasons.ts";
 import { findMessageAuthenticator } from "../protocol/authenticity.ts";
 import { writeUnsupported } from "../protocol/radius_tls.ts";
 import type { AccountingHandler } from "../accounting/accounting_handler.ts";
-import { createPacketGate, type ListenerService, type PacketGate } from "./packet_gate.ts";
 import { type Client, type Clients, nasRuleOf, normalAddress } from "./clients.ts";
 import type { Counters } from "./counters.ts";
 import { DuplicateCache, type DuplicateSlot, type PacketPlace } from "./duplicate_cache.ts";
 import type { ClientDiscovery } from "./client_discovery.ts";
-import type { FoldedLog } from "./folded_log.ts";
+import { type FoldedLog, LogLimit } from "./folded_log.ts";
 import type { SigningClients, SourceRateLimit } from "./unsigned_requests.ts";
 import type { RequestHandler } from "../conversation/receive.ts";
 import type { GatewayEvent } from "../ports.ts";
@@ -53,6 +59,7 @@ interface RadiusServerDeps {
 const ACCESS_REQUEST = PACKET_CODES["Access-Request"].code;
 const ACCESS_ACCEPT = PACKET_CODES["Access-Accept"].code;
 const ACCOUNTING_REQUEST = PACKET_CODES["Accounting-Request"].code;
+const STATUS_SERVER = PACKET_CODES["Status-Server"].code;
 /** Accounting has its own duplicate cache, so that a flood of accounting never removes the answers of logins. */
 const ACCOUNTING_DUPLICATES = { slots: 16_384, octets: 8 * 1024 * 1024 };
 const RECEIVE_OCTETS = 65_535;
@@ -82,13 +89,9 @@ export class RadiusServer implements RequestServer {
   #nextPlace = 0;
 
   constructor(deps: RadiusServerDeps) {
-    const { clock, signingClients } = deps;
     this.#deps = deps;
-    this.#dropLog = new LogLimit(clock);
-    this.#gate = createPacketGate(deps.clients, {
-      nowMs: clock.nowMs,
-      requires: (from) => signingClients.requires(from),
-    });
+    this.#dropLog = new LogLimit(deps.clock);
+    this.#gate = new PacketGate(deps);
   }
 
   /** Requests in progress, including accounting. */
@@ -366,30 +369,132 @@ export class RadiusServer implements RequestServer {
   }
 }
 
-const INTERVAL_MS = 60_000;
-const MAX_REMEMBERED = 2000;
+/** The service of a listening socket. The authentication port also answers accounting (RFC 2866 §3). */
+type ListenerService = "authentication" | "accounting";
 
-class LogLimit {
-  readonly #clock: Pick<Clock, "nowMs">;
-  /** By source, and then by reason: a text of both would cost an allocation for each drop. */
-  readonly #loggedMs = new Map<string, Map<string, number>>();
-  #count = 0;
+/** Reasons that can mean a wrong secret. */
+const WRONG_SECRET: ReadonlySet<DropReason> = new Set([
+  "wrong_message_authenticator",
+  "wrong_request_authenticator",
+]);
+const plain = new Uint8Array(MAX_PASSWORD_OCTETS);
 
-  constructor(clock: Pick<Clock, "nowMs">) {
-    this.#clock = clock;
+/**
+ * The cheapest checks of a packet first, without allocations for one that is dropped (RFC 2865 §3, RFC 3579 §3.2), and the result for the last packet.
+ * Each check returns why the packet must be dropped; `null` if it is valid.
+ */
+class PacketGate {
+  readonly #deps: Pick<RadiusServerDeps, "clients" | "clock" | "signingClients">;
+  readonly view = new PacketView();
+  /** The client of the last packet, if it was found. */
+  client: Client | null = null;
+  /** The clients of its source address; `null`: none. */
+  candidates: readonly Client[] | null = null;
+  /** Whether its Message-Authenticator was present and verified. */
+  signed = false;
+
+  constructor(deps: Pick<RadiusServerDeps, "clients" | "clock" | "signingClients">) {
+    this.#deps = deps;
   }
 
-  /** Whether a line of this reason and source may be logged now. If so, remembers that it is logged. */
-  mayLog(reason: string, source: string): boolean {
-    const nowMs = this.#clock.nowMs();
-    const last = this.#loggedMs.get(source)?.get(reason);
-    if (last !== undefined && nowMs - last < INTERVAL_MS) return false;
-    if (last === undefined && this.#count++ >= MAX_REMEMBERED) {
-      this.#loggedMs.clear();
-      this.#count = 1;
+  check(octets: Uint8Array, hostname: string, port: number, service: ListenerService): DropReason | null {
+    const { clients, clock, signingClients } = this.#deps;
+    const { view } = this;
+    this.client = null;
+    this.candidates = null;
+    this.signed = false;
+    if (port === 0) return "source_port_zero";
+    const candidates = this.candidates = clients.findByAddress(hostname);
+    if (candidates === null) return "unknown_client";
+    const fault = view.read(octets, octets.length);
+    if (fault !== null) return fault;
+    const client = clients.choose(candidates, view);
+    if (client === null) return "other_nas";
+    this.client = client;
+    if (service === "accounting" && view.code === ACCESS_REQUEST) return "wrong_port";
+    const { previous } = client;
+    const mustSign = client.requiresSignature ||
+      (client.learns && signingClients.requires({ client, source: hostname }));
+    if (previous === null || previous.untilMs <= clock.nowMs()) return this.#checkSignature(client, mustSign);
+    return this.#checkEither(client, { before: previous.client, mustSign });
+  }
+
+  /** The same for a packet of a TLS connection, whose client is known by its certificate. TLS proves the sender: `signed` is `true`. */
+  checkStream(packet: Uint8Array, client: Client): DropReason | null {
+    this.client = client;
+    this.candidates = null;
+    const fault = this.view.read(packet, packet.length) ??
+      (client.secret.isClear ? null : this.#checkSignature(client, false));
+    // TLS protects a Proxy-State from changes on the way, so it needs no signature.
+    this.signed = fault === null || fault === "unsigned_proxy_state";
+    return this.signed ? null : fault;
+  }
+
+  /** During a change of the secret, both secrets are valid. The new one is tried first. */
+  #checkEither(
+    client: Client,
+    { before, mustSign }: { before: Client; mustSign: boolean },
+  ): DropReason | null {
+    const reason = this.#checkSignature(client, mustSign);
+    if (reason === null && (this.signed || !this.#isGarbled(client) || this.#isGarbled(before))) return null;
+    if (reason !== null && !WRONG_SECRET.has(reason)) return reason;
+    const other = this.#checkSignature(before, mustSign);
+    // If both secrets are wrong, the log names the client with the current one.
+    if (other === null) this.client = before;
+    return other;
+  }
+
+  /** Whether the password is garbled, which shows that an unsigned packet was made with another secret. */
+  #isGarbled({ secret }: Client): boolean {
+    const hidden = this.view.value("userPassword");
+    if (hidden === null) return false;
+    const place = { authenticator: this.view.octets, at: AUTHENTICATOR_AT };
+    const length = secret.revealPasswordInto(plain, hidden, place);
+    const garbled = length >= 0 && looksGarbled(plain.subarray(0, length));
+    plain.fill(0);
+    return garbled;
+  }
+
+  /** RFC 3579 §3.2, RFC 5997 §3, and the client's settings. */
+  #checkSignature(client: Client, mustSign: boolean): DropReason | null {
+    const { view } = this;
+    if (view.code === ACCOUNTING_REQUEST) return this.#checkAccounting(client);
+    const { messageAuthenticator, proxyState, eapMessage } = view.slots;
+    // Status-Server and EAP always need a valid Message-Authenticator.
+    const mustBeSigned = view.code === STATUS_SERVER || eapMessage.count > 0;
+    if (messageAuthenticator.count > 0 && (mustBeSigned || client.settings.messageAuthenticator !== "off")) {
+      // Message-Authenticator is computed over a packet in which it is zero, so two of them cannot be valid.
+      const isRight = messageAuthenticator.count === 1 &&
+        client.secret.isAuthentic(view.octets, this.#signature());
+      this.signed = isRight;
+      return isRight ? null : "wrong_message_authenticator";
     }
-    const ofSource = this.#loggedMs.get(source) ?? new Map<string, number>();
-    this.#loggedMs.set(source, ofSource.set(reason, nowMs));
-    return true;
+    if (view.code === STATUS_SERVER) return "unsigned_status_server";
+    if (eapMessage.count > 0) return "unsigned_eap";
+    if (mustSign) return "missing_message_authenticator";
+    if (proxyState.count > 0 && client.settings.limitProxyState) return "unsigned_proxy_state";
+    return null;
+  }
+
+  /**
+   * RFC 2866 §3. An Accounting-Request is authenticated by its Request Authenticator, so the Message-Authenticator settings of Access-Requests
+   * do not apply. A Message-Authenticator is checked if it is present. `signed` stays false, because it is only about logins.
+   */
+  #checkAccounting({ secret, settings }: Client): DropReason | null {
+    const { octets, lengthOctets, slots: { messageAuthenticator: { count } } } = this.view;
+    if (!secret.isAccountingRequest(octets, lengthOctets)) return "wrong_request_authenticator";
+    if (count === 0 || settings.messageAuthenticator === "off") return null;
+    const isRight = count === 1 && secret.isSignedAccountingRequest(octets, this.#signature());
+    return isRight ? null : "wrong_message_authenticator";
+  }
+
+  /** The place of the Message-Authenticator in the packet. */
+  #signature(): Parameters<Client["secret"]["isAuthentic"]>[1] {
+    const { lengthOctets, slots: { messageAuthenticator } } = this.view;
+    return {
+      lengthOctets,
+      valueAt: messageAuthenticator.at,
+      valueOctets: messageAuthenticator.lengthOctets,
+    };
   }
 }
