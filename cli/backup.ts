@@ -2,11 +2,12 @@
 
 import { COMMAND } from "../platform/command_name.ts";
 import { answerBackups, BACKUP_PATH, CommitObserver } from "../platform/backup/server_backup.ts";
-import { type BackupFile, createBackupFile } from "../platform/backup/backup_file.ts";
 import {
+  type BackupFile,
   type BackupPart,
   type BackupTotals,
   BackupWriter,
+  createBackupFile,
   readBackup,
 } from "../platform/backup/backup_format.ts";
 import { readLifetimes } from "../platform/config/live_settings.ts";

@@ -2,8 +2,7 @@
 
 import { COMMAND } from "../platform/command_name.ts";
 import { VERSION } from "../compose.ts";
-import { type CheckedBackup, readBackupFile } from "../platform/backup/backup_file.ts";
-import type { BackupHeader } from "../platform/backup/backup_format.ts";
+import { type BackupHeader, type CheckedBackup, readBackupFile } from "../platform/backup/backup_format.ts";
 import { BackupFault } from "../platform/backup/records.ts";
 import type { Config } from "../platform/config/config.ts";
 import { findMasterKey, lockDataDir, MASTER_KEY_CHECK } from "../platform/data_dir.ts";

@@ -1,7 +1,12 @@
 // Writes the backup of a store that this process reads itself: once if nothing else writes to the store, otherwise twice.
 
-import { type BackupFile, readUnfinished } from "./backup_file.ts";
-import { BACKUP_FORMAT, type BackupTotals, BackupWriter } from "./backup_format.ts";
+import {
+  BACKUP_FORMAT,
+  type BackupFile,
+  type BackupTotals,
+  BackupWriter,
+  readUnfinished,
+} from "./backup_format.ts";
 import { markVersion, readChanges, readStore, type ReadStoreOptions } from "./read_store.ts";
 
 interface WriteStoreOptions extends ReadStoreOptions {

@@ -29,8 +29,7 @@ import { type EcsRecord, type ExportedLogin, type Observer, toEcsRecord } from "
 import { ChannelFault, type LogChannel } from "./log_channel.ts";
 import type { NodeMark, StoredRecord } from "./record_reader.ts";
 import { type ConnectTls, type DatagramSender, SyslogTlsChannel, SyslogUdpChannel } from "./syslog.ts";
-import { WebhookChannel } from "./webhook_channel.ts";
-import { WebhookSender } from "./webhook_sender.ts";
+import { WebhookChannel, WebhookSender } from "./webhook_sender.ts";
 
 interface LogExportDeps extends ChannelHost {
   readonly store: Store;

@@ -1,6 +1,6 @@
 // The backup that an upgrade of the store makes before it changes anything.
 
-import { createBackupFile } from "../backup/backup_file.ts";
+import { createBackupFile } from "../backup/backup_format.ts";
 import type { LifetimeSettings } from "../backup/expiry.ts";
 import { BackupFault } from "../backup/records.ts";
 import { writeStore } from "../backup/write_store.ts";

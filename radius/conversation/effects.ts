@@ -22,7 +22,7 @@ import { ANY_ADDRESS_CLIENT } from "../server/clients.ts";
 import { type Conversation, passcodeDigest } from "./conversation.ts";
 import { changeInDirectory } from "./password_change.ts";
 import { NOT_SENT_REASONS, type NotSentReason, whyNotSent } from "../factors/limits.ts";
-import { orderPhones } from "../factors/device_choice.ts";
+import { orderPhones } from "../factors/own_factors.ts";
 import { keptReply } from "../protocol/relayed_attributes.ts";
 import type { DevicePairing, Fault, FirstFactorReply, Outcome } from "../ports.ts";
 import { openReply, sealReply } from "./first_factor_reply.ts";

@@ -17,16 +17,17 @@ import { readRecoveryCode, type RecoveryCodeStore } from "../factors/recovery_co
 import type { EnrolmentMarks } from "../factors/enrolment_marks.ts";
 import type { FactorMarks } from "../factors/factor_marks.ts";
 import {
+  appendedChoice,
   everHadFactor,
   hasOwnFactor,
   hasUsableRecoveryCodes,
   mayAddFactor,
+  phoneFacts,
   readyFactors,
 } from "../factors/own_factors.ts";
 import type { Pairings } from "../factors/pairings.ts";
 import type { KeptPasscode, SentPasscodes } from "../factors/sent_passcodes.ts";
 import type { Pairing, TotpPairingRow } from "../factors/pairing.ts";
-import { appendedChoice, phoneFacts } from "../factors/device_choice.ts";
 import type { HardwareTokens } from "../tokens/hardware_tokens.ts";
 import type { DirectoryUser, LoginDirectory, Passwords } from "../ports.ts";
 import type { FactorSettings } from "../../platform/config/config.ts";

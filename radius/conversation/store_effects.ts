@@ -3,7 +3,7 @@
 
 import type { Store } from "../../platform/store.ts";
 import type { WriteBatch } from "../../platform/write_batch.ts";
-import { approvedPhone } from "../factors/device_choice.ts";
+import { approvedPhone } from "../factors/own_factors.ts";
 import type { Failures } from "../factors/lockout.ts";
 import type { Offboarding } from "../factors/offboarding.ts";
 import { pairingDetails } from "../factors/pairing.ts";

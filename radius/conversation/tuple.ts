@@ -1,9 +1,15 @@
 // The tuple of request attributes by which a packet finds its conversation.
 
-import { FieldReader, FieldWriter, isTextAt, PrefixViews, TextHash } from "../../platform/octet_fields.ts";
+import {
+  FieldReader,
+  FieldWriter,
+  isTextAt,
+  OctetArena,
+  PrefixViews,
+  TextHash,
+} from "../../platform/octet_fields.ts";
 import type { PacketView } from "../protocol/packet.ts";
 import { HashIndex } from "../../platform/hash_index.ts";
-import { OctetArena } from "../../platform/octet_arena.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";

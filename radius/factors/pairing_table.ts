@@ -2,8 +2,7 @@
 // app has columns, so that a login writes no octets.
 
 import { HashIndex } from "../../platform/hash_index.ts";
-import { OctetArena } from "../../platform/octet_arena.ts";
-import { FieldReader, FieldWriter, isTextAt, TextHash } from "../../platform/octet_fields.ts";
+import { FieldReader, FieldWriter, isTextAt, OctetArena, TextHash } from "../../platform/octet_fields.ts";
 import type { Pairing } from "./pairing.ts";
 
 const FIRST_ROWS = 1024;

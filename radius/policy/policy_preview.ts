@@ -10,8 +10,7 @@ import { allGroupsOf, type DirectoryUser, type LoginDirectory } from "../ports.t
 import { ipOctets } from "../../platform/addresses.ts";
 import { type PolicyRules, settingsRules } from "./factor_rules.ts";
 import type { EnrolmentRule, PolicyOutcome, SessionAttributes } from "./policy.ts";
-import type { PolicyRegistry } from "./policy_registry.ts";
-import { readPolicies, type ReadPolicy } from "./read_policy.ts";
+import { type PolicyRegistry, readPolicies, type ReadPolicy } from "./policy_registry.ts";
 import type { RememberedDevices } from "./remembered_devices.ts";
 import type { FactorSettings, RequestSettings } from "../../platform/config/config.ts";
 import { isCountryAllowed } from "../../platform/phone_number.ts";

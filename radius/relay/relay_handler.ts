@@ -4,7 +4,17 @@
 import type { RequestSettings } from "../../platform/client_settings.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
-import { type RelayedLoginDeps, RelayedLogins } from "./relayed_logins.ts";
+import {
+  type BoundUser,
+  isBound,
+  isNamedProof,
+  noteRequest,
+  noteResponse,
+  refusalOfResponse,
+  type RelayedLoginDeps,
+  RelayedLogins,
+  userOfAccept,
+} from "./relayed_logins.ts";
 import type { LoginSettings } from "../conversation/store_effects.ts";
 import type { Limits } from "../factors/limits.ts";
 import type { FirstFactorReply } from "../ports.ts";
@@ -22,15 +32,6 @@ import { createHmacMd5, type HmacMd5 } from "../protocol/md5.ts";
 import { MS_CHAP_AUTHENTICATION_FAILURE } from "../protocol/ms_chap.ts";
 import { AUTHENTICATOR_AT, AUTHENTICATOR_OCTETS, forEachAttribute } from "../protocol/packet.ts";
 import type { Request, RequestRefusal } from "../server/request.ts";
-import {
-  type BoundUser,
-  isBound,
-  isNamedProof,
-  noteRequest,
-  noteResponse,
-  refusalOfResponse,
-  userOfAccept,
-} from "./bound_user.ts";
 import { readRelayedProof, type RelayedProof, relayKeyOf } from "./relayed_proof.ts";
 import { type RelayRound, RelayStates } from "./relay_state.ts";
 import type { RelayedReply, RelayedVerdict } from "./relayed_verdict.ts";

@@ -2,7 +2,7 @@
 // again. Limited in number and in time. The entries are in typed arrays, because each lives for 30 s, and objects would burden the garbage collector.
 
 import { HashIndex } from "../../platform/hash_index.ts";
-import { OctetArena } from "../../platform/octet_arena.ts";
+import { OctetArena } from "../../platform/octet_fields.ts";
 import { AUTHENTICATOR_AT, AUTHENTICATOR_OCTETS } from "../protocol/packet.ts";
 
 /** Counts the copies of a captured packet. */

@@ -25,7 +25,7 @@ import type { RelayedReply } from "../relay/relayed_verdict.ts";
 import { type AcceptFault, type Factor, NOTHING_KNOWN } from "../flow/context.ts";
 import { step } from "../flow/flow.ts";
 import { isSecretPrompt, type OfferedPhone, type Prompt, PROMPTS, renderPrompt } from "../flow/prompts.ts";
-import { offeredPhones } from "../factors/device_choice.ts";
+import { offeredPhones } from "../factors/own_factors.ts";
 import type { Conversation, TokenOf } from "../conversation/conversation.ts";
 import {
   type AcceptReply,

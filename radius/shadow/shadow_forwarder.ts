@@ -17,8 +17,14 @@ import type { Client, Clients } from "../server/clients.ts";
 import type { Counters } from "../server/counters.ts";
 import { isNoLogin, type Request } from "../server/request.ts";
 import type { Responder } from "../server/responder.ts";
-import type { ShadowLearner } from "./shadow_learner.ts";
-import { gapKey, NO_LOGIN, type ShadowDay, shadowKind, type ShadowTraits } from "./shadow_record.ts";
+import {
+  gapKey,
+  NO_LOGIN,
+  type ShadowDay,
+  shadowKind,
+  type ShadowLearner,
+  type ShadowTraits,
+} from "./shadow_learner.ts";
 
 /** For `FirstFactorServers.exchange()`. */
 interface ForwardedRequest {

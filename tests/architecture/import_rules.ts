@@ -26,7 +26,7 @@ const PURE_RADIUS = [
   "radius/factors/pairing.ts",
   "radius/factors/totp.ts",
   "radius/factors/app_codes.ts",
-  "radius/shadow/shadow_record.ts",
+  "radius/shadow/shadow_learner.ts",
   "radius/tokens/token.ts",
   "radius/tokens/token_codes.ts",
   "radius/tokens/files/",

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { OctetWriter, writeRecord } from "../../platform/backup/records.ts";
-import { readBackupFile } from "../../platform/backup/backup_file.ts";
+import { readBackupFile } from "../../platform/backup/backup_format.ts";
 import { openOperator, openStandIn } from "./operator.ts";
 import { latin1, plantSecrets, SECRETS, secretsIn, VISIBLE } from "./planted_secrets.ts";
 

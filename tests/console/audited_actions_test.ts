@@ -19,7 +19,7 @@ import { POLICY_ACTIONS } from "./actions/policy_actions.ts";
 import { VPN_SESSION_ACTIONS } from "./actions/vpn_session_actions.ts";
 import { SIGN_IN_ACTIONS } from "./actions/sign_in_actions.ts";
 import { TOKEN_ACTIONS } from "./actions/token_actions.ts";
-import { readBackupFile } from "../../platform/backup/backup_file.ts";
+import { readBackupFile } from "../../platform/backup/backup_format.ts";
 import { startProgram } from "../support/program.ts";
 
 // Every route that changes data records the actor, the action and the object in the commit of the change.

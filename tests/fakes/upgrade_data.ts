@@ -5,7 +5,7 @@
 //   deno run -A tests/fakes/upgrade_data.ts ../countersign-0.2.0    makes it again
 
 import { resolve } from "node:path";
-import { readBackupFile } from "../../platform/backup/backup_file.ts";
+import { readBackupFile } from "../../platform/backup/backup_format.ts";
 import { openRestoreTarget } from "../../platform/backup/restore_target.ts";
 import { askControl } from "../interop/control_call.ts";
 import { runProgram } from "../support/child.ts";

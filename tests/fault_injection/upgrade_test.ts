@@ -2,7 +2,7 @@
 // version is refused, unchanged.
 
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { readBackupFile } from "../../platform/backup/backup_file.ts";
+import { readBackupFile } from "../../platform/backup/backup_format.ts";
 import { FORMAT, FORMAT_KEY, type FormatRecord, newestRecord } from "../../platform/upgrade/store_format.ts";
 import { askControl } from "../interop/control_call.ts";
 import { type ProgramOptions, type RunningProgram, startProgram } from "../support/program.ts";

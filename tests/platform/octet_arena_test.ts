@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import fc from "../packages/fast_check.ts";
-import { OctetArena } from "../../platform/octet_arena.ts";
+import { OctetArena } from "../../platform/octet_fields.ts";
 
 function write(arena: OctetArena, handle: number, octets: Uint8Array): void {
   const block = arena.open(handle);

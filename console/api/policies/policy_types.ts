@@ -1,4 +1,4 @@
-// Types and bodies of the policy API, shared with the pages. radius/policy/read_policy.ts checks the policies themselves.
+// Types and bodies of the policy API, shared with the pages. radius/policy/policy_registry.ts checks the policies themselves.
 
 import * as v from "valibot";
 import type { Factor } from "../../../radius/flow/context.ts";

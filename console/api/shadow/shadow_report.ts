@@ -11,15 +11,15 @@ import { type Clock, pauseFor } from "../../../platform/runtime.ts";
 import type { DryRunResult } from "../../../radius/conversation/login_dry_run.ts";
 import type { Client } from "../../../radius/server/clients.ts";
 import { EAP_METHODS } from "../../../radius/protocol/eap.ts";
-import type { ShadowLearner } from "../../../radius/shadow/shadow_learner.ts";
 import {
   addCounts,
   NO_LOGIN,
   type ShadowDay,
+  type ShadowLearner,
   type ShadowTraits,
   type ShadowUser,
   traitsOf,
-} from "../../../radius/shadow/shadow_record.ts";
+} from "../../../radius/shadow/shadow_learner.ts";
 import { percentileMs } from "../charts/chart_series.ts";
 import type { People } from "../deps.ts";
 

@@ -8,7 +8,7 @@ import {
   type ShadowAdvice,
   type ShadowObstacle,
 } from "../../../console/api/shadow/shadow_report.ts";
-import { traitsOf } from "../../../radius/shadow/shadow_record.ts";
+import { traitsOf } from "../../../radius/shadow/shadow_learner.ts";
 
 type RequestRules = Parameters<typeof obstacleOfRequest>[1];
 

@@ -5,10 +5,10 @@ import { retryPauseMs } from "../../../platform/backoff.ts";
 import type { Fetch } from "../../../platform/fetch_with_deadline.ts";
 import { type EcsRecord, toEcsRecord } from "../../../platform/log_export/ecs_fields.ts";
 import { ChannelFault, type SendOptions } from "../../../platform/log_export/log_channel.ts";
-import { WebhookChannel } from "../../../platform/log_export/webhook_channel.ts";
 import {
   createWebhookSecret,
   signWebhook,
+  WebhookChannel,
   type WebhookOutcome,
   type WebhookReceiver,
   WebhookSender,

@@ -1,7 +1,7 @@
 // The backup before an upgrade: where it is, who can read it, and what a full disk does.
 
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { readBackupFile } from "../../../platform/backup/backup_file.ts";
+import { readBackupFile } from "../../../platform/backup/backup_format.ts";
 import { BackupFault } from "../../../platform/backup/records.ts";
 import { createLog } from "../../../platform/log.ts";
 import { systemClock } from "../../../platform/runtime.ts";

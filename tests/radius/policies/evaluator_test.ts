@@ -10,7 +10,7 @@ import {
   type PolicyTime,
   type Weekday,
 } from "../../../radius/policy/policy.ts";
-import { readPolicies, readPolicy } from "../../../radius/policy/read_policy.ts";
+import { readPolicies, readPolicy } from "../../../radius/policy/policy_registry.ts";
 import {
   BYPASS,
   CHALLENGE,

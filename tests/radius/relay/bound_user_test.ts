@@ -8,7 +8,7 @@ import {
   noteResponse,
   refusalOfResponse,
   userOfAccept,
-} from "../../../radius/relay/bound_user.ts";
+} from "../../../radius/relay/relayed_logins.ts";
 import { eapPacket } from "../../support/relay_server.ts";
 
 const text = (value: string) => new TextEncoder().encode(value);

@@ -4,14 +4,14 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { DAY_MS } from "../../../platform/durations.ts";
 import { createLog } from "../../../platform/log.ts";
 import { createStore, type Store } from "../../../platform/store.ts";
-import { ShadowLearner } from "../../../radius/shadow/shadow_learner.ts";
 import {
   addCounts,
   SHADOW_DAYS,
   SHADOW_USERS,
   shadowKind,
+  ShadowLearner,
   traitsOf,
-} from "../../../radius/shadow/shadow_record.ts";
+} from "../../../radius/shadow/shadow_learner.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
 import { openNode } from "../../fakes/shared_store.ts";
 
