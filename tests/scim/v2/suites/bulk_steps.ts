@@ -1,7 +1,7 @@
 // Steps with bulk requests (RFC 7644 §3.7).
 
 import { type Step } from "./suite_row.ts";
-import { BULK_REQUEST, BULK_RESPONSE, GROUP, USER } from "./suite_steps.ts";
+import { BULK_REQUEST, BULK_RESPONSE, GROUP, sent, USER } from "./suite_steps.ts";
 
 type BulkOperation = Readonly<Record<string, unknown>>;
 
@@ -10,12 +10,10 @@ export function bulkOf(
   json: Step["json"],
   more: BulkOperation = {},
 ): Step {
-  return {
-    send: "POST /Bulk",
-    body: { schemas: [BULK_REQUEST], Operations: operations, ...more },
-    status: 200,
-    json: { schemas: [BULK_RESPONSE], ...json },
-  };
+  return sent("POST /Bulk", { schemas: [BULK_REQUEST], Operations: operations, ...more }, 200, {
+    schemas: [BULK_RESPONSE],
+    ...json,
+  });
 }
 
 export const newBulkUser = (bulkId: string, attributes: BulkOperation = {}): BulkOperation => ({

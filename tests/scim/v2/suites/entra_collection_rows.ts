@@ -7,7 +7,7 @@
 import { COLLECTION, deleted, postUser } from "./entra_collection_steps.ts";
 import { GARBAGE_ROWS } from "./entra_garbage_rows.ts";
 import { ABSENT, contains, type SuiteRow } from "./suite_row.ts";
-import { ENTERPRISE, get, GROUP, patch, USER } from "./suite_steps.ts";
+import { ENTERPRISE, get, GROUP, patch, sent, USER } from "./suite_steps.ts";
 
 type Attributes = Readonly<Record<string, unknown>>;
 
@@ -57,14 +57,14 @@ const USERS: SuiteRow = {
     get("/Users/?filter=DisplayName+eq+%22BobIsAmazing%22", { "Resources/*/id": contains("{id1}") }),
     patch("/Users/{id1}", [{ op: "replace", path: "userName", value: "ryan3" }]),
     get("/Users/{id1}", { id: "{id1}", userName: "ryan3" }),
-    {
-      send: "PUT /Users/{id2}",
-      body: bob("UserNameReplace2", {
+    sent(
+      "PUT /Users/{id2}",
+      bob("UserNameReplace2", {
         id: "{id2}",
         name: { formatted: "NewName", familyName: "Leenay", givenName: "Ryan" },
       }),
-      status: 200,
-    },
+      200,
+    ),
     get("/Users/{id2}", { "name/formatted": "NewName", userName: "UserNameReplace2" }),
     ...deleted("/Users/{id1}", "/Users/{id2}"),
   ],
@@ -103,16 +103,12 @@ const GROUPS: SuiteRow = {
       status: 201,
       save: { g3: "id" },
     },
-    {
-      send: "PUT /Groups/{g3}",
-      body: {
-        schemas: [GROUP],
-        id: "{g3}",
-        displayName: "putName",
-        members: [{ value: "{id3}", display: "VP" }, { value: "{id4}", display: "SenorVP" }],
-      },
-      status: 200,
-    },
+    sent("PUT /Groups/{g3}", {
+      schemas: [GROUP],
+      id: "{g3}",
+      displayName: "putName",
+      members: [{ value: "{id3}", display: "VP" }, { value: "{id4}", display: "SenorVP" }],
+    }, 200),
     get("/Groups/{g3}", { id: "{g3}", displayName: "putName", "members/*/value": contains("{id3}") }),
     addMember,
     get("/Groups/{g1}", { "members/*/value": ["{id4}"] }),

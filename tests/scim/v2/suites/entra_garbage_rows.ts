@@ -2,7 +2,7 @@
 
 import { COLLECTION, deleted, postUser } from "./entra_collection_steps.ts";
 import { ABSENT, contains, lacks, PRESENT, type Step, type SuiteRow, TEXT } from "./suite_row.ts";
-import { ENTERPRISE, get, GROUP, patch, PATCH_OP, USER } from "./suite_steps.ts";
+import { ENTERPRISE, get, GROUP, patch, PATCH_OP, sent, USER } from "./suite_steps.ts";
 
 type Attributes = Readonly<Record<string, unknown>>;
 
@@ -69,28 +69,20 @@ const GARBAGE: SuiteRow = {
     get("/Users", { totalResults: 2, "Resources/*/userName": contains("OMalley") }),
     postUser("u3", garbage("emp2", "Employee")),
     postUser("u4", garbage("emp3", "Employee")),
-    { send: "POST /Users", body: { ...garbage("x", "y"), userName: undefined }, status: 400 },
-    {
-      send: "POST /Users",
-      body: '{ "acve": tre, "adadfdresses": [ { "coudftry": "Beruda" } ] }',
-      status: 400,
-    },
-    { send: "POST /Users", body: garbage("emp3", "Employee"), status: 409, json: { detail: TEXT } },
-    {
-      send: "PUT /Users/{u1}",
-      body: { ...garbage("x", "y"), userName: undefined, userame: "OMalley" },
-      status: 400,
-    },
-    {
-      send: "PUT /Users/{u1}",
-      body: {
+    sent("POST /Users", { ...garbage("x", "y"), userName: undefined }, 400),
+    sent("POST /Users", '{ "acve": tre, "adadfdresses": [ { "coudftry": "Beruda" } ] }', 400),
+    sent("POST /Users", garbage("emp3", "Employee"), 409, { detail: TEXT }),
+    sent("PUT /Users/{u1}", { ...garbage("x", "y"), userName: undefined, userame: "OMalley" }, 400),
+    sent(
+      "PUT /Users/{u1}",
+      {
         ...garbage("OMalley", "OMalley", { active: false }),
         addresses: undefined,
         adreses: [{ country: "Germany" }],
       },
-      status: 200,
-      json: { addresses: ABSENT },
-    },
+      200,
+      { addresses: ABSENT },
+    ),
     postUser(
       "u5",
       garbage("enterprise", "Employee", {
@@ -101,15 +93,15 @@ const GARBAGE: SuiteRow = {
     patch("/Users/{u1}", [{ op: "Replace", path: "userName", value: "newusername" }]),
     patch("/Users/{u1}", [{ op: "Replace", path: "active", value: false }]),
     get("/Users/{u1}", { userName: "newusername", active: false }),
-    {
-      send: "PUT /Users/{u1}",
-      body: garbage("OMalley", "OMalley", {
+    sent(
+      "PUT /Users/{u1}",
+      garbage("OMalley", "OMalley", {
         active: false,
         addresses: [{ country: "Germany", type: "work" }],
       }),
-      status: 200,
-      json: { userName: "OMalley", active: false, "addresses/0/country": "Germany" },
-    },
+      200,
+      { userName: "OMalley", active: false, "addresses/0/country": "Germany" },
+    ),
     get("/Users?startIndex=1&count=2", { totalResults: 5, itemsPerPage: 2 }),
     get("/Users?attributes=userName,emails", { totalResults: 5 }),
     // Values without quotes, as the collection sends them.
@@ -139,25 +131,29 @@ const GROUP_GARBAGE: SuiteRow = {
     },
     // A departure: the collection expects 204. RFC 7643 §4.2 has no member that is not a resource of the server, and an answer of 204
     // would make the provider believe that the member was added.
-    ...["string id 1", "string id 2"].map((value): Step => ({
-      send: "PATCH /Groups/{g1}",
-      body: { id: "{g1}", Operations: [{ op: "add", path: "members", value }], schemas: [PATCH_OP] },
-      status: 400,
-      json: { scimType: "invalidValue", detail: TEXT },
-    })),
+    ...["string id 1", "string id 2"].map((
+      value,
+    ): Step =>
+      sent(
+        "PATCH /Groups/{g1}",
+        { id: "{g1}", Operations: [{ op: "add", path: "members", value }], schemas: [PATCH_OP] },
+        400,
+        { scimType: "invalidValue", detail: TEXT },
+      )
+    ),
     get("/Groups/{g1}", { displayName: "Group 1" }),
     get("/Groups/{g1}?excludedAttributes=members", { members: ABSENT, id: PRESENT }),
-    {
-      send: "PUT /Groups/{g1}",
-      body: {
+    sent(
+      "PUT /Groups/{g1}",
+      {
         id: "{g1}",
         displayName: "Tiffany Ortiz",
         externalId: "6c6b54c2-fa81-4234-ad4f-420ec6808049",
         schemas: [GROUP],
       },
-      status: 200,
-      json: { displayName: "Tiffany Ortiz" },
-    },
+      200,
+      { displayName: "Tiffany Ortiz" },
+    ),
     ...deleted("/Groups/{g1}"),
     get("/Users?attributes=userName", { totalResults: 0, Resources: lacks({ userName: "OMalley" }) }),
     get("/Groups", { totalResults: 0 }),

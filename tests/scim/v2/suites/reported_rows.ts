@@ -12,6 +12,7 @@ import {
   patch,
   PATCH_OP,
   refusedPatch,
+  sent,
   USER,
   user,
 } from "./suite_steps.ts";
@@ -106,30 +107,22 @@ const MESSAGE_REPORTS: readonly SuiteRow[] = [
       "The names in a PATCH, a bulk request and a search are compared without case, and each is sent once",
     steps: [
       user("ada"),
-      {
-        send: "PATCH /Users/{ada}",
-        body: { operations: [{ OP: "replace", Path: "title", VALUE: "T" }] },
-        status: 200,
-        json: { title: "T" },
-      },
-      {
-        send: "POST /Bulk",
-        body: {
+      sent("PATCH /Users/{ada}", { operations: [{ OP: "replace", Path: "title", VALUE: "T" }] }, 200, {
+        title: "T",
+      }),
+      sent(
+        "POST /Bulk",
+        {
           OPERATIONS: [{
             Method: "PATCH",
             PATH: "/Users/{ada}",
             Data: { Operations: [{ op: "remove", path: "title" }] },
           }],
         },
-        status: 200,
-        json: { "Operations/0/status": "200" },
-      },
-      {
-        send: "POST /Users/.search",
-        body: { Filter: 'userName eq "{row}-ada"', COUNT: 1 },
-        status: 200,
-        json: { totalResults: 1 },
-      },
+        200,
+        { "Operations/0/status": "200" },
+      ),
+      sent("POST /Users/.search", { Filter: 'userName eq "{row}-ada"', COUNT: 1 }, 200, { totalResults: 1 }),
       ...[
         {
           send: "PATCH /Users/{ada}",
@@ -138,14 +131,14 @@ const MESSAGE_REPORTS: readonly SuiteRow[] = [
         { send: "POST /Bulk", body: { Operations: [], operations: [] } },
         { send: "POST /Users/.search", body: { filter: 'userName eq "{row}-ada"', FILTER: "id pr" } },
       ].map((step): Step => ({ ...step, status: 400, scimType: "invalidSyntax" })),
-      {
-        send: "POST /Bulk",
-        body: {
+      sent(
+        "POST /Bulk",
+        {
           Operations: [{ method: "PATCH", METHOD: "DELETE", path: "/Users/{ada}", data: { Operations: [] } }],
         },
-        status: 200,
-        json: { "Operations/0/status": "400" },
-      },
+        200,
+        { "Operations/0/status": "400" },
+      ),
     ],
   },
   {
@@ -155,26 +148,23 @@ const MESSAGE_REPORTS: readonly SuiteRow[] = [
     steps: [
       user("ada"),
       ...TOLERATED_SCHEMAS.flatMap((schemas, at): Step[] => [
-        {
-          send: "PATCH /Users/{ada}",
-          body: { ...schemas, Operations: [{ op: "replace", path: "title", value: `${at}` }] },
-          status: 200,
-          json: { title: `${at}` },
-        },
-        {
-          send: "POST /Users/.search",
-          body: { ...renamed(schemas, "SearchRequest"), filter: 'userName eq "{row}-ada"' },
-          status: 200,
-          json: { totalResults: 1 },
-        },
-        {
-          send: "POST /Bulk",
-          body: { ...renamed(schemas, "BulkRequest"), Operations: [newBulkUser(`b${at}`)] },
-          status: 200,
-          json: { "Operations/0/status": "201" },
-        },
+        sent(
+          "PATCH /Users/{ada}",
+          { ...schemas, Operations: [{ op: "replace", path: "title", value: `${at}` }] },
+          200,
+          { title: `${at}` },
+        ),
+        sent(
+          "POST /Users/.search",
+          { ...renamed(schemas, "SearchRequest"), filter: 'userName eq "{row}-ada"' },
+          200,
+          { totalResults: 1 },
+        ),
+        sent("POST /Bulk", { ...renamed(schemas, "BulkRequest"), Operations: [newBulkUser(`b${at}`)] }, 200, {
+          "Operations/0/status": "201",
+        }),
       ]),
-      { send: "PATCH /Users/{ada}", body: { schemas: [BULK_REQUEST], Operations: [] }, status: 400 },
+      sent("PATCH /Users/{ada}", { schemas: [BULK_REQUEST], Operations: [] }, 400),
     ],
   },
 ];
@@ -204,25 +194,25 @@ const MEMBER_REPORTS: readonly SuiteRow[] = [
       group("guides"),
       patch("/Groups/{guides}", [{ op: "add", path: "members", value: [{ $ref: "../Users/{a}" }] }]),
       get("/Groups/{guides}", { "members/0/value": "{a}" }),
-      {
-        send: "POST /Groups",
-        body: { schemas: [GROUP], displayName: "{row}-r", members: [{ $ref: "Users/{a}" }] },
-        status: 201,
-        json: { "members/0/value": "{a}" },
-      },
+      sent(
+        "POST /Groups",
+        { schemas: [GROUP], displayName: "{row}-r", members: [{ $ref: "Users/{a}" }] },
+        201,
+        { "members/0/value": "{a}" },
+      ),
       ...[{}, { value: null }, { display: "np" }].flatMap((member): Step[] => [
-        {
-          send: "POST /Groups",
-          body: { schemas: [GROUP], displayName: "{row}-n", members: [member] },
-          status: 400,
-          scimType: "invalidValue",
-        },
-        {
-          send: "PUT /Groups/{guides}",
-          body: { schemas: [GROUP], displayName: "{row}-guides", members: [member] },
-          status: 400,
-          scimType: "invalidValue",
-        },
+        sent(
+          "POST /Groups",
+          { schemas: [GROUP], displayName: "{row}-n", members: [member] },
+          400,
+          "invalidValue",
+        ),
+        sent(
+          "PUT /Groups/{guides}",
+          { schemas: [GROUP], displayName: "{row}-guides", members: [member] },
+          400,
+          "invalidValue",
+        ),
         refusedPatch("/Groups/{guides}", [{ op: "add", path: "members", value: [member] }], "invalidValue"),
         refusedPatch(
           "/Groups/{guides}",
@@ -267,12 +257,12 @@ const QUERY_REPORTS: readonly SuiteRow[] = [
         emails: [{ value: "a@{row}", type: "work" }, { value: "a@{row}", type: "work", primary: true }],
       }),
       get("/Users/{ada}", { emails: [{ value: "a@{row}", type: "work", primary: true }] }),
-      {
-        send: "PUT /Users/{ada}",
-        body: { schemas: [USER], userName: "{row}-ada", phoneNumbers: [{ value: "1" }, { value: "1" }] },
-        status: 200,
-        json: { phoneNumbers: [{ value: "1" }] },
-      },
+      sent(
+        "PUT /Users/{ada}",
+        { schemas: [USER], userName: "{row}-ada", phoneNumbers: [{ value: "1" }, { value: "1" }] },
+        200,
+        { phoneNumbers: [{ value: "1" }] },
+      ),
       patch("/Users/{ada}", [{
         op: "replace",
         path: "phoneNumbers",
@@ -287,17 +277,19 @@ const QUERY_REPORTS: readonly SuiteRow[] = [
     must: "A filter can have 8,192 characters, 50 comparisons and 10 levels, in an address and in /.search",
     steps: [
       user("ada"),
-      ...([["x".repeat(8150), 200], ["x".repeat(8192), 400]] as const).map(([text, status]): Step => ({
-        send: "POST /Users/.search",
-        body: { filter: `userName eq "${text}"` },
-        status,
-      })),
+      ...([["x".repeat(8150), 200], ["x".repeat(8192), 400]] as const).map((
+        [text, status],
+      ): Step => sent("POST /Users/.search", { filter: `userName eq "${text}"` }, status)),
       get("/Users", { totalResults: 0 }, { query: { filter: `userName eq "${"x".repeat(7000)}"` } }),
-      ...([[50, 200], [51, 400]] as const).map(([count, status]): Step => ({
-        send: "POST /Users/.search",
-        body: { filter: new Array(count).fill('id eq "x"').join(" or ") },
-        status,
-      })),
+      ...([[50, 200], [51, 400]] as const).map((
+        [count, status],
+      ): Step =>
+        sent(
+          "POST /Users/.search",
+          { filter: new Array(count).fill('id eq "x"').join(" or ") },
+          status,
+        )
+      ),
     ],
   },
   {
@@ -308,7 +300,7 @@ const QUERY_REPORTS: readonly SuiteRow[] = [
         ...{ send: "GET /Users", query: { cursor: "", count } },
         ...{ status: 400, scimType: "invalidCount" },
       })),
-      { send: "POST /Users/.search", body: { cursor: "", count: 0 }, status: 400, scimType: "invalidCount" },
+      sent("POST /Users/.search", { cursor: "", count: 0 }, 400, "invalidCount"),
       { send: "GET /Users", query: { count: "abc" }, status: 400, scimType: "invalidValue" },
       get("/Users", {}, { query: { count: "0" } }),
     ],

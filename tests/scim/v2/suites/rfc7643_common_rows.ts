@@ -1,7 +1,7 @@
 // RFC 7643 §3: schemas and common attributes.
 
 import { ABSENT, contains, DATE_TIME, FILLED_LIST, like, not, sameSet, type SuiteRow } from "./suite_row.ts";
-import { ENTERPRISE, get, GROUP, group, patch, USER, user } from "./suite_steps.ts";
+import { ENTERPRISE, get, GROUP, group, patch, sent, USER, user } from "./suite_steps.ts";
 
 /** §3: schemas and common attributes. */
 export const COMMON_ROWS: readonly SuiteRow[] = [
@@ -14,12 +14,12 @@ export const COMMON_ROWS: readonly SuiteRow[] = [
     ref: "RFC 7643 §3",
     must: "schemas has only the schema and the extensions of the resource type",
     steps: [
-      {
-        send: "POST /Users",
-        body: { schemas: [USER, "urn:example:unknown:2.0:Nothing", USER], userName: "{row}-ada" },
-        status: [201, 400],
-        json: { schemas: not(["urn:example:unknown:2.0:Nothing"]) },
-      },
+      sent(
+        "POST /Users",
+        { schemas: [USER, "urn:example:unknown:2.0:Nothing", USER], userName: "{row}-ada" },
+        [201, 400],
+        { schemas: not(["urn:example:unknown:2.0:Nothing"]) },
+      ),
       user("bob", { schemas: [USER, ENTERPRISE], [ENTERPRISE]: { department: "Sales" } }),
       get("/Users/{bob}", { schemas: sameSet(USER, ENTERPRISE) }),
       group("staff"),
@@ -30,13 +30,8 @@ export const COMMON_ROWS: readonly SuiteRow[] = [
     ref: "RFC 7643 §3",
     must: "A body without schemas is refused, or becomes a resource with the base schema",
     steps: [
-      {
-        send: "POST /Users",
-        body: { userName: "{row}-ada" },
-        status: [201, 400],
-        json: { schemas: FILLED_LIST },
-      },
-      { send: "POST /Users", body: { schemas: [GROUP], userName: "{row}-bob" }, status: 400 },
+      sent("POST /Users", { userName: "{row}-ada" }, [201, 400], { schemas: FILLED_LIST }),
+      sent("POST /Users", { schemas: [GROUP], userName: "{row}-bob" }, 400),
     ],
   },
   {
@@ -77,12 +72,12 @@ export const COMMON_ROWS: readonly SuiteRow[] = [
       get("/Users/{ada}", { id: "{ada}", userName: "{row}-lovelace" }),
       get("/Users", { "Resources/*/id": ["{ada}"] }, { query: { filter: 'userName eq "{row}-lovelace"' } }),
       group("staff", ["ada"]),
-      {
-        send: "PUT /Groups/{staff}",
-        body: { schemas: [GROUP], displayName: "{row}-crew", members: [{ value: "{ada}" }] },
-        status: 200,
-        json: { id: "{staff}", displayName: "{row}-crew" },
-      },
+      sent(
+        "PUT /Groups/{staff}",
+        { schemas: [GROUP], displayName: "{row}-crew", members: [{ value: "{ada}" }] },
+        200,
+        { id: "{staff}", displayName: "{row}-crew" },
+      ),
       get("/Groups/{staff}", { id: "{staff}", displayName: "{row}-crew", "members/*/value": ["{ada}"] }),
     ],
   },

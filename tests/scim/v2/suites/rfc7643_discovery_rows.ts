@@ -11,7 +11,7 @@ import {
   type SuiteRow,
   TEXT,
 } from "./suite_row.ts";
-import { ENTERPRISE, get, GROUP, LIST_RESPONSE, USER } from "./suite_steps.ts";
+import { ENTERPRISE, get, GROUP, LIST_RESPONSE, sent, USER } from "./suite_steps.ts";
 
 const CONFIG = "urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig";
 const RESOURCE_TYPE = "urn:ietf:params:scim:schemas:core:2.0:ResourceType";
@@ -83,11 +83,7 @@ const CONFIG_ROWS: readonly SuiteRow[] = [
     ref: "RFC 7644 §4",
     must: "Discovery can only be read",
     steps: ["/ServiceProviderConfig", "/Schemas", "/ResourceTypes"].flatMap((path) =>
-      ["POST", "PUT", "PATCH", "DELETE"].map((method) => ({
-        send: `${method} ${path}`,
-        body: {},
-        status: [403, 404, 405],
-      }))
+      ["POST", "PUT", "PATCH", "DELETE"].map((method) => sent(`${method} ${path}`, {}, [403, 404, 405]))
     ),
   },
 ];

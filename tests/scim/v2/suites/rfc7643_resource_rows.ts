@@ -13,7 +13,7 @@ import {
   type SuiteRow,
   TEXT,
 } from "./suite_row.ts";
-import { ENTERPRISE, get, GROUP, group, patch, refusedPatch, USER, user } from "./suite_steps.ts";
+import { ENTERPRISE, get, GROUP, group, patch, refusedPatch, sent, USER, user } from "./suite_steps.ts";
 
 /** §4: users, groups and the enterprise extension. */
 export const RESOURCE_ROWS: readonly SuiteRow[] = [
@@ -21,19 +21,9 @@ export const RESOURCE_ROWS: readonly SuiteRow[] = [
     ref: "RFC 7643 §4.1.1",
     must: "A user has a userName that is not empty",
     steps: [
-      {
-        send: "POST /Users",
-        body: { schemas: [USER], displayName: "x" },
-        status: 400,
-        scimType: "invalidValue",
-      },
-      { send: "POST /Users", body: { schemas: [USER], userName: "" }, status: 400, scimType: "invalidValue" },
-      {
-        send: "POST /Users",
-        body: { schemas: [USER], userName: null },
-        status: 400,
-        scimType: "invalidValue",
-      },
+      sent("POST /Users", { schemas: [USER], displayName: "x" }, 400, "invalidValue"),
+      sent("POST /Users", { schemas: [USER], userName: "" }, 400, "invalidValue"),
+      sent("POST /Users", { schemas: [USER], userName: null }, 400, "invalidValue"),
     ],
   },
   {
@@ -41,23 +31,13 @@ export const RESOURCE_ROWS: readonly SuiteRow[] = [
     must: "A userName is unique without regard to case",
     steps: [
       user("ada"),
-      {
-        send: "POST /Users",
-        body: { schemas: [USER], userName: "{row:upper}-ADA" },
-        status: 409,
-        scimType: "uniqueness",
-      },
+      sent("POST /Users", { schemas: [USER], userName: "{row:upper}-ADA" }, 409, "uniqueness"),
       user("bob"),
       patch("/Users/{bob}", [{ op: "replace", path: "userName", value: "{row}-Ada" }], {
         status: 409,
         scimType: "uniqueness",
       }),
-      {
-        send: "PUT /Users/{bob}",
-        body: { schemas: [USER], userName: "{row}-ada" },
-        status: 409,
-        scimType: "uniqueness",
-      },
+      sent("PUT /Users/{bob}", { schemas: [USER], userName: "{row}-ada" }, 409, "uniqueness"),
       get("/Users/{bob}", { userName: "{row}-bob" }),
     ],
   },
@@ -174,13 +154,8 @@ export const RESOURCE_ROWS: readonly SuiteRow[] = [
     ref: "RFC 7643 §4.2",
     must: "A group has a displayName",
     steps: [
-      { send: "POST /Groups", body: { schemas: [GROUP] }, status: 400, scimType: "invalidValue" },
-      {
-        send: "POST /Groups",
-        body: { schemas: [GROUP], displayName: "" },
-        status: 400,
-        scimType: "invalidValue",
-      },
+      sent("POST /Groups", { schemas: [GROUP] }, 400, "invalidValue"),
+      sent("POST /Groups", { schemas: [GROUP], displayName: "" }, 400, "invalidValue"),
     ],
   },
   {

@@ -1,7 +1,7 @@
 // RFC 7643 §2: attributes and their types.
 
 import { ABSENT, DATE_TIME, lacks, not, type SuiteRow } from "./suite_row.ts";
-import { get, group, USER, user } from "./suite_steps.ts";
+import { get, group, sent, USER, user } from "./suite_steps.ts";
 
 /** §2: attributes and their types. */
 export const TYPE_ROWS: readonly SuiteRow[] = [
@@ -9,12 +9,12 @@ export const TYPE_ROWS: readonly SuiteRow[] = [
     ref: "RFC 7643 §2.1",
     must: "Attribute names and schema URIs are case-insensitive",
     steps: [
-      {
-        send: "POST /Users",
-        body: { SCHEMAS: [USER.toUpperCase()], USERNAME: "{row}-ada", Name: { FAMILYNAME: "Byron" } },
-        status: 201,
-        json: { userName: "{row}-ada", "name/familyName": "Byron" },
-      },
+      sent(
+        "POST /Users",
+        { SCHEMAS: [USER.toUpperCase()], USERNAME: "{row}-ada", Name: { FAMILYNAME: "Byron" } },
+        201,
+        { userName: "{row}-ada", "name/familyName": "Byron" },
+      ),
     ],
   },
   {
@@ -25,12 +25,16 @@ export const TYPE_ROWS: readonly SuiteRow[] = [
       ["name", "Ada"],
       ["emails", [["a@example.com"]]],
       ["title", ["x", "y"]],
-    ].map(([name, value]) => ({
-      send: "POST /Users",
-      body: { schemas: [USER], userName: "{row}-ada", [String(name)]: value },
-      status: 400,
-      scimType: "invalidValue",
-    })),
+    ].map((
+      [name, value],
+    ) =>
+      sent(
+        "POST /Users",
+        { schemas: [USER], userName: "{row}-ada", [String(name)]: value },
+        400,
+        "invalidValue",
+      )
+    ),
   },
   {
     ref: "RFC 7643 §2.3.1",
@@ -56,12 +60,12 @@ export const TYPE_ROWS: readonly SuiteRow[] = [
     steps: [
       user("ada", { x509Certificates: [{ value: "MIIBIjANBgkqhkiG9w0BAQ==" }] }),
       get("/Users/{ada}", { "x509Certificates/0/value": "MIIBIjANBgkqhkiG9w0BAQ==" }),
-      {
-        send: "POST /Users",
-        body: { schemas: [USER], userName: "{row}-bob", x509Certificates: [{ value: "*** no base64 ***" }] },
-        status: 400,
-        scimType: "invalidValue",
-      },
+      sent(
+        "POST /Users",
+        { schemas: [USER], userName: "{row}-bob", x509Certificates: [{ value: "*** no base64 ***" }] },
+        400,
+        "invalidValue",
+      ),
     ],
   },
   {
@@ -81,31 +85,31 @@ export const TYPE_ROWS: readonly SuiteRow[] = [
     ref: "RFC 7643 §2.3.8",
     must: "The order of attributes does not matter",
     steps: [
-      {
-        send: "POST /Users",
-        body: '{"name":{"givenName":"Ada","familyName":"B"},"userName":"{row}-ada","schemas":["' + USER +
+      sent(
+        "POST /Users",
+        '{"name":{"givenName":"Ada","familyName":"B"},"userName":"{row}-ada","schemas":["' + USER +
           '"]}',
-        status: 201,
-        json: { "name/givenName": "Ada", userName: "{row}-ada" },
-      },
+        201,
+        { "name/givenName": "Ada", userName: "{row}-ada" },
+      ),
     ],
   },
   {
     ref: "RFC 7643 §2.4",
     must: "At most one value is primary",
     steps: [
-      {
-        send: "POST /Users",
-        body: {
+      sent(
+        "POST /Users",
+        {
           schemas: [USER],
           userName: "{row}-ada",
           emails: [{ value: "a@example.com", primary: true }, { value: "b@example.com", primary: true }],
         },
-        status: [201, 400],
-        json: {
+        [201, 400],
+        {
           emails: not([{ value: "a@example.com", primary: true }, { value: "b@example.com", primary: true }]),
         },
-      },
+      ),
     ],
   },
   {
@@ -132,12 +136,9 @@ export const TYPE_ROWS: readonly SuiteRow[] = [
     steps: [
       user("ada", { nickName: null, emails: [], title: "Dr." }),
       get("/Users/{ada}", { nickName: ABSENT, emails: ABSENT, title: "Dr." }),
-      {
-        send: "PUT /Users/{ada}",
-        body: { schemas: [USER], userName: "{row}-ada", title: null },
-        status: 200,
-        json: { title: ABSENT },
-      },
+      sent("PUT /Users/{ada}", { schemas: [USER], userName: "{row}-ada", title: null }, 200, {
+        title: ABSENT,
+      }),
       get("/Users", { totalResults: 0 }, { query: { filter: 'title pr and userName eq "{row}-ada"' } }),
     ],
   },

@@ -2,7 +2,7 @@
 
 import { bulkOf, newBulkGroup, newBulkUser } from "./bulk_steps.ts";
 import { contains, PRESENT, type SuiteRow } from "./suite_row.ts";
-import { BULK_REQUEST, ENTERPRISE, get, PATCH_OP, USER } from "./suite_steps.ts";
+import { BULK_REQUEST, ENTERPRISE, get, PATCH_OP, sent, USER } from "./suite_steps.ts";
 
 export const BULK_REFERENCE_ROWS: readonly SuiteRow[] = [
   {
@@ -73,23 +73,19 @@ export const BULK_REFERENCE_ROWS: readonly SuiteRow[] = [
     ref: "RFC 7644 §3.7.1",
     must: "Circular references are resolved, or 409",
     steps: [
-      {
-        send: "POST /Bulk",
-        body: {
-          schemas: [BULK_REQUEST],
-          Operations: [
-            newBulkUser("a", {
-              schemas: [USER, ENTERPRISE],
-              [ENTERPRISE]: { manager: { value: "bulkId:b" } },
-            }),
-            newBulkUser("b", {
-              schemas: [USER, ENTERPRISE],
-              [ENTERPRISE]: { manager: { value: "bulkId:a" } },
-            }),
-          ],
-        },
-        status: [200, 409],
-      },
+      sent("POST /Bulk", {
+        schemas: [BULK_REQUEST],
+        Operations: [
+          newBulkUser("a", {
+            schemas: [USER, ENTERPRISE],
+            [ENTERPRISE]: { manager: { value: "bulkId:b" } },
+          }),
+          newBulkUser("b", {
+            schemas: [USER, ENTERPRISE],
+            [ENTERPRISE]: { manager: { value: "bulkId:a" } },
+          }),
+        ],
+      }, [200, 409]),
     ],
   },
   {

@@ -13,7 +13,7 @@ import {
   type SuiteRow,
   TEXT,
 } from "./suite_row.ts";
-import { BULK_REQUEST, get, group, PATCH_OP, UNKNOWN_ID, USER, user } from "./suite_steps.ts";
+import { BULK_REQUEST, get, group, PATCH_OP, sent, UNKNOWN_ID, USER, user } from "./suite_steps.ts";
 
 const METHOD_ROWS: readonly SuiteRow[] = [
   {
@@ -104,17 +104,17 @@ const LIMIT_ROWS: readonly SuiteRow[] = [
     ref: "RFC 7644 §3.7",
     must: "A bulk request names its schema and has operations; a POST has a bulkId",
     steps: [
-      { send: "POST /Bulk", body: { schemas: [USER], Operations: [newBulkUser("x")] }, status: 400 },
-      { send: "POST /Bulk", body: { schemas: [BULK_REQUEST] }, status: 400, scimType: "invalidSyntax" },
-      {
-        send: "POST /Bulk",
-        body: {
+      sent("POST /Bulk", { schemas: [USER], Operations: [newBulkUser("x")] }, 400),
+      sent("POST /Bulk", { schemas: [BULK_REQUEST] }, 400, "invalidSyntax"),
+      sent(
+        "POST /Bulk",
+        {
           schemas: [BULK_REQUEST],
           Operations: [{ method: "POST", path: "/Users", data: { schemas: [USER], userName: "{row}-x" } }],
         },
-        status: [200, 400],
-        json: { "Operations/0/status": oneOf("400", undefined) },
-      },
+        [200, 400],
+        { "Operations/0/status": oneOf("400", undefined) },
+      ),
     ],
   },
   {
@@ -131,15 +131,15 @@ const LIMIT_ROWS: readonly SuiteRow[] = [
       get("/ServiceProviderConfig", { "bulk/maxOperations": 1000, "bulk/maxPayloadSize": 1_048_576 }, {
         save: { operations: "bulk/maxOperations" },
       }),
-      {
-        send: "POST /Bulk",
-        body: {
+      sent(
+        "POST /Bulk",
+        {
           schemas: [BULK_REQUEST],
           Operations: Array(1001).fill({ method: "DELETE", path: `/Users/${UNKNOWN_ID}` }),
         },
-        status: 413,
-        json: { detail: contains("{operations}") },
-      },
+        413,
+        { detail: contains("{operations}") },
+      ),
       {
         send: "POST /Bulk",
         body: { schemas: [BULK_REQUEST], Operations: [newBulkUser("x", { title: "x".repeat(12_000_000) })] },

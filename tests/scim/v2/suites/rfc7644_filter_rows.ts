@@ -10,6 +10,7 @@ import {
   patch,
   refusedFilter,
   SEARCH_REQUEST,
+  sent,
   USER,
   user,
 } from "./suite_steps.ts";
@@ -225,12 +226,12 @@ const MORE_ROWS: readonly SuiteRow[] = [
     must: "A filter that is too long or too deep is refused",
     steps: [
       refusedFilter(`${"(".repeat(300)}title pr${")".repeat(300)}`),
-      {
-        send: "POST /Users/.search",
-        body: { schemas: [SEARCH_REQUEST], filter: Array(2000).fill("title pr").join(" or ") },
-        status: 400,
-        json: { detail: TEXT },
-      },
+      sent(
+        "POST /Users/.search",
+        { schemas: [SEARCH_REQUEST], filter: Array(2000).fill("title pr").join(" or ") },
+        400,
+        { detail: TEXT },
+      ),
     ],
   },
   {

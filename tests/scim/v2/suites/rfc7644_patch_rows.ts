@@ -8,6 +8,7 @@ import {
   patch,
   PATCH_OP,
   refusedPatch,
+  sent,
   UNKNOWN_ID,
   USER,
   user,
@@ -22,13 +23,13 @@ export const PATCH_ROWS: readonly SuiteRow[] = [
     must: "A PATCH without the schema PatchOp, or without operations, is refused",
     steps: [
       user("ada"),
-      {
-        send: "PATCH /Users/{ada}",
-        body: { schemas: [USER], Operations: [{ op: "add", path: "title", value: "x" }] },
-        status: 400,
-      },
-      { send: "PATCH /Users/{ada}", body: { schemas: [PATCH_OP] }, status: 400, scimType: "invalidSyntax" },
-      { send: "PATCH /Users/{ada}", body: { schemas: [PATCH_OP], Operations: {} }, status: 400 },
+      sent(
+        "PATCH /Users/{ada}",
+        { schemas: [USER], Operations: [{ op: "add", path: "title", value: "x" }] },
+        400,
+      ),
+      sent("PATCH /Users/{ada}", { schemas: [PATCH_OP] }, 400, "invalidSyntax"),
+      sent("PATCH /Users/{ada}", { schemas: [PATCH_OP], Operations: {} }, 400),
       get("/Users/{ada}", { title: ABSENT }),
     ],
   },

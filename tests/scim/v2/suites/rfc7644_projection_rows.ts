@@ -1,7 +1,7 @@
 // RFC 7644 §3.4.2.5, §3.9 and §3.10: the attributes of an answer. §3.14: versions. §7: filters and names in requests.
 
-import { ABSENT, contains, lacks, not, PRESENT, type SuiteRow } from "./suite_row.ts";
-import { ENTERPRISE, get, group, patch, USER, user } from "./suite_steps.ts";
+import { ABSENT, contains, lacks, not, PRESENT, type Step, type SuiteRow } from "./suite_row.ts";
+import { ENTERPRISE, get, group, patch, sent, USER, user } from "./suite_steps.ts";
 
 export const PROJECTION_ROWS: readonly SuiteRow[] = [
   {
@@ -49,12 +49,12 @@ export const PROJECTION_ROWS: readonly SuiteRow[] = [
     must: "attributes and excludedAttributes also work in the answers to writes",
     steps: [
       user("ada", { title: "Dr.", displayName: "Ada" }),
-      {
-        send: "PUT /Users/{ada}?attributes=title",
-        body: { schemas: [USER], userName: "{row}-ada", title: "Prof.", displayName: "Ada" },
-        status: 200,
-        json: { title: "Prof.", displayName: ABSENT, id: "{ada}" },
-      },
+      sent(
+        "PUT /Users/{ada}?attributes=title",
+        { schemas: [USER], userName: "{row}-ada", title: "Prof.", displayName: "Ada" },
+        200,
+        { title: "Prof.", displayName: ABSENT, id: "{ada}" },
+      ),
       patch("/Users/{ada}?attributes=displayName", [{ op: "replace", path: "title", value: "Dr." }], {
         status: 200,
         json: { title: ABSENT, displayName: "Ada" },
@@ -84,6 +84,8 @@ export const PROJECTION_ROWS: readonly SuiteRow[] = [
     ],
   },
 ];
+
+const unless = (tag: string) => ({ headers: { "if-none-match": tag } });
 
 export const VERSION_ROWS: readonly SuiteRow[] = [
   {
@@ -130,19 +132,38 @@ export const VERSION_ROWS: readonly SuiteRow[] = [
     ],
   },
   {
+    ref: "RFC 9110 §13.1.2",
+    must: "A write with the current version, or *, in If-None-Match is 412; with another version it happens",
+    steps: [
+      { ...user("ada", { title: "Dr." }), save: { ada: "id", tag: "header:etag" } },
+      ...["{tag}", "*"].flatMap((tag): Step[] => [
+        patch("/Users/{ada}", [{ op: "remove", path: "title" }], { ...unless(tag), status: 412 }),
+        { ...sent("PUT /Users/{ada}", { schemas: [USER], userName: "{row}-ada" }, 412), ...unless(tag) },
+        { send: "DELETE /Users/{ada}", status: 412, ...unless(tag) },
+      ]),
+      get("/Users/{ada}", { title: "Dr." }),
+      patch("/Users/{ada}", [{ op: "replace", path: "title", value: "Ms." }], unless('W/"other"')),
+      {
+        ...sent("PUT /Users/{ada}", { schemas: [USER], userName: "{row}-ada" }, 200, { title: ABSENT }),
+        ...unless("{tag}"),
+      },
+      { send: "DELETE /Users/{ada}", status: 204, ...unless("{tag}") },
+    ],
+  },
+  {
     ref: "RFC 7644 §7.5.2",
     must: "A filter can be sent in the body of /.search, so that it is in no URL",
     steps: [
       user("ada"),
-      {
-        send: "POST /Users/.search",
-        body: {
+      sent(
+        "POST /Users/.search",
+        {
           schemas: ["urn:ietf:params:scim:api:messages:2.0:SearchRequest"],
           filter: 'userName eq "{row}-ada"',
         },
-        status: 200,
-        json: { "Resources/*/id": ["{ada}"] },
-      },
+        200,
+        { "Resources/*/id": ["{ada}"] },
+      ),
     ],
   },
   {
@@ -150,7 +171,7 @@ export const VERSION_ROWS: readonly SuiteRow[] = [
     must: "Names are compared without case and in one Unicode normal form",
     steps: [
       user("x", { userName: "{row}-Zo\u00eb" }),
-      { send: "POST /Users", body: { schemas: [USER], userName: "{row}-zoe\u0308" }, status: 409 },
+      sent("POST /Users", { schemas: [USER], userName: "{row}-zoe\u0308" }, 409),
       get("/Users", { totalResults: 1 }, { query: { filter: 'userName eq "{row}-ZOE\u0308"' } }),
       get("/Users", { Resources: lacks({ userName: "{row}-zoe" }) }, {
         query: { filter: 'userName eq "{row}-zoe"' },

@@ -2,7 +2,7 @@
 
 import { FIVE_USERS, listFive, namesOf, searchFive } from "./five_users.ts";
 import { ABSENT, atMost, contains, NUMBER, ordered, size, type SuiteRow, TEXT } from "./suite_row.ts";
-import { get, group, LIST_RESPONSE, SEARCH_REQUEST, user } from "./suite_steps.ts";
+import { get, group, LIST_RESPONSE, SEARCH_REQUEST, sent, user } from "./suite_steps.ts";
 
 const LIST_ROWS: readonly SuiteRow[] = [
   {
@@ -214,18 +214,8 @@ const SEARCH_ROWS: readonly SuiteRow[] = [
     ref: "RFC 7644 §3.4.3",
     must: "A SearchRequest names its schema and has a valid filter",
     steps: [
-      {
-        send: "POST /Users/.search",
-        body: { schemas: ["urn:x"], filter: "title pr" },
-        status: 400,
-        scimType: "invalidSyntax",
-      },
-      {
-        send: "POST /Users/.search",
-        body: { schemas: [SEARCH_REQUEST], filter: "title" },
-        status: 400,
-        scimType: "invalidFilter",
-      },
+      sent("POST /Users/.search", { schemas: ["urn:x"], filter: "title pr" }, 400, "invalidSyntax"),
+      sent("POST /Users/.search", { schemas: [SEARCH_REQUEST], filter: "title" }, 400, "invalidFilter"),
     ],
   },
 ];

@@ -5,7 +5,7 @@
 // the tests of connections), and stored secrets (§7.7, the tests of passwords).
 
 import { ABSENT, DATE_TIME, like, not, PRESENT, type SuiteRow, TEXT } from "./suite_row.ts";
-import { get, GROUP, group, SCIM_ERROR, UNKNOWN_ID, USER, user } from "./suite_steps.ts";
+import { get, GROUP, group, SCIM_ERROR, sent, UNKNOWN_ID, USER, user } from "./suite_steps.ts";
 
 const AUTHENTICATION_ROWS: readonly SuiteRow[] = [
   {
@@ -73,24 +73,18 @@ const CREATE_ROWS: readonly SuiteRow[] = [
         json: { detail: TEXT, status: "409" },
       },
       group("staff"),
-      {
-        send: "POST /Groups",
-        body: { schemas: [GROUP], displayName: "{row}-staff" },
-        status: 409,
-        scimType: "uniqueness",
-      },
+      sent("POST /Groups", { schemas: [GROUP], displayName: "{row}-staff" }, 409, "uniqueness"),
     ],
   },
   {
     ref: "RFC 7644 §3.3",
     must: "A client that names attributes in a creation receives only these",
     steps: [
-      {
-        send: "POST /Users?attributes=userName",
-        body: { schemas: [USER], userName: "{row}-ada", title: "Dr." },
-        status: 201,
-        json: { userName: "{row}-ada", title: ABSENT, id: TEXT },
-      },
+      sent("POST /Users?attributes=userName", { schemas: [USER], userName: "{row}-ada", title: "Dr." }, 201, {
+        userName: "{row}-ada",
+        title: ABSENT,
+        id: TEXT,
+      }),
     ],
   },
   {
@@ -131,7 +125,7 @@ const READ_ROWS: readonly SuiteRow[] = [
     steps: [
       { send: "GET /Nothing", status: 404 },
       { send: "GET /Nothing/1", status: 404 },
-      { send: "POST /Nothing", body: { schemas: [USER] }, status: 404 },
+      sent("POST /Nothing", { schemas: [USER] }, 404),
     ],
   },
 ];
@@ -162,19 +156,16 @@ const FORMAT_ROWS: readonly SuiteRow[] = [
   {
     ref: "RFC 7644 §3.12",
     must: "A body that is no JSON object is 400 with invalidSyntax",
-    steps: ["{", "[]", '"text"', "null", "{'a':1}", "\u0000"].map((body) => ({
-      send: "POST /Users",
+    steps: ["{", "[]", '"text"', "null", "{'a':1}", "\u0000"].map((
       body,
-      status: 400,
-      scimType: "invalidSyntax",
-    })),
+    ) => sent("POST /Users", body, 400, "invalidSyntax")),
   },
   {
     ref: "RFC 7644 §3.12",
     must: "An error says in a text what is wrong",
     steps: [
       { send: `GET /Users/${UNKNOWN_ID}`, status: 404, json: { detail: TEXT, status: "404" } },
-      { send: "POST /Users", body: { schemas: [USER] }, status: 400, json: { detail: TEXT, status: "400" } },
+      sent("POST /Users", { schemas: [USER] }, 400, { detail: TEXT, status: "400" }),
     ],
   },
   {

@@ -1,7 +1,7 @@
 // RFC 7644 §3.5.1 and §3.6: PUT and DELETE.
 
 import { ABSENT, contains, like, not, sameSet, type SuiteRow } from "./suite_row.ts";
-import { ENTERPRISE, get, GROUP, group, patch, UNKNOWN_ID, USER, user } from "./suite_steps.ts";
+import { ENTERPRISE, get, GROUP, group, patch, sent, UNKNOWN_ID, USER, user } from "./suite_steps.ts";
 
 const REPLACE_ROWS: readonly SuiteRow[] = [
   {
@@ -11,38 +11,40 @@ const REPLACE_ROWS: readonly SuiteRow[] = [
       user("ada", {
         title: "Dr.",
         nickName: "Addie",
+        externalId: "{row}-x",
         emails: [{ value: "a@example.com" }, { value: "b@example.com" }],
       }),
-      {
-        send: "PUT /Users/{ada}",
-        body: {
+      sent(
+        "PUT /Users/{ada}",
+        {
           schemas: [USER],
           userName: "{row}-ada",
           title: "Prof.",
           emails: [{ value: "c@example.com" }],
         },
-        status: 200,
-        json: {
+        200,
+        {
           id: "{ada}",
           title: "Prof.",
           nickName: ABSENT,
           "emails/*/value": ["c@example.com"],
           "meta/location": "{base}/Users/{ada}",
         },
-      },
-      get("/Users/{ada}", { title: "Prof.", nickName: ABSENT, "emails/*/value": ["c@example.com"] }),
+      ),
+      get("/Users/{ada}", {
+        title: "Prof.",
+        nickName: ABSENT,
+        externalId: ABSENT,
+        "emails/*/value": ["c@example.com"],
+      }),
     ],
   },
   {
     ref: "RFC 7644 §3.5.1",
     must: "PUT does not create a resource",
     steps: [
-      { send: `PUT /Users/${UNKNOWN_ID}`, body: { schemas: [USER], userName: "{row}-ada" }, status: 404 },
-      {
-        send: `PUT /Groups/${UNKNOWN_ID}`,
-        body: { schemas: [GROUP], displayName: "{row}-staff" },
-        status: 404,
-      },
+      sent(`PUT /Users/${UNKNOWN_ID}`, { schemas: [USER], userName: "{row}-ada" }, 404),
+      sent(`PUT /Groups/${UNKNOWN_ID}`, { schemas: [GROUP], displayName: "{row}-staff" }, 404),
       get("/Users", { totalResults: 0 }, { query: { filter: 'userName eq "{row}-ada"' } }),
     ],
   },
@@ -51,18 +53,18 @@ const REPLACE_ROWS: readonly SuiteRow[] = [
     must: "PUT ignores readOnly attributes",
     steps: [
       { ...user("ada"), save: { ada: "id", created: "meta/created" } },
-      {
-        send: "PUT /Users/{ada}",
-        body: {
+      sent(
+        "PUT /Users/{ada}",
+        {
           schemas: [USER],
           id: "{ada}",
           userName: "{row}-ada",
           groups: [{ value: "x" }],
           meta: { created: "1999-01-01T00:00:00Z", resourceType: "Group" },
         },
-        status: 200,
-        json: { id: "{ada}", groups: ABSENT, "meta/created": "{created}", "meta/resourceType": "User" },
-      },
+        200,
+        { id: "{ada}", groups: ABSENT, "meta/created": "{created}", "meta/resourceType": "User" },
+      ),
     ],
   },
   {
@@ -70,12 +72,7 @@ const REPLACE_ROWS: readonly SuiteRow[] = [
     must: "A PUT without a required attribute is 400 and changes nothing",
     steps: [
       user("ada", { title: "Dr." }),
-      {
-        send: "PUT /Users/{ada}",
-        body: { schemas: [USER], title: "x" },
-        status: 400,
-        scimType: "invalidValue",
-      },
+      sent("PUT /Users/{ada}", { schemas: [USER], title: "x" }, 400, "invalidValue"),
       get("/Users/{ada}", { title: "Dr.", userName: "{row}-ada" }),
     ],
   },
@@ -88,9 +85,9 @@ const REPLACE_ROWS: readonly SuiteRow[] = [
         emails: [{ value: "a@example.com", type: "work", primary: true }],
         [ENTERPRISE]: { department: "Sales" },
       }),
-      {
-        send: "PUT /Users/{ada}",
-        body: {
+      sent(
+        "PUT /Users/{ada}",
+        {
           schemas: [USER, ENTERPRISE],
           id: "{ada}",
           userName: "{row}-ada",
@@ -99,12 +96,12 @@ const REPLACE_ROWS: readonly SuiteRow[] = [
           [ENTERPRISE]: { department: "Sales" },
           meta: { resourceType: "User", location: "{base}/Users/{ada}" },
         },
-        status: 200,
-        json: {
+        200,
+        {
           emails: [{ value: "a@example.com", type: "work", primary: true }],
           [ENTERPRISE]: { department: "Sales" },
         },
-      },
+      ),
     ],
   },
   {
@@ -115,23 +112,15 @@ const REPLACE_ROWS: readonly SuiteRow[] = [
       user("bob"),
       user("eve"),
       group("staff", ["ada", "bob"]),
-      {
-        send: "PUT /Groups/{staff}",
-        body: {
-          schemas: [GROUP],
-          displayName: "{row}-staff",
-          members: [{ value: "{bob}" }, { value: "{eve}" }],
-        },
-        status: 200,
-      },
+      sent("PUT /Groups/{staff}", {
+        schemas: [GROUP],
+        displayName: "{row}-staff",
+        members: [{ value: "{bob}" }, { value: "{eve}" }],
+      }, 200),
       get("/Groups/{staff}", { "members/*/value": sameSet("{bob}", "{eve}") }),
       get("/Users/{ada}", { groups: ABSENT }),
       get("/Users/{eve}", { "groups/*/value": ["{staff}"] }),
-      {
-        send: "PUT /Groups/{staff}",
-        body: { schemas: [GROUP], displayName: "{row}-staff", members: [] },
-        status: 200,
-      },
+      sent("PUT /Groups/{staff}", { schemas: [GROUP], displayName: "{row}-staff", members: [] }, 200),
       get("/Groups/{staff}", { members: ABSENT }),
     ],
   },
@@ -140,12 +129,10 @@ const REPLACE_ROWS: readonly SuiteRow[] = [
     must: "PUT changes lastModified and the version",
     steps: [
       { ...user("ada"), save: { ada: "id", tag: "meta/version" } },
-      {
-        send: "PUT /Users/{ada}",
-        body: { schemas: [USER], userName: "{row}-ada", title: "x" },
-        status: 200,
-        json: { "meta/version": not("{tag}"), "meta/lastModified": like(/^\d{4}-/) },
-      },
+      sent("PUT /Users/{ada}", { schemas: [USER], userName: "{row}-ada", title: "x" }, 200, {
+        "meta/version": not("{tag}"),
+        "meta/lastModified": like(/^\d{4}-/),
+      }),
     ],
   },
 ];
@@ -158,7 +145,7 @@ const DELETE_ROWS: readonly SuiteRow[] = [
       user("ada"),
       { send: "DELETE /Users/{ada}", status: 204 },
       { send: "GET /Users/{ada}", status: 404 },
-      { send: "PUT /Users/{ada}", body: { schemas: [USER], userName: "{row}-ada" }, status: 404 },
+      sent("PUT /Users/{ada}", { schemas: [USER], userName: "{row}-ada" }, 404),
       patch("/Users/{ada}", [{ op: "replace", path: "title", value: "x" }], { status: 404 }),
       { send: "DELETE /Users/{ada}", status: 404 },
     ],

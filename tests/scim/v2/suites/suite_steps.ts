@@ -41,6 +41,11 @@ export function group(name: string, members: readonly string[] = [], attributes:
   };
 }
 
+/** Any request with a body. @param shows expected values by path, or the expected `scimType` */
+export function sent(send: string, body: unknown, status: Step["status"], shows?: Attributes | string): Step {
+  return { send, body, status, ...typeof shows === "string" ? { scimType: shows } : { json: shows } };
+}
+
 /** A PATCH with `operations`. A group answers 204, a user 200 or 204 (RFC 7644 §3.5.2). */
 export function patch(path: string, operations: readonly Attributes[], more: Partial<Step> = {}): Step {
   return {
