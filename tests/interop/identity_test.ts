@@ -434,17 +434,7 @@ testNeeding(
     });
     await using program = await startConsoleProgram({
       toml: `${credentialsToml(["default"])}
-[targets.default.backends.local]
-kind = "store"
-[targets.default.backends.corp]
-kind = "ldap"
-mode = "sync"
-url = "${slapd.url}"
-bind_dn = "${slapd.bindDn}"
-bind_password = "${slapd.bindPassword}"
-users_dn = "${slapd.usersDn}"
-groups_dn = "${slapd.groupsDn}"
-`,
+${ldapTarget(slapd, { name: "corp", timeoutMs: 30_000 })}`,
     });
     const scim = createCaller(program, { account: WRITER, target: "default" });
     const ldap = viewOf(slapd);

@@ -209,19 +209,21 @@ function freePorts(): { plain: number; tls: number } {
 }
 
 /** The embedded store and a slapd as the two backends of the target. */
-export const ldapTarget = (
+export function ldapTarget(
   slapd: Slapd,
-  { mode = "sync", name = "ldap", url = slapd.url, timeoutMs = 2000 }: {
+  { mode = "sync", name = "ldap", url = slapd.url, timeoutMs = 2000, isFirst = false, more = "" }: {
     mode?: "sync" | "async";
     name?: string;
     url?: string;
     timeoutMs?: number;
+    /** The directory is listed first, so its content applies if the two differ. */
+    isFirst?: boolean;
+    /** More settings of the directory. */
+    more?: string;
   } = {},
-) => `
-[targets.default.backends.local]
-kind = "store"
-
-[targets.default.backends.${name}]
+): string {
+  const local = '[targets.default.backends.local]\nkind = "store"\n';
+  const ldap = `[targets.default.backends.${name}]
 kind = "ldap"
 mode = "${mode}"
 url = "${url}"
@@ -230,4 +232,7 @@ bind_password = "${slapd.bindPassword}"
 users_dn = "${slapd.usersDn}"
 groups_dn = "${slapd.groupsDn}"
 timeout_ms = ${timeoutMs}
+${more}
 `;
+  return isFirst ? `\n${ldap}\n${local}` : `\n${local}\n${ldap}`;
+}

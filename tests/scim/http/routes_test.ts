@@ -2,33 +2,9 @@
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { type RouteRow, SCIM_ROUTES } from "../../../scim/http/routes.ts";
-import { ERROR_SCHEMA, SEARCH_REQUEST_SCHEMA } from "../../../scim/schema/attribute_table.ts";
+import { ERROR_SCHEMA } from "../../../scim/schema/attribute_table.ts";
 import { userContent } from "../../fakes/scim_target.ts";
-import { type Answer, basic, type Call, JSON_TYPE, openSite, READER, type Site, WRITER } from "./site.ts";
-
-// Every row of the table of endpoints over HTTP, and requests that match no row.
-
-const SUCCESS = { list: 200, get: 200, create: 201, replace: 200, delete: 204, none: 501 } as const;
-const SEARCH = { schemas: [SEARCH_REQUEST_SCHEMA], filter: 'userName eq "ann"' };
-
-/** A request that matches the row, for an existing resource. */
-function requestsOf(row: RouteRow): { path: string; call: Call }[] {
-  const paths = row.path.startsWith("[prefix]")
-    ? ["/.search", "/Users/.search", "/Groups/.search", "/any/where/.search"]
-    : [row.path.replace(/<\w+>/, "ann")];
-  const methods = row.method === "any" ? ["GET", "POST", "PUT", "PATCH", "DELETE"] : [row.method];
-  const body = row.handler === "create"
-    ? { userName: "new", displayName: "new" }
-    : row.handler === "none"
-    ? SEARCH
-    : {};
-  return paths.flatMap((path) =>
-    methods.map((method) => ({
-      path,
-      call: { method, ...["POST", "PUT", "PATCH"].includes(method) ? { body } : {} },
-    }))
-  );
-}
+import { type Answer, basic, JSON_TYPE, openSite, type Site, WRITER } from "./site.ts";
 
 function seed({ target }: Site): void {
   target.put(userContent("ann"));
@@ -45,28 +21,6 @@ function assertHeaders({ status, headers, text }: Answer): void {
     assertEquals([schemas, said, typeof detail, rest], [[ERROR_SCHEMA], String(status), "string", {}]);
     if (scimType !== undefined) assertMatch(scimType, /^[a-zA-Z]+$/);
   }
-}
-
-for (const row of SCIM_ROUTES) {
-  const title = `${row.method} ${row.path} (${row.operation})`;
-  Deno.test(`createScimApp() answers ${title} with ${SUCCESS[row.handler]} and the headers`, async () => {
-    for (const { path, call } of requestsOf(row)) {
-      await using site = await openSite();
-      seed(site);
-      const answer = await site.call(path, call);
-      assertEquals(answer.status, SUCCESS[row.handler], `${call.method} ${path}: ${answer.text}`);
-      assertHeaders(answer);
-    }
-  });
-  Deno.test(`createScimApp() allows ${title} only with ${row.access} access`, async () => {
-    await using site = await openSite();
-    seed(site);
-    for (const { path, call } of requestsOf(row)) {
-      const { status } = await site.call(path, { ...call, as: READER });
-      const isWrite = call.method === "POST" && (path === "/Users" || path === "/Groups");
-      assertEquals(status, row.access === "write" || isWrite ? 403 : SUCCESS[row.handler]);
-    }
-  });
 }
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;

@@ -7,7 +7,7 @@ import { BADGE_EXTENSION, BADGE_URN, GROUP_URN, USER_URN } from "../schema/read_
 import { FILTERS, PATCHES, PROJECTIONS } from "./custom_extension_rows.ts";
 import { startProgram } from "../../../support/program.ts";
 import { testNeeding } from "../../../support/skip_unless.ts";
-import { startSlapd } from "../../../support/slapd.ts";
+import { ldapTarget, startSlapd } from "../../../support/slapd.ts";
 import { viewOf } from "../../rows/ldap_view.ts";
 import { credentialsToml, WRITER } from "../../rows/rows_world.ts";
 import { readGroupsOnce } from "../../../../scim/v2/schema/render_stored.ts";
@@ -290,6 +290,7 @@ Deno.test("custom extensions of the settings file are read at the start, also by
 
 const URN = "urn:example:desk:1.0:User";
 const ATTRIBUTES = [{ name: "desk" }, { name: "number", type: "integer" }, { name: "plants" }];
+const NAMES = 'attributes = { desk = "roomNumber", deskNumber = "employeeNumber" }';
 const EXTENSION = { id: URN, name: "Desk", attributes: ATTRIBUTES };
 
 testNeeding(
@@ -304,18 +305,7 @@ extensions = '${JSON.stringify([EXTENSION])}'
 [targets.default.mapping.user]
 "${URN}:desk" = "desk"
 "${URN}:number" = "deskNumber"
-[targets.default.backends.directory]
-kind = "ldap"
-mode = "sync"
-url = "${slapd.url}"
-bind_dn = "${slapd.bindDn}"
-bind_password = "${slapd.bindPassword}"
-users_dn = "${slapd.usersDn}"
-groups_dn = "${slapd.groupsDn}"
-attributes = { desk = "roomNumber", deskNumber = "employeeNumber" }
-[targets.default.backends.local]
-kind = "store"
-`,
+${ldapTarget(slapd, { name: "directory", timeoutMs: 30_000, isFirst: true, more: NAMES })}`,
     });
     const ask = async (method: string, path: string, body?: object) => {
       const response = await fetch(`${gateway.httpUrl}/scim/v2/default${path}`, {
