@@ -1,44 +1,21 @@
 // Packets that wait until the directory has loaded their user.
 
 import { assert, assertEquals } from "@std/assert";
+import { ACCEPT_PATHS } from "./accept_paths.ts";
 import { createGate } from "./gates.ts";
 import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
 import { type Answer, exchangeJudged } from "./login.ts";
 import { becomes, jump, turn, whileTimePasses } from "./passing_time.ts";
-import { appCode, decide, give, giveDevice, passcodeSentTo, register, SEED } from "./people.ts";
+import { appCode, decide, give, giveDevice, register, SEED } from "./people.ts";
 import { openRecorder } from "./recorder.ts";
 
-const NUMBER = "+4915112345678";
 const CODE = "GET_DEVICE_GENERATED_PASSCODE";
 const dropped = ({ radius }: InProcess, reason: string) => radius.monitor.counters()[`dropped_${reason}`];
 const step = (octets: Uint8Array | null) => new TextDecoder().decode(octets ?? new Uint8Array());
 
 /** Whole logins, each packet and each lookup after a wait with a user who is not in memory. */
 const LOGINS: Readonly<Record<string, (world: InProcess) => Promise<Answer>>> = {
-  async "an approval"(world) {
-    const pairing = await giveDevice(world, "anna");
-    const login = world.login({ user: "anna" });
-    await login.start();
-    decide(world, pairing, true);
-    return await login.answer("");
-  },
-  async "a held push"(world) {
-    const pairing = await giveDevice(world, "anna");
-    world.clock.after(1000, () => decide(world, pairing, true));
-    return await world.login({ user: "anna" }).start("pw,push");
-  },
-  async "a number of the directory"(world) {
-    await register(world, "anna", { phoneNumbers: [NUMBER, "+4915187654321"] });
-    const login = world.login({ user: "anna" });
-    await login.start("");
-    await login.answer("T");
-    await login.answer("1");
-    return await login.answer(passcodeSentTo(world, NUMBER));
-  },
-  async "an appended code"(world) {
-    await give(world, "anna", { kind: "totp", seed: SEED });
-    return await world.login({ user: "anna" }).start(`pw,${appCode(world.clock.nowMs())}`);
-  },
+  ...ACCEPT_PATHS,
   async "Cancel and a code"(world) {
     await give(world, "anna", { kind: "totp", seed: SEED });
     const login = world.login({ user: "anna" });

@@ -2,9 +2,10 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { type Attribute, TYPES } from "../../support/radius_packets.ts";
-import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
+import { ACCEPT_PATHS } from "./accept_paths.ts";
+import { SECRET, startInProcess } from "./in_process.ts";
 import type { Answer } from "./login.ts";
-import { appCode, decide, give, giveDevice, passcodeSentTo, register, SEED } from "./people.ts";
+import { appCode, give, register, SEED } from "./people.ts";
 import { openRecorder } from "./recorder.ts";
 
 // Properties of every reply: attribute order, copied attributes, texts, and the attributes of an Accept.
@@ -20,55 +21,7 @@ const ACCEPT = `[radius.reply.default]
 "Session-Timeout" = 3600
 `;
 
-/** Every way to an Accept. */
-const PATHS: Readonly<Record<string, (world: InProcess) => Promise<Answer>>> = {
-  async "an approval"(world) {
-    const pairing = await giveDevice(world, "anna");
-    const login = world.login({ user: "anna" });
-    await login.start();
-    decide(world, pairing, true);
-    return await login.answer("");
-  },
-  async "a device passcode"(world) {
-    const pairing = await giveDevice(world, "anna");
-    world.secondFactor.setOtp(pairing.id, "246801");
-    const login = world.login({ user: "anna" });
-    await login.start("");
-    await login.answer("D");
-    return await login.answer("246801");
-  },
-  async "a TOTP code"(world) {
-    await give(world, "anna", { kind: "totp", seed: SEED });
-    const login = world.login({ user: "anna" });
-    await login.start();
-    return await login.answer(appCode(world.clock.nowMs()));
-  },
-  async "a texted passcode"(world) {
-    await give(world, "anna", { kind: "sms", number: NUMBER });
-    const login = world.login({ user: "anna" });
-    await login.start();
-    return await login.answer(passcodeSentTo(world, NUMBER));
-  },
-  async "a spoken passcode to a typed number"(world) {
-    await register(world, "anna", { phoneNumbers: [NUMBER, "+4915187654321"] });
-    const login = world.login({ user: "anna" });
-    await login.start("");
-    await login.answer("P");
-    await login.answer("1");
-    return await login.answer(passcodeSentTo(world, NUMBER));
-  },
-  async "an appended code"(world) {
-    await give(world, "anna", { kind: "totp", seed: SEED });
-    return await world.login({ user: "anna" }).start(`pw,${appCode(world.clock.nowMs())}`);
-  },
-  async "a held push"(world) {
-    const pairing = await giveDevice(world, "anna");
-    world.clock.after(1000, () => decide(world, pairing, true));
-    return await world.login({ user: "anna" }).start("pw,push");
-  },
-};
-
-for (const [title, play] of Object.entries(PATHS)) {
+for (const [title, play] of Object.entries(ACCEPT_PATHS)) {
   Deno.test(`accept: after ${title} it has the configured attributes, always the same`, async () => {
     await using world = await startInProcess({ toml: `[radius]\nappend_mode = true\n${ACCEPT}` });
     const reply = await play(world);
@@ -255,30 +208,11 @@ for (const [title, groups, carries] of MEMBERS) {
   });
 }
 
-const GROUP_PATHS: Readonly<Record<string, (world: InProcess) => Promise<Answer>>> = {
-  async "an approval"(world) {
-    const pairing = await giveDevice(world, "anna");
-    const login = world.login({ user: "anna" });
-    await login.start();
-    decide(world, pairing, true);
-    return await login.answer("");
-  },
-  async "an appended code"(world) {
-    await give(world, "anna", { kind: "totp", seed: SEED });
-    return await world.login({ user: "anna" }).start(`pw,${appCode(world.clock.nowMs())}`);
-  },
-  async "a held push"(world) {
-    const pairing = await giveDevice(world, "anna");
-    world.clock.after(1000, () => decide(world, pairing, true));
-    return await world.login({ user: "anna" }).start("pw,push");
-  },
-};
-
-for (const [title, play] of Object.entries(GROUP_PATHS)) {
+for (const title of ["an approval", "an appended code", "a held push"] as const) {
   Deno.test(`groups: after ${title} the Accept has them as well`, async () => {
     await using world = await startInProcess({ toml: TOML });
     await register(world, "anna", { groups: ["vpn admins"] });
-    assertEquals(shown(await play(world)), ADMINS);
+    assertEquals(shown(await ACCEPT_PATHS[title](world)), ADMINS);
   });
 }
 
