@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import type { Passwords } from "../../radius/ports.ts";
-import { appCode, decide, give, giveDevice, SEED } from "../radius/rows/people.ts";
+import { appCode, decide, giveDevice, startWith } from "../radius/rows/people.ts";
 import { type InProcess, SECRET, startInProcess } from "../radius/rows/in_process.ts";
 import { becomes, whileTimePasses } from "../radius/rows/passing_time.ts";
 import { type EapMethodName, EAPOL_NEEDS, type EapRun, runEapolTest } from "../support/eapol_test.ts";
@@ -55,8 +55,7 @@ for (const granted of [true, false]) {
 }
 
 testNeeding(EAPOL_NEEDS, "eapol_test: a wrong password is EAP-Failure without a push", async () => {
-  await using world = await startInProcess({ toml: TOML, passwords: PASSWORDS });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml: TOML, passwords: PASSWORDS });
   const { outcome, hasEapFailure } = await run(world, { password: "wrong" });
   assertEquals([outcome, hasEapFailure, world.secondFactor.initiated().length], ["reject", true, 0]);
 });
@@ -66,8 +65,7 @@ testNeeding(
   EAPOL_NEEDS,
   "eapol_test: a password with an appended code is accepted in one round",
   async () => {
-    await using world = await startInProcess({ toml: `${TOML}append_mode = true\n`, passwords: PASSWORDS });
-    await give(world, "anna", { kind: "totp", seed: SEED });
+    await using world = await startWith("app", { toml: `${TOML}append_mode = true\n`, passwords: PASSWORDS });
     const { outcome, rounds } = await run(world, { password: `right,${appCode(world.clock.nowMs())}` });
     assertEquals([outcome, rounds], ["accept", 1]);
   },

@@ -55,7 +55,7 @@ Deno.test("readAppended() splits only at the last separator, and only before a c
   assertEquals(split("a,b,123456", ","), ["a,b", { kind: "code", code: "123456" }]);
   assertEquals(split("a,12 34-5678", ","), ["a", { kind: "code", code: "12345678" }]);
   assertEquals(split("a,123456", ":"), ["a,123456", null]);
-  assertEquals(split("a:Phone ", ":"), ["a", { kind: "call", nth: 0 }]);
+  assertEquals(split("a: PHONE ", ":"), ["a", { kind: "call", nth: 0 }]);
   assertEquals(split("a,auto", ","), ["a", { kind: "auto", nth: 0 }]);
   assertEquals(split("a,123456789", ","), ["a,123456789", null]);
   assertEquals(split(`a,${"1 ".repeat(13)}`, ","), [`a,${"1 ".repeat(13)}`, null]);
@@ -65,7 +65,20 @@ Deno.test("readAppended() splits only at the last separator, and only before a c
   assertEquals(split("push", ",", "none"), ["", { kind: "push", nth: 0 }]);
   assertEquals(split("a,push2", ","), ["a", { kind: "push", nth: 2 }]);
   assertEquals(split("a,PHONE12", ","), ["a", { kind: "call", nth: 12 }]);
-  for (const text of ["a,push0", "a,push123", "a,auto2", "a,push 2", "a,pushy", "a,toString"]) {
+  for (
+    const text of [
+      "a,",
+      "a,12345",
+      "a;123456",
+      "12345",
+      "a,push0",
+      "a,push123",
+      "a,auto2",
+      "a,push 2",
+      "a,pushy",
+      "a,toString",
+    ]
+  ) {
     assertEquals(split(text, ","), [text, null]);
   }
 });

@@ -36,8 +36,7 @@ Deno.test("a push that waits at the embedded service is known there after a chan
   });
   assertEquals([world.services.secondFactor.embedded, world.services.embedded], [false, null]);
   const pairing = await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   decide(world, pairing, false);
   assertEquals(brief(await login.answer("")), ["reject", "Device approval was not given."]);
 });

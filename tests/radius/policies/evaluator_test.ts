@@ -23,7 +23,7 @@ import {
 import { decodeLoginRecord } from "../../../radius/conversation/login_record.ts";
 import { type InProcess, startInProcess } from "../rows/in_process.ts";
 import { stepName } from "../rows/login.ts";
-import { appCode, decide, give, giveDevice, SEED } from "../rows/people.ts";
+import { appCode, decide, giveDevice, startWith } from "../rows/people.ts";
 
 // The evaluator of policies: each condition, the local times of zones, networks, and the order.
 
@@ -388,11 +388,9 @@ const CHANGES: Readonly<Record<string, readonly [readonly ShortPolicy[], readonl
 
 for (const [title, [before, after, expected]] of Object.entries(CHANGES)) {
   Deno.test(`a changed policy holds for the next packet: ${title}`, async () => {
-    await using world = await startInProcess({ toml: TOML });
-    await give(world, "anna", { kind: "totp", seed: SEED });
+    await using world = await startWith("app", { toml: TOML });
     await storePolicies(world.radius.policies.registry, before);
-    const login = world.login({ user: "anna" });
-    await login.start();
+    const login = await world.begin({ user: "anna" });
     await storePolicies(world.radius.policies.registry, after);
     const answer = await login.answer(appCode(world.clock.nowMs()));
     assertEquals(answer.kind === "challenge" ? stepName(answer) : answer.kind, expected);
@@ -402,8 +400,7 @@ for (const [title, [before, after, expected]] of Object.entries(CHANGES)) {
 Deno.test("a push that a changed policy forbids is cancelled, and its approval does not count", async () => {
   await using world = await startInProcess({ toml: TOML });
   const pairing = await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   decide(world, pairing, true);
   await storePolicies(world.radius.policies.registry, [[{}, { kind: "challenge", factors: ["totp"] }]]);
   assertEquals(stepName(await login.answer("ok")), MENU);
@@ -411,10 +408,8 @@ Deno.test("a push that a changed policy forbids is cancelled, and its approval d
 });
 
 Deno.test("a push that a bypass replaces is no factor of the login", async () => {
-  await using world = await startInProcess({ toml: TOML });
-  await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  await using world = await startWith("device", { toml: TOML });
+  const login = await world.begin({ user: "anna" });
   await storePolicies(world.radius.policies.registry, [[{}, TRUSTED]]);
   assertEquals((await login.answer("ok")).kind, "accept");
   const { history } = await storedRecords(world);
@@ -422,8 +417,7 @@ Deno.test("a push that a bypass replaces is no factor of the login", async () =>
 });
 
 Deno.test("a login that began unsigned is not accepted without a second factor, even if its answer is signed", async () => {
-  await using world = await startInProcess({ toml: TOML.replace('"require"', '"auto"') });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml: TOML.replace('"require"', '"auto"') });
   const login = world.login({ user: "anna" });
   await login.start("open sesame", { messageAuthenticator: "none" });
   await storePolicies(world.radius.policies.registry, [[{}, TRUSTED]]);
@@ -431,14 +425,12 @@ Deno.test("a login that began unsigned is not accepted without a second factor, 
 });
 
 Deno.test("a period holds for a login that began in it, until its end", async () => {
-  await using world = await startInProcess({ toml: TOML });
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app", { toml: TOML });
   const minute = new Date(world.clock.nowMs() + 60_000).toISOString().slice(11, 16);
   const days = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
   const time = { days, from: minute, to: "24:00", zone: "UTC" };
   await storePolicies(world.radius.policies.registry, [[{ times: [time] }, DENY]]);
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   world.clock.advance(60_000);
   assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
   assertEquals((await world.login({ user: "anna" }).start()).kind, "reject");
@@ -468,11 +460,9 @@ Deno.test("a list that only a newer version can read is not replaced", async () 
 });
 
 Deno.test("a login without a policy names none", async () => {
-  await using world = await startInProcess({ toml: TOML });
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app", { toml: TOML });
   await storePolicies(world.radius.policies.registry, [[{ users: ["bob"] }, DENY]]);
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   await login.answer(appCode(world.clock.nowMs()));
   const { history, audit } = await storedRecords(world);
   assertEquals([history[0]?.outcome, history[0]?.policy], ["accepted", undefined]);

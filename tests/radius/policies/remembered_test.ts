@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { type InProcess, saveSettings, startInProcess } from "../rows/in_process.ts";
-import { appCode, give, giveDevice, register, SEED } from "../rows/people.ts";
+import { appCode, give, giveDevice, register, SEED, startWith } from "../rows/people.ts";
 import { whileTimePasses } from "../rows/passing_time.ts";
 import { giveToken, tokenCode } from "../rows/tokens.ts";
 import { startTwoNodes } from "../rows/two_nodes.ts";
@@ -184,8 +184,7 @@ for (
   const [title, place] of [["without a Calling-Station-Id", ""], ["if it is no text", "\ufffd"]] as const
 ) {
   Deno.test(`no device is remembered ${title}`, async () => {
-    await using world = await startInProcess(OPTIONS);
-    await give(world, "anna", { kind: "totp", seed: SEED });
+    await using world = await startWith("app", OPTIONS);
     await storePolicies(world.radius.policies.registry, [[{}, remember(8)]]);
     await signIn(world, { place });
     assertEquals(world.radius.policies.remembered.count("anna"), 0);
@@ -193,18 +192,18 @@ for (
 }
 
 Deno.test("no device is remembered after an unsigned login", async () => {
-  await using world = await startInProcess(OPTIONS);
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app", OPTIONS);
   await storePolicies(world.radius.policies.registry, [[{}, remember(8)]]);
-  const login = world.login({ user: "anna", callingStationId: HOME, messageAuthenticator: "none" });
-  await login.start("right");
+  const login = await world.begin(
+    { user: "anna", callingStationId: HOME, messageAuthenticator: "none" },
+    "right",
+  );
   assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
   assertEquals(world.radius.policies.remembered.count("anna"), 0);
 });
 
 Deno.test("no device is remembered after a recovery code", async () => {
-  await using world = await startInProcess(OPTIONS);
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app", OPTIONS);
   const codes = world.radius.recoveryCodes.create("anna");
   const done = await world.store.commit({ checks: codes.checks, mutations: codes.mutations });
   if (done.ok) codes.adopt(done.versionstamp);

@@ -191,8 +191,7 @@ for (const [title, [before, change]] of Object.entries(DENIALS)) {
     await using world = await startInProcess({ between: { secondFactor: afterStatus(gate) } });
     const pairing = await giveDevice(world, "anna");
     await storePolicies(world.radius.policies.registry, before);
-    const login = world.login({ user: "anna" });
-    await login.start();
+    const login = await world.begin({ user: "anna" });
     decide(world, pairing, true);
     const pending = login.answer("");
     await gate.reached();
@@ -323,8 +322,7 @@ const LOSSES: Readonly<
   "a number of the directory that was used and removed": [
     async (world) => {
       await register(world, "anna", { phoneNumbers: [NUMBER] });
-      const login = world.login({ user: "anna" });
-      await login.start();
+      const login = await world.begin({ user: "anna" });
       await login.answer("T");
       assertEquals((await login.answer(passcodeSentTo(world, NUMBER))).kind, "accept");
     },
@@ -351,8 +349,7 @@ async function startOf(world: InProcess, options: object = {}): Promise<string> 
 
 /** Whether a login after the password may pair a phone. */
 async function mayPair(world: InProcess): Promise<boolean> {
-  const login = world.login({ user: "anna", ...INSIDE });
-  await login.start("right");
+  const login = await world.begin({ user: "anna", ...INSIDE }, "right");
   return (await login.answer("S")).step.startsWith("SECONDFACTOR_GET_PAIRING_PHRASE");
 }
 

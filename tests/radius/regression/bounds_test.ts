@@ -8,7 +8,7 @@ import { startFirstFactorServer } from "../rows/first_factor_server.ts";
 import { type InProcess, startInProcess } from "../rows/in_process.ts";
 import { brief } from "../rows/login.ts";
 import { jump, turn } from "../rows/passing_time.ts";
-import { appCode, decide, give, giveDevice, lastRequest, SEED } from "../rows/people.ts";
+import { appCode, decide, give, giveDevice, lastRequest, SEED, startWith } from "../rows/people.ts";
 import { pairPhone } from "../rows/phone.ts";
 import { interceptCommits } from "./failing_commits.ts";
 import { DuplicateCache } from "../../../radius/server/duplicate_cache.ts";
@@ -26,8 +26,7 @@ function confirmPairing(world: InProcess): void {
 
 Deno.test("enrolment: a phone that is confirmed after the user enrolled another factor is not paired", async () => {
   await using world = await startInProcess({ toml: '[factors]\nenrol_at_login = "always"' });
-  const stranger = world.login({ user: "anna" });
-  await stranger.start();
+  const stranger = await world.begin({ user: "anna" });
   await stranger.answer("S");
   world.secondFactor.offerPhrase("maple river");
   await stranger.answer("maple river");
@@ -80,8 +79,7 @@ Deno.test("one approval that a service returns to two held logins accepts one an
 Deno.test("a pairing that is revoked while its code is accepted stays revoked after a restart", async () => {
   await using world = await startInProcess();
   const id = await give(world, "anna", { kind: "totp", seed: SEED });
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   const release = interceptCommits(world).hold();
   const revoked = world.radius.pairings.revoke(id);
   await world.client.sendRaw(login.build(appCode(world.clock.nowMs())).bytes);
@@ -113,8 +111,7 @@ Deno.test("a User-Name of 253 octets that are not UTF-8 is rejected by the first
 Deno.test("a request does not stay on the phone when its login timed out", async () => {
   await using world = await startInProcess({ embedded: true });
   const phone = await pairPhone(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start("");
+  const login = await world.begin({ user: "anna" }, "");
   await jump(world.clock, 200_000);
   assertEquals((await login.answer("S")).step, DEVICE);
   await jump(world.clock, 110_000);
@@ -172,10 +169,8 @@ Deno.test("DuplicateCache keeps at most 24 MiB of packets, including the newest"
 });
 
 Deno.test("standing() returns the steps of live logins, newest first, and omits ended ones", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
-  const ended = world.login({ user: "anna" });
-  await ended.start();
+  await using world = await startWith("app");
+  const ended = await world.begin({ user: "anna" });
   const [anna, bert] = [world.login({ user: "anna" }), world.login({ user: "bert" })];
   await anna.start();
   await bert.start();
@@ -204,8 +199,7 @@ Deno.test("D uses the device that generates passcodes, not the one that was pair
   await giveDevice(world, "anna", { totpLength: 0 });
   world.clock.advance(1000);
   const second = await giveDevice(world, "anna", { totpLength: 6 });
-  const login = world.login({ user: "anna" });
-  await login.start("");
+  const login = await world.begin({ user: "anna" }, "");
   assertEquals((await login.answer("D")).step, "GET_DEVICE_GENERATED_PASSCODE");
   assertEquals(world.secondFactor.initiated().map(({ pairingId }) => pairingId), [second.id]);
   decide(world, second, true);

@@ -5,7 +5,7 @@ import { type InProcess, startInProcess } from "../rows/in_process.ts";
 import { brief, exchangeJudged, type Login, stepName } from "../rows/login.ts";
 import { becomes, turn, whileTimePasses } from "../rows/passing_time.ts";
 import { eventually } from "../../upstream/manual_clock.ts";
-import { appCode, decide, give, giveDevice, register, SEED } from "../rows/people.ts";
+import { appCode, decide, giveDevice, register, startWith } from "../rows/people.ts";
 import { interceptCommits } from "./failing_commits.ts";
 import type { BuiltRequest } from "../../support/radius_packets.ts";
 import type { FakePairing } from "../../fakes/second_factor_records.ts";
@@ -21,8 +21,7 @@ function inProgress({ radius }: InProcess, packets: number): Promise<void> {
 }
 
 Deno.test("a login that is superseded during its first commit does not come back", async () => {
-  await using world = await startInProcess({ toml: TOKEN });
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app", { toml: TOKEN });
   const login = world.login({ user: "anna" });
   const older = login.buildStart("one");
   const newer = login.buildStart("two");
@@ -43,8 +42,7 @@ Deno.test("a login that is superseded during its first commit does not come back
 Deno.test("a login that was superseded during its commit is also over after a restart", async () => {
   const dir = await Deno.makeTempDir();
   const kvPath = `${dir}/store`;
-  await using world = await startInProcess({ toml: TOKEN, kvPath });
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app", { toml: TOKEN, kvPath });
   const login = world.login({ user: "anna" });
   const release = interceptCommits(world).hold();
   const first = exchangeJudged(world, login.buildStart("one"));
@@ -65,8 +63,7 @@ Deno.test("a login that was superseded during its commit is also over after a re
 });
 
 Deno.test("a login that supersedes another one during a later commit is answered at once", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app");
   const login = world.login({ user: "anna" });
   assertEquals((await login.start("one")).step, CODE);
   assertEquals((await login.answer("cancel")).step, "CHOOSE_WHICH_MULTIFACTOR");
@@ -82,8 +79,7 @@ Deno.test("a login that supersedes another one during a later commit is answered
 });
 
 Deno.test("a login that is superseded before its push is sent sends none", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
+  await using world = await startWith("device");
   const login = world.login({ user: "anna" });
   const release = interceptCommits(world).hold();
   await world.client.sendRaw(login.buildStart("one").bytes);
@@ -103,8 +99,7 @@ const NUMBER = "+4915112345678";
 Deno.test("a text whose challenge could not be recorded is not sent again for a retransmission", async () => {
   await using world = await startInProcess();
   await register(world, "anna", { phoneNumbers: [NUMBER] });
-  const login = world.login({ user: "anna" });
-  await login.start("");
+  const login = await world.begin({ user: "anna" }, "");
   const commits = interceptCommits(world);
   commits.failWhen((_transaction, before) => before === 1);
   const packet = login.build("T");
@@ -120,8 +115,7 @@ Deno.test("a text whose challenge could not be recorded is not sent again for a 
 Deno.test("an approval request whose challenge could not be recorded is not opened again", async () => {
   await using world = await startInProcess();
   const device = await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start("");
+  const login = await world.begin({ user: "anna" }, "");
   const commits = interceptCommits(world);
   commits.failWhen((_transaction, before) => before === 1);
   const packet = login.build("S");
@@ -135,11 +129,9 @@ Deno.test("an approval request whose challenge could not be recorded is not open
 });
 
 Deno.test("failures are not cleared by an Accept that could not be recorded", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app");
   for (let count = 0; count < 9; count++) world.radius.limits.countFailure("anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   const commits = interceptCommits(world);
   commits.failWhen(() => true);
   await world.client.sendRaw(login.build(appCode(world.clock.nowMs())).bytes);
@@ -152,10 +144,8 @@ Deno.test("failures are not cleared by an Accept that could not be recorded", as
 });
 
 Deno.test("a Cancel that could not be recorded leaves one conversation, the one in which it was typed", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
-  const login = world.login({ user: "anna" });
-  await login.start();
+  await using world = await startWith("app");
+  const login = await world.begin({ user: "anna" });
   const commits = interceptCommits(world);
   commits.failWhen(() => true);
   await world.client.sendRaw(login.build("cancel").bytes);
@@ -251,8 +241,7 @@ const APPEND_AT_ONCE = "[radius]\nappend_mode = true";
 const authenticator = new Uint8Array(16).fill(7);
 
 Deno.test("a wrong password under an Authenticator used before is not answered with that login's Accept", async () => {
-  await using world = await startInProcess({ toml: APPEND_AT_ONCE });
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app", { toml: APPEND_AT_ONCE });
   const login = world.login({ user: "anna" });
   const right = await login.start(`pw,${appCode(world.clock.nowMs())}`, { authenticator, identifier: 1 });
   assertEquals(right.kind, "accept");
@@ -261,20 +250,16 @@ Deno.test("a wrong password under an Authenticator used before is not answered w
 });
 
 Deno.test("a wrong answer under the Authenticator of the right one is not answered with its Accept", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
-  const login = world.login({ user: "anna" });
-  await login.start();
+  await using world = await startWith("app");
+  const login = await world.begin({ user: "anna" });
   const right = await login.answer(appCode(world.clock.nowMs()), { authenticator, identifier: 1 });
   assertEquals(right.kind, "accept");
   assertEquals((await login.answer("000000", { authenticator, identifier: 2 })).kind, "reject");
 });
 
 Deno.test("the same packet from another port gets the same final reply", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
-  const login = world.login({ user: "anna" });
-  await login.start();
+  await using world = await startWith("app");
+  const login = await world.begin({ user: "anna" });
   const packet = login.build(appCode(world.clock.nowMs()));
   assertEquals((await login.exchange(packet)).kind, "accept");
   using other = world.newClient();

@@ -9,35 +9,30 @@ const NUMBER = "+4915112345678";
 export const ACCEPT_PATHS = {
   async "an approval"(world: InProcess): Promise<Answer> {
     const pairing = await giveDevice(world, "anna");
-    const login = world.login({ user: "anna" });
-    await login.start();
+    const login = await world.begin({ user: "anna" });
     decide(world, pairing, true);
     return await login.answer("");
   },
   async "a device passcode"(world: InProcess): Promise<Answer> {
     const pairing = await giveDevice(world, "anna");
     world.secondFactor.setOtp(pairing.id, "246801");
-    const login = world.login({ user: "anna" });
-    await login.start("");
+    const login = await world.begin({ user: "anna" }, "");
     await login.answer("D");
     return await login.answer("246801");
   },
   async "a TOTP code"(world: InProcess): Promise<Answer> {
     await give(world, "anna", { kind: "totp", seed: SEED });
-    const login = world.login({ user: "anna" });
-    await login.start();
+    const login = await world.begin({ user: "anna" });
     return await login.answer(appCode(world.clock.nowMs()));
   },
   async "a texted passcode"(world: InProcess): Promise<Answer> {
     await give(world, "anna", { kind: "sms", number: NUMBER });
-    const login = world.login({ user: "anna" });
-    await login.start();
+    const login = await world.begin({ user: "anna" });
     return await login.answer(passcodeSentTo(world, NUMBER));
   },
   async "a spoken passcode to a typed number"(world: InProcess): Promise<Answer> {
     await register(world, "anna", { phoneNumbers: [NUMBER, "+4915187654321"] });
-    const login = world.login({ user: "anna" });
-    await login.start("");
+    const login = await world.begin({ user: "anna" }, "");
     await login.answer("P");
     await login.answer("1");
     return await login.answer(passcodeSentTo(world, NUMBER));

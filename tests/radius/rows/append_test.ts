@@ -9,11 +9,10 @@ import {
   decide,
   give,
   giveDevice,
-  lastRequest,
   otherThan,
   passcodeSentTo,
   register,
-  SEED,
+  startWith,
 } from "./people.ts";
 import { jump } from "./passing_time.ts";
 import { pairPhone } from "./phone.ts";
@@ -29,32 +28,16 @@ function started(world: InProcess, password: string) {
   return world.login({ user: "anna" }).start(password);
 }
 
-Deno.test("append: password,code with the user's TOTP is an Accept in one round trip", async () => {
-  await using world = await startInProcess({ toml: APPEND });
-  await give(world, "anna", { kind: "totp", seed: SEED });
-  assertEquals((await started(world, `pw,${appCode(world.clock.nowMs())}`)).kind, "accept");
-});
-
 Deno.test("append: a wrong code is a Reject and counts as a failure", async () => {
-  await using world = await startInProcess({ toml: APPEND });
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app", { toml: APPEND });
   const wrong = otherThan(otherThan(appCode(world.clock.nowMs())));
   assertEquals(brief(await started(world, `pw,${wrong}`)), MISMATCH);
   assertEquals(world.radius.limits.failures("anna").total, 1);
 });
 
-Deno.test("append: a code follows the last comma, so a password may contain commas and digits", async () => {
-  using server = startFirstFactorServer({ password: "pass,123456,word" });
-  await using world = await startInProcess({ toml: `${server.toml}append_mode = true` });
-  await give(world, "anna", { kind: "totp", seed: SEED });
-  const reply = await started(world, `pass,123456,word,${appCode(world.clock.nowMs())}`);
-  assertEquals(reply.kind, "accept");
-});
-
 Deno.test("append: the first factor checks the password without the appended text", async () => {
   using server = startFirstFactorServer({ password: "right" });
-  await using world = await startInProcess({ toml: `${server.toml}append_mode = true` });
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app", { toml: `${server.toml}append_mode = true` });
   const code = () => appCode(world.clock.nowMs());
   assertEquals(brief(await started(world, `wrong,${code()}`)), DENIED);
   // The wrong password used up no time step.
@@ -70,8 +53,7 @@ Deno.test("append: a code for the device is checked with the service, with a req
 });
 
 Deno.test("append: a code for a device whose service is unavailable is a Reject and no failure", async () => {
-  await using world = await startInProcess({ toml: APPEND });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml: APPEND });
   world.secondFactor.failAlways({ kind: "status", status: 500 });
   assertEquals(brief(await started(world, "pw,246801")), DENIED);
   assertEquals(world.radius.limits.failures("anna").total, 0);
@@ -95,8 +77,7 @@ Deno.test("append: password,push is held until the user decides on the device", 
 });
 
 Deno.test("append: password,push without a decision is a Reject at the end of the wait", async () => {
-  await using world = await startInProcess({ toml: APPEND });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml: APPEND });
   const reply = await started(world, "pw,push");
   assertEquals(brief(reply), ["reject", "Device approval was not given."]);
   assertEquals(reply.tookMs >= 5000, true);
@@ -120,8 +101,7 @@ for (
   ] as const
 ) {
   Deno.test(`append: password,${word} sends to the verified number; a Reject asks for password,passcode, which is accepted once`, async () => {
-    await using world = await startInProcess({ toml: APPEND });
-    await giveDevice(world, "anna");
+    await using world = await startWith("device", { toml: APPEND });
     await give(world, "anna", { kind, number: NUMBER });
     assertEquals(brief(await started(world, `pw,${word}`)), SENT);
     assertEquals(world.secondFactor.requests.length, 0);
@@ -147,46 +127,12 @@ Deno.test("append: password,push of a user without a device is a Reject and no f
   assertEquals(world.radius.limits.failures("anna").total, 0);
 });
 
-Deno.test("append: words are read in any case and without blanks", async () => {
-  await using world = await startInProcess({ toml: APPEND });
-  await give(world, "anna", { kind: "sms", number: NUMBER });
-  assertEquals(brief(await started(world, "pw, SMS ")), SENT);
-});
-
-Deno.test("append: blanks and dashes inside a code are removed", async () => {
-  await using world = await startInProcess({ toml: APPEND });
-  const pairing = await giveDevice(world, "anna");
-  world.secondFactor.setOtp(pairing.id, "246801");
-  for (const password of ["pw,246 801", "pw,246-801", "pw, 24-68 01 ", "pw,246\u00a0801"]) {
-    assertEquals((await started(world, password)).kind, "accept", password);
-  }
-});
-
-Deno.test("append: a code without a password is a code if no first factor is checked", async () => {
-  await using world = await startInProcess({ toml: APPEND });
-  const pairing = await giveDevice(world, "anna");
-  world.secondFactor.setOtp(pairing.id, "246801");
-  assertEquals((await started(world, "246801")).kind, "accept");
-  assertEquals((await started(world, "246 801")).kind, "accept");
-  assertEquals(brief(await started(world, "246802")), MISMATCH);
-});
-
-Deno.test("append: a code without a password is the password if a first factor is checked", async () => {
-  using server = startFirstFactorServer({ password: "246801" });
-  await using world = await startInProcess({ toml: `${server.toml}append_mode = true` });
-  await giveDevice(world, "anna");
-  assertEquals((await started(world, "246801")).step, DEVICE);
-  assertEquals(brief(await started(world, "246802")), DENIED);
-});
-
 Deno.test("append: password,auto selects the same factor as a login without it, also with an empty password", async () => {
   using server = startFirstFactorServer({ password: "right" });
-  await using world = await startInProcess({ toml: `${server.toml}append_mode = true` });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml: `${server.toml}append_mode = true` });
   assertEquals((await started(world, "right,auto")).step, DEVICE);
   assertEquals(brief(await started(world, "wrong,auto")), DENIED);
-  await using open = await startInProcess({ toml: APPEND });
-  await giveDevice(open, "anna");
+  await using open = await startWith("device", { toml: APPEND });
   assertEquals((await started(open, ",auto")).step, DEVICE);
   assertEquals((await started(open, "pw,auto")).step, DEVICE);
 });
@@ -194,35 +140,14 @@ Deno.test("append: password,auto selects the same factor as a login without it, 
 Deno.test("append: another separator replaces the comma", async () => {
   using server = startFirstFactorServer({ password: "pass,123456" });
   const toml = `${server.toml}append_mode = true\nappend_separator = "#"\n`;
-  await using world = await startInProcess({ toml });
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app", { toml });
   assertEquals((await started(world, `pass,123456#${appCode(world.clock.nowMs())}`)).kind, "accept");
   assertEquals((await started(world, "pass,123456")).step, "GET_DEVICE_GENERATED_PASSCODE");
 });
 
-for (
-  const password of [
-    "pw",
-    "pw,",
-    "pw,12345",
-    "pw,123456789",
-    "pw,pushy",
-    "12345",
-    "pw;123456",
-  ]
-) {
-  Deno.test(`append: "${password}" is a password and nothing else`, async () => {
-    await using world = await startInProcess({ toml: APPEND });
-    const pairing = await giveDevice(world, "anna");
-    assertEquals((await started(world, password)).step, DEVICE);
-    assertEquals(lastRequest(world, pairing).pending, true);
-  });
-}
-
 Deno.test("append: if append mode is off, a comma is part of the password", async () => {
   using server = startFirstFactorServer({ password: "right,push" });
-  await using world = await startInProcess({ toml: server.toml });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml: server.toml });
   assertEquals((await started(world, "right,push")).step, DEVICE);
 });
 
@@ -230,14 +155,12 @@ Deno.test("append: an answer to a challenge is never split", async () => {
   await using world = await startInProcess({ toml: APPEND });
   const pairing = await giveDevice(world, "anna");
   world.secondFactor.setOtp(pairing.id, "246801");
-  const login = world.login({ user: "anna" });
-  await login.start("pw");
+  const login = await world.begin({ user: "anna" }, "pw");
   assertEquals((await login.answer("pw,246801")).step, DEVICE);
 });
 
 Deno.test("append: the limit of pushes applies", async () => {
-  await using world = await startInProcess({ toml: `${APPEND}[factors.pushes]\nper_user = 1` });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml: `${APPEND}[factors.pushes]\nper_user = 1` });
   await started(world, "pw,push");
   assertEquals(brief(await started(world, "pw,push")), DENIED);
   assertEquals(world.secondFactor.initiated().length, 1);
@@ -256,8 +179,7 @@ for (const [word, nth] of [["push", null], ["push1", 0], ["push2", 1], ["PUSH2",
       nth === null ? "a phone" : `phone ${nth + 1} of the account page`
     } if no first factor is checked`,
     async () => {
-      await using world = await startInProcess({ toml: APPEND });
-      await giveDevice(world, "anna");
+      await using world = await startWith("device", { toml: APPEND });
       await giveDevice(world, "anna");
       const page = world.radius.pairings.of("anna").map(({ id }) => id);
       world.clock.after(1000, () => {
@@ -273,8 +195,7 @@ for (const [word, nth] of [["push", null], ["push1", 0], ["push2", 1], ["PUSH2",
 
 for (const text of ["pw,push2", "pw,sms2", "pw,phone2", "sms9"]) {
   Deno.test(`append: "${text}" of a user without such a phone or number is a Reject, and nothing is sent`, async () => {
-    await using world = await startInProcess({ toml: APPEND });
-    await giveDevice(world, "anna");
+    await using world = await startWith("device", { toml: APPEND });
     await give(world, "anna", { kind: "sms", number: NUMBER });
     await give(world, "anna", { kind: "voice", number: NUMBER });
     assertEquals(brief(await started(world, text)), DENIED);
@@ -306,12 +227,10 @@ Deno.test("append: a number behind sms and phone selects the number in the order
 });
 
 Deno.test("append: auto and a code alone need no password if no first factor is checked; with one, they are the password", async () => {
-  await using open = await startInProcess({ toml: APPEND });
-  await giveDevice(open, "anna");
+  await using open = await startWith("device", { toml: APPEND });
   assertEquals((await started(open, "auto")).step, DEVICE);
   using server = startFirstFactorServer({ password: "push" });
-  await using world = await startInProcess({ toml: `${server.toml}append_mode = true` });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml: `${server.toml}append_mode = true` });
   assertEquals((await started(world, "push")).step, DEVICE);
   assertEquals(brief(await started(world, "sms")), DENIED);
 });
@@ -414,8 +333,7 @@ const scrv1 = (password: string, code: string) => `SCRV1:${btoa(password)}:${bto
 for (const appendMode of ["append_mode = true\n", ""]) {
   Deno.test(`SCRV1: password and code of OpenVPN${appendMode === "" ? ", also without append mode" : ""}`, async () => {
     using server = startFirstFactorServer({ password: "right,\u00e9" });
-    await using world = await startInProcess({ toml: server.toml + appendMode });
-    await give(world, "anna", { kind: "totp", seed: SEED });
+    await using world = await startWith("app", { toml: server.toml + appendMode });
     const code = () => appCode(world.clock.nowMs());
     assertEquals(brief(await started(world, scrv1("wrong", code()))), DENIED);
     assertEquals((await started(world, scrv1("right,\u00c3\u00a9", code()))).kind, "accept");
@@ -438,8 +356,7 @@ for (const position of ["behind", "front"] as const) {
   Deno.test(`code_position ${position}: a code without a separator, and one failure for a wrong password or code`, async () => {
     using server = startFirstFactorServer({ password: "r1ght" });
     const toml = `${server.toml}append_mode = true\ncode_position = "${position}"\n`;
-    await using world = await startInProcess({ toml });
-    await give(world, "anna", { kind: "totp", seed: SEED });
+    await using world = await startWith("app", { toml });
     const code = () => appCode(world.clock.nowMs());
     const failures = () => world.radius.limits.failures("anna").total;
     assertEquals((await started(world, joined("r1ght", code()))).kind, "accept");

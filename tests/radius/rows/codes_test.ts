@@ -11,7 +11,7 @@ import { type InProcess, type InProcessOptions, startInProcess } from "./in_proc
 import { brief, type Login } from "./login.ts";
 import { becomes, turn } from "./passing_time.ts";
 import { pairPhone } from "./phone.ts";
-import { appCode, give, giveDevice, lastRequest, SEED } from "./people.ts";
+import { appCode, give, giveDevice, lastRequest, SEED, startWith } from "./people.ts";
 
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 const CODE = "GET_DEVICE_GENERATED_PASSCODE";
@@ -222,8 +222,7 @@ Deno.test("recovery: a recovery code instead of an app's code is an Accept, once
 Deno.test("recovery: without recovery codes such a text is no code, and the phone is still polled", async () => {
   await using world = await startInProcess();
   const device = await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   assertEquals((await login.answer("abcde-fghij")).step, DEVICE);
   assertEquals(lastRequest(world, device).pairingId, device.id);
   assertEquals(world.radius.limits.failures("anna").total, 0);
@@ -301,8 +300,7 @@ Deno.test("bypass: a code is accepted at D, and a wrong one is a failure of the 
 Deno.test("bypass: without a bypass code, ten digits mean what they meant before, at each step", async () => {
   await using world = await startInProcess({ users: ["anna", "bert"] });
   const device = await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   assertEquals((await login.answer("12345-67890")).step, DEVICE);
   assertEquals(lastRequest(world, device).pairingId, device.id);
   const other = world.login({ user: "bert" });
@@ -314,8 +312,7 @@ Deno.test("bypass: without a bypass code, ten digits mean what they meant before
 
 Deno.test("bypass: a code changes no prompt of a user with another factor", async () => {
   const prompts = async (withCode: boolean) => {
-    await using world = await startInProcess();
-    await give(world, "anna", { kind: "totp", seed: SEED });
+    await using world = await startWith("app");
     if (withCode) await giveBypass(world, "anna");
     const login = world.login({ user: "anna" });
     const first = await login.start();
@@ -330,8 +327,7 @@ Deno.test("bypass: a code for three logins is accepted three times, also in simu
   const { world, code } = await withBypass({ uses: 3 });
   await using _world = world;
   const logins = await Promise.all([1, 2, 3, 4].map(async () => {
-    const login = world.login({ user: "anna" });
-    await login.start();
+    const login = await world.begin({ user: "anna" });
     assertEquals((await login.answer("D")).step, CODE);
     return login;
   }));
@@ -346,8 +342,7 @@ Deno.test("bypass: a code without a limit is accepted until it expires", async (
   for (let count = 0; count < 3; count++) {
     assertEquals((await (await atMenu(world)).answer(code)).kind, "accept");
   }
-  const waiting = world.login({ user: "anna" });
-  await waiting.start();
+  await world.begin({ user: "anna" });
   world.clock.advance(60 * MINUTE_MS);
   assertEquals((await (await atMenu(world)).answer(code)).step, MENU);
   assertEquals(bypassUsesLeft(world), undefined);

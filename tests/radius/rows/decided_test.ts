@@ -135,8 +135,7 @@ Deno.test("decided: a right code of another factor does not accept a login that 
 Deno.test("decided: a login that waits for a passcode of the phone ends when the phone denies its request", async () => {
   await using world = await startInProcess({ embedded: true });
   const phone = await pairPhone(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start("");
+  const login = await world.begin({ user: "anna" }, "");
   assertEquals(stepName(await login.answer("D")), "GET_DEVICE_GENERATED_PASSCODE");
   await phone.deny();
   await becomes("the login ends", async () => (await ends(world)).length === 1);
@@ -150,8 +149,7 @@ async function pairingLogin(world: InProcess): Promise<{ login: Login; deny: () 
   const started = await phone?.startWithPhrase("192.0.2.9");
   if (started?.ok !== true || phone === undefined) throw new Error("The phone has no phrase");
   const { token, phrase } = started.value;
-  const login = world.login({ user: "anna" });
-  await login.start("");
+  const login = await world.begin({ user: "anna" }, "");
   await login.answer("S");
   assertEquals(stepName(await login.answer(phrase)), "SECONDFACTOR_AWAIT_PAIRING_APPROVAL");
   const pairingId = (await phone.view(token))?.pairings[0]?.pairingId ?? "";
@@ -185,8 +183,7 @@ Deno.test("decided: the next run answers a denied login, and ends one whose end 
       },
     });
     const phone = await pairPhone(first, "anna");
-    const login = first.login({ user: "anna" });
-    await login.start();
+    const login = await first.begin({ user: "anna" });
     await phone.deny();
     if (isRecorded) await becomes("the login ends", async () => (await ends(first)).length === 1);
     await first.stop();
@@ -301,8 +298,7 @@ Deno.test("decided: an end that the store refuses is recorded later, and the cli
   });
   await using world = await startInProcess({ embedded: true, between: { store: failing } });
   const phone = await pairPhone(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   await phone.deny();
   assertEquals((await ends(world)).length, 0);
   assertEquals(brief(await login.answer("")), NOT_GIVEN);

@@ -4,7 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import { decodeLoginRecord, type LoginRecord } from "../../../radius/conversation/login_record.ts";
 import { explainLogin } from "../../../console/api/conversations/explain_login.ts";
 import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
-import { appCode, decide, give, giveDevice, otherThan, SEED } from "./people.ts";
+import { appCode, decide, give, giveDevice, otherThan, SEED, startWith } from "./people.ts";
 import { becomes, jump } from "./passing_time.ts";
 import { pairPhone } from "./phone.ts";
 import type { Attribute, RequestParts } from "../../support/radius_packets.ts";
@@ -61,8 +61,7 @@ async function waitingRequest(world: InProcess): Promise<string> {
 Deno.test("denials: the phone", async () => {
   await using world = await startInProcess({ embedded: true });
   const phone = await pairPhone(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   await phone.deny();
   assertEquals((await login.answer("")).kind, "reject");
   assertEquals(await ending(world), {
@@ -102,8 +101,7 @@ Deno.test("denials: an administrator, by name, also while the client waits", asy
 Deno.test("denials: cancelled by an administrator", async () => {
   await using world = await startInProcess({ embedded: true });
   await pairPhone(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   await world.services.embedded?.admin.cancel(await waitingRequest(world), { by: "root-owner" });
   assertEquals((await login.answer("")).kind, "reject");
   assertEquals((await ending(world)).reason, "cancelled_by_administrator");
@@ -122,8 +120,7 @@ Deno.test("denials: a wrong number on the phone", async () => {
 Deno.test("denials: a passcode for a request that an administrator denied", async () => {
   await using world = await startInProcess({ embedded: true });
   const phone = await pairPhone(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start("");
+  const login = await world.begin({ user: "anna" }, "");
   await login.answer("D");
   await world.services.embedded?.admin.deny(await waitingRequest(world), { by: "root-owner" });
   assertEquals((await login.answer(await phone.passcode())).kind, "reject");
@@ -159,8 +156,7 @@ Deno.test("denials: an approved login that did not continue did not expire on th
 Deno.test("denials: an external service reports that the request is over, and not who ended it", async () => {
   await using world = await startInProcess();
   const pairing = await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   decide(world, pairing, false);
   assertEquals((await login.answer("")).kind, "reject");
   assertEquals(await ending(world), {
@@ -235,8 +231,7 @@ const REFUSED: readonly [title: string, parts: RequestParts, counter: string, me
 
 for (const [title, parts, counter, message] of REFUSED) {
   Deno.test(`refusal: ${title} is a Reject, and no service is called`, async () => {
-    await using world = await startInProcess();
-    await giveDevice(world, "anna");
+    await using world = await startWith("device");
     const login = world.login({ user: "anna" });
     const reply = await login.exchange(login.buildStart("pw", parts));
     assertEquals(brief(reply), ["reject", message]);
@@ -389,8 +384,7 @@ Deno.test("disowning: a login that waits for its phone ends; an approval after i
 });
 
 Deno.test("disowning: all waiting logins end at once, however many a thief began", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app");
   for (let at = 0; at < 45; at++) await world.login({ user: "anna" }).start("");
   assertEquals(await disown(world, "anna"), 45);
   assertEquals(world.radius.monitor.alive(), 0);
@@ -433,20 +427,17 @@ Deno.test("disowning: logins of that name are refused for an hour, and others ar
   for (const user of ["anna", "bert"]) await give(world, user, { kind: "totp", seed: SEED });
   await disown(world, "anna");
   assertEquals(brief(await world.login({ user: "Anna" }).start()), DENIED);
-  const bert = world.login({ user: "bert" });
-  await bert.start();
+  const bert = await world.begin({ user: "bert" });
   assertEquals((await bert.answer(appCode(world.clock.nowMs()))).kind, "accept");
   await jump(world.clock, HOUR_MS - 60_000);
   assertEquals(brief(await world.login({ user: "anna" }).start()), DENIED);
   await jump(world.clock, 61_000);
-  const anna = world.login({ user: "anna" });
-  await anna.start();
+  const anna = await world.begin({ user: "anna" });
   assertEquals((await anna.answer(appCode(world.clock.nowMs()))).kind, "accept");
 });
 
 Deno.test("disowning: an administrator can end the lock", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app");
   await disown(world, "anna");
   const cleared = world.radius.limits.clear("anna");
   assert(cleared !== null);
@@ -456,8 +447,7 @@ Deno.test("disowning: an administrator can end the lock", async () => {
 Deno.test("disowning: a report that could not be recorded locks no user and ends nothing", async () => {
   await using world = await startInProcess();
   const pairing = await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   world.radius.prepareNotMeReport("anna").undo();
   assertEquals(world.radius.limits.isLocked("anna"), false);
   decide(world, pairing, true);

@@ -4,7 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import type { SecondFactorService } from "../../../radius/ports.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, type Login } from "./login.ts";
-import { appCode, decide, give, giveDevice, lastRequest, otherThan, SEED } from "./people.ts";
+import { appCode, decide, give, giveDevice, lastRequest, otherThan, SEED, startWith } from "./people.ts";
 import { jump } from "./passing_time.ts";
 import type { FakePairing } from "../../fakes/second_factor_records.ts";
 
@@ -21,13 +21,6 @@ async function atDevice(world: InProcess): Promise<{ login: Login; pairing: Fake
   assertEquals((await login.start()).step, DEVICE);
   return { login, pairing };
 }
-
-Deno.test("device: granted and not pending is an Accept", async () => {
-  await using world = await startInProcess();
-  const { login, pairing } = await atDevice(world);
-  decide(world, pairing, true);
-  assertEquals(brief(await login.answer("")), ["accept", ""]);
-});
 
 Deno.test("device: any text except a passcode or cancel means continue", async () => {
   await using world = await startInProcess();
@@ -48,8 +41,7 @@ Deno.test("device: a User-Password without octets is an empty answer, and contin
 });
 
 Deno.test("start: a User-Password without octets is an empty password, and leads to the menu", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
+  await using world = await startWith("device");
   const reply = await world.login({ user: "anna" }).start("", WITHOUT_OCTETS);
   assertEquals(reply.step, "CHOOSE_WHICH_MULTIFACTOR");
 });
@@ -134,26 +126,19 @@ Deno.test("device: typed digits are checked as a device passcode with the servic
   const { login, pairing } = await atDevice(world);
   world.secondFactor.setOtp(pairing.id, "246801");
   assertEquals((await login.answer("246801")).kind, "accept");
-});
-
-Deno.test("device: other typed digits are a wrong passcode", async () => {
-  await using world = await startInProcess();
-  const { login, pairing } = await atDevice(world);
-  world.secondFactor.setOtp(pairing.id, "246801");
+  await login.start();
   assertEquals(brief(await login.answer("246802")), ["reject", "The submitted passcode does not match."]);
 });
 
 Deno.test("device: typed digits may be the code of the user's own TOTP", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app");
   const { login } = await atDevice(world);
   assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
   assertEquals(world.secondFactor.requests.filter(({ target }) => target.endsWith("otp_auth")), []);
 });
 
 Deno.test("device: without a request the service is asked for the literal null, twice, and it is a Reject", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
+  await using world = await startWith("device");
   world.secondFactor.failNext({ kind: "status", status: 500 });
   const login = world.login({ user: "anna" });
   assertEquals((await login.start()).step, DEVICE);
@@ -256,17 +241,10 @@ async function askedForCode(world: InProcess): Promise<Login> {
 /** A login at D of a user whose device generates passcodes. */
 async function withDevice(world: InProcess): Promise<{ login: Login; pairing: FakePairing }> {
   const pairing = await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start("");
+  const login = await world.begin({ user: "anna" }, "");
   assertEquals((await login.answer("D")).step, CODE);
   return { login, pairing };
 }
-
-Deno.test("totp: the current code is an Accept", async () => {
-  await using world = await startInProcess();
-  const login = await withTotp(world);
-  assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
-});
 
 for (const [steps, right] of [[-2, false], [-1, true], [1, true], [2, false]] as const) {
   Deno.test(`totp: the code of ${steps} steps from now is ${right ? "right" : "wrong"}`, async () => {
@@ -312,13 +290,6 @@ Deno.test("totp: a wrong code is a Reject", async () => {
   let wrong = otherThan(around[1] ?? "");
   while (around.includes(wrong)) wrong = otherThan(wrong);
   assertEquals(brief(await login.answer(wrong)), MISMATCH);
-});
-
-Deno.test("totp: a code with the blank that phones show is right", async () => {
-  await using world = await startInProcess();
-  const login = await withTotp(world);
-  const code = appCode(world.clock.nowMs());
-  assertEquals((await login.answer(`${code.slice(0, 3)} ${code.slice(3)}`)).kind, "accept");
 });
 
 for (const typed of ["", "12345", "1234567", "abcdef", "１２３４５６"]) {
@@ -393,8 +364,7 @@ Deno.test("otp_auth: a pairing whose passcodes have eight digits accepts eight",
   await using world = await startInProcess();
   const pairing = await giveDevice(world, "anna", { totpLength: 8 });
   world.secondFactor.setOtp(pairing.id, "13579024");
-  const login = world.login({ user: "anna" });
-  await login.start("");
+  const login = await world.begin({ user: "anna" }, "");
   await login.answer("D");
   assertEquals((await login.answer("13579024")).kind, "accept");
 });

@@ -18,8 +18,7 @@ const FORM = "application/x-www-form-urlencoded";
 async function deviceCalls(world: InProcess) {
   const pairing = await giveDevice(world, "anna");
   world.secondFactor.setOtp(pairing.id, "246801");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   await login.answer("");
   await login.answer("246801");
   return world.secondFactor.requests;
@@ -148,8 +147,7 @@ Deno.test("document: without an echo address the call carries the markup itself"
 Deno.test("document: a text is sent to Messages.json with From, To and a body with the passcode", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "sms", number: NUMBER });
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   const [text] = world.telephony.requests;
   assertEquals(text?.target, `/2010-04-01/Accounts/${world.telephony.accountId}/Messages.json`);
   assertEquals([text?.form.get("From"), text?.form.get("To")], [world.telephony.from, NUMBER]);
@@ -214,8 +212,7 @@ for (
   Deno.test(`document: ${title} of the telephony service keeps the prompt for a texted number, and accepts no login`, async () => {
     await using world = await startInProcess({ toml: `[factors]\nphone_numbers = "any"` });
     world.telephony.failAlways(fault);
-    const login = world.login({ user: "anna" });
-    await login.start("");
+    const login = await world.begin({ user: "anna" }, "");
     await login.answer("T");
     const reply = await login.answer(NUMBER);
     assertEquals(reply.step, "GET_SMS_PHONE_NUMBER");

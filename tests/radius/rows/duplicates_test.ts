@@ -6,7 +6,7 @@ import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
 import { brief, type Login, stepName } from "./login.ts";
 import { becomes, jump, pass } from "./passing_time.ts";
 import { answered, openRecorder, sent } from "./recorder.ts";
-import { decide, give, giveDevice, lastRequest, passcodeSentTo } from "./people.ts";
+import { decide, give, giveDevice, lastRequest, passcodeSentTo, startWith } from "./people.ts";
 import { pairPhone } from "./phone.ts";
 
 // Duplicates (RFC 5080 §2.2.2), and a login or answer that is re-issued with another identifier.
@@ -31,8 +31,7 @@ Deno.test("duplicates: the same packet again while it is in progress gets no ans
 });
 
 Deno.test("duplicates: the same packet again after its answer gets the same octets, and nothing runs twice", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
+  await using world = await startWith("device");
   const login = world.login({ user: "anna" });
   const packet = login.buildStart("pw");
   const first = await login.exchange(packet);
@@ -44,8 +43,7 @@ Deno.test("duplicates: the same packet again after its answer gets the same octe
 Deno.test("duplicates: a delayed Reject is sent once, and repeated octet for octet", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "sms", number: NUMBER });
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   const packet = login.build("000");
   const replies = await sent(world, [packet, packet, packet], 1500);
   assertEquals(replies.length, 1);
@@ -56,8 +54,7 @@ Deno.test("duplicates: a delayed Reject is sent once, and repeated octet for oct
 Deno.test("duplicates: a lost Accept is sent again, octet for octet", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "sms", number: NUMBER });
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   const packet = login.build(passcodeSentTo(world, NUMBER));
   const first = await login.exchange(packet);
   assertEquals(first.kind, "accept");
@@ -65,8 +62,7 @@ Deno.test("duplicates: a lost Accept is sent again, octet for octet", async () =
 });
 
 Deno.test("duplicates: a login without State after a challenge is another session, with its own push and State", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
+  await using world = await startWith("device");
   const first = world.login({ user: "anna", nasPort: 9 });
   const second = world.login({ user: "anna", nasPort: 9 });
   assertEquals((await first.start("pw")).step, DEVICE);
@@ -84,8 +80,7 @@ Deno.test("duplicates: a login without State after a challenge is another sessio
 Deno.test("duplicates: a second login is another session with its own text", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "sms", number: NUMBER });
-  const login = world.login({ user: "anna" });
-  await login.start("pw");
+  const login = await world.begin({ user: "anna" }, "pw");
   const again = await login.start("pw");
   assertEquals(stepName(again), "AWAIT_SMS_DELIVERED_PASSCODE");
   assertEquals(world.telephony.requests.length, 2);
@@ -94,8 +89,7 @@ Deno.test("duplicates: a second login is another session with its own text", asy
 Deno.test("duplicates: a login does not join with an empty password, with another one, or from another tuple", async () => {
   const gate = createGate();
   const toml = "[radius]\nappend_mode = true";
-  await using world = await startInProcess({ toml, between: { secondFactor: beforeInitiate(gate) } });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml, between: { secondFactor: beforeInitiate(gate) } });
   using recorder = openRecorder(world, SECRET);
   const login = world.login({ user: "anna" });
   const packets = [login.buildStart(",push"), login.buildStart(",push"), login.buildStart("pw,push")];
@@ -110,8 +104,7 @@ Deno.test("duplicates: a login does not join with an empty password, with anothe
 
 Deno.test("duplicates: a login that is re-issued while the push is created gets the answer, and the older packet none", async () => {
   const gate = createGate();
-  await using world = await startInProcess({ between: { secondFactor: beforeInitiate(gate) } });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { between: { secondFactor: beforeInitiate(gate) } });
   const login = world.login({ user: "anna" });
   const packets = [login.buildStart("pw"), login.buildStart("pw"), login.buildStart("pw")];
   using recorder = openRecorder(world, SECRET);
@@ -145,8 +138,7 @@ Deno.test("duplicates: a login that is re-issued after the window does not join,
 
 Deno.test("duplicates: a join is in the audit log and in the log, with both sources", async () => {
   const gate = createGate();
-  await using world = await startInProcess({ between: { secondFactor: beforeInitiate(gate) } });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { between: { secondFactor: beforeInitiate(gate) } });
   const login = world.login({ user: "anna" });
   using recorder = openRecorder(world, SECRET);
   await recorder.send(login.buildStart("pw"), login.buildStart("pw"));
@@ -168,8 +160,7 @@ Deno.test("duplicates: a join is in the audit log and in the log, with both sour
 Deno.test("duplicates: with another password it is a new login, and the approval of the old one counts for no login", async () => {
   await using world = await startInProcess();
   const pairing = await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start("guess");
+  const login = await world.begin({ user: "anna" }, "guess");
   const old = lastRequest(world, pairing);
   await login.start("right");
   assertNotEquals(lastRequest(world, pairing).id, old.id);
@@ -182,16 +173,14 @@ Deno.test("duplicates: with another password it is a new login, and the approval
 Deno.test("duplicates: an embedded request is cancelled when another password supersedes its login", async () => {
   await using world = await startInProcess({ embedded: true });
   const phone = await pairPhone(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start("guess");
+  const login = await world.begin({ user: "anna" }, "guess");
   await login.start("right");
   await phone.untilRequests(1);
 });
 
 Deno.test("duplicates: a password that supersedes a login while its push is created gets the only answer", async () => {
   const gate = createGate();
-  await using world = await startInProcess({ between: { secondFactor: beforeInitiate(gate) } });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { between: { secondFactor: beforeInitiate(gate) } });
   const login = world.login({ user: "anna" });
   const old = login.buildStart("guess");
   const fresh = login.buildStart("right");
@@ -208,8 +197,7 @@ Deno.test("duplicates: a password that supersedes a login while its push is crea
 
 Deno.test("duplicates: an older packet whose login was joined gets no answer, also when it is sent again", async () => {
   const gate = createGate();
-  await using world = await startInProcess({ between: { secondFactor: beforeInitiate(gate) } });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { between: { secondFactor: beforeInitiate(gate) } });
   const login = world.login({ user: "anna" });
   const [old, fresh] = [login.buildStart("pw"), login.buildStart("pw")];
   using recorder = openRecorder(world, SECRET);
@@ -263,8 +251,7 @@ const GONE = ["reject", "This login is over. Start a new one."];
 
 /** A login at the menu. */
 async function menuOf(world: InProcess): Promise<Login> {
-  const login = world.login({ user: "anna" });
-  await login.start("");
+  const login = await world.begin({ user: "anna" }, "");
   return login;
 }
 
@@ -281,8 +268,7 @@ Deno.test("duplicates: a re-issued answer gets the stored challenge, rebuilt for
 });
 
 Deno.test("duplicates: a re-issued answer is recognised only within the window", async () => {
-  await using world = await startInProcess({ toml: "[radius]\nlogin_join_window_s = 10" });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml: "[radius]\nlogin_join_window_s = 10" });
   const login = await menuOf(world);
   const menu = new TextEncoder().encode("CHOOSE_WHICH_MULTIFACTOR");
   await login.answer("S", { state: menu });
@@ -293,8 +279,7 @@ Deno.test("duplicates: a re-issued answer is recognised only within the window",
 });
 
 Deno.test("duplicates: a different answer to the same challenge is not a re-issued one", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
+  await using world = await startWith("device");
   const login = await menuOf(world);
   const menu = new TextEncoder().encode("CHOOSE_WHICH_MULTIFACTOR");
   await login.answer("S", { state: menu });
@@ -304,8 +289,7 @@ Deno.test("duplicates: a different answer to the same challenge is not a re-issu
 Deno.test("duplicates: a re-issued answer after an Accept is a Reject", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "sms", number: NUMBER });
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   const passcode = passcodeSentTo(world, NUMBER);
   assertEquals((await login.answer(passcode)).kind, "accept");
   assertEquals(brief(await login.answer(passcode)), GONE);
@@ -315,8 +299,7 @@ Deno.test("duplicates: a re-issued answer after an Accept is a Reject", async ()
 Deno.test("duplicates: ten simultaneous packets with the right passcode yield one Accept", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "sms", number: NUMBER });
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   const passcode = passcodeSentTo(world, NUMBER);
   const packets = Array.from({ length: 10 }, () => login.build(passcode));
   const replies = await sent(world, packets, 1500);
@@ -328,8 +311,7 @@ Deno.test("duplicates: an answer that is re-issued during a call to the service 
   const gate = createGate();
   await using world = await startInProcess({ between: { secondFactor: afterStatus(gate) } });
   const pairing = await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   decide(world, pairing, true);
   const packets = [login.build(""), login.build("")];
   using recorder = openRecorder(world, SECRET);

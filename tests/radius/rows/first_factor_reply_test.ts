@@ -99,8 +99,7 @@ Deno.test("first factor: a Tunnel-Password is hidden again for the packet of the
       key,
     );
   await using world = await open(server);
-  const login = world.login({ user: "anna" });
-  await login.start("right");
+  const login = await world.begin({ user: "anna" }, "right");
   const stored = (await Array.fromAsync(world.kv.list({ prefix: [] }))).map(({ value }) => hexOf(value))
     .join();
   assert(stored.includes(octets(CODE).toHex()));
@@ -130,8 +129,7 @@ for (
     using server = startFirstFactorServer({ password: "right" });
     server.script = accepting([...NOT_COPIED, ...COPIED]);
     await using world = await open(server, { toml: `reply_from_first_factor = ${setting}\n` });
-    const login = world.login({ user: "anna" });
-    await login.start("right");
+    const login = await world.begin({ user: "anna" }, "right");
     assertEquals(given(await finish(world, login)).map(({ type }) => type), [...types]);
   });
 }
@@ -142,8 +140,7 @@ Deno.test("first factor: an attribute of the gateway replaces those of the same 
   const own =
     `[radius.reply.default]\n"Filter-Id" = "gateway"\n"Tunnel-Type:3" = "VLAN"\n"Cisco-AVPair" = "own=1"\n`;
   await using world = await open(server, { toml: own });
-  const login = world.login({ user: "anna" });
-  await login.start("right");
+  const login = await world.begin({ user: "anna" }, "right");
   assertEquals(given(await finish(world, login)), [
     attribute(25, "class of anna"),
     attribute(81, Uint8Array.of(1, ...octets("10"))),
@@ -209,8 +206,7 @@ Deno.test("first factor: its attributes survive Cancel, a restart, and a repeate
   using server = startFirstFactorServer({ password: "right" });
   server.script = accepting(COPIED);
   await using first = await open(server, { kvPath: disk.path });
-  const login = first.login({ user: "anna" });
-  await login.start("right");
+  const login = await first.begin({ user: "anna" }, "right");
   await login.answer("cancel");
   assertEquals((await login.answer("D")).step, CODE);
   await first.stop();
@@ -323,8 +319,7 @@ Deno.test("first factor: a wrong answer to its question counts as a wrong passwo
   using server = startFirstFactorServer({ password: "right" });
   server.script = askingForPin([]);
   await using world = await open(server);
-  const login = world.login({ user: "anna" });
-  await login.start("right");
+  const login = await world.begin({ user: "anna" }, "right");
   await login.answer("4711");
   const reply = await login.answer("4712");
   assertEquals([reply.kind, reply.message], ["reject", "The PINs differ."]);
@@ -336,8 +331,7 @@ Deno.test("first factor: Cancel at its question ends the login, because the pass
   const seen: string[] = [];
   server.script = askingForPin(seen);
   await using world = await open(server);
-  const login = world.login({ user: "anna" });
-  await login.start("right");
+  const login = await world.begin({ user: "anna" }, "right");
   assertEquals(brief(await login.answer("Cancel")), ["reject", "This login is over. Start a new one."]);
   assertEquals((await login.answer("D")).kind, "reject");
   assertEquals(seen, [":right"]);
@@ -349,8 +343,7 @@ for (const step of ["CHOOSE_WHICH_MULTIFACTOR", "SECONDFACTOR_AWAIT_DEVICE_APPRO
     server.script = askingForPin([]);
     await using world = await open(server);
     await giveDevice(world, "anna");
-    const login = world.login({ user: "anna" });
-    await login.start("right");
+    const login = await world.begin({ user: "anna" }, "right");
     const code = appCode(world.clock.nowMs());
     for (const text of [code, "S", ""]) {
       assertEquals((await login.answer(text, { state: octets(step) })).kind, "reject");
@@ -456,8 +449,7 @@ Deno.test("first factor: while a user is locked, the answer to a question is not
   const seen: string[] = [];
   server.script = askingForPin(seen);
   await using world = await open(server, { toml: "[factors.lockout]\nfailures = 1\n" });
-  const login = world.login({ user: "anna" });
-  await login.start("right");
+  const login = await world.begin({ user: "anna" }, "right");
   assertEquals((await world.login({ user: "anna" }).start("wrong")).kind, "reject");
   assertEquals(brief(await login.answer("4711")), ["reject", "Access denied."]);
   assertEquals(seen, [":right", ":wrong"]);

@@ -14,6 +14,7 @@ import {
   passcodeSentTo,
   register,
   SEED,
+  startWith,
 } from "./people.ts";
 import { pairPhone } from "./phone.ts";
 
@@ -97,8 +98,7 @@ for (const [name, toml] of [["hold", HOLD], ["hold_then_challenge", HOLD_THEN]])
   });
 
   Deno.test(`${name}: the request does not wait if the approval request cannot be opened`, async () => {
-    await using world = await startInProcess({ toml });
-    await giveDevice(world, "anna");
+    await using world = await startWith("device", { toml });
     world.secondFactor.failNext({ kind: "status", status: 500 });
     const reply = await world.login({ user: "anna" }).start();
     assertEquals(
@@ -110,8 +110,7 @@ for (const [name, toml] of [["hold", HOLD], ["hold_then_challenge", HOLD_THEN]])
 }
 
 Deno.test("hold: at the end of the wait without a decision the answer is a Reject, in time", async () => {
-  await using world = await startInProcess({ toml: HOLD });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml: HOLD });
   const reply = await world.login({ user: "anna" }).start();
   assertEquals(brief(reply), NOT_GIVEN);
   assert(reply.tookMs >= 5000 && reply.tookMs < 7000, `${reply.tookMs} ms`);
@@ -135,10 +134,8 @@ Deno.test("hold: an approval after the end of the wait counts for nothing", asyn
 });
 
 Deno.test("hold: S in the menu is not held, because a user at the menu has a prompt", async () => {
-  await using world = await startInProcess({ toml: HOLD });
-  await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start("");
+  await using world = await startWith("device", { toml: HOLD });
+  const login = await world.begin({ user: "anna" }, "");
   const reply = await login.answer("S");
   assertEquals(reply.step, DEVICE);
   assert(reply.tookMs < 2000, `${reply.tookMs} ms`);
@@ -161,17 +158,14 @@ Deno.test("hold_then_challenge: at the end of the wait comes a challenge, with t
 });
 
 Deno.test("hold_then_challenge: without an opened request the challenge reports it, and Cancel leads to the menu", async () => {
-  await using world = await startInProcess({ toml: HOLD_THEN });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml: HOLD_THEN });
   world.secondFactor.failNext({ kind: "status", status: 500 });
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   assertEquals((await login.answer("cancel")).step, "CHOOSE_WHICH_MULTIFACTOR");
 });
 
 Deno.test("hold: the service is polled once a second, and never when no login waits", async () => {
-  await using world = await startInProcess({ toml: HOLD });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml: HOLD });
   await world.login({ user: "anna" }).start();
   const asked = world.secondFactor.requests.filter(({ method }) => method === "GET").length;
   assert(asked >= 4 && asked <= 7, `${asked} checks in five seconds`);
@@ -180,8 +174,7 @@ Deno.test("hold: the service is polled once a second, and never when no login wa
 });
 
 Deno.test("challenge: the service is not polled between packets", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
+  await using world = await startWith("device");
   await world.login({ user: "anna" }).start();
   await pass(world.clock, 5000);
   assertEquals(world.secondFactor.requests.length, 1);
@@ -224,10 +217,8 @@ for (const device of ["hold", "hold_then_challenge"]) {
 }
 
 Deno.test("device: a login that ends during a call to the service is answered with a Reject", async () => {
-  await using world = await startInProcess({ toml: "[radius]\nconversation_ttl_s = 30" });
-  await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  await using world = await startWith("device", { toml: "[radius]\nconversation_ttl_s = 30" });
+  const login = await world.begin({ user: "anna" });
   await pass(world.clock, 28_500);
   world.secondFactor.failAlways({ kind: "hang" });
   assertEquals(brief(await login.answer("")), ["reject", "This login is over. Start a new one."]);
@@ -292,16 +283,14 @@ for (const [step, get] of Object.entries(STEPS)) {
 
 for (const word of ["cancel", "CANCEL", "Cancel", " cAnCeL "]) {
   Deno.test(`cancel: "${word}" is read as Cancel`, async () => {
-    await using world = await startInProcess();
-    await giveDevice(world, "anna");
+    await using world = await startWith("device");
     const login = await played(world, "pw", []);
     assertEquals(brief(await login.answer(word)), MENU);
   });
 }
 
 Deno.test("cancel: at the start of a login the word is an ordinary password", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
+  await using world = await startWith("device");
   const reply = await world.login({ user: "anna" }).start("cancel");
   assertEquals(reply.step, "SECONDFACTOR_AWAIT_DEVICE_APPROVAL");
 });
@@ -320,8 +309,7 @@ Deno.test("cancel: a late approval of the old request counts for nothing", async
 });
 
 Deno.test("cancel: it makes no further calls to an external service", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
+  await using world = await startWith("device");
   const login = await played(world, "pw", []);
   const before = world.secondFactor.requests.length;
   await login.answer("cancel");
@@ -350,8 +338,7 @@ Deno.test("cancel: the old passcode is no longer valid, also at the prompt for t
 });
 
 Deno.test("cancel: it does not reset the counts of pushes and sends", async () => {
-  await using world = await startInProcess({ toml: "[factors.pushes]\nper_user = 2" });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml: "[factors.pushes]\nper_user = 2" });
   const login = await played(world, "pw", ["cancel", "S", "cancel"]);
   assertEquals(brief(await login.answer("S")), [
     "CHOOSE_WHICH_MULTIFACTOR",

@@ -72,6 +72,8 @@ export interface InProcess extends AsyncDisposable {
   readonly telephony: FakeTelephony;
   /** A login with a NAS-Port that no other login has. */
   login(who: Parameters<typeof createLogin>[1]): Login;
+  /** Such a login whose first packet was answered. */
+  begin(who: Parameters<typeof createLogin>[1], password?: string): Promise<Login>;
   /** A client with another source port. */
   newClient(secret?: string): RadiusClient;
   /** All log lines so far. */
@@ -122,6 +124,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     await store.close();
   };
   const stop = (drainMs = 0) => stopped ??= whileTimePasses(clock, end(drainMs));
+  const login: InProcess["login"] = (who) => createLogin({ client, clock }, { nasPort: nasPorts++, ...who });
   return {
     ...{
       port,
@@ -138,7 +141,12 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
       secondFactor,
       telephony,
     },
-    login: (who) => createLogin({ client, clock }, { nasPort: nasPorts++, ...who }),
+    login,
+    async begin(who, password) {
+      const begun = login(who);
+      await begun.start(password);
+      return begun;
+    },
     newClient: (secret = secretOf(config)) => openRadiusClient({ port, secret }),
     logLines: lines,
     stop,

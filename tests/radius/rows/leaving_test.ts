@@ -162,8 +162,7 @@ Deno.test("leaving: an approval from before it that is read after it is no Accep
 Deno.test("leaving: an Accept that is decided during its commit is never sent", async () => {
   await using world = await startInProcess();
   await giveEverything(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   const code = appCode(world.clock.nowMs());
   // The pairing of the code is not in memory, so only a turn that read it earlier can still accept.
   const { radius } = world;
@@ -181,8 +180,7 @@ Deno.test("leaving: an Accept that is decided during its commit is never sent", 
 Deno.test("leaving: an Accept that was committed before it is sent, and the login is over", async () => {
   await using world = await startInProcess();
   await giveEverything(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   const release = interceptCommits(world).hold();
   const accepted = exchangeJudged(world, login.build(appCode(world.clock.nowMs())));
   await becomes("its commit waits", () => world.radius.server.working === 1);
@@ -197,8 +195,7 @@ Deno.test("leaving: an Accept that was committed before it is sent, and the logi
 Deno.test("leaving: an Accept that could not be recorded before it does not come back after it", async () => {
   await using world = await startInProcess();
   await giveEverything(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   const code = appCode(world.clock.nowMs());
   const { promise, reject } = Promise.withResolvers<never>();
   const store = world.store as { commit: InProcess["store"]["commit"] };
@@ -248,8 +245,7 @@ Deno.test("leaving: an embedded approval request is cancelled", async () => {
   assert(secondFactorAdmin !== undefined && phone !== undefined);
   await register(world, "anna");
   await give(world, "anna", { kind: "device", id: "a-phone", totpLength: 6 });
-  const login = world.login({ user: "anna" });
-  await login.start();
+  await world.begin({ user: "anna" });
   await leave(world, "anna");
   assertEquals(secondFactorAdmin?.pendingCount(), 0);
   assertEquals(world.radius.monitor.alive(), 0);
@@ -407,8 +403,7 @@ Deno.test("the deadline, a bypass code and a held login: the code lets the user 
     // Under a policy that does not allow the code, it neither lets the user in nor permits an enrolment.
     const second = await giveBypass(world, "anna");
     await storePolicies(radius.policies.registry, [[{}, only("device")]]);
-    const denied = world.login({ user: "anna" });
-    await denied.start("");
+    const denied = await world.begin({ user: "anna" }, "");
     assertEquals((await denied.answer("S")).step, "CHOOSE_WHICH_MULTIFACTOR");
     assert((await denied.answer(second)).kind !== "accept");
     assertEquals((await world.login({ user: "anna" }).start(`pw,${second}`)).kind, "reject");

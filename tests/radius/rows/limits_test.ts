@@ -4,7 +4,17 @@ import { assert, assertEquals } from "@std/assert";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief } from "./login.ts";
 import { jump } from "./passing_time.ts";
-import { appCode, decide, give, giveDevice, otherThan, passcodeSentTo, register, SEED } from "./people.ts";
+import {
+  appCode,
+  decide,
+  give,
+  giveDevice,
+  otherThan,
+  passcodeSentTo,
+  register,
+  SEED,
+  startWith,
+} from "./people.ts";
 import { startFirstFactorServer } from "./first_factor_server.ts";
 
 // Limits on pushes to a device, and on texts and calls to numbers.
@@ -18,8 +28,7 @@ const NOT_SENT = [MENU, "The text message could not be sent. Choose another fact
 const MINUTE_MS = 60_000;
 
 Deno.test("pushes: a user has five in an hour, the sixth leads to the menu", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
+  await using world = await startWith("device");
   for (let count = 0; count < 5; count++) {
     assertEquals((await world.login({ user: "anna" }).start()).step, DEVICE);
   }
@@ -28,8 +37,7 @@ Deno.test("pushes: a user has five in an hour, the sixth leads to the menu", asy
 });
 
 Deno.test("pushes: they are available again after the hour", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
+  await using world = await startWith("device");
   for (let count = 0; count < 5; count++) await world.login({ user: "anna" }).start();
   await jump(world.clock, 59 * MINUTE_MS);
   assertEquals(brief(await world.login({ user: "anna" }).start()), TOO_MANY);
@@ -38,35 +46,30 @@ Deno.test("pushes: they are available again after the hour", async () => {
 });
 
 Deno.test("pushes: the limit applies to S and D of the menu", async () => {
-  await using world = await startInProcess({ toml: "[factors.pushes]\nper_user = 1" });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml: "[factors.pushes]\nper_user = 1" });
   await world.login({ user: "anna" }).start();
   for (const letter of ["S", "D"]) {
-    const login = world.login({ user: "anna" });
-    await login.start("");
+    const login = await world.begin({ user: "anna" }, "");
     assertEquals(brief(await login.answer(letter)), TOO_MANY, letter);
   }
   assertEquals(world.secondFactor.initiated().length, 1);
 });
 
 Deno.test("pushes: a push that the service refused counts too", async () => {
-  await using world = await startInProcess({ toml: "[factors.pushes]\nper_user = 1" });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml: "[factors.pushes]\nper_user = 1" });
   world.secondFactor.failNext({ kind: "status", status: 409 });
   await world.login({ user: "anna" }).start();
   assertEquals(brief(await world.login({ user: "anna" }).start()), TOO_MANY);
 });
 
 Deno.test("pushes: a hundred simultaneous logins cause five", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
+  await using world = await startWith("device");
   await Promise.all(Array.from({ length: 100 }, () => world.login({ user: "anna" }).start()));
   assertEquals(world.secondFactor.initiated().length, 5);
 });
 
 Deno.test("pushes: those of another user are not counted", async () => {
-  await using world = await startInProcess({ toml: "[factors.pushes]\nper_user = 1" });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml: "[factors.pushes]\nper_user = 1" });
   await giveDevice(world, "bert");
   await world.login({ user: "anna" }).start();
   assertEquals((await world.login({ user: "bert" }).start()).step, DEVICE);
@@ -101,8 +104,7 @@ Deno.test("sends: texts and calls are counted together", async () => {
       ["T", MENU],
     ]
   ) {
-    const login = world.login({ user: "anna" });
-    await login.start("");
+    const login = await world.begin({ user: "anna" }, "");
     assertEquals((await login.answer(letter ?? "")).step, next);
   }
   assertEquals(world.telephony.requests.length, 2);
@@ -133,8 +135,7 @@ Deno.test("sends: a typed number that is refused counts for the user", async () 
   await using world = await startInProcess();
   await register(world, "anna", { phoneNumbers: [NUMBER] });
   await give(world, "anna", { kind: "sms", number: OTHER });
-  const login = world.login({ user: "anna" });
-  await login.start("");
+  const login = await world.begin({ user: "anna" }, "");
   await login.answer("T");
   for (let count = 0; count < 5; count++) await login.answer("+15005550123");
   assertEquals((await login.answer("1")).step, "GET_SMS_PHONE_NUMBER");
@@ -155,8 +156,7 @@ Deno.test("sends: a hundred simultaneous logins send five", async () => {
 });
 
 async function tryNumbers(world: InProcess): Promise<void> {
-  const login = world.login({ user: "nobody" });
-  await login.start("");
+  const login = await world.begin({ user: "nobody" }, "");
   await login.answer("T");
   for (let count = 0; count < 10; count++) {
     assertEquals((await login.answer(`+1900555${1000 + count}`)).step, "GET_SMS_PHONE_NUMBER");
@@ -263,8 +263,7 @@ Deno.test("lockout: expired locks do not reset the count to a hundred", async ()
 
 Deno.test("lockout: logins in progress are refused as well", async () => {
   await using world = await withTotp();
-  const waiting = world.login({ user: "anna" });
-  await waiting.start();
+  const waiting = await world.begin({ user: "anna" });
   await fail(world, 10);
   assertEquals(brief(await waiting.answer(appCode(world.clock.nowMs()))), DENIED);
 });
@@ -282,8 +281,7 @@ Deno.test("lockout: of many simultaneous codes no more are checked than the limi
 Deno.test("lockout: a locked user is refused even if the device approves", async () => {
   await using world = await withTotp();
   const pairing = await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   decide(world, pairing, true);
   for (let count = 0; count < 10; count++) world.radius.limits.countFailure("anna");
   assertEquals(brief(await login.answer("")), DENIED);
@@ -300,8 +298,7 @@ Deno.test("lockout: a refused login counts no further failure", async () => {
 Deno.test("lockout: a denied approval, Cancel and an unknown State count as no failure", async () => {
   await using world = await startInProcess();
   const pairing = await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   await login.answer("cancel");
   await login.answer("S");
   decide(world, pairing, false);
@@ -314,8 +311,7 @@ Deno.test("lockout: a new passcode does not reset the count", async () => {
   await using world = await startInProcess({ toml: "[factors.sends]\nper_user = 20\nper_number = 20" });
   await give(world, "anna", { kind: "sms", number: NUMBER });
   for (let count = 1; count <= 10; count++) {
-    const login = world.login({ user: "anna" });
-    await login.start();
+    const login = await world.begin({ user: "anna" });
     assertEquals(brief(await login.answer(otherThan(passcodeSentTo(world, NUMBER)))), MISMATCH);
     assertEquals(world.radius.limits.failures("anna").total, count);
   }
@@ -334,8 +330,7 @@ Deno.test("lockout: failures count for one user only", async () => {
   await using world = await withTotp();
   await give(world, "bert", { kind: "totp", seed: SEED });
   await fail(world, 10);
-  const login = world.login({ user: "bert" });
-  await login.start();
+  const login = await world.begin({ user: "bert" });
   assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
 });
 

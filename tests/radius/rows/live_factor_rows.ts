@@ -60,8 +60,7 @@ export const FACTOR_ROWS: Readonly<Record<string, LiveSettingRow>> = {
   "factors.enrol_at_login": {
     change: { "factors.enrol_at_login": "always" },
     observe: async (world) => {
-      const login = world.login({ user: "anna" });
-      await login.start("");
+      const login = await world.begin({ user: "anna" }, "");
       return (await login.answer("S")).step !== "CHOOSE_WHICH_MULTIFACTOR";
     },
     before: false,
@@ -78,8 +77,7 @@ export const FACTOR_ROWS: Readonly<Record<string, LiveSettingRow>> = {
     prepare: pairDevice,
     change: { "factors.device.continue_wait_ms": 5000 },
     observe: async (world) => {
-      const login = world.login({ user: "anna" });
-      await login.start();
+      const login = await world.begin({ user: "anna" });
       return (await login.answer("")).tookMs >= 5000;
     },
     before: false,
@@ -117,8 +115,7 @@ export const FACTOR_ROWS: Readonly<Record<string, LiveSettingRow>> = {
     prepare: pairSms,
     change: { "factors.passcode.lifetime_s": 60 },
     observe: async (world) => {
-      const login = world.login({ user: "anna" });
-      await login.start();
+      const login = await world.begin({ user: "anna" });
       await jump(world.clock, 90_000);
       return (await login.answer(passcodeSentTo(world, NUMBER))).kind;
     },

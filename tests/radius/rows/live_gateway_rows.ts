@@ -71,8 +71,7 @@ export const GATEWAY_ROWS: Readonly<Record<string, LiveSettingRow>> = {
   "radius.conversation_ttl_s": {
     change: { "radius.conversation_ttl_s": 30 },
     observe: async (world) => {
-      const login = world.login({ user: "anna" });
-      await login.start("");
+      const login = await world.begin({ user: "anna" }, "");
       await jump(world.clock, 40_000);
       return brief(await login.answer(""))[0];
     },
@@ -302,8 +301,7 @@ export const GATEWAY_ROWS: Readonly<Record<string, LiveSettingRow>> = {
     change: { "radius.reply.default": { "Filter-Id": "staff" } },
     observe: async (world) => {
       const [pairing] = world.radius.pairings.of("anna");
-      const login = world.login({ user: "anna" });
-      await login.start();
+      const login = await world.begin({ user: "anna" });
       decide(world, { id: pairing?.id ?? "" } as never, true);
       const { attributes } = await login.answer("");
       return attributes.some(({ type }) => type === 11);

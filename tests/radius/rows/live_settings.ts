@@ -48,16 +48,14 @@ export const pushes = (world: InProcess) => countOf(world, 3, () => world.second
 export const texts = (world: InProcess) => countOf(world, 3, () => world.telephony.requests.length);
 
 export async function failOnce(world: InProcess): Promise<void> {
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   await login.answer("000000");
 }
 
 /** How many texts a login causes that types a number. */
 export async function textsToTypedNumber(world: InProcess): Promise<number> {
   const { length } = world.telephony.requests;
-  const login = world.login({ user: "anna" });
-  await login.start("");
+  const login = await world.begin({ user: "anna" }, "");
   await login.answer("T");
   await login.answer(NUMBER);
   return world.telephony.requests.length - length;

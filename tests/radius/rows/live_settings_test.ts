@@ -74,8 +74,7 @@ for (const { factor, enabled, step } of DISABLED_MEANWHILE) {
     const number = "+4915112345678";
     const device = factor === "device" ? await giveDevice(world, "anna") : null;
     if (factor === "sms" || factor === "voice") await give(world, "anna", { kind: factor, number });
-    const login = world.login({ user: "anna" });
-    await login.start();
+    const login = await world.begin({ user: "anna" });
     if (device !== null) decide(world, device, true);
     await saveSettings(world.settings, { "factors.enabled": [...enabled] });
     const answer = await login.answer(device === null ? passcodeSentTo(world, number) : "");

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
-import { appCode, give, giveDevice, otherThan, passcodeSentTo, SEED } from "./people.ts";
+import { appCode, give, giveDevice, otherThan, passcodeSentTo, startWith } from "./people.ts";
 import { becomes, jump } from "./passing_time.ts";
 import { pairPhone } from "./phone.ts";
 
@@ -18,8 +18,10 @@ secret = "secret-of-the-vpn-client"
 
 Deno.test("log: each request is one line, with its attributes by name and the password masked", async () => {
   await using world = await startInProcess();
-  const login = world.login({ user: "anna", nasPort: 1234, callingStationId: "192.0.2.7" });
-  await login.start("hunter2hunter2");
+  await world.begin(
+    { user: "anna", nasPort: 1234, callingStationId: "192.0.2.7" },
+    "hunter2hunter2",
+  );
   const lines = (await world.logLines()).filter((line) => line.includes("info  Access-Request"));
   assertEquals(lines.length, 1);
   for (
@@ -36,10 +38,8 @@ Deno.test("log: each request is one line, with its attributes by name and the pa
 });
 
 Deno.test("log: each answer is one line, with the elapsed time in milliseconds", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
-  const login = world.login({ user: "anna" });
-  await login.start();
+  await using world = await startWith("app");
+  const login = await world.begin({ user: "anna" });
   await login.answer(appCode(world.clock.nowMs()));
   await login.answer("x", { state: octets("NO_SUCH_STATE") });
   const lines = await world.logLines();
@@ -61,8 +61,7 @@ Deno.test("log: attribute 66 is unknown and skipped, with a line, and the reques
 
 Deno.test("log: every request of a client that is not configured is a warning", async () => {
   await using world = await startInProcess();
-  const login = world.login({ user: "anna" });
-  await login.start("");
+  const login = await world.begin({ user: "anna" }, "");
   await login.answer("x");
   await login.answer("x");
   const warnings = (await world.logLines()).filter((line) => line.includes("any client address is accepted"));
@@ -103,8 +102,7 @@ Deno.test("log: it contains no password, passcode, token, digest or secret of an
     await login.answer(user === "anna" ? passcode : wrong);
     await login.answer(passcode);
   }
-  const login = world.login({ user: "carl" });
-  await login.start("");
+  const login = await world.begin({ user: "carl" }, "");
   await login.answer("D");
   await login.answer("86420975");
   const log = (await world.logLines()).join("\n");
@@ -221,8 +219,7 @@ async function audited(world: InProcess): Promise<unknown[]> {
 Deno.test("login audit: a decision and a login that expired have the caller beside the client", async () => {
   await using world = await startInProcess({ embedded: true, toml: "[radius]\nconversation_ttl_s = 60" });
   const phone = await pairPhone(world, "anna");
-  const denied = world.login({ user: "anna", callingStationId: CALLER });
-  await denied.start();
+  const denied = await world.begin({ user: "anna", callingStationId: CALLER });
   await phone.deny();
   await denied.answer("");
   await world.login({ user: "anna", callingStationId: CALLER }).start();
@@ -237,8 +234,7 @@ Deno.test("login audit: a decision and a login that expired have the caller besi
 Deno.test("login audit: a login without a Calling-Station-Id has no caller", async () => {
   await using world = await startInProcess({ embedded: true });
   const phone = await pairPhone(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   await phone.deny();
   await login.answer("");
   assertEquals(await audited(world), [["login.rejected", "127.0.0.1", undefined]]);

@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, type Login } from "./login.ts";
-import { appCode, give, giveDevice, passcodeSentTo, register, SEED } from "./people.ts";
+import { appCode, give, giveDevice, passcodeSentTo, register, SEED, startWith } from "./people.ts";
 import { hotpAt } from "../../../radius/factors/totp.ts";
 import type { Passwords } from "../../../radius/ports.ts";
 import { jump } from "./passing_time.ts";
@@ -54,8 +54,7 @@ Deno.test("menu S: with a device pairing it requests an approval", async () => {
 });
 
 Deno.test("menu: letters are read without case and without the blanks around them", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
+  await using world = await startWith("device");
   for (const answer of ["s", " S", "s \t"]) {
     const login = await atMenu(world);
     assertEquals((await login.answer(answer)).step, DEVICE, JSON.stringify(answer));
@@ -144,8 +143,7 @@ for (
 }
 
 Deno.test("menu D: with TOTP it asks for the device's passcode and calls no service", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app");
   const login = await atMenu(world);
   assertEquals((await login.answer("D")).step, "GET_DEVICE_GENERATED_PASSCODE");
   assertEquals(world.secondFactor.requests.length, 0);
@@ -160,8 +158,7 @@ Deno.test("menu D: with a device that generates passcodes a request is opened fo
 });
 
 Deno.test("menu D: the user's own TOTP has precedence over the device's", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
+  await using world = await startWith("device");
   await give(world, "anna", { kind: "totp", seed: SEED });
   const login = await atMenu(world);
   await login.answer("D");
@@ -183,8 +180,7 @@ Deno.test("menu D: without both, or with a device that generates no passcodes, i
 });
 
 Deno.test("menu D: when the request for the passcode cannot be opened, the menu reports that", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
+  await using world = await startWith("device");
   world.secondFactor.failNext({ kind: "status", status: 503 });
   const login = await atMenu(world);
   assertEquals(brief(await login.answer("D")), [
@@ -194,8 +190,7 @@ Deno.test("menu D: when the request for the passcode cannot be opened, the menu 
 });
 
 Deno.test("menu: any other text shows the menu again", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
+  await using world = await startWith("device");
   const login = await atMenu(world);
   for (const answer of ["", "X", "SS", "S,T", "1", "smart-phone", "é"]) {
     assertEquals(brief(await login.answer(answer)), [MENU, "Choose a second factor:"], answer);
@@ -216,8 +211,7 @@ async function withApp(more: { toml?: string; passwords?: Passwords } = {}): Pro
 
 /** Enters the code of a clock that is `aheadMs` ahead. */
 async function enter(world: InProcess, aheadMs: number) {
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   return await login.answer(appCode(world.clock.nowMs() + aheadMs));
 }
 
@@ -255,8 +249,7 @@ Deno.test("app codes: the log names a code that was used, and a last step that l
     seed: SEED,
     lastStep: Math.floor(world.clock.nowMs() / STEP_MS) + 40,
   });
-  const login = world.login({ user: "bert" });
-  await login.start();
+  const login = await world.begin({ user: "bert" });
   assertEquals(brief(await login.answer(appCode(world.clock.nowMs()))), MISMATCH);
   assert((await world.logLines()).some((line) => line.includes("row=code_before_last_step")));
 });
@@ -289,8 +282,7 @@ Deno.test("app codes: SHA-256, eight digits and 60 seconds are accepted once, at
   }
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED, ...OTHER_KIND });
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   assertEquals((await login.answer(otherCode(world))).kind, "accept");
 });
 

@@ -18,8 +18,7 @@ function embeddedOf({ services }: InProcess) {
 }
 
 async function mayPair(world: InProcess): Promise<boolean> {
-  const login = world.login({ user: "anna" });
-  await login.start("right");
+  const login = await world.begin({ user: "anna" }, "right");
   return (await login.answer("S")).step.startsWith("SECONDFACTOR_GET_PAIRING_PHRASE");
 }
 

@@ -9,7 +9,7 @@ import { decideOnPush, openRelay } from "../relay/relay_world.ts";
 import { brief, exchangeJudged } from "./login.ts";
 import { becomes } from "./passing_time.ts";
 import { createGtcPeer } from "./gtc_peer.ts";
-import { appCode, give, SEED } from "./people.ts";
+import { appCode, give, SEED, startWith } from "./people.ts";
 
 const UPN = "Anna.Smith@corp.example";
 const CODE = "GET_DEVICE_GENERATED_PASSCODE";
@@ -50,8 +50,7 @@ Deno.test("other names: a login by another name has the factors, the limits and 
   assertEquals((await login.start("any")).step, CODE);
   assertEquals((await login.answer("000000")).kind, "reject");
   assertEquals(world.radius.limits.failures("anna").total, 1);
-  const again = world.login({ user: UPN });
-  await again.start("any");
+  const again = await world.begin({ user: UPN }, "any");
   assertEquals((await again.answer(appCode(world.clock.nowMs()))).kind, "accept");
   assertEquals(world.radius.monitor.conversations(1)[0]?.user, "anna");
 });
@@ -124,8 +123,7 @@ Deno.test("other names: the server does not see the passwords of a locked user, 
 });
 
 Deno.test("other names: the device of EAP-GTC names the user as the client does", async () => {
-  await using world = await startInProcess({ toml: '[radius]\neap = "gtc"\n' });
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app", { toml: '[radius]\neap = "gtc"\n' });
   giveOtherNames(world, findAnna);
   const other = createGtcPeer(world.login, { user: UPN });
   assertEquals((await other.identify("anna")).kind, "reject");

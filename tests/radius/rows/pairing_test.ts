@@ -15,8 +15,7 @@ const ALWAYS = `[factors]\nenrol_at_login = "always"\n`;
 const NONE_PAIRED = [MENU, "No device is paired with your name. Choose another factor:"];
 
 async function askedForPhrase(world: InProcess): Promise<Login> {
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   assertEquals((await login.answer("S")).step, PHRASE);
   return login;
 }
@@ -154,8 +153,7 @@ for (const enrol of ["after_first_factor", "always"]) {
     const toml = `${server.toml}\n[factors]\nenrol_at_login = "${enrol}"\nphone_numbers = "any"`;
     await using world = await startInProcess({ toml });
     await give(world, "anna", { kind: "voice", number: "+4915112345678" });
-    const login = world.login({ user: "anna" });
-    await login.start("right");
+    const login = await world.begin({ user: "anna" }, "right");
     await login.answer("cancel");
     assertEquals(brief(await login.answer("S")), NONE_PAIRED);
     await login.answer("T");
@@ -168,8 +166,7 @@ Deno.test("enrolment after_first_factor: a number of the directory is a factor: 
   using server = startFirstFactorServer({ password: "right" });
   await using world = await startInProcess({ toml: `${server.toml}\n[factors]\nphone_numbers = "any"` });
   await register(world, "anna", { phoneNumbers: ["+4915112345678", "+4915112345679"] });
-  const login = world.login({ user: "anna" });
-  await login.start("right");
+  const login = await world.begin({ user: "anna" }, "right");
   assertEquals(brief(await login.answer("S")), NONE_PAIRED);
   await login.answer("T");
   assertEquals((await login.answer("+15005550123")).step, "GET_SMS_PHONE_NUMBER");
@@ -185,8 +182,7 @@ for (
     using server = startFirstFactorServer({ password: "right" });
     await using world = await startInProcess({ toml: `${server.toml}\n[factors]\n${factors}` });
     await register(world, "anna", { phoneNumbers: numbers });
-    const login = world.login({ user: "anna" });
-    await login.start("right");
+    const login = await world.begin({ user: "anna" }, "right");
     assertEquals((await login.answer("S")).step, PHRASE);
   });
 }
@@ -204,8 +200,7 @@ Deno.test("enrolment: with a right first factor, a verified registered number is
   using server = startFirstFactorServer({ password: "right" });
   await using world = await startInProcess({ toml: server.toml });
   await register(world, "anna", { phoneNumbers: ["+4915112345678"] });
-  const login = world.login({ user: "anna" });
-  await login.start("right");
+  const login = await world.begin({ user: "anna" }, "right");
   assertEquals((await login.answer("T")).step, "AWAIT_SMS_DELIVERED_PASSCODE");
   const passcode = world.telephony.lastPasscode("+4915112345678") ?? "";
   assertEquals((await login.answer(passcode)).kind, "accept");
@@ -225,7 +220,6 @@ Deno.test("enrolment: pairing a phone is audited with the user and the pairing",
 });
 
 async function menuThenS(world: InProcess) {
-  const login = world.login({ user: "anna" });
-  await login.start("right");
+  const login = await world.begin({ user: "anna" }, "right");
   return await login.answer("S");
 }

@@ -6,7 +6,7 @@ import type { FirstFactorVerdict, Passwords } from "../../../radius/ports.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, exchangeJudged } from "./login.ts";
 import { becomes } from "./passing_time.ts";
-import { appCode, decide, give, giveDevice, lastRequest, register, SEED } from "./people.ts";
+import { appCode, decide, give, giveDevice, lastRequest, register, SEED, startWith } from "./people.ts";
 import { startFirstFactorServer } from "./first_factor_server.ts";
 
 // Flow rows of the first factors of the directory: its own passwords, and a bind at an LDAP backend.
@@ -334,8 +334,7 @@ Deno.test("first factor: the right password leads to the second factor", async (
 
 Deno.test("first factor: a wrong password is a Reject, and no second factor is requested", async () => {
   using server = startFirstFactorServer({ password: "right" });
-  await using world = await startInProcess({ toml: server.toml });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml: server.toml });
   assertEquals(brief(await world.login({ user: "anna" }).start("wrong")), DENIED);
   assertEquals(world.secondFactor.requests.length, 0);
   assertEquals(world.radius.limits.failures("anna").total, 1);
@@ -351,8 +350,7 @@ Deno.test("first factor: an empty password is checked as well", async () => {
 for (const conduct of ["silent", "wrong_secret"] as const) {
   Deno.test(`first factor: a server with the conduct "${conduct}" accepts no login and counts as no failure`, async () => {
     using server = startFirstFactorServer({ password: "right", conduct });
-    await using world = await startInProcess({ toml: server.toml });
-    await giveDevice(world, "anna");
+    await using world = await startWith("device", { toml: server.toml });
     const reply = await world.login({ user: "anna" }).start("right");
     assertEquals(brief(reply), DENIED);
     assert(reply.tookMs < 3000, `${reply.tookMs} ms`);
@@ -372,8 +370,9 @@ Deno.test("first factor: without an answer of the first server, the second one c
   using silent = startFirstFactorServer({ password: "right", conduct: "silent" });
   using server = startFirstFactorServer({ password: "right" });
   const both = `["127.0.0.1:${silent.port}", "127.0.0.1:${server.port}"]`;
-  await using world = await startInProcess({ toml: server.toml.replace(`"127.0.0.1:${server.port}"`, both) });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", {
+    toml: server.toml.replace(`"127.0.0.1:${server.port}"`, both),
+  });
   assertEquals((await world.login({ user: "anna" }).start("right")).step, DEVICE);
   assertEquals([silent.asked.length, new Set(server.asked)], [3, new Set(["anna"])]);
 });
@@ -388,10 +387,8 @@ Deno.test("first factor: a refused user is refused before the server is asked", 
 
 Deno.test("first factor: an answer to a challenge is never sent to the server", async () => {
   using server = startFirstFactorServer({ password: "right" });
-  await using world = await startInProcess({ toml: server.toml });
-  await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start("right");
+  await using world = await startWith("device", { toml: server.toml });
+  const login = await world.begin({ user: "anna" }, "right");
   const asked = server.asked.length;
   await login.answer("some answer");
   assertEquals(server.asked.length, asked);
@@ -401,8 +398,7 @@ Deno.test("first factor: after Cancel it stays verified and is not asked again",
   using server = startFirstFactorServer({ password: "right" });
   await using world = await startInProcess({ toml: server.toml });
   const pairing = await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start("right");
+  const login = await world.begin({ user: "anna" }, "right");
   // The fake clock advances fast, so the one request may have been repeated before its answer came.
   const asked = server.asked.length;
   const first = lastRequest(world, pairing).id;
@@ -416,8 +412,7 @@ Deno.test("first factor: after Cancel it stays verified and is not asked again",
 
 Deno.test("first factor: a State does not bypass it", async () => {
   using server = startFirstFactorServer({ password: "right" });
-  await using world = await startInProcess({ toml: server.toml });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml: server.toml });
   const login = world.login({ user: "anna" });
   const state = new TextEncoder().encode("CHOOSE_WHICH_MULTIFACTOR");
   assertEquals((await login.answer("S", { state })).kind, "reject");
@@ -426,8 +421,7 @@ Deno.test("first factor: a State does not bypass it", async () => {
 
 Deno.test("first factor: an answer without Message-Authenticator is ignored, and the log says which setting allows it", async () => {
   using server = startFirstFactorServer({ password: "right", conduct: "unsigned" });
-  await using world = await startInProcess({ toml: server.toml });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml: server.toml });
   for (let tries = 0; tries < 2; tries++) {
     assertEquals(brief(await world.login({ user: "anna" }).start("right")), DENIED);
   }
@@ -444,8 +438,7 @@ Deno.test("first factor: an answer without Message-Authenticator is ignored, and
 Deno.test("first factor auto: a server may leave its answers unsigned until it once signed one", async () => {
   using server = startFirstFactorServer({ password: "right", conduct: "unsigned" });
   const toml = `${server.toml}first_factor_server.message_authenticator = "auto"\n`;
-  await using world = await startInProcess({ toml });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml });
   const start = () => world.login({ user: "anna" }).start("right");
   assertEquals((await start()).step, DEVICE);
   server.conduct = "judge";
@@ -456,10 +449,8 @@ Deno.test("first factor auto: a server may leave its answers unsigned until it o
 
 Deno.test("first factor: Cancel does not extend the validity of a right password", async () => {
   using server = startFirstFactorServer({ password: "right" });
-  await using world = await startInProcess({ toml: server.toml });
-  await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start("right");
+  await using world = await startWith("device", { toml: server.toml });
+  const login = await world.begin({ user: "anna" }, "right");
   for (let cancelled = 0; cancelled < 2; cancelled++) {
     world.clock.advance(140_000);
     assertEquals((await login.answer("cancel")).kind, "challenge");
@@ -478,8 +469,7 @@ for (
 ) {
   Deno.test(`first factor: the conduct "${conduct}" is one log line with its reason, and its end is one`, async () => {
     using server = startFirstFactorServer({ password: "right" });
-    await using world = await startInProcess({ toml: server.toml });
-    await giveDevice(world, "anna");
+    await using world = await startWith("device", { toml: server.toml });
     // A server that signed once must sign from then on.
     await world.login({ user: "anna" }).start("right");
     server.conduct = conduct;

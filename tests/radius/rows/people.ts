@@ -3,7 +3,7 @@
 import type { NewPairing } from "../../../radius/factors/pairing.ts";
 import type { FakePairing } from "../../fakes/second_factor_records.ts";
 import { totpCode } from "../../support/totp.ts";
-import type { InProcess } from "./in_process.ts";
+import { type InProcess, type InProcessOptions, startInProcess } from "./in_process.ts";
 import type { Person } from "./people_directory.ts";
 
 /** Adds a user to the directory. */
@@ -41,6 +41,14 @@ export async function giveDevice(
   const pairing = world.secondFactor.pair({ userName: user, totpLength });
   await give(world, user, { kind: "device", id: pairing.id, totpLength });
   return pairing;
+}
+
+/** A gateway whose user anna has an authenticator app with {@link SEED}, or a device of the fake service. */
+export async function startWith(factor: "app" | "device", options?: InProcessOptions): Promise<InProcess> {
+  const world = await startInProcess(options);
+  if (factor === "device") await giveDevice(world, "anna");
+  else await give(world, "anna", { kind: "totp", seed: SEED });
+  return world;
 }
 
 /** The newest authentication request of a device. */

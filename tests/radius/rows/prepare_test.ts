@@ -6,7 +6,7 @@ import { createGate } from "./gates.ts";
 import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
 import { type Answer, exchangeJudged } from "./login.ts";
 import { becomes, jump, turn, whileTimePasses } from "./passing_time.ts";
-import { appCode, decide, give, giveDevice, register, SEED } from "./people.ts";
+import { appCode, decide, give, giveDevice, register, SEED, startWith } from "./people.ts";
 import { openRecorder } from "./recorder.ts";
 
 const CODE = "GET_DEVICE_GENERATED_PASSCODE";
@@ -18,8 +18,7 @@ const LOGINS: Readonly<Record<string, (world: InProcess) => Promise<Answer>>> = 
   ...ACCEPT_PATHS,
   async "Cancel and a code"(world) {
     await give(world, "anna", { kind: "totp", seed: SEED });
-    const login = world.login({ user: "anna" });
-    await login.start();
+    const login = await world.begin({ user: "anna" });
     await login.answer("cancel");
     await login.answer("D");
     return await login.answer(appCode(world.clock.nowMs()));
@@ -38,8 +37,7 @@ for (const [title, play] of Object.entries(LOGINS)) {
 }
 
 Deno.test("prepare: a packet waits for its user, and its retransmissions meanwhile are not handled", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app");
   const gate = createGate();
   world.people.onPrepare(() => gate.wait());
   using recorder = openRecorder(world, SECRET);
@@ -53,8 +51,7 @@ Deno.test("prepare: a packet waits for its user, and its retransmissions meanwhi
 });
 
 Deno.test("prepare: a datagram that arrives meanwhile does not change the waiting packet", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app");
   const gate = createGate();
   world.people.onPrepare((name) => name === "anna" ? gate.wait() : Promise.resolve());
   const waiting = exchangeJudged(world, world.login({ user: "anna" }).buildStart("pw"));
@@ -66,8 +63,7 @@ Deno.test("prepare: a datagram that arrives meanwhile does not change the waitin
 });
 
 Deno.test("prepare: packets of one name keep their order, also a packet that arrives after the user was loaded", async () => {
-  await using world = await startInProcess({ toml: '[radius]\nstate = "token"' });
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app", { toml: '[radius]\nstate = "token"' });
   const gate = createGate();
   world.people.onPrepare(() => gate.wait());
   const login = world.login({ user: "anna" });
@@ -84,8 +80,7 @@ Deno.test("prepare: packets of one name keep their order, also a packet that arr
 });
 
 Deno.test("prepare: a user who is not loaded within five seconds gets no answer, and the packet sent again is handled", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app");
   const gate = createGate();
   world.people.onPrepare(() => gate.wait());
   using recorder = openRecorder(world, SECRET);
@@ -105,8 +100,7 @@ Deno.test("prepare: a user who is not loaded within five seconds gets no answer,
 });
 
 Deno.test("prepare: if a user cannot be read there is no answer, and the packet sent again is handled", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app");
   world.people.onPrepare(() => Promise.reject(new Error("the disk is gone")));
   using recorder = openRecorder(world, SECRET);
   const packet = world.login({ user: "anna" }).buildStart("pw");
@@ -139,8 +133,7 @@ Deno.test("prepare: at most 4,096 packets wait; the next one is not handled", as
 });
 
 Deno.test("prepare: a user who was deactivated while the packet waited is refused", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app");
   await register(world, "anna");
   const gate = createGate();
   world.people.onPrepare(() => gate.wait());
@@ -164,8 +157,7 @@ Deno.test("prepare: a user who cannot be read after an approval is not accepted"
 });
 
 Deno.test("prepare: a user in memory causes no wait", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app");
   const login = world.login({ user: "anna" });
   assertEquals(step((await login.start()).state), CODE);
   assertEquals(world.people.prepared, 0);

@@ -6,7 +6,17 @@ import type { Attribute, RequestParts } from "../../support/radius_packets.ts";
 import { startFirstFactorServer } from "./first_factor_server.ts";
 import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
 import { brief } from "./login.ts";
-import { appCode, decide, give, giveDevice, lastRequest, passcodeSentTo, register, SEED } from "./people.ts";
+import {
+  appCode,
+  decide,
+  give,
+  giveDevice,
+  lastRequest,
+  passcodeSentTo,
+  register,
+  SEED,
+  startWith,
+} from "./people.ts";
 import { turn } from "./passing_time.ts";
 
 // How values of a request are read: without octets, with octets after a NUL, and in another encoding than UTF-8. Also requests that are no
@@ -82,16 +92,14 @@ Deno.test("empty: a Message-Authenticator without octets is a wrong one", async 
 
 Deno.test("NUL: an answer, a password and a forwarded password end at the first NUL", async () => {
   using server = startFirstFactorServer({ password: "right" });
-  await using world = await startInProcess({ toml: server.toml });
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app", { toml: server.toml });
   const login = world.login({ user: "anna" });
   assertEquals((await login.start("right\0noise")).step, CODE);
   assertEquals((await login.answer(`${appCode(world.clock.nowMs())}\0noise\x01`)).kind, "accept");
 });
 
 Deno.test("NUL: a menu letter and an appended code end at the first NUL, also in an unsigned request", async () => {
-  await using world = await startInProcess({ toml: "[radius]\nappend_mode = true" });
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app", { toml: "[radius]\nappend_mode = true" });
   const unsigned = { messageAuthenticator: "none" } as const;
   const login = world.login({ user: "anna" });
   await login.start("", unsigned);
@@ -131,8 +139,7 @@ Deno.test("encoding: a name in Windows-1252 is the user of that name, and its pa
 
 Deno.test("encoding: a password in Windows-1252 reaches another RADIUS server as UTF-8", async () => {
   using server = startFirstFactorServer({ password: "K\u00f6ln" });
-  await using world = await startInProcess({ toml: server.toml });
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app", { toml: server.toml });
   const login = world.login({ user: "anna" });
   assertEquals((await login.start("", { password: latin("K\xf6ln") })).step, CODE);
   const long = await world.login({ user: "anna" }).start("", { password: latin("\xf6".repeat(128)) });
@@ -141,8 +148,7 @@ Deno.test("encoding: a password in Windows-1252 reaches another RADIUS server as
 
 Deno.test("encoding: a password in Windows-1252 is read from an unsigned request too", async () => {
   const asked: string[] = [];
-  await using world = await startInProcess({ toml: DIRECTORY, passwords: passwordsOf(asked) });
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app", { toml: DIRECTORY, passwords: passwordsOf(asked) });
   const reply = await world.login({ user: "anna" }).start("", {
     password: latin("K\xf6ln"),
     messageAuthenticator: "none",
@@ -172,8 +178,7 @@ for (
 ) {
   for (const messageAuthenticator of ["first", "none"] as const) {
     Deno.test(`sshd: ${JSON.stringify(password)} (Message-Authenticator: ${messageAuthenticator}) is rejected without a push`, async () => {
-      await using world = await startInProcess({ toml: "[radius]\nappend_mode = true" });
-      await giveDevice(world, "anna");
+      await using world = await startWith("device", { toml: "[radius]\nappend_mode = true" });
       const reply = await world.login({ user: "anna" }).start(password, { messageAuthenticator });
       assertEquals(brief(reply), DENIED);
       assertEquals(world.secondFactor.requests.length, 0);
@@ -202,8 +207,7 @@ for (
   })
 ) {
   Deno.test(`Service-Type: ${name} is no login: a Reject, no menu and no push`, async () => {
-    await using world = await startInProcess();
-    await giveDevice(world, "anna");
+    await using world = await startWith("device");
     for (const password of ["", "anna"]) {
       const reply = await world.login({ user: "anna" }).start(password, serviceType(value));
       assertEquals(brief(reply), ["reject", "This way of signing in is not supported here."]);
@@ -302,8 +306,7 @@ Deno.test("health check: an answer for which Proxy-State leaves no room is dropp
 });
 
 Deno.test("Prompt: each challenge has one, No-Echo for codes and Echo for anything else", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
+  await using world = await startWith("device");
   await register(world, "anna", { phoneNumbers: [NUMBER] });
   const login = world.login({ user: "anna", ...BARE });
   const echo = ({ attributes }: { attributes: readonly Attribute[] }) =>
@@ -429,8 +432,7 @@ for (const [title, change] of CHANGES) {
     await using world = await startInProcess();
     await register(world, "anna");
     const pairing = await giveDevice(world, "anna");
-    const login = world.login({ user: "anna" });
-    await login.start();
+    const login = await world.begin({ user: "anna" });
     decide(world, pairing, true);
     await change(world);
     assertEquals(brief(await login.answer("")), DENIED);
@@ -453,8 +455,7 @@ for (const [title, change] of CHANGES) {
     });
     await register(world, "anna");
     const pairing = await giveDevice(world, "anna");
-    const login = world.login({ user: "anna" });
-    await login.start();
+    const login = await world.begin({ user: "anna" });
     decide(world, pairing, true);
     const reply = login.answer("");
     while (!world.secondFactor.requests.some(({ method }) => method === "GET")) await turn();
@@ -467,8 +468,7 @@ for (const [title, change] of CHANGES) {
     await using world = await startInProcess();
     await register(world, "anna");
     await give(world, "anna", { kind: "sms", number: NUMBER });
-    const login = world.login({ user: "anna" });
-    await login.start();
+    const login = await world.begin({ user: "anna" });
     await change(world);
     assertEquals(brief(await login.answer(passcodeSentTo(world, NUMBER))), DENIED);
   });

@@ -5,7 +5,7 @@ import { type Attribute, TYPES } from "../../support/radius_packets.ts";
 import { ACCEPT_PATHS } from "./accept_paths.ts";
 import { SECRET, startInProcess } from "./in_process.ts";
 import type { Answer } from "./login.ts";
-import { appCode, give, register, SEED } from "./people.ts";
+import { appCode, give, register, SEED, startWith } from "./people.ts";
 import { openRecorder } from "./recorder.ts";
 
 // Properties of every reply: attribute order, copied attributes, texts, and the attributes of an Accept.
@@ -42,8 +42,7 @@ Deno.test("accept: a challenge and a Reject have none of those attributes", asyn
 });
 
 Deno.test("replies: all Proxy-States are copied in order, on Accept, Challenge and Reject", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app");
   const more = proxyStates("b", "a", "", "b", "x".repeat(253));
   const login = world.login({ user: "anna", more });
   const replies = [
@@ -73,8 +72,7 @@ Deno.test("replies: Message-Authenticator is the first attribute of each, also t
 });
 
 Deno.test("replies: only a challenge has State, and every reply except an Accept has a Reply-Message", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app");
   const login = world.login({ user: "anna" });
   const replies = [
     await login.start(),
@@ -92,8 +90,7 @@ Deno.test("replies: the longest prompt, with nine numbers, fits one Reply-Messag
   await using world = await startInProcess();
   const phoneNumbers = Array.from({ length: 9 }, (_, at) => `+1500555012345${at}`);
   await register(world, "anna", { phoneNumbers });
-  const login = world.login({ user: "anna" });
-  await login.start("");
+  const login = await world.begin({ user: "anna" }, "");
   const reply = await login.answer("T");
   const parts = reply.attributes.filter(({ type }) => type === TYPES.replyMessage).map(({ value }) => value);
   assertEquals(parts.length, 1);
@@ -198,11 +195,9 @@ const MEMBERS: readonly (readonly [title: string, groups: readonly string[], car
 
 for (const [title, groups, carries] of MEMBERS) {
   Deno.test(`groups: an Accept for a member ${title}`, async () => {
-    await using world = await startInProcess({ toml: TOML });
-    await give(world, "anna", { kind: "totp", seed: SEED });
+    await using world = await startWith("app", { toml: TOML });
     await register(world, "anna", { groups });
-    const login = world.login({ user: "Anna" });
-    await login.start();
+    const login = await world.begin({ user: "Anna" });
     const reply = await login.answer(appCode(world.clock.nowMs()));
     assertEquals([reply.kind, shown(reply)], ["accept", carries]);
   });
@@ -219,8 +214,7 @@ for (const title of ["an approval", "an appended code", "a held push"] as const)
 Deno.test("groups: the same packet after a restart gets the same Accept", async () => {
   const dir = await Deno.makeTempDir();
   const kvPath = `${dir}/store`;
-  await using world = await startInProcess({ toml: TOML, kvPath });
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app", { toml: TOML, kvPath });
   await register(world, "anna", { groups: ["guests"] });
   const login = world.login({ user: "anna" });
   const packet = login.buildStart(`pw,${appCode(world.clock.nowMs())}`);
@@ -248,8 +242,7 @@ Deno.test("groups: a challenge and a Reject have none of them", async () => {
 });
 
 Deno.test("groups: the retransmission of a request gets the same octets, even if the groups changed", async () => {
-  await using world = await startInProcess({ toml: TOML });
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app", { toml: TOML });
   await register(world, "anna", { groups: ["guests"] });
   using recorder = openRecorder(world, SECRET);
   const packet = world.login({ user: "anna" }).buildStart(`pw,${appCode(world.clock.nowMs())}`);

@@ -5,7 +5,17 @@ import { openDisk } from "./disk.ts";
 import { afterSend, beforeInitiate, createGate, type Gate } from "./gates.ts";
 import { type InProcess, type InProcessOptions, SECRET, startInProcess } from "./in_process.ts";
 import { brief, type Login, stepName } from "./login.ts";
-import { appCode, decide, give, giveDevice, otherThan, passcodeSentTo, register, SEED } from "./people.ts";
+import {
+  appCode,
+  decide,
+  give,
+  giveDevice,
+  otherThan,
+  passcodeSentTo,
+  register,
+  SEED,
+  startWith,
+} from "./people.ts";
 import { jump } from "./passing_time.ts";
 import { pairPhone } from "./phone.ts";
 import { readStore } from "../../../platform/backup/read_store.ts";
@@ -41,8 +51,7 @@ Deno.test("restart: a passcode from before the restart is right afterwards, once
   await using disk = await openDisk();
   await using first = await startInProcess({ kvPath: disk.path });
   await give(first, "anna", { kind: "sms", number: NUMBER });
-  const login = first.login({ user: "anna", nasPort: undefined });
-  await login.start();
+  const login = await first.begin({ user: "anna", nasPort: undefined });
   await using second = await restarted(first, { kvPath: disk.path });
   login.moveTo(second);
   const passcode = passcodeSentTo(second, NUMBER);
@@ -55,8 +64,7 @@ Deno.test("restart: a login at the menu continues at its step", async () => {
   await using disk = await openDisk();
   await using first = await startInProcess({ kvPath: disk.path });
   await register(first, "anna", { phoneNumbers: [NUMBER, "+4915187654321"] });
-  const login = first.login({ user: "anna" });
-  await login.start("");
+  const login = await first.begin({ user: "anna" }, "");
   await login.answer("T");
   await using second = await restarted(first, { kvPath: disk.path });
   login.moveTo(second);
@@ -66,8 +74,7 @@ Deno.test("restart: a login at the menu continues at its step", async () => {
 
 Deno.test("restart: a packet that was answered before gets the same answer, and nothing runs again", async () => {
   await using disk = await openDisk();
-  await using first = await startInProcess({ kvPath: disk.path });
-  await giveDevice(first, "anna");
+  await using first = await startWith("device", { kvPath: disk.path });
   const login = first.login({ user: "anna" });
   const packet = login.buildStart("pw");
   const before = await login.exchange(packet);
@@ -82,8 +89,7 @@ Deno.test("restart: a lost Accept is repeated for its own packet and for no othe
   await using disk = await openDisk();
   await using first = await startInProcess({ kvPath: disk.path });
   await give(first, "anna", { kind: "sms", number: NUMBER });
-  const login = first.login({ user: "anna" });
-  await login.start();
+  const login = await first.begin({ user: "anna" });
   const passcode = passcodeSentTo(first, NUMBER);
   const packet = login.build(passcode);
   const before = await login.exchange(packet);
@@ -97,8 +103,7 @@ Deno.test("restart: a lost Accept is repeated for its own packet and for no othe
 /** An Accept by a code of an authenticator app, and the packet that got it. */
 async function acceptByApp(world: InProcess, code: string) {
   await give(world, "anna", { kind: "totp", seed: SEED });
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   const packet = login.build(code);
   const reply = await login.exchange(packet);
   assertEquals(reply.kind, "accept");
@@ -107,8 +112,7 @@ async function acceptByApp(world: InProcess, code: string) {
 
 /** The answer to a code in a new login. */
 async function tryCode(world: InProcess, code: string): Promise<string> {
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   return (await login.answer(code)).kind;
 }
 
@@ -157,8 +161,7 @@ Deno.test("an Accept by an app writes its history and audit records, and no key 
     return commit(transaction);
   };
   await give(world, "anna", { kind: "totp", seed: SEED });
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   keys.length = lines.length = 0;
   assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
   assertEquals([keys, lines], [[["history"], ["audit"]], [2]]);
@@ -166,10 +169,8 @@ Deno.test("an Accept by an app writes its history and audit records, and no key 
 
 Deno.test("restart: a re-issued login never joins a login of the earlier run", async () => {
   await using disk = await openDisk();
-  await using first = await startInProcess({ kvPath: disk.path });
-  await giveDevice(first, "anna");
-  const login = first.login({ user: "anna" });
-  await login.start("pw");
+  await using first = await startWith("device", { kvPath: disk.path });
+  const login = await first.begin({ user: "anna" }, "pw");
   await using second = await restarted(first, { kvPath: disk.path });
   login.moveTo(second);
   assertEquals(stepName(await login.start("pw")), DEVICE);
@@ -181,8 +182,7 @@ Deno.test("restart: a re-issued login never joins a login of the earlier run", a
 Deno.test("restart: failures, locks, pushes and sends are not reset", async () => {
   await using disk = await openDisk();
   const toml = "[factors.pushes]\nper_user = 1\n[factors.sends]\nper_user = 1";
-  await using first = await startInProcess({ kvPath: disk.path, toml });
-  await giveDevice(first, "anna");
+  await using first = await startWith("device", { kvPath: disk.path, toml });
   await give(first, "bert", { kind: "sms", number: NUMBER });
   await give(first, "carl", { kind: "totp", seed: SEED });
   await first.login({ user: "anna" }).start();
@@ -203,27 +203,12 @@ Deno.test("restart: failures, locks, pushes and sends are not reset", async () =
   ]);
 });
 
-Deno.test("restart: a TOTP time step that was used before is refused afterwards", async () => {
-  await using disk = await openDisk();
-  await using first = await startInProcess({ kvPath: disk.path });
-  await give(first, "anna", { kind: "totp", seed: SEED });
-  const login = first.login({ user: "anna" });
-  await login.start();
-  const code = appCode(first.clock.nowMs());
-  assertEquals((await login.answer(code)).kind, "accept");
-  await using second = await restarted(first, { kvPath: disk.path });
-  const again = second.login({ user: "anna" });
-  await again.start();
-  assertEquals((await again.answer(code)).kind, "reject");
-});
-
 Deno.test("restart: a user who was deactivated during the restart is refused", async () => {
   await using disk = await openDisk();
   await using first = await startInProcess({ kvPath: disk.path });
   await register(first, "anna");
   const pairing = await giveDevice(first, "anna");
-  const login = first.login({ user: "anna" });
-  await login.start();
+  const login = await first.begin({ user: "anna" });
   await register(first, "anna", { active: false });
   await using second = await restarted(first, { kvPath: disk.path });
   decide(second, pairing, true);
@@ -235,8 +220,7 @@ Deno.test("restart: an expired login is gone", async () => {
   await using disk = await openDisk();
   await using first = await startInProcess({ kvPath: disk.path });
   await give(first, "anna", { kind: "sms", number: NUMBER });
-  const login = first.login({ user: "anna" });
-  await login.start();
+  const login = await first.begin({ user: "anna" });
   await first.stop();
   await jump(first.clock, 301_000);
   await using second = await startInProcess({ kvPath: disk.path, after: first });
@@ -251,8 +235,7 @@ Deno.test("restart: a cancelled login stays cancelled, and its passcode is wrong
   await using disk = await openDisk();
   await using first = await startInProcess({ kvPath: disk.path });
   await give(first, "anna", { kind: "sms", number: NUMBER });
-  const login = first.login({ user: "anna" });
-  await login.start();
+  const login = await first.begin({ user: "anna" });
   const old = passcodeSentTo(first, NUMBER);
   await login.answer("cancel");
   await using second = await restarted(first, { kvPath: disk.path });
@@ -360,25 +343,18 @@ Deno.test("start: the preferred factor comes first, and only while the user has 
 });
 
 Deno.test("start: a factor that is not enabled is skipped", async () => {
-  await using world = await startInProcess({ toml: `[factors]\nenabled = ["sms", "voice", "totp"]` });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { toml: `[factors]\nenabled = ["sms", "voice", "totp"]` });
   await give(world, "anna", { kind: "sms", number: NUMBER });
   assertEquals((await world.login({ user: "anna" }).start()).step, "AWAIT_SMS_DELIVERED_PASSCODE");
   assertEquals(world.secondFactor.requests.length, 0);
 });
 
-Deno.test("start: an empty password leads to the menu, whatever factors the user has", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
-  assertEquals(brief(await world.login({ user: "anna" }).start("")), MENU);
-  assertEquals(world.secondFactor.requests.length, 0);
-});
-
-Deno.test("start: an absent User-Password counts as an empty one", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
+Deno.test("start: an empty password, or none, leads to the menu, whatever factors the user has", async () => {
+  await using world = await startWith("device");
   const login = world.login({ user: "anna" });
   assertEquals(brief(await login.exchange(login.buildStart("", { password: undefined }))), MENU);
+  assertEquals(brief(await world.login({ user: "anna" }).start("")), MENU);
+  assertEquals(world.secondFactor.requests.length, 0);
 });
 
 Deno.test("start: a user without a pairing reaches the menu, also with a registered number", async () => {
@@ -407,8 +383,7 @@ Deno.test("start: a preferred call that the service refuses continues at the pas
 });
 
 Deno.test("start: if an approval request cannot be opened, the login stays at the device step, where Cancel works", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
+  await using world = await startWith("device");
   world.secondFactor.failNext({ kind: "status", status: 500 });
   const login = world.login({ user: "anna" });
   assertEquals(brief(await login.start()), [

@@ -49,8 +49,7 @@ Deno.test("several phones: the prompt names the phone that was paired last, and 
 Deno.test("several phones: the phone that approved a login last is asked first the next time", async () => {
   await using world = await startInProcess({ embedded: true });
   const [old, recent] = await pairPhones(world, "Old phone", "New phone") as [Phone, Phone];
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   const other = await login.answer("2");
   assertMatch(other.message, /^Authorize this login on Old phone with the number \d\d, .*\n1 - New phone\n/);
   assertEquals(await pushesOf(old, recent), [1, 0]);
@@ -93,8 +92,7 @@ Deno.test("several phones: an approval of the first phone after the change does 
   const first = await giveDevice(world, "anna");
   await jump(world.clock, 1000);
   const second = await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   assertEquals(lastRequest(world, second).pairingId, second.id);
   const other = await login.answer("2");
   assertMatch(other.message, /^Authorize this login on phone 2, /);
@@ -104,16 +102,14 @@ Deno.test("several phones: an approval of the first phone after the change does 
   decide(world, first, true);
   assertEquals(brief(await login.answer("ok")), ["accept", ""]);
   // The approval of the second phone is left over. It lets no login in.
-  const next = world.login({ user: "anna" });
-  await next.start();
+  const next = await world.begin({ user: "anna" });
   assertEquals((await next.answer("ok")).step, DEVICE);
 });
 
 Deno.test("several phones: a push to another phone counts to the limit, and at the limit the request stays", async () => {
   await using world = await startInProcess({ embedded: true, toml: "[factors.pushes]\nper_user = 2" });
   const [old, recent] = await pairPhones(world, "Old phone", "New phone") as [Phone, Phone];
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   await login.answer("2");
   const refused = await login.answer("1");
   const number = numberIn(refused.message);
@@ -160,8 +156,7 @@ Deno.test("several phones: if the push cannot be sent, another phone can be chos
 Deno.test("several phones: S in the menu asks the same phone, and offers the other one", async () => {
   await using world = await startInProcess({ embedded: true });
   await pairPhones(world, "Old phone", "New phone");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   assertEquals((await login.answer("cancel")).step, MENU);
   assertMatch((await login.answer("S")).message, /^Authorize this login on New phone .*\n2 - Old phone\n/);
 });
@@ -200,8 +195,7 @@ Deno.test("several phones: an authenticator code is still accepted while a phone
   await using world = await startInProcess({ embedded: true });
   await pairPhones(world, "Old phone", "New phone");
   await give(world, "anna", { kind: "totp", seed: SEED });
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
 });
 
@@ -225,8 +219,7 @@ Deno.test("several phones: with two nodes, both know the phone that approved las
   const { a, b } = nodes;
   const [old] = await pairPhones(a, "Old phone", "New phone") as [Phone, Phone];
   await b.store.catchUp();
-  const login = a.login({ user: "anna", nasPort: 7 });
-  await login.start();
+  const login = await a.begin({ user: "anna", nasPort: 7 });
   login.moveTo({ client: b.client, clock: b.clock });
   const other = await login.answer("2");
   assertMatch(other.message, /^Authorize this login on Old phone with the number /);
@@ -249,16 +242,14 @@ Deno.test("several phones: the passcode of any phone is accepted once, and that 
   const again = world.login({ user: "anna" });
   assertMatch((await again.start()).message, /^Authorize this login on Old phone /);
   assertEquals(brief(await again.answer(code)), ["reject", "The submitted passcode does not match."]);
-  const other = world.login({ user: "anna" });
-  await other.start();
+  const other = await world.begin({ user: "anna" });
   assertEquals((await other.answer(await recent.passcode())).kind, "accept");
 });
 
 Deno.test("several phones: D in the menu accepts the passcode of any phone", async () => {
   await using world = await startInProcess({ embedded: true });
   const [old] = await pairPhones(world, "Old phone", "Spare phone", "New phone") as [Phone];
-  const menu = world.login({ user: "anna" });
-  await menu.start();
+  const menu = await world.begin({ user: "anna" });
   await menu.answer("cancel");
   await menu.answer("D");
   assertEquals((await menu.answer(await old.passcode())).kind, "accept");
@@ -271,8 +262,7 @@ Deno.test("several phones: the passcode of a revoked phone, or of the phone of a
   await world.radius.pairings.revoke(old.pairingId);
   const ofBen = await pairPhone(world, "ben");
   for (const code of [revoked, await ofBen.passcode()]) {
-    const login = world.login({ user: "anna" });
-    await login.start();
+    const login = await world.begin({ user: "anna" });
     assertEquals((await login.answer(code)).kind, "reject");
   }
 });

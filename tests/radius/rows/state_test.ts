@@ -5,7 +5,7 @@ import type { RequestParts } from "../../support/radius_packets.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, type Login } from "./login.ts";
 import { jump } from "./passing_time.ts";
-import { decide, give, giveDevice, lastRequest, passcodeSentTo, SEED } from "./people.ts";
+import { decide, give, giveDevice, lastRequest, passcodeSentTo, startWith } from "./people.ts";
 
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
@@ -39,8 +39,7 @@ for (const [title, parts, distinct] of TUPLES) {
   Deno.test(`state: a login with ${title} continues to its end`, async () => {
     await using world = await startInProcess();
     const pairing = await giveDevice(world, "anna");
-    const login = world.login({ user: "anna", ...parts });
-    await login.start();
+    const login = await world.begin({ user: "anna", ...parts });
     decide(world, pairing, true);
     assertEquals((await login.answer("")).kind, "accept");
   });
@@ -87,8 +86,7 @@ Deno.test("state: two logins have two tokens", async () => {
 Deno.test("state: with a token, one login of a user cannot collect the approval of another", async () => {
   await using world = await startInProcess();
   const pairing = await giveDevice(world, "anna");
-  const owner = world.login({ user: "anna", ...bare });
-  await owner.start("right");
+  await world.begin({ user: "anna", ...bare }, "right");
   const stranger = world.login({ user: "anna", ...bare });
   const own = await stranger.start("guess");
   decide(world, pairing, true);
@@ -164,8 +162,7 @@ for (
   Deno.test(`state: an answer without attributes, and ${title}: ${isFound ? "found" : "not found"}`, async () => {
     await using world = await startInProcess();
     const pairing = await giveDevice(world, "anna");
-    const login = world.login({ user: "anna", ...partsOf("a 7") });
-    await login.start();
+    await world.begin({ user: "anna", ...partsOf("a 7") });
     const { id } = lastRequest(world, pairing);
     await prepare(world);
     world.secondFactor.decide(id, { granted: true });
@@ -197,8 +194,7 @@ Deno.test("state: after a restart, the retransmission of an answer that left att
 Deno.test("state: a login that was rejected does not hinder the next one, whose answer leaves attributes out", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "sms", number: NUMBER });
-  const first = world.login({ user: "anna", ...partsOf("a 7") });
-  await first.start();
+  const first = await world.begin({ user: "anna", ...partsOf("a 7") });
   assertEquals((await first.answer("000")).kind, "reject");
   await world.login({ user: "anna", ...partsOf("a 8") }).start();
   const again = world.login({ user: "anna", ...partsOf("a") });
@@ -233,8 +229,7 @@ Deno.test("state: an answer that leaves attributes out finds no login of another
 
 Deno.test("state: a name in the place of a token is not a State of that conversation", async () => {
   await using world = await startInProcess({ toml: `[radius]\nstate = "token"` });
-  const login = world.login({ user: "anna" });
-  await login.start("");
+  const login = await world.begin({ user: "anna" }, "");
   assertEquals(brief(await login.answer("T", { state: octets(MENU) })), GONE);
 });
 
@@ -268,8 +263,7 @@ for (
   });
 
   Deno.test(`state: ${name} of a login that never existed selects nothing`, async () => {
-    await using world = await startInProcess();
-    await give(world, "anna", { kind: "totp", seed: SEED });
+    await using world = await startWith("app");
     await giveDevice(world, "anna");
     const login = world.login({ user: "anna" });
     const reply = await login.answer("S", { state: octets(name) });
@@ -338,8 +332,7 @@ Deno.test("state: a login is over at its deadline, not at the next sweep", async
   await give(world, "anna", { kind: "sms", number: NUMBER });
   // A sweep runs at each full second, so this deadline lies well before the next one.
   await jump(world.clock, 100);
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   const [conversation] = world.radius.monitor.conversations(1);
   await jump(world.clock, (conversation?.deadlineMs ?? 0) + 1 - world.clock.nowMs());
   assertEquals(world.radius.monitor.alive(), 1);

@@ -5,7 +5,7 @@ import { appendByCommit } from "../../fakes/append_by_commit.ts";
 import { assertEquals } from "@std/assert";
 import type { Store, Transaction } from "../../../platform/store.ts";
 import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
-import { appCode, decide, give, giveDevice, passcodeSentTo, SEED } from "./people.ts";
+import { appCode, decide, give, giveDevice, passcodeSentTo, startWith } from "./people.ts";
 import { becomes } from "./passing_time.ts";
 import { openRecorder } from "./recorder.ts";
 import type { Login } from "./login.ts";
@@ -60,8 +60,7 @@ async function unrecordedThenAgain(
 
 Deno.test("store: a login that cannot be recorded gets no answer and sends no push; sent again, it is handled", async () => {
   const sick = createSick();
-  await using world = await startInProcess({ between: sick.between });
-  await giveDevice(world, "anna");
+  await using world = await startWith("device", { between: sick.between });
   const login = world.login({ user: "anna" });
   const reply = await unrecordedThenAgain(world, sick, { login, typed: "pw", start: true });
   assertEquals(reply.step, DEVICE);
@@ -80,8 +79,7 @@ Deno.test("store: an approval that cannot be recorded accepts no login; for a re
   const sick = createSick();
   await using world = await startInProcess({ between: sick.between });
   const pairing = await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   decide(world, pairing, true);
   const reply = await unrecordedThenAgain(world, sick, { login, typed: "", start: false });
   assertEquals(reply.kind, "accept");
@@ -92,28 +90,23 @@ Deno.test("store: a right passcode whose Accept cannot be recorded is still righ
   const sick = createSick();
   await using world = await startInProcess({ between: sick.between });
   await give(world, "anna", { kind: "sms", number: NUMBER });
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   const typed = passcodeSentTo(world, NUMBER);
   assertEquals((await unrecordedThenAgain(world, sick, { login, typed, start: false })).kind, "accept");
 });
 
 Deno.test("store: a right TOTP code whose Accept cannot be recorded is still right when it is sent again", async () => {
   const sick = createSick();
-  await using world = await startInProcess({ between: sick.between });
-  await give(world, "anna", { kind: "totp", seed: SEED });
-  const login = world.login({ user: "anna" });
-  await login.start();
+  await using world = await startWith("app", { between: sick.between });
+  const login = await world.begin({ user: "anna" });
   const typed = appCode(world.clock.nowMs());
   assertEquals((await unrecordedThenAgain(world, sick, { login, typed, start: false })).kind, "accept");
 });
 
 Deno.test("store: a Cancel that cannot be recorded leaves the login at its step", async () => {
   const sick = createSick();
-  await using world = await startInProcess({ between: sick.between });
-  await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  await using world = await startWith("device", { between: sick.between });
+  const login = await world.begin({ user: "anna" });
   const reply = await unrecordedThenAgain(world, sick, { login, typed: "cancel", start: false });
   assertEquals(reply.step, "CHOOSE_WHICH_MULTIFACTOR");
   assertEquals(world.radius.monitor.alive(), 1);
@@ -123,11 +116,9 @@ Deno.test("store: a decision and its audit record are one commit", async () => {
   const sick = createSick();
   await using world = await startInProcess({ between: sick.between });
   await give(world, "anna", { kind: "sms", number: NUMBER });
-  const right = world.login({ user: "anna" });
-  await right.start();
+  const right = await world.begin({ user: "anna" });
   await right.answer(passcodeSentTo(world, NUMBER));
-  const wrong = world.login({ user: "anna" });
-  await wrong.start();
+  const wrong = await world.begin({ user: "anna" });
   await wrong.answer("no");
   const decided = sick.taken.filter(({ mutations }) => mutations.some(({ type }) => type === "audit"));
   const actions = decided.map(({ mutations }) =>

@@ -30,8 +30,7 @@ Deno.test("token: a login of a user with a token asks for a passcode, and its co
 Deno.test("token: the history, the audit log and the live view name the token that was used", async () => {
   await using world = await startInProcess();
   await giveToken(world, "anna", { serial: "S-17" });
-  const login = world.login({ user: "anna" });
-  await login.start("pw");
+  const login = await world.begin({ user: "anna" }, "pw");
   await login.answer(tokenCode(0));
   const [view] = world.radius.monitor.conversations(1);
   assertEquals([view?.factor, view?.token], ["totp", "S-17"]);
@@ -46,8 +45,7 @@ Deno.test("token: the history, the audit log and the live view name the token th
 Deno.test("token: D in the menu asks for a passcode of the token", async () => {
   await using world = await startInProcess();
   await giveToken(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start("");
+  const login = await world.begin({ user: "anna" }, "");
   assertEquals((await login.answer("D")).step, CODE_STEP);
   assertEquals((await login.answer(tokenCode(3))).kind, "accept");
 });
@@ -148,8 +146,7 @@ Deno.test("token: a free token, a disabled one and an expired one accept nothing
 Deno.test("token: a user with a disabled token cannot enrol another factor at a login", async () => {
   await using world = await startInProcess({ toml: '[factors]\nenrol_at_login = "always"' });
   await giveToken(world, "anna", { validToMs: 1 });
-  const login = world.login({ user: "anna" });
-  await login.start("");
+  const login = await world.begin({ user: "anna" }, "");
   const reply = await login.answer("S");
   assertEquals(reply.step, "CHOOSE_WHICH_MULTIFACTOR");
 });
@@ -193,8 +190,7 @@ Deno.test("token: a node that does not know yet that the other one took the toke
   const { a, b } = nodes;
   await giveToken(a, "anna");
   await b.store.catchUp();
-  const login = a.login({ user: "anna" });
-  await login.start("pw");
+  const login = await a.begin({ user: "anna" }, "pw");
   const token = b.radius.hardwareTokens.get("T-1");
   if (token === null) throw new Error("no token");
   const disabled = b.radius.hardwareTokens.prepareChange(token, { ...token.record, isEnabled: false });
@@ -221,8 +217,7 @@ Deno.test("token: the log names a code that was used, a last step in the future,
   await giveToken(world, "cleo", { serial: "T-3", kind: "totp", periodS: 30 });
   const now = START_STEP(world.clock.nowMs());
   const enter = async (user: string, code: string) => {
-    const login = world.login({ user });
-    await login.start("pw");
+    const login = await world.begin({ user }, "pw");
     return (await login.answer(code)).kind;
   };
   assertEquals([await enter("anna", tokenCode(0)), await enter("anna", tokenCode(0))], ["accept", "reject"]);

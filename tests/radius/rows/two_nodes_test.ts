@@ -80,8 +80,7 @@ for (const next of ["at the menu", "at the same step"]) {
     });
     const { a, b } = nodes;
     await giveDevice(a, "anna");
-    const login = a.login({ user: "anna" });
-    await login.start("");
+    const login = await a.begin({ user: "anna" }, "");
     assertEquals((await login.answer("D")).step, "GET_DEVICE_GENERATED_PASSCODE");
     const guess = login.answer("000000");
     await gate.reached();
@@ -166,8 +165,7 @@ Deno.test("a login counts as open on the node that handled it last, and its end 
   const { a, b } = nodes;
   const all = [a, b];
   const counts = () => all.map(({ radius }) => [radius.monitor.alive(), radius.monitor.aliveHere()]);
-  const login = a.login({ user: "anna" });
-  await login.start("");
+  const login = await a.begin({ user: "anna" }, "");
   await b.store.catchUp();
   assertEquals(counts(), [[1, 1], [1, 0]]);
   login.moveTo(b);
@@ -317,8 +315,7 @@ Deno.test("embedded: one wrong number denies", async () => {
 Deno.test("embedded: a denial on the phone is a Reject", async () => {
   await using world = await startInProcess({ embedded: true });
   const phone = await pairPhone(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   await phone.deny();
   assertEquals(brief(await login.answer("")), ["reject", "Device approval was not given."]);
 });
@@ -329,8 +326,7 @@ Deno.test("embedded: continue is answered at once when the user decides on the p
     toml: "[factors.device]\nnumber_matching = false\ncontinue_wait_ms = 20000",
   });
   const phone = await pairPhone(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
+  const login = await world.begin({ user: "anna" });
   world.clock.after(500, () => void phone.approve(null));
   const reply = await login.answer("");
   assertEquals([reply.kind, reply.tookMs < 2000], ["accept", true]);
@@ -340,12 +336,10 @@ Deno.test("embedded: the phone's passcode is an Accept, once", async () => {
   await using world = await startInProcess({ embedded: true });
   const phone = await pairPhone(world, "anna");
   const code = await phone.passcode();
-  const login = world.login({ user: "anna" });
-  await login.start("");
+  const login = await world.begin({ user: "anna" }, "");
   assertEquals((await login.answer("D")).step, "GET_DEVICE_GENERATED_PASSCODE");
   assertEquals((await login.answer(code)).kind, "accept");
-  const again = world.login({ user: "anna" });
-  await again.start("");
+  const again = await world.begin({ user: "anna" }, "");
   await again.answer("D");
   assertEquals((await again.answer(code)).kind, "reject");
 });
@@ -355,8 +349,7 @@ Deno.test("embedded: texts and calls are stored in the outbox, and their passcod
   const outbox = world.services.outbox?.messages;
   for (const [user, kind] of [["anna", "sms"], ["bert", "voice"]] as const) {
     await give(world, user, { kind, number: NUMBER });
-    const login = world.login({ user });
-    await login.start();
+    const login = await world.begin({ user });
     const [item] = outbox?.items() ?? [];
     const text = await outbox?.reveal(item?.id ?? "") ?? "";
     const passcode = kind === "sms" ? /\d{6}/.exec(text)?.[0] : text.replace(/\D/g, "").slice(-4);

@@ -5,7 +5,7 @@ import type { PacketRecord } from "../../../radius/ports.ts";
 import { decodeLoginRecord } from "../../../radius/conversation/login_record.ts";
 import { startInProcess } from "./in_process.ts";
 import { becomes } from "./passing_time.ts";
-import { appCode, give, SEED } from "./people.ts";
+import { appCode, startWith } from "./people.ts";
 
 const PASSWORD = "planted-password-1";
 const CLIENT = `[[radius.client]]
@@ -18,8 +18,7 @@ const valueOf = (packet: PacketRecord | undefined, name: string) =>
   packet?.rows.find((row) => row.name === name);
 
 Deno.test("packets() returns every packet of a login in order, with its rows, and masks secrets", async () => {
-  await using world = await startInProcess({ toml: '[radius]\nstate = "token"' });
-  await give(world, "anna", { kind: "totp", seed: SEED });
+  await using world = await startWith("app", { toml: '[radius]\nstate = "token"' });
   const login = world.login({ user: "anna", callingStationId: "192.0.2.7" });
   await login.start(PASSWORD);
   await login.answer(appCode(world.clock.nowMs()));
@@ -98,13 +97,10 @@ Deno.test("strays() has a request that was refused outside a login, with the rea
 });
 
 Deno.test("the history has a login in the commit that ended it, also one that expired or was superseded", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
-  const accepted = world.login({ user: "anna" });
-  await accepted.start();
+  await using world = await startWith("app");
+  const accepted = await world.begin({ user: "anna" });
   await accepted.answer(appCode(world.clock.nowMs()));
-  const replaced = world.login({ user: "bert", nasPort: 7 });
-  await replaced.start("one");
+  const replaced = await world.begin({ user: "bert", nasPort: 7 }, "one");
   await replaced.start("two");
   world.clock.advance(world.config.radius.conversationTtlMs + 2000);
   const found: (string | undefined)[] = [];
@@ -124,10 +120,8 @@ Deno.test("the history has a login in the commit that ended it, also one that ex
 });
 
 Deno.test("takeFinishedCounts() counts each end once, by client, with its duration", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "totp", seed: SEED });
-  const login = world.login({ user: "anna" });
-  await login.start();
+  await using world = await startWith("app");
+  const login = await world.begin({ user: "anna" });
   await login.answer(appCode(world.clock.nowMs()));
   const [tally, ...more] = world.radius.monitor.takeFinishedCounts();
   assertEquals([tally?.outcomes, more.length], [{ accepted: 1 }, 0]);
