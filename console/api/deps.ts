@@ -30,21 +30,11 @@ import type {
   Stored,
 } from "../../scim/schema/resource.ts";
 import { Refusal } from "./errors.ts";
+import type { Radius } from "../../radius/radius.ts";
 import type { PhonePages } from "../../upstream/embedded/push/phone_pages.ts";
 import type { NotMeReport } from "../../radius/conversation/report_not_me.ts";
-import type { PolicyPreview } from "../../radius/policy/policy_preview.ts";
-import type { NamedAccess } from "../../radius/policy/named_access.ts";
-import type { PolicyRegistry } from "../../radius/policy/policy_registry.ts";
-import type { RememberedDevices } from "../../radius/policy/remembered_devices.ts";
-import type { HardwareTokens } from "../../radius/tokens/hardware_tokens.ts";
-import type { BypassCodeStore } from "../../radius/factors/bypass_codes.ts";
-import type { RecoveryCodeStore } from "../../radius/factors/recovery_codes.ts";
-import type { EnrolmentMarks } from "../../radius/factors/enrolment_marks.ts";
-import type { FactorMarks } from "../../radius/factors/factor_marks.ts";
 import type { LoginDryRun } from "../../radius/conversation/login_dry_run.ts";
-import type { Limits } from "../../radius/factors/limits.ts";
 import type { LastSignIns } from "../../radius/factors/last_sign_ins.ts";
-import type { Pairings } from "../../radius/factors/pairings.ts";
 import type { ParseResourceOutcome } from "../../scim/schema/parse_resource.ts";
 import type { FindUserRecord } from "../../platform/user_record.ts";
 import type { FileRow } from "../../scim/transfer/row_reader.ts";
@@ -106,26 +96,24 @@ export function requireGateway(connect: Connect | undefined): Connect {
   return connect;
 }
 
-export interface People {
+/** What the gateway stores about users, and whether a change of a user or group gives a person access. */
+type PeopleState = Pick<
+  Radius,
+  | "pairings"
+  | "limits"
+  | "recoveryCodes"
+  | "hardwareTokens"
+  | "enrolment"
+  | "factorMarks"
+  | "bypassCodes"
+  | "policies"
+  | "access"
+>;
+
+export interface People extends PeopleState {
   readonly targets: Pick<Targets, "get" | "names">;
   /** The target whose users log in: pairings and locks belong to its users. */
   readonly loginTarget: () => string;
-  readonly pairings: Pairings;
-  readonly limits: Limits;
-  readonly recoveryCodes: RecoveryCodeStore;
-  readonly hardwareTokens: HardwareTokens;
-  /** Invitations of users, with their deadlines. */
-  readonly enrolment: EnrolmentMarks;
-  /** Who ever had a factor. */
-  readonly factorMarks: FactorMarks;
-  readonly bypassCodes: BypassCodeStore;
-  readonly policies: {
-    readonly registry: PolicyRegistry;
-    readonly remembered: RememberedDevices;
-    readonly preview: PolicyPreview;
-  };
-  /** What the gateway knows about names: whether a change of a user or group gives a person access. */
-  readonly access: NamedAccess;
   readonly lastSignIns: Pick<LastSignIns, "of" | "daysAgoMs">;
   /** Prepares the changes of a user's report "this was not me" (canonical name). */
   prepareNotMeReport(canonical: string): NotMeReport;

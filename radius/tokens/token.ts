@@ -6,7 +6,7 @@ import type { CodeAlgorithm } from "../factors/totp.ts";
 export type TokenKind = "hotp" | "totp";
 
 /** What the file of the vendor says about a token, without its seed. */
-interface TokenFacts {
+export interface TokenFacts {
   readonly serial: string;
   readonly kind: TokenKind;
   readonly algorithm: CodeAlgorithm;

@@ -7,6 +7,7 @@ import { KeyedMutex } from "../../../platform/semaphore.ts";
 import type { Check, Mutation, Store } from "../../../platform/store.ts";
 import type { Vault } from "../../../platform/vault.ts";
 import type { AccountSignInMethod } from "./account_types.ts";
+import { touchSession } from "../auth/sessions.ts";
 import { type People, targetOf } from "../deps.ts";
 import { Refusal } from "../errors.ts";
 import type { DeviceService } from "../../../upstream/embedded/second_factor/interfaces.ts";
@@ -152,7 +153,9 @@ export class AccountSessions {
     if (value === null || this.#deps.clock.nowMs() >= endOf(value)) return null;
     const person = await this.#ownerOf(value);
     if (person === null) return null;
-    return this.#sessionOf(id, { record: countsAsUse ? await this.#touch(id, value) : value, person });
+    const touched = { key: keyOf(id), intervalMs: MIN_TOUCH_INTERVAL_MS };
+    const record = countsAsUse ? await touchSession(this.#deps, value, touched) : value;
+    return this.#sessionOf(id, { record, person });
   }
 
   /** The user entered a code of `factor` in this session. @throws Refusal `changed_meanwhile`. */
@@ -233,21 +236,6 @@ export class AccountSessions {
     if (person === null || person.recordId !== recordId) return null;
     const isPaired = pairingId !== null && isPhoneOf(people, person.canonical, pairingId);
     return via === "phone" && !isPaired ? null : person;
-  }
-
-  async #touch(id: string, record: AccountSessionRecord): Promise<AccountSessionRecord> {
-    const { store, clock } = this.#deps;
-    const nowMs = clock.nowMs();
-    if (nowMs - record.usedMs < MIN_TOUCH_INTERVAL_MS) return record;
-    const { key, value, versionstamp } = await store.get<AccountSessionRecord>(keyOf(id));
-    // After a sign-out, a touch must not restore the session.
-    if (value === null) return record;
-    const used = { ...value, usedMs: nowMs };
-    await store.commit({
-      checks: [{ key, versionstamp }],
-      mutations: [{ type: "set", key, value: used, expireInMs: record.deadlineMs - nowMs }],
-    });
-    return used;
   }
 }
 

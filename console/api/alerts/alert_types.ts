@@ -1,12 +1,7 @@
 // The answers of the alert API. No answer has a secret, except that of a new webhook and of a renewed secret.
 
-import type {
-  AlertKind,
-  AlertSeverity,
-  AlertValues,
-  DeliveryState,
-  ReceiverSettings,
-} from "../../../platform/alerts/alert_kinds.ts";
+import type { DeliveryState, ReceiverSettings } from "../../../platform/alerts/alert_kinds.ts";
+import type { KnownAlert } from "../../../platform/alerts/alert_record.ts";
 import type { CallProblem } from "../../../platform/call_fault.ts";
 
 /** The last message of an alert to one receiver. */
@@ -19,19 +14,8 @@ export interface AlertDeliveryRow {
   readonly problem: { readonly code: CallProblem; readonly detail: string } | null;
 }
 
-export interface AlertRow {
-  readonly id: string;
-  readonly kind: AlertKind;
-  readonly severity: AlertSeverity;
-  /** `user:ada`, `backend:default/ldap`; "" if it is about no single object. */
-  readonly about: string;
-  readonly values: AlertValues;
-  /** Events, or times that the state began. */
-  readonly count: number;
-  readonly openedMs: number;
-  readonly lastMs: number;
-  /** `null`: it is open. An event ends by itself: a warning an hour after the last event, a critical one a day after it. */
-  readonly endedMs: number | null;
+/** An event ends by itself: a warning an hour after the last event, a critical one a day after it. */
+export interface AlertRow extends Omit<KnownAlert, "notifiedMs" | "notifiedCount"> {
   /** Who took note of it as it is now. Another event opens it again. */
   readonly acknowledged: { readonly by: string; readonly atMs: number } | null;
   readonly deliveries: readonly AlertDeliveryRow[];

@@ -1,32 +1,21 @@
 // Creates the services of sign-in and authorization.
 
 import type { AdminSettings, OidcSettings } from "../../../platform/config/config.ts";
-import type { Log } from "../../../platform/log.ts";
 import type { Fetch } from "../../../platform/fetch_with_deadline.ts";
 import { createChangeLimit } from "../change_limits.ts";
-import type { Clock, Random } from "../../../platform/runtime.ts";
-import type { Store } from "../../../platform/store.ts";
-import type { Vault } from "../../../platform/vault.ts";
 import { createAccountRateLimit, createSignInRateLimit, createStartRateLimit } from "./sign_in_rate_limit.ts";
 import { AdminCommands } from "./admin_commands.ts";
-import type { AdminStore } from "./admin_store.ts";
 import { ApiTokens } from "./api_tokens.ts";
 import type { Admin } from "./admin_records.ts";
 import { AdminFactors, hasSecondFactor } from "./factors.ts";
-import { createOidcAdmins } from "./oidc_routes.ts";
+import { createOidcAdmins, type OidcAdminsDeps } from "./oidc_routes.ts";
 import { OidcProvider } from "./oidc_provider.ts";
 import { Passkeys } from "./passkeys.ts";
 import { TESTS_PER_MINUTE } from "./permissions.ts";
 import { createRejectedSignIns, createSignIn } from "./sign_in.ts";
 import { Sessions } from "./sessions.ts";
 
-export interface AuthServiceDeps {
-  readonly store: Store;
-  readonly vault: Vault;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly admins: AdminStore;
+export interface AuthServiceDeps extends Omit<OidcAdminsDeps, "settings" | "configAdmins"> {
   readonly console: {
     readonly sessionMs: number;
     readonly idleMs: number;

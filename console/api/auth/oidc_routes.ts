@@ -202,7 +202,7 @@ function octetsOf(text: string): Uint8Array<ArrayBuffer> | null {
   }
 }
 
-interface OidcAdminsDeps {
+export interface OidcAdminsDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;

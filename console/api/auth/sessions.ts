@@ -230,20 +230,29 @@ export class Sessions {
     return (await this.#deps.store.commit({ checks: [{ key, versionstamp }], mutations })).ok;
   }
 
-  async #touch(id: string, record: SessionRecord): Promise<SessionRecord> {
-    const { store, clock, settings } = this.#deps;
-    const nowMs = clock.nowMs();
-    if (nowMs - record.usedMs < Math.min(MIN_TOUCH_INTERVAL_MS, settings.idleMs / 10)) return record;
-    const { key, value, versionstamp } = await store.get<SessionRecord>(keyOf(id));
-    // After a sign-out, a touch must not restore the session.
-    if (value === null) return record;
-    const used = { ...value, usedMs: nowMs };
-    await store.commit({
-      checks: [{ key, versionstamp }],
-      mutations: [{ type: "set", key, value: used, expireInMs: record.deadlineMs - nowMs }],
-    });
-    return used;
+  #touch(id: string, record: SessionRecord): Promise<SessionRecord> {
+    const intervalMs = Math.min(MIN_TOUCH_INTERVAL_MS, this.#deps.settings.idleMs / 10);
+    return touchSession(this.#deps, record, { key: keyOf(id), intervalMs });
   }
+}
+
+/** Stores when a session was used, at most once in `intervalMs`. */
+export async function touchSession<R extends { readonly usedMs: number; readonly deadlineMs: number }>(
+  { store, clock }: Pick<SessionsDeps, "store" | "clock">,
+  record: R,
+  { key, intervalMs }: { key: Deno.KvKey; intervalMs: number },
+): Promise<R> {
+  const nowMs = clock.nowMs();
+  if (nowMs - record.usedMs < intervalMs) return record;
+  const { value, versionstamp } = await store.get<R>(key);
+  // After a sign-out, a touch must not restore the session.
+  if (value === null) return record;
+  const used = { ...value, usedMs: nowMs };
+  await store.commit({
+    checks: [{ key, versionstamp }],
+    mutations: [{ type: "set", key, value: used, expireInMs: record.deadlineMs - nowMs }],
+  });
+  return used;
 }
 
 /** The epoch of an account; absent: 0. It changes when all sessions of the account end at once. */

@@ -67,21 +67,10 @@ export interface CampaignOptions {
 type SkipCounts = Readonly<Partial<Record<SkipReason, number>>>;
 
 /** A campaign as the API shows it. Times are milliseconds since the epoch. */
-export interface CampaignView {
+export interface CampaignView extends Omit<CampaignRecord, "target" | "address" | "next"> {
   readonly id: string;
-  readonly name: string;
-  readonly source: CampaignSource;
-  readonly by: string;
-  readonly state: CampaignState;
-  readonly wait: CampaignWait | null;
-  readonly createdMs: number;
-  readonly endedMs: number | null;
-  readonly options: CampaignOptions;
-  readonly total: number;
   /** Users that were looked at. */
   readonly done: number;
-  readonly invited: number;
-  readonly skipped: SkipCounts;
   /** Invited users who have a factor now, and who got a reminder. */
   readonly enrolled: number;
   readonly reminded: number;

@@ -4,7 +4,7 @@ import type { PairedPhoneFacts } from "../../../upstream/embedded/push/phone_pag
 import type { Factor } from "../../../radius/flow/context.ts";
 import type { Receipt } from "../../../scim/ports.ts";
 import type { BackendState } from "../../../scim/schema/resource.ts";
-import type { BackendMark } from "../users/user_types.ts";
+import type { BackendMark, UserPage } from "../users/user_types.ts";
 
 /** One attribute of an Access-Accept. */
 export interface ReplyAttribute {
@@ -28,18 +28,8 @@ export interface GroupRow {
   readonly backends: readonly BackendMark[];
 }
 
-export interface GroupPage {
-  readonly target: string;
-  readonly targets: readonly string[];
-  readonly backends: readonly {
-    readonly name: string;
-    readonly kind: string;
-    readonly mode: string;
-    readonly isReadOnly?: true;
-  }[];
-  readonly total: number;
-  readonly page: number;
-  readonly size: number;
+export interface GroupPage
+  extends Pick<UserPage, "target" | "targets" | "backends" | "total" | "page" | "size"> {
   readonly rows: readonly GroupRow[];
 }
 

@@ -4,22 +4,14 @@ import type { CodeAlgorithm } from "../../../radius/factors/totp.ts";
 import type { CodeCheck } from "../../../radius/tokens/token_codes.ts";
 import type { SeedFileForm } from "../../../radius/tokens/files/seed_file.ts";
 import type { SeedFileProblem, SeedRowProblem } from "../../../radius/tokens/files/seed_rows.ts";
-import type { TokenKind } from "../../../radius/tokens/token.ts";
+import type { TokenFacts, TokenKind } from "../../../radius/tokens/token.ts";
 
 /** `expired`: the validity period of the vendor's file is over, or has not begun. */
 export type HardwareTokenState = "free" | "assigned" | "disabled" | "expired";
 
-export interface HardwareTokenView {
+export interface HardwareTokenView extends TokenFacts {
   /** Identifies the token in addresses. */
   readonly id: string;
-  readonly serial: string;
-  readonly kind: TokenKind;
-  readonly algorithm: CodeAlgorithm;
-  readonly digits: number;
-  /** 0 for HOTP. */
-  readonly periodS: number;
-  readonly manufacturer: string;
-  readonly model: string;
   readonly state: HardwareTokenState;
   readonly user: string | null;
   readonly assignedMs: number | null;
@@ -27,8 +19,6 @@ export interface HardwareTokenView {
   readonly usedMs: number | null;
   /** How many seconds the clock of a TOTP token is ahead; 0 for HOTP. */
   readonly driftS: number;
-  readonly validFromMs: number | null;
-  readonly validToMs: number | null;
 }
 
 export interface HardwareTokenPage {
