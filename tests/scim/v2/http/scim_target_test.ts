@@ -318,15 +318,10 @@ for (const uniqueEmails of [[409, "uniqueness"], [400, "uniqueness"], [409, ""]]
 }
 
 /** How servers refuse a value, and the answer to the client. A refusal of the form of our request is not the client's error. */
-const REFUSALS = [[400, "invalidValue", 400], [400, "", 400], [400, "mutability", 400], [422, "", 400], [
-  413,
-  "",
-  400,
-], [
-  400,
-  "invalidSyntax",
-  502,
-]] as const;
+const REFUSALS = [
+  ...[[400, "invalidValue", 400], [400, "", 400], [400, "mutability", 400], [422, "", 400], [413, "", 400]],
+  [400, "invalidSyntax", 502],
+] as [number, string, number][];
 for (const [status, scimType, expected] of REFUSALS) {
   Deno.test(`a value that the server refuses with ${status} ${scimType} is ${expected}`, async () => {
     await using world = await open({ refusesValue: "bad@", refusal: [status, scimType] });
@@ -339,20 +334,10 @@ for (const [status, scimType, expected] of REFUSALS) {
         await world.v2.patch(`/Users/${ann}`, [{ op: "add", path: "emails", value: emails }]),
         await world.specified("PUT", "/Users/ann", { emails }),
       ]
-    ) assertEquals(answer.status, expected);
+    ) {
+      assertEquals(answer.status, expected);
+      if ("json" in answer && expected === 400) assertEquals(answer.json.scimType, "invalidValue");
+    }
     assertEquals((await world.v2.call("GET", "/Users")).json.totalResults, 1);
   });
 }
-
-Deno.test("a value that the server refuses is the client's error", async () => {
-  await using world = await open({ refusesValue: "bad@" });
-  const created = await world.v2.call("POST", "/Users", {
-    body: { userName: "ann", emails: [{ value: "bad@x.test" }] },
-  });
-  assertEquals([created.status, created.json.scimType], [400, "invalidValue"]);
-  const specified = await world.specified("POST", "/Users", {
-    userName: "ann",
-    emails: [{ value: "bad@x.test" }],
-  });
-  assertEquals(specified.status, 400);
-});
