@@ -9,7 +9,7 @@ import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Store } from "../../platform/store.ts";
 import { ScimRefusal } from "./refusals.ts";
 import { BASIC_CHALLENGE, readBasic, waitForStore } from "./request_checks.ts";
-import { type RouteRow, SCIM_PREFIX, SCIM_ROUTES } from "./routes.ts";
+import { allowedMethods, type RouteRow, SCIM_PREFIX, SCIM_ROUTES } from "./routes.ts";
 import type { Target, Targets } from "../ports.ts";
 import type { TargetSchemas } from "../v2/schema/target_schemas.ts";
 import { errorResponse, faultResponse } from "./responses.ts";
@@ -56,12 +56,10 @@ export function createScimApp(deps: ScimAppDeps): ScimApp {
 }
 
 function createRoutes(deps: ScimAppDeps): Hono<ScimEnv> {
-  const refuseCrossSite = createCrossSiteCheck(deps);
+  const check = createRequestCheck(deps);
   const app = new Hono<ScimEnv>()
     .use(async (c, next) => {
-      refuseCrossSite(c.req.raw);
-      const caughtUp = deps.store?.catchUp() ?? null;
-      if (caughtUp !== null) await waitForStore(caughtUp, deps);
+      await check(c.req.raw);
       c.set("credential", await authenticate(c, deps));
       await next();
     })
@@ -158,11 +156,18 @@ function rowsAt(c: Context<ScimEnv>): readonly RouteRow[] {
 }
 
 /** The methods that a path supports. */
-function allowOf(rows: readonly RouteRow[]): string {
-  const methods = rows.filter(({ supported }) => supported).flatMap(({ method }) =>
-    method === "GET" ? ["GET", "HEAD"] : [method]
-  );
-  return [...new Set(methods)].join(", ");
+const allowOf = (rows: readonly RouteRow[]) => allowedMethods(rows.filter(({ supported }) => supported));
+
+/** The check of each request before its authentication: its origin, and whether memory contains the writes of other nodes. */
+export function createRequestCheck(
+  deps: Pick<ScimAppDeps, "http" | "store" | "clock" | "log">,
+): (request: Request) => Promise<void> {
+  const refuseCrossSite = createCrossSiteCheck(deps);
+  return async (request) => {
+    refuseCrossSite(request);
+    const caughtUp = deps.store?.catchUp() ?? null;
+    if (caughtUp !== null) await waitForStore(caughtUp, deps);
+  };
 }
 
 /** Content types that an HTML form can send. curl -d and fetch() send them too, so only browsers are refused. */
@@ -172,7 +177,7 @@ const FORM_TYPES = new Set(["application/x-www-form-urlencoded", "multipart/form
  * @param deps.http its URL is the address that browsers use. Behind a proxy, the request's URL may have another scheme.
  * @returns a check that throws the refusal `cross_site`, `media_type` or `content_encoding`.
  */
-export function createCrossSiteCheck(
+function createCrossSiteCheck(
   { http }: { http: { readonly publicUrl: string } },
 ): (request: Request) => void {
   return (request) => {

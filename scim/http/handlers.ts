@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { RequestBody } from "../../platform/http_error.ts";
 import { type Clock, type Random, randomUuid, withTimeout } from "../../platform/runtime.ts";
-import { ScimRefusal, type ScimRefusalCode } from "./refusals.ts";
+import { ScimRefusal, type ScimRefusalCode, typedRefusal, valueRefusal } from "./refusals.ts";
 import { type QueryName, resourceLocation, type RouteHandler, type RouteRow } from "./routes.ts";
 import { MAX_FILTER_CHARACTERS } from "../filter/filter_tokens.ts";
 import type { Actor, BackendInfo, Page, Target, UserRenderer, Written } from "../ports.ts";
@@ -104,9 +104,7 @@ function queryOf({ url, row, target }: ScimCall): ScimQuery {
 
 function nameOf({ segment }: ScimCall): string {
   const read = nameFromPath(segment);
-  if (!read.ok) {
-    throw new ScimRefusal("invalid_value", { detail: `The name in the path is not valid: ${read.problem}.` });
-  }
+  if (!read.ok) throw valueRefusal(`The name in the path is not valid: ${read.problem}.`);
   return read.name;
 }
 
@@ -140,8 +138,7 @@ async function readPage({ target, kind }: ScimCall, { page, q }: ScimQuery): Pro
   if (q === null) return await target.directory.page(kind, options);
   const found = await target.directory.search(kind, q, options);
   if (found.ok) return found.page;
-  const { kind: problem, detail } = found.problem;
-  throw new ScimRefusal(problem === "tooMany" ? "too_many" : "invalid_filter", { detail });
+  throw typedRefusal({ scimType: found.problem.kind, detail: found.problem.detail });
 }
 
 async function contentOf(
@@ -171,7 +168,7 @@ async function contentOf(
   });
   if (!again.ok) throw new ScimRefusal(again.code, { detail: again.detail });
   const detail = extensionProblem(again.content.attributes, types[kind], stored?.content.attributes);
-  if (detail !== null) throw new ScimRefusal("invalid_value", { detail });
+  if (detail !== null) throw valueRefusal(detail);
   return again;
 }
 
@@ -219,7 +216,7 @@ function conditionally(
   { text, etag }: { text: string; etag: string },
 ): Response {
   const held = parsePrecondition(headers.get("if-none-match"));
-  const isHeld = held !== null && matchesTag(held, opaqueTag(etag));
+  const isHeld = held !== null && matchesTag(held, etag);
   return isHeld
     ? createResponse(null, { status: 304, headers: { etag } })
     : createResponse(text, { status: 200, headers: { etag } });
@@ -264,9 +261,9 @@ export function parsePrecondition(header: string | null): Precondition | null {
   return tags;
 }
 
-/** Whether the version of an existing resource matches the condition. */
-export function matchesTag(condition: Precondition, version: string): boolean {
-  return condition === "any" || condition.includes(version);
+/** Whether an existing resource with an entity tag, such as `W/"x"`, matches the condition. */
+export function matchesTag(condition: Precondition, etag: string): boolean {
+  return condition === "any" || condition.includes(etag.replace(/^W\//, "").replaceAll('"', ""));
 }
 
 /** Checks If-Match and If-None-Match of a write (RFC 7644 §3.14). @throws ScimRefusal `precondition` */
@@ -274,16 +271,11 @@ export function checkPreconditions(
   { ifMatch, ifNoneMatch }: { ifMatch: Precondition | null; ifNoneMatch: Precondition | null },
   { version }: Pick<Stored, "version">,
 ): void {
-  const tag = opaqueTag(etagOf(version));
+  const tag = etagOf(version);
   if (ifNoneMatch !== null && matchesTag(ifNoneMatch, tag)) {
     throw new ScimRefusal("precondition", { detail: "The resource exists, and If-None-Match matches it." });
   }
   if (ifMatch !== null && !matchesTag(ifMatch, tag)) throw new ScimRefusal("precondition");
-}
-
-/** The opaque part of an entity tag such as `W/"x"`. */
-export function opaqueTag(etag: string): string {
-  return etag.replace(/^W\//, "").replaceAll('"', "");
 }
 
 /** How long a request waits for a refresh. The refresh itself continues. */
@@ -359,18 +351,18 @@ interface QueryContext {
 /** The parser of each parameter. It throws the refusal for a bad value. */
 const READERS: Readonly<Record<QueryName, (text: string, reading: QueryContext) => Partial<ScimQuery>>> = {
   refresh(text) {
-    if (text !== "true" && text !== "false") throw invalid("refresh must be true or false.");
+    if (text !== "true" && text !== "false") throw valueRefusal("refresh must be true or false.");
     return { refresh: text === "true" };
   },
   page(text) {
     const page = /^[0-9]{1,16}$/.test(text) ? Number(text) : 0;
-    if (page < 1) throw invalid("page must be a whole number from 1, with at most 16 digits.");
+    if (page < 1) throw valueRefusal("page must be a whole number from 1, with at most 16 digits.");
     // No target has so many pages, so this page is empty, too.
     return { page: Math.min(page, MAX_PAGE) };
   },
   q(text) {
     if (text.length > MAX_FILTER_CHARACTERS) {
-      throw invalid(`q must have at most ${MAX_FILTER_CHARACTERS.toLocaleString("en-US")} characters.`);
+      throw valueRefusal(`q must have at most ${MAX_FILTER_CHARACTERS.toLocaleString("en-US")} characters.`);
     }
     return { q: text.trim() === "" ? null : text };
   },
@@ -391,7 +383,7 @@ function readQuery(
     const values = given.getAll(name);
     const [text] = values;
     if (text === undefined) continue;
-    if (values.length > 1) throw invalid(`${name} is given twice.`);
+    if (values.length > 1) throw valueRefusal(`${name} is given twice.`);
     query = { ...query, ...READERS[name](text, listed) };
   }
   return query;
@@ -401,7 +393,7 @@ function backendNames(text: string, backends: readonly BackendInfo[]): string[] 
   const names = [...new Set(text.split(",").map((name) => name.trim()))];
   for (const name of names) {
     if (name === "") {
-      throw invalid("backends must be a list of names, separated by commas. One of them is empty.");
+      throw valueRefusal("backends must be a list of names, separated by commas. One of them is empty.");
     }
     if (backends.some((one) => one.name === name)) continue;
     const known = backends.map((one) => `"${one.name}"`).join(", ");
@@ -416,8 +408,4 @@ const MAX_QUOTED_CHARACTERS = 64;
 
 function shortened(text: string): string {
   return text.length > MAX_QUOTED_CHARACTERS ? `${text.slice(0, MAX_QUOTED_CHARACTERS)}…` : text;
-}
-
-function invalid(detail: string): ScimRefusal {
-  return new ScimRefusal("invalid_value", { detail });
 }

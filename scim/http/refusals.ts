@@ -250,6 +250,31 @@ export class ScimRefusal extends HttpError {
   }
 }
 
+/** The refusals by the scimType of RFC 7644 §3.12 and RFC 9865 §2.1. */
+const BY_TYPE = {
+  invalidSyntax: "invalid_syntax",
+  invalidValue: "invalid_value",
+  mutability: "immutable",
+  invalidPath: "invalid_path",
+  invalidFilter: "invalid_filter",
+  noTarget: "no_target",
+  tooMany: "too_many",
+  invalidCursor: "invalid_cursor",
+  expiredCursor: "expired_cursor",
+} as const satisfies Record<string, ScimRefusalCode>;
+
+/** The refusal for a problem that the reader of a request found. */
+export function typedRefusal(
+  { scimType, detail }: { readonly scimType: keyof typeof BY_TYPE; readonly detail: string },
+): ScimRefusal {
+  return new ScimRefusal(BY_TYPE[scimType], { detail });
+}
+
+/** The refusal of a value. */
+export function valueRefusal(detail: string): ScimRefusal {
+  return typedRefusal({ scimType: "invalidValue", detail });
+}
+
 /** The refusal for a fault of a backend. */
 export function backendRefusal(
   backend: string,

@@ -103,3 +103,9 @@ export function resourceLocation(
   const { kind, name } = resource;
   return `${publicUrl}${SCIM_PREFIX}/${target}${COLLECTIONS[kind]}/${encodeURIComponent(name)}`;
 }
+
+/** The methods of the rows of a path, for `Allow` (RFC 9110 §10.2.1). */
+export function allowedMethods(rows: readonly { readonly method: string }[]): string {
+  const methods = rows.flatMap(({ method }) => method === "GET" ? ["GET", "HEAD"] : [method]);
+  return [...new Set(methods)].join(", ");
+}

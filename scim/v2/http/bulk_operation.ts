@@ -1,17 +1,11 @@
 // Bulk requests (RFC 7644 §3.7): each operation runs like a request of its own.
 
 import type { BulkRequestOperation } from "../bulk/bulk_references.ts";
-import { refusalRow, ScimRefusal } from "../../http/refusals.ts";
+import { refusalRow, ScimRefusal, typedRefusal } from "../../http/refusals.ts";
 import { parsePrecondition } from "../../http/handlers.ts";
 import { errorBody } from "../../schema/render_resource.ts";
 import type { JsonObject } from "../../schema/resource.ts";
-import {
-  type BulkEntry,
-  type BulkOperationResult,
-  type BulkProblem,
-  planBulk,
-  runBulk,
-} from "../bulk/bulk_plan.ts";
+import { type BulkEntry, type BulkOperationResult, planBulk, runBulk } from "../bulk/bulk_plan.ts";
 import type { Operation, OperationContext, OperationResult } from "./operation.ts";
 import { patchOperation } from "./patch_operation.ts";
 import { findPlace, type V2Handler } from "./v2_routes.ts";
@@ -42,7 +36,10 @@ export async function bulkOperation(
 ): Promise<OperationResult> {
   const { schemas } = context;
   const planned = planBulk(body, { octets, schemas });
-  if (!planned.ok) throw problemRefusal(planned.problem);
+  if (!planned.ok) {
+    const { status, scimType = "invalidSyntax", detail } = planned.problem;
+    throw status === 413 ? new ScimRefusal("too_large", { detail }) : typedRefusal({ scimType, detail });
+  }
   const { operations, refused } = planned.plan;
   context.access.admitOperations(context.connection, Math.max(1, operations.length + refused.length));
   const execute = async (operation: BulkRequestOperation): Promise<BulkOperationResult> => {
@@ -120,13 +117,4 @@ function entryBody({ operation, result }: BulkEntry, context: OperationContext):
     return { ...failed, status: String(result.problem.status), response: errorBody(result.problem) };
   }
   return { ...failed, status: String(result.status), response: result.response as JsonObject };
-}
-
-function problemRefusal({ status, scimType, detail }: BulkProblem): ScimRefusal {
-  const code = status === 413
-    ? "too_large"
-    : scimType === "invalidValue"
-    ? "invalid_value"
-    : "invalid_syntax";
-  return new ScimRefusal(code, { detail });
 }

@@ -1,7 +1,7 @@
 // Reads the parameters of lists and searches, from a query or from a SearchRequest (RFC 7644 §3.4.2, §3.4.3, RFC 9865 §2).
 
 import { MAX_FILTER_CHARACTERS } from "../../filter/filter_tokens.ts";
-import { ScimRefusal } from "../../http/refusals.ts";
+import { ScimRefusal, valueRefusal } from "../../http/refusals.ts";
 import { propertyWithoutCase } from "../../schema/attributes.ts";
 import { SEARCH_REQUEST_SCHEMA } from "../../schema/attribute_table.ts";
 import { isJsonArray } from "../../schema/json_limits.ts";
@@ -34,7 +34,7 @@ export function readListQuery(query: URLSearchParams): ListParameters {
   const text = (name: string): string | null => {
     const [value = null, ...more] = valuesWithoutCase(query, name);
     // To choose one of two filters would answer another question.
-    if (more.some((other) => other !== value)) throw invalid(`${name} is given twice.`);
+    if (more.some((other) => other !== value)) throw valueRefusal(`${name} is given twice.`);
     return value;
   };
   const cursor = text("cursor");
@@ -76,7 +76,7 @@ export function readSearchRequest(body: JsonObject): ListParameters {
     if (given === undefined) return undefined;
     if (isJsonArray(given) && given.every((one) => typeof one === "string")) return given;
     if (typeof given === "string") return given.split(",");
-    throw invalid(`${name} must be a list of names.`);
+    throw valueRefusal(`${name} must be a list of names.`);
   };
   const [attributes, excludedAttributes] = [names("attributes"), names("excludedAttributes")];
   return toListParameters({
@@ -104,12 +104,12 @@ function toListParameters(given: GivenParameters): ListParameters {
   const { filter, sortBy, startIndex, count, cursor, sortOrder: _order, ...projection } = given;
   for (const [name, text] of Object.entries({ filter, sortBy, cursor })) {
     if (text !== null && text.length > MAX_QUERY_CHARACTERS) {
-      throw invalid(`${name} must have at most ${MAX_QUERY_CHARACTERS} characters.`);
+      throw valueRefusal(`${name} must have at most ${MAX_QUERY_CHARACTERS} characters.`);
     }
   }
   if (cursor !== null && count !== null && count < 1) throw invalidInteger("count", cursor);
   if (cursor !== null && cursor !== "" && startIndex !== null) {
-    throw invalid("Send either cursor or startIndex, not both.");
+    throw valueRefusal("Send either cursor or startIndex, not both.");
   }
   return {
     ...projection,
@@ -134,7 +134,7 @@ function messageProperty(body: JsonObject, name: string): JsonValue | undefined 
 function textOf(body: JsonObject, name: string): string | null {
   const given = messageProperty(body, name) ?? null;
   if (given === null || typeof given === "string") return given;
-  throw invalid(`${name} must be a text.`);
+  throw valueRefusal(`${name} must be a text.`);
 }
 
 function integerText(text: string | null, name: string, cursor: string | null = null): number | null {
@@ -153,7 +153,7 @@ function integerOf(given: JsonValue | undefined, name: string, cursor: string | 
 /** RFC 9865 §2.1 has its own error for the count of a page by cursor. */
 function invalidInteger(name: string, cursor: string | null): ScimRefusal {
   if (cursor !== null) return new ScimRefusal("invalid_count");
-  return invalid(`${name} must be an integer.`);
+  return valueRefusal(`${name} must be an integer.`);
 }
 
 /** RFC 7644 §3.4.2.3. The short forms are accepted, and another word is not read as the default order. */
@@ -161,9 +161,5 @@ function sortOrderOf(given: string | null): ListParameters["sortOrder"] {
   const order = given?.trim().toLowerCase() ?? "";
   if (order === "" || order === "asc" || order === "ascending") return "ascending";
   if (order === "desc" || order === "descending") return "descending";
-  throw invalid("sortOrder must be ascending or descending.");
-}
-
-function invalid(detail: string): ScimRefusal {
-  return new ScimRefusal("invalid_value", { detail });
+  throw valueRefusal("sortOrder must be ascending or descending.");
 }

@@ -1,7 +1,7 @@
 // One operation of the full SCIM 2.0 interface, from an HTTP request or from a bulk request, and its result.
 
 import type { Actor, Target } from "../../ports.ts";
-import { ScimRefusal } from "../../http/refusals.ts";
+import { ScimRefusal, valueRefusal } from "../../http/refusals.ts";
 import type { Precondition } from "../../http/handlers.ts";
 import type { JsonObject, ResourceKind, Stored } from "../../schema/resource.ts";
 import type { ResourceTypeDefinition } from "../../schema/attribute_definition.ts";
@@ -90,7 +90,7 @@ export function resourceTypeOf(
 /** @throws ScimRefusal `invalid_value` */
 export function projectionOf(operation: Pick<Operation, "context" | "kind" | "projection">): Projection {
   const read = readProjection(operation.projection, resourceTypeOf(operation));
-  if (!read.ok) throw new ScimRefusal("invalid_value", { detail: read.detail });
+  if (!read.ok) throw valueRefusal(read.detail);
   return read.projection;
 }
 

@@ -3,6 +3,7 @@
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { checkPreconditions } from "../../http/handlers.ts";
+import { typedRefusal } from "../../http/refusals.ts";
 import { property } from "../../schema/attributes.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import type { GroupContent, JsonObject, Stored } from "../../schema/resource.ts";
@@ -23,14 +24,7 @@ import {
 } from "./operation.ts";
 import { readWanted, readWantedHead, renderContextOf } from "./read_operations.ts";
 import { membersOf, renderStored } from "../schema/render_stored.ts";
-import {
-  asLostRace,
-  bodyRefusal,
-  planned,
-  withKept,
-  writeContent,
-  writtenResult,
-} from "./write_operations.ts";
+import { asLostRace, planned, withKept, writeContent, writtenResult } from "./write_operations.ts";
 
 export async function patchOperation(operation: Operation): Promise<OperationResult> {
   const body = await operation.json();
@@ -67,7 +61,7 @@ async function patchOnce(
       : {}),
   });
   if (patched === "members_needed") return await patchOnce(operation, body, { isWhole: true });
-  if (!patched.ok) throw bodyRefusal(patched.problem);
+  if (!patched.ok) throw typedRefusal(patched.problem);
   const { isChanged, members } = patched;
   if (!isChanged && members === null) return await unchangedResult(operation, head);
   if (!isChanged && members !== null && members.replace === undefined) {
@@ -77,7 +71,7 @@ async function patchOnce(
   if (isHead) return await patchOnce(operation, body, { isWhole: true });
   // What a PATCH leaves is read like the body of a PUT, so that a client can send it again.
   const read = readBody(patched.resource, type, { unknown: "ignore", previous: resource });
-  if (!read.ok) throw bodyRefusal(read);
+  if (!read.ok) throw typedRefusal(read);
   return await writeWhole(operation, { stored: head, resource: read.resource, members });
 }
 
@@ -140,7 +134,7 @@ async function writeWhole(
     previous: stored.content,
     members: names,
   });
-  if (!converted.ok) throw bodyRefusal(converted);
+  if (!converted.ok) throw typedRefusal(converted);
   const { content, externalId = null, password } = converted;
   // The user stays as it was. Only the response has no `active` any more.
   const activeUnassigned = content.kind === "user" && property(resource, "active") === undefined;

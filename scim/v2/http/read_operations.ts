@@ -1,8 +1,8 @@
 // Reading resources: one by its id, lists, searches and /Me (RFC 7644 §3.4, §3.11).
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import { matchesTag, opaqueTag } from "../../http/handlers.ts";
-import { ScimRefusal, type ScimRefusalCode } from "../../http/refusals.ts";
+import { matchesTag } from "../../http/handlers.ts";
+import { ScimRefusal, typedRefusal, valueRefusal } from "../../http/refusals.ts";
 import { etagOf, renderListResponse } from "../../schema/render_resource.ts";
 import type { ResourceKind, Stored } from "../../schema/resource.ts";
 import type { RenderedResource } from "../../ports.ts";
@@ -90,7 +90,7 @@ async function resultOf(
 ): Promise<OperationResult> {
   const { ifNoneMatch } = operation;
   const etag = etagOf(version);
-  const isHeld = !isHead && ifNoneMatch !== null && matchesTag(ifNoneMatch, opaqueTag(etag));
+  const isHeld = !isHead && ifNoneMatch !== null && matchesTag(ifNoneMatch, etag);
   if (isHeld) return { status: 304, text: null, etag };
   const location = locationOf(renderContextOf(operation), id);
   return { status: 200, text: await text(), location, ...(isHead ? {} : { etag }) };
@@ -113,9 +113,7 @@ export async function listOperation(
   const texts: string[] = [];
   const { startIndex, count, cursor } = parameters;
   if (cursor !== null && kinds.length > 1) {
-    throw new ScimRefusal("invalid_value", {
-      detail: "Use a cursor with /Users or /Groups, not with both at once.",
-    });
+    throw valueRefusal("Use a cursor with /Users or /Groups, not with both at once.");
   }
   let total = 0;
   let skip = startIndex - 1;
@@ -143,15 +141,6 @@ function cursorsOf({ nextCursor, previousCursor }: FoundPage) {
 }
 
 type FoundPage = Extract<QueryOutcome<RenderedResource>, { ok: true }>;
-
-const QUERY_REFUSALS = {
-  invalidFilter: "invalid_filter",
-  invalidPath: "invalid_path",
-  invalidValue: "invalid_value",
-  invalidCursor: "invalid_cursor",
-  expiredCursor: "expired_cursor",
-  tooMany: "too_many",
-} as const satisfies Record<string, ScimRefusalCode>;
 
 /** The resources of a page as texts. Users with all attributes come from memory. */
 function pageReads(
@@ -194,6 +183,5 @@ async function query(
   const reads = pageReads(context, kind, parameters);
   const found = await queryPage(target, schemas, { ...parameters, kind }, { ...cursors, baseUrl, reads });
   if (found.ok) return found;
-  const { problem, detail } = found;
-  throw new ScimRefusal(QUERY_REFUSALS[problem], { detail });
+  throw typedRefusal({ scimType: found.problem, detail: found.detail });
 }

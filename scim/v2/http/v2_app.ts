@@ -4,9 +4,9 @@
 import { type Context, Hono } from "hono";
 import { HttpError } from "../../../platform/http_error.ts";
 import { randomUuid } from "../../../platform/runtime.ts";
-import { createCrossSiteCheck, type ScimApp, type ScimAppDeps, type ScimEnv } from "../../http/app.ts";
-import { waitForStore } from "../../http/request_checks.ts";
+import { createRequestCheck, type ScimApp, type ScimAppDeps, type ScimEnv } from "../../http/app.ts";
 import { parsePrecondition } from "../../http/handlers.ts";
+import { allowedMethods } from "../../http/routes.ts";
 import { refusalRow, ScimRefusal } from "../../http/refusals.ts";
 import { createResponse, faultResponse, toRefusal } from "../../http/responses.ts";
 import { parseJsonObject } from "../../schema/json_limits.ts";
@@ -25,7 +25,7 @@ import type {
   RequestTrace,
 } from "./operation.ts";
 import { getOperation, listOperation, meOperation } from "./read_operations.ts";
-import { allowedMethods, findPlace, V2_PREFIX, type V2Place, type V2RouteRow } from "./v2_routes.ts";
+import { findPlace, V2_PREFIX, type V2Place, type V2RouteRow } from "./v2_routes.ts";
 
 export interface ScimV2AppDeps extends Omit<ScimAppDeps, "credentials"> {
   readonly access: ConnectionAccess;
@@ -35,11 +35,9 @@ export interface ScimV2AppDeps extends Omit<ScimAppDeps, "credentials"> {
 
 /** Creates the routes. Mount them at the prefix. */
 export function createScimV2App(deps: ScimV2AppDeps): ScimApp {
-  const refuseCrossSite = createCrossSiteCheck(deps);
+  const check = createRequestCheck(deps);
   const routes = new Hono<ScimEnv>().all("*", async (c) => {
-    refuseCrossSite(c.req.raw);
-    const caughtUp = deps.store?.catchUp() ?? null;
-    if (caughtUp !== null) await waitForStore(caughtUp, deps);
+    await check(c.req.raw);
     return await answer(c, deps);
   });
   return { prefix: V2_PREFIX, routes, onError: (fault, c) => refusedByServer(fault, c, deps) };

@@ -127,8 +127,3 @@ function decodeSegment(segment: string): string | null {
     return null;
   }
 }
-
-/** The methods of a path, for `Allow` (RFC 9110 §10.2.1). */
-export function allowedMethods(rows: readonly V2RouteRow[]): string {
-  return rows.flatMap(({ method }) => method === "GET" ? ["GET", "HEAD"] : [method]).join(", ");
-}

@@ -2,7 +2,7 @@
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { checkPreconditions } from "../../http/handlers.ts";
-import { ScimRefusal } from "../../http/refusals.ts";
+import { ScimRefusal, typedRefusal } from "../../http/refusals.ts";
 import { property } from "../../schema/attributes.ts";
 import { etagOf } from "../../schema/render_resource.ts";
 import type { Content, JsonObject, Stored } from "../../schema/resource.ts";
@@ -139,13 +139,13 @@ async function contentOf(operation: Operation, stored: Stored | null): Promise<G
     includes: (name) => name !== "members" && name !== "groups",
   });
   const read = readBody(body, type, { unknown: "ignore", ...(previous === undefined ? {} : { previous }) });
-  if (!read.ok) throw bodyRefusal(read);
+  if (!read.ok) throw typedRefusal(read);
   const resource = stored === null ? read.resource : withKept(read.resource, stored);
   const converted = toStoredContent(resource, type, {
     ...(stored === null ? {} : { previous: stored.content }),
     members: await membersOf(operation, { resource: read.resource, body, stored }),
   });
-  if (!converted.ok) throw bodyRefusal(converted);
+  if (!converted.ok) throw typedRefusal(converted);
   return converted;
 }
 
@@ -164,30 +164,13 @@ async function membersOf(
   const sent = Object.keys(body).find(isMembers);
   if (stored?.content.kind === "group" && sent === undefined) return stored.content.members;
   const read = memberIdsOf(resource, sent === undefined ? undefined : property(body, sent));
-  if (!read.ok) throw bodyRefusal(read);
+  if (!read.ok) throw typedRefusal(read);
   const names = await memberNames(context.target.directory, read.ids, { unknown: "refuse", stored });
   return stored === null ? names : [...hiddenMembers(stored), ...names];
 }
 
 function isMembers(name: string): boolean {
   return /(^|:)members$/i.test(name);
-}
-
-const BODY_REFUSALS = {
-  invalidSyntax: "invalid_syntax",
-  invalidValue: "invalid_value",
-  mutability: "immutable",
-  invalidPath: "invalid_path",
-  invalidFilter: "invalid_filter",
-  noTarget: "no_target",
-  tooMany: "too_many",
-} as const;
-
-/** The refusal for a body that the schemas do not allow. */
-export function bodyRefusal(
-  { scimType, detail }: { scimType: keyof typeof BODY_REFUSALS; detail: string },
-): ScimRefusal {
-  return new ScimRefusal(BODY_REFUSALS[scimType], { detail });
 }
 
 /** An inactive user with the same externalId, otherwise with the same userName. An e-mail address never counts. */
