@@ -7,7 +7,6 @@ import type {
   DeviceService,
   PersonDecision,
   PhoneOrigin,
-  PhoneRequest,
   PhoneResult,
   PhoneView,
   SecondFactorAdmin,
@@ -15,13 +14,7 @@ import type {
 import type { PairingInvitations } from "./invitations.ts";
 import { findPhone, type PairingPhrases } from "./pairing_phrases.ts";
 import type { DevicePairings } from "./pairings.ts";
-import {
-  type ApprovalRecord,
-  isVerification,
-  type PairingRecord,
-  PASSCODE_DIGITS,
-  refusePhone,
-} from "./records.ts";
+import { type PairingRecord, PASSCODE_DIGITS, phoneRequest, refusePhone } from "./records.ts";
 import type { ApprovalRequests } from "./requests.ts";
 
 interface DeviceServiceParts {
@@ -115,7 +108,7 @@ export class EmbeddedDeviceService implements DeviceService {
       return await requests.decideAsPerson(request, {
         decision,
         isNotified,
-        also: also(this.#requestView(request)),
+        also: also(phoneRequest(request, this.#context.settings.requesterName)),
       });
     });
   }
@@ -170,23 +163,9 @@ export class EmbeddedDeviceService implements DeviceService {
         createdMs,
         ...(seedMs === undefined ? {} : { seedMs }),
       })),
-      requests: own.flatMap(({ id }) => requests.waitingFor(id)).map((request) => this.#requestView(request)),
-    };
-  }
-
-  #requestView(request: ApprovalRecord): PhoneRequest {
-    const { id, userName, terminalName, client, place, createdMs, deadlineMs, number, askedBy } = request;
-    return {
-      ...isVerification(request) ? { kind: "verify", askedBy: askedBy ?? "" } as const : {},
-      requestId: id,
-      userName,
-      requesterName: this.#context.settings.requesterName,
-      terminalName,
-      client,
-      place,
-      createdMs,
-      deadlineMs,
-      asksNumber: number !== null,
+      requests: own.flatMap(({ id }) => requests.waitingFor(id)).map((request) =>
+        phoneRequest(request, requesterName)
+      ),
     };
   }
 }

@@ -12,7 +12,9 @@ import type {
   CallerVerification,
   InvitingPhone,
   OwnRequest,
+  PendingApproval,
   PhoneRefusal,
+  PhoneRequest,
   PhoneResult,
 } from "./interfaces.ts";
 
@@ -391,6 +393,23 @@ const RESULTS: Readonly<Record<DecisionName, Exclude<CallerVerification["state"]
 
 /** Decisions of the person with the phone. All others are by the gateway, or by the administrator that they name. */
 const BY_PERSON: ReadonlySet<DecisionName> = new Set(["approved", "denied", "not_me", "wrong_number"]);
+
+/** A request in a list. */
+export function pendingApproval(request: ApprovalRecord): PendingApproval {
+  const { id, userName, terminalName, client, place, createdMs, deadlineMs } = request;
+  return { requestId: id, userName, terminalName, client, place, createdMs, deadlineMs };
+}
+
+/** A request as the person who decides it sees it. */
+export function phoneRequest(request: ApprovalRecord, requesterName: string): PhoneRequest {
+  const { askedBy = "", number } = request;
+  return {
+    ...isVerification(request) ? { kind: "verify", askedBy } as const : {},
+    ...pendingApproval(request),
+    requesterName,
+    asksNumber: number !== null,
+  };
+}
 
 /** The question as the help desk sees it. */
 export function verificationView(record: ApprovalRecord): CallerVerification {

@@ -19,8 +19,6 @@ import type {
   CallerVerification,
   CallerVerifications,
   DeviceService,
-  OwnRequest,
-  PendingApproval,
   SecondFactorAdmin,
 } from "./interfaces.ts";
 import { PairingInvitations } from "./invitations.ts";
@@ -37,6 +35,8 @@ import {
   deniedPairing,
   deniedRequest,
   isVerification,
+  pendingApproval,
+  phoneRequest,
   portApproval,
   portPairing,
   refusePhone,
@@ -145,7 +145,9 @@ function createAdmin(
       await requests.decide(requestId, "cancelled_by_administrator", options) === "won",
     request(requestId) {
       const request = requests.findLogin(requestId);
-      return request === undefined ? null : ownRequest(request, settings.requesterName);
+      if (request === undefined) return null;
+      const { pairingId, decision } = request;
+      return { ...phoneRequest(request, settings.requesterName), pairingId, state: approvalState(decision) };
     },
     async decide(requestId, decision, options) {
       const request = requests.findLogin(requestId);
@@ -162,21 +164,6 @@ function createAdmin(
     onChange: (notify) => requests.onChange(notify),
     onPaired: (notify) => events.onPaired(notify),
     onUnpaired: (notify) => events.onUnpaired(notify),
-  };
-}
-
-function pendingApproval(request: ApprovalRecord): PendingApproval {
-  const { id, userName, terminalName, client, place, createdMs, deadlineMs } = request;
-  return { requestId: id, userName, terminalName, client, place, createdMs, deadlineMs };
-}
-
-function ownRequest(request: ApprovalRecord, requesterName: string): OwnRequest {
-  return {
-    ...pendingApproval(request),
-    pairingId: request.pairingId,
-    requesterName,
-    asksNumber: request.number !== null,
-    state: approvalState(request.decision),
   };
 }
 
