@@ -2,12 +2,11 @@
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Mapping } from "../schema/resource.ts";
-import { parseResource } from "../schema/parse_resource.ts";
-import { parseName } from "../schema/resource_name.ts";
 import { type ImportColumn, readHeader } from "./columns.ts";
 import { CsvReader, readCsvStart } from "../../platform/csv_reader.ts";
 import { bodyOfRow, type FileRow, jsonRow, type RowRead, toSentence } from "./row_reader.ts";
 import { JsonReader } from "./json_reader.ts";
+import { readRow } from "./validate_rows.ts";
 
 /** One row of the file. */
 interface UploadedRow {
@@ -39,7 +38,6 @@ export type UploadedRowCheck =
   | { readonly ok: true; readonly name: string; readonly key: string }
   | { readonly ok: false; readonly problem: string };
 
-const TOO_LARGE_CHARACTERS = 1_048_576;
 const JSON_NAME = /\.(json|jsonl|ndjson)$/i;
 
 /** Reads a whole file. The result has all rows, including those that cannot be imported. */
@@ -60,21 +58,11 @@ export function readUpload(
 }
 
 /** Checks a row like the body of a POST. */
-export function checkUploaded({ kind, body, groups }: FileRow, mapping: Mapping): UploadedRowCheck {
-  const read = parseResource(kind, body, { mapping, newName: () => "" });
-  if (!read.ok) return { ok: false, problem: read.detail };
-  const { content } = read;
-  if (content.name === "") {
-    return { ok: false, problem: `It has no ${kind === "user" ? "userName" : "groupName (displayName)"}.` };
-  }
-  if (JSON.stringify(content).length > TOO_LARGE_CHARACTERS) {
-    return { ok: false, problem: "It is over 1 MiB." };
-  }
-  for (const group of groups) {
-    const name = parseName(group);
-    if (!name.ok) return { ok: false, problem: `A name in groups is not valid: ${name.problem}.` };
-  }
-  return { ok: true, name: content.name, key: `${kind} ${canonicalName(content.name)}` };
+export function checkUploaded(row: FileRow, mapping: Mapping): UploadedRowCheck {
+  const read = readRow(row, mapping);
+  if (!read.ok) return read;
+  const { name } = read.content;
+  return { ok: true, name, key: `${row.kind} ${canonicalName(name)}` };
 }
 
 function refuse(problem: string): UploadOutcome {

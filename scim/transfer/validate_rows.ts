@@ -3,7 +3,7 @@
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { contactProblems } from "../schema/contact_values.ts";
-import type { Mapping } from "../schema/resource.ts";
+import type { Content, Mapping } from "../schema/resource.ts";
 import { parseResource } from "../schema/parse_resource.ts";
 import { distinctNames, parseName } from "../schema/resource_name.ts";
 import type { FileRow, RowFile } from "./row_reader.ts";
@@ -15,7 +15,7 @@ export interface FileCheck {
   readonly passwords: number;
 }
 
-const TOO_LARGE_OCTETS = 1_048_576;
+const TOO_LARGE_CHARACTERS = 1_048_576;
 
 /**
  * Reads the file once, records each fault with its line, and counts the rows.
@@ -54,33 +54,43 @@ export async function checkFile(
   return counts;
 }
 
-type RowCheck =
-  | { readonly ok: true; readonly hasPassword: boolean; readonly hasContactProblem: boolean }
-  | { readonly ok: false; readonly problem: string };
+type ReadRow =
+  | { readonly ok: true; readonly content: Content; readonly password: string | undefined }
+  | RowProblem;
 
-function checkRow(
-  { kind, body, groups }: FileRow,
-  { mapping, users }: { mapping: Mapping; users: NameHashSet },
-): RowCheck {
-  const read = parseResource(kind, body, { mapping, newName: () => "" });
-  if (!read.ok) return refuse(read.detail);
-  const { content, password } = read;
-  if (content.name === "") {
-    return refuse(`It has no ${kind === "user" ? "userName" : "groupName (displayName)"}.`);
-  }
-  if (JSON.stringify(content).length > TOO_LARGE_OCTETS) return refuse("It is over 1 MiB.");
-  const wrong = groups.map(parseName).find((one) => !one.ok);
-  if (wrong !== undefined && !wrong.ok) return refuse(`A name in groups is not valid: ${wrong.problem}.`);
-  // Further rows of a group add members.
-  if (kind === "user" && !users.add(canonicalName(content.name))) {
-    return refuse(`An earlier row contains the user ${JSON.stringify(content.name)}.`);
-  }
-  const hasContactProblem = kind === "user" && contactProblems(content.attributes).length > 0;
-  return { ok: true, hasPassword: password !== undefined, hasContactProblem };
+interface RowProblem {
+  readonly ok: false;
+  readonly problem: string;
 }
 
-function refuse(problem: string): RowCheck {
-  return { ok: false, problem };
+const refuse = (problem: string): RowProblem => ({ ok: false, problem });
+
+/** Reads a row like the body of a POST that must have a name. */
+export function readRow({ kind, body, groups }: FileRow, mapping: Mapping): ReadRow {
+  const read = parseResource(kind, body, { mapping, newName: () => "" });
+  if (!read.ok) return refuse(read.detail);
+  if (read.content.name === "") {
+    return refuse(`It has no ${kind === "user" ? "userName" : "groupName (displayName)"}.`);
+  }
+  if (JSON.stringify(read.content).length > TOO_LARGE_CHARACTERS) return refuse("It is over 1 MiB.");
+  const wrong = groups.map(parseName).find((one) => !one.ok);
+  return wrong === undefined || wrong.ok ? read : refuse(`A name in groups is not valid: ${wrong.problem}.`);
+}
+
+type RowCheck =
+  | { readonly ok: true; readonly hasPassword: boolean; readonly hasContactProblem: boolean }
+  | RowProblem;
+
+function checkRow(row: FileRow, { mapping, users }: { mapping: Mapping; users: NameHashSet }): RowCheck {
+  const read = readRow(row, mapping);
+  if (!read.ok) return read;
+  const { content, password } = read;
+  // Further rows of a group add members.
+  if (row.kind === "user" && !users.add(canonicalName(content.name))) {
+    return refuse(`An earlier row contains the user ${JSON.stringify(content.name)}.`);
+  }
+  const hasContactProblem = row.kind === "user" && contactProblems(content.attributes).length > 0;
+  return { ok: true, hasPassword: password !== undefined, hasContactProblem };
 }
 
 /** The names of the groups of a valid row, each once and in NFC. */

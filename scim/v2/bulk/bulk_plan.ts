@@ -27,7 +27,7 @@ interface PlannedBulkOperation extends BulkRequestOperation {
 }
 
 /** Why a bulk request, or one of its operations, is refused (RFC 7644 §3.12). */
-export interface BulkProblem {
+interface BulkProblem {
   readonly status: number;
   readonly scimType?: "invalidSyntax" | "invalidValue";
   readonly detail: string;

@@ -7,7 +7,14 @@ import { matchesFilter } from "../../filter/filter_match.ts";
 import type { KeyRange, Listed, Listing, ListOptions, ResourceIndexes, Target } from "../../ports.ts";
 import type { ResourceKind, Stored } from "../../schema/resource.ts";
 import type { TargetSchemas } from "../schema/target_schemas.ts";
-import { definitionAt, filterAccess, readAttributePath, readResourceFilter } from "./filter_access.ts";
+import {
+  definitionAt,
+  filterAccess,
+  type QuerySort,
+  readAttributePath,
+  readQuerySort,
+  readResourceFilter,
+} from "./filter_access.ts";
 import { type CursorPlace, type QueryCursorDeps, QueryCursors } from "./query_cursor.ts";
 import {
   ALL_KEYS,
@@ -17,7 +24,6 @@ import {
   planQuery,
   type QueryPlan,
 } from "./query_plan.ts";
-import { type QuerySort, readQuerySort } from "./query_sort.ts";
 import { comparedViews } from "../schema/render_stored.ts";
 import { type FilterPath, pathText, type ScimFilter } from "../../filter/filter.ts";
 import type { ResourceTypeDefinition } from "../../schema/attribute_definition.ts";

@@ -8,7 +8,7 @@ import { matchesFilter } from "../../../../scim/filter/filter_match.ts";
 import { filterPaths } from "../../../../scim/filter/filter_tree.ts";
 import type { TargetDirectory } from "../../../../scim/ports.ts";
 import type { ResourceKind } from "../../../../scim/schema/resource.ts";
-import { filterAccess, readResourceFilter } from "../../../../scim/v2/query/filter_access.ts";
+import { filterAccess, readQuerySort, readResourceFilter } from "../../../../scim/v2/query/filter_access.ts";
 import {
   type QueryDeps,
   type QueryOutcome,
@@ -16,7 +16,6 @@ import {
   queryResources,
   type ResourceQuery,
 } from "../../../../scim/v2/query/query.ts";
-import { readQuerySort } from "../../../../scim/v2/query/query_sort.ts";
 import { comparedViews } from "../../../../scim/v2/schema/render_stored.ts";
 import { createTargetSchemas, type TargetSchemas } from "../../../../scim/v2/schema/target_schemas.ts";
 
