@@ -24,7 +24,8 @@ export async function memberNames(
   const missing = new Set(ids.filter((_, at) => found[at] === undefined));
   const read = await namedMembers(directory, [...missing], unknown);
   const names = new Map(read.map(({ id, name }) => [id, name]));
-  return ids.map((id, at) => found[at] ?? names.get(id)).filter((name) => name !== undefined);
+  for (const [at, id] of ids.entries()) found[at] ??= names.get(id);
+  return found.filter((name) => name !== undefined);
 }
 
 /**
@@ -34,7 +35,7 @@ export async function memberNames(
 function nameFinder(stored: Stored | null): (id: string) => string | undefined {
   if (stored?.content.kind !== "group") return () => undefined;
   const { content: { members }, memberIds = [] } = stored;
-  let places: Map<string | null, number> | null = null;
+  let places: ReadonlyMap<string | null, number> | null = null;
   let next = 0;
   let isEachFound = true;
   return (id) => {
@@ -42,7 +43,7 @@ function nameFinder(stored: Stored | null): (id: string) => string | undefined {
     if (memberIds[next] !== id) {
       if (isEachFound && next >= memberIds.length) return undefined;
       const isAfterNext = memberIds[next + 1] === id;
-      if (!isAfterNext) places ??= new Map(memberIds.map((one, at) => [one, at]));
+      if (!isAfterNext) places ??= placesOf(memberIds);
       const at = isAfterNext ? next + 1 : places?.get(id);
       if (at === undefined) return undefined;
       next = at;
@@ -50,6 +51,12 @@ function nameFinder(stored: Stored | null): (id: string) => string | undefined {
     }
     return members[next++];
   };
+}
+
+function placesOf(ids: readonly (string | null)[]): ReadonlyMap<string | null, number> {
+  const places = new Map<string | null, number>();
+  for (const [at, id] of ids.entries()) places.set(id, at);
+  return places;
 }
 
 /** Members that are no users, such as groups. No response has them, so no request can mean to remove them. */

@@ -323,6 +323,8 @@ function readList(value: JsonValue, place: Place): readonly JsonValue[] | undefi
   if (!isJsonArray(list)) throw unreadableValue(`${at} must be a list.`);
   const max = definition === MEMBERS ? MAX_MEMBERS : MAX_LIST_ENTRIES;
   if (list.length > max) throw unreadableValue(`${at} must have at most ${max} values.`);
+  // Members are ids, and a group can have tens of thousands. Most need neither a copy nor a comparison.
+  if (definition === MEMBERS && list.length > 0 && list.every((one) => plainMember(one) === one)) return list;
   const entries: JsonValue[] = [];
   for (const one of list) {
     // A list in a list is not an entry, even if it is empty.
@@ -331,7 +333,6 @@ function readList(value: JsonValue, place: Place): readonly JsonValue[] | undefi
     if (entry !== undefined) entries.push(entry);
   }
   if (entries.length === 0) return undefined;
-  // Members are ids, and a group can have tens of thousands.
   if (definition === MEMBERS) return entries;
   const joined = joinRepeated(entries);
   // RFC 7643 §2.4: "The primary attribute value "true" MUST appear no more than once."
@@ -343,13 +344,25 @@ function readList(value: JsonValue, place: Place): readonly JsonValue[] | undefi
 
 const MEMBERS = findDefinition(GROUP_DEFINITION.attributes, "members");
 const PLAIN_ID = /^[\w-]+$/;
+const PLAIN_PART = /^[\w:/.-]+$/;
 
-/** Fast path: an entry with an id. Most of tens of thousands of members are like this. The server sets `display`. */
+/** Fast path: an entry as responses have it. Most members are like this. The server sets `display`. `null`: another entry. */
 function plainMember(entry: JsonValue): JsonObject | null {
   if (!isJsonObject(entry)) return null;
-  for (const part in entry) if (part !== "value" && part !== "display") return null;
-  const { value } = entry;
-  return typeof value === "string" && PLAIN_ID.test(value) ? { value } : null;
+  let parts = 0;
+  for (const part in entry) {
+    parts++;
+    if (part === "value" || part === "display") continue;
+    const text = entry[part];
+    const isPlain = (part === "$ref" || part === "type") && typeof text === "string" && PLAIN_PART.test(text);
+    if (!isPlain) return null;
+  }
+  const { value, display } = entry;
+  if (typeof value !== "string" || !PLAIN_ID.test(value)) return null;
+  if (display === undefined) return entry;
+  if (parts === 2) return { value };
+  const { display: _, ...rest } = entry;
+  return rest;
 }
 
 function readOne(value: JsonValue, place: Place & { readonly isEntry: boolean }): JsonValue | undefined {

@@ -113,12 +113,9 @@ export async function renderResponse(
 /** The members in most responses. Objects of 10,000 members take longer than the write. */
 function membersText(ids: readonly (string | null)[], { baseUrl }: Pick<RenderContext, "baseUrl">): string {
   const middle = `","$ref":${JSON.stringify(`${baseUrl}/Users/`).slice(0, -1)}`;
-  let text = "[";
-  for (const id of ids) {
-    if (id === null) continue;
-    text += (text === "[" ? '{"value":"' : ',{"value":"') + id + middle + id + '","type":"User"}';
-  }
-  return `${text}]`;
+  let text = "";
+  for (const id of ids) if (id !== null) text += `,{"value":"${id}${middle}${id}","type":"User"}`;
+  return `[${text.slice(1)}]`;
 }
 
 /** Renders users with all attributes. @param projection a plain one */

@@ -255,13 +255,10 @@ export function memberIdsOf(
   const members = property(resource, "members") ?? [];
   const entries = isJsonArray(members) ? members : [];
   const count = isJsonArray(sent) ? sent.length : isUnassigned(sent) ? 0 : 1;
-  const ids: string[] = [];
-  for (const member of entries) {
-    const id = memberIdOf(member);
-    if (id === null) return invalidValue(NO_MEMBER_ID);
-    ids.push(id);
-  }
-  return entries.length < count ? invalidValue(NO_MEMBER_ID) : { ok: true, ids };
+  const ids = entries.map(memberIdOf);
+  return ids.length >= count && ids.every((id) => id !== null)
+    ? { ok: true, ids }
+    : invalidValue(NO_MEMBER_ID);
 }
 
 /** An attribute as both interfaces know it. `known: null`: only the schema has it, such as an attribute of a custom extension. */

@@ -319,14 +319,20 @@ Deno.test("readBody() never reads JSON text that is too large, and no text that 
 });
 
 Deno.test("readBody() reads members without the names that the server sets", () => {
-  const members: JsonObject["members"] = [{ value: "1", display: 5 }, { VALUE: "2" }, {
-    value: "3",
-    type: "User",
+  const answered = { value: "3", $ref: "https://a.example/Users/3", type: "User" };
+  const members: JsonObject["members"] = [{ value: "1", display: 5 }, { VALUE: "2" }, answered, {
+    ...answered,
+    display: "eve",
   }, null];
   assertEquals(accepted("group", { displayName: "g", members }), {
     displayName: "g",
-    members: [{ value: "1" }, { value: "2" }, { value: "3", type: "User" }],
+    members: [{ value: "1" }, { value: "2" }, answered, answered],
   });
+  assertEquals(accepted("group", { displayName: "g", members: [answered] }).members, [answered]);
+  for (const part of ["$ref", "type"]) {
+    const problem = problemOf("group", { displayName: "g", members: [{ ...answered, [part]: "\u0007" }] });
+    assertEquals(problem, ["invalidValue", `members.${part} must not contain control characters.`]);
+  }
 });
 
 const PATCH_OP = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
