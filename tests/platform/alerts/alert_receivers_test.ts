@@ -10,14 +10,22 @@ import { UNREADABLE_ROW } from "../../../platform/sealed_rows.ts";
 import { createStore } from "../../../platform/store.ts";
 import { createManualClock, eventually } from "../../upstream/manual_clock.ts";
 import { configOf } from "../config/samples.ts";
-import { BY, failing, openAlertWorld, pendingOf, RUN_MS, typesOf, webhooksOf } from "./alert_world.ts";
+import {
+  BY,
+  failing,
+  openAlertWorld,
+  openChatWorld,
+  pendingOf,
+  RUN_MS,
+  typesOf,
+  webhooksOf,
+} from "./alert_world.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 Deno.test("mail is off, or its queue is full: the alert is stored, the webhook is sent, and the problem is shown", async () => {
-  await using world = await openAlertWorld();
-  await world.receive("chat");
+  await using world = await openChatWorld();
   await world.receive("team", { kind: "mail" });
   world.mail.isConfigured = false;
   await world.record("user.not_me", "ada");
@@ -53,8 +61,7 @@ const ANSWERS: readonly (readonly [string, (request: Request) => Promise<Respons
 
 for (const [what, answer, code] of ANSWERS) {
   Deno.test(`a webhook that ${what}: it is tried again, and fails after a day`, async () => {
-    await using world = await openAlertWorld();
-    await world.receive("chat");
+    await using world = await openChatWorld();
     world.answer = answer;
     await world.record("user.not_me", "ada");
     await world.run();
@@ -81,8 +88,7 @@ for (const [what, answer, code] of ANSWERS) {
 }
 
 Deno.test("a webhook that hangs ends by its deadline, and delays no other receiver", async () => {
-  await using world = await openAlertWorld();
-  await world.receive("chat");
+  await using world = await openChatWorld();
   await world.receive("other");
   let isFirst = true;
   world.answer = () => {
@@ -98,8 +104,7 @@ Deno.test("a webhook that hangs ends by its deadline, and delays no other receiv
 });
 
 Deno.test("a receiver that is removed while a message waits receives nothing, also if its name is used again", async () => {
-  await using world = await openAlertWorld();
-  await world.receive("chat");
+  await using world = await openChatWorld();
   world.answer = () => Promise.reject(new TypeError("down"));
   await world.record("user.not_me", "ada");
   await world.run();
@@ -118,8 +123,7 @@ Deno.test("a receiver that is removed while a message waits receives nothing, al
 });
 
 Deno.test("a paused receiver gets nothing; messages that waited are sent when it is resumed", async () => {
-  await using world = await openAlertWorld();
-  await world.receive("chat");
+  await using world = await openChatWorld();
   world.answer = () => Promise.reject(new TypeError("down"));
   await world.record("user.not_me", "ada");
   await world.run();
@@ -143,8 +147,7 @@ Deno.test("a paused receiver gets nothing; messages that waited are sent when it
 });
 
 Deno.test("a test message reaches its receiver; one that fails names the problem", async () => {
-  await using world = await openAlertWorld();
-  await world.receive("chat");
+  await using world = await openChatWorld();
   await world.receive("team", { kind: "mail" });
   assertEquals(await world.service.test("chat", BY), { ok: true, tookMs: 0 });
   assertEquals(typesOf(world), ["alert.test"]);
@@ -201,8 +204,7 @@ for (
 }
 
 Deno.test("each session that must be disconnected by hand is an alert of its own", async () => {
-  await using world = await openAlertWorld();
-  await world.receive("chat");
+  await using world = await openChatWorld();
   const fail = (session: string) =>
     world.record("vpn_session.disconnect_failed", "ada", {
       ...{ client: `vpn-${session}`, nas: "n", session, by: "disconnect_not_me" },
@@ -224,8 +226,7 @@ Deno.test("each session that must be disconnected by hand is an alert of its own
 });
 
 Deno.test("an alert whose values cannot be shown does not stop the others, and is given up after a day", async () => {
-  await using world = await openAlertWorld();
-  await world.receive("chat");
+  await using world = await openChatWorld();
   await world.service.close();
   const nowMs = world.clock.nowMs();
   const times = { openedMs: nowMs, lastMs: nowMs, endedMs: null, notifiedMs: nowMs, notifiedCount: 1 };
@@ -251,8 +252,7 @@ Deno.test("an alert whose values cannot be shown does not stop the others, and i
 });
 
 Deno.test("a receiver whose secrets cannot be read is listed with its problem, can be removed, and stops no other", async () => {
-  await using world = await openAlertWorld();
-  await world.receive("chat");
+  await using world = await openChatWorld();
   await world.receive("broken");
   const key = ["alert_receiver", "broken"];
   const { value } = await world.store.get<object>(key);
@@ -289,8 +289,7 @@ Deno.test("a token that expires and is removed is not reported as resolved; one 
       "alert.ended",
     ]]] as const
   ) {
-    await using world = await openAlertWorld();
-    await world.receive("chat");
+    await using world = await openChatWorld();
     const values = { of: "token", name: "ci", untilMs: world.clock.nowMs() + leftMs };
     const about = "token:1";
     world.states = [{ kind: "credential_expiring", about, severity: "critical", state: "bad", values }];

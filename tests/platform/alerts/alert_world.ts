@@ -164,3 +164,10 @@ export const typesOf = ({ webhooks }: AlertWorld) => webhooks.map(({ body }) => 
 export async function pendingOf({ store }: AlertWorld): Promise<number> {
   return (await Array.fromAsync(store.list(["alert_pending"]))).length;
 }
+
+/** Such a world with the receiver "chat". */
+export async function openChatWorld(): Promise<AlertWorld> {
+  const world = await openAlertWorld();
+  await world.receive("chat");
+  return world;
+}

@@ -11,6 +11,7 @@ import {
   BY,
   failing,
   openAlertWorld,
+  openChatWorld,
   pendingOf,
   typesOf,
   webhooksOf,
@@ -20,8 +21,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 Deno.test("a lockout is sent by webhook and by mail, and is in the list and the audit log", async () => {
-  await using world = await openAlertWorld();
-  await world.receive("chat");
+  await using world = await openChatWorld();
   await world.receive("team", {
     kind: "mail",
     language: "de",
@@ -117,8 +117,7 @@ Deno.test("what happened before the first start is no alert; what happened while
 });
 
 Deno.test("a node that is killed between the commit and the delivery: the next one delivers", async () => {
-  await using world = await openAlertWorld();
-  await world.receive("chat");
+  await using world = await openChatWorld();
   // The first node never hears an answer.
   world.answer = () => new Promise(() => undefined);
   await world.record("user.not_me", "ada");
@@ -133,8 +132,7 @@ Deno.test("a node that is killed between the commit and the delivery: the next o
 });
 
 Deno.test("the same object within the cooldown is counted; the next message says how many there were", async () => {
-  await using world = await openAlertWorld();
-  await world.receive("chat");
+  await using world = await openChatWorld();
   for (let number = 0; number < 3; number++) {
     await world.record("user.locked", number === 1 ? "ADA" : "ada");
     await world.run();
@@ -150,8 +148,7 @@ Deno.test("the same object within the cooldown is counted; the next message says
 });
 
 Deno.test("10,000 lockouts in a minute: few messages, few records, and the last one says how many", async () => {
-  await using world = await openAlertWorld();
-  await world.receive("chat");
+  await using world = await openChatWorld();
   const commits = countCommits(world);
   for (let at = 0; at < 10_000; at += 500) {
     const records = Array.from({ length: 500 }, (_, one) => world.record("user.locked", `u${at + one}`));
@@ -202,8 +199,7 @@ Deno.test("a flood of warnings uses up no limit of critical alerts", async () =>
 });
 
 Deno.test("a state that lasts is sent once, again after a day, and when it ended", async () => {
-  await using world = await openAlertWorld();
-  await world.receive("chat");
+  await using world = await openChatWorld();
   world.states = [failing("ldap")];
   await world.run(4 * MINUTE_MS, 10_000);
   assertEquals(typesOf(world), []);
@@ -222,8 +218,7 @@ Deno.test("a state that lasts is sent once, again after a day, and when it ended
 });
 
 Deno.test("states that cannot be read change nothing, and events are still sent", async () => {
-  await using world = await openAlertWorld();
-  await world.receive("chat");
+  await using world = await openChatWorld();
   world.states = [failing("ldap")];
   await world.run(6 * MINUTE_MS, 10_000);
   await webhooksOf(world, 1);
@@ -236,8 +231,7 @@ Deno.test("states that cannot be read change nothing, and events are still sent"
 });
 
 Deno.test("an alert that is open is known after a restart: it is not sent again, and its end is sent", async () => {
-  await using world = await openAlertWorld();
-  await world.receive("chat");
+  await using world = await openChatWorld();
   world.states = [failing("ldap")];
   await world.run(6 * MINUTE_MS, 10_000);
   await webhooksOf(world, 1);
@@ -251,8 +245,7 @@ Deno.test("an alert that is open is known after a restart: it is not sent again,
 });
 
 Deno.test("records that cannot be read stop nothing", async () => {
-  await using world = await openAlertWorld();
-  await world.receive("chat");
+  await using world = await openChatWorld();
   await world.service.close();
   const planted = { kind: "__proto__", severity: 5, values: null };
   await world.store.commit({
@@ -274,8 +267,7 @@ Deno.test("records that cannot be read stop nothing", async () => {
 });
 
 Deno.test("alerts that are off send nothing, and begin with the time when they are on again", async () => {
-  await using world = await openAlertWorld();
-  await world.receive("chat");
+  await using world = await openChatWorld();
   world.settings.enabled = false;
   await world.run();
   await world.record("user.not_me", "ada");
@@ -289,8 +281,7 @@ Deno.test("alerts that are off send nothing, and begin with the time when they a
 });
 
 Deno.test("rejected sign-ins become one alert, which ends", async () => {
-  await using world = await openAlertWorld();
-  await world.receive("chat");
+  await using world = await openChatWorld();
   for (let count = 0; count < 19; count++) await world.record("login.rejected", "ada");
   await world.run();
   assertEquals(typesOf(world), []);

@@ -3,7 +3,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { type InProcess, saveSettings, SECRET, startInProcess } from "../rows/in_process.ts";
 import { type Answer, brief } from "../rows/login.ts";
-import { appCode, decide, give, giveDevice, passcodeSentTo, register, SEED } from "../rows/people.ts";
+import { appCode, decide, give, giveDevice, NUMBER, passcodeSentTo, register, SEED } from "../rows/people.ts";
 import { CHALLENGE, DENY, type ShortPolicy, storePolicies, TRUSTED } from "./policy_sample.ts";
 import { WIRE_ROWS, type WireRow } from "./wire_rows.ts";
 import { openDisk } from "../rows/disk.ts";
@@ -255,7 +255,6 @@ for (const [title, [policy, expected, expectedClasses]] of Object.entries(AFTER_
 
 // A user who lost a factor is not one without a factor: no bypass follows from the loss, and no login adds another factor.
 
-const NUMBER = "+4915112345678";
 const PASSWORDS = {
   hasPassword: () => Promise.resolve(true),
   directory: () => Promise.resolve("right" as const),

@@ -1,11 +1,12 @@
 // Held and repeated logins: faults that were found once.
 
 import { assertEquals } from "@std/assert";
+import { openDisk } from "../rows/disk.ts";
 import { type InProcess, startInProcess } from "../rows/in_process.ts";
 import { brief, exchangeJudged, type Login, stepName } from "../rows/login.ts";
 import { becomes, turn, whileTimePasses } from "../rows/passing_time.ts";
 import { eventually } from "../../upstream/manual_clock.ts";
-import { appCode, decide, giveDevice, register, startWith } from "../rows/people.ts";
+import { appCode, decide, giveDevice, NUMBER, register, startWith } from "../rows/people.ts";
 import { interceptCommits } from "./failing_commits.ts";
 import type { BuiltRequest } from "../../support/radius_packets.ts";
 import type { FakePairing } from "../../fakes/second_factor_records.ts";
@@ -40,8 +41,8 @@ Deno.test("a login that is superseded during its first commit does not come back
 });
 
 Deno.test("a login that was superseded during its commit is also over after a restart", async () => {
-  const dir = await Deno.makeTempDir();
-  const kvPath = `${dir}/store`;
+  await using disk = await openDisk();
+  const kvPath = disk.path;
   await using world = await startWith("app", { toml: TOKEN, kvPath });
   const login = world.login({ user: "anna" });
   const release = interceptCommits(world).hold();
@@ -58,8 +59,6 @@ Deno.test("a login that was superseded during its commit is also over after a re
   const state = challenge.state ?? new Uint8Array();
   const late = login.build(appCode(next.clock.nowMs()), { state });
   assertEquals((await login.exchange(late)).kind, "reject");
-  await next.stop();
-  await Deno.remove(dir, { recursive: true });
 });
 
 Deno.test("a login that supersedes another one during a later commit is answered at once", async () => {
@@ -93,8 +92,6 @@ Deno.test("a login that is superseded before its push is sent sends none", async
 
 // When the store refuses a commit, memory must match the store: no effect happens twice, and nothing is lost or left
 // over.
-
-const NUMBER = "+4915112345678";
 
 Deno.test("a text whose challenge could not be recorded is not sent again for a retransmission", async () => {
   await using world = await startInProcess();

@@ -2,9 +2,7 @@
 
 import type { InProcess } from "./in_process.ts";
 import type { Answer } from "./login.ts";
-import { appCode, decide, give, giveDevice, passcodeSentTo, register, SEED } from "./people.ts";
-
-const NUMBER = "+4915112345678";
+import { appCode, decide, give, giveDevice, NUMBER, passcodeSentTo, register, SEED } from "./people.ts";
 
 export const ACCEPT_PATHS = {
   async "an approval"(world: InProcess): Promise<Answer> {

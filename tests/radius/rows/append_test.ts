@@ -9,6 +9,7 @@ import {
   decide,
   give,
   giveDevice,
+  NUMBER,
   otherThan,
   passcodeSentTo,
   register,
@@ -17,7 +18,6 @@ import {
 import { jump } from "./passing_time.ts";
 import { pairPhone } from "./phone.ts";
 
-const NUMBER = "+4915112345678";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 const APPEND = "[radius]\nappend_mode = true\nhold_s = 5\n";
 const DENIED = ["reject", "Access denied."];
@@ -60,8 +60,7 @@ Deno.test("append: a code for a device whose service is unavailable is a Reject 
 });
 
 Deno.test("append: a code of a user without TOTP or device is a Reject and no failure: nothing was checked", async () => {
-  await using world = await startInProcess({ toml: APPEND });
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text", { toml: APPEND });
   assertEquals(brief(await started(world, "pw,123456")), DENIED);
   assertEquals(world.radius.limits.failures("anna").total, 0);
   assertEquals(world.telephony.requests.length, 0);
@@ -121,8 +120,7 @@ for (
 }
 
 Deno.test("append: password,push of a user without a device is a Reject and no failure", async () => {
-  await using world = await startInProcess({ toml: APPEND });
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text", { toml: APPEND });
   assertEquals(brief(await started(world, "pw,push")), DENIED);
   assertEquals(world.radius.limits.failures("anna").total, 0);
 });
@@ -280,8 +278,7 @@ for (
 
 for (const password of ["pw", "pw,auto"]) {
   Deno.test(`append: a text that "${password}" sent is answered to the challenge or appended to the next login, and counts once`, async () => {
-    await using world = await startInProcess({ toml: APPEND });
-    await give(world, "anna", { kind: "sms", number: NUMBER });
+    await using world = await startWith("text", { toml: APPEND });
     const first = world.login({ user: "anna" });
     assertEquals((await first.start(password)).step, "AWAIT_SMS_DELIVERED_PASSCODE");
     const appended = `pw,${passcodeSentTo(world, NUMBER)}`;
@@ -296,8 +293,7 @@ for (const password of ["pw", "pw,auto"]) {
 }
 
 Deno.test("append: wrong codes for a passcode of a Reject count, and lock the user", async () => {
-  await using world = await startInProcess({ toml: APPEND });
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text", { toml: APPEND });
   await started(world, "pw,sms");
   const passcode = passcodeSentTo(world, NUMBER);
   assertEquals(brief(await started(world, `pw,${otherThan(passcode)}`)), MISMATCH);
@@ -322,8 +318,7 @@ Deno.test("append: the passcode of a Reject does not replace the first factor, a
 });
 
 Deno.test("append: a text that cannot be sent is a Reject, not a challenge", async () => {
-  await using world = await startInProcess({ toml: `${APPEND}[factors.sends]\nper_user = 1` });
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text", { toml: `${APPEND}[factors.sends]\nper_user = 1` });
   assertEquals(brief(await started(world, "pw,sms")), SENT);
   assertEquals(brief(await started(world, "pw,sms")), DENIED);
   assertEquals(world.telephony.requests.length, 1);

@@ -2,6 +2,7 @@
 // allows, until its time.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { openDisk } from "./disk.ts";
 import { auditRecordsOf } from "../../fakes/audited.ts";
 import { commitChange } from "../../fakes/commit_change.ts";
 import { interceptCommits } from "../regression/failing_commits.ts";
@@ -153,25 +154,21 @@ for (const [name, kind] of Object.entries(KINDS)) {
   });
 
   Deno.test(`${name}: new codes void the old ones, also after a restart; uses that are left stay`, async () => {
-    const home = await Deno.makeTempDir({ prefix: "countersign-codes-" });
-    try {
-      const kvPath = `${home}/store`;
-      const { world: first, codes: old } = await open({ kvPath });
-      await using _first = first;
-      const codes = await issue(first, "anna");
-      assertEquals(brief(await (await ask(first)).answer(old[0] ?? "")), MISMATCH);
-      assertEquals((await (await ask(first)).answer(codes[0] ?? "")).kind, "accept");
-      await first.stop();
-      await using second = await startInProcess({ kvPath, after: first });
-      assertEquals(kind.left(second), uses - 1);
-      // A recovery code is used up by its login.
-      for (const code of name === "recovery" ? [old[1] ?? "", codes[0] ?? ""] : old) {
-        assertEquals(brief(await (await ask(second)).answer(code)), MISMATCH);
-      }
-      assertEquals((await (await ask(second)).answer(codes.at(-1) ?? "")).kind, "accept");
-    } finally {
-      await Deno.remove(home, { recursive: true });
+    await using disk = await openDisk();
+    const kvPath = disk.path;
+    const { world: first, codes: old } = await open({ kvPath });
+    await using _first = first;
+    const codes = await issue(first, "anna");
+    assertEquals(brief(await (await ask(first)).answer(old[0] ?? "")), MISMATCH);
+    assertEquals((await (await ask(first)).answer(codes[0] ?? "")).kind, "accept");
+    await first.stop();
+    await using second = await startInProcess({ kvPath, after: first });
+    assertEquals(kind.left(second), uses - 1);
+    // A recovery code is used up by its login.
+    for (const code of name === "recovery" ? [old[1] ?? "", codes[0] ?? ""] : old) {
+      assertEquals(brief(await (await ask(second)).answer(code)), MISMATCH);
     }
+    assertEquals((await (await ask(second)).answer(codes.at(-1) ?? "")).kind, "accept");
   });
 
   Deno.test(`${name}: neither the store nor the log contains a code in clear`, async () => {

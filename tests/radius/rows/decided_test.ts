@@ -7,7 +7,7 @@ import type { Store } from "../../../platform/store.ts";
 import { openDisk } from "./disk.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, type Login, stepName } from "./login.ts";
-import { appCode, give, giveDevice, otherThan, register, SEED } from "./people.ts";
+import { appCode, give, giveDevice, NUMBER, otherThan, register, SEED } from "./people.ts";
 import { becomes, jump } from "./passing_time.ts";
 import { pairPhone, type Phone } from "./phone.ts";
 import { startTwoNodes } from "./two_nodes.ts";
@@ -335,8 +335,6 @@ for (const [what, end] of Object.entries(ENDED_PHONES)) {
 }
 
 // A rejection belongs to the factor that was tried, in the history and so in the reports. "No factor" is only for logins that tried none.
-
-const NUMBER = "+4915112345678";
 
 interface Row {
   readonly toml?: string;

@@ -1,6 +1,7 @@
 // Orders to end accounting sessions: restarts, several nodes, concurrent orders, late sessions, and the audit log.
 
 import { assertEquals } from "@std/assert";
+import { openDisk } from "./disk.ts";
 import type { ClientContent } from "../../../platform/client_settings.ts";
 import { startDisconnectNas } from "./disconnect_nas.ts";
 import {
@@ -21,19 +22,16 @@ import { startTwoNodes } from "./two_nodes.ts";
 Deno.test("an order survives a restart", async () => {
   using nas = startDisconnectNas(SECRET);
   nas.conduct.set("anna", "silent");
-  const kvPath = await Deno.makeTempFile({ suffix: ".db" });
+  await using disk = await openDisk();
   const toml = tomlOf(nas.port);
-  const first = await startInProcess({ toml, kvPath });
+  await using first = await startInProcess({ toml, kvPath: disk.path });
   await account(first);
   await reportNotMe(first);
   await becomes("the first copy", () => nas.asked.length === 1);
   await first.stop();
   nas.conduct.clear();
-  {
-    await using second = await startInProcess({ toml, kvPath, after: first });
-    await untilState(second, "acked");
-  }
-  await Deno.remove(kvPath);
+  await using second = await startInProcess({ toml, kvPath: disk.path, after: first });
+  await untilState(second, "acked");
 });
 
 Deno.test("with two nodes, the node of the report asks; if it stops, the other one takes over", async () => {

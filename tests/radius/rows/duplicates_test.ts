@@ -6,12 +6,11 @@ import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
 import { brief, type Login, stepName } from "./login.ts";
 import { becomes, jump, pass } from "./passing_time.ts";
 import { answered, openRecorder, sent } from "./recorder.ts";
-import { decide, give, giveDevice, lastRequest, passcodeSentTo, startWith } from "./people.ts";
+import { decide, giveDevice, lastRequest, NUMBER, passcodeSentTo, startWith } from "./people.ts";
 import { pairPhone } from "./phone.ts";
 
 // Duplicates (RFC 5080 §2.2.2), and a login or answer that is re-issued with another identifier.
 
-const NUMBER = "+4915112345678";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 
 Deno.test("duplicates: the same packet again while it is in progress gets no answer", async () => {
@@ -41,8 +40,7 @@ Deno.test("duplicates: the same packet again after its answer gets the same octe
 });
 
 Deno.test("duplicates: a delayed Reject is sent once, and repeated octet for octet", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text");
   const login = await world.begin({ user: "anna" });
   const packet = login.build("000");
   const replies = await sent(world, [packet, packet, packet], 1500);
@@ -52,8 +50,7 @@ Deno.test("duplicates: a delayed Reject is sent once, and repeated octet for oct
 });
 
 Deno.test("duplicates: a lost Accept is sent again, octet for octet", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text");
   const login = await world.begin({ user: "anna" });
   const packet = login.build(passcodeSentTo(world, NUMBER));
   const first = await login.exchange(packet);
@@ -78,8 +75,7 @@ Deno.test("duplicates: a login without State after a challenge is another sessio
 });
 
 Deno.test("duplicates: a second login is another session with its own text", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text");
   const login = await world.begin({ user: "anna" }, "pw");
   const again = await login.start("pw");
   assertEquals(stepName(again), "AWAIT_SMS_DELIVERED_PASSCODE");
@@ -287,8 +283,7 @@ Deno.test("duplicates: a different answer to the same challenge is not a re-issu
 });
 
 Deno.test("duplicates: a re-issued answer after an Accept is a Reject", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text");
   const login = await world.begin({ user: "anna" });
   const passcode = passcodeSentTo(world, NUMBER);
   assertEquals((await login.answer(passcode)).kind, "accept");
@@ -297,8 +292,7 @@ Deno.test("duplicates: a re-issued answer after an Accept is a Reject", async ()
 });
 
 Deno.test("duplicates: ten simultaneous packets with the right passcode yield one Accept", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text");
   const login = await world.begin({ user: "anna" });
   const passcode = passcodeSentTo(world, NUMBER);
   const packets = Array.from({ length: 10 }, () => login.build(passcode));

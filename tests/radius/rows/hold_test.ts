@@ -10,6 +10,7 @@ import {
   give,
   giveDevice,
   lastRequest,
+  NUMBER,
   otherThan,
   passcodeSentTo,
   register,
@@ -226,7 +227,6 @@ Deno.test("device: a login that ends during a call to the service is answered wi
 
 // The flow rows of Cancel: it starts a new conversation, and the old one counts for nothing.
 
-const NUMBER = "+4915112345678";
 const MENU = ["CHOOSE_WHICH_MULTIFACTOR", "Choose a second factor:"];
 
 /** Every step, and how a login reaches it. */
@@ -327,8 +327,7 @@ Deno.test("cancel: an embedded request becomes cancelled and disappears from the
 });
 
 Deno.test("cancel: the old passcode is no longer valid, also at the prompt for the next one", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text");
   const login = await played(world, "pw", []);
   const old = passcodeSentTo(world, NUMBER);
   await login.answer("cancel");

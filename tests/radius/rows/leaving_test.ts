@@ -1,12 +1,13 @@
 // Users who leave during a login, and where two changes meet.
 
 import { assert, assertEquals } from "@std/assert";
+import { openDisk } from "./disk.ts";
 import { interceptCommits } from "../regression/failing_commits.ts";
 import { afterStatus, createGate } from "./gates.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { type Answer, brief, exchangeJudged } from "./login.ts";
 import { becomes, jump, whileTimePasses } from "./passing_time.ts";
-import { appCode, decide, give, giveDevice, lastRequest, register, SEED } from "./people.ts";
+import { appCode, decide, give, giveDevice, lastRequest, NUMBER, register, SEED } from "./people.ts";
 import { commitChange } from "../../fakes/commit_change.ts";
 import { auditRecordsOf } from "../../fakes/audited.ts";
 import type { PolicyOutcome } from "../../../radius/policy/policy.ts";
@@ -19,7 +20,6 @@ import { giveToken, tokenCode } from "./tokens.ts";
 // A user is deleted or deactivated: the same commit removes their pairings and ends their logins, and no login is
 // accepted after it.
 
-const NUMBER = "+4915112345678";
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const CODE = "GET_DEVICE_GENERATED_PASSCODE";
 const DENIED = ["reject", "Access denied."];
@@ -100,8 +100,8 @@ Deno.test("leaving: after undo() everything is as before", async () => {
 });
 
 Deno.test("leaving: a live login is over, also after a restart", async () => {
-  const dir = await Deno.makeTempDir();
-  const kvPath = `${dir}/store`;
+  await using disk = await openDisk();
+  const kvPath = disk.path;
   await using world = await startInProcess({ kvPath });
   await giveEverything(world, "anna");
   const login = world.login({ user: "anna" });
@@ -122,8 +122,6 @@ Deno.test("leaving: a live login is over, also after a restart", async () => {
   assertEquals((await login.answer(appCode(next.clock.nowMs()))).kind, "reject");
   other.moveTo(next);
   assertEquals((await other.answer("x")).step, MENU);
-  await next.stop();
-  await Deno.remove(dir, { recursive: true });
 });
 
 Deno.test("leaving: a user who is created again logs in, without the old factors", async () => {

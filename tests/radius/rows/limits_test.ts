@@ -9,6 +9,7 @@ import {
   decide,
   give,
   giveDevice,
+  NUMBER,
   otherThan,
   passcodeSentTo,
   register,
@@ -19,7 +20,6 @@ import { startFirstFactorServer } from "./first_factor_server.ts";
 
 // Limits on pushes to a device, and on texts and calls to numbers.
 
-const NUMBER = "+4915112345678";
 const OTHER = "+4915187654321";
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
@@ -76,16 +76,14 @@ Deno.test("pushes: those of another user are not counted", async () => {
 });
 
 Deno.test("sends: a user has five texts in ten minutes, the sixth is not sent", async () => {
-  await using world = await startInProcess({ toml: "[factors.sends]\nper_number = 50" });
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text", { toml: "[factors.sends]\nper_number = 50" });
   for (let count = 0; count < 5; count++) await world.login({ user: "anna" }).start();
   assertEquals(brief(await world.login({ user: "anna" }).start()), NOT_SENT);
   assertEquals(world.telephony.requests.length, 5);
 });
 
 Deno.test("sends: they are available again ten minutes after the last one that was sent", async () => {
-  await using world = await startInProcess({ toml: "[factors.sends]\nper_user = 1" });
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text", { toml: "[factors.sends]\nper_user = 1" });
   await world.login({ user: "anna" }).start();
   await jump(world.clock, 9 * MINUTE_MS);
   // An attempt at the limit does not extend it.
@@ -149,8 +147,7 @@ Deno.test("sends: a thousand attempts with disallowed numbers send nothing", asy
 });
 
 Deno.test("sends: a hundred simultaneous logins send five", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text");
   await Promise.all(Array.from({ length: 100 }, () => world.login({ user: "anna" }).start()));
   assertEquals(world.telephony.requests.length, 5);
 });
@@ -308,8 +305,7 @@ Deno.test("lockout: a denied approval, Cancel and an unknown State count as no f
 });
 
 Deno.test("lockout: a new passcode does not reset the count", async () => {
-  await using world = await startInProcess({ toml: "[factors.sends]\nper_user = 20\nper_number = 20" });
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text", { toml: "[factors.sends]\nper_user = 20\nper_number = 20" });
   for (let count = 1; count <= 10; count++) {
     const login = await world.begin({ user: "anna" });
     assertEquals(brief(await login.answer(otherThan(passcodeSentTo(world, NUMBER)))), MISMATCH);

@@ -2,13 +2,12 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
-import { appCode, give, giveDevice, otherThan, passcodeSentTo, startWith } from "./people.ts";
+import { appCode, give, giveDevice, NUMBER, otherThan, passcodeSentTo, startWith } from "./people.ts";
 import { becomes, jump } from "./passing_time.ts";
 import { pairPhone } from "./phone.ts";
 
 // The log: a line for each request and each answer, and never a secret.
 
-const NUMBER = "+4915112345678";
 const octets = (text: string) => new TextEncoder().encode(text);
 const CLIENT = `[[radius.client]]
 name = "vpn"
@@ -111,8 +110,7 @@ Deno.test("log: it contains no password, passcode, token, digest or secret of an
 });
 
 Deno.test("log: the audit log and the console contain none of them either", async () => {
-  await using world = await startInProcess({ toml: "[factors.passcode]\nsms_digits = 8" });
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text", { toml: "[factors.passcode]\nsms_digits = 8" });
   const login = world.login({ user: "anna", nasPort: undefined });
   const { step } = await login.start("pass-word-of-the-login");
   const passcode = passcodeSentTo(world, NUMBER);
@@ -190,8 +188,7 @@ const UNSENT = [
 ];
 for (const { toml, why } of UNSENT) {
   Deno.test(`log: the line about an unsent text has the reason: ${why}`, async () => {
-    await using world = await startInProcess({ toml });
-    await give(world, "anna", { kind: "sms", number: NUMBER });
+    await using world = await startWith("text", { toml });
     await world.login({ user: "anna", nasPort: 1 }).start();
     await world.login({ user: "anna", nasPort: 2 }).start();
     const lines = (await world.logLines()).filter((line) => line.includes(why));

@@ -3,14 +3,13 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, type Login } from "./login.ts";
-import { appCode, give, giveDevice, passcodeSentTo, register, SEED, startWith } from "./people.ts";
+import { appCode, give, giveDevice, NUMBER, passcodeSentTo, register, SEED, startWith } from "./people.ts";
 import { hotpAt } from "../../../radius/factors/totp.ts";
 import type { Passwords } from "../../../radius/ports.ts";
 import { jump } from "./passing_time.ts";
 
 // The flow rows of the menu: the result of each letter.
 
-const NUMBER = "+4915112345678";
 const OTHER = "+4915187654321";
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";

@@ -4,11 +4,10 @@ import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, type Login, stepName } from "./login.ts";
 import { jump } from "./passing_time.ts";
-import { give, otherThan, passcodeSentTo, register, startWith } from "./people.ts";
+import { give, NUMBER, otherThan, passcodeSentTo, register, startWith } from "./people.ts";
 
 // Flow rows of delivered passcodes: their length, their validity, and their single use.
 
-const NUMBER = "+4915112345678";
 const MISMATCH = ["reject", "The submitted passcode does not match."];
 
 const WAYS = [
@@ -112,8 +111,7 @@ Deno.test("passcodes: a new one replaces the old one within a login", async () =
 });
 
 Deno.test("passcodes: they differ from login to login", async () => {
-  await using world = await startInProcess({ toml: "[factors.sends]\nper_user = 50\nper_number = 50" });
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text", { toml: "[factors.sends]\nper_user = 50\nper_number = 50" });
   const seen = new Set<string>();
   for (let count = 0; count < 5; count++) {
     await world.login({ user: "anna" }).start();

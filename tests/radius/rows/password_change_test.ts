@@ -1,6 +1,7 @@
 // The change of a password that is over, during the login: twice the new password, the second factor, and then the change.
 
 import { assert, assertEquals } from "@std/assert";
+import { openDisk } from "./disk.ts";
 import type { AccountRefusal } from "../../../platform/account_refusals.ts";
 import type { PasswordChanges, Passwords } from "../../../radius/ports.ts";
 import { type InProcess, type InProcessOptions, startInProcess } from "./in_process.ts";
@@ -206,21 +207,17 @@ Deno.test("password change: a factor cannot be added, because an old password ma
 });
 
 Deno.test("password change: a restart in between continues with the sealed passwords", async () => {
-  const folder = await Deno.makeTempDir();
+  await using disk = await openDisk();
   const passwords = expiredDirectory();
-  try {
-    const first = await open(passwords, { kvPath: `${folder}/kv` });
-    const login = first.login({ user: "anna" });
-    await login.start(OLD);
-    await typeTwice(login);
-    await first.stop();
-    await using world = await startInProcess({ toml: LDAP, passwords, kvPath: `${folder}/kv`, after: first });
-    login.moveTo(world);
-    assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
-    assertEquals(passwords.changed, [`corp anna ${OLD} ${NEXT}`]);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  await using first = await open(passwords, { kvPath: disk.path });
+  const login = first.login({ user: "anna" });
+  await login.start(OLD);
+  await typeTwice(login);
+  await first.stop();
+  await using world = await startInProcess({ toml: LDAP, passwords, kvPath: disk.path, after: first });
+  login.moveTo(world);
+  assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
+  assertEquals(passwords.changed, [`corp anna ${OLD} ${NEXT}`]);
 });
 
 /** Where a password that is over is a Reject, as without the setting. */

@@ -43,11 +43,17 @@ export async function giveDevice(
   return pairing;
 }
 
-/** A gateway whose user anna has an authenticator app with {@link SEED}, or a device of the fake service. */
-export async function startWith(factor: "app" | "device", options?: InProcessOptions): Promise<InProcess> {
+export const NUMBER = "+4915112345678";
+
+/** A gateway whose user anna has an app with {@link SEED}, a device of the fake service, or texts to {@link NUMBER}. */
+export async function startWith(
+  factor: "app" | "device" | "text",
+  options?: InProcessOptions,
+): Promise<InProcess> {
   const world = await startInProcess(options);
   if (factor === "device") await giveDevice(world, "anna");
-  else await give(world, "anna", { kind: "totp", seed: SEED });
+  else if (factor === "app") await give(world, "anna", { kind: "totp", seed: SEED });
+  else await give(world, "anna", { kind: "sms", number: NUMBER });
   return world;
 }
 

@@ -12,6 +12,7 @@ import {
   give,
   giveDevice,
   lastRequest,
+  NUMBER,
   passcodeSentTo,
   register,
   SEED,
@@ -22,7 +23,6 @@ import { turn } from "./passing_time.ts";
 // How values of a request are read: without octets, with octets after a NUL, and in another encoding than UTF-8. Also requests that are no
 // logins, health checks, and Prompt in challenges.
 
-const NUMBER = "+4915112345678";
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const CODE = "GET_DEVICE_GENERATED_PASSCODE";
 const DENIED = ["reject", "Access denied."];
@@ -63,8 +63,7 @@ for (
   })
 ) {
   Deno.test(`empty: ${name} without octets in front of a login counts as absent in both steps`, async () => {
-    await using world = await startInProcess();
-    await give(world, "anna", { kind: "sms", number: NUMBER });
+    await using world = await startWith("text");
     const more = [attribute(type, EMPTY)];
     const login = world.login({ user: "anna", nasPort: 7 });
     const first = await login.start("pw", { more });

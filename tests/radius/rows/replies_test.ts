@@ -1,16 +1,16 @@
 // Attributes of an Accept, from groups and users.
 
 import { assert, assertEquals } from "@std/assert";
+import { openDisk } from "./disk.ts";
 import { type Attribute, TYPES } from "../../support/radius_packets.ts";
 import { ACCEPT_PATHS } from "./accept_paths.ts";
 import { SECRET, startInProcess } from "./in_process.ts";
 import type { Answer } from "./login.ts";
-import { appCode, give, register, SEED, startWith } from "./people.ts";
+import { appCode, give, NUMBER, register, SEED, startWith } from "./people.ts";
 import { openRecorder } from "./recorder.ts";
 
 // Properties of every reply: attribute order, copied attributes, texts, and the attributes of an Accept.
 
-const NUMBER = "+4915112345678";
 const octets = (text: string) => new TextEncoder().encode(text);
 const proxyStates = (...texts: string[]): Attribute[] =>
   texts.map((text) => ({ type: TYPES.proxyState, value: octets(text) }));
@@ -212,8 +212,8 @@ for (const title of ["an approval", "an appended code", "a held push"] as const)
 }
 
 Deno.test("groups: the same packet after a restart gets the same Accept", async () => {
-  const dir = await Deno.makeTempDir();
-  const kvPath = `${dir}/store`;
+  await using disk = await openDisk();
+  const kvPath = disk.path;
   await using world = await startWith("app", { toml: TOML, kvPath });
   await register(world, "anna", { groups: ["guests"] });
   const login = world.login({ user: "anna" });
@@ -225,8 +225,6 @@ Deno.test("groups: the same packet after a restart gets the same Accept", async 
   const after = await login.exchange(packet);
   assertEquals([before.kind, after.kind], ["accept", "accept"]);
   assertEquals(shown(after), shown(before));
-  await next.stop();
-  await Deno.remove(dir, { recursive: true });
 });
 
 Deno.test("groups: a challenge and a Reject have none of them", async () => {

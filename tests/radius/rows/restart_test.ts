@@ -10,6 +10,7 @@ import {
   decide,
   give,
   giveDevice,
+  NUMBER,
   otherThan,
   passcodeSentTo,
   register,
@@ -25,7 +26,6 @@ import { openRecorder } from "./recorder.ts";
 
 // A restart during a login: the next run answers, and no message is sent twice.
 
-const NUMBER = "+4915112345678";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 
 /** Stops a gateway and starts the next one on the same store. */
@@ -49,8 +49,7 @@ Deno.test("restart: an approval request from before the restart can be approved 
 
 Deno.test("restart: a passcode from before the restart is right afterwards, once", async () => {
   await using disk = await openDisk();
-  await using first = await startInProcess({ kvPath: disk.path });
-  await give(first, "anna", { kind: "sms", number: NUMBER });
+  await using first = await startWith("text", { kvPath: disk.path });
   const login = await first.begin({ user: "anna", nasPort: undefined });
   await using second = await restarted(first, { kvPath: disk.path });
   login.moveTo(second);
@@ -87,8 +86,7 @@ Deno.test("restart: a packet that was answered before gets the same answer, and 
 
 Deno.test("restart: a lost Accept is repeated for its own packet and for no other", async () => {
   await using disk = await openDisk();
-  await using first = await startInProcess({ kvPath: disk.path });
-  await give(first, "anna", { kind: "sms", number: NUMBER });
+  await using first = await startWith("text", { kvPath: disk.path });
   const login = await first.begin({ user: "anna" });
   const passcode = passcodeSentTo(first, NUMBER);
   const packet = login.build(passcode);
@@ -218,8 +216,7 @@ Deno.test("restart: a user who was deactivated during the restart is refused", a
 
 Deno.test("restart: an expired login is gone", async () => {
   await using disk = await openDisk();
-  await using first = await startInProcess({ kvPath: disk.path });
-  await give(first, "anna", { kind: "sms", number: NUMBER });
+  await using first = await startWith("text", { kvPath: disk.path });
   const login = await first.begin({ user: "anna" });
   await first.stop();
   await jump(first.clock, 301_000);
@@ -233,8 +230,7 @@ Deno.test("restart: an expired login is gone", async () => {
 
 Deno.test("restart: a cancelled login stays cancelled, and its passcode is wrong", async () => {
   await using disk = await openDisk();
-  await using first = await startInProcess({ kvPath: disk.path });
-  await give(first, "anna", { kind: "sms", number: NUMBER });
+  await using first = await startWith("text", { kvPath: disk.path });
   const login = await first.begin({ user: "anna" });
   const old = passcodeSentTo(first, NUMBER);
   await login.answer("cancel");
@@ -366,8 +362,7 @@ Deno.test("start: a user without a pairing reaches the menu, also with a registe
 });
 
 Deno.test("start: a preferred text message that the service refuses leads to the menu with a message", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text");
   world.telephony.failNext({ kind: "status", status: 400 });
   assertEquals(brief(await world.login({ user: "anna" }).start()), [
     "CHOOSE_WHICH_MULTIFACTOR",

@@ -1,15 +1,15 @@
 // State on the wire: the name of the step, when a token follows it, and what a State cannot do.
 
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
+import { openDisk } from "./disk.ts";
 import type { RequestParts } from "../../support/radius_packets.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, type Login } from "./login.ts";
 import { jump } from "./passing_time.ts";
-import { decide, give, giveDevice, lastRequest, passcodeSentTo, startWith } from "./people.ts";
+import { decide, giveDevice, lastRequest, NUMBER, passcodeSentTo, startWith } from "./people.ts";
 
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
-const NUMBER = "+4915112345678";
 const GONE = ["reject", "This login is over. Start a new one."];
 const NOT_GIVEN = ["reject", "Device approval was not given."];
 
@@ -172,28 +172,22 @@ for (
 }
 
 Deno.test("state: after a restart, the retransmission of an answer that left attributes out gets the Accept again", async () => {
-  const kvPath = await Deno.makeTempFile();
-  let world = await startInProcess({ kvPath });
-  try {
-    const pairing = await giveDevice(world, "anna");
-    await world.login({ user: "anna", ...partsOf("a 7") }).start();
-    decide(world, pairing, true);
-    const again = world.login({ user: "anna", ...partsOf("a") });
-    const packet = again.build("ok", { state: octets(DEVICE) });
-    assertEquals((await again.exchange(packet)).kind, "accept");
-    await world.stop();
-    world = await startInProcess({ kvPath, after: world });
-    again.moveTo(world);
-    assertEquals((await again.exchange(packet)).kind, "accept");
-  } finally {
-    await world[Symbol.asyncDispose]();
-    await Deno.remove(kvPath);
-  }
+  await using disk = await openDisk();
+  await using world = await startInProcess({ kvPath: disk.path });
+  const pairing = await giveDevice(world, "anna");
+  await world.login({ user: "anna", ...partsOf("a 7") }).start();
+  decide(world, pairing, true);
+  const again = world.login({ user: "anna", ...partsOf("a") });
+  const packet = again.build("ok", { state: octets(DEVICE) });
+  assertEquals((await again.exchange(packet)).kind, "accept");
+  await world.stop();
+  await using next = await startInProcess({ kvPath: disk.path, after: world });
+  again.moveTo(next);
+  assertEquals((await again.exchange(packet)).kind, "accept");
 });
 
 Deno.test("state: a login that was rejected does not hinder the next one, whose answer leaves attributes out", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text");
   const first = await world.begin({ user: "anna", ...partsOf("a 7") });
   assertEquals((await first.answer("000")).kind, "reject");
   await world.login({ user: "anna", ...partsOf("a 8") }).start();
@@ -250,8 +244,7 @@ for (
   ]
 ) {
   Deno.test(`state: ${name} selects no step of a login at another step, and that login continues`, async () => {
-    await using world = await startInProcess();
-    await give(world, "anna", { kind: "sms", number: NUMBER });
+    await using world = await startWith("text");
     const login = world.login({ user: "anna" });
     assertEquals((await login.start()).step, "AWAIT_SMS_DELIVERED_PASSCODE");
     const passcode = passcodeSentTo(world, NUMBER);
@@ -316,8 +309,7 @@ Deno.test("state: at most ten logins a minute cause requests for null", async ()
 });
 
 Deno.test("state: any other step of an ended login calls no service, whatever was typed", async () => {
-  await using world = await startInProcess({ toml: "[radius]\nconversation_ttl_s = 60" });
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text", { toml: "[radius]\nconversation_ttl_s = 60" });
   const login: Login = world.login({ user: "anna" });
   await login.start();
   const passcode = passcodeSentTo(world, NUMBER);
@@ -328,8 +320,7 @@ Deno.test("state: any other step of an ended login calls no service, whatever wa
 });
 
 Deno.test("state: a login is over at its deadline, not at the next sweep", async () => {
-  await using world = await startInProcess({ toml: "[radius]\nconversation_ttl_s = 60" });
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text", { toml: "[radius]\nconversation_ttl_s = 60" });
   // A sweep runs at each full second, so this deadline lies well before the next one.
   await jump(world.clock, 100);
   const login = await world.begin({ user: "anna" });

@@ -5,12 +5,11 @@ import { appendByCommit } from "../../fakes/append_by_commit.ts";
 import { assertEquals } from "@std/assert";
 import type { Store, Transaction } from "../../../platform/store.ts";
 import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
-import { appCode, decide, give, giveDevice, passcodeSentTo, startWith } from "./people.ts";
+import { appCode, decide, giveDevice, NUMBER, passcodeSentTo, startWith } from "./people.ts";
 import { becomes } from "./passing_time.ts";
 import { openRecorder } from "./recorder.ts";
 import type { Login } from "./login.ts";
 
-const NUMBER = "+4915112345678";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 
 /** A store that refuses commits on demand, and keeps the others. */
@@ -88,8 +87,7 @@ Deno.test("store: an approval that cannot be recorded accepts no login; for a re
 
 Deno.test("store: a right passcode whose Accept cannot be recorded is still right when it is sent again", async () => {
   const sick = createSick();
-  await using world = await startInProcess({ between: sick.between });
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text", { between: sick.between });
   const login = await world.begin({ user: "anna" });
   const typed = passcodeSentTo(world, NUMBER);
   assertEquals((await unrecordedThenAgain(world, sick, { login, typed, start: false })).kind, "accept");
@@ -114,8 +112,7 @@ Deno.test("store: a Cancel that cannot be recorded leaves the login at its step"
 
 Deno.test("store: a decision and its audit record are one commit", async () => {
   const sick = createSick();
-  await using world = await startInProcess({ between: sick.between });
-  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await using world = await startWith("text", { between: sick.between });
   const right = await world.begin({ user: "anna" });
   await right.answer(passcodeSentTo(world, NUMBER));
   const wrong = await world.begin({ user: "anna" });

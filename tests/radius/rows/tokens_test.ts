@@ -1,6 +1,7 @@
 // Hardware tokens in a login, and who owns them.
 
 import { assert, assertEquals } from "@std/assert";
+import { openDisk } from "./disk.ts";
 import { decodeLoginRecord } from "../../../radius/conversation/login_record.ts";
 import { auditRecordsOf } from "../../fakes/audited.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
@@ -281,18 +282,14 @@ Deno.test("token: a rename moves the tokens; those of the new name become free",
 });
 
 Deno.test("token: positions survive a restart", async () => {
-  const path = await Deno.makeTempFile({ suffix: ".kv" });
-  try {
-    await using before = await startInProcess({ toml: APPEND, kvPath: path });
-    await giveToken(before, "anna");
-    assertEquals((await before.login({ user: "anna" }).start(`pw,${tokenCode(0)}`)).kind, "accept");
-    await before.stop();
-    await using after = await startInProcess({ toml: APPEND, kvPath: path, after: before });
-    assertEquals(brief(await after.login({ user: "anna" }).start(`pw,${tokenCode(0)}`)), MISMATCH);
-    assertEquals((await after.login({ user: "anna" }).start(`pw,${tokenCode(1)}`)).kind, "accept");
-  } finally {
-    await Deno.remove(path);
-  }
+  await using disk = await openDisk();
+  await using before = await startInProcess({ toml: APPEND, kvPath: disk.path });
+  await giveToken(before, "anna");
+  assertEquals((await before.login({ user: "anna" }).start(`pw,${tokenCode(0)}`)).kind, "accept");
+  await before.stop();
+  await using after = await startInProcess({ toml: APPEND, kvPath: disk.path, after: before });
+  assertEquals(brief(await after.login({ user: "anna" }).start(`pw,${tokenCode(0)}`)), MISMATCH);
+  assertEquals((await after.login({ user: "anna" }).start(`pw,${tokenCode(1)}`)).kind, "accept");
 });
 
 Deno.test("token: another node that adds the same serial number first keeps its token", async () => {

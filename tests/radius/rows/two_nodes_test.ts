@@ -7,7 +7,7 @@ import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief } from "./login.ts";
 import { becomes, jump, turn } from "./passing_time.ts";
 import { beforeCode, createGate } from "./gates.ts";
-import { appCode, give, giveDevice, otherThan, passcodeSentTo, register, SEED } from "./people.ts";
+import { appCode, give, giveDevice, NUMBER, otherThan, passcodeSentTo, register, SEED } from "./people.ts";
 import { startTwoNodes } from "./two_nodes.ts";
 import type { BuiltRequest } from "../../support/radius_packets.ts";
 import { pairPhone } from "./phone.ts";
@@ -15,7 +15,6 @@ import { pairPhone } from "./phone.ts";
 // Two gateways on one store: what a packet that is handled again repeats, and who records the end of a login.
 
 const DENIED = ["reject", "Access denied."];
-const NUMBER = "+4915112345678";
 const TTL_MS = 300_000;
 /** The password of the logins, whether they are signed, and whether they mark their place as shared. */
 const PORTAL_ROWS = [
