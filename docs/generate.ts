@@ -66,7 +66,7 @@ const BEGIN = "<!-- The table is written by `deno task docs` from platform/audit
 const END = "<!-- end of the table -->\n";
 
 /** The page with the table as the actions are now. */
-export function auditPage(): string {
+function auditPage(): string {
   const text = Deno.readTextFileSync(PAGE);
   const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
   if (begin < 0 || end < begin) throw new Error("Cannot write docs/audit.md: it has no place for the table");
@@ -101,7 +101,7 @@ function tableText(head: readonly string[], rows: readonly (readonly string[])[]
 }
 
 /** File names, and what belongs into them. */
-export const PAGES: Readonly<Record<string, () => string>> = {
+const PAGES: Readonly<Record<string, () => string>> = {
   "audit.md": auditPage,
   "client-guides.md": clientGuidesPage,
   "configuration.md": configurationPage,

@@ -11,8 +11,6 @@ import {
   isAdministratorChange,
 } from "../../platform/audit_actions.ts";
 import { createStore } from "../../platform/store.ts";
-import en from "../../console/web/i18n/en.json" with { type: "json" };
-import { auditPage } from "../../docs/generate.ts";
 
 const START_MS = Date.UTC(2026, 10, 22);
 /** A clock that stops, runs and is set back. */
@@ -175,28 +173,4 @@ Deno.test("createStore() records events of one millisecond in the order of their
   for await (const { value } of store.list<{ object: string }>(["audit"])) read.push(value?.object);
   assertEquals(read, names);
   await store.close();
-});
-
-const page = await Deno.readTextFile(new URL("../../docs/audit.md", import.meta.url));
-const messages: Readonly<Record<string, unknown>> = en;
-
-Deno.test("docs/audit.md is the output of `deno task docs` for the table of actions", () => {
-  assertEquals(page, auditPage());
-});
-
-Deno.test("docs/audit.md has exactly one row for each action, with its label", () => {
-  const rows = [...page.matchAll(/^\| ([^|]+?) +\| `([a-z_.]+)` +\| ([a-z-]+) +\|$/gm)];
-  assertEquals(rows.map(([, , action]) => action), Object.keys(AUDIT_ACTIONS));
-  for (const [, label, action = "", about] of rows) {
-    assertEquals(label, messages[`audit.event_${action.replaceAll(".", "_")}`], action);
-    assertEquals(about, AUDIT_ACTIONS[action as keyof typeof AUDIT_ACTIONS].about, action);
-  }
-});
-
-Deno.test("docs/audit.md describes values, search, retention and export", () => {
-  for (
-    const heading of ["Reading and searching", "Values before and after", "Retention", "Export", "Actions"]
-  ) {
-    assert(page.includes(`\n## ${heading}\n`), heading);
-  }
 });

@@ -1,7 +1,6 @@
 // The table of the flow, and its prompts.
 
 import { assert, assertEquals } from "@std/assert";
-import { PAGES } from "../../docs/generate.ts";
 import {
   CONDITIONS,
   type Factor,
@@ -263,13 +262,6 @@ Deno.test("PROMPTS fit into Reply-Messages with all values filled in, and are sp
     assertEquals(parts.map((part) => new TextDecoder().decode(part)).join(""), text, name);
   }
 });
-
-for (const [name, write] of Object.entries(PAGES)) {
-  Deno.test(`docs/${name} matches the tables`, async () => {
-    const written = await Deno.readTextFile(new URL(`../../docs/${name}`, import.meta.url));
-    assertEquals(written, write());
-  });
-}
 
 // Prompts: the inserted values, and the division of a text into Reply-Messages.
 

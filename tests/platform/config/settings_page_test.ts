@@ -44,11 +44,6 @@ Deno.test("configurationPage() names every key", () => {
   }
 });
 
-Deno.test("docs/configuration.md is the output of configurationPage()", () => {
-  const written = Deno.readTextFileSync(new URL("../../../docs/configuration.md", import.meta.url));
-  assertEquals(written, configurationPage());
-});
-
 Deno.test("suggestKey() finds the most similar key, and none without a similar one", () => {
   const known = ["server.log_level", "http.listen", "radius.listen", "radius.state"];
   assertEquals(suggestKey("server.loglevel", known), "server.log_level");
