@@ -160,16 +160,17 @@ export function createRequestBodies(deps: RequestBodyDeps): RequestBodies {
   return {
     open({ body, headers }, address) {
       if (body === null) return NO_BODY;
-      let isAuthenticated = false;
+      let largeOctets: number | null = null;
       let counted = 0;
       let octets: Promise<Uint8Array> | null = null;
       return {
-        allowLarge: () => void (isAuthenticated = true),
+        allowLarge: (maxOctets = MAX_BODY_OCTETS) => void (largeOctets = maxOctets),
         read: () =>
           octets ??= readLimited(body, {
             ...deps,
             address,
-            isAuthenticated,
+            isAuthenticated: largeOctets !== null,
+            maxOctets: largeOctets ?? MAX_ANONYMOUS_BODY_OCTETS,
             announced: Number(headers.get("content-length") ?? 0),
             onChunk(length) {
               count(length);
@@ -188,14 +189,14 @@ export function createRequestBodies(deps: RequestBodyDeps): RequestBodies {
 interface Reading extends RequestBodyDeps {
   readonly address: string;
   readonly isAuthenticated: boolean;
+  readonly maxOctets: number;
   /** The Content-Length that the sender announced; 0: unknown. */
   readonly announced: number;
   readonly onChunk: (octets: number) => void;
 }
 
 async function readLimited(body: ReadableStream<Uint8Array>, reading: Reading): Promise<Uint8Array> {
-  const { clock, isAuthenticated, announced, onChunk, bodyDeadlineMs } = reading;
-  const maxOctets = isAuthenticated ? MAX_BODY_OCTETS : MAX_ANONYMOUS_BODY_OCTETS;
+  const { clock, isAuthenticated, maxOctets, announced, onChunk, bodyDeadlineMs } = reading;
   if (announced > maxOctets) {
     // The listener drops the rest, so that the sender can read the response.
     body.cancel().catch(() => undefined);

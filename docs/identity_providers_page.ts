@@ -4,7 +4,7 @@ import en from "../console/web/i18n/en.json" with { type: "json" };
 import { INDEXED_VALUES } from "../scim/directory/index_keys.ts";
 import { MAX_FILTER_COMPARISONS, MAX_FILTER_LEVELS } from "../scim/filter/filter.ts";
 import { refusalRow, type ScimRefusalCode } from "../scim/http/refusals.ts";
-import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from "../scim/schema/json_limits.ts";
+import { MAX_GROUP_JSON_VALUES, MAX_JSON_DEPTH, MAX_JSON_VALUES } from "../scim/schema/json_limits.ts";
 import { MAX_MEMBERS } from "../scim/schema/parse_resource.ts";
 import { BULK_LIMITS } from "../scim/v2/bulk/bulk_plan.ts";
 import {
@@ -143,8 +143,13 @@ const number = (value: number) => value.toLocaleString("en-US");
 
 function limits(): string {
   const rows = [
-    ["body", "1 MiB"],
-    ["JSON", `${MAX_JSON_DEPTH} levels, ${number(MAX_JSON_VALUES)} values`],
+    ["body", "1 MiB; of a group, 16 MiB, so that a client can send back what it read"],
+    [
+      "JSON",
+      `${MAX_JSON_DEPTH} levels, ${number(MAX_JSON_VALUES)} values; of a group, ${
+        number(MAX_GROUP_JSON_VALUES)
+      } values`,
+    ],
     ["one resource", "about 512 KiB of text in single attributes, because it is one commit of the store"],
     [
       "name (userName, displayName of a group)",

@@ -21,8 +21,8 @@ export class HttpError extends Error {
 
 /** The body of a request, limited in size and in time. */
 export interface RequestBody {
-  /** The sender is authenticated: from now on, the limits are higher. */
-  allowLarge(): void;
+  /** The sender is authenticated: from now on, the limits are higher. @param maxOctets default: 1 MiB */
+  allowLarge(maxOctets?: number): void;
   /** Reads the whole body. Later calls return the same octets. @throws HttpError */
   read(): Promise<Uint8Array>;
 }

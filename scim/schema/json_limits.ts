@@ -9,12 +9,14 @@ type BodyOutcome =
 
 export const MAX_JSON_DEPTH = 32;
 export const MAX_JSON_VALUES = 200_000;
+/** A client can send back a group of 50,000 members as a response has it: 200 to 300 octets and five values each. */
+export const MAX_GROUP_OCTETS = 16 * 1024 * 1024;
+export const MAX_GROUP_JSON_VALUES = 300_000;
 
-const PROBLEMS: Readonly<Record<JsonFlaw, string>> = {
+const PROBLEMS: Readonly<Record<Exclude<JsonFlaw, "too_many_values">, string>> = {
   not_utf8: "The body is not UTF-8.",
   not_json: "The body is not JSON.",
   too_deep: `The body is nested over ${MAX_JSON_DEPTH} levels deep.`,
-  too_many_values: `The body has over ${MAX_JSON_VALUES} values.`,
   repeated_name: "The body has an object with the same name twice",
 };
 
@@ -26,24 +28,29 @@ export function shownName(name: string): string {
 }
 
 /**
- * Reads a request's body: UTF-8 (a byte order mark is ignored), at most 32 levels and 200,000 values, an object at the top.
+ * Reads a request's body: UTF-8 (a byte order mark is ignored), at most 32 levels, an object at the top.
  *
+ * @param options.maxValues default: 200,000
  * @param options.uniqueNames how the names of an object are compared. Two equal ones are refused: another reader of the body, such as a
  * proxy, may take the other value. `null`: the last one counts.
  * @returns the object, or the problem as a sentence without values of the body.
  */
 export function parseJsonObject(
   octets: Uint8Array,
-  { uniqueNames = "exact" }: { uniqueNames?: NonNullable<JsonBounds["uniqueNames"]> | null } = {},
+  { uniqueNames = "exact", maxValues = MAX_JSON_VALUES }: {
+    uniqueNames?: NonNullable<JsonBounds["uniqueNames"]> | null;
+    maxValues?: number;
+  } = {},
 ): BodyOutcome {
-  const bounds = { maxDepth: MAX_JSON_DEPTH, maxValues: MAX_JSON_VALUES };
+  const bounds = { maxDepth: MAX_JSON_DEPTH, maxValues };
   const parsed = parseBoundedJson(octets, uniqueNames === null ? bounds : { ...bounds, uniqueNames });
   if (!parsed.ok) {
     const { flaw, name } = parsed;
+    const problem = flaw === "too_many_values" ? `The body has over ${maxValues} values.` : PROBLEMS[flaw];
     const rule = uniqueNames === "anyCase" ? " Case does not count." : "";
     return {
       ok: false,
-      problem: name === undefined ? PROBLEMS[flaw] : `${PROBLEMS[flaw]}: ${shownName(name)}.${rule}`,
+      problem: name === undefined ? problem : `${problem}: ${shownName(name)}.${rule}`,
     };
   }
   const value = parsed.value as JsonValue;

@@ -13,6 +13,7 @@ import { createManualClock, PASSWORD, startConsole } from "../fakes/console_app.
 import { createRequestQueue, type HttpApp } from "../../platform/http/http_server.ts";
 import { serveHttp } from "../../platform/http/http_listener.ts";
 import { createUnsentOctets } from "../../platform/http/connection_table.ts";
+import type { RequestBody } from "../../platform/http_error.ts";
 import { createLog } from "../../platform/log.ts";
 import { type Clock, systemClock } from "../../platform/runtime.ts";
 import { createManualClock as createHttpClock, eventually } from "../upstream/manual_clock.ts";
@@ -31,15 +32,16 @@ const stuck = () => new ReadableStream<Uint8Array>({ start: (to) => to.enqueue(n
 const nextTask = () => new Promise((resolve) => setTimeout(resolve, 0));
 
 for (
-  const [who, isAuthenticated, maxOctets] of [
-    ["an unauthenticated sender", false, MAX_ANONYMOUS_BODY_OCTETS],
-    ["an authenticated sender", true, MAX_BODY_OCTETS],
-  ] as const
+  const [who, allow, maxOctets] of [
+    ["an unauthenticated sender", () => undefined, MAX_ANONYMOUS_BODY_OCTETS],
+    ["an authenticated sender", (body) => body.allowLarge(), MAX_BODY_OCTETS],
+    ["a request that may be larger", (body) => body.allowLarge(3 * MAX_BODY_OCTETS), 3 * MAX_BODY_OCTETS],
+  ] as const satisfies readonly [string, (body: RequestBody) => void, number][]
 ) {
   Deno.test(`createRequestBodies() reads exactly the limit of ${who} and refuses one octet more`, async () => {
     const open = (octets: number) => {
       const body = bodiesWith().open(post(new Blob([new Uint8Array(octets)]).stream()), "192.0.2.1");
-      if (isAuthenticated) body.allowLarge();
+      allow(body);
       return body;
     };
     assertEquals((await open(maxOctets).read()).length, maxOctets);

@@ -9,7 +9,7 @@ import { parsePrecondition } from "../../http/handlers.ts";
 import { allowedMethods } from "../../http/routes.ts";
 import { refusalRow, ScimRefusal } from "../../http/refusals.ts";
 import { createResponse, faultResponse, toRefusal } from "../../http/responses.ts";
-import { parseJsonObject } from "../../schema/json_limits.ts";
+import { MAX_GROUP_JSON_VALUES, MAX_GROUP_OCTETS, parseJsonObject } from "../../schema/json_limits.ts";
 import type { JsonObject } from "../../schema/resource.ts";
 import type { QueryCursorDeps } from "../query/query_cursor.ts";
 import { bulkOperation, WRITE_HANDLERS } from "./bulk_operation.ts";
@@ -147,7 +147,7 @@ async function run(routed: Routed, deps: ScimV2AppDeps): Promise<OperationResult
   if (row.access === "write" && connection.settings.access === "read") {
     throw new ScimRefusal("forbidden", { detail: "This connection has read access only." });
   }
-  c.var.body.allowLarge();
+  c.var.body.allowLarge(row.kind === "group" ? MAX_GROUP_OCTETS : undefined);
   const context: OperationContext = {
     target,
     schemas: deps.schemasOf(target.name),
@@ -191,7 +191,7 @@ async function runRow(
         context,
         kind: row.kind ?? "user",
         id,
-        json: () => readJson(c),
+        json: () => row.kind === "group" ? readGroup(c) : readJson(c),
         ifMatch: parsePrecondition(c.req.header("if-match") ?? null),
         ifNoneMatch: parsePrecondition(c.req.header("if-none-match") ?? null),
         projection: projectionQuery(url.searchParams),
@@ -221,8 +221,18 @@ async function readJson(c: Context<ScimEnv>): Promise<JsonObject> {
   return parseBody(await c.var.body.read());
 }
 
-function parseBody(octets: Uint8Array): JsonObject {
-  const parsed = parseJsonObject(octets);
+/** @throws ScimRefusal `too_large`, `invalid_syntax` */
+async function readGroup(c: Context<ScimEnv>): Promise<JsonObject> {
+  const octets = await c.var.body.read().catch((fault: unknown) => {
+    if (!(fault instanceof HttpError) || fault.status !== 413) throw fault;
+    const { headers } = fault;
+    throw new ScimRefusal("too_large", { detail: "The body is over 16 MiB.", headers, cause: fault });
+  });
+  return parseBody(octets, MAX_GROUP_JSON_VALUES);
+}
+
+function parseBody(octets: Uint8Array, maxValues?: number): JsonObject {
+  const parsed = parseJsonObject(octets, { maxValues });
   if (!parsed.ok) throw new ScimRefusal("invalid_syntax", { detail: parsed.problem });
   return parsed.value;
 }

@@ -28,6 +28,22 @@ Deno.test("a PUT without active, members or password keeps them", async () => {
   assertEquals([empty.status, membersOf(empty.json)], [200, []]);
 });
 
+Deno.test("a body of a group may have 16 MiB, and any other body 1 MiB", async () => {
+  await using world = await startV2World();
+  const anna = await world.add("/Users", { userName: "anna" });
+  const team = await world.add("/Groups", { displayName: "team" });
+  const put = async (path: string, resource: object, octets: number) => {
+    const { status, json } = await world.call("PUT", path, { body: JSON.stringify(resource).padEnd(octets) });
+    return [status, json.detail];
+  };
+  const putUser = (octets: number) => put(`/Users/${anna}`, { userName: "anna" }, octets);
+  const putGroup = (octets: number) => put(`/Groups/${team}`, { displayName: "team" }, octets);
+  const mib = 1024 * 1024;
+  assertEquals([await putUser(mib), await putGroup(16 * mib)], [[200, undefined], [200, undefined]]);
+  assertEquals((await putUser(mib + 1))[0], 413);
+  assertEquals(await putGroup(16 * mib + 1), [413, "The body is over 16 MiB."]);
+});
+
 function membersOf({ members = [] }: { members?: unknown }): unknown[] {
   return (members as { value: string }[]).map(({ value }) => value);
 }

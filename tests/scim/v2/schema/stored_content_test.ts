@@ -1,8 +1,14 @@
 // What is stored of a body, and which attributes an answer has.
 
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import fc from "../../../packages/fast_check.ts";
-import { isJsonArray } from "../../../../scim/schema/json_limits.ts";
+import {
+  isJsonArray,
+  MAX_GROUP_JSON_VALUES,
+  MAX_GROUP_OCTETS,
+  parseJsonObject,
+} from "../../../../scim/schema/json_limits.ts";
+import { MAX_MEMBERS } from "../../../../scim/schema/parse_resource.ts";
 import type {
   Content,
   JsonObject,
@@ -369,6 +375,23 @@ Deno.test("law: renderResponse() has of each member what a projection of the who
       assertEquals(await renderResponse(stored, context, projection), JSON.stringify(whole));
     },
   ));
+});
+
+Deno.test("renderResponse() of as many members as a request may have is a body that can be sent back", async () => {
+  const memberIds = Array.from({ length: MAX_MEMBERS }, () => crypto.randomUUID());
+  const content = { kind: "group", name: "all", attributes: {}, members: memberIds } as const;
+  const times = { createdMs: 0, modifiedMs: 1, version: "v" };
+  const stored: Stored = { id: "1", content, memberIds, groups: [], backends: {}, ...times };
+  const directory = { readIds: () => Promise.resolve([]) };
+  const context = { type: GROUP, baseUrl: `https://${"a".repeat(100)}.example/scim/v2/one`, directory };
+  const { projection } = taken(readProjection({}, GROUP));
+  const octets = new TextEncoder().encode(await renderResponse(stored, context, projection));
+  assert(octets.length <= MAX_GROUP_OCTETS, `${octets.length} octets`);
+  const parsed = parseJsonObject(octets, { maxValues: MAX_GROUP_JSON_VALUES });
+  if (!parsed.ok) throw new Error(parsed.problem);
+  const { resource } = taken(outcomeOf("group", parsed.value));
+  const { ids } = taken(memberIdsOf(resource, parsed.value["members"]));
+  assert(ids.join() === memberIds.join());
 });
 
 Deno.test("law: a resource that was rendered only where the projection includes it has the same projection", () => {
