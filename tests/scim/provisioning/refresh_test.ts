@@ -10,6 +10,14 @@ import { ACTOR, group, openStage, refusalOf, type Stage, user } from "./stage.ts
 const put = (backend: MemoryBackend, name: string, title: string) =>
   void backend.users.set(name.toLowerCase(), { content: user(name, { title }), remoteId: `id of ${name}` });
 
+/** Another client renames a user there. */
+function renameThere({ users }: MemoryBackend, from: string, to: string): void {
+  const held = users.get(from);
+  if (held === undefined) throw new Error(`no ${from}`);
+  users.delete(from);
+  users.set(to, { ...held, content: { ...held.content, name: to } });
+}
+
 Deno.test("refreshOne() imports a resource that only a backend has", async () => {
   await using stage = await openStage({ shape: { local: "store", a: "sync" } });
   const { target } = await stage.start();
@@ -263,11 +271,7 @@ for (const mode of ["sync", "async"] as const) {
     const settled = () => stage.becomes("all is delivered", () => target.pendingWrites(1).length === 0);
     await settled();
     const before = await target.directory.read("user", "kim");
-    const { users } = stage.backend("ldap");
-    const held = users.get("kim");
-    if (held === undefined) throw new Error("no kim");
-    users.delete("kim");
-    users.set("kimberly", { ...held, content: { ...held.content, name: "kimberly" } });
+    renameThere(stage.backend("ldap"), "kim", "kimberly");
     assertEquals((await target.refreshAll(ACTOR)).faults, []);
     await settled();
     const after = await target.directory.read("user", "kimberly");
@@ -283,11 +287,7 @@ Deno.test("a rename that another backend cannot follow is reported, and the reso
   await using stage = await openStage({ shape: { ldap: "sync", saas: "sync" }, renames: false });
   const { target } = await stage.start();
   await target.create(user("kim"), { actor: ACTOR });
-  const { users } = stage.backend("ldap");
-  const held = users.get("kim");
-  if (held === undefined) throw new Error("no kim");
-  users.delete("kim");
-  users.set("kimberly", { ...held, content: { ...held.content, name: "kimberly" } });
+  renameThere(stage.backend("ldap"), "kim", "kimberly");
   assertEquals((await target.refreshAll(ACTOR)).faults.map(({ kind }) => kind), ["rename_conflict"]);
   assertEquals(target.directory.count("user"), 1);
   assertEquals((await target.directory.read("user", "kim"))?.backends.ldap?.state, "present");

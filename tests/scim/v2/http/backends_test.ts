@@ -6,7 +6,7 @@ import { startScimmy } from "../../../support/scimmy_server.ts";
 import { testNeeding } from "../../../support/skip_unless.ts";
 import { credentialsToml } from "../../rows/rows_world.ts";
 import { type LdapWorld, startLdapWorld } from "./ldap_world.ts";
-import { startV2World, type V2World } from "./v2_world.ts";
+import { scimTarget, startV2World, type V2World } from "./v2_world.ts";
 import { eventually } from "../../../upstream/manual_clock.ts";
 
 // Resources that only a connector has, and names that change there: what refuses a create is found, and a rename keeps the id.
@@ -23,12 +23,7 @@ async function refresh(
 }
 
 const scimToml = (url: string, token: string, shape: readonly string[]) =>
-  credentialsToml(["default"]) +
-  shape.map((name) =>
-    name === "local"
-      ? '[targets.default.backends.local]\nkind = "store"\n'
-      : `[targets.default.backends.${name}]\nkind = "scim"\nurl = "${url}"\ntoken = "${token}"\n`
-  ).join("");
+  credentialsToml(["default"]) + scimTarget(url, { token, shape });
 
 /** A filter that finds one resource, and its id. */
 async function idOf(v2: V2World, collection: "Users" | "Groups", name: string): Promise<string | null> {
@@ -37,6 +32,18 @@ async function idOf(v2: V2World, collection: "Users" | "Groups", name: string): 
   const { json } = await v2.call("GET", `/${collection}?filter=${filter}`);
   const [found] = json.Resources as { id: string }[] | undefined ?? [];
   return found?.id ?? null;
+}
+
+async function idsOf(v2: V2World, collection: "Users" | "Groups", ...names: readonly string[]) {
+  return await Promise.all(names.map((name) => idOf(v2, collection, name)));
+}
+
+/** The user kim is now kimberly, and the group staff is now crew, with the same ids and the same member. */
+async function assertRenamed(v2: V2World, kim: string | null, staff: string | null): Promise<void> {
+  assertEquals(await idsOf(v2, "Users", "kim", "kimberly"), [null, kim]);
+  assertEquals(await idsOf(v2, "Groups", "staff", "crew"), [null, staff]);
+  const { json } = await v2.call("GET", `/Groups/${staff}`);
+  assertEquals((json.members as { value: string }[]).map(({ value }) => value), [kim]);
 }
 
 async function expectFound(v2: V2World): Promise<void> {
@@ -138,10 +145,7 @@ for (const shape of [["directory"], ["local", "directory"], ["directory", "local
         assertEquals(Object.keys(await ldap.below(slapd.usersDn)).length, 1, "no second entry");
         await refresh(v2);
         await refresh(v2);
-        assertEquals([await idOf(v2, "Users", "kim"), await idOf(v2, "Users", "kimberly")], [null, kim]);
-        assertEquals([await idOf(v2, "Groups", "staff"), await idOf(v2, "Groups", "crew")], [null, staff]);
-        const group = await v2.call("GET", `/Groups/${staff}`);
-        assertEquals((group.json.members as { value: string }[]).map(({ value }) => value), [kim]);
+        await assertRenamed(v2, kim, staff);
         const { json } = await v2.call("GET", `/Users/${kim}`);
         assertEquals([json.title, json.active], ["Boss", true]);
         // The provider still calls the user kim.
@@ -182,11 +186,7 @@ testNeeding(NEEDS, "a moved DN, and names that change places, keep the ids", asy
   await addEntries(world, "openldap", { user: "ben", group: "b" });
   await addEntries(world, "openldap", { user: "cleo", group: "c" });
   await refresh(v2);
-  const ids = [
-    await idOf(v2, "Users", "ann"),
-    await idOf(v2, "Users", "ben"),
-    await idOf(v2, "Users", "cleo"),
-  ];
+  const ids = await idsOf(v2, "Users", "ann", "ben", "cleo");
   const sub = `ou=sub,${slapd.usersDn}`;
   await ldap.add(sub, { objectClass: ["organizationalUnit"] });
   await ldap.rename(`uid=cleo,${slapd.usersDn}`, `uid=cleo,${sub}`);
@@ -194,7 +194,7 @@ testNeeding(NEEDS, "a moved DN, and names that change places, keep the ids", asy
   await ldap.rename(`uid=ann,${slapd.usersDn}`, "uid=ben");
   await refresh(v2);
   assertEquals(
-    [await idOf(v2, "Users", "ben"), await idOf(v2, "Users", "bob"), await idOf(v2, "Users", "cleo")],
+    await idsOf(v2, "Users", "ben", "bob", "cleo"),
     ids,
   );
 });
@@ -213,10 +213,7 @@ for (const shape of [["saas"], ["local", "saas"]]) {
     );
     assertEquals([saas.users.size, saas.user("kimberly").title], [1, "T"]);
     await refresh(v2);
-    assertEquals([await idOf(v2, "Users", "kim"), await idOf(v2, "Users", "kimberly")], [null, kim]);
-    assertEquals([await idOf(v2, "Groups", "staff"), await idOf(v2, "Groups", "crew")], [null, staff]);
-    const group = await v2.call("GET", `/Groups/${staff}`);
-    assertEquals((group.json.members as { value: string }[]).map(({ value }) => value), [kim]);
+    await assertRenamed(v2, kim, staff);
     assertEquals(
       (await v2.patch(`/Users/${kim}`, [{ op: "replace", path: "active", value: false }])).status,
       200,
@@ -237,7 +234,7 @@ Deno.test("a rename that this directory cannot follow is reported, and creates n
   const kimberly = await idOf(v2, "Users", "kimberly");
   saas.user("kim").userName = "kimberly";
   await refresh(v2, { faults: ["rename_conflict"] });
-  assertEquals([await idOf(v2, "Users", "kim"), await idOf(v2, "Users", "kimberly")], [kim, kimberly]);
+  assertEquals(await idsOf(v2, "Users", "kim", "kimberly"), [kim, kimberly]);
 });
 
 Deno.test("a backend that lists users without end adds no more than the limit", async () => {

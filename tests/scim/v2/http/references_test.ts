@@ -5,7 +5,7 @@ import { type FakeScimServer, startScimServer } from "../../../fakes/scim_server
 import { eventually } from "../../../upstream/manual_clock.ts";
 import { credentialsToml, WRITER } from "../../rows/rows_world.ts";
 import { specifiedCalls } from "./ldap_world.ts";
-import { PATCH_SCHEMA, startV2World, USER_SCHEMA, type V2World } from "./v2_world.ts";
+import { PATCH_SCHEMA, scimTarget, startV2World, USER_SCHEMA, type V2World } from "./v2_world.ts";
 import { basic } from "../../rows/caller.ts";
 import { type RunningProgram, startProgram } from "../../../support/program.ts";
 import { startIdentityWorld } from "../../../fault_injection/identity_world.ts";
@@ -38,16 +38,10 @@ async function open(
   token: string,
   { mode = "sync", shape = ["saas", "local"] }: Options,
 ): Promise<V2World> {
-  const backends = shape.map((name) =>
-    name === "local"
-      ? '[targets.default.backends.local]\nkind = "store"\n'
-      : `[targets.default.backends.saas]\nkind = "scim"\nmode = "${mode}"\nurl = "${url}"\ntoken = "${token}"\n`
-  );
+  const target = `[targets.default]\nextensions = '${JSON.stringify([EXTENSION])}'\n`;
   return await startV2World(
     {},
-    `${credentialsToml(["default"])}\n[targets.default]\nextensions = '${JSON.stringify([EXTENSION])}'\n${
-      backends.join("")
-    }`,
+    credentialsToml(["default"]) + target + scimTarget(url, { token, mode, shape }),
   );
 }
 

@@ -5,7 +5,7 @@ import { type FakeScimServer, type ScimServerHabits, startScimServer } from "../
 import { eventually } from "../../../upstream/manual_clock.ts";
 import { credentialsToml } from "../../rows/rows_world.ts";
 import { type SpecifiedCall, specifiedCalls } from "./ldap_world.ts";
-import { startV2World, USER_SCHEMA, type V2World } from "./v2_world.ts";
+import { scimTarget, startV2World, USER_SCHEMA, type V2World } from "./v2_world.ts";
 
 const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 const ADMIN = { name: "console:ada", source: "" };
@@ -28,17 +28,7 @@ async function open(
   { mode = "sync", shape = ["saas", "local"] }: { mode?: Mode; shape?: readonly string[] } = {},
 ): Promise<World> {
   const saas = startScimServer(habits);
-  const tables: Record<string, string> = {
-    saas: `kind = "scim"\nmode = "${mode}"\nurl = "${saas.url}"\ntoken = "t"`,
-    local: 'kind = "store"',
-  };
-  const v2 = await startV2World(
-    {},
-    `
-${credentialsToml(["default"])}
-${shape.map((name) => `[targets.default.backends.${name}]\n${tables[name]}`).join("\n")}
-`,
-  );
+  const v2 = await startV2World({}, credentialsToml(["default"]) + scimTarget(saas.url, { mode, shape }));
   const target = v2.gateway.identity.targets.get("default");
   if (target === null) throw new Error("no target");
   return {

@@ -95,3 +95,18 @@ export async function startV2World(change: ConnectionChange = {}, toml = ""): Pr
     [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
   };
 }
+
+/** The settings of a target with these connectors in order: `local` is the embedded store, another name a SCIM server. */
+export function scimTarget(
+  url: string,
+  { token = "t", mode = "sync", shape }: {
+    token?: string;
+    mode?: "sync" | "async";
+    shape: readonly string[];
+  },
+): string {
+  const scim = `kind = "scim"\nmode = "${mode}"\nurl = "${url}"\ntoken = "${token}"`;
+  return shape.map((name) => {
+    return `[targets.default.backends.${name}]\n${name === "local" ? 'kind = "store"' : scim}\n`;
+  }).join("");
+}
