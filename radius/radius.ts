@@ -16,7 +16,7 @@ import {
 import { createEventBus } from "./conversation/event_bus.ts";
 import { sweepEachSecond } from "./conversation/expiry_sweep.ts";
 import { createLoginDryRun, type LoginDryRun } from "./conversation/login_dry_run.ts";
-import { NullStatusCheck } from "./conversation/poll_approval.ts";
+import { NullStatusCheck } from "./conversation/effects.ts";
 import { menuOfLogin } from "./conversation/login_policy.ts";
 import { createNotMeReports, type NotMeReport } from "./conversation/report_not_me.ts";
 import { RequestHandler } from "./conversation/receive.ts";

@@ -2,30 +2,61 @@
 // the attempt, and the flow table chooses the next row.
 
 import { isAccountRefusal } from "../../platform/account_refusals.ts";
-import { randomDigits } from "../../platform/runtime.ts";
+import { type Clock, type Random, randomDigits } from "../../platform/runtime.ts";
 import type { Mutation } from "../../platform/store.ts";
 import type { Effect } from "../flow/flow.ts";
 import { readCode } from "../protocol/login_input.ts";
-import {
-  awaitDecision,
-  CONTINUE_POLL_MS,
-  decisionOf,
-  denialOf,
-  logFault,
-  POLL_MS,
-  POLL_WITH_NOTICE_MS,
-  type ServiceCall,
-  type UpstreamDeps,
-} from "./poll_approval.ts";
 import type { CheckedFirstFactor, LoginAttempt } from "../server/request.ts";
 import { ANY_ADDRESS_CLIENT } from "../server/clients.ts";
 import { type Conversation, passcodeDigest } from "./conversation.ts";
 import { changeInDirectory } from "./password_change.ts";
-import { NOT_SENT_REASONS, type NotSentReason, whyNotSent } from "../factors/limits.ts";
+import { type Limits, NOT_SENT_REASONS, type NotSentReason, whyNotSent } from "../factors/limits.ts";
 import { orderPhones } from "../factors/own_factors.ts";
 import { keptReply } from "../protocol/relayed_attributes.ts";
-import type { DevicePairing, Fault, FirstFactorReply, Outcome } from "../ports.ts";
+import type {
+  ApprovalRequest,
+  DevicePairing,
+  Fault,
+  FirstFactorReply,
+  FirstFactorVerifier,
+  Outcome,
+  Passwords,
+  SecondFactorService,
+  TelephonyService,
+} from "../ports.ts";
 import { openReply, sealReply } from "./first_factor_reply.ts";
+import { MINUTE_MS } from "../../platform/durations.ts";
+import type { FactorSettings } from "../../platform/config/config.ts";
+import type { Log } from "../../platform/log.ts";
+import type { Vault } from "../../platform/vault.ts";
+import type { Pairings } from "../factors/pairings.ts";
+import type { Facts } from "../flow/context.ts";
+import type { Denial } from "./login_record.ts";
+import type { Counters } from "../server/counters.ts";
+
+export interface UpstreamDeps {
+  readonly settings: FactorSettings;
+  readonly secondFactor: SecondFactorService;
+  readonly nullStatusCheck: NullStatusCheck;
+  readonly telephony: TelephonyService;
+  readonly firstFactor: FirstFactorVerifier;
+  /** Absent: no password can be changed. */
+  readonly passwords?: Pick<Passwords, "changes"> | undefined;
+  readonly pairings: Pairings;
+  readonly limits: Limits;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly counters: Counters;
+  readonly log: Log;
+}
+
+/** The login that a service is called for. */
+interface ServiceCall {
+  readonly conversation: Conversation;
+  readonly attempt: LoginAttempt;
+  readonly facts: Facts;
+}
 
 /** Too many passwords wait. The request gets no answer, so that the client sends it again. */
 export class FirstFactorBusy extends Error {
@@ -328,4 +359,125 @@ function spokenName(name: string, { exists }: { exists: boolean }): string {
   if (exists) return [...name].slice(0, MAX_SPOKEN_CHARACTERS).join("");
   const digits = name.match(/\p{N}/gu)?.length ?? 0;
   return PLAIN_NAME.test(name) && digits <= MAX_SPOKEN_DIGITS ? name : "this user";
+}
+
+// Waits for the decision about an approval request: polls the service, and continues at once when the service reports the decision.
+
+/** Logs a call that failed. */
+function logFault(deps: UpstreamDeps, call: string, conversation: Conversation, fault: Fault): void {
+  deps.log.warn(`upstream call failed: ${call}`, {
+    conversation: conversation.orderedId,
+    user: conversation.shownUser,
+    fault: fault.kind,
+    detail: fault.detail,
+  });
+}
+
+/** The interval of status calls. The embedded service also reports the decision at once. */
+const POLL_MS = 1000;
+const POLL_WITH_NOTICE_MS = 5000;
+/** After "continue", the wait is short, so the interval is short too. */
+const CONTINUE_POLL_MS = 500;
+
+/** Polls until there is a decision, the time is over, or the conversation has ended. */
+async function awaitDecision(
+  deps: UpstreamDeps,
+  at: ServiceCall,
+  untilMs: number,
+  pollMs: number,
+): Promise<void> {
+  const { conversation, attempt } = at;
+  const { requestId } = conversation;
+  if (requestId === null) return;
+  const notice = createNotice(deps.clock);
+  const stop = deps.secondFactor.onDecision(requestId, notice.wake);
+  try {
+    while (conversation.outcome === null && !conversation.overtaken) {
+      const answer = await deps.secondFactor.status(requestId);
+      attempt.decision = decisionOf(answer);
+      attempt.denial = denialOf(deps, answer);
+      attempt.decidedMs = answer.ok ? answer.value.decidedMs : undefined;
+      if (!answer.ok) logFault(deps, "status", conversation, answer.fault);
+      // A request that expires together with its login was not denied.
+      const loginIsOver = deps.clock.nowMs() >= conversation.deadlineMs;
+      if (loginIsOver && attempt.decision === "denied") attempt.decision = "pending";
+      const left = untilMs - deps.clock.nowMs();
+      if (attempt.decision === "granted" || attempt.decision === "denied" || left <= 0) return;
+      await notice.wait(Math.min(pollMs, left));
+    }
+  } finally {
+    stop();
+  }
+}
+
+/** A wait that `wake` ends early. */
+function createNotice(clock: Clock): { wake: () => void; wait: (delayMs: number) => Promise<void> } {
+  let woken = false;
+  let resume: (() => void) | null = null;
+  return {
+    wake() {
+      woken = true;
+      resume?.();
+    },
+    wait(delayMs) {
+      if (woken) {
+        woken = false;
+        return Promise.resolve();
+      }
+      return new Promise((resolve) => {
+        const cancel = clock.after(delayMs, () => done());
+        const done = () => {
+          cancel();
+          resume = null;
+          woken = false;
+          resolve();
+        };
+        resume = done;
+      });
+    },
+  };
+}
+
+/** `granted` counts only if `pending` is false. A service that does not know the request has not approved it. */
+function decisionOf(answer: Outcome<ApprovalRequest>): Facts["decision"] {
+  if (!answer.ok) return answer.fault.kind === "unknown" ? "denied" : null;
+  if (answer.value.pending) return "pending";
+  return answer.value.granted && !answer.value.cancelled ? "granted" : "denied";
+}
+
+/** The cause of a decision that {@link decisionOf} reads as "denied". */
+function denialOf(
+  { secondFactor }: UpstreamDeps,
+  answer: Outcome<ApprovalRequest>,
+): Denial | undefined {
+  if (decisionOf(answer) !== "denied") return undefined;
+  // The embedded service forgets a request only long after its deadline.
+  return (answer.ok ? answer.value.denial : undefined) ??
+    { cause: secondFactor.embedded ? "expired" : "service" };
+}
+
+const MAX_CHECKS_PER_MINUTE = 10;
+
+/**
+ * The two status calls with the literal `null` that the specification requires for a State of the device step whose conversation is gone.
+ * Limited per client, so that forged States cannot cause many calls.
+ */
+export class NullStatusCheck {
+  readonly #deps: { readonly clock: Clock; readonly secondFactor: SecondFactorService };
+  readonly #checked = new Map<string, number[]>();
+
+  constructor(deps: { readonly clock: Clock; readonly secondFactor: SecondFactorService }) {
+    this.#deps = deps;
+  }
+
+  /** Calls twice, unless the client reached its limit. Never rejects. */
+  async checkTwice(client: string): Promise<void> {
+    const { clock, secondFactor } = this.#deps;
+    const now = clock.nowMs();
+    const recent = (this.#checked.get(client) ?? []).filter((atMs) => atMs > now - MINUTE_MS);
+    if (recent.length >= MAX_CHECKS_PER_MINUTE) return;
+    this.#checked.set(client, [...recent, now]);
+    await secondFactor.status("null");
+    await secondFactor.status("null");
+  }
 }

@@ -1,10 +1,11 @@
 // The change of a password that is over, during its login: the old and the new password, sealed in the conversation from the first to the last
 // prompt. Nothing else stores them. The change is made after the second factor.
 
+import type { Log } from "../../platform/log.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { LoginAttempt } from "../server/request.ts";
 import type { Conversation } from "./conversation.ts";
-import type { UpstreamDeps } from "./poll_approval.ts";
+import type { Passwords } from "../ports.ts";
 
 interface ChangedPasswords {
   /** The password that is over, as the user typed it. */
@@ -72,7 +73,7 @@ export function notePasswordChange(
 
 /** Changes the password in the directory. A fault is a result, because the directory may have changed it. */
 export async function changeInDirectory(
-  { vault, passwords, log }: UpstreamDeps,
+  { vault, passwords, log }: { vault: Vault; passwords?: Pick<Passwords, "changes"> | undefined; log: Log },
   { conversation, attempt }: { conversation: Conversation; attempt: LoginAttempt },
 ): Promise<void> {
   const kept = openPasswordChange(vault, conversation);

@@ -15,13 +15,12 @@ import type { SecondFactorService } from "../ports.ts";
 import type { LoginAttempt } from "../server/request.ts";
 import { type Conversation, type LastAnswer, newConversation } from "./conversation.ts";
 import type { ConversationStore } from "./conversation_store.ts";
-import { logNotSent } from "./effects.ts";
+import { logNotSent, type UpstreamDeps } from "./effects.ts";
 import type { AcceptReply } from "./first_factor_reply.ts";
 import type { FlowContextDeps } from "./flow_context.ts";
 import { auditLogin } from "./login_history.ts";
 import { keepOldPassword, notePasswordChange } from "./password_change.ts";
 import type { PasswordDigests } from "./peers.ts";
-import type { UpstreamDeps } from "./poll_approval.ts";
 import { placeOfTuple, type SharedTuples } from "./tuple.ts";
 
 export interface TurnResult {

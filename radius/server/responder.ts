@@ -45,7 +45,7 @@ import {
   REQUEST_REFUSALS,
   type RequestRefusal,
 } from "./request.ts";
-import type { NullStatusCheck } from "../conversation/poll_approval.ts";
+import type { NullStatusCheck } from "../conversation/effects.ts";
 import type { Step } from "../protocol/steps.ts";
 import type { UnsignedLimits } from "./unsigned_requests.ts";
 
