@@ -89,6 +89,7 @@ export class RenderedUsers {
       const missing = listed.filter((_, at) => known[at] === undefined);
       if (missing.length === 0) return known.filter((user) => user !== undefined);
       const found = await all(await directory.indexes.readMany("user", missing));
+      if (missing.length === listed.length) return found;
       const byName = new Map(found.map((user) => [canonicalName(user.name), user]));
       return listed.flatMap(({ canonical }, at) => known[at] ?? byName.get(canonical) ?? []);
     };
@@ -181,7 +182,7 @@ export class RenderedUsers {
 
   #keep(
     canonical: string,
-    { user: { text, ...user }, renderer: { interfaceName, on }, groupChanges }: {
+    { user: { id, name, version, storedLength, text }, renderer: { interfaceName, on }, groupChanges }: {
       readonly user: RenderedUser;
       readonly renderer: UserRenderer;
       readonly groupChanges: number | null;
@@ -189,16 +190,15 @@ export class RenderedUsers {
   ): void {
     let known = this.#users.get(canonical);
     if (known === undefined) {
-      known = { ...user, canonical, idm: null, v2: null, octets: USER_OCTETS };
+      known = { id, name, version, storedLength, canonical, idm: null, v2: null, octets: USER_OCTETS };
       this.#octets += USER_OCTETS;
-      this.#canonicals.set(user.id, canonical);
-    }
+      this.#canonicals.set(id, canonical);
+    } else this.#users.delete(canonical);
     const former = known[interfaceName];
     const octets = textSizeOctets(text) - (former === null ? 0 : textSizeOctets(former.text));
     known[interfaceName] = { on, text, groupChanges };
     known.octets += octets;
     this.#octets += octets;
-    this.#users.delete(canonical);
     this.#users.set(canonical, known);
     for (const oldest of this.#users.values()) {
       if (this.#octets <= this.#deps.maxOctets) break;

@@ -16,17 +16,19 @@ export interface RenderContext {
   readonly directory: Pick<TargetDirectory, "readIds">;
 }
 
-/** Reads the id of each group once, for a response with several users. */
+/** Reads the id of each group once, for a response with several users, which are rendered at the same time. */
 export function readGroupsOnce({ directory, ...context }: RenderContext): RenderContext {
-  const known = new Map<string, string | null>();
+  const known = new Map<string, Promise<string | null>>();
   return {
     ...context,
     directory: {
       async readIds(kind, names) {
         const unknown = names.filter((name) => !known.has(name));
-        const ids = unknown.length === 0 ? [] : await directory.readIds(kind, unknown);
-        for (const [at, name] of unknown.entries()) known.set(name, ids[at] ?? null);
-        return names.map((name) => known.get(name) ?? null);
+        if (unknown.length > 0) {
+          const reading = directory.readIds(kind, unknown);
+          for (const [at, name] of unknown.entries()) known.set(name, reading.then((ids) => ids[at] ?? null));
+        }
+        return await Promise.all(names.map((name) => known.get(name) ?? null));
       },
     },
   };

@@ -16,7 +16,7 @@ import type {
   Stored,
   UserContent,
 } from "../../../../scim/schema/resource.ts";
-import { renderResponse, renderStored } from "../../../../scim/v2/schema/render_stored.ts";
+import { readGroupsOnce, renderResponse, renderStored } from "../../../../scim/v2/schema/render_stored.ts";
 import { memberIdsOf, renderContent, toStoredContent } from "../../../../scim/v2/schema/stored_content.ts";
 import { bodyOf, contentOf, refused, taken } from "../../schema/bodies.ts";
 import { ENTERPRISE_USER } from "../../schema/rfc7643_examples.ts";
@@ -375,6 +375,24 @@ Deno.test("law: renderResponse() has of each member what a projection of the who
       assertEquals(await renderResponse(stored, context, projection), JSON.stringify(whole));
     },
   ));
+});
+
+Deno.test("readGroupsOnce() reads a group once for users that are rendered at the same time", async () => {
+  const asked: (readonly string[])[] = [];
+  const readIds = (_kind: string, names: readonly string[]) => {
+    asked.push(names);
+    return Promise.resolve(names.map((name) => name === "gone" ? null : `id of ${name}`));
+  };
+  const once = readGroupsOnce({ type: USER, baseUrl: "https://a.example", directory: { readIds } });
+  const content: UserContent = { kind: "user", name: "ada", active: true, attributes: {} };
+  const stored = { id: "1", content, backends: {}, createdMs: 0, modifiedMs: 1, version: "v" };
+  const groupsOf = async (groups: readonly string[]) => {
+    const { groups: shown = [] } = await renderStored({ ...stored, groups }, once);
+    return (shown as readonly JsonObject[]).map(({ value }) => value);
+  };
+  const all = await Promise.all([["a"], ["a", "b", "gone"], ["gone"], ["b"]].map(groupsOf));
+  assertEquals(all, [["id of a"], ["id of a", "id of b"], [], ["id of b"]]);
+  assertEquals(asked, [["a"], ["b", "gone"]]);
 });
 
 Deno.test("renderResponse() of as many members as a request may have is a body that can be sent back", async () => {
