@@ -23,7 +23,7 @@ import {
   tellNotRecorded,
   tellRecorded,
 } from "./journal.ts";
-import type { BlockWriter } from "./log_blocks.ts";
+import type { BlockWriter, LogRecord } from "./log_blocks.ts";
 import { StoreUnavailable } from "./store_fault.ts";
 
 /** `raced`: a check failed, and nothing was changed. */
@@ -36,6 +36,8 @@ interface CommitQueueDeps {
   readonly blocks: BlockWriter;
   /** Differs between the processes that write to one store. */
   readonly node: string;
+  /** Called with the records of a transaction that is durable, before the next batch is sent. */
+  readonly onRecords: (records: readonly LogRecord[]) => void;
   /** Called when Deno KV has answered. */
   readonly onAnswer: () => void;
   /** Called when a transaction failed because of the store. */
@@ -180,16 +182,25 @@ export class CommitQueue {
       onAnswer();
       if (done.ok) {
         started?.applied(done.versionstamp);
-        return noteApplied(batch, done.versionstamp);
+        return this.#noteApplied(batch, done.versionstamp);
       }
       // The client of Deno KV repeats a commit whose answer was lost. The check of the repetition then fails.
       const applied = await started?.findOutcome({ mayArriveLate: false }) ?? null;
-      return applied === null ? RACED : noteApplied(batch, applied);
+      return applied === null ? RACED : this.#noteApplied(batch, applied);
     } catch (fault) {
       const isKnown = fault instanceof LostHead || (fault instanceof StoreUnavailable && !fault.wasSent);
       const applied = isKnown ? null : await this.#findLate(started);
-      return applied === null ? { fault } : noteApplied(batch, applied);
+      return applied === null ? { fault } : this.#noteApplied(batch, applied);
     }
+  }
+
+  /** Tells the transactions of a batch that they are durable. The next batch may contain a check of what they wrote. */
+  #noteApplied({ transactions }: Batch, versionstamp: string): CommitAttempt {
+    for (const { transaction: { onApplied, records } } of transactions) {
+      onApplied?.(versionstamp);
+      if (records !== undefined) this.#deps.onRecords(records);
+    }
+    return { outcome: { ok: true, versionstamp } };
   }
 
   async #settle(batch: Batch, tried: CommitAttempt, lane: LaneName): Promise<void> {
@@ -251,10 +262,4 @@ const JOURNALED: CommitOutcome = { ok: true, versionstamp: "" };
 function isFinal({ transactions, values }: Batch, fault: unknown): boolean {
   return fault instanceof StoreUnavailable || transactions.length === 0 ||
     (transactions.length === 1 && values.length === 0);
-}
-
-/** Tells the transactions of a batch that they are durable. The next batch may contain a check of what they wrote. */
-function noteApplied({ transactions }: Batch, versionstamp: string): CommitAttempt {
-  for (const { transaction: { onApplied } } of transactions) onApplied?.(versionstamp);
-  return { outcome: { ok: true, versionstamp } };
 }

@@ -49,10 +49,8 @@ export interface Store {
     selector: { start: Deno.KvKey; end: Deno.KvKey },
     options?: { limit?: number; reverse?: boolean },
   ): AsyncIterable<StoreEntry<T>>;
-  /** Indexes the names of audit records in blocks, in one commit. Returns whether there are more. */
-  indexAudit(): Promise<boolean>;
-  /** How many audit records this process wrote since {@link indexAudit} was called. */
-  unindexedRecords(): number;
+  /** Indexes the names of audit records in blocks, in one commit. Returns whether there are more. @param options.all also if the commit is not full */
+  indexAudit(options: { all: boolean }): Promise<boolean>;
   /** The lines of the journal, newest values first. */
   journal(): AsyncIterable<Uint8Array>;
   /** Writes a line of the journal, without other changes. Copies its octets. @throws RangeError if it is too long */
@@ -134,23 +132,21 @@ export function createStore(
   const blocks = new BlockWriter(() => auditWriter.mark());
   const queue = new CommitQueue({
     ...{ kv, nowMs, node, blocks, onAnswer, onFailure },
+    onRecords: (records) => names.note(records),
     ...shared && { log: shared },
   });
   const followers = shared?.followers ?? new Followers();
-  const lastBlock = shared !== null && { lastBlock: audit.newest ?? "" };
-  const names = new AuditNames({ ...{ kv, queue, nowMs }, ...audit, ...lastBlock });
-  let unindexed = 0;
+  const isShared = shared !== null;
+  const newest = isShared ? audit.newest ?? "" : firstAuditMark;
+  const nextId = () => auditWriter.mark();
+  const names: AuditNames = new AuditNames({ ...{ kv, queue, nowMs, nextId }, ...audit, newest, isShared });
   return {
     ...createReads({ kv, names, isShared: shared !== null, onAnswer }),
     async load(prefix, apply) {
       for await (const entry of kv.list({ prefix }, { batchSize: 500 })) followers.tryApply(entry, apply);
     },
     onUnreadable: (report) => void (followers.onUnreadable = report),
-    indexAudit() {
-      unindexed = 0;
-      return names.indexNext();
-    },
-    unindexedRecords: () => unindexed,
+    indexAudit: (options) => names.indexNext(options),
     async *journal() {
       for await (
         const { value } of kv.list<unknown>({ prefix: ["journal"] }, { reverse: true, batchSize: 100 })
@@ -160,7 +156,6 @@ export function createStore(
     commit(transaction) {
       try {
         const completed = auditWriter.complete(transaction.mutations, { asBlocks: shared === null });
-        for (const { type } of transaction.mutations) if (type === "audit") unindexed++;
         const complete = { ...transaction, ...completed };
         if (shared === null) return commitOnBasis(queue, complete);
         const endWrite = shared.beginWrite(complete.mutations.map(({ key }) => key));

@@ -11,6 +11,7 @@ import {
 } from "../../platform/audit.ts";
 import { auditIdAt } from "../../platform/audit_ids.ts";
 import { readLogPage } from "../../platform/log_export/record_reader.ts";
+import { newestAuditId } from "../../platform/log_blocks.ts";
 import type { Log } from "../../platform/log.ts";
 import { createStore, type Mutation, type Store } from "../../platform/store.ts";
 import fc from "../packages/fast_check.ts";
@@ -23,15 +24,30 @@ const NAMES = ["user:ada", "user:bob", "user:eve", "client:vpn"];
 
 interface World extends AsyncDisposable {
   readonly kv: Deno.Kv;
-  readonly store: Store;
+  store: Store;
   nowMs: number;
+  /** Opens the store again, as another process after this one. */
+  restart(): Promise<void>;
 }
 
 async function open(): Promise<World> {
   const kv = await Deno.openKv(":memory:");
   const clock = { nowMs: START_MS };
-  const store = createStore(kv, { nowMs: () => clock.nowMs, node: "0000000a" });
-  return Object.assign(clock, { kv, store, [Symbol.asyncDispose]: () => store.close() });
+  const openStore = async () =>
+    createStore(kv, {
+      nowMs: () => clock.nowMs,
+      node: "0000000a",
+      audit: { newest: await newestAuditId(kv) },
+    });
+  const world: World = Object.assign(clock, {
+    kv,
+    store: await openStore(),
+    async restart() {
+      world.store = await openStore();
+    },
+    [Symbol.asyncDispose]: () => world.store.close(),
+  });
+  return world;
 }
 
 const historyMutation = (id: string, value: Uint8Array): Mutation => ({
@@ -61,7 +77,7 @@ const withList = (kv: Deno.Kv, list: Deno.Kv["list"]): Deno.Kv =>
   });
 
 const ofUser = { name: fc.nat(2) };
-/** What happens: a login ends, another event is recorded, time passes, all commits end, or the index is written. */
+/** What happens: a login ends, another event is recorded, time passes, all commits end, the index is written, or the process is another one. */
 const STEPS = fc.array(
   fc.oneof(
     {
@@ -85,7 +101,12 @@ const STEPS = fc.array(
         ms: fc.integer({ min: -5000, max: 90_000 }),
       }),
     },
-    { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom("settle" as const, "index" as const) }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        kind: fc.constantFrom("settle" as const, "index" as const, "restart" as const),
+      }),
+    },
   ),
   { maxLength: 60 },
 );
@@ -102,7 +123,6 @@ interface Model {
 }
 
 async function take(world: World, steps: readonly Step[]): Promise<Model> {
-  const { store } = world;
   const model: Model = { logins: new Map(), events: [] };
   const commits: Promise<unknown>[] = [];
   const event = (action: AuditEntry["action"], user: number): Mutation => {
@@ -116,15 +136,18 @@ async function take(world: World, steps: readonly Step[]): Promise<Model> {
       const value = new TextEncoder().encode(`login\n${at}`);
       model.logins.set(id, value);
       const mutations = [historyMutation(id, value), event("login.accepted", step.name)];
-      commits.push(store.commit({ mutations }));
+      commits.push(world.store.commit({ mutations }));
     } else if (step.kind === "change") {
-      commits.push(store.commit({ mutations: [event("pairing.add", step.name)] }));
+      commits.push(world.store.commit({ mutations: [event("pairing.add", step.name)] }));
     } else if (step.kind === "both") {
       const mutations = [event("login.rejected", step.name), event("user.locked", step.name)];
-      commits.push(store.commit({ mutations }));
+      commits.push(world.store.commit({ mutations }));
     } else if (step.kind === "wait") world.nowMs += step.ms;
-    else if (step.kind === "index") await store.indexAudit();
-    else await Promise.all(commits);
+    else if (step.kind === "index") await world.store.indexAudit({ all: true });
+    else {
+      await Promise.all(commits);
+      if (step.kind === "restart") await world.restart();
+    }
   }
   await Promise.all(commits);
   return model;
@@ -139,8 +162,8 @@ Deno.test("a store with blocks answers as one with a key for each record", async
   await fc.assert(
     fc.asyncProperty(STEPS, options, async (steps, { bounds, reverse, limit }) => {
       await using world = await open();
-      const { store } = world;
       const { logins, events } = await take(world, steps);
+      const { store } = world;
       const assertReads = async (prefix: Deno.KvKey, ids: readonly string[]) => {
         assertEquals(await idsOf(store, prefix), ids);
         assertEquals(await idsOf(store, prefix, { reverse: true, limit }), ids.toReversed().slice(0, limit));
@@ -241,10 +264,8 @@ Deno.test("an index of many names, long ones and one of every login is written i
       Array.from({ length: 500 }, (_, n) => store.commit({ mutations: [login(name(at + n))] })),
     );
   }
-  assertEquals(store.unindexedRecords(), logins);
   let runs = 1;
-  while (await store.indexAudit()) runs++;
-  assertEquals(store.unindexedRecords(), 0);
+  while (await store.indexAudit({ all: true })) runs++;
   assert(runs > 2);
   assertEquals((await idsOf(store, auditIndexKey("object", "client:vpn"))).length, logins);
   for (const name of ["u1", "u4999", `${"ä".repeat(250)}4000`]) {
@@ -261,7 +282,7 @@ Deno.test("names with characters that take two octets each fit into one commit o
       Array.from({ length: 256 }, (_, n) => store.commit({ mutations: [login(name(at + n))] })),
     );
   }
-  while (await store.indexAudit());
+  while (await store.indexAudit({ all: true }));
   assertEquals((await idsOf(store, auditIndexKey("object", `user:${name(2047)}`))).length, 1);
 });
 
@@ -328,17 +349,61 @@ Deno.test("the logins of a page are found with one read of each block", async ()
 
 Deno.test("two runs of the index at once, and a run after a restart, index each record once", async () => {
   await using world = await open();
-  await Promise.all(["ada", "bob", "ada"].map((name) => world.store.commit({ mutations: [login(name)] })));
-  const restarted = createStore(world.kv, { nowMs: () => world.nowMs, node: "0000000b" });
-  await Promise.all([world.store.indexAudit(), restarted.indexAudit()]);
-  await world.store.commit({ mutations: [login("ada")] });
-  await restarted.indexAudit();
-  assertEquals((await idsOf(restarted, auditIndexKey("object", "user:ada"))).length, 3);
+  const index = () => world.store.indexAudit({ all: true });
+  const names = ["ada", "bob", "ada"];
+  const write = () => Promise.all(names.map((name) => world.store.commit({ mutations: [login(name)] })));
+  await write();
+  await Promise.all([index(), index()]);
+  while (await index());
+  await write();
+  await world.restart();
+  while (await index());
+  assertEquals((await idsOf(world.store, auditIndexKey("object", "user:ada"))).length, 4);
+  assertEquals(await indexedIds(world.kv), 2 * 2 * names.length);
+});
+
+/** How many ids the values of the index have. */
+async function indexedIds(kv: Deno.Kv): Promise<number> {
   const values = await Array.fromAsync(
-    world.kv.list<Record<string, string>>({ prefix: ["audit_names"] }),
+    kv.list<Record<string, string>>({ prefix: ["audit_names"] }),
     ({ value }) => value,
   );
-  assertEquals(values.flatMap((one) => Object.values(one)).flatMap((ids) => ids.split(" ")).length, 2 * 4);
+  return values.flatMap((one) => Object.values(one)).flatMap((ids) => ids.split(" ")).length;
+}
+
+Deno.test("the names of records that this process wrote are indexed and found without a read of the records", async () => {
+  await using world = await open();
+  const { store } = world;
+  while (await store.indexAudit({ all: true }));
+  await Promise.all(["ada", "bob", "ada"].map((name) => store.commit({ mutations: [login(name)] })));
+  // Without their records, only memory has the names.
+  for await (const { key } of world.kv.list({ prefix: ["audit"] })) await world.kv.delete(key);
+  const ada = () => idsOf(store, auditIndexKey("object", "user:ada"));
+  const found = await ada();
+  assertEquals(found.length, 2);
+  assertEquals(await store.indexAudit({ all: false }), false);
+  assertEquals(await indexedIds(world.kv), 0);
+  assertEquals(await store.indexAudit({ all: true }), false);
+  assertEquals(await indexedIds(world.kv), 2 * 3);
+  assertEquals(await ada(), found);
+});
+
+Deno.test("names of which memory has too many are read from the log", async () => {
+  await using world = await open();
+  const { store } = world;
+  while (await store.indexAudit({ all: true }));
+  // Each commit of the index has at most 400 objects, and memory has 64 of them.
+  const logins = 65 * 400;
+  for (let at = 0; at < logins; at += 500) {
+    await Promise.all(
+      Array.from({ length: 500 }, (_, n) => store.commit({ mutations: [login("ada", `vpn${at + n}`)] })),
+    );
+  }
+  const found = () => idsOf(store, auditIndexKey("object", "user:ada"));
+  assertEquals((await found()).length, logins);
+  while (await store.indexAudit({ all: true }));
+  assertEquals(await indexedIds(world.kv), 2 * logins);
+  assertEquals((await found()).length, logins);
 });
 
 Deno.test("a reader of a name reads each record once, also if a run of the index ends meanwhile", async () => {
@@ -347,14 +412,14 @@ Deno.test("a reader of a name reads each record once, also if a run of the index
   const prefix = auditIndexKey("object", "user:ada");
   const write = () => Promise.all(["ada", "ada"].map((name) => store.commit({ mutations: [login(name)] })));
   await write();
-  await store.indexAudit();
+  await store.indexAudit({ all: true });
   await write();
   for (const reverse of [false, true]) {
     const found: string[] = [];
     const range = { start: [...prefix, ""], end: [...prefix, LAST] };
     for await (const { key } of store.range(range, { reverse })) {
       found.push(String(key.at(-1)));
-      if (found.length === 1) await store.indexAudit();
+      if (found.length === 1) await store.indexAudit({ all: true });
     }
     assertEquals(reverse ? found.reverse() : found, await idsOf(store, ["audit"]));
     await write();
@@ -400,7 +465,7 @@ Deno.test("a range of several tables has keys, not records", async () => {
     login("bob"),
   ];
   await world.store.commit({ mutations });
-  await world.store.indexAudit();
+  await world.store.indexAudit({ all: true });
   const ranges: [Deno.KvKey, Deno.KvKey][] = [[[], [true]], [["audit"], ["audit\0"]], [["audit_by"], [
     "history\0",
   ]]];
@@ -428,17 +493,15 @@ Deno.test("a damaged block hides none of the others", async () => {
   assertEquals((await world.store.get(auditKey(`${auditIdAt(START_MS - 5)}x`))).value, null);
 });
 
-Deno.test("startAuditIndex() indexes what an earlier process left, then many records or old ones, and continues after a failure", async () => {
+Deno.test("startAuditIndex() indexes everything at first and each hour, full commits meanwhile, and continues after a failure", async () => {
   const clock = createManualClock();
   let lines = 0;
-  let [unindexed, runs, isFailing] = [1, 0, false];
+  let [more, isFailing] = [0, false];
+  const runs: boolean[] = [];
   const store = {
-    unindexedRecords: () => unindexed,
-    indexAudit: () => {
-      runs++;
-      if (isFailing) return Promise.reject(new Error("it is closed"));
-      unindexed = Math.max(0, unindexed - 2048);
-      return Promise.resolve(unindexed > 0);
+    indexAudit: ({ all }: { all: boolean }) => {
+      runs.push(all);
+      return isFailing ? Promise.reject(new Error("it is closed")) : Promise.resolve(more-- > 0);
     },
   };
   const log = { error: () => lines++ } as unknown as Log;
@@ -448,21 +511,21 @@ Deno.test("startAuditIndex() indexes what an earlier process left, then many rec
       clock.advance(5000);
       await settle();
     }
-    return runs;
+    return runs.splice(0);
   };
-  assertEquals(await look(), 1);
-  unindexed = 2047;
-  assertEquals(await look(), 1);
-  unindexed = 5000;
-  assertEquals(await look(), 4);
-  unindexed = 1;
-  assertEquals(await look(HOUR_MS / 5000 - 1), 4);
+  more = 2;
+  assertEquals(await look(), [true, true, true]);
+  [more, isFailing] = [1, false];
+  assertEquals(await look(2), [false, false, false]);
   isFailing = true;
-  assertEquals(await look(2), 6);
-  assertEquals(lines, 2);
-  isFailing = false;
-  assertEquals(await look(2), 7);
+  assertEquals(await look(), [false]);
+  const hour = HOUR_MS / 5000;
+  assertEquals((await look(hour - 3)).at(-1), true);
+  assertEquals(await look(), [true]);
+  assertEquals(lines, hour - 1);
+  [more, isFailing] = [0, false];
+  assertEquals(await look(2), [true, false]);
   stop();
-  assertEquals(await look(HOUR_MS / 5000), 7);
+  assertEquals(await look(hour), []);
   assertEquals(clock.timers(), 0);
 });
