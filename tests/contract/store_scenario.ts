@@ -254,7 +254,7 @@ export const SCENARIO: Readonly<Record<string, ScenarioStep>> = {
   },
   async "an hour later"({ gateway: { clock, store } }) {
     clock.advance(3_600_000);
-    await store.indexAudit({ all: true });
+    while (await store.indexAudit({ all: true }));
     await becomes("a point of the charts", () => hasEntries(store, "chart"));
   },
 };
