@@ -1,7 +1,6 @@
 // Blocks of the history and the audit log: readers find in them what they would find in keys.
 
 import { assert, assertEquals } from "@std/assert";
-import { startAuditIndex } from "../../platform/audit_names.ts";
 import {
   type AuditEntry,
   auditEntry,
@@ -11,61 +10,9 @@ import {
 } from "../../platform/audit.ts";
 import { auditIdAt } from "../../platform/audit_ids.ts";
 import { readLogPage } from "../../platform/log_export/record_reader.ts";
-import { newestAuditId } from "../../platform/log_blocks.ts";
-import type { Log } from "../../platform/log.ts";
-import { createStore, type Mutation, type Store } from "../../platform/store.ts";
+import { createStore, type Mutation } from "../../platform/store.ts";
 import fc from "../packages/fast_check.ts";
-import { createManualClock, settle } from "../upstream/manual_clock.ts";
-
-const START_MS = Date.UTC(2026, 5, 1);
-const HOUR_MS = 3600_000;
-const LAST = "\u{10ffff}";
-const NAMES = ["user:ada", "user:bob", "user:eve", "client:vpn"];
-
-interface World extends AsyncDisposable {
-  readonly kv: Deno.Kv;
-  store: Store;
-  nowMs: number;
-  /** Opens the store again, as another process after this one. */
-  restart(): Promise<void>;
-}
-
-async function open(): Promise<World> {
-  const kv = await Deno.openKv(":memory:");
-  const clock = { nowMs: START_MS };
-  const openStore = async () =>
-    createStore(kv, {
-      nowMs: () => clock.nowMs,
-      node: "0000000a",
-      audit: { newest: await newestAuditId(kv) },
-    });
-  const world: World = Object.assign(clock, {
-    kv,
-    store: await openStore(),
-    async restart() {
-      world.store = await openStore();
-    },
-    [Symbol.asyncDispose]: () => world.store.close(),
-  });
-  return world;
-}
-
-const historyMutation = (id: string, value: Uint8Array): Mutation => ({
-  type: "set",
-  key: ["history", id],
-  value,
-  expireInMs: HOUR_MS,
-});
-
-async function idsOf(
-  store: Store,
-  prefix: Deno.KvKey,
-  more: { start?: string; end?: string; reverse?: boolean; limit?: number } = {},
-): Promise<string[]> {
-  const { start = "", end = LAST, ...options } = more;
-  const range = { start: [...prefix, start], end: [...prefix, end] };
-  return (await Array.fromAsync(store.range(range, options))).map(({ key }) => String(key.at(-1)));
-}
+import { historyMutation, idsOf, LAST, login, NAMES, open, START_MS, type World } from "./log_world.ts";
 
 /** `kv`, with another `list`. */
 const withList = (kv: Deno.Kv, list: Deno.Kv["list"]): Deno.Kv =>
@@ -191,9 +138,6 @@ Deno.test("a store with blocks answers as one with a key for each record", async
   );
 });
 
-const login = (name: string, client = "vpn"): Mutation =>
-  auditEntry({ action: "login.accepted", actor: "radius", object: `user:${name}`, client });
-
 Deno.test("hundreds of blocks with logins that overlap are read in the order of their starts", async () => {
   await using world = await open();
   const ids: string[] = [];
@@ -252,38 +196,6 @@ Deno.test("a record that fills a value of the store is written, and a longer one
     true,
   ]);
   assertEquals((await idsOf(world.store, ["history"])).length, 4);
-});
-
-Deno.test("an index of many names, long ones and one of every login is written in values that the store takes", async () => {
-  await using world = await open();
-  const { store } = world;
-  const logins = 5000;
-  for (let at = 0; at < logins; at += 500) {
-    const name = (n: number) => n % 2 === 0 ? `${"ä".repeat(250)}${n}` : `u${n}`;
-    await Promise.all(
-      Array.from({ length: 500 }, (_, n) => store.commit({ mutations: [login(name(at + n))] })),
-    );
-  }
-  let runs = 1;
-  while (await store.indexAudit({ all: true })) runs++;
-  assert(runs > 2);
-  assertEquals((await idsOf(store, auditIndexKey("object", "client:vpn"))).length, logins);
-  for (const name of ["u1", "u4999", `${"ä".repeat(250)}4000`]) {
-    assertEquals((await idsOf(store, auditIndexKey("object", `user:${name}`))).length, 1);
-  }
-});
-
-Deno.test("names with characters that take two octets each fit into one commit of the index", async () => {
-  await using world = await open();
-  const { store } = world;
-  const name = (at: number) => `${String(at).padStart(5, "0")}${"a".repeat(247)}\u0436`;
-  for (let at = 0; at < 2048; at += 256) {
-    await Promise.all(
-      Array.from({ length: 256 }, (_, n) => store.commit({ mutations: [login(name(at + n))] })),
-    );
-  }
-  while (await store.indexAudit({ all: true }));
-  assertEquals((await idsOf(store, auditIndexKey("object", `user:${name(2047)}`))).length, 1);
 });
 
 Deno.test("a login that began in the moment of its block is found", async () => {
@@ -345,85 +257,6 @@ Deno.test("the logins of a page are found with one read of each block", async ()
   );
   assertEquals(found.map(({ value }) => value?.[0]), Array.from({ length: 200 }, (_, at) => at));
   assert(lists() <= 4, `${lists()} reads`);
-});
-
-Deno.test("two runs of the index at once, and a run after a restart, index each record once", async () => {
-  await using world = await open();
-  const index = () => world.store.indexAudit({ all: true });
-  const names = ["ada", "bob", "ada"];
-  const write = () => Promise.all(names.map((name) => world.store.commit({ mutations: [login(name)] })));
-  await write();
-  await Promise.all([index(), index()]);
-  while (await index());
-  await write();
-  await world.restart();
-  while (await index());
-  assertEquals((await idsOf(world.store, auditIndexKey("object", "user:ada"))).length, 4);
-  assertEquals(await indexedIds(world.kv), 2 * 2 * names.length);
-});
-
-/** How many ids the values of the index have. */
-async function indexedIds(kv: Deno.Kv): Promise<number> {
-  const values = await Array.fromAsync(
-    kv.list<Record<string, string>>({ prefix: ["audit_names"] }),
-    ({ value }) => value,
-  );
-  return values.flatMap((one) => Object.values(one)).flatMap((ids) => ids.split(" ")).length;
-}
-
-Deno.test("the names of records that this process wrote are indexed and found without a read of the records", async () => {
-  await using world = await open();
-  const { store } = world;
-  while (await store.indexAudit({ all: true }));
-  await Promise.all(["ada", "bob", "ada"].map((name) => store.commit({ mutations: [login(name)] })));
-  // Without their records, only memory has the names.
-  for await (const { key } of world.kv.list({ prefix: ["audit"] })) await world.kv.delete(key);
-  const ada = () => idsOf(store, auditIndexKey("object", "user:ada"));
-  const found = await ada();
-  assertEquals(found.length, 2);
-  assertEquals(await store.indexAudit({ all: false }), false);
-  assertEquals(await indexedIds(world.kv), 0);
-  assertEquals(await store.indexAudit({ all: true }), false);
-  assertEquals(await indexedIds(world.kv), 2 * 3);
-  assertEquals(await ada(), found);
-});
-
-Deno.test("names of which memory has too many are read from the log", async () => {
-  await using world = await open();
-  const { store } = world;
-  while (await store.indexAudit({ all: true }));
-  // Each commit of the index has at most 400 objects, and memory has 64 of them.
-  const logins = 65 * 400;
-  for (let at = 0; at < logins; at += 500) {
-    await Promise.all(
-      Array.from({ length: 500 }, (_, n) => store.commit({ mutations: [login("ada", `vpn${at + n}`)] })),
-    );
-  }
-  const found = () => idsOf(store, auditIndexKey("object", "user:ada"));
-  assertEquals((await found()).length, logins);
-  while (await store.indexAudit({ all: true }));
-  assertEquals(await indexedIds(world.kv), 2 * logins);
-  assertEquals((await found()).length, logins);
-});
-
-Deno.test("a reader of a name reads each record once, also if a run of the index ends meanwhile", async () => {
-  await using world = await open();
-  const { store } = world;
-  const prefix = auditIndexKey("object", "user:ada");
-  const write = () => Promise.all(["ada", "ada"].map((name) => store.commit({ mutations: [login(name)] })));
-  await write();
-  await store.indexAudit({ all: true });
-  await write();
-  for (const reverse of [false, true]) {
-    const found: string[] = [];
-    const range = { start: [...prefix, ""], end: [...prefix, LAST] };
-    for await (const { key } of store.range(range, { reverse })) {
-      found.push(String(key.at(-1)));
-      if (found.length === 1) await store.indexAudit({ all: true });
-    }
-    assertEquals(reverse ? found.reverse() : found, await idsOf(store, ["audit"]));
-    await write();
-  }
 });
 
 Deno.test("a reader that continues after its last record reads each record once, while logins are written", async () => {
@@ -491,41 +324,4 @@ Deno.test("a damaged block hides none of the others", async () => {
     assertEquals(await idsOf(world.store, auditIndexKey("object", "user:ada")), [id]);
   }
   assertEquals((await world.store.get(auditKey(`${auditIdAt(START_MS - 5)}x`))).value, null);
-});
-
-Deno.test("startAuditIndex() indexes everything at first and each hour, full commits meanwhile, and continues after a failure", async () => {
-  const clock = createManualClock();
-  let lines = 0;
-  let [more, isFailing] = [0, false];
-  const runs: boolean[] = [];
-  const store = {
-    indexAudit: ({ all }: { all: boolean }) => {
-      runs.push(all);
-      return isFailing ? Promise.reject(new Error("it is closed")) : Promise.resolve(more-- > 0);
-    },
-  };
-  const log = { error: () => lines++ } as unknown as Log;
-  const stop = startAuditIndex({ store, clock, log });
-  const look = async (times = 1) => {
-    for (let at = 0; at < times; at++) {
-      clock.advance(5000);
-      await settle();
-    }
-    return runs.splice(0);
-  };
-  more = 2;
-  assertEquals(await look(), [true, true, true]);
-  [more, isFailing] = [1, false];
-  assertEquals(await look(2), [false, false, false]);
-  isFailing = true;
-  assertEquals(await look(), [false]);
-  const hour = HOUR_MS / 5000;
-  assertEquals((await look(hour - 3)).at(-1), true);
-  assertEquals(await look(), [true]);
-  assertEquals(lines, hour - 1);
-  [more, isFailing] = [0, false];
-  assertEquals(await look(2), [true, false]);
-  stop();
-  assertEquals(await look(hour), []);
-  assertEquals(clock.timers(), 0);
 });
