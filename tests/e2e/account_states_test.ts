@@ -182,7 +182,6 @@ browserTest("me: in German every dialog fits into 320 px", async ({ page }) => {
     await press(page, name);
     await page.waitForFunction(() => document.querySelector("dialog .dialog-body")?.textContent !== "");
     assertEquals(await cutOff(page), [], String(name));
-    assertEquals(await findAccessibilityProblems(page), [], String(name));
     await page.keyboard.press("Escape");
     const leave = page.getByRole("button", { name: "Überspringen" });
     if (await leave.count() > 0) await leave.click();

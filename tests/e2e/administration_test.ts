@@ -9,7 +9,7 @@ import { startConnectConsole } from "../fakes/console_connect.ts";
 import { openAccess, secretShown, staysOpen } from "./page_actions.ts";
 import { browserTest, chooseRowAction, currentDist, enterAs, holds, submitPassword } from "./browser.ts";
 import { consoleTests } from "./console_tests.ts";
-import { assertHoldsInBothLooks, findAccessibilityProblems, laidOut } from "./page_checks.ts";
+import { findAccessibilityProblems, laidOut } from "./page_checks.ts";
 
 // The Access page in a browser: step-up, invitations, administrators, API tokens and sessions.
 
@@ -200,16 +200,13 @@ viewerTest(
     await openWithRecords(site, page);
     await holds(() => rowsOf(page).count(), ALL_RECORDS);
     assertEquals(await page.locator("img[src=x]").count(), 0);
-    await assertHoldsInBothLooks(page);
     await page.getByRole("button", { name: "client:vpn-1" }).first().click();
     await page.getByRole("cell", { name: `10.0.0.1 → ${HOSTILE}` }).waitFor();
     await rowsOf(page).nth(3).waitFor({ state: "detached" });
     await page.waitForURL((url) => url.searchParams.get("object") === "client:vpn-1");
     await holds(() => rowsOf(page).count(), 3);
-    assertEquals(await findAccessibilityProblems(page), []);
     await page.goto(`${site.origin}/audit?actor=no-such-name`);
     await page.getByText("No records match").waitFor();
-    assertEquals(await findAccessibilityProblems(page), []);
   },
 );
 

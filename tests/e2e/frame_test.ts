@@ -368,7 +368,6 @@ peopleTest("toasts: the live region is there before and after a message", async 
   await page.locator(".toast").getByRole("button", { name: "Dismiss" }).click();
   await page.locator(".toast").waitFor({ state: "detached" });
   assertEquals(await isThere(), true);
-  assertEquals(await findAccessibilityProblems(page), []);
 });
 
 interface UndoCase {

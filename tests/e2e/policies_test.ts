@@ -203,7 +203,6 @@ test("policies: a sign-in and a test sign-in name their policy and link to it; a
   await facts.getByRole("link", { name: "BBBB" }).click();
   await page.waitForURL(/\/policies\?name=BBBB/);
   await page.locator(".policy[aria-current=true]").getByRole("button", { name: "Edit BBBB" }).waitFor();
-  await assertHolds(page);
   await open("/users/ada", "ada");
   await runUserAction(page, "Test sign-in");
   const dialog = page.getByRole("dialog", { name: "Test sign-in of ada" });
