@@ -10,8 +10,6 @@ import {
   findLookProblems,
   findPageProblems,
   findTextProblems,
-  laidOut,
-  scrollsSideways,
   WHOLE_PAGE,
 } from "../page_checks.ts";
 import { type FocusState, readControls, readFocus, readStops } from "../focus_checks.ts";
@@ -312,26 +310,28 @@ export async function findEdgeless(page: Page): Promise<string[]> {
 /** Buttons, headings and chips whose text is cut off, with text twice as large, at two widths. */
 export async function findCutText(page: Page): Promise<string[]> {
   const problems: string[] = [];
-  const window = page.viewportSize() ?? { width: 1360, height: 860 };
-  const setFont = (size: string) =>
-    page.evaluate((size) => document.documentElement.style.setProperty("font-size", size), size);
-  await setFont("200%");
-  for (const width of [1360, 640]) {
-    await page.setViewportSize({ width, height: 900 });
-    await laidOut(page);
-    if (await scrollsSideways(page)) problems.push(`scrolls sideways at ${width} px with large text`);
-    const cut = await page.evaluate(() =>
-      [...document.querySelectorAll<HTMLElement>("main .button, main h1, main h2, main .chip, main label")]
+  const window = page.viewportSize() ?? LOOKS.wide.viewport;
+  for (const width of [window.width, 640]) {
+    if (width !== window.width) await page.setViewportSize({ ...window, width });
+    // One call, with two frames as in laidOut().
+    const found = await page.evaluate(async () => {
+      const root = document.documentElement;
+      root.style.setProperty("font-size", "200%");
+      await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+      const cut = [...document.querySelectorAll<HTMLElement>(
+        "main .button, main h1, main h2, main .chip, main label",
+      )]
         .filter((element) =>
           element.checkVisibility() && element.clientWidth > 0 &&
           getComputedStyle(element).overflow !== "visible" &&
           element.scrollWidth > element.clientWidth + 1 && element.closest(".cut") === null
         )
-        .map((element) => element.outerHTML.slice(0, 120))
-    );
-    problems.push(...cut.map((html) => `cut at ${width} px with large text: ${html}`));
+        .map((element) => `cut: ${element.outerHTML.slice(0, 120)}`);
+      return root.scrollWidth > innerWidth ? [...cut, "scrolls sideways"] : cut;
+    });
+    problems.push(...found.map((what) => `at ${width} px with large text: ${what}`));
   }
-  await setFont("");
+  await page.evaluate(() => document.documentElement.style.removeProperty("font-size"));
   await page.setViewportSize(window);
   return problems;
 }
