@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { addTallies, EMPTY_TALLY, slowestLines, summaryLine, type Tally } from "./support/junit_summary.ts";
 import { installPeers } from "./support/peers.ts";
 import { reportFolder, runSuites, type SuiteName, type SuiteResult, SUITES } from "./support/suites.ts";
-import { runProgram } from "./support/child.ts";
+import { meterHost, runProgram } from "./support/child.ts";
 import { buildDenokv } from "./support/denokv_build.ts";
 import { installScimPeers } from "./support/scim_peers.ts";
 import { runChecks } from "./ok.ts";
@@ -65,14 +65,17 @@ async function main(args: string[]): Promise<number> {
   const built = await buildPages();
   await scimPeers;
   const folder = await reportFolder();
+  const busy = meterHost();
   const suites = fast ? FAST : Object.keys(SUITES) as SuiteName[];
   const results = await runSuites(suites, {
     folder,
     filter: values.only,
     after: building === null ? {} : { cluster: building },
   });
+  const busyPercent = busy();
   const checked = await checks;
   for (const result of results) showResult(result);
+  console.log(`-- processors: busy for ${busyPercent} % of the suites' time`);
   const total = addTallies([built, checked, ...results.map(({ tally }) => tally)]);
   const loads = Object.assign({}, ...results.map(({ loads }) => loads));
   console.log("");

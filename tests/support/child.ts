@@ -1,5 +1,7 @@
 // Runs other programs for the tests, with a deadline, and ends them in every case.
 
+import { cpus } from "node:os";
+
 /** The result of a program. `code` is -1 when the deadline ended it. */
 export interface Ended {
   readonly code: number;
@@ -89,6 +91,22 @@ export function meterCpu(): { follow(pid: number): void; stop(): number } {
       clearInterval(timer);
       return seconds;
     },
+  };
+}
+
+/** Call the result for the share of the time since then in which the processors of the host were busy, in percent. */
+export function meterHost(): () => number {
+  const read = () => {
+    const times = cpus().map(({ times }) => times);
+    const sum = (pick: (one: typeof times[number]) => number) =>
+      times.reduce((all, one) => all + pick(one), 0);
+    const idle = sum((one) => one.idle);
+    return { idle, all: idle + sum((one) => one.user + one.nice + one.sys + one.irq) };
+  };
+  const start = read();
+  return () => {
+    const now = read();
+    return Math.round(100 * (1 - (now.idle - start.idle) / Math.max(1, now.all - start.all)));
   };
 }
 

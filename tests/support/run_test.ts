@@ -1,6 +1,6 @@
 // Tests of the groups of test files, and of the summary of their results.
 
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import {
   addTallies,
   EMPTY_TALLY,
@@ -10,7 +10,7 @@ import {
   slowestLines,
   summaryLine,
 } from "./junit_summary.ts";
-import { endingWithParent, runProgram } from "./child.ts";
+import { endingWithParent, meterHost, runProgram } from "./child.ts";
 import { TextLineStream } from "./lines.ts";
 import { groupFiles, readFacts, writeGroups } from "./test_groups.ts";
 
@@ -127,6 +127,15 @@ Deno.test("a group names the file of each test, and a file that cannot be loaded
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
+});
+
+Deno.test("meterHost() tells the share of busy processors", async () => {
+  const busy = meterHost();
+  await runProgram(Deno.execPath(), {
+    args: ["eval", "const end = Date.now() + 300; while (Date.now() < end);"],
+  });
+  const percent = busy();
+  assert(percent > 0 && percent <= 100, `${percent} %`);
 });
 
 Deno.test("endingWithParent() starts a program that does not outlive a parent that is killed", async () => {
