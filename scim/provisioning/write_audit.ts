@@ -104,7 +104,8 @@ function bounded(names: readonly string[], total = names.length): readonly strin
   return total > shown.length ? [...shown, `+${total - shown.length}`] : shown;
 }
 
-function memberFields({ before, after }: ContentChange): ReturnType<typeof auditMembers> {
+function memberFields({ kind, before, after }: ContentChange): ReturnType<typeof auditMembers> {
+  if (kind === "user") return {};
   const was = membersOf(before);
   const is = membersOf(after);
   const { onlyBefore, onlyAfter } = compareMemberNames(was, is);
