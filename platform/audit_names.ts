@@ -5,7 +5,7 @@ import { auditIndexNames, DEFAULT_AUDIT_RETENTION_MS, NO_OCTETS } from "./audit.
 import { auditIdMs } from "./audit_ids.ts";
 import type { CommitQueue } from "./commit_queue.ts";
 import { HOUR_MS } from "./durations.ts";
-import { LAST_ID, type LogRange, logRange, type LogRecord, newestAuditId, readLog } from "./log_blocks.ts";
+import { LAST_ID, type LogRange, logRange, type LogRecord, readLog } from "./log_blocks.ts";
 import type { Log } from "./log.ts";
 import type { Clock } from "./runtime.ts";
 
@@ -36,6 +36,16 @@ interface AuditNamesDeps {
   readonly newest: string;
   /** With several nodes, which write no blocks. */
   readonly isShared: boolean;
+}
+
+/** The newest id of the audit log; "" if there is none. The index can be ahead of all records, and a later record is after it. */
+export async function newestAuditId(kv: Deno.Kv): Promise<string> {
+  const mark = (await kv.get<string>(MARK)).value ?? "";
+  for await (const { key } of kv.list({ prefix: ["audit"] }, { reverse: true, limit: 1 })) {
+    const id = String(key[1]);
+    return id > mark ? id : mark;
+  }
+  return mark;
 }
 
 /** The index of the audit log by name, as if each record had an index entry of its own. */
@@ -107,7 +117,7 @@ export class AuditNames {
       ? this.#noted.length > 1
       : this.#noted[1]?.isFull === true;
     // The next start reads the records after the mark, so it moves without records in blocks, too.
-    if (names.last === "") names.last = this.#settled;
+    if (names.last === "") names.last = isShared ? await newestAuditId(kv) : this.#settled;
     if (names.last <= mark) return false;
     const settled = nextId();
     // From now on, records are noted for the next commit.
@@ -125,7 +135,7 @@ export class AuditNames {
       ],
     });
     if (!ok) return false;
-    if (!isShared) this.#settled = settled;
+    this.#settled = settled;
     return isMore;
   }
 
@@ -145,7 +155,7 @@ export class AuditNames {
       }
     }
     // The records after the mark are read again at the next start.
-    names.last = isShared ? await newestAuditId(kv) : end;
+    names.last = isShared ? "" : end;
     return names;
   }
 

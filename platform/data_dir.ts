@@ -6,7 +6,7 @@ import { isTransient, RESTORE_MARKER } from "./backup/records.ts";
 import { CommitObserver } from "./backup/server_backup.ts";
 import { removeStaleHeads } from "./cluster/change_log.ts";
 import { SharedLog } from "./cluster/shared_log.ts";
-import { newestAuditId } from "./log_blocks.ts";
+import { newestAuditId } from "./audit_names.ts";
 import { faultMessage } from "./log_line.ts";
 import { hasContent, type KvOpener, openKv, StoreFault } from "./open_kv.ts";
 import { type Clock, type Random, systemClock, toBase64Url } from "./runtime.ts";

@@ -49,14 +49,6 @@ export const LAST_ID = "\u{10ffff}";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** The id of the newest audit record; "" if there is none. */
-export async function newestAuditId(kv: Deno.Kv): Promise<string> {
-  for await (const { key } of kv.list({ prefix: ["audit"] }, { reverse: true, limit: 1 })) {
-    return String(key[1]);
-  }
-  return "";
-}
-
 /** The table of a key whose records can be in blocks; `null` for the keys of other tables. */
 export function logTableOf([table]: Deno.KvKey): LogTable | null {
   return table === "history" || table === "audit" ? table : null;

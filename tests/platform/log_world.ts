@@ -1,7 +1,7 @@
 // A store with logins, for the tests of the history and the audit log.
 
 import { auditEntry } from "../../platform/audit.ts";
-import { newestAuditId } from "../../platform/log_blocks.ts";
+import { newestAuditId } from "../../platform/audit_names.ts";
 import { createStore, type Mutation, type Store } from "../../platform/store.ts";
 
 export const START_MS = Date.UTC(2026, 5, 1);

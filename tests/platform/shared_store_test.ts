@@ -175,5 +175,9 @@ Deno.test("with several nodes, a page of a name reads none of the other records,
   const range = { start: [...prefix, ""], end: [...prefix, "\u{10ffff}"] };
   assertEquals((await Array.fromAsync(store.range(range))).length, 40);
   assertEquals(nodes.readsOf("audit"), before);
+  // The next start reads what is after the mark.
+  assertEquals(await store.indexAudit({ all: true }), false);
+  const [newest] = await Array.fromAsync(store.list(["audit"], { reverse: true, limit: 1 }));
+  assertEquals((await store.get(["audit_names_mark"])).value, newest?.key[1]);
   await close();
 });
