@@ -147,7 +147,8 @@ async function run(routed: Routed, deps: ScimV2AppDeps): Promise<OperationResult
   if (row.access === "write" && connection.settings.access === "read") {
     throw new ScimRefusal("forbidden", { detail: "This connection has read access only." });
   }
-  c.var.body.allowLarge(row.kind === "group" ? MAX_GROUP_OCTETS : undefined);
+  const isGroupWrite = row.kind === "group" && row.access === "write";
+  c.var.body.allowLarge(isGroupWrite ? MAX_GROUP_OCTETS : undefined);
   const context: OperationContext = {
     target,
     schemas: deps.schemasOf(target.name),

@@ -28,7 +28,7 @@ Deno.test("a PUT without active, members or password keeps them", async () => {
   assertEquals([empty.status, membersOf(empty.json)], [200, []]);
 });
 
-Deno.test("a body of a group may have 16 MiB, and any other body 1 MiB", async () => {
+Deno.test("the body of a write of a group may have 16 MiB, and any other body 1 MiB", async () => {
   await using world = await startV2World();
   const anna = await world.add("/Users", { userName: "anna" });
   const team = await world.add("/Groups", { displayName: "team" });
@@ -42,6 +42,8 @@ Deno.test("a body of a group may have 16 MiB, and any other body 1 MiB", async (
   assertEquals([await putUser(mib), await putGroup(16 * mib)], [[200, undefined], [200, undefined]]);
   assertEquals((await putUser(mib + 1))[0], 413);
   assertEquals(await putGroup(16 * mib + 1), [413, "The body is over 16 MiB."]);
+  const search = await world.call("POST", "/Groups/.search", { body: "{}".padEnd(mib + 1) });
+  assertEquals(search.status, 413);
 });
 
 function membersOf({ members = [] }: { members?: unknown }): unknown[] {
