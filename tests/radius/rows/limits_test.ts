@@ -133,11 +133,15 @@ Deno.test("sends: a typed number that is refused counts for the user", async () 
   await using world = await startInProcess();
   await register(world, "anna", { phoneNumbers: [NUMBER] });
   await give(world, "anna", { kind: "sms", number: OTHER });
-  const login = await world.begin({ user: "anna" }, "");
-  await login.answer("T");
-  for (let count = 0; count < 5; count++) await login.answer("+15005550123");
-  assertEquals((await login.answer("1")).step, "GET_SMS_PHONE_NUMBER");
-  assertEquals(world.telephony.requests.length, 0);
+  const tryAfter = async (refused: number) => {
+    const login = await world.begin({ user: "anna" }, "");
+    await login.answer("T");
+    for (let count = 0; count < refused; count++) await login.answer("+15005550123");
+    return (await login.answer(NUMBER)).step;
+  };
+  assertEquals(await tryAfter(4), "VERIFY_SMS_PHONE_NUMBER");
+  assertEquals(await tryAfter(0), "GET_SMS_PHONE_NUMBER");
+  assertEquals(world.telephony.requests.length, 1);
 });
 
 Deno.test("sends: a thousand attempts with disallowed numbers send nothing", async () => {
