@@ -114,9 +114,8 @@ function setUp({ endpoint = "https://fcm.googleapis.com/x", visible = false, pag
     },
     async runTimers() {
       for (const task of timers.splice(0)) task();
-      // A timer lists the notifications.
-      await turnOfTheLoop();
-      await turnOfTheLoop();
+      // Locks are granted in order, so the notifications that a timer lists are closed after it.
+      await exclusive(turnOfTheLoop);
     },
   };
 }
