@@ -18,6 +18,9 @@ export const COMMON_HEADERS = {
 /** The header with the result of a write at each backend. */
 export const RECEIPT_HEADER = "backends-receipt";
 
+/** So many octets cost more to copy than a stream. */
+const LARGE_OCTETS = 65_536;
+
 /** @param text JSON, or `null` for a response without a body. */
 export function createResponse(
   text: string | null,
@@ -28,13 +31,13 @@ export function createResponse(
   const octets = new TextEncoder().encode(text);
   // HEAD has the length of GET (RFC 9110 §9.3.2). Hono omits its body.
   const length = { "content-length": String(octets.length) };
-  return new Response(handedOver(octets), {
+  return new Response(octets.length < LARGE_OCTETS ? octets : handedOver(octets), {
     status,
     headers: { "content-type": type, ...length, ...others, ...headers },
   });
 }
 
-/** A body that the response does not copy, as it does with octets. Those of a large group are over a megabyte. */
+/** A body that the response does not copy, as it does with octets. */
 function handedOver(octets: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
   return new ReadableStream({
     start(controller) {
