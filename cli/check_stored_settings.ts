@@ -5,15 +5,8 @@ import { shownKey } from "../platform/setting_problems.ts";
 import type { SettingsFile } from "../platform/config/load.ts";
 import { readStoredSettings, type StoredSettings } from "../platform/config/live_settings.ts";
 import { hasContent, openKv, StoreFault } from "../platform/open_kv.ts";
-import {
-  FIRST_FORMAT,
-  type FormatRecord,
-  type Migration,
-  MIGRATIONS,
-  newestOf,
-  readFormat,
-  versionOf,
-} from "../platform/upgrade/store_format.ts";
+import { FIRST_FORMAT, type Migration, MIGRATIONS } from "../platform/upgrade/migrations.ts";
+import { type FormatRecord, newestOf, readFormat, versionOf } from "../platform/upgrade/store_format.ts";
 import { type CommandOutcome, counted, printable, sizeText } from "./format_result.ts";
 import { statfs } from "node:fs/promises";
 import { NODE_PREFIX } from "../platform/backup/records.ts";

@@ -3,7 +3,7 @@
 import type { Log } from "../log.ts";
 import { type CancelTimer, type Clock, pauseFor } from "../runtime.ts";
 import type { Store } from "../store.ts";
-import { FIRST_FORMAT } from "../upgrade/store_format.ts";
+import { FIRST_FORMAT } from "../upgrade/migrations.ts";
 
 /** What a node says about itself: the value under ["node", node]. */
 export interface NodeRecord {

@@ -11,16 +11,14 @@ import { StoreFault } from "../open_kv.ts";
 import { type Clock, pauseFor, withTimeout } from "../runtime.ts";
 import type { Check, Store } from "../store.ts";
 import { WorkLoop } from "../work_loop.ts";
+import { type Migration, MIGRATIONS, type TableMigration } from "./migrations.ts";
 import {
   FORMAT_KEY,
   type FormatRecord,
-  type Migration,
   type MigrationCursor,
-  MIGRATIONS,
   newestOf,
   type StoredFormat,
   type StoreFormat,
-  type TableMigration,
   versionOf,
 } from "./store_format.ts";
 

@@ -2,14 +2,8 @@
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { checkUpgrade, upgradeText } from "../../cli/check_stored_settings.ts";
-import {
-  FORMAT,
-  FORMAT_KEY,
-  type FormatRecord,
-  type Migration,
-  MIGRATIONS,
-  newestRecord,
-} from "../../platform/upgrade/store_format.ts";
+import { type Migration, MIGRATIONS } from "../../platform/upgrade/migrations.ts";
+import { FORMAT, FORMAT_KEY, type FormatRecord, newestRecord } from "../../platform/upgrade/store_format.ts";
 import { readUpgradeFacts, writeUpgradeData } from "../fakes/upgrade_data.ts";
 import { openOperator } from "./operator.ts";
 

@@ -1,6 +1,6 @@
 // Runs in the program before main.ts: a migration of a later version, so slow that a test can kill the program meanwhile.
 
-import { type Migration, MIGRATIONS } from "../../platform/upgrade/store_format.ts";
+import { type Migration, MIGRATIONS } from "../../platform/upgrade/migrations.ts";
 
 const PAUSE_MS = 0.5;
 

@@ -7,12 +7,11 @@ import type { KnownNode } from "../../../platform/cluster/nodes.ts";
 import { createLog } from "../../../platform/log.ts";
 import { systemClock } from "../../../platform/runtime.ts";
 import { createStore, type Store } from "../../../platform/store.ts";
+import { type Migration, MIGRATIONS } from "../../../platform/upgrade/migrations.ts";
 import {
   FORMAT_KEY,
   formatProblem,
   type FormatRecord,
-  type Migration,
-  MIGRATIONS,
   newestRecord,
   readFormat,
   StoreFormat,
