@@ -2,7 +2,16 @@
 // that walks them overflows the stack, so the depth is checked before the text is parsed.
 
 /** Why a text is rejected. */
-export type JsonFlaw = "not_utf8" | "not_json" | "too_deep" | "too_many_values" | "repeated_name";
+export type JsonFlaw =
+  | "not_utf8"
+  | "not_json"
+  | "too_deep"
+  | "too_many_values"
+  | "too_many_names"
+  | "repeated_name";
+
+/** Members of one object. The engine needs a second for an object with 100,000 names. */
+export const MAX_JSON_NAMES = 1000;
 
 type BoundedJson =
   | { readonly ok: true; readonly value: unknown }
@@ -119,16 +128,22 @@ function countMembers(text: string, { maxDepth, maxValues = Infinity }: JsonBoun
   let depth = 0;
   let values = 1;
   let members = 0;
+  /** Of the object at each level around a place. */
+  const names = new Uint32Array(maxDepth + 1);
   for (let at = 0; at < text.length; at++) {
     const character = text.charCodeAt(at);
     if (character === QUOTE) at = endOfString(text, at);
     else if (character === COMMA) values++;
-    else if (character === COLON) members++;
-    else if (character === CLOSE_ARRAY || character === CLOSE_OBJECT) depth--;
+    else if (character === COLON) {
+      members++;
+      names[depth] = (names[depth] ?? 0) + 1;
+      if ((names[depth] ?? 0) > MAX_JSON_NAMES) return "too_many_names";
+    } else if (character === CLOSE_ARRAY || character === CLOSE_OBJECT) depth--;
     else if (character === OPEN_ARRAY || character === OPEN_OBJECT) {
       depth++;
       values++;
       if (depth > maxDepth) return "too_deep";
+      names[depth] = 0;
     }
     if (values > maxValues) return "too_many_values";
   }

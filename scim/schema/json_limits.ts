@@ -1,6 +1,11 @@
 // Parses bodies as JSON objects (RFC 8259) within limits.
 
-import { type JsonBounds, type JsonFlaw, parseBoundedJson } from "../../platform/safe_json.ts";
+import {
+  type JsonBounds,
+  type JsonFlaw,
+  MAX_JSON_NAMES,
+  parseBoundedJson,
+} from "../../platform/safe_json.ts";
 import type { JsonObject, JsonValue } from "./resource.ts";
 
 type BodyOutcome =
@@ -17,6 +22,7 @@ const PROBLEMS: Readonly<Record<Exclude<JsonFlaw, "too_many_values">, string>> =
   not_utf8: "The body is not UTF-8.",
   not_json: "The body is not JSON.",
   too_deep: `The body is nested over ${MAX_JSON_DEPTH} levels deep.`,
+  too_many_names: `An object of the body has over ${MAX_JSON_NAMES} names.`,
   repeated_name: "The body has an object with the same name twice",
 };
 

@@ -43,6 +43,20 @@ for (const [why, flaw, source] of FLAWS) {
   });
 }
 
+Deno.test("parseBoundedJson() refuses an object of over 1,000 names, and counts each object alone", () => {
+  const members = (count: number) =>
+    Array.from({ length: count }, (_, at) => `"n${at}":{"a":1,"b":2}`).join(",");
+  const flawOf = (text: string) => {
+    const parsed = parseBoundedJson(text, { maxDepth: 32, uniqueNames: "exact" });
+    return parsed.ok ? null : parsed.flaw;
+  };
+  assertEquals(flawOf(`[{${members(1000)}},{${members(1000)}}]`), null);
+  assertEquals(flawOf(`{"a":{${members(1000)}},${members(999)}}`), null);
+  assertEquals(flawOf(`{"a":{${members(1000)}},${members(1000)}}`), "too_many_names");
+  assertEquals(flawOf(`[{},{${members(1001)}}]`), "too_many_names");
+  assertEquals(flawOf("}:".repeat(100_000)), "not_json");
+});
+
 Deno.test("parseBoundedJson() returns the same as JSON.parse for any value, from a text and from octets", () => {
   fc.assert(fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
     const text = JSON.stringify(value);

@@ -134,6 +134,7 @@ const JSON_FLAWS: Readonly<Record<JsonFlaw, string>> = {
   not_json: "not JSON",
   too_deep: `JSON deeper than ${MAX_RESPONSE_DEPTH} levels`,
   too_many_values: "JSON with too many values",
+  too_many_names: "JSON with an object of too many names",
   repeated_name: "an object with the same name twice",
 };
 

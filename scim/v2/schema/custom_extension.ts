@@ -2,7 +2,7 @@
 // target follow its settings.
 
 import type { TargetSettings } from "../../../platform/config/config.ts";
-import { type JsonFlaw, parseBoundedJson } from "../../../platform/safe_json.ts";
+import { type JsonFlaw, MAX_JSON_NAMES, parseBoundedJson } from "../../../platform/safe_json.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { property, propertyNamed } from "../../schema/attributes.ts";
 import { ENTERPRISE_SCHEMA } from "../../schema/attribute_table.ts";
@@ -240,6 +240,7 @@ const FLAWS: Readonly<Record<JsonFlaw, string>> = {
   too_deep: `The JSON of extensions must have at most ${BOUNDS.maxDepth} levels.`,
   repeated_name: "The extensions must not have the same name twice in one object.",
   too_many_values: `The JSON of extensions must have at most ${BOUNDS.maxValues} values.`,
+  too_many_names: `An object of the JSON of extensions must have at most ${MAX_JSON_NAMES} names.`,
 };
 
 function readExtensionSetting(json: string): ParseExtensionsOutcome {
