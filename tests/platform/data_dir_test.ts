@@ -3,8 +3,8 @@
 import { assert, assertEquals, assertNotEquals, assertRejects, assertThrows } from "@std/assert";
 import { DataDirFault, loadSharedSecret, openDataDir, writePrivate } from "../../platform/data_dir.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
+import { FIRST_FORMAT } from "../../platform/upgrade/migrations.ts";
 import {
-  FIRST_FORMAT,
   FORMAT,
   FORMAT_KEY,
   newestRecord,
