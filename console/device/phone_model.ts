@@ -118,9 +118,10 @@ export class PhoneModel {
       this.#notices.value = answer.notices;
       this.#adopt(turn, answer);
     } catch (fault) {
-      if (this.#view.peek().kind !== "ready") {
-        this.#view.value = { kind: "failed", message: errorText(fault) };
-      } else if (this.#stream.isLost()) this.#reloadLater();
+      const isFirst = this.#view.peek().kind !== "ready";
+      if (isFirst) this.#view.value = { kind: "failed", message: errorText(fault) };
+      // The event "online" can come before the network, and for a server that was down there is none.
+      if (isFirst || this.#stream.isLost()) this.#reloadLater();
     }
   }
 

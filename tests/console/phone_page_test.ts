@@ -293,6 +293,21 @@ Deno.test("PhoneModel reopens a silent stream at once when the phone wakes up", 
   assertEquals([calls.length, streams[0]?.closed, streams.length], [2, true, 2]);
 });
 
+Deno.test("PhoneModel loads again by itself while the first load fails", async () => {
+  const { model, clock, calls, answers, answerView, settle } = setUp();
+  await model.load();
+  assertEquals(model.view.value.kind, "failed");
+  clock.advance(3000);
+  await settle();
+  assertEquals([calls.length, model.view.value.kind], [2, "failed"]);
+  answers.push(answerView(viewOf()));
+  clock.advance(3000);
+  await settle();
+  assertEquals([calls.length, model.view.value.kind], [3, "ready"]);
+  clock.advance(3000);
+  assertEquals(calls.length, 3);
+});
+
 Deno.test("PhoneModel gives up a call without an answer, and sends it again", async () => {
   const { clock, load, settle, streams, calls, answers, answerView } = setUp();
   await load(viewOf());
