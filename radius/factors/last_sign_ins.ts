@@ -1,4 +1,4 @@
-// The last accepted sign-in of each user, and the last use of each factor. Accepted logins are collected and written every half minute or 5,000 users, so
+// The last accepted sign-in of each user, and the last use of each factor. Accepted logins are collected and written every half minute, so
 // that a login costs no further write. After a start, the history supplies those that a process did not write before it ended.
 
 import { DAY_MS } from "../../platform/durations.ts";
@@ -44,8 +44,6 @@ interface WaitingUser {
 const LAST_SIGN_IN_MS = 400 * 24 * 3600_000;
 
 const FLUSH_MS = 30_000;
-/** So many users are written at once, so that a busy gateway does not have more in memory. */
-const FLUSH_AT = 5000;
 /** A login is noted at most this long after its end. */
 const UNNOTED_MS = 120_000;
 /** Marks of nodes that do not write any more. */
@@ -74,8 +72,6 @@ export class LastSignIns {
   /** The history of the time before the start is complete. */
   #isComplete = false;
   #stopTimer = () => {};
-  /** No write is in progress, and the last one succeeded. */
-  #mayFlush = true;
 
   constructor(deps: LastSignInsDeps) {
     this.#deps = deps;
@@ -127,7 +123,6 @@ export class LastSignIns {
   /** Writes what waits. A failure is ignored: the next start reads the history. */
   stop(): void {
     this.#isStopped = true;
-    this.#mayFlush = false;
     this.#stopTimer();
     this.flush().catch(() => undefined);
   }
@@ -147,7 +142,6 @@ export class LastSignIns {
     }
     const last = merged(known?.last, { atMs: updatedMs, factors: factor ? { [factor]: updatedMs } : {} });
     this.#waiting.set(key, { target, user, last });
-    if (this.#waiting.size >= FLUSH_AT && this.#mayFlush) this.#flushLogged();
   };
 
   /** The last sign-ins of users with these canonical names. Other nodes may know one that is up to half a minute newer. */
@@ -253,15 +247,10 @@ export class LastSignIns {
 
   #schedule(): void {
     this.#stopTimer = this.#deps.clock.after(FLUSH_MS, () => {
-      this.#flushLogged();
+      this.flush().catch((fault: unknown) => {
+        this.#deps.log.error("the last sign-ins could not be written", { fault: String(fault) });
+      });
       this.#schedule();
-    });
-  }
-
-  #flushLogged(): void {
-    this.#mayFlush = false;
-    this.flush().then(() => this.#mayFlush = !this.#isStopped, (fault: unknown) => {
-      this.#deps.log.error("the last sign-ins could not be written", { fault: String(fault) });
     });
   }
 

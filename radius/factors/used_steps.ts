@@ -1,5 +1,5 @@
 // The time steps of authenticator apps that logins used. One node writes a used step as a line of the journal in the commit of the login, and
-// the records of the pairings half a minute or 5,000 steps later. After a start, the lines are read before the gateway serves.
+// the records of the pairings half a minute later. After a start, the lines are read before the gateway serves.
 
 import { MINUTE_MS } from "../../platform/durations.ts";
 import { LINE_KINDS, MAX_STEP_LINE_MS } from "../../platform/journal.ts";
@@ -25,8 +25,6 @@ interface WaitingStep extends AppUse {
 }
 
 const FLUSH_MS = 30_000;
-/** So many steps are written at once. Without it, a busy gateway would have those of 100,000 logins in memory. */
-const FLUSH_AT = 5000;
 /** Deno KV accepts 100 checks; `denokv` accepts ten, and one is that of the change log. */
 const LOCAL_CHUNK = 90;
 const SHARED_CHUNK = 8;
@@ -44,8 +42,6 @@ export class UsedSteps {
   /** By the id of the pairing, which is random. */
   readonly #waiting = new Map<string, WaitingStep>();
   #stopTimer: (() => void) | null = null;
-  /** No write is in progress, and the last one succeeded. */
-  #mayFlush = true;
   /** The write of a pairing as memory has it; `null` if only the store can tell. A read costs three times as much as a write. */
   recordOf: (id: string, target: string) => Mutation | null = () => null;
 
@@ -60,10 +56,7 @@ export class UsedSteps {
     return {
       mutations: [],
       journal: [{ octets: encodeStep(id, waiting), expireInMs: MAX_STEP_LINE_MS }],
-      done: () => {
-        this.#note(id, waiting);
-        if (this.#waiting.size >= FLUSH_AT && this.#mayFlush) void this.#flushLogged();
-      },
+      done: () => this.#note(id, waiting),
     };
   }
 
@@ -163,14 +156,9 @@ export class UsedSteps {
   }
 
   async #flushLogged(): Promise<void> {
-    this.#stopTimer?.();
-    this.#mayFlush = false;
-    try {
-      await this.flush();
-      this.#mayFlush = true;
-    } catch (fault) {
-      this.#deps.log.error("the used time steps could not be written", { fault: String(fault) });
-    }
+    await this.flush().catch((fault: unknown) =>
+      this.#deps.log.error("the used time steps could not be written", { fault: String(fault) })
+    );
     this.#stopTimer = this.#waiting.size === 0
       ? null
       : this.#deps.clock.after(FLUSH_MS, () => void this.#flushLogged());

@@ -74,47 +74,6 @@ Deno.test("LastSignIns writes many logins in few commits, and writes again what 
   await opened.close();
 });
 
-Deno.test("LastSignIns writes 5,000 users at once; after a failure, only half a minute later", async () => {
-  const opened = await memoryStore();
-  let isDown = true;
-  let commits = 0;
-  let reads = 0;
-  const store: Store = {
-    ...opened,
-    get: (key) => (reads++, opened.get(key)),
-    commit(transaction) {
-      commits++;
-      return isDown ? Promise.reject(new Error("down")) : opened.commit(transaction);
-    },
-  };
-  const { signIns, clock } = open(store);
-  const isWritten = async (user: string) => (await open(opened).signIns.of([user])).size === 1;
-  const note = (count: number): void => {
-    for (let at = 0; at < count; at++) signIns.note({ user: `user-${at}`, factor: "totp", updatedMs: at });
-  };
-  signIns.start();
-  // The history is read.
-  await signIns.of([]);
-  note(5000);
-  await until(() => Promise.resolve(commits === 1));
-  const before = reads;
-  note(5001);
-  await new Promise((resolve) => setTimeout(resolve, 1));
-  assertEquals([commits, reads], [1, before]);
-  isDown = false;
-  clock.advance(30_000);
-  await until(() => isWritten("user-5000"));
-  signIns.note({ user: "ada", factor: "totp", updatedMs: 1 });
-  note(4999);
-  await until(() => {
-    // The write before may still be in progress, so that only the next login begins one.
-    note(1);
-    return isWritten("ada");
-  });
-  signIns.stop();
-  await opened.close();
-});
-
 Deno.test("LastSignIns reads after a start what a process did not write before it ended", async () => {
   const kv = await Deno.openKv(":memory:");
   const first = await openNode(kv, "a");

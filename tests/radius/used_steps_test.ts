@@ -75,7 +75,6 @@ async function open(): Promise<{ store: Store; clock: ManualClock } & AsyncDispo
   return { store, clock, [Symbol.asyncDispose]: () => store.close() };
 }
 
-const tick = () => new Promise((resolve) => setTimeout(resolve, 1));
 const stepNow = (clock: ManualClock) => Math.floor(clock.nowMs() / 30_000);
 
 Deno.test("prepareUsedStep() writes a line and no key; a restart knows the newest step and its drift", async () => {
@@ -165,42 +164,6 @@ Deno.test("flush() tries again after a failure, and logs it", async () => {
   assertEquals(await storedStep(at.store), -1);
   at.store.commit = commit;
   while (await storedStep(at.store) !== step) await later();
-});
-
-Deno.test("5,000 used steps are written at once; after a failure, only half a minute later", async () => {
-  await using at = await open();
-  const run = await start(at.store, at.clock);
-  await enrol(at.store, run);
-  const step = stepNow(at.clock);
-  const noteOthers = (count: number): void => {
-    for (let other = 0; other < count; other++) {
-      const others = { id: `totp-${other}`, user: `user-${other}`, lastStep: step };
-      run.usedSteps.prepare({ ...appOf(run), ...others }, "default").done();
-    }
-  };
-  let reads = 0;
-  const { commit, get } = at.store;
-  at.store.get = (key) => (reads++, get(key));
-  await use(at.store, run, step - 1);
-  noteOthers(4998);
-  assertEquals(reads, 0);
-  let failures = 0;
-  at.store.commit = () => (failures++, Promise.reject(new Error("down")));
-  noteOthers(5000);
-  while (failures === 0) await tick();
-  const before = reads;
-  noteOthers(5001);
-  await tick();
-  assertEquals([failures, reads], [1, before]);
-  at.store.commit = commit;
-  at.clock.advance(30_000);
-  while (await storedStep(at.store) !== step - 1) await tick();
-  await use(at.store, run, step);
-  while (await storedStep(at.store) !== step) {
-    // The write before may still be in progress, and ends with fewer than 5,000.
-    noteOthers(4999);
-    await tick();
-  }
 });
 
 Deno.test("load() counts damaged lines, and reads the others", async () => {
