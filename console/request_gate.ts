@@ -127,7 +127,7 @@ export interface RequestBodyDeps {
   readonly clock: Clock;
   /** The deadline of a body. Default: 10 s, and 3 s before the sender is authenticated. */
   readonly bodyDeadlineMs?: number | undefined;
-  /** The limit of all bodies together. Default: 64 MiB. */
+  /** The limit of all bodies together. Those above 1 MiB can use half of it. Default: 64 MiB. */
   readonly maxBufferedOctets?: number;
   /** Limits pending bodies of unauthenticated senders. */
   readonly bodyWaits?: RequestLimit;
@@ -153,10 +153,6 @@ const NO_BODY: CountedBody = {
 export function createRequestBodies(deps: RequestBodyDeps): RequestBodies {
   const { maxBufferedOctets = MAX_BUFFERED_OCTETS } = deps;
   let buffered = 0;
-  const count = (octets: number) => {
-    if (buffered + octets > maxBufferedOctets) throw new Refusal("overloaded", RETRY);
-    buffered += octets;
-  };
   return {
     open({ body, headers }, address) {
       if (body === null) return NO_BODY;
@@ -173,7 +169,11 @@ export function createRequestBodies(deps: RequestBodyDeps): RequestBodies {
             maxOctets: largeOctets ?? MAX_ANONYMOUS_BODY_OCTETS,
             announced: Number(headers.get("content-length") ?? 0),
             onChunk(length) {
-              count(length);
+              // The other half is for small bodies: a few large ones must not block every request.
+              const isLarge = counted + length > MAX_BODY_OCTETS;
+              const maxOctets = isLarge ? maxBufferedOctets / 2 : maxBufferedOctets;
+              if (buffered + length > maxOctets) throw new Refusal("overloaded", RETRY);
+              buffered += length;
               counted += length;
             },
           }),

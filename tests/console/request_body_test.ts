@@ -99,6 +99,21 @@ Deno.test("createRequestBodies() limits the total memory of all bodies, and free
   assertEquals((await send().read()).length, 60);
 });
 
+Deno.test("createRequestBodies() has room for a small body while large ones use their half of the memory", async () => {
+  const bodies = bodiesWith({ maxBufferedOctets: 4 * MAX_BODY_OCTETS });
+  const send = (octets: number) => {
+    const body = bodies.open(post(new Uint8Array(octets)), "192.0.2.1");
+    body.allowLarge(2 * MAX_BODY_OCTETS);
+    return body;
+  };
+  const first = send(2 * MAX_BODY_OCTETS);
+  await first.read();
+  assertEquals(await codeOf(send(MAX_BODY_OCTETS + 1).read()), "overloaded");
+  assertEquals((await send(MAX_BODY_OCTETS).read()).length, MAX_BODY_OCTETS);
+  first.release();
+  assertEquals((await send(MAX_BODY_OCTETS / 2).read()).length, MAX_BODY_OCTETS / 2);
+});
+
 Deno.test("createRequestBodies() limits the pending unauthenticated bodies of each source", async () => {
   const clock = createManualClock();
   const bodyWaits = createRequestLimit({ maxRequests: 10, maxPerSource: 1, isProxy: () => false });
