@@ -177,7 +177,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const ending = { store, clock, log, target, conversations, counters, secondFactor, changed, peers };
   const { remembered } = policies;
   const offboarding = await stores.openOffboarding({
-    ...{ ...ending, remembered, orderedId: state.orderedId },
+    ...{ ...ending, orderedId: state.orderedId },
     logins: radius,
   });
   const folded = new FoldedLog({ log, clock });

@@ -92,7 +92,8 @@ export async function loadState(
     recordIdOf: (user) => recordIdIn(directory, user),
     endInvitations: (user) => secondFactor.prepareInvitationEnds?.(user) ?? NO_CHANGE,
   }, config.radius.directory);
-  const { pairings, recoveryCodes, hardwareTokens, remembered, enrolment, bypassCodes, factorMarks } = stores;
+  const { pairings, recoveryCodes, hardwareTokens, remembered, enrolment, bypassCodes, factorMarks } =
+    stores.stores;
   usedSteps.recordOf = (id, target) => target === stores.target ? pairings.stepRecord(id) : null;
   const limits = new Limits({
     store,
@@ -160,112 +161,41 @@ interface LoginStoreDeps {
 
 type LeavingDeps = Omit<
   OffboardingDeps,
-  "target" | "pairings" | "recoveryCodes" | "hardwareTokens" | "enrolment" | "bypassCodes" | "endedBeforeMs"
+  | "target"
+  | "pairings"
+  | "recoveryCodes"
+  | "hardwareTokens"
+  | "enrolment"
+  | "bypassCodes"
+  | "remembered"
+  | "endedBeforeMs"
 >;
 
-const PAIRINGS: PublicMembers<Pairings> = {
-  size: "value",
-  userCount: "value",
-  of: "method",
-  all: "method",
-  names: "method",
-  usable: "method",
-  isConfirmed: "method",
-  wasAddedBy: "method",
-  originOf: "method",
-  ownerOf: "method",
-  preferred: "method",
-  exclusive: "method",
-  prepare: "method",
-  adopt: "method",
-  versionOf: "method",
-  addDevice: "method",
-  confirm: "method",
-  rename: "method",
-  revoke: "method",
-  prepareRevoke: "method",
-  prepareUsedStep: "method",
-  stepRecord: "method",
-  prepareChange: "method",
-  seedOf: "method",
-  preparePreference: "method",
-  adoptPreference: "method",
-  removeUser: "method",
-  load: "method",
-  keyOf: "method",
-};
-const RECOVERY_CODES: PublicMembers<RecoveryCodeStore> = {
-  status: "method",
-  find: "method",
-  prepareUse: "method",
-  confirm: "method",
-  create: "method",
-  removeUser: "method",
-  prepareRename: "method",
-  load: "method",
-};
-const HARDWARE_TOKENS: PublicMembers<HardwareTokens> = {
-  size: "value",
-  userCount: "value",
-  isUsable: "method",
-  all: "method",
-  get: "method",
-  of: "method",
-  usable: "method",
-  open: "method",
-  findCode: "method",
-  prepareUse: "method",
-  prepareChange: "method",
-  prepareRemove: "method",
-  maxNew: "value",
-  prepareNew: "method",
-  prepareRelease: "method",
-  prepareRename: "method",
-  load: "method",
-};
-const BYPASS_CODES: PublicMembers<BypassCodeStore> = {
-  status: "method",
-  isFull: "method",
-  matches: "method",
-  create: "method",
-  prepareUse: "method",
-  removeUser: "method",
-  prepareRename: "method",
-  load: "method",
-};
-const REMEMBERED_DEVICES: PublicMembers<RememberedDevices> = {
-  load: "method",
-  isRemembered: "method",
-  count: "method",
-  prepareRemember: "method",
-  prepareForget: "method",
-  prepareRename: "method",
-};
-const ENROLMENT_MARKS: PublicMembers<EnrolmentMarks> = {
-  load: "method",
-  of: "method",
-  all: "method",
-  isOverdue: "method",
-  read: "method",
-  prepare: "method",
-  prepareRemoval: "method",
-  prepareRename: "method",
-};
-const FACTOR_MARKS: PublicMembers<FactorMarks> = {
-  load: "method",
-  has: "method",
-  prepare: "method",
-  prepareRename: "method",
-};
-const OFFBOARDING: PublicMembers<Offboarding> = {
-  load: "method",
-  departureChecks: "method",
-  hasLeft: "method",
-  mayRecord: "method",
-  prepare: "method",
-  prepareRename: "method",
-  onRevoked: "method",
-};
+type LoginStores = ReturnType<typeof createLoginStores>;
+type SwitchableStores = { readonly [Name in keyof LoginStores]: Switchable<LoginStores[Name]> };
+
+/** What is stored for the users of one target. */
+function createLoginStores({ remembersDevices, ...given }: LoginStoreDeps, target: string) {
+  const factorMarks = new FactorMarks({ ...given, target });
+  const deps = { ...given, target, marks: factorMarks };
+  const pairings = new Pairings(deps);
+  const hardwareTokens = new HardwareTokens(deps);
+  const remembered = new RememberedDevices({
+    ...deps,
+    // A token that is assigned, taken away or disabled changes the factors, too.
+    factorIds: (user) => [
+      ...pairings.of(user).map(({ id }) => id),
+      ...hardwareTokens.usable(user).map(({ id }) => tokenFactorId(id)),
+    ],
+    isUsed: remembersDevices,
+  });
+  return {
+    ...{ pairings, hardwareTokens, remembered, factorMarks },
+    recoveryCodes: new RecoveryCodeStore(deps),
+    bypassCodes: new BypassCodeStore(deps),
+    enrolment: new EnrolmentMarks(deps),
+  };
+}
 
 /**
  * The stores of the current login target. The objects stay the same when another target becomes the login target: everything is loaded first; then
@@ -273,85 +203,39 @@ const OFFBOARDING: PublicMembers<Offboarding> = {
  */
 export class LoginDirectoryStores {
   readonly #deps: LoginStoreDeps;
-  readonly #pairings;
-  readonly #recoveryCodes;
-  readonly #hardwareTokens;
-  readonly #bypassCodes;
-  readonly #remembered;
-  readonly #enrolment;
-  readonly #factorMarks;
+  readonly #switchables: SwitchableStores;
+  readonly stores: LoginStores;
   readonly #listeners: OnPhoneRevoked[] = [];
   #offboarding: { readonly deps: LeavingDeps; readonly use: (next: Offboarding) => void } | null = null;
   #target: string;
   #followed: FollowedStore;
 
-  constructor(given: LoginStoreDeps, target: string) {
-    this.#followed = followedThrough(given.store);
-    const deps = { ...given, store: this.#followed.store };
-    this.#deps = given;
+  constructor(deps: LoginStoreDeps, target: string) {
+    this.#deps = deps;
     this.#target = target;
-    this.#factorMarks = createSwitchable(new FactorMarks({ ...deps, target }), FACTOR_MARKS);
-    const factorDeps = { ...deps, target, marks: this.factorMarks };
-    this.#pairings = createSwitchable(new Pairings(factorDeps), PAIRINGS);
-    this.#recoveryCodes = createSwitchable(new RecoveryCodeStore(factorDeps), RECOVERY_CODES);
-    this.#hardwareTokens = createSwitchable(new HardwareTokens(factorDeps), HARDWARE_TOKENS);
-    this.#enrolment = createSwitchable(new EnrolmentMarks({ ...deps, target }), ENROLMENT_MARKS);
-    this.#bypassCodes = createSwitchable(new BypassCodeStore(factorDeps), BYPASS_CODES);
-    this.#remembered = createSwitchable(
-      openRemembered(deps, { pairings: this.pairings, hardwareTokens: this.hardwareTokens, target }),
-      REMEMBERED_DEVICES,
-    );
+    this.#followed = followedThrough(deps.store);
+    const first = createLoginStores({ ...deps, store: this.#followed.store }, target);
+    this.#switchables = mapStores(first, createSwitchable) as SwitchableStores;
+    this.stores = mapStores(this.#switchables, ({ facade }) => facade) as LoginStores;
   }
 
   get target(): string {
     return this.#target;
   }
 
-  get pairings(): Pairings {
-    return this.#pairings.facade;
-  }
-
-  get recoveryCodes(): RecoveryCodeStore {
-    return this.#recoveryCodes.facade;
-  }
-
-  get hardwareTokens(): HardwareTokens {
-    return this.#hardwareTokens.facade;
-  }
-
-  get bypassCodes(): BypassCodeStore {
-    return this.#bypassCodes.facade;
-  }
-
-  get remembered(): RememberedDevices {
-    return this.#remembered.facade;
-  }
-
-  get enrolment(): EnrolmentMarks {
-    return this.#enrolment.facade;
-  }
-
-  get factorMarks(): FactorMarks {
-    return this.#factorMarks.facade;
-  }
-
   async load(): Promise<void> {
-    const { pairings, recoveryCodes, hardwareTokens, bypassCodes, remembered, enrolment, factorMarks } = this;
-    const stores = [pairings, recoveryCodes, hardwareTokens, bypassCodes, remembered, enrolment, factorMarks];
-    await Promise.all(stores.map((store) => store.load()));
+    await loadAll(this.stores);
   }
 
   /** Call it once. */
   async openOffboarding(deps: LeavingDeps): Promise<Offboarding> {
-    const { pairings, recoveryCodes, hardwareTokens, enrolment, bypassCodes, target } = this;
-    const stores = { pairings, recoveryCodes, hardwareTokens, enrolment, bypassCodes };
-    const offboarding = createSwitchable(
+    const { stores, target } = this;
+    const { facade, use } = createSwitchable(
       new Offboarding({ ...deps, ...stores, store: this.#followed.store, target }),
-      OFFBOARDING,
     );
-    this.#offboarding = { deps, use: offboarding.use };
-    await offboarding.facade.load();
-    return offboarding.facade;
+    this.#offboarding = { deps, use };
+    await facade.load();
+    return facade;
   }
 
   /** Listens for device pairings that end with their user. */
@@ -367,48 +251,18 @@ export class LoginDirectoryStores {
   /** Loads what is stored for `target`. The returned function makes it the login target; logins in progress end. */
   async prepare(target: string): Promise<() => void> {
     const followed = followedThrough(this.#deps.store);
-    const storeDeps = { ...this.#deps, store: followed.store };
-    const marks = new FactorMarks({ ...storeDeps, target });
-    const factorDeps = { ...storeDeps, target, marks };
-    const pairings = new Pairings(factorDeps);
-    const recoveryCodes = new RecoveryCodeStore(factorDeps);
-    const hardwareTokens = new HardwareTokens(factorDeps);
-    const bypassCodes = new BypassCodeStore(factorDeps);
-    const remembered = openRemembered(storeDeps, { pairings, hardwareTokens, target });
-    const enrolment = new EnrolmentMarks({ ...storeDeps, target });
-    await Promise.all([
-      pairings.load(),
-      recoveryCodes.load(),
-      hardwareTokens.load(),
-      bypassCodes.load(),
-      remembered.load(),
-      enrolment.load(),
-      marks.load(),
-    ]);
+    const { store } = followed;
+    const stores = createLoginStores({ ...this.#deps, store }, target);
+    await loadAll(stores);
     const { deps = null } = this.#offboarding ?? {};
-    const endedBeforeMs = { value: Number.POSITIVE_INFINITY };
-    const offboarding = deps === null ? null : new Offboarding({
-      ...deps,
-      store: followed.store,
-      pairings,
-      recoveryCodes,
-      hardwareTokens,
-      enrolment,
-      bypassCodes,
-      target,
-      endedBeforeMs: () => endedBeforeMs.value,
-    });
+    const ended = { beforeMs: Number.POSITIVE_INFINITY };
+    const endedBeforeMs = () => ended.beforeMs;
+    const offboarding = deps && new Offboarding({ ...deps, ...stores, store, target, endedBeforeMs });
     await offboarding?.load();
     return () => {
-      endedBeforeMs.value = this.#deps.clock.nowMs();
+      ended.beforeMs = this.#deps.clock.nowMs();
       this.#target = target;
-      this.#pairings.use(pairings);
-      this.#recoveryCodes.use(recoveryCodes);
-      this.#hardwareTokens.use(hardwareTokens);
-      this.#bypassCodes.use(bypassCodes);
-      this.#remembered.use(remembered);
-      this.#enrolment.use(enrolment);
-      this.#factorMarks.use(marks);
+      mapStores(this.#switchables, ({ use }, name) => use(stores[name] as never));
       for (const notify of this.#listeners) offboarding?.onRevoked(notify);
       if (offboarding !== null) this.#offboarding?.use(offboarding);
       // The stores before are no longer used.
@@ -416,6 +270,16 @@ export class LoginDirectoryStores {
       this.#followed = followed;
     };
   }
+}
+
+function mapStores<T extends object, U>(stores: T, map: (store: T[keyof T], name: keyof T) => U) {
+  return Object.fromEntries(
+    Object.entries(stores).map(([name, store]) => [name, map(store, name as keyof T)]),
+  );
+}
+
+async function loadAll(stores: LoginStores): Promise<void> {
+  await Promise.all(Object.values(stores).map((store) => store.load()));
 }
 
 interface FollowedStore {
@@ -434,51 +298,28 @@ function followedThrough(store: Store): FollowedStore {
   return { store: { ...store, follow }, endFollows: () => ends.forEach((end) => end()) };
 }
 
-function openRemembered(
-  { remembersDevices, ...deps }: LoginStoreDeps,
-  { pairings, hardwareTokens, target }: {
-    pairings: Pairings;
-    hardwareTokens: HardwareTokens;
-    target: string;
-  },
-): RememberedDevices {
-  return new RememberedDevices({
-    ...deps,
-    target,
-    // A token that is assigned, taken away or disabled changes the factors, too.
-    factorIds: (user) => [
-      ...pairings.of(user).map(({ id }) => id),
-      ...hardwareTokens.usable(user).map(({ id }) => tokenFactorId(id)),
-    ],
-    isUsed: remembersDevices,
-  });
-}
-
-// One object that stands for another, which can be replaced at run time. Its holders need not know. The members are named, so that
-// the type checker finds a member that the object lacks.
+// One object that stands for another, which can be replaced at run time. Its holders need not know.
 
 interface Switchable<T extends object> {
-  /** Has the named members of the object that is used now. */
+  /** Has the members of the object that is used now. */
   readonly facade: T;
   /** Replaces the object from the next call on. */
   use(next: T): void;
 }
 
-/** The public members of an object: a method is called, a value is read, on the object that is used at that moment. */
-type PublicMembers<T> = {
-  readonly [Name in keyof T]: T[Name] extends (...given: never[]) => unknown ? "method" : "value";
-};
-
 type Method = (...given: unknown[]) => unknown;
 
-/** Makes a facade for `first`. */
-export function createSwitchable<T extends object>(first: T, members: PublicMembers<T>): Switchable<T> {
+/** Makes a facade for `first`: a method is called, a value is read, on the object that is used at that moment. */
+export function createSwitchable<T extends object>(first: T): Switchable<T> {
   let current = first;
   const facade = {};
-  for (const [name, kind] of Object.entries(members) as [keyof T & string, "method" | "value"][]) {
-    const member = kind === "value"
-      ? { get: () => current[name] }
-      : { value: (...given: unknown[]) => Reflect.apply(current[name] as Method, current, given) };
+  const methods = Object.getOwnPropertyDescriptors(Object.getPrototypeOf(first) as T);
+  const members = { ...Object.getOwnPropertyDescriptors(first), ...methods };
+  for (const [name, { value }] of Object.entries(members) as [keyof T & string, PropertyDescriptor][]) {
+    if (name === "constructor") continue;
+    const member = typeof value === "function"
+      ? { value: (...given: unknown[]) => Reflect.apply(current[name] as Method, current, given) }
+      : { get: () => current[name] };
     Object.defineProperty(facade, name, { enumerable: true, ...member });
   }
   return {
