@@ -418,3 +418,26 @@ export function loginDirectoryOf(users: () => LoginUsers, otherNames?: OtherName
     },
   };
 }
+
+/** What the gateway needs to know of the other nodes. */
+export interface PeerNodes {
+  /** This run of this process; "" if no other node can use the store. */
+  readonly node: string;
+  /** The clock of a node minus the clock of this node. */
+  clockOffsetMs(node: string): number;
+  /** Whether a node runs, as far as this node knows. */
+  isAlive(node: string): boolean;
+  /** Whether this node finishes the work of `node`: its own, or that of a dead node. */
+  isResponsibleFor(node: string): boolean;
+  /** The keys that this process shares with other running processes, in memory only. */
+  keys(): readonly { readonly node: string; readonly key: Uint8Array }[];
+}
+
+/** For a store that only this process uses. */
+export const NO_PEERS: PeerNodes = {
+  node: "",
+  clockOffsetMs: () => 0,
+  isAlive: () => false,
+  isResponsibleFor: () => true,
+  keys: () => [],
+};

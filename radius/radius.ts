@@ -13,44 +13,44 @@ import {
   openDisconnects,
   type SessionAdministration,
 } from "./dynamic_authorization/disconnects.ts";
-import { createEventBus } from "./conversation/event_bus.ts";
-import { sweepEachSecond } from "./conversation/expiry_sweep.ts";
+import { Counters, createEventBus } from "./server/gateway_monitor.ts";
+import { createNotMeReports, type NotMeReport, sweepEachSecond } from "./conversation/ended_logins.ts";
 import { createLoginDryRun, type LoginDryRun } from "./conversation/login_dry_run.ts";
 import { NullStatusCheck } from "./conversation/effects.ts";
 import { menuOfLogin } from "./conversation/login_policy.ts";
-import { createNotMeReports, type NotMeReport } from "./conversation/report_not_me.ts";
 import { RequestHandler } from "./conversation/receive.ts";
-import type { PeerNodes } from "./conversation/peers.ts";
-import { AcceptAttributes } from "./factors/reply_attributes.ts";
-import { ReplyAttributeRegistry } from "./factors/reply_attribute_registry.ts";
-import { UserReplyRegistry } from "./factors/user_replies.ts";
-import { ClientFirstFactor } from "./factors/first_factor.ts";
-import type { EnrolmentMarks } from "./factors/enrolment_marks.ts";
-import type { FactorMarks } from "./factors/factor_marks.ts";
-import type { Limits } from "./factors/limits.ts";
-import type { Offboarding, OnPhoneRevoked } from "./factors/offboarding.ts";
-import type { Pairings } from "./factors/pairings.ts";
-import { createGatewayRenames } from "./factors/user_rename.ts";
-import { FirstFactorHealth, FirstFactorServers } from "./factors/first_factor_servers.ts";
-import type { BypassCodeStore } from "./factors/bypass_codes.ts";
-import type { RecoveryCodeStore } from "./factors/recovery_codes.ts";
-import type { HardwareTokens } from "./tokens/hardware_tokens.ts";
-import { createNamedAccess, type NamedAccess } from "./policy/named_access.ts";
-import { PolicyPreview } from "./policy/policy_preview.ts";
-import type { PolicyRegistry } from "./policy/policy_registry.ts";
-import type { RememberedDevices } from "./policy/remembered_devices.ts";
 import type {
   GatewayMonitor,
   LoginDirectory,
   Passwords,
+  PeerNodes,
   SecondFactorService,
   TelephonyService,
 } from "./ports.ts";
-import { CatchUpQueue } from "./server/catch_up_queue.ts";
+import { AcceptAttributes } from "./factors/reply_attributes.ts";
+import { ReplyAttributeRegistry, UserReplyRegistry } from "./factors/reply_attribute_registry.ts";
+import { ClientFirstFactor } from "./factors/first_factor.ts";
+import type { EnrolmentMarks, FactorMarks } from "./factors/enrolment_marks.ts";
+import type { Limits } from "./factors/limits.ts";
+import {
+  createGatewayRenames,
+  createNamedAccess,
+  type NamedAccess,
+  type Offboarding,
+  type OnPhoneRevoked,
+} from "./factors/offboarding.ts";
+import type { Pairings } from "./factors/pairings.ts";
+import { FirstFactorHealth, FirstFactorServers } from "./factors/first_factor_servers.ts";
+import type { BypassCodeStore } from "./factors/bypass_codes.ts";
+import type { RecoveryCodeStore } from "./factors/recovery_codes.ts";
+import type { HardwareTokens } from "./tokens/hardware_tokens.ts";
+import { PolicyPreview } from "./policy/policy_preview.ts";
+import type { PolicyRegistry } from "./policy/policy_registry.ts";
+import type { RememberedDevices } from "./policy/remembered_devices.ts";
+import { CatchUpQueue } from "./conversation/waiting_packets.ts";
 import { type ClientDiscovery, createClientDiscovery } from "./server/client_discovery.ts";
 import { ClientRegistry } from "./server/client_registry.ts";
 import { type Client, type Clients, createClients } from "./server/clients.ts";
-import { Counters } from "./server/counters.ts";
 import { FoldedLog } from "./server/folded_log.ts";
 import { PacketCapture } from "./server/packet_capture.ts";
 import { RadsecConnections } from "./server/radsec.ts";

@@ -1,10 +1,9 @@
 // The client of an external second-factor service: /v1/authentication_requests and /v1/pairings, signed with OAuth 1.0
 // (RFC 5849).
 
-import type { Outcome, SecondFactorService } from "../radius/ports.ts";
+import type { ApprovalRequest, DevicePairing, Outcome, SecondFactorService } from "../radius/ports.ts";
 import type { Clock, Random } from "../platform/runtime.ts";
-import { failed, isIdentifier, parseApprovalRequest, parsePairing } from "./response_parsers.ts";
-import type { HttpAnswer, HttpCaller } from "./http/service_caller.ts";
+import { failed, type HttpAnswer, type HttpCaller, malformed, maskDetail } from "./http/service_caller.ts";
 import {
   authorizationHeader,
   createNonce,
@@ -12,6 +11,8 @@ import {
   type FormParameters,
   percentEncode,
 } from "./http/oauth1.ts";
+import { parseDeviceLabel } from "../platform/device_label.ts";
+import { asRecord, type JsonRecord } from "../platform/safe_json.ts";
 
 /** The address and the credentials of the service. The client adds `/v1/…` to `url`. */
 interface SecondFactorSettings {
@@ -136,4 +137,131 @@ function headersOf(
 /** An identifier that no service issues: no request is sent, and the result is the one that the service would return. */
 function notAnIdentifier<T>(): Outcome<T> {
   return failed({ kind: "unknown", code: 404, detail: "not an identifier" });
+}
+
+// Parses the answers of the service. A member that a decision depends on must be present and have its type. Other members may be missing, and
+// unknown ones are ignored.
+
+const MAX_ID_CHARACTERS = 128;
+const MAX_NAME_CHARACTERS = 256;
+const MAX_TOTP_DIGITS = 10;
+
+/** Whether an identifier is valid in a path: printable ASCII, and no dot segment, which a URL parser would resolve. */
+export function isIdentifier(text: string): boolean {
+  return text.length <= MAX_ID_CHARACTERS && /^[\x21-\x7e]+$/.test(text) && !/^\.+$/.test(text);
+}
+
+/**
+ * An authentication request record.
+ *
+ * @param options.askedId the requested identifier; an answer for another one is a fault. `null` for a new one.
+ * @param options.secrets texts that must not appear in `reason`.
+ */
+function parseApprovalRequest(
+  body: JsonRecord,
+  { askedId, secrets = [] }: { askedId: string | null; secrets?: readonly string[] },
+): Outcome<ApprovalRequest> {
+  const fields = createFieldReader(body);
+  const id = fields.identifier("id", askedId);
+  const pending = fields.boolean("pending");
+  const granted = fields.boolean("granted");
+  const cancelled = fields.boolean("cancelled", false);
+  const reason = fields.text("reason");
+  const reasonCode = fields.integer("reason_code");
+  if (fields.flaw() !== null) return malformed(`an authentication request whose ${fields.flaw()}`);
+  return {
+    ok: true,
+    // A record that is granted and cancelled at the same time grants nothing.
+    value: {
+      id,
+      pending,
+      granted: granted && !cancelled,
+      cancelled,
+      reason: maskDetail(reason, secrets),
+      reasonCode,
+    },
+  };
+}
+
+/** A pairing record. `askedId` as in {@link parseApprovalRequest}. */
+function parsePairing(
+  body: JsonRecord,
+  { askedId }: { askedId: string | null },
+): Outcome<DevicePairing> {
+  const fields = createFieldReader(body);
+  const id = fields.identifier("id", askedId);
+  const enabled = fields.boolean("enabled");
+  const deactivated = fields.boolean("deactivated", false);
+  const pending = fields.boolean("pending", !enabled && !deactivated);
+  const totpLength = fields.integer("totp_length");
+  const userName = readUserName(body);
+  if (userName === null) return malformed("a pairing whose user has no name");
+  if (fields.flaw() !== null) return malformed(`a pairing whose ${fields.flaw()}`);
+  if (totpLength < 0 || totpLength > MAX_TOTP_DIGITS) return malformed("a pairing whose totp_length is odd");
+  return {
+    ok: true,
+    value: {
+      id,
+      enabled: enabled && !deactivated,
+      pending,
+      deactivated,
+      userName,
+      totpLength,
+      ...readDeviceName(body),
+    },
+  };
+}
+
+/** The name of the authenticator; a text that is not a valid phone name is left out, without an error. */
+function readDeviceName(body: JsonRecord): { name?: string } {
+  const given = asRecord(body.member("authenticator"))?.member("name");
+  const name = typeof given === "string" ? parseDeviceLabel(given) : null;
+  return name === null ? {} : { name };
+}
+
+function readUserName(body: JsonRecord): string | null {
+  const name = asRecord(body.member("user"))?.member("name");
+  return typeof name === "string" && name.length <= MAX_NAME_CHARACTERS ? name : null;
+}
+
+interface FieldReader {
+  identifier(name: string, asked: string | null): string;
+  boolean(name: string, absent?: boolean): boolean;
+  /** Absent or null: empty. */
+  text(name: string): string;
+  /** Absent or null: 0. */
+  integer(name: string): number;
+  /** The first problem, as the end of a sentence, or `null`. */
+  flaw(): string | null;
+}
+
+function createFieldReader(body: JsonRecord): FieldReader {
+  let flaw: string | null = null;
+  const wrong = <T>(what: string, fallback: T): T => {
+    flaw ??= what;
+    return fallback;
+  };
+  return {
+    identifier(name, asked) {
+      const value = body.member(name);
+      if (typeof value !== "string" || !isIdentifier(value)) return wrong(`${name} is no identifier`, "");
+      return asked === null || asked === value ? value : wrong(`${name} is not the one asked for`, "");
+    },
+    boolean(name, absent) {
+      const value = body.member(name);
+      if (value === undefined && absent !== undefined) return absent;
+      return typeof value === "boolean" ? value : wrong(`${name} is no boolean`, false);
+    },
+    text(name) {
+      const value = body.member(name) ?? "";
+      return typeof value === "string" ? value : wrong(`${name} is no text`, "");
+    },
+    integer(name) {
+      const value = body.member(name) ?? 0;
+      return typeof value === "number" && Number.isSafeInteger(value)
+        ? value
+        : wrong(`${name} is no integer`, 0);
+    },
+    flaw: () => flaw,
+  };
 }

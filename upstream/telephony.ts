@@ -4,8 +4,8 @@
 import { type Fetch, fetchWithDeadline } from "../platform/fetch_with_deadline.ts";
 import type { Outcome, TelephonyService } from "../radius/ports.ts";
 import type { Clock } from "../platform/runtime.ts";
-import { isIdentifier, malformed } from "./response_parsers.ts";
-import type { HttpAnswer, HttpCaller } from "./http/service_caller.ts";
+import { type HttpAnswer, type HttpCaller, malformed } from "./http/service_caller.ts";
+import { isIdentifier } from "./second_factor.ts";
 import { encodeForm, type FormParameters, percentEncode } from "./http/oauth1.ts";
 
 /** The address and the account of the service, and the number that the recipient sees. */

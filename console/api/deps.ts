@@ -32,7 +32,7 @@ import type {
 import { Refusal } from "./errors.ts";
 import type { Radius } from "../../radius/radius.ts";
 import type { PhonePages } from "../../upstream/embedded/push/phone_pages.ts";
-import type { NotMeReport } from "../../radius/conversation/report_not_me.ts";
+import type { NotMeReport } from "../../radius/conversation/ended_logins.ts";
 import type { LoginDryRun } from "../../radius/conversation/login_dry_run.ts";
 import type { LastSignIns } from "../../radius/factors/last_sign_ins.ts";
 import type { ParseResourceOutcome } from "../../scim/schema/parse_resource.ts";

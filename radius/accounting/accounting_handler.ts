@@ -3,7 +3,7 @@
 import type { Log } from "../../platform/log.ts";
 import type { Store } from "../../platform/store.ts";
 import type { DropReason } from "../protocol/drop_reasons.ts";
-import type { Counters } from "../server/counters.ts";
+import type { Counters } from "../server/gateway_monitor.ts";
 import { writeAccountingResponse } from "../server/reply_encoder.ts";
 import type { Request } from "../server/request.ts";
 import { decodeText, describeAttributes, readInteger } from "../protocol/attributes.ts";
@@ -11,8 +11,7 @@ import { authenticatorOf, forEachAttribute } from "../protocol/packet.ts";
 import type { SessionTable } from "./session_table.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { type SessionChange, sessionChange } from "../protocol/accounting.ts";
-import { readIdentification } from "../protocol/session_identification.ts";
-import type { AccountingReport } from "./session.ts";
+import { type AccountingReport, readIdentification } from "./session.ts";
 import { type AttributeName, RADIUS_ATTRIBUTES } from "../protocol/dictionary.ts";
 
 interface AccountingHandlerDeps {

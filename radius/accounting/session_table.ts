@@ -9,13 +9,13 @@ import {
   type AccountingSessionEnd,
   decodeSession,
   encodeSession,
+  mergeIdentification,
   type SessionExtras,
   sessionKey,
   type SessionView,
   staleAtMs,
   viewSession,
 } from "./session.ts";
-import { mergeIdentification } from "../protocol/session_identification.ts";
 
 /** The origin of a report, and when it arrived. */
 interface ReportOrigin {

@@ -3,14 +3,20 @@
 
 import type { Prompt } from "../flow/prompts.ts";
 import type { FlowPlace, Step } from "../protocol/steps.ts";
-import type { ConversationMoment, ConversationOutcome, ConversationView } from "../ports.ts";
+import type {
+  ConversationMoment,
+  ConversationOutcome,
+  ConversationView,
+  FirstFactorReply,
+  PeerNodes,
+} from "../ports.ts";
 import type { UsedFactor } from "../flow/context.ts";
 import { type Clock, type Random, toBase64Url } from "../../platform/runtime.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { Denial, RelayedSignIn } from "./login_record.ts";
-import { createHmacMd5, MD5_OCTETS } from "../protocol/md5.ts";
-import type { RelayedLogin } from "../relay/relayed_verdict.ts";
-import { NO_DIGESTS, type PeerDigest } from "./peers.ts";
+import { createHmacMd5, type HmacMd5, MD5_OCTETS } from "../protocol/md5.ts";
+import type { ClearAttribute } from "../protocol/clear_attributes.ts";
+import type { ReplyName } from "../protocol/packet.ts";
 
 /** A passcode that was sent. Only its keyed hash is stored. */
 export interface SentPasscode {
@@ -59,7 +65,7 @@ export interface ConversationRecord {
   firstFactorReply: string;
   /** The first-factor server that answered, by its address and port; "" for none. */
   firstFactorServer: string;
-  /** The passwords of a change in this login, sealed (password_change.ts); "": none is to be changed. */
+  /** The passwords of a change in this login, sealed (sealed_fields.ts); "": none is to be changed. */
   passwordChange: string;
   factor: UsedFactor | null;
   requestId: string | null;
@@ -349,4 +355,135 @@ function fiveDigits(number: number): string {
 /** The keyed hash of a passcode, bound to its conversation. */
 export function passcodeDigest(vault: Vault, secretId: string, passcode: string): string {
   return vault.digest("passcode", `${secretId} ${passcode}`);
+}
+
+// The verdict of the first-factor server about a relayed request, as the input of a login, and what the login stores of it.
+
+/** An answer of the server that is passed on. `clear` includes the State of the next round. */
+export interface RelayedReply {
+  readonly name: ReplyName;
+  readonly clear: readonly ClearAttribute[];
+  /** Joins the packets of one conversation for the packet view. */
+  readonly trace: string;
+}
+
+/** What a login stores: by it, a packet finds its login, and a page says how the user signed in. */
+export interface RelayedLogin extends RelayedSignIn {
+  /** The keyed hash of the packet that the server accepted; "" if no other packet can be the same. */
+  readonly key: string;
+}
+
+export interface RelayedVerdict extends RelayedLogin {
+  /** `unavailable`: the server was not asked, because the user is locked. */
+  readonly firstFactor: "right" | "wrong" | "unavailable";
+  /** Whether the server compared a password of this user, so that a wrong one is a failure of the user. */
+  readonly passwordChecked: boolean;
+  /** Which server answered: `host:port`. */
+  readonly server: string;
+  /** The Access-Accept; `null` after a wrong password. */
+  readonly answer: FirstFactorReply | null;
+  /** The answer to a wrong password, which is passed on. */
+  readonly reply: RelayedReply | null;
+  readonly trace: string;
+}
+
+// Whether two packets have the same password, also when another node received the first one.
+
+/** The digest of a password under the key of two running nodes. After their end, it reveals nothing. */
+export interface PeerDigest {
+  readonly node: string;
+  readonly digest: string;
+}
+
+const NO_DIGESTS: readonly PeerDigest[] = [];
+
+const encoder = new TextEncoder();
+
+/** Signs passwords with the keys of the other nodes. */
+export class PeerDigests {
+  readonly #peers: PeerNodes;
+  readonly #hmacs = new Map<string, { readonly key: Uint8Array; readonly hmac: HmacMd5 }>();
+  readonly #digest = new Uint8Array(MD5_OCTETS);
+
+  constructor(peers: PeerNodes) {
+    this.#peers = peers;
+  }
+
+  /** One digest for each other node. @param context differs for each user, so that equal passwords have different digests */
+  of(password: Uint8Array, context: string): readonly PeerDigest[] {
+    const keys = this.#peers.keys();
+    if (keys.length === 0) return NO_DIGESTS;
+    const head = encoder.encode(`${context.length} ${context}`);
+    const octets = new Uint8Array(head.length + password.length);
+    octets.set(head);
+    octets.set(password, head.length);
+    return keys.map(({ node, key }) => {
+      this.#hmacOf(node, key).signInto(octets, 0, octets.length, this.#digest, 0);
+      return { node, digest: toBase64Url(this.#digest) };
+    });
+  }
+
+  #hmacOf(node: string, key: Uint8Array): HmacMd5 {
+    const known = this.#hmacs.get(node);
+    if (known?.key === key) return known.hmac;
+    if (this.#hmacs.size > 2 * this.#peers.keys().length) this.#hmacs.clear();
+    const hmac = createHmacMd5(key);
+    this.#hmacs.set(node, { key, hmac });
+    return hmac;
+  }
+}
+
+/** The password of a packet, as digests: under the key of this process, and under those that it shares with other nodes. */
+export interface PasswordDigests {
+  readonly digest: string;
+  readonly peerDigests: readonly PeerDigest[];
+}
+
+/** The fields of a conversation that identify the password of its last packet. */
+interface AnsweredPassword {
+  readonly node: string;
+  readonly answerDigest: string | null;
+  readonly peerDigests: readonly PeerDigest[];
+}
+
+/**
+ * Whether this node cannot compare the password of the last packet of a conversation yet: for a moment after its own start, it does not have the key
+ * of the node that received that packet.
+ */
+export function awaitsPeerKey(
+  { node, answerDigest, peerDigests }: AnsweredPassword,
+  typed: PasswordDigests,
+  ownNode: string,
+): boolean {
+  return answerDigest === null && peerDigests.some((one) => one.node === ownNode) &&
+    !typed.peerDigests.some((one) => one.node === node);
+}
+
+/**
+ * Whether the last packet of a conversation may have had the same password: it had, or this node cannot tell. It cannot tell after a restart
+ * of the node that received the packet, and while it {@link awaitsPeerKey}. Then, an Access-Accept is not given again, because the password may be
+ * wrong.
+ */
+export function maybeSamePassword(
+  answered: AnsweredPassword & { readonly outcome: string | null },
+  typed: PasswordDigests,
+  ownNode: string,
+): boolean {
+  const { answerDigest, peerDigests, outcome } = answered;
+  if (answerDigest === null && !peerDigests.some((one) => one.node === ownNode)) return true;
+  if (awaitsPeerKey(answered, typed, ownNode)) return outcome !== "accepted";
+  return isSamePassword(answered, typed, ownNode);
+}
+
+/** Whether the last packet of a conversation surely had the same password. `false` after a restart of the node that received it. */
+export function isSamePassword(
+  { node, answerDigest, peerDigests }: AnsweredPassword,
+  typed: PasswordDigests,
+  ownNode: string,
+): boolean {
+  if (answerDigest !== null) return answerDigest === typed.digest;
+  // Both nodes have the same key, so the digest that the other node made for this one equals the digest that this node makes for it.
+  const made = peerDigests.find((one) => one.node === ownNode);
+  return made !== undefined &&
+    typed.peerDigests.some((one) => one.node === node && one.digest === made.digest);
 }

@@ -17,11 +17,11 @@ import {
   type ConversationRecord,
   type LastAnswer,
   newConversation,
+  type PeerDigest,
+  type RelayedLogin,
   type SentPasscode,
 } from "./conversation.ts";
 import type { ConversationMoment } from "../ports.ts";
-import type { RelayedLogin } from "../relay/relayed_verdict.ts";
-import type { PeerDigest } from "./peers.ts";
 
 /** The first octet of a record, also of one that is not in the journal. */
 const FORM = LINE_KINDS.conversation;

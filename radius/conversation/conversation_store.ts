@@ -5,7 +5,7 @@ import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import type { KvMutation } from "../../platform/commit_batch.ts";
 import { type JournalListener, LINE_KINDS, readJournalValue } from "../../platform/journal.ts";
-import type { ConversationOutcome } from "../ports.ts";
+import type { ConversationOutcome, PeerNodes } from "../ports.ts";
 import type { Step } from "../protocol/steps.ts";
 import { addMoment, type Conversation, type TokenOf } from "./conversation.ts";
 import {
@@ -17,7 +17,6 @@ import {
   toLocalTimes,
 } from "./conversation_codec.ts";
 import { ConversationIndex, ConversationTable, loginPacketKey } from "./conversation_table.ts";
-import type { PeerNodes } from "./peers.ts";
 
 const PAIRING: Step = "SECONDFACTOR_AWAIT_PAIRING_APPROVAL";
 /** How long an ended conversation stays in memory, for retransmissions and for the console. */

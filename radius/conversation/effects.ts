@@ -9,7 +9,7 @@ import { readCode } from "../protocol/login_input.ts";
 import type { CheckedFirstFactor, LoginAttempt } from "../server/request.ts";
 import { ANY_ADDRESS_CLIENT } from "../server/clients.ts";
 import { type Conversation, passcodeDigest } from "./conversation.ts";
-import { changeInDirectory } from "./password_change.ts";
+import { changeInDirectory, openReply, sealReply } from "./sealed_fields.ts";
 import { type Limits, NOT_SENT_REASONS, type NotSentReason, whyNotSent } from "../factors/limits.ts";
 import { orderPhones } from "../factors/own_factors.ts";
 import { keptReply } from "../protocol/relayed_attributes.ts";
@@ -24,7 +24,6 @@ import type {
   SecondFactorService,
   TelephonyService,
 } from "../ports.ts";
-import { openReply, sealReply } from "./first_factor_reply.ts";
 import { MINUTE_MS } from "../../platform/durations.ts";
 import type { FactorSettings } from "../../platform/config/config.ts";
 import type { Log } from "../../platform/log.ts";
@@ -32,7 +31,7 @@ import type { Vault } from "../../platform/vault.ts";
 import type { Pairings } from "../factors/pairings.ts";
 import type { Facts } from "../flow/context.ts";
 import type { Denial } from "./login_record.ts";
-import type { Counters } from "../server/counters.ts";
+import type { Counters } from "../server/gateway_monitor.ts";
 
 export interface UpstreamDeps {
   readonly settings: FactorSettings;

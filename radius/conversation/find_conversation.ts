@@ -7,7 +7,7 @@ import type { Store } from "../../platform/store.ts";
 import { type Step, stepByName } from "../protocol/steps.ts";
 import { type Appended, readAnswer } from "../protocol/login_input.ts";
 import { eapIdentifierOf } from "../protocol/eap.ts";
-import type { Counters } from "../server/counters.ts";
+import type { Counters } from "../server/gateway_monitor.ts";
 import type { PacketCapture } from "../server/packet_capture.ts";
 import {
   authenticatorText,
@@ -20,22 +20,20 @@ import {
 import { senderOf } from "../server/responder.ts";
 import { mustChangeNothing } from "../server/unsigned_requests.ts";
 import {
+  awaitsPeerKey,
   type Conversation,
   isDeniedWhileWaiting,
   isLive,
-  newConversation,
-  type NewLogin,
-  type TokenOf,
-} from "./conversation.ts";
-import type { ConversationStore } from "./conversation_store.ts";
-import { recordJoin } from "./login_history.ts";
-import {
-  awaitsPeerKey,
   isSamePassword,
   maybeSamePassword,
+  newConversation,
+  type NewLogin,
   type PasswordDigests,
-  type PeerNodes,
-} from "./peers.ts";
+  type TokenOf,
+} from "./conversation.ts";
+import type { PeerNodes } from "../ports.ts";
+import type { ConversationStore } from "./conversation_store.ts";
+import { recordJoin } from "./ended_logins.ts";
 import { loginInput, type PacketAction, type PacketsInProgress, type RunningPacket } from "./run.ts";
 import { compareTuples, type SharedTuples, type Tuple, type TupleComparison } from "./tuple.ts";
 import type { LoginSettings } from "./store_effects.ts";

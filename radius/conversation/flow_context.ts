@@ -14,8 +14,7 @@ import { type Conversation, passcodeDigest } from "./conversation.ts";
 import { type Limits, whyNotSent } from "../factors/limits.ts";
 import type { BypassCodeStore } from "../factors/bypass_codes.ts";
 import { readRecoveryCode, type RecoveryCodeStore } from "../factors/recovery_codes.ts";
-import type { EnrolmentMarks } from "../factors/enrolment_marks.ts";
-import type { FactorMarks } from "../factors/factor_marks.ts";
+import type { EnrolmentMarks, FactorMarks } from "../factors/enrolment_marks.ts";
 import {
   appendedChoice,
   everHadFactor,
@@ -35,7 +34,7 @@ import type { Clock } from "../../platform/runtime.ts";
 import type { Store } from "../../platform/store.ts";
 import { mayRelay } from "../../platform/upgrade/store_format.ts";
 import { equalDigests, type Vault } from "../../platform/vault.ts";
-import type { PolicyRules } from "../policy/factor_rules.ts";
+import type { PolicyRules } from "../policy/policy.ts";
 import {
   decideLoginPolicy,
   type LoginPolicies,
@@ -43,9 +42,14 @@ import {
   type PolicyPacket,
   policyPacketOf,
 } from "./login_policy.ts";
-import { openPasswordChange, repeatsNewPassword } from "./password_change.ts";
-import { acceptAppCode, appParameters, openApp } from "../factors/app_codes.ts";
-import { type CodeFault, explainRefusedCode } from "../tokens/token_codes.ts";
+import { openPasswordChange, repeatsNewPassword } from "./sealed_fields.ts";
+import {
+  acceptAppCode,
+  appParameters,
+  type CodeFault,
+  explainRefusedCode,
+  openApp,
+} from "../tokens/token_codes.ts";
 
 export interface FlowContextDeps {
   readonly settings: FactorSettings;

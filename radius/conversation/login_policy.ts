@@ -3,8 +3,12 @@
 
 import type { Factor, Facts } from "../flow/context.ts";
 import type { CompiledPolicy, PolicyEvaluator, PolicySubject } from "../policy/evaluator.ts";
-import { type PolicyRules, settingsRules } from "../policy/factor_rules.ts";
-import type { EnrolmentRule, SessionAttributes } from "../policy/policy.ts";
+import {
+  type EnrolmentRule,
+  type PolicyRules,
+  type SessionAttributes,
+  settingsRules,
+} from "../policy/policy.ts";
 import type { LoginDevice, RememberedDevices } from "../policy/remembered_devices.ts";
 import type { Step } from "../protocol/steps.ts";
 import { neverHadFactor, type OwnFactorDeps, usableKinds } from "../factors/own_factors.ts";

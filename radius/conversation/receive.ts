@@ -4,12 +4,13 @@ import type { Log } from "../../platform/log.ts";
 import { type Clock, pauseFor, type Random } from "../../platform/runtime.ts";
 import type { FactorSettings } from "../../platform/config/config.ts";
 import { equalDigests, type Vault } from "../../platform/vault.ts";
-import { appParameters } from "../factors/app_codes.ts";
+import { appParameters } from "../tokens/token_codes.ts";
 import type { BypassCodeStore } from "../factors/bypass_codes.ts";
 import type { Pairings } from "../factors/pairings.ts";
 import type { SentPasscodes } from "../factors/sent_passcodes.ts";
 import type { HardwareTokens } from "../tokens/hardware_tokens.ts";
-import { passcodeDigest } from "./conversation.ts";
+import { passcodeDigest, type PasswordDigests, PeerDigests } from "./conversation.ts";
+import type { PeerNodes } from "../ports.ts";
 import {
   AUTHENTICATOR_AT,
   MAX_PASSWORD_OCTETS,
@@ -29,7 +30,6 @@ import {
 } from "../protocol/login_input.ts";
 import { type LostRace, RequestRunner } from "./run.ts";
 import { type AnswerPacket, ConversationFinder, type ConversationFinderDeps } from "./find_conversation.ts";
-import { type PasswordDigests, PeerDigests, type PeerNodes } from "./peers.ts";
 import {
   callingStation,
   findRefusal,
@@ -44,7 +44,7 @@ import { acceptFaultOf, logRequest, Responder, type ResponderDeps } from "../ser
 import { GarbledPasswordCheck, type UnsignedLimits } from "../server/unsigned_requests.ts";
 import { tupleOf } from "./tuple.ts";
 import { findTypedTotp } from "./flow_context.ts";
-import { DirectoryWaitQueue } from "./directory_wait_queue.ts";
+import { DirectoryWaitQueue } from "./waiting_packets.ts";
 import type { TurnDeps } from "./store_effects.ts";
 import { type RelayDeps, RelayHandler } from "../relay/relay_handler.ts";
 import { ShadowForwarder, type ShadowForwarderDeps } from "../shadow/shadow_forwarder.ts";

@@ -4,7 +4,7 @@
 import { TextTable } from "../../platform/hash_index.ts";
 import { eapIdentifierOf } from "../protocol/eap.ts";
 import { isStep, type Step } from "../protocol/steps.ts";
-import type { Conversation, LastAnswer } from "./conversation.ts";
+import type { Conversation, LastAnswer, PasswordDigests } from "./conversation.ts";
 import { placeOfTuple } from "./tuple.ts";
 import type { Responder } from "../server/responder.ts";
 import {
@@ -16,11 +16,10 @@ import {
 } from "../server/request.ts";
 import { resumeInterrupted } from "./conversation_codec.ts";
 import { USER_LEFT } from "../factors/offboarding.ts";
-import { acceptReplyOf } from "./first_factor_reply.ts";
+import { acceptReplyOf } from "./sealed_fields.ts";
 import { attributesOf } from "./login_policy.ts";
 import { advanceConversation } from "./turn.ts";
 import { FirstFactorBusy } from "./effects.ts";
-import type { PasswordDigests } from "./peers.ts";
 import type { PacketCapture } from "../server/packet_capture.ts";
 import {
   ApprovalUsedError,

@@ -13,14 +13,12 @@ import type { Facts } from "../flow/context.ts";
 import type { Effect, FlowRow } from "../flow/flow.ts";
 import type { SecondFactorService } from "../ports.ts";
 import type { LoginAttempt } from "../server/request.ts";
-import { type Conversation, type LastAnswer, newConversation } from "./conversation.ts";
+import { type Conversation, type LastAnswer, newConversation, type PasswordDigests } from "./conversation.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import { logNotSent, type UpstreamDeps } from "./effects.ts";
-import type { AcceptReply } from "./first_factor_reply.ts";
+import { type AcceptReply, keepOldPassword, notePasswordChange } from "./sealed_fields.ts";
 import type { FlowContextDeps } from "./flow_context.ts";
-import { auditLogin } from "./login_history.ts";
-import { keepOldPassword, notePasswordChange } from "./password_change.ts";
-import type { PasswordDigests } from "./peers.ts";
+import { auditLogin } from "./ended_logins.ts";
 import { placeOfTuple, type SharedTuples } from "./tuple.ts";
 
 export interface TurnResult {

@@ -6,8 +6,8 @@ import { type FlowPlace, isStep } from "../protocol/steps.ts";
 import { gatherFacts } from "./flow_context.ts";
 import { addDecision, addMoment, type Conversation, factorFields, NO_NUMBERS } from "./conversation.ts";
 import { conversationKey } from "./conversation_codec.ts";
-import { acceptReplyOf } from "./first_factor_reply.ts";
-import { auditLogin, historyMutation } from "./login_history.ts";
+import { acceptReplyOf } from "./sealed_fields.ts";
+import { auditLogin, historyMutation } from "./ended_logins.ts";
 import { decideLoginPolicy } from "./login_policy.ts";
 import { WRONG_CODE_ROWS } from "./login_record.ts";
 import {
@@ -23,7 +23,7 @@ import {
   UserLeftError,
 } from "./store_effects.ts";
 import { prepareEffect } from "./effects.ts";
-import { prepareUserAgain } from "./directory_wait_queue.ts";
+import { prepareUserAgain } from "./waiting_packets.ts";
 import type { JournalListener } from "../../platform/journal.ts";
 import type { Store } from "../../platform/store.ts";
 import { StoreUnavailable } from "../../platform/store_fault.ts";

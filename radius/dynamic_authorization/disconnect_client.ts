@@ -15,7 +15,7 @@ import {
   PACKET_CODES,
   PacketWriter,
 } from "../protocol/packet.ts";
-import { type Identification, selectIdentification } from "../protocol/session_identification.ts";
+import { type Identification, selectIdentification } from "../accounting/session.ts";
 import { normalAddress } from "../server/clients.ts";
 import type { DisconnectStream } from "../server/radsec.ts";
 import type { DatagramSocket } from "../server/server.ts";

@@ -5,15 +5,19 @@ import { auditEntry } from "../../platform/audit.ts";
 import type { Log } from "../../platform/log.ts";
 import type { CancelTimer, Clock, Random } from "../../platform/runtime.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
-import type { AccountingSession, SessionExtras, SessionView } from "../accounting/session.ts";
+import {
+  type AccountingSession,
+  nasAddressOf,
+  type SessionExtras,
+  type SessionView,
+} from "../accounting/session.ts";
 import type { AccountingSessionList, SessionTable } from "../accounting/session_table.ts";
-import type { PeerNodes } from "../conversation/peers.ts";
+import type { PeerNodes } from "../ports.ts";
 import type { Limits } from "../factors/limits.ts";
 import { errorCauseText } from "../protocol/error_causes.ts";
-import { nasAddressOf } from "../protocol/session_identification.ts";
 import type { Clients } from "../server/clients.ts";
 import type { RadsecConnections } from "../server/radsec.ts";
-import type { Counters } from "../server/counters.ts";
+import type { Counters } from "../server/gateway_monitor.ts";
 import { type DisconnectCall, DisconnectClient, type DisconnectClientDeps } from "./disconnect_client.ts";
 import {
   afterAttempt,

@@ -5,8 +5,16 @@ import type { FactorSettings } from "../../platform/config/config.ts";
 import { RecordVersions } from "../../platform/cluster/record_versions.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
-import { HourlyLimits, type HourlySendLimit, type LimitAlarm, type LimitFigures } from "./hourly_limits.ts";
-import { type Failures, Lockout, type StoredFailures, SweptMap } from "./lockout.ts";
+import {
+  type Failures,
+  HourlyLimits,
+  type HourlySendLimit,
+  type LimitAlarm,
+  type LimitFigures,
+  Lockout,
+  type StoredFailures,
+  SweptMap,
+} from "./lockout.ts";
 import { joinRenames, type PreparedRename } from "../../platform/write_batch.ts";
 import { isCountryAllowed } from "../../platform/phone_number.ts";
 

@@ -1,7 +1,14 @@
-// Removal of a user from the directory: their pairings, recovery codes and live conversations end in the same commit, and no login is accepted
-// after it.
+// Changes of users in the directory. Removal: their pairings, recovery codes and live conversations end in the same commit, and no login is accepted
+// after it. Rename: their factors follow. Also what the gateway knows of users and groups by their names.
 
-import type { PreparedChange } from "../../platform/write_batch.ts";
+import {
+  joinRenames,
+  NO_CHANGE,
+  type PreparedChange,
+  type PreparedRename,
+  type PrepareRename,
+  type Rename,
+} from "../../platform/write_batch.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
 import { RecordVersions } from "../../platform/cluster/record_versions.ts";
@@ -16,17 +23,22 @@ import {
 } from "../../platform/user_record.ts";
 import { type Conversation, isOfOneProcess, orderedIdMs } from "../conversation/conversation.ts";
 import type { ConversationStore } from "../conversation/conversation_store.ts";
-import { MAX_ENDS, recordEndedLogins, recordMoreEnds } from "../conversation/login_history.ts";
+import { MAX_ENDS, recordEndedLogins, recordMoreEnds } from "../conversation/ended_logins.ts";
 import type { SecondFactorService } from "../ports.ts";
-import type { Counters } from "../server/counters.ts";
+import type { Counters } from "../server/gateway_monitor.ts";
 import { type Pairing, pairingDetails } from "./pairing.ts";
 import { auditEntry } from "../../platform/audit.ts";
 import type { RememberedDevices } from "../policy/remembered_devices.ts";
 import type { HardwareTokens } from "../tokens/hardware_tokens.ts";
 import type { BypassCodeStore } from "./bypass_codes.ts";
-import type { EnrolmentMarks } from "./enrolment_marks.ts";
+import type { EnrolmentMarks, FactorMarks } from "./enrolment_marks.ts";
 import type { Pairings } from "./pairings.ts";
 import type { RecoveryCodeStore } from "./recovery_codes.ts";
+import type { Vault } from "../../platform/vault.ts";
+import type { PolicyRegistry } from "../policy/policy_registry.ts";
+import type { Limits } from "./limits.ts";
+import type { ReplyAttributeRegistry, UserReplyRegistry } from "./reply_attribute_registry.ts";
+import { type AnyFactorDeps, hasAnyFactor } from "./own_factors.ts";
 
 /** Called for a device pairing that ended with its user, so that the phone is unpaired at its service. */
 export type OnPhoneRevoked = (pairing: { readonly pairingId: string; readonly userName: string }) => void;
@@ -296,5 +308,128 @@ function prepareFactorRemoval(
       bypass.restore();
       forgotten.undo();
     },
+  };
+}
+
+// A user of the directory gets another name: the factors, limits and policies follow in the commit of the rename, and logins in progress end.
+
+interface GatewayRenameDeps {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly target: () => string;
+  readonly pairings: Pairings;
+  readonly recoveryCodes: RecoveryCodeStore;
+  readonly hardwareTokens: HardwareTokens;
+  readonly bypassCodes: BypassCodeStore;
+  readonly remembered: RememberedDevices;
+  readonly enrolment: EnrolmentMarks;
+  readonly factorMarks: FactorMarks;
+  readonly limits: Limits;
+  readonly offboarding: Offboarding;
+  readonly policies: { readonly registry: PolicyRegistry };
+  readonly replies: ReplyAttributeRegistry;
+}
+
+/** Prepares what the gateway stores by the name of a user or group. */
+export function createGatewayRenames(deps: GatewayRenameDeps): PrepareRename {
+  return async (rename) => {
+    const policies = await deps.policies.registry.prepareRename(rename);
+    if (rename.kind === "group") return joinRenames([policies, deps.replies.prepareRename(rename)]);
+    const { from, to, isLeaving } = rename;
+    // The last removal is a part of the identity of links and sessions, which stay valid.
+    const departure = (await deps.store.get<string>(departureKey(deps.target(), from))).value;
+    const {
+      pairings,
+      recoveryCodes,
+      hardwareTokens,
+      bypassCodes,
+      remembered,
+      enrolment,
+      limits,
+      offboarding,
+    } = deps;
+    // From here on, nothing waits, and no login of either name is recorded before the commit.
+    return joinRenames([
+      policies,
+      offboarding.prepareRename({ from, to, departure: isLeaving ? undefined : departure }),
+      moveFactors({ ...deps, pairings }, rename),
+      recoveryCodes.prepareRename(from, to),
+      hardwareTokens.prepareRename(from, { to, name: rename.name }),
+      bypassCodes.prepareRename(from, to),
+      remembered.prepareRename(from, to),
+      enrolment.prepareRename(from, to, { isLeaving }),
+      deps.factorMarks.prepareRename(from, to),
+      limits.prepareRename(from, to),
+    ]);
+  };
+}
+
+/** Moves the pairings and the preferred factor. Factors of the new name belong to a person outside the directory, and end. */
+function moveFactors(
+  { pairings, vault, store }: Pick<GatewayRenameDeps, "pairings" | "vault" | "store">,
+  { from, to, name }: Rename,
+): PreparedRename {
+  const known = pairings.of(from);
+  const preferred = pairings.preferred(from);
+  const removed = [pairings.removeUser(from), pairings.removeUser(to)];
+  const moved = known.map((pairing): Pairing => {
+    const next = { ...pairing, user: to, shownUser: name };
+    if (next.kind !== "totp" || pairing.kind !== "totp") return next;
+    // The seed is sealed for the key of its record.
+    const seed = pairings.seedOf(pairing);
+    return seed === null ? next : { ...next, seed: vault.seal(pairings.keyOf(next), seed) };
+  });
+  const keys = moved.map((pairing) => pairings.keyOf(pairing));
+  const mutations: Mutation[] = [
+    ...removed.flatMap(({ mutations }) => mutations),
+    ...moved.map((value): Mutation => ({ type: "set", key: pairings.keyOf(value), value })),
+    ...preferred === null ? [] : [pairings.preparePreference(to, preferred)],
+  ];
+  if (mutations.length === 0) return NO_CHANGE;
+  return {
+    mutations,
+    done() {
+      for (const pairing of moved) pairings.adopt(pairing);
+      pairings.adoptPreference(to, preferred);
+      // Their versions are needed for the next write.
+      if (store.isShared && keys.length > 0) store.reread(keys).catch(() => undefined);
+    },
+    undo: () => removed.toReversed().forEach(({ restore }) => restore()),
+  };
+}
+
+// What the gateway knows about users and groups by their names, for the writers of the directory: such a change can give a person access.
+
+/** All names are canonical. */
+export interface NamedAccess {
+  isGroupNamed(group: string): boolean;
+  /** Whether a policy or a reply attribute of the settings names the user. */
+  isUserNamed(user: string): boolean;
+  /** The front-end attributes of users from which reply attributes come. */
+  readonly replySources: readonly string[];
+  /** Whether policies or reply attributes name any group. */
+  namesGroups(): boolean;
+  /** Whether a user with the name has a factor, or had one. @param id of the directory record; absent: there is none */
+  hadFactor(user: string, id: string | undefined): boolean;
+}
+
+interface NamedAccessDeps extends AnyFactorDeps {
+  readonly factorMarks: Pick<FactorMarks, "has">;
+  readonly policies: { readonly registry: Pick<PolicyRegistry, "names" | "namesGroups"> };
+  readonly replies: Pick<ReplyAttributeRegistry, "find" | "namesGroups">;
+  readonly userReplies: Pick<UserReplyRegistry, "names">;
+  readonly replySources: readonly string[];
+}
+
+export function createNamedAccess(
+  { policies, replies, userReplies, replySources, factorMarks, ...factors }: NamedAccessDeps,
+): NamedAccess {
+  return {
+    isGroupNamed: (group) => policies.registry.names("group", group) || replies.find(group).from !== null,
+    isUserNamed: (user) => policies.registry.names("user", user) || userReplies.names(user),
+    replySources,
+    namesGroups: () => policies.registry.namesGroups || replies.namesGroups,
+    hadFactor: (user, id) =>
+      hasAnyFactor(factors, user) || factorMarks.has(user, id === undefined ? undefined : { id }),
   };
 }

@@ -6,7 +6,7 @@ import { isCountryAllowed } from "../../platform/phone_number.ts";
 import type { Factor, Facts, PhoneChoiceFacts } from "../flow/context.ts";
 import type { EnrolmentRule } from "../policy/policy.ts";
 import type { DirectoryUser } from "../ports.ts";
-import type { FactorMarks } from "./factor_marks.ts";
+import type { FactorMarks } from "./enrolment_marks.ts";
 import type { Pairings } from "./pairings.ts";
 import type { RecoveryCodeStore } from "./recovery_codes.ts";
 import type { OfferedPhone } from "../flow/prompts.ts";

@@ -7,8 +7,8 @@ import type { Mutation, Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { UnversionedChange } from "../../platform/write_batch.ts";
 import type { Factor } from "../flow/context.ts";
-import { type StoredApp, unusualParameters } from "./app_codes.ts";
-import type { FactorMarks } from "./factor_marks.ts";
+import { type StoredApp, unusualParameters } from "../tokens/token_codes.ts";
+import type { FactorMarks } from "./enrolment_marks.ts";
 
 export interface FactorStoreDeps {
   readonly store: Store;

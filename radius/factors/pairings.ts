@@ -7,7 +7,7 @@ import { StoreUnavailable } from "../../platform/store_fault.ts";
 import { NO_CHANGE, type UnversionedChange } from "../../platform/write_batch.ts";
 import { checkFactor, type Factor } from "../flow/context.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
-import { type AppUse, usedApp } from "./app_codes.ts";
+import { type AppUse, usedApp } from "../tokens/token_codes.ts";
 import {
   type AddingPhone,
   deviceName,

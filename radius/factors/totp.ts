@@ -1,5 +1,5 @@
 // One-time passwords: HOTP (RFC 4226), TOTP (RFC 6238) with 30 s, and the base32 form of their secrets (RFC 4648 §6). Logins with an app use
-// app_codes.ts; matchTotp() is for the passcodes of the phone and the first code of an app.
+// token_codes.ts; matchTotp() is for the passcodes of the phone and the first code of an app.
 
 import { createHmac } from "node:crypto";
 import { decodeBase32 as decode, encodeBase32 as encode } from "@std/encoding/base32";

@@ -7,7 +7,7 @@ import type { Log } from "../../platform/log.ts";
 import { FieldReader, FieldsEndError, FieldWriter } from "../../platform/octet_fields.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Check, Mutation, Store } from "../../platform/store.ts";
-import { type AppUse, usedApp } from "./app_codes.ts";
+import { type AppUse, usedApp } from "../tokens/token_codes.ts";
 import type { Pairing, StepUse, TotpPairingRow } from "./pairing.ts";
 
 interface UsedStepsDeps {

@@ -4,15 +4,18 @@
 import { canonicalName } from "../../platform/canonical_name.ts";
 import {
   acceptsUnknownUsers,
+  coverWeek,
   type DeviceState,
+  FactorRules,
   type NameConditionName,
   type Policy,
   type PolicyConditionName,
   type PolicyConditions,
+  type PolicyRules,
+  TimeWindow,
+  ZoneClock,
 } from "./policy.ts";
-import { coverWeek, TimeWindow, ZoneClock } from "./time_windows.ts";
 import type { Factor } from "../flow/context.ts";
-import { FactorRules, type PolicyRules } from "./factor_rules.ts";
 import { ipOctets } from "../../platform/addresses.ts";
 
 /** The facts of a login that conditions read. Properties are read only if a condition needs them. */

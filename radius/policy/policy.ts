@@ -1,5 +1,5 @@
-// A policy of logins: its conditions and its outcome, as stored, as the API sends it, and as the console shows it. Data only, so that the
-// browser can use it.
+// A policy of logins: its conditions and its outcome, as stored, as the API sends it, and as the console shows it; and what they mean. No side
+// effects, so that the browser can use it.
 
 import {
   choice,
@@ -12,7 +12,8 @@ import {
   type ValueOf,
   type ValuesOf,
 } from "../../platform/fields.ts";
-import { type Factor, FACTOR_ORDER } from "../flow/context.ts";
+import { type Factor, FACTOR_ORDER, menuOf } from "../flow/context.ts";
+import { MINUTE_MS } from "../../platform/durations.ts";
 
 /** The days of a week, Monday first as in ISO 8601. */
 export const WEEKDAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
@@ -189,3 +190,137 @@ export function acceptsUnknownUsers(
 }
 
 export const MAX_POLICIES = 200;
+
+// What a policy allows of the factors that the settings enable.
+
+/** The factors of a login. Without a policy, they follow from the settings. */
+export interface PolicyRules {
+  readonly enabled: ReadonlySet<Factor>;
+  readonly menu: ReadonlySet<Factor>;
+  /** Whether a passcode of the paired phone is accepted. */
+  readonly deviceCodes: boolean;
+  readonly recoveryCodes: boolean;
+  readonly required: Factor | null;
+}
+
+/** The rules of the settings alone. */
+export function settingsRules(enabled: ReadonlySet<Factor>): PolicyRules {
+  return {
+    enabled,
+    menu: menuOf(enabled),
+    deviceCodes: enabled.has("device"),
+    recoveryCodes: true,
+    required: null,
+  };
+}
+
+/** The rules of one outcome. The last result is cached, because the enabled factors rarely change. */
+export class FactorRules {
+  readonly #outcome: PolicyOutcome;
+  #enabled: ReadonlySet<Factor> | null = null;
+  #rules: PolicyRules | null = null;
+
+  constructor(outcome: PolicyOutcome) {
+    this.#outcome = outcome;
+  }
+
+  of(enabled: ReadonlySet<Factor>): PolicyRules {
+    if (this.#rules === null || this.#enabled !== enabled) {
+      this.#rules = rulesOf(this.#outcome, enabled);
+      this.#enabled = enabled;
+    }
+    return this.#rules;
+  }
+}
+
+function rulesOf(outcome: PolicyOutcome, all: ReadonlySet<Factor>): PolicyRules {
+  if (outcome.kind !== "challenge") return settingsRules(all);
+  const { factors, requiredFactor: required = null } = outcome;
+  if (factors === undefined && required === null) return settingsRules(all);
+  const allowed = required === null ? factors ?? [] : [required];
+  const enabled = new Set([...all].filter((factor) => allowed.includes(factor)));
+  const recoveryCodes = allowed.includes("recovery");
+  // A required phone means an approval there, not its passcode.
+  const deviceCodes = enabled.has("device") && required === null;
+  const menu = new Set(enabled);
+  if (deviceCodes || recoveryCodes) menu.add("totp");
+  return { enabled, menu, deviceCodes, recoveryCodes, required };
+}
+
+// The time condition of policies: weekly periods in the local time of a zone.
+
+const DAY_MINUTES = 24 * 60;
+
+/** The minutes since midnight of `HH:MM`, up to `24:00`; `null` for anything else. */
+export function minutesOf(text: string): number | null {
+  const found = /^([01][0-9]|2[0-4]):([0-5][0-9])$/.exec(text);
+  if (found === null) return null;
+  const minutes = Number(found[1]) * 60 + Number(found[2]);
+  return minutes <= DAY_MINUTES ? minutes : null;
+}
+
+/** The local day and minute of a zone. The last result is cached, because a conversion costs more than a decision, and zones change at minutes. */
+export class ZoneClock {
+  readonly #zone: string;
+  #minute = Number.NaN;
+  /** 0 for Monday. */
+  day = 0;
+  /** Since midnight. */
+  minute = 0;
+
+  constructor(zone: string) {
+    this.#zone = zone;
+  }
+
+  setTime(atMs: number): void {
+    const minute = Math.floor(atMs / MINUTE_MS);
+    if (minute === this.#minute) return;
+    const local = Temporal.Instant.fromEpochMilliseconds(minute * MINUTE_MS).toZonedDateTimeISO(this.#zone);
+    this.#minute = minute;
+    this.day = local.dayOfWeek - 1;
+    this.minute = local.hour * 60 + local.minute;
+  }
+}
+
+/** A {@link PolicyTime}, ready to be compared. */
+export class TimeWindow {
+  readonly clock: ZoneClock;
+  /** Bit 0 is Monday. */
+  readonly #days: number;
+  readonly #from: number;
+  readonly #to: number;
+
+  constructor({ days, from, to }: PolicyTime, clock: ZoneClock) {
+    this.clock = clock;
+    this.#days = days.reduce((bits, day) => bits | (1 << WEEKDAYS.indexOf(day)), 0);
+    this.#from = minutesOf(from) ?? 0;
+    this.#to = minutesOf(to) ?? DAY_MINUTES;
+  }
+
+  /** @param atMs since the epoch */
+  contains(atMs: number): boolean {
+    const { clock } = this;
+    clock.setTime(atMs);
+    return this.containsLocal(clock.day, clock.minute);
+  }
+
+  /** @param day 0 for Monday @param minute since midnight */
+  containsLocal(day: number, minute: number): boolean {
+    const isToday = (this.#days & (1 << day)) !== 0;
+    if (this.#from < this.#to) return isToday && minute >= this.#from && minute < this.#to;
+    const wasYesterday = (this.#days & (1 << ((day + 6) % 7))) !== 0;
+    return (isToday && minute >= this.#from) || (wasYesterday && minute < this.#to);
+  }
+}
+
+/** Whether the periods leave no minute of a week out, apart from the hours that clocks skip. Periods of other zones are not added up. */
+export function coverWeek(windows: readonly TimeWindow[]): boolean {
+  const zones = Map.groupBy(windows, ({ clock }) => clock);
+  return zones.values().some((ofZone) => {
+    for (let minute = 0; minute < WEEKDAYS.length * DAY_MINUTES; minute++) {
+      const day = Math.floor(minute / DAY_MINUTES);
+      if (!ofZone.some((window) => window.containsLocal(day, minute % DAY_MINUTES))) return false;
+    }
+    return true;
+  });
+}

@@ -8,8 +8,13 @@ import type { Client } from "../server/clients.ts";
 import { type CompiledPolicy, PolicyEvaluator, type PolicyMiss, type PolicySubject } from "./evaluator.ts";
 import { allGroupsOf, type DirectoryUser, type LoginDirectory } from "../ports.ts";
 import { ipOctets } from "../../platform/addresses.ts";
-import { type PolicyRules, settingsRules } from "./factor_rules.ts";
-import type { EnrolmentRule, PolicyOutcome, SessionAttributes } from "./policy.ts";
+import {
+  type EnrolmentRule,
+  type PolicyOutcome,
+  type PolicyRules,
+  type SessionAttributes,
+  settingsRules,
+} from "./policy.ts";
 import { type PolicyRegistry, readPolicies, type ReadPolicy } from "./policy_registry.ts";
 import type { RememberedDevices } from "./remembered_devices.ts";
 import type { FactorSettings, RequestSettings } from "../../platform/config/config.ts";

@@ -8,6 +8,7 @@ import { NO_POLICIES, PolicyEvaluator } from "./evaluator.ts";
 import {
   conditionRow,
   MAX_POLICIES,
+  minutesOf,
   OUTCOME_FIELDS,
   type Policy,
   POLICY_CONDITIONS,
@@ -25,7 +26,6 @@ import { type AnyField, appliesTo, isWithinBounds } from "../../platform/fields.
 import { encodeReplyAttribute } from "../protocol/attributes.ts";
 import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../protocol/packet.ts";
 import { isTimeZone } from "../../platform/time_zone.ts";
-import { minutesOf } from "./time_windows.ts";
 
 type PolicyChangeResult =
   | { readonly ok: true; readonly list: PolicyList }

@@ -7,8 +7,7 @@ import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { Factor } from "../flow/context.ts";
-import type { PolicyRules } from "./factor_rules.ts";
-import { MAX_REMEMBER_HOURS } from "./policy.ts";
+import { MAX_REMEMBER_HOURS, type PolicyRules } from "./policy.ts";
 
 /** The device of a login: where it comes from, by whom. */
 export interface LoginDevice {

@@ -10,9 +10,12 @@ import {
   isNamedProof,
   noteRequest,
   noteResponse,
+  readRelayedProof,
   refusalOfResponse,
   type RelayedLoginDeps,
   RelayedLogins,
+  type RelayedProof,
+  relayKeyOf,
   userOfAccept,
 } from "./relayed_logins.ts";
 import type { LoginSettings } from "../conversation/store_effects.ts";
@@ -32,9 +35,8 @@ import { createHmacMd5, type HmacMd5 } from "../protocol/md5.ts";
 import { MS_CHAP_AUTHENTICATION_FAILURE } from "../protocol/ms_chap.ts";
 import { AUTHENTICATOR_AT, AUTHENTICATOR_OCTETS, forEachAttribute } from "../protocol/packet.ts";
 import type { Request, RequestRefusal } from "../server/request.ts";
-import { readRelayedProof, type RelayedProof, relayKeyOf } from "./relayed_proof.ts";
 import { type RelayRound, RelayStates } from "./relay_state.ts";
-import type { RelayedReply, RelayedVerdict } from "./relayed_verdict.ts";
+import type { RelayedReply, RelayedVerdict } from "../conversation/conversation.ts";
 
 interface ServerRequest {
   /** The client's name. */

@@ -14,12 +14,11 @@ import type { Denial } from "../conversation/login_record.ts";
 import type { Facts } from "../flow/context.ts";
 import type { NotSentReason } from "../factors/limits.ts";
 import type { FirstFactorReply } from "../ports.ts";
-import type { CodeFault } from "../tokens/token_codes.ts";
+import type { AppUse, CodeFault } from "../tokens/token_codes.ts";
 import type { TotpPairingRow } from "../factors/pairing.ts";
 import type { TypedTokenCode } from "../tokens/hardware_tokens.ts";
-import type { AppUse } from "../factors/app_codes.ts";
 import type { LoginPolicy } from "../conversation/login_policy.ts";
-import type { RelayedVerdict } from "../relay/relayed_verdict.ts";
+import type { RelayedVerdict } from "../conversation/conversation.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { RequestSettings } from "../../platform/config/config.ts";
 

@@ -21,19 +21,18 @@ import {
   encodeEap,
 } from "../protocol/eap.ts";
 import { encodeMsChapError, readMsChap } from "../protocol/ms_chap.ts";
-import type { RelayedReply } from "../relay/relayed_verdict.ts";
+import type { Conversation, RelayedReply, TokenOf } from "../conversation/conversation.ts";
 import { type AcceptFault, type Factor, NOTHING_KNOWN } from "../flow/context.ts";
 import { step } from "../flow/flow.ts";
 import { isSecretPrompt, type OfferedPhone, type Prompt, PROMPTS, renderPrompt } from "../flow/prompts.ts";
 import { offeredPhones } from "../factors/own_factors.ts";
-import type { Conversation, TokenOf } from "../conversation/conversation.ts";
 import {
   type AcceptReply,
   acceptReplyOf,
   questionOf,
   rejectMessages,
-} from "../conversation/first_factor_reply.ts";
-import type { Counters } from "./counters.ts";
+} from "../conversation/sealed_fields.ts";
+import type { Counters } from "./gateway_monitor.ts";
 import type { FoldedLog } from "./folded_log.ts";
 import type { GatewayEvent } from "../ports.ts";
 import type { PacketCapture } from "./packet_capture.ts";

@@ -17,7 +17,7 @@ import { findMessageAuthenticator } from "../protocol/authenticity.ts";
 import { writeUnsupported } from "../protocol/radius_tls.ts";
 import type { AccountingHandler } from "../accounting/accounting_handler.ts";
 import { type Client, type Clients, nasRuleOf, normalAddress } from "./clients.ts";
-import type { Counters } from "./counters.ts";
+import type { Counters } from "./gateway_monitor.ts";
 import { DuplicateCache, type DuplicateSlot, type PacketPlace } from "./duplicate_cache.ts";
 import type { ClientDiscovery } from "./client_discovery.ts";
 import { type FoldedLog, LogLimit } from "./folded_log.ts";
@@ -26,7 +26,7 @@ import type { RequestHandler } from "../conversation/receive.ts";
 import type { GatewayEvent } from "../ports.ts";
 import type { PacketCapture } from "./packet_capture.ts";
 import { writeAccountingResponse, writeReply } from "./reply_encoder.ts";
-import type { CatchUpQueue } from "./catch_up_queue.ts";
+import type { CatchUpQueue } from "../conversation/waiting_packets.ts";
 import { type PacketStream, readView, type Request, type RequestServer, UserNames } from "./request.ts";
 
 /** The used part of a Deno datagram socket. */

@@ -14,7 +14,7 @@ import { authMethodOf } from "../protocol/auth_method.ts";
 import { isRefusedUserName, stripUserName } from "../protocol/login_input.ts";
 import { authenticatorOf, HEADER_OCTETS, type PacketView } from "../protocol/packet.ts";
 import type { Client, Clients } from "../server/clients.ts";
-import type { Counters } from "../server/counters.ts";
+import type { Counters } from "../server/gateway_monitor.ts";
 import { isNoLogin, type Request } from "../server/request.ts";
 import type { Responder } from "../server/responder.ts";
 import {

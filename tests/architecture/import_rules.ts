@@ -25,7 +25,6 @@ const PURE_RADIUS = [
   "radius/conversation/login_record.ts",
   "radius/factors/pairing.ts",
   "radius/factors/totp.ts",
-  "radius/factors/app_codes.ts",
   "radius/shadow/shadow_learner.ts",
   "radius/tokens/token.ts",
   "radius/tokens/token_codes.ts",

@@ -4,8 +4,7 @@ import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert
 import { createHmac, hkdfSync } from "node:crypto";
 import fc from "../packages/fast_check.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
-import { HmacSha256 } from "../../platform/hmac_sha256.ts";
-import { createVault, equalDigests } from "../../platform/vault.ts";
+import { createVault, equalDigests, HmacSha256 } from "../../platform/vault.ts";
 
 const random = createSystemRandom();
 const MASTER = Uint8Array.from({ length: 32 }, (_, i) => i);

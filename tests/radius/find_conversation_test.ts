@@ -5,12 +5,12 @@ import {
   ConversationFinder,
   type ConversationFinderDeps,
 } from "../../radius/conversation/find_conversation.ts";
-import { NO_PEERS } from "../../radius/conversation/peers.ts";
+import { NO_PEERS } from "../../radius/ports.ts";
 import type { Request } from "../../radius/server/request.ts";
 import { createManualClock } from "../upstream/manual_clock.ts";
 import { conversation, tokenOf } from "./conversation_sample.ts";
 import { createLog } from "../../platform/log.ts";
-import { DirectoryWaitQueue } from "../../radius/conversation/directory_wait_queue.ts";
+import { DirectoryWaitQueue } from "../../radius/conversation/waiting_packets.ts";
 
 // An answer that is handled again after another node finished its login, while the client's next login is at the same step.
 

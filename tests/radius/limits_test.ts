@@ -9,7 +9,7 @@ import { createLoginPolicies } from "../fakes/login_policies.ts";
 import { openNode } from "../fakes/shared_store.ts";
 import { FoldedRecords } from "../../console/api/folded_records.ts";
 import { reportNotMe } from "../../console/api/account/account_logins.ts";
-import { createNotMeReports } from "../../radius/conversation/report_not_me.ts";
+import { createNotMeReports } from "../../radius/conversation/ended_logins.ts";
 import { ConversationStore } from "../../radius/conversation/conversation_store.ts";
 import type { Pairing, TotpPairingRow } from "../../radius/factors/pairing.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";

@@ -11,7 +11,7 @@ import { Pairings } from "../../radius/factors/pairings.ts";
 import { BypassCodeStore } from "../../radius/factors/bypass_codes.ts";
 import { RecoveryCodeStore } from "../../radius/factors/recovery_codes.ts";
 import { HardwareTokens } from "../../radius/tokens/hardware_tokens.ts";
-import { Counters } from "../../radius/server/counters.ts";
+import { Counters } from "../../radius/server/gateway_monitor.ts";
 import { createLog } from "../../platform/log.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import { createVault } from "../../platform/vault.ts";

@@ -15,12 +15,14 @@ import {
 import fc from "../packages/fast_check.ts";
 import {
   acceptAppCode,
+  clockAheadS,
+  codeFaultText,
+  explainRefusedCode,
   openApp,
   readAppSecret,
   type StoredApp,
   usedApp,
-} from "../../radius/factors/app_codes.ts";
-import { clockAheadS, codeFaultText, explainRefusedCode } from "../../radius/tokens/token_codes.ts";
+} from "../../radius/tokens/token_codes.ts";
 
 // HMAC-SHA-1: RFC 2202 §3, and node:crypto.
 

@@ -1,9 +1,8 @@
 // The whole gateway in the process of the test. Its parts are real; store, clock and sockets are in memory.
 
-import { NO_PEERS } from "../../radius/conversation/peers.ts";
+import { NO_PEERS, type Passwords } from "../../radius/ports.ts";
 import { appendByCommit } from "../fakes/append_by_commit.ts";
 import { createLog } from "../../platform/log.ts";
-import type { Passwords } from "../../radius/ports.ts";
 import type { DatagramSocket } from "../../radius/server/server.ts";
 import { createRadius, type Radius } from "../../radius/radius.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";

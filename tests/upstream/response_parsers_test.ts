@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import type { Fault } from "../../radius/ports.ts";
-import { faultOfStatus, maskDetail } from "../../upstream/response_parsers.ts";
+import { faultOfStatus, maskDetail } from "../../upstream/http/service_caller.ts";
 
 const ERROR = { code: 601, detail: "said so" };
 

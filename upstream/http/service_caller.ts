@@ -16,7 +16,7 @@ import {
 import { asRecord, type JsonFlaw, type JsonRecord, parseBoundedJson } from "../../platform/safe_json.ts";
 import type { Fault, Outcome } from "../../radius/ports.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
-import { type ErrorBody, failed, faultOfStatus, malformed, maskDetail } from "../response_parsers.ts";
+import { sanitizeDetail } from "../../platform/control_characters.ts";
 
 /** One call to a service that answers in JSON. */
 export interface HttpCall {
@@ -177,4 +177,53 @@ function readErrorBody(made: Extract<FetchResult, { ok: true }>, call: HttpCall)
 function readCode(code: unknown): number | null {
   if (typeof code === "number") return Number.isSafeInteger(code) ? code : null;
   return typeof code === "string" && /^\d{1,9}$/.test(code) ? Number(code) : null;
+}
+
+// The faults of calls: the meaning of an HTTP status, and texts without secrets and control characters.
+
+/** The error in a response body; `code` falls back to the HTTP status. */
+interface ErrorBody {
+  readonly code: number;
+  readonly detail: string;
+}
+
+const MAX_DETAIL_CHARACTERS = 200;
+const MAX_RETRY_AFTER_MS = 3_600_000;
+
+/** An outcome that failed. */
+export function failed<T>(fault: Fault): Outcome<T> {
+  return { ok: false, fault };
+}
+
+/** The fault for an answer that does not follow the interface. */
+export function malformed<T>(detail: string): Outcome<T> {
+  return failed({ kind: "nonsense", detail });
+}
+
+/** The fault for a status other than 2xx. `retryAfter` is the header's text. */
+export function faultOfStatus(
+  status: number,
+  { error, retryAfter }: { error: ErrorBody; retryAfter: string | null },
+): Fault {
+  const { code, detail } = error;
+  if (status >= 300 && status < 400) {
+    return { kind: "unreachable", sent: true, detail: `redirected (HTTP ${status})` };
+  }
+  if (status === 404) return { kind: "unknown", code, detail };
+  if (status === 429) return { kind: "busy", retryAfterMs: readRetryAfterMs(retryAfter), detail };
+  if (status >= 400 && status < 500) return { kind: "refused", status, code, detail };
+  if (status >= 500) return { kind: "failed", status, detail };
+  return { kind: "nonsense", detail: `HTTP ${status} is no answer to this call` };
+}
+
+/** `Retry-After` in seconds (RFC 9110 §10.2.3), at most an hour; a date or anything else is 0. */
+function readRetryAfterMs(text: string | null): number {
+  if (text === null || !/^\d{1,9}$/.test(text.trim())) return 0;
+  return Math.min(Number(text) * 1000, MAX_RETRY_AFTER_MS);
+}
+
+/** A text of a service for a fault: short, on one line, and without `secrets`, passcodes and phone numbers. */
+export function maskDetail(text: string, secrets: readonly string[] = []): string {
+  const limits = { maxCharacters: MAX_DETAIL_CHARACTERS, masksDigits: true };
+  return sanitizeDetail(text.toWellFormed(), { secrets, ...limits });
 }

@@ -20,7 +20,7 @@ import { type People, requireUsers } from "../deps.ts";
 import { Refusal } from "../errors.ts";
 import { RECOVERY_CODES } from "../../../radius/factors/pairing.ts";
 import { tokenFactorId } from "../../../radius/tokens/token.ts";
-import { acceptAppCode } from "../../../radius/factors/app_codes.ts";
+import { acceptAppCode } from "../../../radius/tokens/token_codes.ts";
 import { readCode } from "../../../radius/protocol/login_input.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";

@@ -15,7 +15,7 @@ import { type MailLanguage, mailTime } from "../../../platform/mail/mail_templat
 import type { UserNotice } from "../../../platform/user_record.ts";
 import { maskPhoneNumber } from "../../../platform/phone_number.ts";
 import { tokenFactorId } from "../../../radius/tokens/token.ts";
-import { appParameters } from "../../../radius/factors/app_codes.ts";
+import { appParameters } from "../../../radius/tokens/token_codes.ts";
 import type { DeviceService } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import { readCode } from "../../../radius/protocol/login_input.ts";
 import type { SignInRateLimit } from "../auth/sign_in_rate_limit.ts";

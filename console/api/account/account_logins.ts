@@ -12,7 +12,7 @@ import type {
   SecondFactorAdmin,
 } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { Log } from "../../../platform/log.ts";
-import type { NotMeReport } from "../../../radius/conversation/report_not_me.ts";
+import type { NotMeReport } from "../../../radius/conversation/ended_logins.ts";
 import { createHistoryReader, type HistoryItem } from "../history/history.ts";
 import type { FoldedRecords } from "../folded_records.ts";
 import { createNoticeStore } from "../notices/notices.ts";

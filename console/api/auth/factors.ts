@@ -3,7 +3,7 @@
 
 import { plainTyped } from "../../../platform/typed_text.ts";
 import { readCode } from "../../../radius/protocol/login_input.ts";
-import { acceptAppCode, type AppUse, type StoredApp, usedApp } from "../../../radius/factors/app_codes.ts";
+import { acceptAppCode, type AppUse, type StoredApp, usedApp } from "../../../radius/tokens/token_codes.ts";
 import { encodeBase32 } from "../../../radius/factors/totp.ts";
 import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
 import type { Check, Mutation, Store } from "../../../platform/store.ts";

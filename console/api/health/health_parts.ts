@@ -6,7 +6,7 @@ import type { AlertService } from "../../../platform/alerts/alerts.ts";
 import type { LogExport } from "../../../platform/log_export/log_export.ts";
 import type { MailService } from "../../../platform/mail/mail_service.ts";
 import type { Client } from "../../../radius/server/clients.ts";
-import type { LimitAlarm } from "../../../radius/factors/hourly_limits.ts";
+import type { LimitAlarm } from "../../../radius/factors/lockout.ts";
 import type { FirstFactorServerStatus } from "../../../radius/ports.ts";
 import type { Policy } from "../../../radius/policy/policy.ts";
 import { rejectsUnknownUsers } from "../../../radius/protocol/login_input.ts";

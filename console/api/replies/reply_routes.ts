@@ -10,8 +10,8 @@ import type {
   GroupReplyAttributes,
   ReplyAttributeRegistry,
   ReplyChangeResult,
+  UserReplyRegistry,
 } from "../../../radius/factors/reply_attribute_registry.ts";
-import type { UserReplyRegistry } from "../../../radius/factors/user_replies.ts";
 import { withLastChange } from "../audit/last_change.ts";
 import { may } from "../auth/permissions.ts";
 import { type People, requireUsers, targetOf } from "../deps.ts";

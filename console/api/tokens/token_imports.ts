@@ -9,7 +9,7 @@ import {
   MAX_SEED_FILE_CHARACTERS,
   readSeedFile,
   type SeedFileForm,
-} from "../../../radius/tokens/files/seed_file.ts";
+} from "../../../radius/tokens/files/seed_csv.ts";
 import {
   SEED_FILE_PROBLEMS,
   SEED_ROW_PROBLEMS,

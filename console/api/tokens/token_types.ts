@@ -2,7 +2,7 @@
 
 import type { CodeAlgorithm } from "../../../radius/factors/totp.ts";
 import type { CodeCheck } from "../../../radius/tokens/token_codes.ts";
-import type { SeedFileForm } from "../../../radius/tokens/files/seed_file.ts";
+import type { SeedFileForm } from "../../../radius/tokens/files/seed_csv.ts";
 import type { SeedFileProblem, SeedRowProblem } from "../../../radius/tokens/files/seed_rows.ts";
 import type { TokenFacts, TokenKind } from "../../../radius/tokens/token.ts";
 

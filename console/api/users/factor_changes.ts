@@ -12,7 +12,7 @@ import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor
 import type { Vault } from "../../../platform/vault.ts";
 import type { People } from "../deps.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import { readAppSecret } from "../../../radius/factors/app_codes.ts";
+import { readAppSecret } from "../../../radius/tokens/token_codes.ts";
 import { readCode } from "../../../radius/protocol/login_input.ts";
 import { encodeBase32, matchTotp } from "../../../radius/factors/totp.ts";
 import { hasControlCharacters } from "../../../platform/control_characters.ts";

@@ -9,14 +9,13 @@ import {
   type SeedRow,
   type SeedRowProblem,
 } from "./seed_rows.ts";
-import { elementText, findElement, readXml, type XmlElement, XmlRefusal } from "./xml_elements.ts";
 import { createDecipheriv, createHmac, timingSafeEqual } from "node:crypto";
 
 const NAMESPACE = "urn:ietf:params:xml:ns:keyprov:pskc";
 /** RFC 6030 §10.2. Older files have other prefixes before the name. */
 const ALGORITHM = /(?:^|[:#])(hotp|totp)$/i;
 
-/** privacyIDEA writes all names in lower case. */
+/** The right spelling of names of elements and attributes, by their lower case: privacyIDEA writes all in lower case. */
 const NAMES: ReadonlyMap<string, string> = new Map(
   [
     ...["KeyContainer", "EncryptionKey", "KeyName", "DerivedKey", "KeyDerivationMethod", "PBKDF2-params"],
@@ -51,7 +50,7 @@ export async function readPskc(
   let isSigned = false;
   try {
     const root = await readXml(text, {
-      ...{ pause, names: NAMES },
+      pause,
       take(child) {
         if (child.name === "KeyPackage") {
           if (packages.push(child) > most) throw new XmlRefusal("too_many_tokens");
@@ -345,4 +344,156 @@ function fromBase64(text: string): Uint8Array<ArrayBuffer> | null {
 /** `http://www.w3.org/2001/04/xmlenc#aes128-cbc` → `aes128-cbc` */
 function lastPart(uri: string): string {
   return uri.slice(uri.lastIndexOf("#") + 1).toLowerCase();
+}
+
+// Reads XML in pieces, so that a large file does not block logins. No DTD, no entities besides the five of XML, and limits for depth and size.
+
+interface XmlElement {
+  /** The name without its prefix. */
+  readonly name: string;
+  readonly uri: string;
+  /** By name without prefix. */
+  readonly attributes: ReadonlyMap<string, string>;
+  readonly children: readonly XmlElement[];
+  readonly text: string;
+}
+
+/** The XML is broken, or it exceeds a limit. Its message has no content of the file. */
+class XmlRefusal extends Error {
+  readonly code: "broken_xml" | "has_doctype" | "too_many_tokens";
+
+  constructor(code: XmlRefusal["code"]) {
+    super(`Cannot read XML: ${code}`);
+    this.code = code;
+  }
+}
+
+const MAX_DEPTH = 16;
+/** Elements of one key package. */
+const MAX_ELEMENTS = 500;
+const MAX_TEXT = 100_000;
+/** Attributes of one element. The parser compares each one with all others. */
+const MAX_ATTRIBUTES = 100;
+const PIECE_CHARACTERS = 64 * 1024;
+
+interface OpenElement extends XmlElement {
+  readonly children: XmlElement[];
+  text: string;
+}
+
+interface SaxTag {
+  local: string;
+  uri: string;
+  attributes: Record<string, { local: string; prefix: string; value: string }>;
+}
+
+/** The part of the parser's interface that is used; the package has no types. */
+interface SaxParser {
+  onerror: (fault: Error) => void;
+  ondoctype: () => void;
+  onopentag: (tag: SaxTag) => void;
+  onclosetag: () => void;
+  ontext: (text: string) => void;
+  oncdata: (text: string) => void;
+  /** The attributes of the tag that is being read. */
+  readonly attribList?: readonly unknown[];
+  write(text: string): SaxParser;
+  close(): SaxParser;
+}
+
+interface ReadOptions {
+  readonly take: (child: XmlElement) => void;
+  readonly pause: () => Promise<void>;
+}
+
+/**
+ * Reads a document. Each child of the root is handed to `take` and then forgotten.
+ *
+ * @param pause called between pieces
+ * @returns the root without its children
+ * @throws XmlRefusal
+ */
+async function readXml(text: string, { take, pause }: ReadOptions): Promise<XmlElement> {
+  const { default: sax } = await import("sax");
+  const parser: SaxParser = sax.parser(true, { xmlns: true, position: false, trim: false });
+  const tree = new ElementReader(parser, take);
+  try {
+    for (let at = 0; at < text.length; at += PIECE_CHARACTERS) {
+      parser.write(text.slice(at, at + PIECE_CHARACTERS));
+      if ((parser.attribList?.length ?? 0) > MAX_ATTRIBUTES) throw new XmlRefusal("broken_xml");
+      await pause();
+    }
+    parser.close();
+  } catch (fault) {
+    throw fault instanceof XmlRefusal ? fault : new XmlRefusal("broken_xml");
+  }
+  if (tree.root === null) throw new XmlRefusal("broken_xml");
+  return tree.root;
+}
+
+class ElementReader {
+  readonly #take: ReadOptions["take"];
+  readonly #open: OpenElement[] = [];
+  #elements = 0;
+  root: XmlElement | null = null;
+
+  constructor(parser: SaxParser, take: ReadOptions["take"]) {
+    this.#take = take;
+    parser.onerror = () => {
+      throw new XmlRefusal("broken_xml");
+    };
+    parser.ondoctype = () => {
+      throw new XmlRefusal("has_doctype");
+    };
+    parser.onopentag = (tag) => this.#openElement(tag);
+    parser.onclosetag = () => this.#close();
+    parser.ontext = parser.oncdata = (text) => this.#addText(text);
+  }
+
+  #openElement({ local: name, uri, attributes: given }: SaxTag): void {
+    if (this.#open.length >= MAX_DEPTH || ++this.#elements > MAX_ELEMENTS) throw new XmlRefusal("broken_xml");
+    const attributes = new Map<string, string>();
+    if (Object.keys(given).length > MAX_ATTRIBUTES) throw new XmlRefusal("broken_xml");
+    for (const { local, prefix, value } of Object.values(given)) {
+      if (prefix !== "xmlns" && local !== "xmlns") attributes.set(nameOf(local), value);
+    }
+    const element: OpenElement = { name: nameOf(name), uri, attributes, children: [], text: "" };
+    if (this.#open.length === 0) this.root = element;
+    this.#open.push(element);
+  }
+
+  #addText(text: string): void {
+    const element = this.#open.at(-1);
+    // The text between key packages is white space.
+    if (element === undefined || this.#open.length === 1) return;
+    element.text += text;
+    if (element.text.length > MAX_TEXT) throw new XmlRefusal("broken_xml");
+  }
+
+  #close(): void {
+    const element = this.#open.pop();
+    if (element === undefined || this.#open.length === 0) return;
+    if (this.#open.length > 1) return void this.#open.at(-1)?.children.push(element);
+    this.#elements = 1;
+    this.#take(element);
+  }
+}
+
+function nameOf(local: string): string {
+  return NAMES.get(local.toLowerCase()) ?? local;
+}
+
+/** The first descendant along a path of names. */
+function findElement(
+  element: XmlElement | undefined,
+  ...path: readonly string[]
+): XmlElement | undefined {
+  let found = element;
+  for (const name of path) found = found?.children.find((child) => child.name === name);
+  return found;
+}
+
+/** The trimmed text of a descendant; "" if there is none. */
+function elementText(element: XmlElement | undefined, ...path: readonly string[]): string {
+  return findElement(element, ...path)?.text.trim() ?? "";
 }

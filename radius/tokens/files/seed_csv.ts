@@ -1,5 +1,5 @@
-// Seed files in CSV: the forms of vendors and of other servers, as rows. A form with a header is known by its column names, the others by
-// the first cells.
+// Reads the seed file of a vendor: PSKC (RFC 6030), or CSV in the forms of vendors and of other servers, as rows. A form with a header is known by
+// its column names, the others by the first cells.
 
 import { CsvReader, type CsvRecord, detectSeparator, readCsvStart } from "../../../platform/csv_reader.ts";
 import type { TokenKind } from "../token.ts";
@@ -7,13 +7,16 @@ import {
   checkSeedRow,
   decodeSeed,
   EMPTY_SEED_ROW,
+  markRepeated,
   type RawSeedRow,
   readWholeNumber,
   type SeedEncoding,
   type SeedFileOptions,
+  type SeedFileProblem,
   type SeedRow,
   type SeedRowProblem,
 } from "./seed_rows.ts";
+import { isXml, readPskc } from "./pskc.ts";
 
 /** The forms of seed files, with the sources that write or read them. */
 const SEED_CSV_FORMS = {
@@ -30,7 +33,7 @@ const SEED_CSV_FORMS = {
   /** YubiKey Personalization Tool, "Yubico format": serial, , 0, seed, access code, time. */
   yubico: { title: "YubiKey Personalization Tool, Yubico format" },
 } as const satisfies Record<string, { title: string }>;
-export type SeedCsvForm = keyof typeof SEED_CSV_FORMS;
+type SeedCsvForm = keyof typeof SEED_CSV_FORMS;
 
 type Field =
   | "serial"
@@ -95,7 +98,7 @@ interface SeedCsv {
 }
 
 /** Reads a table in pieces, so that logins continue meanwhile. `null`: its form is not known. `"too_many_tokens"`: it has more than `most` rows. */
-export async function readSeedCsv(
+async function readSeedCsv(
   text: string,
   { options, most, pause }: { options: SeedFileOptions; most: number; pause: () => Promise<void> },
 ): Promise<SeedCsv | "too_many_tokens" | null> {
@@ -280,4 +283,41 @@ function encodingOf(drafts: readonly { readonly seedText: string }[]): Exclude<S
 /** privacyIDEA and NetIQ take a token without a type for HOTP. A column of time intervals makes it TOTP, as in Entra ID. */
 function defaultKind(form: SeedCsvForm, columns: ReadonlyMap<Field, number> | null): TokenKind {
   return form === "header" && columns?.has("counter") !== true ? "totp" : "hotp";
+}
+
+// Reads a seed file of either form. The result has the seeds; nothing here logs.
+
+export type SeedFileForm = SeedCsvForm | "pskc";
+
+type SeedFileOutcome =
+  | {
+    readonly ok: true;
+    readonly form: SeedFileForm;
+    readonly rows: readonly SeedRow[];
+    /** It has a signature, which is not checked. */
+    readonly isSigned: boolean;
+  }
+  | { readonly ok: false; readonly problem: SeedFileProblem };
+
+/** Larger files are imported in parts. */
+export const MAX_SEED_FILE_CHARACTERS = 16 * 1024 * 1024;
+const MAX_SEED_ROWS = 20_000;
+
+/** @param pause called often, so that logins continue meanwhile */
+export async function readSeedFile(
+  text: string,
+  { options, pause }: { options: SeedFileOptions; pause: () => Promise<void> },
+): Promise<SeedFileOutcome> {
+  const refused = (problem: SeedFileProblem) => ({ ok: false, problem } as const);
+  if (text.length > MAX_SEED_FILE_CHARACTERS) return refused("file_too_large");
+  if (text.trim() === "") return refused("empty_file");
+  if (isXml(text)) {
+    const file = await readPskc(text, { options, most: MAX_SEED_ROWS, pause });
+    if (typeof file === "string") return refused(file);
+    return { ok: true, form: "pskc", rows: markRepeated(file.rows), isSigned: file.isSigned };
+  }
+  const table = await readSeedCsv(text, { options, most: MAX_SEED_ROWS, pause });
+  if (table === null) return refused("unknown_format");
+  if (table === "too_many_tokens") return refused(table);
+  return { ok: true, form: table.form, rows: markRepeated(table.rows), isSigned: false };
 }

@@ -4,11 +4,12 @@ import { assertEquals } from "@std/assert";
 import { SharedSecret } from "../../../radius/protocol/authenticity.ts";
 import { errorCauseText } from "../../../radius/protocol/error_causes.ts";
 import {
+  type AccountingSession,
   mergeIdentification,
   nasAddressOf,
   readIdentification,
   selectIdentification,
-} from "../../../radius/protocol/session_identification.ts";
+} from "../../../radius/accounting/session.ts";
 import {
   readDisconnectAnswer,
   retransmissionTimes,
@@ -16,7 +17,6 @@ import {
 } from "../../../radius/dynamic_authorization/disconnect_client.ts";
 import { answerTo, type NasConduct } from "../rows/disconnect_nas.ts";
 import { findDisconnectTarget } from "../../../radius/dynamic_authorization/disconnects.ts";
-import type { AccountingSession } from "../../../radius/accounting/session.ts";
 
 // Disconnect-Requests and their answers as octets: what a request contains, and which answers count.
 

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { createHmacMd5 } from "../../../radius/protocol/md5.ts";
-import { readRelayedProof, relayKeyOf } from "../../../radius/relay/relayed_proof.ts";
+import { readRelayedProof, relayKeyOf } from "../../../radius/relay/relayed_logins.ts";
 import { type Attribute, buildRequest, type RequestParts } from "../../support/radius_packets.ts";
 import { eapMessages, eapPacket, microsoft } from "../../support/relay_server.ts";
 import fc from "../../packages/fast_check.ts";

@@ -1,7 +1,13 @@
 // The real gateway in the process of the test: real sockets and HTTP, a store in memory, a fake clock, and fakes of
 // both external services or the embedded ones.
 
-import { NO_PEERS, type PeerNodes } from "../../../radius/conversation/peers.ts";
+import {
+  NO_PEERS,
+  type Passwords,
+  type PeerNodes,
+  type SecondFactorService,
+  type TelephonyService,
+} from "../../../radius/ports.ts";
 import { createFakeUserRecords } from "../../fakes/user_records.ts";
 import { parse, stringify } from "smol-toml";
 import type { Config } from "../../../platform/config/config.ts";
@@ -11,7 +17,6 @@ import { loadConfig } from "../../../platform/config/load.ts";
 import type { SettingChanges } from "../../../platform/config/setting_writer.ts";
 import { createLog } from "../../../platform/log.ts";
 import { createRadius, type Radius } from "../../../radius/radius.ts";
-import type { Passwords, SecondFactorService, TelephonyService } from "../../../radius/ports.ts";
 import { matchTotp, totpAt } from "../../../radius/factors/totp.ts";
 import { createSystemRandom, type Random } from "../../../platform/runtime.ts";
 import { createStore, type Store } from "../../../platform/store.ts";

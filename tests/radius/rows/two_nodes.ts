@@ -2,8 +2,7 @@
 
 import { openNode } from "../../fakes/shared_store.ts";
 import type { Store } from "../../../platform/store.ts";
-import type { PeerNodes } from "../../../radius/conversation/peers.ts";
-import type { SecondFactorService } from "../../../radius/ports.ts";
+import type { PeerNodes, SecondFactorService } from "../../../radius/ports.ts";
 import { type InProcess, type InProcessOptions, startInProcess } from "./in_process.ts";
 import { whileTimePasses } from "./passing_time.ts";
 

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertNotMatch } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import { MAX_SEED_FILE_CHARACTERS, readSeedFile } from "../../../radius/tokens/files/seed_file.ts";
+import { MAX_SEED_FILE_CHARACTERS, readSeedFile } from "../../../radius/tokens/files/seed_csv.ts";
 import type { SeedFileOptions } from "../../../radius/tokens/files/seed_rows.ts";
 import { BASE32, figure, KEY, NO_OPTIONS, read, rowsOf, SEED } from "./seed_reading.ts";
 import { SEED_TABLES } from "./seed_tables.ts";

@@ -1,6 +1,6 @@
 // Reads seed files for tests, and shows their rows as text.
 
-import { readSeedFile } from "../../../radius/tokens/files/seed_file.ts";
+import { readSeedFile } from "../../../radius/tokens/files/seed_csv.ts";
 import type { SeedFileOptions } from "../../../radius/tokens/files/seed_rows.ts";
 
 /** The seed of the examples, and the key of figure 6 of RFC 6030. */

@@ -2,8 +2,7 @@
 
 import type { DeviceKind } from "../../../platform/device_label.ts";
 import type { SecondFactorContext } from "../second_factor/context.ts";
-import { findPhone } from "../second_factor/pairing_phrases.ts";
-import type { DevicePairings } from "../second_factor/pairings.ts";
+import { type DevicePairings, findPhone } from "../second_factor/pairings.ts";
 import type { GivenSubscription, PhonePushState } from "./push_subscriptions.ts";
 import type {
   PhonePushView,

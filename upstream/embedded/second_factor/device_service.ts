@@ -12,8 +12,7 @@ import type {
   SecondFactorAdmin,
 } from "./interfaces.ts";
 import type { PairingInvitations } from "./invitations.ts";
-import { findPhone, type PairingPhrases } from "./pairing_phrases.ts";
-import type { DevicePairings } from "./pairings.ts";
+import { type DevicePairings, findPhone, type PairingPhrases } from "./pairings.ts";
 import { type PairingRecord, PASSCODE_DIGITS, phoneRequest, refusePhone } from "./records.ts";
 import type { ApprovalRequests } from "./requests.ts";
 

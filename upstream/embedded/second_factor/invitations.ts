@@ -21,8 +21,7 @@ import type {
   PreparedInvitation,
   PreparedInvitationUse,
 } from "./interfaces.ts";
-import { createToken, phoneOfToken } from "./pairing_phrases.ts";
-import type { DevicePairings } from "./pairings.ts";
+import { createToken, type DevicePairings, phoneOfToken } from "./pairings.ts";
 import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
 import {
   byUser,

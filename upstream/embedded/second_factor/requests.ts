@@ -6,9 +6,8 @@ import { KeyedMutex } from "../../../platform/semaphore.ts";
 import { type Clock, type Random, timeOrderedUuid } from "../../../platform/runtime.ts";
 import type { ApprovalContext } from "../../../radius/ports.ts";
 import type { Mutation } from "../../../platform/store.ts";
-import { EventEmitter } from "../event_emitter.ts";
+import { announceDenial, EventEmitter, type PhoneNews, type SecondFactorContext } from "./context.ts";
 import type { MirroredRow, TableChange } from "../../../platform/table.ts";
-import { announceDenial, type PhoneNews, type SecondFactorContext } from "./context.ts";
 import { matchPasscode } from "./device_passcode.ts";
 import {
   type ApprovalRecord,

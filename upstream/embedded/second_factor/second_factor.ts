@@ -22,8 +22,7 @@ import type {
   SecondFactorAdmin,
 } from "./interfaces.ts";
 import { PairingInvitations } from "./invitations.ts";
-import { PairingPhrases } from "./pairing_phrases.ts";
-import { DevicePairings } from "./pairings.ts";
+import { DevicePairings, PairingPhrases } from "./pairings.ts";
 import { createPhonePages, PhoneDevices, type PhonePages } from "../push/phone_pages.ts";
 import { type PushDeps, PushNotifications } from "../push/push_notifications.ts";
 import {
@@ -52,7 +51,7 @@ import {
   type PrepareRename,
   type Rename,
 } from "../../../platform/write_batch.ts";
-import { failed } from "../../response_parsers.ts";
+import { failed } from "../../http/service_caller.ts";
 import { prepareChanges } from "../../../platform/table.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { HOUR_MS } from "../../../platform/durations.ts";

@@ -6,9 +6,9 @@ import { type Clock, type Random, timeOrderedUuid } from "../../../platform/runt
 import type { Outcome, TelephonyService } from "../../../radius/ports.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { Vault } from "../../../platform/vault.ts";
-import { failed } from "../../response_parsers.ts";
+import { failed } from "../../http/service_caller.ts";
 import { commitChanges, Table, type TableChange, type TableKind } from "../../../platform/table.ts";
-import { EventEmitter } from "../event_emitter.ts";
+import { EventEmitter } from "../second_factor/context.ts";
 
 /** A message in the outbox, without its text. */
 export interface OutboxItem {

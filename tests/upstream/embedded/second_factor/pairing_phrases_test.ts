@@ -6,7 +6,7 @@ import {
   createPhrase,
   normalizePhrase,
   PHRASE_WORDS,
-} from "../../../../upstream/embedded/second_factor/pairing_phrases.ts";
+} from "../../../../upstream/embedded/second_factor/pairings.ts";
 import { right } from "../../start_services.ts";
 import { startSecondFactor } from "./start_second_factor.ts";
 
