@@ -33,11 +33,15 @@ interface LastSignInsDeps {
   readonly longestLoginMs: number;
 }
 
-/** A user whose last sign-in is not written yet. */
-interface WaitingUser {
-  readonly target: string;
-  readonly user: string;
-  readonly last: LastSignIn;
+/**
+ * The last use of each factor by a user whose last sign-in is not written yet, as a list: nearly all users have one, and it
+ * takes a third of the memory of a {@link LastSignIn}.
+ */
+interface WaitingUse {
+  /** `null`: none was needed. */
+  readonly factor: string | null;
+  readonly atMs: number;
+  readonly other: WaitingUse | null;
 }
 
 /** How long the last sign-in of a user is stored. */
@@ -65,7 +69,7 @@ const RECOVERY_WAIT_MS = 3000;
 export class LastSignIns {
   readonly #deps: LastSignInsDeps;
   /** By {@link userKey}. */
-  readonly #waiting = new Map<string, WaitingUser>();
+  readonly #waiting = new Map<string, WaitingUse>();
   #flushing: Promise<void> = Promise.resolve();
   #ready: Promise<unknown> = Promise.resolve();
   #isStopped = false;
@@ -110,7 +114,7 @@ export class LastSignIns {
     this.#waiting.delete(userKey(target, to));
     if (waiting === undefined) return;
     this.#waiting.delete(userKey(target, from));
-    this.#waiting.set(userKey(target, to), { ...waiting, user: to });
+    this.#waiting.set(userKey(target, to), waiting);
   }
 
   /** Reads what is missing from the history, and writes every half minute. */
@@ -140,8 +144,7 @@ export class LastSignIns {
       this.#isComplete = false;
       return;
     }
-    const last = merged(known?.last, { atMs: updatedMs, factors: factor ? { [factor]: updatedMs } : {} });
-    this.#waiting.set(key, { target, user, last });
+    this.#waiting.set(key, withUse(known, factor, updatedMs));
   };
 
   /** The last sign-ins of users with these canonical names. Other nodes may know one that is up to half a minute newer. */
@@ -153,7 +156,7 @@ export class LastSignIns {
     const entries = await Promise.all(users.map((user) => store.get<unknown>(storeKey({ target, user }))));
     for (const [at, user] of users.entries()) {
       const stored = readLastSignIn(entries[at]?.value);
-      const waiting = this.#waiting.get(userKey(target, user))?.last;
+      const waiting = this.#waiting.get(userKey(target, user));
       const last = waiting === undefined ? stored : merged(stored, waiting);
       if (last !== undefined) found.set(user, last);
     }
@@ -174,29 +177,27 @@ export class LastSignIns {
     const { store, clock } = this.#deps;
     if (this.#waiting.size === 0) return;
     const upToMs = clock.nowMs() - UNNOTED_MS;
-    const users = [...this.#waiting.values()];
+    const users = [...this.#waiting];
     for (let at = 0; at < users.length; at += USERS_PER_COMMIT) {
       await this.#write(users.slice(at, at + USERS_PER_COMMIT));
     }
     if (this.#isComplete) await store.commit({ mutations: [this.#mark(upToMs)] });
   }
 
-  async #write(users: readonly WaitingUser[]): Promise<void> {
+  async #write(users: readonly (readonly [string, WaitingUse])[]): Promise<void> {
     const { store, clock } = this.#deps;
-    const entries = await Promise.all(users.map((one) => store.get<unknown>(storeKey(one))));
+    const keys = users.map(([key]) => ["last_sign_in", ...key.split("\0")]);
+    const entries = await Promise.all(keys.map((key) => store.get<unknown>(key)));
     // Two nodes that write the same user in the same moment can lose one of two uses, which the next one repairs.
     const nowMs = clock.nowMs();
-    const mutations = users.map((one, at): Mutation => {
-      const value = merged(readLastSignIn(entries[at]?.value), one.last);
+    const mutations = users.map(([, use], at): Mutation => {
+      const value = merged(readLastSignIn(entries[at]?.value), use);
       const expireInMs = Math.max(1, value.atMs + LAST_SIGN_IN_MS - nowMs);
-      return { type: "set", key: storeKey(one), value, expireInMs };
+      return { type: "set", key: keys[at] as Deno.KvKey, value, expireInMs };
     });
     await store.commit({ mutations });
-    for (const one of users) {
-      const key = userKey(one.target, one.user);
-      // A sign-in that was noted meanwhile stays.
-      if (this.#waiting.get(key) === one) this.#waiting.delete(key);
-    }
+    // A sign-in that was noted meanwhile stays.
+    for (const [key, use] of users) if (this.#waiting.get(key) === use) this.#waiting.delete(key);
   }
 
   /** Notes the logins of the history that no node has written. */
@@ -264,7 +265,7 @@ function userKey(target: string, user: string): string {
   return `${target}\0${user}`;
 }
 
-function storeKey({ target, user }: Pick<WaitingUser, "target" | "user">): Deno.KvKey {
+function storeKey({ target, user }: { readonly target: string; readonly user: string }): Deno.KvKey {
   return ["last_sign_in", target, user];
 }
 
@@ -278,13 +279,25 @@ export function startLastSignIns(
   return signIns;
 }
 
-function merged(known: LastSignIn | undefined, { atMs, factors }: LastSignIn): LastSignIn {
-  if (known === undefined) return { atMs, factors };
-  const both: Record<string, number> = { ...known.factors };
-  for (const [factor, usedMs] of Object.entries(factors)) {
-    both[factor] = Math.max(both[factor] ?? 0, usedMs);
+/** The uses that wait, and one more. */
+function withUse(uses: WaitingUse | undefined, factor: string | null, usedMs: number): WaitingUse {
+  let [atMs, other]: [number, WaitingUse | null] = [usedMs, null];
+  for (let use = uses ?? null; use !== null; use = use.other) {
+    if (use.factor === factor) atMs = Math.max(atMs, use.atMs);
+    else other = { ...use, other };
   }
-  return { atMs: Math.max(known.atMs, atMs), factors: both };
+  return { factor, atMs, other };
+}
+
+/** What is stored, with the uses that wait. */
+function merged(known: LastSignIn | undefined, uses: WaitingUse): LastSignIn {
+  let atMs = known?.atMs ?? 0;
+  const factors: Record<string, number> = { ...known?.factors };
+  for (let use: WaitingUse | null = uses; use !== null; use = use.other) {
+    atMs = Math.max(atMs, use.atMs);
+    if (use.factor) factors[use.factor] = Math.max(factors[use.factor] ?? 0, use.atMs);
+  }
+  return { atMs, factors };
 }
 
 function readLastSignIn(value: unknown): LastSignIn | undefined {
