@@ -5,8 +5,13 @@ import { AuditNames } from "./audit_names.ts";
 import { keyText } from "./cluster/change_log.ts";
 import { type ApplyEntry, type FinishRun, Followers } from "./cluster/followers.ts";
 import type { SharedLog } from "./cluster/shared_log.ts";
-import type { KvMutation, KvTransaction } from "./commit_batch.ts";
-import { type CommitOutcome, CommitQueue, type CommitTimes } from "./commit_queue.ts";
+import {
+  type CommitOutcome,
+  CommitQueue,
+  type CommitTimes,
+  type KvMutation,
+  type KvTransaction,
+} from "./commit_queue.ts";
 import { type JournalLine, type JournalListener, readJournalValue } from "./journal.ts";
 import { BlockFinder, BlockWriter, logRange, logTableOf, readLog } from "./log_blocks.ts";
 import { type Clock, createSystemRandom } from "./runtime.ts";

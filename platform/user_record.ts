@@ -5,7 +5,7 @@
 
 import { canonicalName } from "./canonical_name.ts";
 import type { Check, Store } from "./store.ts";
-import type { KvMutation } from "./commit_batch.ts";
+import type { KvMutation } from "./commit_queue.ts";
 
 /** How long the data of a deleted user is kept, so that an administrator can restore it. */
 export const DELETED_USER_DAYS = 30;

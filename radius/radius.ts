@@ -13,7 +13,7 @@ import {
   openDisconnects,
   type SessionAdministration,
 } from "./dynamic_authorization/disconnects.ts";
-import { Counters, createEventBus } from "./server/gateway_monitor.ts";
+import { Counters, createEventBus, FoldedLog } from "./server/gateway_monitor.ts";
 import { createNotMeReports, type NotMeReport, sweepEachSecond } from "./conversation/ended_logins.ts";
 import { createLoginDryRun, type LoginDryRun } from "./conversation/login_dry_run.ts";
 import { NullStatusCheck } from "./conversation/effects.ts";
@@ -30,7 +30,7 @@ import type {
 import { AcceptAttributes } from "./factors/reply_attributes.ts";
 import { ReplyAttributeRegistry, UserReplyRegistry } from "./factors/reply_attribute_registry.ts";
 import { ClientFirstFactor } from "./factors/first_factor.ts";
-import type { EnrolmentMarks, FactorMarks } from "./factors/enrolment_marks.ts";
+import type { EnrolmentMarks, FactorMarks } from "./factors/own_factors.ts";
 import type { Limits } from "./factors/limits.ts";
 import {
   createGatewayRenames,
@@ -51,7 +51,6 @@ import { CatchUpQueue } from "./conversation/waiting_packets.ts";
 import { type ClientDiscovery, createClientDiscovery } from "./server/client_discovery.ts";
 import { ClientRegistry } from "./server/client_registry.ts";
 import { type Client, type Clients, createClients } from "./server/clients.ts";
-import { FoldedLog } from "./server/folded_log.ts";
 import { PacketCapture } from "./server/packet_capture.ts";
 import { RadsecConnections } from "./server/radsec.ts";
 import { type DatagramSocket, RadiusServer } from "./server/server.ts";

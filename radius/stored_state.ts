@@ -6,7 +6,7 @@ import { placeOfTuple, SharedTuples } from "./conversation/tuple.ts";
 import { PacketsInProgress } from "./conversation/run.ts";
 import { LIMIT_ALARMS } from "./factors/lockout.ts";
 import { Limits } from "./factors/limits.ts";
-import { EnrolmentMarks, FactorMarks, recordIdIn } from "./factors/enrolment_marks.ts";
+import { EnrolmentMarks, FactorMarks, recordIdIn } from "./factors/own_factors.ts";
 import { SentPasscodes } from "./factors/sent_passcodes.ts";
 import { PolicyRegistry } from "./policy/policy_registry.ts";
 import type { LoginDirectory, PeerNodes, SecondFactorService } from "./ports.ts";

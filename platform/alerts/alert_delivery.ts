@@ -5,7 +5,7 @@ import { auditEntry } from "../audit.ts";
 import { retryPauseMs } from "../backoff.ts";
 import type { CallFault, CallProblem } from "../call_fault.ts";
 import type { WriteLease } from "../cluster/lease.ts";
-import type { KvMutation } from "../commit_batch.ts";
+import type { KvMutation } from "../commit_queue.ts";
 import { HOUR_MS } from "../durations.ts";
 import type { Log } from "../log.ts";
 import type { WebhookMessage, WebhookSender } from "../log_export/webhook_sender.ts";

@@ -2,7 +2,7 @@
 // removed, warnings first.
 
 import type { CallProblem } from "../call_fault.ts";
-import type { KvMutation } from "../commit_batch.ts";
+import type { KvMutation } from "../commit_queue.ts";
 import { DAY_MS, HOUR_MS } from "../durations.ts";
 import type { Random } from "../runtime.ts";
 import type { Check, Store } from "../store.ts";

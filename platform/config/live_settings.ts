@@ -3,7 +3,7 @@
 
 import { COMMAND } from "../command_name.ts";
 import { ownUrl } from "../addresses.ts";
-import type { KvMutation } from "../commit_batch.ts";
+import type { KvMutation } from "../commit_queue.ts";
 import type { Log } from "../log.ts";
 import type { Clock } from "../runtime.ts";
 import type { Mutation, Store } from "../store.ts";

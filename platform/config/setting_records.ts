@@ -1,7 +1,7 @@
 // What the console stored about settings: ["setting", key] and ["setting_target", name]. Secrets are sealed. Each record has the revision
 // of its last change, so that a later save notices what changed meanwhile.
 
-import type { KvMutation } from "../commit_batch.ts";
+import type { KvMutation } from "../commit_queue.ts";
 import type { Store, StoreEntry } from "../store.ts";
 import type { Vault } from "../vault.ts";
 import { ALL_SETTINGS, type SettingChange, type SettingValue } from "./list_settings.ts";

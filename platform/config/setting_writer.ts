@@ -2,7 +2,7 @@
 // undone.
 
 import { type AuditEntry, auditEntry, type AuditValues, createAuditSlot } from "../audit.ts";
-import type { KvMutation } from "../commit_batch.ts";
+import type { KvMutation } from "../commit_queue.ts";
 import type { Clock } from "../runtime.ts";
 import type { Mutation, Store } from "../store.ts";
 import { requireUpgraded } from "../upgrade/store_format.ts";

@@ -3,7 +3,7 @@
 
 import { BinaryHeap } from "@std/data-structures/binary-heap";
 import { canonicalName } from "../canonical_name.ts";
-import type { KvMutation } from "../commit_batch.ts";
+import type { KvMutation } from "../commit_queue.ts";
 import { DAY_MS } from "../durations.ts";
 import type { Random } from "../runtime.ts";
 import type { Vault } from "../vault.ts";

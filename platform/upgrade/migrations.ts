@@ -1,6 +1,6 @@
 // The numbered formats of the store, and how each one is made of the one before. A program knows the formats up to the last row.
 
-import type { KvMutation } from "../commit_batch.ts";
+import type { KvMutation } from "../commit_queue.ts";
 
 /** The format of the stores that have no record of their format: those of version 0.2.0. */
 export const FIRST_FORMAT = 1;

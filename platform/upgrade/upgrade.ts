@@ -4,7 +4,7 @@
 import { expiryOf, type LifetimeSettings } from "../backup/expiry.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { KnownNode } from "../cluster/nodes.ts";
-import type { KvMutation } from "../commit_batch.ts";
+import type { KvMutation } from "../commit_queue.ts";
 import type { Log } from "../log.ts";
 import { faultMessage } from "../log_line.ts";
 import { StoreFault } from "../open_kv.ts";

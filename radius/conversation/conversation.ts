@@ -29,8 +29,8 @@ export interface SentPasscode {
 /** Identifies the last packet of the conversation, so that its retransmission is recognized, even after a restart. */
 export interface LastAnswer {
   readonly state: Step | null;
-  /** The packet's Identifier; `null` in a record of version 0.1. */
-  readonly identifier: number | null;
+  /** The packet's Identifier. */
+  readonly identifier: number;
   /** The Request Authenticator, one character for each octet. */
   readonly authenticator: string;
   /** The Identifier of its EAP-Response; `null` without EAP. */

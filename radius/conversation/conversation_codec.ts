@@ -32,7 +32,6 @@ const SIGNED = 2;
 const FIRST_FACTOR_RIGHT = 4;
 /** `shownUser` equals `user` and is not repeated. */
 const SAME_USER = 8;
-const NO_IDENTIFIER = 0xffff;
 /** The forms of the last answer. */
 const NO_ANSWER = 0;
 const ANSWER = 1;
@@ -135,7 +134,7 @@ function writeLastAnswer(to: FieldWriter, answer: LastAnswer | null): void {
   if (answer === null) return;
   to.octetText(answer.authenticator);
   to.textOrNull(answer.state);
-  to.count(answer.identifier ?? NO_IDENTIFIER);
+  to.count(answer.identifier);
   to.timeMs(answer.atMs);
   if (answer.eapIdentifier !== null) to.small(answer.eapIdentifier);
 }
@@ -224,10 +223,9 @@ function readLastAnswer(from: FieldReader): LastAnswer | null {
   if (form === NO_ANSWER) return null;
   const authenticator = from.octetText();
   const state = from.textOrNull() as LastAnswer["state"];
-  const identifier = from.count();
   return {
     state,
-    identifier: identifier === NO_IDENTIFIER ? null : identifier,
+    identifier: from.count(),
     authenticator,
     atMs: from.timeMs(),
     eapIdentifier: form === EAP_ANSWER ? from.small() : null,

@@ -3,7 +3,7 @@
 
 import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
-import type { KvMutation } from "../../platform/commit_batch.ts";
+import type { KvMutation } from "../../platform/commit_queue.ts";
 import { type JournalListener, LINE_KINDS, readJournalValue } from "../../platform/journal.ts";
 import type { ConversationOutcome, PeerNodes } from "../ports.ts";
 import type { Step } from "../protocol/steps.ts";

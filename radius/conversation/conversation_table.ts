@@ -1,8 +1,7 @@
 // The conversations in memory, as rows of a table, and the index that finds them: by id, tuple, token and login packet. Each field of a waiting
 // conversation is in a typed array or in an octet arena, because 100,000 objects would take the garbage collector more time than all other work.
 
-import { HashIndex } from "../../platform/hash_index.ts";
-import { hashText, OctetArena, TextHash } from "../../platform/octet_fields.ts";
+import { HashIndex, hashText, OctetArena, TextHash } from "../../platform/octet_fields.ts";
 import { isStep } from "../protocol/steps.ts";
 import { type Conversation, isDeniedWhileWaiting, type LastAnswer, type TokenOf } from "./conversation.ts";
 import { decodeOrderedId, decodeRecord, isRecordField } from "./conversation_codec.ts";

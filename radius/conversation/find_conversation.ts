@@ -329,7 +329,7 @@ function hasSameHeader(
 ): boolean {
   return lastAnswer !== null && lastAnswer.state === state &&
     lastAnswer.authenticator === authenticatorText(request) &&
-    (lastAnswer.identifier === null || lastAnswer.identifier === request.octets[1]) &&
+    lastAnswer.identifier === request.octets[1] &&
     (request.signed || !signed);
 }
 

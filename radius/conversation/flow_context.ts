@@ -14,10 +14,11 @@ import { type Conversation, passcodeDigest } from "./conversation.ts";
 import { type Limits, whyNotSent } from "../factors/limits.ts";
 import type { BypassCodeStore } from "../factors/bypass_codes.ts";
 import { readRecoveryCode, type RecoveryCodeStore } from "../factors/recovery_codes.ts";
-import type { EnrolmentMarks, FactorMarks } from "../factors/enrolment_marks.ts";
 import {
   appendedChoice,
+  type EnrolmentMarks,
   everHadFactor,
+  type FactorMarks,
   hasOwnFactor,
   hasUsableRecoveryCodes,
   mayAddFactor,

@@ -1,7 +1,7 @@
 // Runs a packet on its conversation, and answers the requests that wait for the result. Has the packets in progress: an unanswered login is
 // also found by its tuple, so that a re-issued one can join it.
 
-import { TextTable } from "../../platform/hash_index.ts";
+import { TextTable } from "../../platform/octet_fields.ts";
 import { eapIdentifierOf } from "../protocol/eap.ts";
 import { isStep, type Step } from "../protocol/steps.ts";
 import type { Conversation, LastAnswer, PasswordDigests } from "./conversation.ts";
@@ -424,8 +424,7 @@ export class PacketsInProgress {
     const work = this.#unanswered.get(tuple);
     if (work === undefined || work.conversation.orderedId === orderedId) return;
     const { authenticator, identifier } = lastAnswer;
-    const isSame = (one: Request) =>
-      authenticatorText(one) === authenticator && (identifier ?? one.octets[1]) === one.octets[1];
+    const isSame = (one: Request) => authenticatorText(one) === authenticator && identifier === one.octets[1];
     if (work.requests.some(isSame)) work.conversation.overtaken = true;
   }
 

@@ -3,13 +3,13 @@
 import {
   FieldReader,
   FieldWriter,
+  HashIndex,
   isTextAt,
   OctetArena,
   PrefixViews,
   TextHash,
 } from "../../platform/octet_fields.ts";
 import type { PacketView } from "../protocol/packet.ts";
-import { HashIndex } from "../../platform/hash_index.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";

@@ -12,7 +12,7 @@ import {
 import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
 import { RecordVersions } from "../../platform/cluster/record_versions.ts";
-import type { KvMutation } from "../../platform/commit_batch.ts";
+import type { KvMutation } from "../../platform/commit_queue.ts";
 import type { Check, Mutation, Store } from "../../platform/store.ts";
 import {
   departureKey,
@@ -31,14 +31,13 @@ import { auditEntry } from "../../platform/audit.ts";
 import type { RememberedDevices } from "../policy/remembered_devices.ts";
 import type { HardwareTokens } from "../tokens/hardware_tokens.ts";
 import type { BypassCodeStore } from "./bypass_codes.ts";
-import type { EnrolmentMarks, FactorMarks } from "./enrolment_marks.ts";
+import { type AnyFactorDeps, type EnrolmentMarks, type FactorMarks, hasAnyFactor } from "./own_factors.ts";
 import type { Pairings } from "./pairings.ts";
 import type { RecoveryCodeStore } from "./recovery_codes.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { PolicyRegistry } from "../policy/policy_registry.ts";
 import type { Limits } from "./limits.ts";
 import type { ReplyAttributeRegistry, UserReplyRegistry } from "./reply_attribute_registry.ts";
-import { type AnyFactorDeps, hasAnyFactor } from "./own_factors.ts";
 
 /** Called for a device pairing that ended with its user, so that the phone is unpaired at its service. */
 export type OnPhoneRevoked = (pairing: { readonly pairingId: string; readonly userName: string }) => void;

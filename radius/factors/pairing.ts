@@ -8,7 +8,6 @@ import type { Vault } from "../../platform/vault.ts";
 import type { UnversionedChange } from "../../platform/write_batch.ts";
 import type { Factor } from "../flow/context.ts";
 import { type StoredApp, unusualParameters } from "../tokens/token_codes.ts";
-import type { FactorMarks } from "./enrolment_marks.ts";
 
 export interface FactorStoreDeps {
   readonly store: Store;
@@ -19,7 +18,7 @@ export interface FactorStoreDeps {
   /** Absent: each use of a code changes the record of its pairing. */
   readonly usedSteps?: StepJournal;
   /** Marks the users who get a factor. Absent: none are marked. */
-  readonly marks?: Pick<FactorMarks, "prepare">;
+  readonly marks?: { prepare(user: string): UnversionedChange };
   /** Ends the links of a user who enrols. Absent: there are none. @param user canonical */
   readonly endInvitations?: (user: string) => UnversionedChange;
 }

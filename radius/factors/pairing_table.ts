@@ -1,8 +1,14 @@
 // The pairings in memory, as rows of a table (ADR 16): the fields of a pairing are octets, decoded when a login reads them. The last used step of an
 // app has columns, so that a login writes no octets.
 
-import { HashIndex } from "../../platform/hash_index.ts";
-import { FieldReader, FieldWriter, isTextAt, OctetArena, TextHash } from "../../platform/octet_fields.ts";
+import {
+  FieldReader,
+  FieldWriter,
+  HashIndex,
+  isTextAt,
+  OctetArena,
+  TextHash,
+} from "../../platform/octet_fields.ts";
 import type { Pairing } from "./pairing.ts";
 
 const FIRST_ROWS = 1024;

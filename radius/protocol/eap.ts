@@ -1,7 +1,8 @@
 // EAP packets (RFC 3748 §4) and their transport in EAP-Message attributes (RFC 3579 §3.1). Reads and writes them; runs no method.
 
-import { forEachAttribute, MAX_PACKET_OCTETS, MAX_VALUE_OCTETS } from "./packet.ts";
+import { forEachAttribute, MAX_PACKET_OCTETS, MAX_VALUE_OCTETS, type PacketView } from "./packet.ts";
 import { typeOf } from "./dictionary.ts";
+import { readMsChap } from "./ms_chap.ts";
 
 /** RFC 3748 §4. */
 export const EAP_CODES = { request: 1, response: 2, success: 3, failure: 4 } as const;
@@ -230,3 +231,17 @@ export function eapMsChapError(packet: EapPacket): number | null {
 }
 
 const MAX_ERROR_OCTETS = 12;
+
+/**
+ * The method of an Access-Request: `PAP`, `CHAP`, `MS-CHAPv1`, `MS-CHAPv2`, `EAP` before a method is agreed on, or the name of an EAP method. A request
+ * without a proof is `PAP`, because some clients send no attribute for an empty password.
+ */
+export function authMethodOf({ octets, lengthOctets, slots }: PacketView): string {
+  if (slots.eapMessage.count > 0) {
+    const eap = decodeEap(joinEapMessages(octets, lengthOctets) ?? new Uint8Array(0));
+    return eap !== null && isEapMethod(eap.type) ? eapMethodName(eap.type) : "EAP";
+  }
+  const msChap = readMsChap(octets, lengthOctets);
+  if (msChap !== null) return `MS-CHAPv${msChap.version}`;
+  return slots.chapPassword.count > 0 ? "CHAP" : "PAP";
+}

@@ -7,7 +7,7 @@ import { AUTHENTICATOR_AT, MAX_PASSWORD_OCTETS, PacketView } from "../protocol/p
 import { SharedSecret } from "../protocol/authenticity.ts";
 import { looksGarbled } from "../protocol/login_input.ts";
 import { decodeText } from "../protocol/attributes.ts";
-import { authMethodOf } from "../protocol/auth_method.ts";
+import { authMethodOf } from "../protocol/eap.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import { isCertificateOf } from "./clients.ts";
 

@@ -1,8 +1,7 @@
 // The duplicate cache (RFC 5080 §2.2.2). A repeated packet is ignored while the first one is in progress. After that, the same reply is sent
 // again. Limited in number and in time. The entries are in typed arrays, because each lives for 30 s, and objects would burden the garbage collector.
 
-import { HashIndex } from "../../platform/hash_index.ts";
-import { OctetArena } from "../../platform/octet_fields.ts";
+import { HashIndex, OctetArena } from "../../platform/octet_fields.ts";
 import { AUTHENTICATOR_AT, AUTHENTICATOR_OCTETS } from "../protocol/packet.ts";
 
 /** Counts the copies of a captured packet. */

@@ -19,8 +19,7 @@ import {
 } from "../protocol/radius_tls.ts";
 import type { ClientDiscovery } from "./client_discovery.ts";
 import type { Client, Clients } from "./clients.ts";
-import type { Counters } from "./gateway_monitor.ts";
-import type { FoldedLog } from "./folded_log.ts";
+import type { Counters, FoldedLog } from "./gateway_monitor.ts";
 import type { PacketStream, Request } from "./request.ts";
 import { SourceRateLimit } from "./unsigned_requests.ts";
 

@@ -32,8 +32,7 @@ import {
   questionOf,
   rejectMessages,
 } from "../conversation/sealed_fields.ts";
-import type { Counters } from "./gateway_monitor.ts";
-import type { FoldedLog } from "./folded_log.ts";
+import type { Counters, FoldedLog } from "./gateway_monitor.ts";
 import type { GatewayEvent } from "../ports.ts";
 import type { PacketCapture } from "./packet_capture.ts";
 import { type Reply, replyOctets, writeReply } from "./reply_encoder.ts";

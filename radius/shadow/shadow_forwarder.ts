@@ -10,7 +10,7 @@ import type { FirstFactorReply } from "../ports.ts";
 import { decodeText } from "../protocol/attributes.ts";
 import { type ClearAttribute, readClearAttributes } from "../protocol/clear_attributes.ts";
 import { typeOf } from "../protocol/dictionary.ts";
-import { authMethodOf } from "../protocol/auth_method.ts";
+import { authMethodOf } from "../protocol/eap.ts";
 import { isRefusedUserName, stripUserName } from "../protocol/login_input.ts";
 import { authenticatorOf, HEADER_OCTETS, type PacketView } from "../protocol/packet.ts";
 import type { Client, Clients } from "../server/clients.ts";

@@ -3,7 +3,7 @@
 
 import type { Log } from "../../platform/log.ts";
 import type { Clock } from "../../platform/runtime.ts";
-import { MAX_SHARED_CHECKS } from "../../platform/commit_batch.ts";
+import { MAX_SHARED_CHECKS } from "../../platform/commit_queue.ts";
 import type { Store } from "../../platform/store.ts";
 import { commitChanges, joinId, Table, type TableChange, type TableKind } from "../../platform/table.ts";
 import { DAY_MS } from "../../platform/durations.ts";

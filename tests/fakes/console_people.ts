@@ -17,7 +17,7 @@ import { ConversationStore } from "../../radius/conversation/conversation_store.
 import { createNotMeReports } from "../../radius/conversation/ended_logins.ts";
 import { createNamedAccess } from "../../radius/factors/offboarding.ts";
 import { PolicyPreview } from "../../radius/policy/policy_preview.ts";
-import { EnrolmentMarks, FactorMarks, recordIdIn } from "../../radius/factors/enrolment_marks.ts";
+import { EnrolmentMarks, FactorMarks, recordIdIn } from "../../radius/factors/own_factors.ts";
 import { SentPasscodes } from "../../radius/factors/sent_passcodes.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";
 import { HardwareTokens } from "../../radius/tokens/hardware_tokens.ts";

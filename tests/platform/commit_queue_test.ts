@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import fc from "../packages/fast_check.ts";
-import { takeBatch } from "../../platform/commit_batch.ts";
+import { takeBatch } from "../../platform/commit_queue.ts";
 import { createStore, type Store, type Transaction } from "../../platform/store.ts";
 
 async function open(options: { nowMs?: () => number } = {}): Promise<Store & AsyncDisposable> {

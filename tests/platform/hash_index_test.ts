@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import fc from "../packages/fast_check.ts";
-import { HashIndex } from "../../platform/hash_index.ts";
+import { HashIndex } from "../../platform/octet_fields.ts";
 
 function rowsOf(index: HashIndex, hash: number): number[] {
   const rows: number[] = [];

@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import fc from "../packages/fast_check.ts";
-import { TextTable } from "../../platform/hash_index.ts";
+import { TextTable } from "../../platform/octet_fields.ts";
 
 Deno.test("TextTable has the entries of a Map after any sequence of calls", () => {
   const step = fc.record({

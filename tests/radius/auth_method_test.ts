@@ -1,7 +1,7 @@
 // The method of an Access-Request, by its attributes.
 
 import { assertEquals } from "@std/assert";
-import { authMethodOf } from "../../radius/protocol/auth_method.ts";
+import { authMethodOf } from "../../radius/protocol/eap.ts";
 import { PacketView } from "../../radius/protocol/packet.ts";
 
 const MICROSOFT = [0, 0, 1, 55];

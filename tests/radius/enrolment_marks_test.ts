@@ -1,7 +1,7 @@
 // The marks of invited users: deadlines, renames, and marks that cannot be read.
 
 import { assertEquals } from "@std/assert";
-import { type EnrolmentMark, EnrolmentMarks } from "../../radius/factors/enrolment_marks.ts";
+import { type EnrolmentMark, EnrolmentMarks } from "../../radius/factors/own_factors.ts";
 import { createStore } from "../../platform/store.ts";
 import { commitChanges } from "../../platform/table.ts";
 

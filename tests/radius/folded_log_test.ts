@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { createLog } from "../../platform/log.ts";
-import { FoldedLog } from "../../radius/server/folded_log.ts";
+import { FoldedLog } from "../../radius/server/gateway_monitor.ts";
 import { createManualClock } from "../upstream/manual_clock.ts";
 
 function opened(options: { burst: number; perSecond: number }) {

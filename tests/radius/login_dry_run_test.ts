@@ -5,7 +5,7 @@ import { createClients } from "../../radius/server/clients.ts";
 import { Limits } from "../../radius/factors/limits.ts";
 import { createLoginPolicies } from "../fakes/login_policies.ts";
 import { createLoginDryRun, type DryRunRequest } from "../../radius/conversation/login_dry_run.ts";
-import { EnrolmentMarks, FactorMarks } from "../../radius/factors/enrolment_marks.ts";
+import { EnrolmentMarks, FactorMarks } from "../../radius/factors/own_factors.ts";
 import { SentPasscodes } from "../../radius/factors/sent_passcodes.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";
 import type { NewPairing } from "../../radius/factors/pairing.ts";

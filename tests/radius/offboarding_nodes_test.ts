@@ -6,7 +6,7 @@ import { openNode } from "../fakes/shared_store.ts";
 import { createOrderedIds } from "../../radius/conversation/conversation.ts";
 import { ConversationStore } from "../../radius/conversation/conversation_store.ts";
 import { Offboarding } from "../../radius/factors/offboarding.ts";
-import { EnrolmentMarks } from "../../radius/factors/enrolment_marks.ts";
+import { EnrolmentMarks } from "../../radius/factors/own_factors.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";
 import { BypassCodeStore } from "../../radius/factors/bypass_codes.ts";
 import { RecoveryCodeStore } from "../../radius/factors/recovery_codes.ts";

@@ -4,7 +4,7 @@
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Log } from "../../../platform/log.ts";
 import { type Clock, withTimeout } from "../../../platform/runtime.ts";
-import type { EnrolmentMark } from "../../../radius/factors/enrolment_marks.ts";
+import type { EnrolmentMark } from "../../../radius/factors/own_factors.ts";
 import type { LastSignIn } from "../../../radius/factors/last_sign_ins.ts";
 import type { Pairing } from "../../../radius/factors/pairing.ts";
 import type { HardwareToken } from "../../../radius/tokens/token.ts";

@@ -10,7 +10,7 @@ import { helpTextIn, type MailLanguage, mailTime } from "../../../platform/mail/
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Mutation, Store, Transaction } from "../../../platform/store.ts";
 import type { UserRecord } from "../../../platform/user_record.ts";
-import type { EnrolmentMark } from "../../../radius/factors/enrolment_marks.ts";
+import type { EnrolmentMark } from "../../../radius/factors/own_factors.ts";
 import type { Stored } from "../../../scim/schema/resource.ts";
 import { type MirroredRow, prepareChanges, type PreparedTableChange } from "../../../platform/table.ts";
 import { targetOf } from "../deps.ts";

@@ -4,7 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import type { CampaignOptions, CampaignView } from "../../../console/api/enrolment/campaigns.ts";
 import type { NewMail } from "../../../platform/mail/mail.ts";
 import type { Store } from "../../../platform/store.ts";
-import type { EnrolmentMark } from "../../../radius/factors/enrolment_marks.ts";
+import type { EnrolmentMark } from "../../../radius/factors/own_factors.ts";
 import { openComposition, type TestComposition } from "../../fakes/composition.ts";
 import { SCIM_ACTOR } from "../../fakes/directory_calls.ts";
 import { whileTimePasses } from "../../radius/rows/passing_time.ts";

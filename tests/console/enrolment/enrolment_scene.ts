@@ -6,7 +6,7 @@ import type { EnrolmentSettings } from "../../../platform/config/config.ts";
 import { createLog } from "../../../platform/log.ts";
 import { createSystemRandom, systemClock } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
-import { EnrolmentMarks } from "../../../radius/factors/enrolment_marks.ts";
+import { EnrolmentMarks } from "../../../radius/factors/own_factors.ts";
 import { matchTotp, totpAt } from "../../../radius/factors/totp.ts";
 import { createEmbeddedSecondFactor } from "../../../upstream/embedded/second_factor/second_factor.ts";
 import { openPeople } from "../../fakes/console_people.ts";

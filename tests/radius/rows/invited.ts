@@ -1,6 +1,6 @@
 // The mark of a user whom a campaign invited.
 
-import type { EnrolmentMark } from "../../../radius/factors/enrolment_marks.ts";
+import type { EnrolmentMark } from "../../../radius/factors/own_factors.ts";
 import { commitChanges } from "../../../platform/table.ts";
 import type { InProcess } from "./in_process.ts";
 
