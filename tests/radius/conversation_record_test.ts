@@ -128,7 +128,7 @@ const anyConversation: fc.Arbitrary<Conversation> = fc.record({
   prompt: fc.option(fc.constantFrom(...(Object.keys(PROMPTS) as (keyof typeof PROMPTS)[]))),
   lastAnswer: fc.option(fc.record({
     state: fc.option(step),
-    identifier: fc.option(fc.integer({ min: 0, max: 255 })),
+    identifier: fc.integer({ min: 0, max: 255 }),
     eapIdentifier: fc.option(fc.integer({ min: 0, max: 255 })),
     ...{ authenticator: octetText, atMs: time },
   })),
