@@ -5,6 +5,7 @@ import {
   type Browser,
   type BrowserContext,
   type BrowserContextOptions,
+  type CDPSession,
   chromium,
   type Page,
 } from "../packages/playwright.ts";
@@ -81,6 +82,15 @@ async function openPageOf(context: BrowserContext): Promise<Tab> {
     if (message.type() === "error" && !expected) complaints.push(message.text());
   });
   return { page, context, complaints };
+}
+
+const sessions = new WeakMap<Page, Promise<CDPSession>>();
+
+/** The page in Chromium's own protocol. */
+export function sessionOf(page: Page): Promise<CDPSession> {
+  const session = sessions.get(page) ?? page.context().newCDPSession(page);
+  sessions.set(page, session);
+  return session;
 }
 
 /** A profile that tests use one after the other. */

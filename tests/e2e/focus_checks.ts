@@ -1,6 +1,7 @@
 // Checks of the keyboard focus: it is on an element, in view, not covered, with a visible ring, and was never lost.
 
 import type { Page } from "../packages/playwright.ts";
+import { sessionOf } from "./browser.ts";
 
 /**
  * Watches the focus of a page in each frame: once an element has the focus, one always has. Call it before the page is
@@ -88,22 +89,29 @@ function readFocusNow(): FocusState {
   return { ...state, problem: hasOutline || boxShadow !== "none" ? "" : "has no mark of the focus" };
 }
 
-/** Presses Tab `count` times; returns the focus after each. The page reads it, which is faster than one call for each. */
+const TAB = { type: "rawKeyDown", key: "Tab", code: "Tab", windowsVirtualKeyCode: 9 } as const;
+
+/**
+ * Presses Tab `count` times; returns the focus after each. The page reads it at the next key, when it has scrolled to the
+ * element. The keys are sent together: an answer to each one takes processor time in three processes.
+ */
 export async function readStops(page: Page, count: number): Promise<FocusState[]> {
   await page.evaluate(`{
     const readFocusNow = ${readFocusNow};
+    let keys = 0;
     globalThis.tabStops = [];
+    globalThis.readStop = () => keys++ > 0 && globalThis.tabStops.push(readFocusNow());
     globalThis.endStops?.abort();
     globalThis.endStops = new AbortController();
-    // The page has scrolled to the element when the key is released.
-    document.addEventListener("keyup", () => globalThis.tabStops.push(readFocusNow()), {
-      capture: true,
-      signal: globalThis.endStops.signal,
-    });
+    document.addEventListener("keydown", globalThis.readStop, { capture: true, signal: globalThis.endStops.signal });
   }`);
-  // One after the other: on a busy machine, keys that are sent together are all pressed before the first is released.
-  for (let pressed = 0; pressed < count; pressed++) await page.keyboard.press("Tab");
-  return await page.evaluate(() => (globalThis as unknown as { tabStops: FocusState[] }).tabStops);
+  const session = await sessionOf(page);
+  await Promise.all(Array.from({ length: count }, () => session.send("Input.dispatchKeyEvent", TAB)));
+  return await page.evaluate<FocusState[]>(`{
+    globalThis.endStops.abort();
+    globalThis.readStop();
+    globalThis.tabStops;
+  }`);
 }
 
 /**

@@ -6,7 +6,13 @@ import type { Page } from "../packages/playwright.ts";
 import { startConsole } from "../fakes/console_app.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { startFullConsole } from "../fakes/console_full.ts";
-import { findAccessibilityProblems, findMessageKeys, scrollsSideways, WHOLE_PAGE } from "./page_checks.ts";
+import {
+  coveredControls,
+  findAccessibilityProblems,
+  findMessageKeys,
+  scrollsSideways,
+  WHOLE_PAGE,
+} from "./page_checks.ts";
 import { browserTest, currentDist, enterAs, holds } from "./browser.ts";
 import { listensFor, runUserAction } from "./page_actions.ts";
 import { consoleTests } from "./console_tests.ts";
@@ -259,29 +265,6 @@ const peopleTest = consoleTests(startPeopleConsole, { role: "user_manager" });
 
 const USERS = 30;
 const SAID = "ada can no longer sign in.";
-
-/** Controls whose visible part lies below a message, by their text, and their total number. */
-function coveredControls(page: Page): Promise<{ covered: string[]; count: number }> {
-  return page.evaluate(() => {
-    const toasts = [...document.querySelectorAll(".toast")].map((one) => one.getBoundingClientRect());
-    const covered: string[] = [];
-    const controls = [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
-      .filter((one) => one.closest(".toasts") === null && one.checkVisibility());
-    for (const control of controls) {
-      const { left, right, top, bottom } = control.getBoundingClientRect();
-      for (const toast of toasts) {
-        const [x, y] = [Math.max(left, toast.left), Math.max(top, toast.top)];
-        const isBelow = x < Math.min(right, toast.right) && y < Math.min(bottom, toast.bottom);
-        if (!isBelow) continue;
-        // An element that is cut off by the page's edge cannot be clicked.
-        const bodyEnd = document.body.getBoundingClientRect().bottom;
-        const isFixed = control.closest(".bottom-bar, dialog, [popover]") !== null;
-        if (isFixed || y < bodyEnd) covered.push(control.textContent || control.outerHTML);
-      }
-    }
-    return { covered, count: controls.length };
-  });
-}
 
 /** Asserts that no control lies below a message, at any scroll position. */
 async function coversNothing(page: Page, what: string): Promise<void> {

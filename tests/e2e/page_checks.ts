@@ -4,8 +4,8 @@
 import { assertEquals } from "@std/assert";
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 import axe from "../packages/axe.ts";
-import type { CDPSession, Page } from "../packages/playwright.ts";
-import { ACTION_TIMEOUT_MS, browserTest } from "./browser.ts";
+import type { Page } from "../packages/playwright.ts";
+import { ACTION_TIMEOUT_MS, browserTest, sessionOf } from "./browser.ts";
 
 const ALL_RULES = {
   type: "tag",
@@ -58,7 +58,7 @@ const READ_AGAIN_MS = 200;
  * Controls without a name in the browser's own accessibility tree, which screen readers use. axe computes names itself,
  * and takes a live region inside a button for the name of the button, which Chromium does not.
  */
-async function findUnnamed(page: Page): Promise<string[]> {
+export async function findUnnamed(page: Page): Promise<string[]> {
   // The tree follows the page with a delay. A control without a name stays without one.
   let found: string[] = [];
   for (let reading = 0; reading < MAX_READINGS; reading += 1) {
@@ -69,12 +69,8 @@ async function findUnnamed(page: Page): Promise<string[]> {
   return found;
 }
 
-const sessions = new WeakMap<Page, Promise<CDPSession>>();
-
 async function readUnnamed(page: Page): Promise<string[]> {
-  const session = sessions.get(page) ?? page.context().newCDPSession(page);
-  sessions.set(page, session);
-  const { nodes } = await (await session).send("Accessibility.getFullAXTree");
+  const { nodes } = await (await sessionOf(page)).send("Accessibility.getFullAXTree");
   const counts = new Map<string, number>();
   for (const { ignored, role, name } of nodes) {
     const kind = String(role?.value ?? "");
@@ -177,6 +173,44 @@ export async function findContrastProblems(
   return await readUntilStill(page, { ...part, rules: COLOR_RULES });
 }
 
+/**
+ * Marks the elements with a text or an edge that no page of this document showed before with the same classes and
+ * states, and those of all elements around them: their colors were not checked yet. Returns the selector of the marked
+ * elements; `null` if there are none.
+ */
+export async function markNewColors(page: Page): Promise<string | null> {
+  const isAny = await page.evaluate(() => {
+    const world = globalThis as unknown as { knownColors?: Set<string> };
+    const known = world.knownColors ??= new Set();
+    const looks = new Map<Element, string>();
+    const lookOf = (one: Element): string => {
+      const of = one.parentElement === null ? "" : looks.get(one.parentElement) ?? lookOf(one.parentElement);
+      const states = one.getAttributeNames()
+        .filter((name) =>
+          /^(class|style|type|open|disabled|role|data-|aria-(?!label|described|controls))/.test(name)
+        )
+        .map((name) => `${name}=${one.getAttribute(name)}`);
+      const look = `${of}>${one.localName} ${states.join(" ")}`;
+      looks.set(one, look);
+      return look;
+    };
+    let isAny = false;
+    for (const one of document.querySelectorAll("#app *")) {
+      one.removeAttribute("data-new");
+      const isText = [...one.childNodes].some((node) =>
+        node.nodeType === Node.TEXT_NODE && node.nodeValue?.trim()
+      );
+      if (!isText && !one.matches(".chip, .button, .input, .panel, input, select, textarea")) continue;
+      if (known.has(lookOf(one)) || !one.checkVisibility()) continue;
+      known.add(lookOf(one));
+      one.setAttribute("data-new", "");
+      isAny = true;
+    }
+    return isAny;
+  });
+  return isAny ? "[data-new]" : null;
+}
+
 /** Whether the page is wider than its window. */
 export function scrollsSideways(page: Page): Promise<boolean> {
   return page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
@@ -195,6 +229,29 @@ function findOverflow(page: Page): Promise<string[]> {
       .map((cell) => `no room for "${cell.innerText}"`);
     const isTooWide = document.documentElement.scrollWidth > innerWidth;
     return isTooWide ? [...squeezed, "scrolls sideways"] : squeezed;
+  });
+}
+
+/** Controls whose visible part lies below a message, by their text, and their total number. */
+export function coveredControls(page: Page): Promise<{ covered: string[]; count: number }> {
+  return page.evaluate(() => {
+    const toasts = [...document.querySelectorAll(".toast")].map((one) => one.getBoundingClientRect());
+    const covered: string[] = [];
+    const controls = [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
+      .filter((one) => one.closest(".toasts") === null && one.checkVisibility());
+    for (const control of controls) {
+      const { left, right, top, bottom } = control.getBoundingClientRect();
+      for (const toast of toasts) {
+        const [x, y] = [Math.max(left, toast.left), Math.max(top, toast.top)];
+        const isBelow = x < Math.min(right, toast.right) && y < Math.min(bottom, toast.bottom);
+        if (!isBelow) continue;
+        // An element that is cut off by the page's edge cannot be clicked.
+        const bodyEnd = document.body.getBoundingClientRect().bottom;
+        const isFixed = control.closest(".bottom-bar, dialog, [popover]") !== null;
+        if (isFixed || y < bodyEnd) covered.push(control.textContent || control.outerHTML);
+      }
+    }
+    return { covered, count: controls.length };
   });
 }
 

@@ -80,6 +80,9 @@ interface ConsoleOptions {
   readonly change?: (deps: HttpAppDeps) => HttpAppDeps;
 }
 
+/** Ports of consoles that ended: what a browser loaded from one of them, it need not load again. */
+const freePorts: number[] = [];
+
 export type TestConsole = Awaited<ReturnType<typeof startConsole>>;
 
 /** The console's application on its own port, with fakes and a store in memory. Declare it with `await using`. */
@@ -96,7 +99,12 @@ export async function startConsole(options: ConsoleOptions = {}) {
   const secondFactorAdmin = createFakeSecondFactorAdmin((mutations) => usedStore.commit({ mutations }));
   const outbox = createFakeOutbox();
   const phone = new FakePhone(clock.nowMs);
-  const { listener, serve } = await listen(log, options.port);
+  const isForBrowser = options.dist !== undefined && options.port === undefined;
+  const freePort = isForBrowser ? freePorts.pop() : undefined;
+  const { listener, serve } =
+    await (freePort === undefined
+      ? listen(log, options.port)
+      : listen(log, freePort).catch(() => listen(log)));
   const origin = `http://127.0.0.1:${listener.address.port}`;
   const hasher = createAdminPasswordHasher({ random, cost: { costLog2: 4 } });
   const admins = new AdminStore({
@@ -135,6 +143,7 @@ export async function startConsole(options: ConsoleOptions = {}) {
     ...consoleCalls(origin),
     async [Symbol.asyncDispose]() {
       await listener.stop({ deadlineMs: 500 });
+      if (isForBrowser) freePorts.push(listener.address.port);
       if (options.store === undefined) await store.close();
       await log.flush();
     },
