@@ -342,10 +342,11 @@ export async function findCutText(page: Page): Promise<string[]> {
   const window = page.viewportSize() ?? LOOKS.wide.viewport;
   for (const width of [window.width, 640]) {
     if (width !== window.width) await page.setViewportSize({ ...window, width });
-    // One call, with two frames as in laidOut().
+    // One call, with two frames as in laidOut(). Only the layout counts, so nothing is drawn.
     const found = await page.evaluate(async () => {
       const root = document.documentElement;
       root.style.setProperty("font-size", "200%");
+      root.style.setProperty("visibility", "hidden");
       await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
       const cut = [...document.querySelectorAll<HTMLElement>(
         "main .button, main h1, main h2, main .chip, main label",
@@ -360,7 +361,9 @@ export async function findCutText(page: Page): Promise<string[]> {
     });
     problems.push(...found.map((what) => `at ${width} px with large text: ${what}`));
   }
-  await page.evaluate(() => document.documentElement.style.removeProperty("font-size"));
   await page.setViewportSize(window);
+  await page.evaluate(() => {
+    for (const name of ["font-size", "visibility"]) document.documentElement.style.removeProperty(name);
+  });
   return problems;
 }
