@@ -3,7 +3,7 @@
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Store } from "../../platform/store.ts";
-import { compareMemberNames } from "../schema/member_names.ts";
+import { compareMemberNames, describeMembers } from "../schema/member_names.ts";
 import { compareText, type DirectoryKeys } from "./keys.ts";
 import { nameHash } from "./name_hashes.ts";
 
@@ -50,6 +50,7 @@ export function toMemberSet(names: readonly string[]): MemberSet {
 function sealed({ canonicals, names, ids }: Omit<MemberSet, "digest">): MemberSet {
   let digest = 0;
   for (const name of names) digest = (digest + nameHash(name)) >>> 0;
+  describeMembers(names, { canonicals });
   return { canonicals, names, ids, digest };
 }
 

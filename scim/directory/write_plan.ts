@@ -13,6 +13,7 @@ import type {
   PrepareOffboarding,
   ResourceChange,
 } from "../ports.ts";
+import { compareMemberNames, describeMembers } from "../schema/member_names.ts";
 import type { Content, Stored } from "../schema/resource.ts";
 import {
   diffMembers,
@@ -244,6 +245,8 @@ export interface GroupUpdate {
   readonly membersBefore: MemberSet;
   readonly membersAfter: MemberSet;
   readonly changes: readonly MemberChange[];
+  /** All members after the write, in the order in which they were sent. */
+  readonly sent?: readonly string[] | undefined;
 }
 
 /** Reads what a write of a group changes. `null` if the group is not as the writer read it. */
@@ -256,14 +259,14 @@ export async function readGroupUpdate(
   const before = await batch.record("group", canonical);
   if (!isExpected(before, write) || (before === null && write.next === null)) return null;
   const membersBefore = before === null ? NO_MEMBERS : await batch.members(before.setId);
-  const { after: membersAfter, changes } = membersChange(membersBefore, write.next?.content);
+  const { after: membersAfter, changes, sent } = membersChange(membersBefore, write.next?.content);
   const after = write.next === null ? null : recordAfter(deps, { ...write, next: write.next }, {
     ...{ canonical, before },
     setId: before?.setId ?? deps.newSetId(),
   });
   const isRespelled = before !== null && after !== null && before.name !== after.name;
   return {
-    ...{ canonical, before, after, membersBefore, membersAfter },
+    ...{ canonical, before, after, membersBefore, membersAfter, sent },
     // The record of every member contains the name of the group.
     changes: isRespelled ? allMembers(membersBefore, membersAfter) : changes,
   };
@@ -273,11 +276,18 @@ export async function readGroupUpdate(
 export function membersChange(
   before: MemberSet,
   content: Content | undefined,
-): { readonly after: MemberSet; readonly changes: readonly MemberChange[] } {
+): Pick<GroupUpdate, "changes" | "sent"> & { readonly after: MemberSet } {
   const members = content?.kind === "group" ? content.members : [];
   const few = findFewChanges(before, members);
-  const after = few === null ? toMemberSet(members) : withChanges(before, few);
-  return { after, changes: few ?? diffMembers(before, after) };
+  if (few === null) {
+    const after = toMemberSet(members);
+    return { after, changes: diffMembers(before, after) };
+  }
+  return {
+    after: withChanges(before, few),
+    changes: few,
+    sent: compareMemberNames(before.names, members).sent,
+  };
 }
 
 /** All members leave, and all join. */
@@ -335,7 +345,7 @@ export async function planGroup(
   batch: DirectoryBatch,
   { also, ...change }: GroupUpdate & { also: readonly Mutation[] },
 ): Promise<PlannedWrite> {
-  const { canonical, before, after, changes } = change;
+  const { canonical, before, after, changes, sent } = change;
   const setId = after?.setId ?? before?.setId ?? "";
   for (const { canonical: user } of changes) batch.prefetch("user", user);
   await batch.checkUnchanged("group", canonical);
@@ -350,6 +360,7 @@ export async function planGroup(
   const leavesMoreGroups = isLeaving && await leaveGroups(deps, batch, canonical) ? canonical : null;
   batch.also(also);
   const members = await batch.members(setId);
+  describeMembers(members.names, { canonicals: members.canonicals, sent });
   const place = { kind: "group", target: deps.keys.target } as const;
   return {
     kind: "planned",

@@ -1,7 +1,7 @@
 // The rules for names of users and groups, which appear in paths, logs and pages.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import { compareMemberNames } from "./member_names.ts";
+import { canonicalNames, compareMemberNames } from "./member_names.ts";
 
 type NameOutcome =
   | { readonly ok: true; readonly name: string }
@@ -69,11 +69,12 @@ export function nameFromPath(segment: string): NameOutcome {
  * than the write.
  */
 export function distinctNames(names: readonly string[], known: readonly string[] = []): readonly string[] {
-  const { onlyAfter: others } = compareMemberNames(known, names);
-  if (others.length === 0) return names;
+  const { onlyAfter } = compareMemberNames(known, names);
+  const others = onlyAfter.slice(0, MAX_FEW_NAMES).map(canonicalName);
+  const held = canonicalNames(known);
+  const isNew = (name: string, at: number) => others.indexOf(name) === at && !held.includes(name);
+  if (others.length === onlyAfter.length && others.every(isNew)) return names;
   const canonicals = names.map(canonicalName);
-  const isOnce = (name: string) => canonicals.indexOf(name) === canonicals.lastIndexOf(name);
-  if (others.length <= MAX_FEW_NAMES && others.map(canonicalName).every(isOnce)) return names;
   const seen = new Set(canonicals);
   return seen.size === names.length ? names : names.filter((_, at) => seen.delete(canonicals[at] ?? ""));
 }

@@ -343,8 +343,7 @@ function readList(value: JsonValue, place: Place): readonly JsonValue[] | undefi
 }
 
 const MEMBERS = findDefinition(GROUP_DEFINITION.attributes, "members");
-const PLAIN_ID = /^[\w-]+$/;
-const PLAIN_PART = /^[\w:/.-]+$/;
+const PLAIN_TEXT = /^[!-~]+$/;
 
 /** Fast path: an entry as responses have it. Most members are like this. The server sets `display`. `null`: another entry. */
 function plainMember(entry: JsonValue): JsonObject | null {
@@ -352,17 +351,18 @@ function plainMember(entry: JsonValue): JsonObject | null {
   let parts = 0;
   for (const part in entry) {
     parts++;
-    if (part === "value" || part === "display") continue;
-    const text = entry[part];
-    const isPlain = (part === "$ref" || part === "type") && typeof text === "string" && PLAIN_PART.test(text);
-    if (!isPlain) return null;
+    if (part !== "value" && part !== "display" && part !== "$ref" && part !== "type") return null;
   }
-  const { value, display } = entry;
-  if (typeof value !== "string" || !PLAIN_ID.test(value)) return null;
+  const { value, display, $ref = "-", type = "User" } = entry;
+  if (!isPlain(value) || !isPlain($ref) || (type !== "User" && !isPlain(type))) return null;
   if (display === undefined) return entry;
   if (parts === 2) return { value };
   const { display: _, ...rest } = entry;
   return rest;
+}
+
+function isPlain(value: JsonValue | undefined): value is string {
+  return typeof value === "string" && PLAIN_TEXT.test(value);
 }
 
 function readOne(value: JsonValue, place: Place & { readonly isEntry: boolean }): JsonValue | undefined {

@@ -3,7 +3,7 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "../../../packages/fast_check.ts";
 import type { JsonObject, JsonValue, ResourceKind } from "../../../../scim/schema/resource.ts";
-import { bodyOf, taken } from "../../schema/bodies.ts";
+import { bodyOf, read, taken } from "../../schema/bodies.ts";
 import { ENTERPRISE_USER, GROUP, MINIMAL_USER } from "../../schema/rfc7643_examples.ts";
 import {
   accepted,
@@ -333,6 +333,44 @@ Deno.test("readBody() reads members without the names that the server sets", () 
     const problem = problemOf("group", { displayName: "g", members: [{ ...answered, [part]: "\u0007" }] });
     assertEquals(problem, ["invalidValue", `members.${part} must not contain control characters.`]);
   }
+});
+
+Deno.test("law: the fast and the slow way to read members take and refuse the same, in both interfaces", () => {
+  const name = fc.constantFrom("value", "display", "$ref", "type", "VALUE", "primary", "__proto__", "");
+  const odd = [
+    "ann",
+    "User",
+    "",
+    " a",
+    "a/..",
+    "\u0007",
+    "\u007f",
+    "\u0085",
+    "\u202e",
+    "é",
+    "\ud800",
+    '"\\',
+    "x".repeat(2000),
+  ];
+  const value = fc.oneof(
+    fc.constantFrom(...odd),
+    fc.string(),
+    fc.constantFrom(null, 5, true, [], ["a"], { value: "a" }),
+  );
+  const entry = fc.array(fc.tuple(name, value), { minLength: 1, maxLength: 5 }).map(Object.fromEntries);
+  fc.assert(
+    fc.property(fc.array(entry, { maxLength: 3 }), (members: readonly JsonObject[]) => {
+      // No fast way takes another spelling, or an attribute that does not exist. Neither has an effect.
+      const respelled = (one: JsonObject) =>
+        Object.entries(one).map(([name, value]) => [name === "value" ? "Value" : name, value]);
+      const others = members.map((one) => Object.fromEntries([...respelled(one), ["other", 1]]));
+      const slow = { displayName: "g", members: others };
+      const fast = { displayName: "g", members };
+      assertEquals(read("group", fast), read("group", slow));
+      assertEquals(outcomeOf("group", fast), outcomeOf("group", slow));
+    }),
+    { numRuns: 1000 },
+  );
 });
 
 const PATCH_OP = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
