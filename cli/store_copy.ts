@@ -3,7 +3,7 @@
 import { countTables, type TableCounts } from "../platform/backup/read_store.ts";
 import { BackupFault, NODE_PREFIX, RESTORE_MARKER } from "../platform/backup/records.ts";
 import { openRestoreTarget, type RestoreTarget } from "../platform/backup/restore_target.ts";
-import { faultMessage } from "../platform/log_line.ts";
+import { faultMessage } from "../platform/log.ts";
 import { hasContent, isKvUrl, openKv, StoreFault } from "../platform/open_kv.ts";
 import { readFormat, type StoredFormat } from "../platform/upgrade/store_format.ts";
 import { type CancelTimer, type Clock, pauseFor, systemClock } from "../platform/runtime.ts";

@@ -1,8 +1,7 @@
 // The control socket: a Unix domain socket in the data directory, through which commands use the console's API. Only the
 // owner of the data directory can open it.
 
-import type { Log } from "./log.ts";
-import { faultMessage } from "./log_line.ts";
+import { faultMessage, type Log } from "./log.ts";
 import { type Clock, withTimeout } from "./runtime.ts";
 import { DataDirFault } from "./data_dir.ts";
 

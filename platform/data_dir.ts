@@ -7,7 +7,7 @@ import { CommitObserver } from "./backup/server_backup.ts";
 import { removeStaleHeads } from "./cluster/change_log.ts";
 import { SharedLog } from "./cluster/shared_log.ts";
 import { newestAuditId } from "./audit_names.ts";
-import { faultMessage } from "./log_line.ts";
+import { faultMessage } from "./log.ts";
 import { hasContent, type KvOpener, openKv, StoreFault } from "./open_kv.ts";
 import { type Clock, type Random, systemClock, toBase64Url } from "./runtime.ts";
 import { createStore, type Store } from "./store.ts";

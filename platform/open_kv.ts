@@ -3,7 +3,7 @@
 
 import { escapeControlCharacters } from "./control_characters.ts";
 import { type Fetch, type FetchResult, fetchWithDeadline, NO_ANSWER_IN_TIME } from "./fetch_with_deadline.ts";
-import { faultMessage } from "./log_line.ts";
+import { faultMessage } from "./log.ts";
 import { type Clock, systemClock, withTimeout } from "./runtime.ts";
 import { StoreUnavailable } from "./store_fault.ts";
 import { type WatchingKv, watchingKv } from "./watching_kv.ts";

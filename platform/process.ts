@@ -1,8 +1,7 @@
 // The process around the gateway: its arguments, its signals, errors that no code handles, and the port of the runtime's inspector.
 
 import { COMMAND } from "./command_name.ts";
-import type { Log } from "./log.ts";
-import { faultMessage } from "./log_line.ts";
+import { faultMessage, type Log } from "./log.ts";
 import type { Clock } from "./runtime.ts";
 
 const USAGE = `Run the gateway.

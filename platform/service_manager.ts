@@ -1,8 +1,7 @@
 // What the gateway reports to the service manager: the protocol of sd_notify(3). Without NOTIFY_SOCKET it reports nothing.
 
 import { escapeControlCharacters } from "./control_characters.ts";
-import type { Log } from "./log.ts";
-import { faultMessage } from "./log_line.ts";
+import { faultMessage, type Log } from "./log.ts";
 import type { CancelTimer, Clock, Random } from "./runtime.ts";
 
 /** A datagram socket of the Unix domain. */

@@ -6,8 +6,7 @@ import type { Socket } from "node:net";
 import tls, { type Server, type TLSSocket } from "node:tls";
 import { type SocketAddress, socketAddressText, sourceKey } from "./addresses.ts";
 import { canonicalFingerprint, type CertificateIdentity, subjectAltNames } from "./certificate_names.ts";
-import type { Log } from "./log.ts";
-import { faultMessage } from "./log_line.ts";
+import { faultMessage, type Log } from "./log.ts";
 import type { CancelTimer, Clock } from "./runtime.ts";
 
 /** Paths of PEM files. */

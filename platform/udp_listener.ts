@@ -2,8 +2,7 @@
 
 import type { Config, SocketAddress } from "./config/config.ts";
 import { isWildcard, socketAddressText } from "./addresses.ts";
-import type { Log } from "./log.ts";
-import { faultMessage } from "./log_line.ts";
+import { faultMessage, type Log } from "./log.ts";
 
 /** A socket cannot be opened; `message` contains the remedy. */
 export class ListenFault extends Error {}

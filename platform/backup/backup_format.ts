@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { BackupFault, type BackupRecord, OctetWriter, readRecords, tableOf, writeRecord } from "./records.ts";
-import { faultMessage } from "../log_line.ts";
+import { faultMessage } from "../log.ts";
 
 /** The version of the format. A change that earlier versions cannot read increases it. */
 export const BACKUP_FORMAT = 1;

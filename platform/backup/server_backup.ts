@@ -1,7 +1,6 @@
 // Backups of a running server, over the control socket only: GET /backup streams the store in the format of a backup.
 
-import type { Log } from "../log.ts";
-import { faultMessage } from "../log_line.ts";
+import { faultMessage, type Log } from "../log.ts";
 import type { CancelTimer, Clock } from "../runtime.ts";
 import { type StoreFormat, versionOf } from "../upgrade/store_format.ts";
 import { BACKUP_FORMAT, BackupWriter } from "./backup_format.ts";

@@ -3,8 +3,7 @@
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { type SocketAddress, socketAddressText } from "../addresses.ts";
-import type { Log } from "../log.ts";
-import { faultMessage } from "../log_line.ts";
+import { faultMessage, type Log } from "../log.ts";
 import type { Clock } from "../runtime.ts";
 import { connectionLimit, countFreeDescriptors, PROBED_DESCRIPTORS } from "./connection_table.ts";
 import { type HttpApp, type HttpCertificate, type HttpServer, startHttpServer } from "./http_server.ts";

@@ -7,8 +7,7 @@ import type { Socket } from "node:net";
 import { createRangeCheck } from "../addresses.ts";
 import type { SocketAddress } from "../config/config.ts";
 import type { LiveSettings } from "../config/live_settings.ts";
-import type { Log } from "../log.ts";
-import { faultMessage } from "../log_line.ts";
+import { faultMessage, type Log } from "../log.ts";
 import type { Clock } from "../runtime.ts";
 import { stopReadingBelow } from "../tls_listener.ts";
 import {

@@ -4,8 +4,7 @@ import { createBackupFile } from "../backup/backup_format.ts";
 import type { LifetimeSettings } from "../backup/expiry.ts";
 import { BackupFault } from "../backup/records.ts";
 import { writeStore } from "../backup/write_store.ts";
-import type { Log } from "../log.ts";
-import { faultMessage } from "../log_line.ts";
+import { faultMessage, type Log } from "../log.ts";
 import { hostName } from "../process.ts";
 import type { Clock } from "../runtime.ts";
 

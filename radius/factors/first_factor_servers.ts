@@ -15,8 +15,7 @@ import type { ClearAttribute } from "../protocol/clear_attributes.ts";
 import { MAX_PASSWORD_OCTETS, MAX_VALUE_OCTETS } from "../protocol/packet.ts";
 import { passwordRequestAttributes } from "../protocol/relayed_attributes.ts";
 import { AuthServer, type AuthServerDeps, type SentRequest } from "./radius_auth_client.ts";
-import type { Log } from "../../platform/log.ts";
-import type { LogFields } from "../../platform/log_line.ts";
+import type { Log, LogFields } from "../../platform/log.ts";
 
 interface FirstFactorServersDeps extends AuthServerDeps {
   /** The servers of a client, or `null` if its first factor is not RADIUS. */

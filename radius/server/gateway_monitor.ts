@@ -1,7 +1,7 @@
 // What the gateway reports: events to its observers, finished logins for the charts, counters, and log lines that a flood would repeat.
 
 import { MINUTE_MS } from "../../platform/durations.ts";
-import type { Log } from "../../platform/log.ts";
+import type { Log, LogFields, LogLevel } from "../../platform/log.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import { type Conversation, toConversationView } from "../conversation/conversation.ts";
 import type { ConversationStore } from "../conversation/conversation_store.ts";
@@ -25,7 +25,6 @@ import type {
 import { NOT_SENT_REASONS, type NotSentReason } from "../factors/limits.ts";
 import { DROP_REASONS, type DropReason } from "../protocol/drop_reasons.ts";
 import { REQUEST_REFUSALS, type RequestRefusal } from "./request.ts";
-import type { LogFields, LogLevel } from "../../platform/log_line.ts";
 
 interface EventBus extends GatewayMonitor {
   emit(event: GatewayEvent): void;

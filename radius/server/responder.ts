@@ -2,8 +2,7 @@
 // conversation.
 
 import { codeFaultText } from "../tokens/token_codes.ts";
-import type { Log } from "../../platform/log.ts";
-import type { LogFields, LogLevel } from "../../platform/log_line.ts";
+import type { Log, LogFields, LogLevel } from "../../platform/log.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Vault } from "../../platform/vault.ts";
 import { type ClearAttribute, clearOctets } from "../protocol/clear_attributes.ts";

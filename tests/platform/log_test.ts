@@ -5,10 +5,10 @@ import {
   createLog,
   createUnreadableLog,
   type Log,
+  type LogFields,
   type LogOptions,
   wholeWrites,
 } from "../../platform/log.ts";
-import type { LogFields } from "../../platform/log_line.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import { createStore } from "../../platform/store.ts";
 import { silentLog } from "../scim/backends/silent_log.ts";

@@ -1,7 +1,6 @@
 // A log that collects its lines for a test.
 
-import type { Log } from "../../../platform/log.ts";
-import type { LogFields } from "../../../platform/log_line.ts";
+import type { Log, LogFields } from "../../../platform/log.ts";
 
 export interface KeptLog extends Log {
   readonly lines: { message: string; fields: LogFields }[];
