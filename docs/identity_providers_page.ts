@@ -4,7 +4,12 @@ import en from "../console/web/i18n/en.json" with { type: "json" };
 import { INDEXED_VALUES } from "../scim/directory/index_keys.ts";
 import { MAX_FILTER_COMPARISONS, MAX_FILTER_LEVELS } from "../scim/filter/filter.ts";
 import { refusalRow, type ScimRefusalCode } from "../scim/http/refusals.ts";
-import { MAX_GROUP_JSON_VALUES, MAX_JSON_DEPTH, MAX_JSON_VALUES } from "../scim/schema/json_limits.ts";
+import {
+  MAX_GROUP_JSON_VALUES,
+  MAX_JSON_DEPTH,
+  MAX_JSON_VALUES,
+  MAX_LIST_ENTRIES,
+} from "../scim/schema/attributes.ts";
 import { MAX_MEMBERS } from "../scim/schema/parse_resource.ts";
 import { BULK_LIMITS } from "../scim/v2/bulk/bulk_plan.ts";
 import {
@@ -12,15 +17,14 @@ import {
   MAX_CONNECTIONS,
   MAX_SECRETS,
 } from "../scim/v2/connections/connection_settings.ts";
-import { MAX_QUERY_CHARACTERS, PAGE_SIZE } from "../scim/v2/http/list_parameters.ts";
-import { V2_ROUTES } from "../scim/v2/http/v2_routes.ts";
+import { MAX_QUERY_CHARACTERS, PAGE_SIZE } from "../scim/v2/http/read_operations.ts";
+import { V2_ROUTES } from "../scim/v2/http/operation.ts";
 import { MAX_TARGET_OCTETS, V2_ALWAYS, V2_HANDLER_ROWS } from "./scim_operations.ts";
 import { MAX_PATCH_OPERATIONS } from "../scim/v2/patch/patch_request.ts";
 import { TOLERATED_SHAPES } from "../scim/v2/patch/patch_shapes.ts";
 import { MAX_QUERY_COMPARED } from "../scim/v2/query/query.ts";
 import { MESSAGE_SHAPES, SCHEMAS_SHAPES, VALUE_SHAPES } from "../scim/v2/schema/body_shapes.ts";
 import { MAX_PROJECTION_NAMES, NAME_SHAPES } from "../scim/v2/schema/projection.ts";
-import { MAX_LIST_ENTRIES } from "../scim/schema/value_rules.ts";
 import { MAX_USER_PASSWORD_CHARACTERS } from "../scim/v2/schema/stored_content.ts";
 import { ACTIONS, AFTER_STEPS, EXTENSIONS, PROTECTION, QUERIES, START } from "./identity_providers_text.ts";
 

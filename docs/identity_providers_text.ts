@@ -2,7 +2,7 @@
 
 import { MIN_ALLOWED_DELETIONS, REQUEST_LOG_DAYS } from "../scim/v2/connections/connection_settings.ts";
 import { DEFAULT_CONNECTION } from "../scim/v2/connections/connection_settings.ts";
-import { PAGE_SIZE } from "../scim/v2/http/list_parameters.ts";
+import { PAGE_SIZE } from "../scim/v2/http/read_operations.ts";
 import { CURSOR_TIMEOUT_SECONDS } from "../scim/v2/query/query_cursor.ts";
 
 export const START = `<!-- deno-fmt-ignore-file -->

@@ -2,7 +2,7 @@
 
 import type { ScimRefusalCode } from "../scim/http/refusals.ts";
 import type { RouteHandler } from "../scim/http/routes.ts";
-import type { V2Handler } from "../scim/v2/http/v2_routes.ts";
+import type { V2Handler } from "../scim/v2/http/operation.ts";
 
 /** Percent-encoded, with the path and the query. The HTTP server has this limit. */
 export const MAX_TARGET_OCTETS = 8192;

@@ -113,7 +113,7 @@ export interface Backend {
   readonly mode: "sync" | "async";
   /** Top-level SCIM attributes that it can store, besides the name, `active` and `members`. `null`: all. */
   readonly covers: ReadonlySet<string> | null;
-  /** The attributes of a user that only the backend writes (scim/schema/read_only_attributes.ts). Absent: none. */
+  /** The attributes of a user that only the backend writes (scim/schema/merge.ts). Absent: none. */
   readonly readOnly?: ReadonlySet<string>;
   /** The gateway must not write there (`access = "read"`). Absent: it may. */
   readonly isReadOnly?: true;

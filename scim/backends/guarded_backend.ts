@@ -9,7 +9,7 @@ import {
 import type { Log } from "../../platform/log.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Backend, BackendFault, BackendOutcome, RemoteResource, ServerStatus } from "../backend_port.ts";
-import { NO_READ_ONLY } from "../schema/read_only_attributes.ts";
+import { NO_READ_ONLY } from "../schema/merge.ts";
 import { type BackendError, BackendListError, localError, unreachableError } from "./backend_error.ts";
 import { Semaphore, type SemaphoreRefusal } from "../../platform/semaphore.ts";
 

@@ -4,8 +4,7 @@
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { IndexedAttribute, Listing } from "../ports.ts";
-import { property } from "../schema/attributes.ts";
-import { isJsonArray, isJsonObject } from "../schema/json_limits.ts";
+import { isJsonArray, isJsonObject, property } from "../schema/attributes.ts";
 import { isoTime } from "../schema/render_resource.ts";
 import type { JsonObject, JsonValue, ResourceKind } from "../schema/resource.ts";
 import { DEPTHS } from "./index_bucket.ts";

@@ -2,9 +2,14 @@
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { JsonObject, JsonValue, Mapping, Stored } from "../schema/resource.ts";
-import { type KnownAttribute, property, propertyNamed } from "../schema/attributes.ts";
-import type { DefinedType } from "../schema/attribute_definition.ts";
-import { ENTERPRISE_SCHEMA } from "../schema/attribute_table.ts";
+import {
+  isJsonArray,
+  isJsonObject,
+  type KnownAttribute,
+  property,
+  propertyNamed,
+} from "../schema/attributes.ts";
+import { type DefinedType, ENTERPRISE_SCHEMA } from "../schema/attribute_table.ts";
 import {
   type CompareOperator,
   type FilterPath,
@@ -12,7 +17,6 @@ import {
   findAttributeAt,
   type ScimFilter,
 } from "./filter_tree.ts";
-import { isJsonArray, isJsonObject } from "../schema/json_limits.ts";
 import { resourceIds } from "../schema/mapping.ts";
 import { etagOf, isoTime, schemasOf } from "../schema/render_resource.ts";
 

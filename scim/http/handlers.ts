@@ -12,7 +12,7 @@ import type { RefreshReport } from "../backend_port.ts";
 import type { Content, JsonObject, ResourceKind, Stored } from "../schema/resource.ts";
 import { SEARCH_REQUEST_SCHEMA } from "../schema/attribute_table.ts";
 import { isNamed, parseResource } from "../schema/parse_resource.ts";
-import { parseJsonObject } from "../schema/json_limits.ts";
+import { parseJsonObject } from "../schema/attributes.ts";
 import { extensionProblem } from "../v2/schema/custom_extension.ts";
 import type { TargetSchemas } from "../v2/schema/target_schemas.ts";
 import { nameFromPath } from "../schema/resource_name.ts";

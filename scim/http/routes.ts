@@ -1,12 +1,12 @@
-// The endpoints of the SCIM interface, one row each. The routes, the errors of unsupported requests, the OpenAPI description,
-// the docs page and the tests use these rows.
+// The endpoints of the SCIM interface, one row each. The routes, the errors of unsupported requests, the docs
+// page and the tests use these rows.
 
 import type { ResourceKind } from "../schema/resource.ts";
 
 /** The prefix of all paths of the interface: `{base_url}/idm/scim/<target_id>`. */
 export const SCIM_PREFIX = "/idm/scim";
 
-/** The description of a query parameter. query.ts parses it. */
+/** The description of a query parameter. handlers.ts parses it. */
 interface ParameterRow {
   /** As in JSON Schema. */
   readonly type: "boolean" | "integer" | "string";

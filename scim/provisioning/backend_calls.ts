@@ -15,7 +15,7 @@ import {
 } from "../backend_port.ts";
 import { backendRefusal, ScimRefusal } from "../http/refusals.ts";
 import type { GroupMemberChange, Receipt, ReceiptEntry, Written } from "../ports.ts";
-import { contentChanges, joinChanges, NO_CHANGES } from "../schema/content_changes.ts";
+import { contentChanges, joinChanges, NO_CHANGES } from "../schema/merge.ts";
 import type { Content, ResourceKind } from "../schema/resource.ts";
 import {
   type BackendOperation,

@@ -10,11 +10,10 @@ import type {
   ResourceKind,
   Stored,
 } from "../schema/resource.ts";
-import { NO_READ_ONLY, type ReadOnlyAttributes, withReadOnly } from "../schema/read_only_attributes.ts";
+import { NO_READ_ONLY, type ReadOnlyAttributes, withReadOnly } from "../schema/merge.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { ENTERPRISE_SCHEMA } from "../schema/attribute_table.ts";
-import { property } from "../schema/attributes.ts";
-import { isJsonObject, isSameJson } from "../schema/json_limits.ts";
+import { isJsonObject, isSameJson, property } from "../schema/attributes.ts";
 import { mergeContent } from "../schema/mapping.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
 import { ScimRefusal } from "../http/refusals.ts";

@@ -7,7 +7,7 @@ import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { ContentChanges, PendingWrite } from "../backend_port.ts";
-import { mergeChanges, queuedChanges } from "../schema/content_changes.ts";
+import { mergeChanges, queuedChanges } from "../schema/merge.ts";
 import type { ResourceKind } from "../schema/resource.ts";
 import type { BackendOperation } from "./backend_status.ts";
 

@@ -10,8 +10,7 @@ import type { Backend, ContentChanges } from "../backend_port.ts";
 import type { TargetLease, WriteLocks } from "../locks.ts";
 import { ScimRefusal } from "../http/refusals.ts";
 import type { BackendInfo, GroupMemberChange, TargetDirectory, WriteOptions } from "../ports.ts";
-import { contentChanges, joinChanges } from "../schema/content_changes.ts";
-import { type ReadOnlyAttributes, withReadOnly } from "../schema/read_only_attributes.ts";
+import { contentChanges, joinChanges, type ReadOnlyAttributes, withReadOnly } from "../schema/merge.ts";
 import type { BackendState, Content, GroupContent, ResourceKind, Stored } from "../schema/resource.ts";
 import {
   type BackendCopies,

@@ -11,11 +11,9 @@ import type {
   Reference,
   RemoteResource,
 } from "../backend_port.ts";
-import { property } from "../schema/attributes.ts";
+import { isJsonArray, isJsonObject, isUuid, property } from "../schema/attributes.ts";
 import { ENTERPRISE_SCHEMA } from "../schema/attribute_table.ts";
-import { isJsonArray, isJsonObject } from "../schema/json_limits.ts";
 import { parseName } from "../schema/resource_name.ts";
-import { isUuid } from "../schema/value_rules.ts";
 import type { Content, JsonObject, JsonValue, ResourceKind } from "../schema/resource.ts";
 import { hasResource } from "./backend_status.ts";
 import type { TargetParts } from "./plan.ts";

@@ -7,7 +7,7 @@ import type { Backend, RemoteResource } from "../backend_port.ts";
 import { NameHashSet } from "../directory/name_hashes.ts";
 import { backendRefusal, ScimRefusal } from "../http/refusals.ts";
 import type { Actor, DirectoryWrite } from "../ports.ts";
-import { contentChanges } from "../schema/content_changes.ts";
+import { contentChanges } from "../schema/merge.ts";
 import type { BackendStates, Content, ResourceKind, Stored } from "../schema/resource.ts";
 import {
   applyReading,

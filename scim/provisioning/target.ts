@@ -28,7 +28,7 @@ import type { Backend, BackendOutcome, RefreshReport } from "../backend_port.ts"
 import { hasRecoveryTasks } from "../directory/directory.ts";
 import { type TargetLease, WriteLocks } from "../locks.ts";
 import type { Content } from "../schema/resource.ts";
-import { commonReadOnly, NO_READ_ONLY, readOnlyNames, withReadOnly } from "../schema/read_only_attributes.ts";
+import { commonReadOnly, NO_READ_ONLY, readOnlyNames, withReadOnly } from "../schema/merge.ts";
 import { createMapping } from "../schema/mapping.ts";
 import { IntentLog } from "./backend_calls.ts";
 import { BackendCopies, readStatus, type ResourceStatus } from "./backend_status.ts";

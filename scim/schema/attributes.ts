@@ -1,23 +1,27 @@
-// Attributes: their names, the paths of a mapping, and attributes built from front-end values (RFC 7643 §2.1).
+// Attributes as JSON: bodies within limits, names, the rules for values, the paths of a mapping, and attributes built from front-end values
+// (RFC 7643 §2.1 to §2.4, RFC 8259).
 
 import type { JsonObject, JsonValue, ResourceKind } from "./resource.ts";
 import {
   type AttributeDefinition,
-  defineAttribute,
-  findDefinition,
-  subDefinitions,
-} from "./attribute_definition.ts";
-import {
   COMMON_DEFINITIONS,
+  defineAttribute,
   ENTERPRISE_DEFINITION,
   ENTERPRISE_SCHEMA,
+  findDefinition,
   GROUP_DEFINITION,
   GROUP_SCHEMA,
   PRIMARY,
+  subDefinitions,
   USER_DEFINITION,
   USER_SCHEMA,
 } from "./attribute_table.ts";
-import { isJsonArray, isJsonObject } from "./json_limits.ts";
+import {
+  type JsonBounds,
+  type JsonFlaw,
+  MAX_JSON_NAMES,
+  parseBoundedJson,
+} from "../../platform/safe_json.ts";
 
 /** Binary and reference values are texts (RFC 7643 §2.3). */
 type AttributeType = "string" | "boolean" | "dateTime" | "complex";
@@ -292,4 +296,174 @@ export function finishGrowing(growing: Growing): JsonObject {
       return [name, value instanceof Entries ? value.list.map(finishGrowing) : value];
     }),
   );
+}
+
+// Parses bodies as JSON objects (RFC 8259) within limits.
+
+type BodyOutcome =
+  | { readonly ok: true; readonly value: JsonObject }
+  | { readonly ok: false; readonly problem: string };
+
+export const MAX_JSON_DEPTH = 32;
+export const MAX_JSON_VALUES = 200_000;
+/** A client can send back a group of 50,000 members as a response has it: 200 to 300 octets and five values each. */
+export const MAX_GROUP_OCTETS = 16 * 1024 * 1024;
+export const MAX_GROUP_JSON_VALUES = 300_000;
+
+const PROBLEMS: Readonly<Record<Exclude<JsonFlaw, "too_many_values">, string>> = {
+  not_utf8: "The body is not UTF-8.",
+  not_json: "The body is not JSON.",
+  too_deep: `The body is nested over ${MAX_JSON_DEPTH} levels deep.`,
+  too_many_names: `An object of the body has over ${MAX_JSON_NAMES} names.`,
+  repeated_name: "The body has an object with the same name twice",
+};
+
+const PLAIN_NAME = /^[\w$:.-]{1,100}$/;
+
+/** The name of an attribute that is not in the table, for a message. Another text than a name would be a value of the body. */
+export function shownName(name: string): string {
+  return PLAIN_NAME.test(name) ? name : "…";
+}
+
+/**
+ * Reads a request's body: UTF-8 (a byte order mark is ignored), at most 32 levels, an object at the top.
+ *
+ * @param options.maxValues default: 200,000
+ * @param options.uniqueNames how the names of an object are compared. Two equal ones are refused: another reader of the body, such as a
+ * proxy, may take the other value. `null`: the last one counts.
+ * @returns the object, or the problem as a sentence without values of the body.
+ */
+export function parseJsonObject(
+  octets: Uint8Array,
+  { uniqueNames = "exact", maxValues = MAX_JSON_VALUES }: {
+    uniqueNames?: NonNullable<JsonBounds["uniqueNames"]> | null;
+    maxValues?: number;
+  } = {},
+): BodyOutcome {
+  const bounds = { maxDepth: MAX_JSON_DEPTH, maxValues };
+  const parsed = parseBoundedJson(octets, uniqueNames === null ? bounds : { ...bounds, uniqueNames });
+  if (!parsed.ok) {
+    const { flaw, name } = parsed;
+    const problem = flaw === "too_many_values" ? `The body has over ${maxValues} values.` : PROBLEMS[flaw];
+    const rule = uniqueNames === "anyCase" ? " Case does not count." : "";
+    return {
+      ok: false,
+      problem: name === undefined ? problem : `${problem}: ${shownName(name)}.${rule}`,
+    };
+  }
+  const value = parsed.value as JsonValue;
+  return isJsonObject(value)
+    ? { ok: true, value }
+    : { ok: false, problem: "The body is JSON, but not an object." };
+}
+
+/** Whether a value is a JSON object. */
+export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Whether a value is a JSON array. (`Array.isArray` does not narrow a readonly array.) */
+export function isJsonArray(value: JsonValue | undefined): value is readonly JsonValue[] {
+  return Array.isArray(value);
+}
+
+/** Deep equality. Ignores the order of object members, but not of array entries. Recursion ends: JSON here is at most 32 deep. */
+export function isSameJson(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (isJsonArray(a) || isJsonArray(b)) {
+    return isJsonArray(a) && isJsonArray(b) && a.length === b.length &&
+      a.every((value, at) => isSameJson(value, b[at]));
+  }
+  const names = Object.keys(a);
+  return names.length === Object.keys(b).length &&
+    names.every((name) => Object.hasOwn(b, name) && isSameJson(a[name], b[name]));
+}
+
+// The rules for values that every write of every interface applies: characters of texts, base64, dates, and the entries of lists.
+
+/** RFC 7643 §2.3.6: base64 or base64url (RFC 4648 §4, §5), also with line breaks and blanks, as in files. */
+const BASE64_TEXT = /^[A-Za-z0-9+/_ \t\r\n-]*(?:={1,2}[ \t\r\n]*)?$/;
+/** A tab and line breaks are text, such as in addresses. Directories and other servers refuse the other control characters, or end a text at U+0000. */
+const CONTROL = /[^\P{Cc}\t\n\r]/u;
+/** RFC 7643 §2.3.5: `xsd:dateTime`. */
+const DATE_TIME = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}:\d{2}:\d{2})(?:\.\d{1,9})?(?:Z|[+-](\d{2}):(\d{2}))?$/;
+const MAX_OFFSET_HOURS = 14;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Entries of a multi-valued attribute, except members. */
+export const MAX_LIST_ENTRIES = 10_000;
+
+/** RFC 7643 §2.5: null and an empty list mean that the attribute has no value. An object without values has none either. */
+export function isUnassigned(value: JsonValue | undefined): boolean {
+  if (value === undefined || value === null) return true;
+  if (isJsonArray(value)) return value.length === 0;
+  return isJsonObject(value) && Object.keys(value).length === 0;
+}
+
+/** Whether a text has the form of a UUID (RFC 9562 §4). */
+export function isUuid(text: string): boolean {
+  return UUID.test(text);
+}
+
+export function isBase64(text: string): boolean {
+  return BASE64_TEXT.test(text);
+}
+
+export function hasForbiddenControls(text: string): boolean {
+  return CONTROL.test(text);
+}
+
+/** Whether a text is a date and time that exists: not February 30. */
+export function isDateTime(text: string): boolean {
+  const [, year = "", month = "", day = "", , offsetHours = "0", offsetMinutes = "0"] =
+    DATE_TIME.exec(text) ??
+      [];
+  if (year === "" || Number.isNaN(Date.parse(text))) return false;
+  const daysOfMonth = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
+  const isInOffset = Number(offsetHours) * 60 + Number(offsetMinutes) <= MAX_OFFSET_HOURS * 60;
+  return Number(day) <= daysOfMonth && isInOffset && Number(offsetMinutes) < 60;
+}
+
+/** Whether an entry is the primary one of its attribute. */
+export function isPrimary(entry: JsonValue): boolean {
+  return isJsonObject(entry) && property(entry, "primary") === true;
+}
+
+/**
+ * The entries with each value and type once (RFC 7643 §2.4). A repeated entry adds its sub-attributes to the first one.
+ *
+ * @param join how the first entry and a repeated one become one.
+ */
+export function joinRepeated(
+  entries: readonly JsonValue[],
+  join: (first: JsonObject, repeated: JsonObject) => JsonObject = joinEntries,
+): readonly JsonValue[] {
+  if (entries.length < 2) return entries;
+  const joined = new Map<string, JsonValue>();
+  for (const entry of entries) {
+    const key = entryKey(entry);
+    const first = joined.get(key);
+    joined.set(key, isJsonObject(first) && isJsonObject(entry) ? join(first, entry) : entry);
+  }
+  return joined.size === entries.length ? entries : [...joined.values()];
+}
+
+function joinEntries(first: JsonObject, repeated: JsonObject): JsonObject {
+  return { ...first, ...repeated, ...isPrimary(first) ? { primary: true } : {} };
+}
+
+/** A text that two entries have if they are the same value: with the same value and type, or, without a value, equal. */
+export function entryKey(entry: JsonValue): string {
+  const value = isJsonObject(entry) ? property(entry, "value") : undefined;
+  if (!isJsonObject(entry) || value === undefined) return canonicalJson(entry);
+  return canonicalJson([value, property(entry, "type") ?? null]);
+}
+
+/** A JSON text that is equal for equal values: the order of the names does not matter. */
+export function canonicalJson(value: JsonValue | undefined): string {
+  return JSON.stringify(value, (_, one: JsonValue) => {
+    if (!isJsonObject(one)) return one;
+    return Object.fromEntries(Object.entries(one).sort(([a], [b]) => a < b ? -1 : 1));
+  }) ?? "";
 }

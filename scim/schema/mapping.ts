@@ -6,6 +6,7 @@ import {
   type AttributePath,
   createDraft,
   findAttribute,
+  isJsonObject,
   property,
   readPath,
   SCIM_ATTRIBUTES,
@@ -14,10 +15,8 @@ import {
   writePath,
 } from "./attributes.ts";
 import { ENTERPRISE_SCHEMA } from "./attribute_table.ts";
-import { isJsonObject } from "./json_limits.ts";
-import { isReadOnly, type ReadOnlyAttributes } from "./read_only_attributes.ts";
+import { isReadOnly, type ReadOnlyAttributes, withPersonName } from "./merge.ts";
 import { distinctNames } from "./resource_name.ts";
-import { withPersonName } from "./merge.ts";
 
 /** The default table of the interface specification. `name[].sub` means each entry of a multi-valued attribute. */
 export const DEFAULT_USER_MAPPING = [

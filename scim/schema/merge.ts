@@ -1,10 +1,20 @@
-// Merges the attributes of a backend into a resource. A backend removes only attributes that it can store.
+// Merges the attributes of a backend into a resource, and compares them. A backend removes only attributes that it can store. Pure.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Content, JsonObject, JsonValue } from "./resource.ts";
-import { property, textsOf } from "./attributes.ts";
+import {
+  type AttributePath,
+  findAttribute,
+  isJsonArray,
+  isJsonObject,
+  isSameJson,
+  property,
+  readPath,
+  SCIM_ATTRIBUTES,
+  textsOf,
+} from "./attributes.ts";
 import { ENTERPRISE_SCHEMA } from "./attribute_table.ts";
-import { isJsonArray, isJsonObject } from "./json_limits.ts";
+import type { Backend, ContentChanges } from "../backend_port.ts";
 
 const WHOLE: MergeScope = { subs: null, firstOnly: false };
 
@@ -264,4 +274,142 @@ export function withPersonName(attributes: JsonObject): JsonObject {
   const familyName = textOr(given["familyName"]);
   const givenName = textOr(given["givenName"]);
   return { name: { ...given, familyName, givenName }, ...rest };
+}
+
+// Read-only attributes of a backend (`read_only` in its settings): read from it, and never written.
+
+/** Attributes of users, as `coveredAttributes` spells them: `title`; `name` and `name.givenName`; a URN and `urn:…:department`. */
+export type ReadOnlyAttributes = ReadonlySet<string>;
+
+export const NO_READ_ONLY: ReadOnlyAttributes = new Set();
+
+/** The settings of a backend that decide which attributes are read-only. */
+type BackendAttributes = Pick<Backend, "covers" | "readOnly">;
+
+/** @param paths SCIM attributes of a user, in the spelling of the interface specification or of the RFC. */
+export function toReadOnlyAttributes(paths: readonly string[]): ReadOnlyAttributes {
+  return new Set(paths.map((path) => readPath("user", path)).flatMap((path) => [topOf(path), leafOf(path)]));
+}
+
+export function isReadOnly(path: AttributePath, readOnly: ReadOnlyAttributes): boolean {
+  return readOnly.has(leafOf(path));
+}
+
+/** `wanted` with the read-only attributes of `held`. Those that `held` lacks are removed. Names, `active` and groups cannot be read-only. */
+export function withReadOnly(wanted: Content, held: Content | null, readOnly: ReadOnlyAttributes): Content {
+  if (readOnly.size === 0 || wanted.kind !== "user") return wanted;
+  const attributes = held === null ? {} : held.attributes;
+  return mergeContent(wanted, { ...wanted, attributes }, readOnly);
+}
+
+/** Attributes that are read-only at every backend that stores them, and at least at one. */
+export function commonReadOnly(backends: readonly BackendAttributes[]): ReadOnlyAttributes {
+  const every = new Set(backends.flatMap(({ readOnly = NO_READ_ONLY }) => [...readOnly]));
+  const leaves = [...every].filter((name) => ![...every].some((other) => isBelow(other, name)));
+  const own = leaves.filter((leaf) =>
+    backends.every(({ covers, readOnly = NO_READ_ONLY }) => readOnly.has(leaf) || !canHold(covers, leaf))
+  );
+  return new Set(own.flatMap((leaf) => [...[...every].filter((name) => isBelow(leaf, name)), leaf]));
+}
+
+/** Display names: an attribute of an extension without the URN, a list as a whole, an object by its parts. */
+export function readOnlyNames(readOnly: ReadOnlyAttributes): string[] {
+  const leaves = [...readOnly].filter((name) => ![...readOnly].some((other) => isBelow(other, name)));
+  return leaves.flatMap((leaf) => {
+    if (leaf.startsWith("urn:")) return [leaf.slice(leaf.lastIndexOf(":") + 1)];
+    const known = findAttribute(SCIM_ATTRIBUTES.user, leaf);
+    const isObject = known !== undefined && !known.multi && known.sub.size > 0;
+    return isObject
+      ? [...known.sub.values()].map(({ name }) => `${leaf}.${name}`)
+      : [leaf.replace(/\.value$/, "")];
+  });
+}
+
+function canHold(covers: Backend["covers"], leaf: string): boolean {
+  if (covers === null || covers.has(leaf)) return true;
+  // A backend that names a whole attribute stores all of its parts.
+  const above = [...covers].find((name) => isBelow(leaf, name));
+  return above !== undefined && ![...covers].some((name) => isBelow(name, above));
+}
+
+/** `name.givenName` is below `name`, an extension's attribute below its URN. */
+function isBelow(name: string, above: string): boolean {
+  return name.startsWith(above.startsWith("urn:") ? `${above}:` : `${above}.`);
+}
+
+function topOf({ schema, attribute }: AttributePath): string {
+  return schema ?? attribute;
+}
+
+function leafOf({ schema, attribute, sub }: AttributePath): string {
+  if (schema !== null) return `${schema}:${attribute}`;
+  return sub === null ? attribute : `${attribute}.${sub}`;
+}
+
+// What a write changes in a resource, compared with what was agreed before: the attributes, and the members that leave.
+
+export const NO_CHANGES: ContentChanges = { attributes: [], left: [] };
+/** An entry of the outbox is one value of the store, with at most 64 KiB. */
+const MAX_QUEUED_CHARACTERS = 20_000;
+
+/** The change from `before` to `after`. @param before `null`: the backend does not have the resource. */
+export function contentChanges(before: Content | null, after: Content): ContentChanges {
+  const attributes = changedPaths(before?.attributes ?? {}, after.attributes);
+  if (after.kind === "group") {
+    const left = before?.kind === "group" ? leftMembers(before.members, after.members) : [];
+    return { attributes, left };
+  }
+  const isSwitched = before?.kind !== "user" || before.active !== after.active;
+  return { attributes: isSwitched ? ["active", ...attributes] : attributes, left: [] };
+}
+
+function leftMembers(before: readonly string[], after: readonly string[]): string[] {
+  if (before === after) return [];
+  const stay = new Set(after.map(canonicalName));
+  return before.filter((name) => !stay.has(canonicalName(name)));
+}
+
+function changedPaths(before: JsonObject, after: JsonObject): string[] {
+  return differing(before, after).flatMap((name) => {
+    const [held, wanted] = [property(before, name), property(after, name)];
+    if (!isParted(held) || !isParted(wanted)) return [name];
+    const separator = name.startsWith("urn:") ? ":" : ".";
+    return differing(held ?? {}, wanted ?? {}).map((part) => `${name}${separator}${part}`);
+  });
+}
+
+/** An absent object has no parts. */
+function isParted(value: JsonValue | undefined): value is JsonObject | undefined {
+  return value === undefined || isJsonObject(value);
+}
+
+/** An empty text is no value. */
+function differing(before: JsonObject, after: JsonObject): string[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...names].filter((name) => {
+    const [held, wanted] = [property(before, name), property(after, name)];
+    return !isSameJson(held === "" ? undefined : held, wanted === "" ? undefined : wanted);
+  });
+}
+
+/** The changes of two writes, of which only the last content is delivered. `undefined`: everything. */
+export function mergeChanges(
+  first: ContentChanges | undefined,
+  second: ContentChanges | undefined,
+): ContentChanges | undefined {
+  return first === undefined || second === undefined ? undefined : joinChanges(first, second);
+}
+
+export function joinChanges(first: ContentChanges, second: ContentChanges): ContentChanges {
+  return {
+    attributes: [...new Set([...first.attributes, ...second.attributes])],
+    left: [...new Set([...first.left, ...second.left])],
+  };
+}
+
+/** The changes as the outbox stores them. `undefined`, which means everything, if they are too many. */
+export function queuedChanges(changes: ContentChanges | undefined): ContentChanges | undefined {
+  const { attributes, left } = changes ?? NO_CHANGES;
+  const characters = [...attributes, ...left].reduce((sum, text) => sum + text.length + 4, 0);
+  return characters > MAX_QUEUED_CHARACTERS ? undefined : changes;
 }

@@ -7,23 +7,24 @@ import { ENTERPRISE_SCHEMA } from "./attribute_table.ts";
 import {
   type AttributeSet,
   findAttribute,
+  hasForbiddenControls,
+  isBase64,
+  isJsonArray,
+  isJsonObject,
+  isPrimary,
+  isSameJson,
+  isUnassigned,
+  joinRepeated,
   type KnownAttribute,
+  MAX_LIST_ENTRIES,
   property,
   SCIM_ATTRIBUTES,
+  shownName,
   withoutCoreSchema,
 } from "./attributes.ts";
-import { isJsonArray, isJsonObject, isSameJson, shownName } from "./json_limits.ts";
 import { hasOwnExternalId } from "./mapping.ts";
 import { distinctNames, parseName } from "./resource_name.ts";
 import { withPersonName } from "./merge.ts";
-import {
-  hasForbiddenControls,
-  isBase64,
-  isPrimary,
-  isUnassigned,
-  joinRepeated,
-  MAX_LIST_ENTRIES,
-} from "./value_rules.ts";
 
 export type ParseResourceOutcome =
   | { readonly ok: true; readonly content: Content; readonly password: string | undefined }

@@ -19,7 +19,7 @@ import { contentAuditEntries, writeAction } from "../provisioning/write_audit.ts
 import { hasResource, isSameContent } from "../provisioning/backend_status.ts";
 import type { ScimRefusal, ScimRefusalCode } from "../http/refusals.ts";
 import { cannotCreate, heldReadOnly } from "../provisioning/plan.ts";
-import { isJsonArray, isJsonObject } from "../schema/json_limits.ts";
+import { isJsonArray, isJsonObject } from "../schema/attributes.ts";
 
 export interface GroupJoin {
   /** As given. */

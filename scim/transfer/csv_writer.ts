@@ -1,8 +1,15 @@
 // Writes resources as CSV: collects the columns, writes the cells, and lists the attributes that CSV cannot contain.
 
 import type { JsonObject, JsonValue, Mapping, ResourceKind } from "../schema/resource.ts";
-import { findAttribute, property, readPath, SCIM_ATTRIBUTES, writePath } from "../schema/attributes.ts";
-import { isJsonArray, isJsonObject } from "../schema/json_limits.ts";
+import {
+  findAttribute,
+  isJsonArray,
+  isJsonObject,
+  property,
+  readPath,
+  SCIM_ATTRIBUTES,
+  writePath,
+} from "../schema/attributes.ts";
 import { csvLine, isSplit, joinTexts, readHeader } from "./columns.ts";
 
 export interface CsvWriter {

@@ -2,7 +2,16 @@
 
 import type { JsonObject, JsonValue, Mapping, ResourceKind } from "../schema/resource.ts";
 import { GROUP_SCHEMA, USER_SCHEMA } from "../schema/attribute_table.ts";
-import { isJsonArray, isJsonObject, parseJsonObject } from "../schema/json_limits.ts";
+import {
+  type AttributePath,
+  finishGrowing,
+  type Growing,
+  growingList,
+  growingObject,
+  isJsonArray,
+  isJsonObject,
+  parseJsonObject,
+} from "../schema/attributes.ts";
 import {
   cellTexts,
   type ImportColumn,
@@ -13,13 +22,6 @@ import {
 } from "./columns.ts";
 import { CsvReader, type CsvRecord, readCsvStart } from "../../platform/csv_reader.ts";
 import { JsonReader } from "./json_reader.ts";
-import {
-  type AttributePath,
-  finishGrowing,
-  type Growing,
-  growingList,
-  growingObject,
-} from "../schema/attributes.ts";
 
 /** One row. `groups`: the names of groups that the user joins. */
 export interface FileRow {

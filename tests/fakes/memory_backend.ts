@@ -1,11 +1,7 @@
 // A backend in memory, for tests of provisioning. On demand it fails in every way of a real backend.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import {
-  type ReadOnlyAttributes,
-  toReadOnlyAttributes,
-  withReadOnly,
-} from "../../scim/schema/read_only_attributes.ts";
+import { type ReadOnlyAttributes, toReadOnlyAttributes, withReadOnly } from "../../scim/schema/merge.ts";
 import {
   type Backend,
   type DesiredResource,

@@ -6,7 +6,7 @@ import { refusalRow, type ScimRefusalCode } from "../../scim/http/refusals.ts";
 import { type RouteRow, SCIM_PREFIX, SCIM_ROUTES } from "../../scim/http/routes.ts";
 import { parseName } from "../../scim/schema/resource_name.ts";
 import { TOKEN_ERRORS } from "../../scim/v2/connections/access_token.ts";
-import { V2_PREFIX, V2_ROUTES, type V2RouteRow } from "../../scim/v2/http/v2_routes.ts";
+import { V2_PREFIX, V2_ROUTES, type V2RouteRow } from "../../scim/v2/http/operation.ts";
 import { USER_DEFINITION } from "../../scim/schema/attribute_table.ts";
 import { startV2World } from "./v2/http/v2_world.ts";
 

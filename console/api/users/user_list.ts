@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { MAX_FILTER_CHARACTERS } from "../../../scim/filter/filter_tokens.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import { NO_READ_ONLY, readOnlyNames } from "../../../scim/schema/read_only_attributes.ts";
+import { NO_READ_ONLY, readOnlyNames } from "../../../scim/schema/merge.ts";
 import type { Page, Target } from "../../../scim/ports.ts";
 import type { Stored } from "../../../scim/schema/resource.ts";
 import { optionalChoice, textUpTo } from "../hono_env.ts";

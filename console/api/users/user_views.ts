@@ -6,7 +6,7 @@ import { type Pairing, unconfirmedFactors } from "../../../radius/factors/pairin
 import { isCountryAllowed, maskPhoneNumber, reducePhoneNumber } from "../../../platform/phone_number.ts";
 import type { Target } from "../../../scim/ports.ts";
 import type { Content, JsonValue, Stored } from "../../../scim/schema/resource.ts";
-import { NO_READ_ONLY, readOnlyNames } from "../../../scim/schema/read_only_attributes.ts";
+import { NO_READ_ONLY, readOnlyNames } from "../../../scim/schema/merge.ts";
 import type { PhonePages } from "../../../upstream/embedded/push/phone_pages.ts";
 import type {
   CallerVerification,

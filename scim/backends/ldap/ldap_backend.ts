@@ -30,7 +30,7 @@ import type {
   ServerStatus,
 } from "../../backend_port.ts";
 import type { Mapping, ResourceKind } from "../../schema/resource.ts";
-import { type ReadOnlyAttributes, toReadOnlyAttributes } from "../../schema/read_only_attributes.ts";
+import { type ReadOnlyAttributes, toReadOnlyAttributes } from "../../schema/merge.ts";
 import { coveredAttributes, isFrontEndReadOnly } from "../../schema/mapping.ts";
 import { parseName } from "../../schema/resource_name.ts";
 import { type LdapConnection, openLdapConnection } from "./ldap_connection.ts";

@@ -3,7 +3,7 @@
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Content, Mapping, ResourceKind, UserContent } from "../../schema/resource.ts";
 import { fromFrontEnd, toFrontEnd } from "../../schema/mapping.ts";
-import { isUuid } from "../../schema/value_rules.ts";
+import { isUuid } from "../../schema/attributes.ts";
 import {
   type LdapChange,
   type LdapEntry,

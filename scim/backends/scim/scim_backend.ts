@@ -13,7 +13,7 @@ import type {
   RemoteResource,
 } from "../../backend_port.ts";
 import type { Mapping, ResourceKind } from "../../schema/resource.ts";
-import { type ReadOnlyAttributes, toReadOnlyAttributes } from "../../schema/read_only_attributes.ts";
+import { type ReadOnlyAttributes, toReadOnlyAttributes } from "../../schema/merge.ts";
 import { BackendListError, toBackendFault, toBackendOutcome } from "../backend_error.ts";
 import {
   isCountersignUrl,

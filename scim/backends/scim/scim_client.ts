@@ -12,7 +12,7 @@ import {
   type ScimCapabilities,
   toJsonObject,
 } from "./scim_resources.ts";
-import { isJsonArray, parseJsonObject } from "../../schema/json_limits.ts";
+import { isJsonArray, parseJsonObject } from "../../schema/attributes.ts";
 import {
   BackendError,
   foreignDetail,

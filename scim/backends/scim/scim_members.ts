@@ -15,8 +15,7 @@ import {
 import type { ScimClient } from "./scim_client.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Clock } from "../../../platform/runtime.ts";
-import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
-import { isUuid } from "../../schema/value_rules.ts";
+import { isJsonArray, isJsonObject, isUuid } from "../../schema/attributes.ts";
 
 /** AWS accepts no more in one PATCH. */
 const MAX_MEMBERS_PER_PATCH = 100;

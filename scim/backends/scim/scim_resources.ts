@@ -10,7 +10,7 @@ import type {
   ResourceKind,
 } from "../../schema/resource.ts";
 import { ENTERPRISE_SCHEMA, GROUP_SCHEMA, USER_SCHEMA } from "../../schema/attribute_table.ts";
-import { isJsonArray } from "../../schema/json_limits.ts";
+import { isJsonArray } from "../../schema/attributes.ts";
 import { parseResource } from "../../schema/parse_resource.ts";
 
 /** Attributes that RFC 7643 lacks or defines as readOnly. Only servers with the interface specification accept them. */

@@ -10,8 +10,8 @@ import {
   type Reference,
 } from "../../backend_port.ts";
 import type { Content, JsonObject, JsonValue, Mapping, ResourceKind } from "../../schema/resource.ts";
-import { isJsonArray, isSameJson } from "../../schema/json_limits.ts";
-import { type ReadOnlyAttributes, withReadOnly } from "../../schema/read_only_attributes.ts";
+import { isJsonArray, isSameJson, property, propertyNamed, spellingOf } from "../../schema/attributes.ts";
+import { contentChanges, type ReadOnlyAttributes, withReadOnly } from "../../schema/merge.ts";
 import {
   collectionPath,
   nameAttribute,
@@ -35,8 +35,6 @@ import {
   translateReferences,
 } from "./scim_members.ts";
 import { BackendError, malformedError, unsupportedError } from "../backend_error.ts";
-import { contentChanges } from "../../schema/content_changes.ts";
-import { property, propertyNamed, spellingOf } from "../../schema/attributes.ts";
 import { ENTERPRISE_SCHEMA } from "../../schema/attribute_table.ts";
 
 export interface ScimWriter {

@@ -10,8 +10,7 @@ import {
   referencesOf,
   replaceReferences,
 } from "./bulk_references.ts";
-import { spellingsOf } from "../../schema/attributes.ts";
-import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
+import { isJsonArray, isJsonObject, spellingsOf } from "../../schema/attributes.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 
 /** RFC 7644 §3.7.4. /ServiceProviderConfig shows these limits. */

@@ -1,7 +1,7 @@
 // Where an operation of a bulk request can refer to another one with "bulkId:" (RFC 7644 §3.7.2): in its path, and in attributes that hold
 // the id of a resource. In other attributes, such a text is a value.
 
-import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
+import { isJsonArray, isJsonObject } from "../../schema/attributes.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { definitionAt, readAttributePath } from "../query/filter_access.ts";
 import {
@@ -9,7 +9,7 @@ import {
   findSub,
   type ResourceTypeDefinition,
   subDefinitions,
-} from "../../schema/attribute_definition.ts";
+} from "../../schema/attribute_table.ts";
 import type { TargetSchemas } from "../schema/target_schemas.ts";
 
 export const BULK_METHODS = ["POST", "PUT", "PATCH", "DELETE"] as const;

@@ -4,15 +4,22 @@
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { checkPreconditions } from "../../http/handlers.ts";
 import { typedRefusal } from "../../http/refusals.ts";
-import { property } from "../../schema/attributes.ts";
-import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
+import { isJsonArray, isJsonObject, property } from "../../schema/attributes.ts";
 import type { GroupContent, JsonObject, Stored } from "../../schema/resource.ts";
-import type { ResourceTypeDefinition } from "../../schema/attribute_definition.ts";
+import type { ResourceTypeDefinition } from "../../schema/attribute_table.ts";
 import { readBody } from "../schema/read_body.ts";
 import { toStoredContent } from "../schema/stored_content.ts";
 import { applyPatch, type MemberChanges, MembersNeeded, type PatchOutcome } from "../patch/patch.ts";
 import { createPatchSchema, type PatchSchema } from "../patch/patch_path.ts";
-import { checkMembers, checkOrigin } from "./connection_rules.ts";
+import {
+  asLostRace,
+  checkMembers,
+  checkOrigin,
+  planned,
+  withKept,
+  writeContent,
+  writtenResult,
+} from "./write_operations.ts";
 import { hiddenMembers, memberNames, namedMembers } from "./member_names.ts";
 import {
   isConditional,
@@ -24,7 +31,6 @@ import {
 } from "./operation.ts";
 import { readWanted, readWantedHead, renderContextOf } from "./read_operations.ts";
 import { membersOf, renderStored } from "../schema/render_stored.ts";
-import { asLostRace, planned, withKept, writeContent, writtenResult } from "./write_operations.ts";
 
 export async function patchOperation(operation: Operation): Promise<OperationResult> {
   const body = await operation.json();

@@ -1,14 +1,13 @@
-// Reading resources: one by its id, lists, searches and /Me (RFC 7644 §3.4, §3.11).
+// What GET and .search read: a resource, lists with their parameters, /Me, and the discovery endpoints (RFC 7644 §3.4, §3.11, §4).
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { matchesTag } from "../../http/handlers.ts";
 import { ScimRefusal, typedRefusal, valueRefusal } from "../../http/refusals.ts";
 import { etagOf, renderListResponse } from "../../schema/render_resource.ts";
-import type { ResourceKind, Stored } from "../../schema/resource.ts";
+import type { JsonObject, JsonValue, ResourceKind, Stored } from "../../schema/resource.ts";
 import type { RenderedResource } from "../../ports.ts";
 import { type PageReads, type QueryOutcome, queryPage, storedOctets } from "../query/query.ts";
-import type { Projection } from "../schema/projection.ts";
-import type { ListParameters } from "./list_parameters.ts";
+import type { Projection, ProjectionParameters } from "../schema/projection.ts";
 import {
   type Operation,
   type OperationContext,
@@ -24,6 +23,22 @@ import {
   renderResponse,
   userRenderer,
 } from "../schema/render_stored.ts";
+import { MAX_FILTER_CHARACTERS } from "../../filter/filter_tokens.ts";
+import { isJsonArray, propertyWithoutCase } from "../../schema/attributes.ts";
+import {
+  type AttributeDefinition,
+  type ResourceTypeDefinition,
+  type SchemaDefinition,
+  SEARCH_REQUEST_SCHEMA,
+} from "../../schema/attribute_table.ts";
+import { isMessage } from "../schema/body_shapes.ts";
+import { BULK_LIMITS } from "../bulk/bulk_plan.ts";
+import { CURSOR_TIMEOUT_SECONDS } from "../query/query_cursor.ts";
+import {
+  RESOURCE_TYPE_SCHEMA,
+  SCHEMA_SCHEMA,
+  SERVICE_PROVIDER_CONFIG_SCHEMA,
+} from "../schema/target_schemas.ts";
 
 /** How the resources of an operation are rendered. */
 export function renderContextOf(operation: Pick<Operation, "context" | "kind">): RenderContext {
@@ -184,4 +199,295 @@ async function query(
   const found = await queryPage(target, schemas, { ...parameters, kind }, { ...cursors, baseUrl, reads });
   if (found.ok) return found;
   throw typedRefusal({ scimType: found.problem, detail: found.detail });
+}
+
+// The parameters of lists and searches, from a query or from a SearchRequest (RFC 7644 §3.4.2, §3.4.3, RFC 9865 §2).
+
+/** No target has so many resources, so this page is empty, too. */
+const MAX_START_INDEX = 2 ** 31;
+
+interface ListParameters extends ProjectionParameters {
+  readonly filter: string | null;
+  readonly sortBy: string | null;
+  readonly sortOrder: "ascending" | "descending";
+  /** From 1. */
+  readonly startIndex: number;
+  readonly count: number;
+  /** `null`: pages by index. Empty: the first page by cursor. */
+  readonly cursor: string | null;
+}
+
+/** The resources of a page, if the request does not say how many, and at most. */
+export const PAGE_SIZE = { preset: 100, max: 1000 } as const;
+
+/** Of a filter, a sort path and a cursor. */
+export const MAX_QUERY_CHARACTERS = MAX_FILTER_CHARACTERS;
+
+/** The parameters of a GET. Unknown ones are ignored: Entra ID adds `aadOptscim062020`. @throws ScimRefusal `invalid_value` or `invalid_count` */
+export function readListQuery(query: URLSearchParams): ListParameters {
+  const text = (name: string): string | null => {
+    const [value = null, ...more] = valuesWithoutCase(query, name);
+    // To choose one of two filters would answer another question.
+    if (more.some((other) => other !== value)) throw valueRefusal(`${name} is given twice.`);
+    return value;
+  };
+  const cursor = text("cursor");
+  return toListParameters({
+    filter: text("filter"),
+    sortBy: text("sortBy"),
+    sortOrder: text("sortOrder"),
+    startIndex: integerText(text("startIndex"), "startIndex"),
+    count: integerText(text("count"), "count", cursor),
+    cursor,
+    ...projectionQuery(query),
+  });
+}
+
+/** `attributes` and `excludedAttributes` of a query. A parameter that is repeated names more attributes. */
+export function projectionQuery(query: URLSearchParams): ProjectionParameters {
+  if (query.size === 0) return {};
+  const only = valuesWithoutCase(query, "attributes");
+  const except = valuesWithoutCase(query, "excludedAttributes");
+  return {
+    ...(only.length === 0 ? {} : { attributes: only.join(",") }),
+    ...(except.length === 0 ? {} : { excludedAttributes: except.join(",") }),
+  };
+}
+
+function valuesWithoutCase(query: URLSearchParams, name: string): string[] {
+  const lower = name.toLowerCase();
+  return [...query].flatMap(([key, value]) => key.toLowerCase() === lower ? [value] : []);
+}
+
+/** The parameters of a SearchRequest. @throws ScimRefusal `invalid_syntax`, `invalid_value` or `invalid_count` */
+export function readSearchRequest(body: JsonObject): ListParameters {
+  if (!isMessage(messageProperty(body, "schemas"), SEARCH_REQUEST_SCHEMA)) {
+    throw new ScimRefusal("invalid_syntax", { detail: `Send "${SEARCH_REQUEST_SCHEMA}" in "schemas".` });
+  }
+  const cursor = textOf(body, "cursor");
+  const names = (name: string): readonly string[] | undefined => {
+    const given = messageProperty(body, name) ?? undefined;
+    if (given === undefined) return undefined;
+    if (isJsonArray(given) && given.every((one) => typeof one === "string")) return given;
+    if (typeof given === "string") return given.split(",");
+    throw valueRefusal(`${name} must be a list of names.`);
+  };
+  const [attributes, excludedAttributes] = [names("attributes"), names("excludedAttributes")];
+  return toListParameters({
+    filter: textOf(body, "filter"),
+    sortBy: textOf(body, "sortBy"),
+    sortOrder: textOf(body, "sortOrder"),
+    startIndex: integerOf(messageProperty(body, "startIndex"), "startIndex"),
+    count: integerOf(messageProperty(body, "count"), "count", cursor),
+    cursor,
+    ...(attributes === undefined ? {} : { attributes }),
+    ...(excludedAttributes === undefined ? {} : { excludedAttributes }),
+  });
+}
+
+interface GivenParameters extends ProjectionParameters {
+  readonly filter: string | null;
+  readonly sortBy: string | null;
+  readonly sortOrder: string | null;
+  readonly startIndex: number | null;
+  readonly count: number | null;
+  readonly cursor: string | null;
+}
+
+function toListParameters(given: GivenParameters): ListParameters {
+  const { filter, sortBy, startIndex, count, cursor, sortOrder: _order, ...projection } = given;
+  for (const [name, text] of Object.entries({ filter, sortBy, cursor })) {
+    if (text !== null && text.length > MAX_QUERY_CHARACTERS) {
+      throw valueRefusal(`${name} must have at most ${MAX_QUERY_CHARACTERS} characters.`);
+    }
+  }
+  if (cursor !== null && count !== null && count < 1) throw invalidInteger("count", cursor);
+  if (cursor !== null && cursor !== "" && startIndex !== null) {
+    throw valueRefusal("Send either cursor or startIndex, not both.");
+  }
+  return {
+    ...projection,
+    filter: filter === null || filter.trim() === "" ? null : filter,
+    sortBy: sortBy === null || sortBy.trim() === "" ? null : sortBy,
+    sortOrder: sortOrderOf(given.sortOrder),
+    // RFC 7644 §3.4.2.4: less than 1 means 1, and a negative count means 0.
+    startIndex: Math.min(Math.max(1, startIndex ?? 1), MAX_START_INDEX),
+    count: Math.min(Math.max(0, count ?? PAGE_SIZE.preset), PAGE_SIZE.max),
+    cursor,
+  };
+}
+
+function messageProperty(body: JsonObject, name: string): JsonValue | undefined {
+  return propertyWithoutCase(
+    body,
+    name,
+    () => new ScimRefusal("invalid_syntax", { detail: `Send "${name}" once. Case does not count.` }),
+  );
+}
+
+function textOf(body: JsonObject, name: string): string | null {
+  const given = messageProperty(body, name) ?? null;
+  if (given === null || typeof given === "string") return given;
+  throw valueRefusal(`${name} must be a text.`);
+}
+
+function integerText(text: string | null, name: string, cursor: string | null = null): number | null {
+  if (text === null || text === "") return null;
+  const value = /^-?\d{1,16}$/.test(text) ? Number(text) : NaN;
+  if (!Number.isSafeInteger(value)) throw invalidInteger(name, cursor);
+  return value;
+}
+
+function integerOf(given: JsonValue | undefined, name: string, cursor: string | null = null): number | null {
+  if (given === undefined || given === null) return null;
+  if (typeof given === "number" && Number.isSafeInteger(given)) return given;
+  throw invalidInteger(name, cursor);
+}
+
+/** RFC 9865 §2.1 has its own error for the count of a page by cursor. */
+function invalidInteger(name: string, cursor: string | null): ScimRefusal {
+  if (cursor !== null) return new ScimRefusal("invalid_count");
+  return valueRefusal(`${name} must be an integer.`);
+}
+
+/** RFC 7644 §3.4.2.3. The short forms are accepted, and another word is not read as the default order. */
+function sortOrderOf(given: string | null): ListParameters["sortOrder"] {
+  const order = given?.trim().toLowerCase() ?? "";
+  if (order === "" || order === "asc" || order === "ascending") return "ascending";
+  if (order === "desc" || order === "descending") return "descending";
+  throw valueRefusal("sortOrder must be ascending or descending.");
+}
+
+// /ServiceProviderConfig, /ResourceTypes and /Schemas (RFC 7644 §4, RFC 7643 §5 to §7).
+
+/** What the server supports, and its limits (RFC 7643 §5, RFC 9865 §4). */
+const FEATURES = {
+  patch: { supported: true },
+  bulk: { supported: true, ...BULK_LIMITS },
+  filter: { supported: true, maxResults: PAGE_SIZE.max },
+  changePassword: { supported: true },
+  sort: { supported: true },
+  etag: { supported: true },
+  authenticationSchemes: [
+    {
+      type: "oauthbearertoken",
+      name: "Bearer token",
+      description: "A token of a connection (RFC 6750).",
+      specUri: "https://www.rfc-editor.org/info/rfc6750",
+      primary: true,
+    },
+    {
+      type: "oauth2",
+      name: "OAuth 2.0 client credentials",
+      description: "A short-lived token for the client secret of a connection (RFC 6749 §4.4).",
+      specUri: "https://www.rfc-editor.org/info/rfc6749",
+    },
+    {
+      type: "httpbasic",
+      name: "HTTP Basic",
+      description: "The name and password of a provisioning credential (RFC 7617).",
+      specUri: "https://www.rfc-editor.org/info/rfc7617",
+    },
+  ],
+  pagination: {
+    cursor: true,
+    index: true,
+    defaultPaginationMethod: "index",
+    defaultPageSize: PAGE_SIZE.preset,
+    maxPageSize: PAGE_SIZE.max,
+    cursorTimeout: CURSOR_TIMEOUT_SECONDS,
+  },
+} as const;
+
+export function serviceProviderConfig({ baseUrl }: Pick<OperationContext, "baseUrl">): OperationResult {
+  return found({
+    schemas: [SERVICE_PROVIDER_CONFIG_SCHEMA],
+    ...FEATURES,
+    meta: metaOf("ServiceProviderConfig", `${baseUrl}/ServiceProviderConfig`),
+  });
+}
+
+/** @param id `null`: all of them. */
+export function resourceTypes({ schemas, baseUrl }: OperationContext, id: string | null): OperationResult {
+  const types = Object.values(schemas.types);
+  if (id === null) return listed(types.map((type) => renderResourceType(type, baseUrl)));
+  const type = types.find(({ name }) => name.toLowerCase() === id.toLowerCase());
+  if (type === undefined) {
+    throw new ScimRefusal("not_found", { detail: "There is no resource type of that name." });
+  }
+  return found(renderResourceType(type, baseUrl));
+}
+
+/** @param id the URN. `null`: all of them. */
+export function schemaList({ schemas, baseUrl }: OperationContext, id: string | null): OperationResult {
+  if (id === null) return listed(schemas.schemas.map((schema) => renderSchema(schema, baseUrl)));
+  const schema = schemas.schemas.find((one) => one.id.toLowerCase() === id.toLowerCase());
+  if (schema === undefined) {
+    throw new ScimRefusal("not_found", { detail: "There is no schema with that URN." });
+  }
+  return found(renderSchema(schema, baseUrl));
+}
+
+function found(body: JsonObject): OperationResult {
+  return { status: 200, text: JSON.stringify(body) };
+}
+
+function listed(bodies: readonly JsonObject[]): OperationResult {
+  const texts = bodies.map((body) => JSON.stringify(body));
+  return { status: 200, text: renderListResponse({ total: texts.length, texts, startIndex: 1 }) };
+}
+
+/** @param baseUrl the absolute URL of the target, without a slash at the end. */
+export function renderResourceType(type: ResourceTypeDefinition, baseUrl: string): JsonObject {
+  return {
+    schemas: [RESOURCE_TYPE_SCHEMA],
+    id: type.name,
+    name: type.name,
+    description: type.description,
+    endpoint: type.endpoint,
+    schema: type.schema.id,
+    schemaExtensions: type.extensions.map(({ schema, required }) => ({ schema: schema.id, required })),
+    meta: metaOf("ResourceType", `${baseUrl}/ResourceTypes/${type.name}`),
+  };
+}
+
+/** @param baseUrl the absolute URL of the target, without a slash at the end. */
+export function renderSchema(
+  { id, name, description, attributes }: SchemaDefinition,
+  baseUrl: string,
+): JsonObject {
+  return {
+    schemas: [SCHEMA_SCHEMA],
+    id,
+    name,
+    description,
+    attributes: attributes.map(renderDefinition),
+    // A URN may have characters that a path does not have (RFC 8141 §2).
+    meta: metaOf("Schema", `${baseUrl}/Schemas/${encodeURIComponent(id).replaceAll("%3A", ":")}`),
+  };
+}
+
+/** As in RFC 7643 §8.7.1: `caseExact` and `uniqueness` only for values that can have them. */
+function renderDefinition(definition: AttributeDefinition): JsonObject {
+  const { name, type, multiValued, description, required, canonicalValues, referenceTypes, subAttributes } =
+    definition;
+  const isComparable = type !== "complex" && type !== "boolean";
+  return {
+    name,
+    type,
+    multiValued,
+    description,
+    required,
+    ...(canonicalValues === undefined ? {} : { canonicalValues }),
+    ...(isComparable ? { caseExact: definition.caseExact } : {}),
+    mutability: definition.mutability,
+    returned: definition.returned,
+    ...(isComparable ? { uniqueness: definition.uniqueness } : {}),
+    ...(referenceTypes === undefined ? {} : { referenceTypes }),
+    ...(subAttributes === undefined ? {} : { subAttributes: subAttributes.map(renderDefinition) }),
+  };
+}
+
+function metaOf(resourceType: string, location: string): JsonObject {
+  return { resourceType, location };
 }

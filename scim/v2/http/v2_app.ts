@@ -1,5 +1,5 @@
 // The full SCIM 2.0 interface over HTTP, below /scim/v2 (RFC 7644): authentication, the rules of the connection, the target, and the routes of
-// V2_ROUTES. Each authenticated request is in the log of its connection.
+// V2_ROUTES, alone or in bulk. Each authenticated request is in the log of its connection.
 
 import { type Context, Hono } from "hono";
 import { HttpError } from "../../../platform/http_error.ts";
@@ -7,25 +7,41 @@ import { randomUuid } from "../../../platform/runtime.ts";
 import { createRequestCheck, type ScimApp, type ScimAppDeps, type ScimEnv } from "../../http/app.ts";
 import { parsePrecondition } from "../../http/handlers.ts";
 import { allowedMethods } from "../../http/routes.ts";
-import { refusalRow, ScimRefusal } from "../../http/refusals.ts";
+import { refusalRow, ScimRefusal, typedRefusal } from "../../http/refusals.ts";
 import { createResponse, faultResponse, toRefusal } from "../../http/responses.ts";
-import { MAX_GROUP_JSON_VALUES, MAX_GROUP_OCTETS, parseJsonObject } from "../../schema/json_limits.ts";
+import { MAX_GROUP_JSON_VALUES, MAX_GROUP_OCTETS, parseJsonObject } from "../../schema/attributes.ts";
 import type { JsonObject } from "../../schema/resource.ts";
 import type { QueryCursorDeps } from "../query/query_cursor.ts";
-import { bulkOperation, WRITE_HANDLERS } from "./bulk_operation.ts";
-import type { AuthenticatedConnection } from "../connections/authentication.ts";
-import { resourceTypes, schemaList, serviceProviderConfig } from "./discovery.ts";
-import { projectionQuery, readListQuery, readSearchRequest } from "./list_parameters.ts";
-import type {
-  ConnectionAccess,
-  NamedGroups,
-  Operation,
-  OperationContext,
-  OperationResult,
-  RequestTrace,
+import type { AuthenticatedConnection } from "../connections/connections.ts";
+import {
+  getOperation,
+  listOperation,
+  meOperation,
+  projectionQuery,
+  readListQuery,
+  readSearchRequest,
+  resourceTypes,
+  schemaList,
+  serviceProviderConfig,
+} from "./read_operations.ts";
+import {
+  type ConnectionAccess,
+  findPlace,
+  type NamedGroups,
+  type Operation,
+  type OperationContext,
+  type OperationResult,
+  type RequestTrace,
+  V2_PREFIX,
+  type V2Handler,
+  type V2Place,
+  type V2RouteRow,
 } from "./operation.ts";
-import { getOperation, listOperation, meOperation } from "./read_operations.ts";
-import { findPlace, V2_PREFIX, type V2Place, type V2RouteRow } from "./v2_routes.ts";
+import type { BulkRequestOperation } from "../bulk/bulk_references.ts";
+import { errorBody } from "../../schema/render_resource.ts";
+import { type BulkEntry, type BulkOperationResult, planBulk, runBulk } from "../bulk/bulk_plan.ts";
+import { patchOperation } from "./patch_operation.ts";
+import { createOperation, deleteOperation, replaceOperation } from "./write_operations.ts";
 
 export interface ScimV2AppDeps extends Omit<ScimAppDeps, "credentials"> {
   readonly access: ConnectionAccess;
@@ -246,4 +262,112 @@ function toResponse({ status, text, etag, location }: OperationResult): Response
       ...(location === undefined ? {} : status === 201 ? { location } : { "content-location": location }),
     },
   });
+}
+
+const BULK_RESPONSE = "urn:ietf:params:scim:api:messages:2.0:BulkResponse";
+
+/** The handlers of operations that write. */
+const WRITE_HANDLERS: Partial<Record<V2Handler, (operation: Operation) => Promise<OperationResult>>> = {
+  create: createOperation,
+  replace: replaceOperation,
+  patch: patchOperation,
+  delete: deleteOperation,
+};
+
+interface SentBulk {
+  readonly body: JsonObject;
+  /** The length of the body. */
+  readonly octets: number;
+  /** An error that is not a refusal: it is logged, and the entry says so. */
+  readonly onFault: (fault: unknown) => ScimRefusal;
+}
+
+/** A bulk request (RFC 7644 §3.7): each operation runs like a request of its own. */
+async function bulkOperation(
+  context: OperationContext,
+  { body, octets, onFault }: SentBulk,
+): Promise<OperationResult> {
+  const { schemas } = context;
+  const planned = planBulk(body, { octets, schemas });
+  if (!planned.ok) {
+    const { status, scimType = "invalidSyntax", detail } = planned.problem;
+    throw status === 413 ? new ScimRefusal("too_large", { detail }) : typedRefusal({ scimType, detail });
+  }
+  const { operations, refused } = planned.plan;
+  context.access.admitOperations(context.connection, Math.max(1, operations.length + refused.length));
+  const execute = async (operation: BulkRequestOperation): Promise<BulkOperationResult> => {
+    try {
+      return await runOne(context, operation);
+    } catch (fault) {
+      const refusal = fault instanceof ScimRefusal ? fault : onFault(fault);
+      const { status, message: detail } = refusal;
+      const { scimType } = refusalRow(refusal.code);
+      return { ok: false, status, response: errorBody({ status, scimType, detail }) };
+    }
+  };
+  const entries = await runBulk(planned.plan, {
+    schemas,
+    execute,
+    // A dry run created nothing that could be changed.
+    ...context.connection.settings.dryRun ? { complete: skipped } : {},
+  });
+  const bodies = entries.map((entry) => entryBody(entry, context));
+  const text = JSON.stringify({ schemas: [BULK_RESPONSE], Operations: bodies });
+  return { status: 200, text };
+}
+
+function skipped({ path }: BulkRequestOperation): Promise<BulkOperationResult> {
+  return Promise.resolve({ ok: true, status: 200, location: path, id: "" });
+}
+
+async function runOne(
+  context: OperationContext,
+  operation: BulkRequestOperation,
+): Promise<BulkOperationResult> {
+  const { method, path, version, data } = operation;
+  const place = findPlace(path);
+  const row = place?.rows.find((one) => one.method === method);
+  const handler = row === undefined ? undefined : WRITE_HANDLERS[row.handler];
+  if (place === null || row === undefined || row.kind === null || handler === undefined) {
+    throw new ScimRefusal("no_such_path");
+  }
+  const connection = await context.access.readmit(context.connection);
+  if (connection.settings.access === "read") {
+    throw new ScimRefusal("forbidden", { detail: "This connection has read access only." });
+  }
+  const result = await handler({
+    // The log has one entry for the whole request.
+    context: { ...context, connection, trace: { resource: null, attributes: [], planned: null } },
+    kind: row.kind,
+    id: place.id,
+    json: () => Promise.resolve(data ?? {}),
+    ifMatch: parsePrecondition(version),
+    ifNoneMatch: null,
+    projection: {},
+  });
+  const id = result.id ?? place.id ?? "";
+  const location = result.location ?? `${context.baseUrl}${context.schemas.types[row.kind].endpoint}/${id}`;
+  return {
+    ok: true,
+    status: result.status,
+    location,
+    id,
+    ...(result.etag === undefined ? {} : { version: result.etag }),
+  };
+}
+
+/** RFC 7644 §3.7.3: `status` is a string, `response` is there for errors only, and only a POST that failed has no location. */
+function entryBody({ operation, result }: BulkEntry, context: OperationContext): JsonObject {
+  const { method, bulkId } = operation;
+  const head = { ...(method === null ? {} : { method }), ...(bulkId === null ? {} : { bulkId }) };
+  if (result.ok) {
+    const { location, version, status } = result;
+    return { ...head, location, ...(version === undefined ? {} : { version }), status: String(status) };
+  }
+  const path = "path" in operation && method !== "POST" ? operation.path : null;
+  const failed = { ...head, ...(path === null ? {} : { location: context.baseUrl + path }) };
+  if ("problem" in result) {
+    return { ...failed, status: String(result.problem.status), response: errorBody(result.problem) };
+  }
+  return { ...failed, status: String(result.status), response: result.response as JsonObject };
 }

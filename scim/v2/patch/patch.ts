@@ -1,11 +1,9 @@
 // PATCH of one resource as a pure function (RFC 7644 §3.5.2): all operations, or none. Operations on `members` become ids to add and to remove. The members
 // of a group are read only for a filter that is not about their ids.
 
-import { property } from "../../schema/attributes.ts";
+import { canonicalJson, isJsonArray, property } from "../../schema/attributes.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { filterPaths, type ScimFilter } from "../../filter/filter_tree.ts";
-import { isJsonArray } from "../../schema/json_limits.ts";
-import { canonicalJson } from "../../schema/value_rules.ts";
 import {
   applyOperation,
   checkAttribute,
@@ -18,7 +16,7 @@ import { entryNode, type PatchProblem, PatchRefusal, type PatchSchema } from "./
 import { TOLERATED_SHAPES } from "./patch_shapes.ts";
 import { matchesEntryFilter } from "../../filter/filter_match.ts";
 import { isMemberId, memberIdOf, NO_MEMBER_ID } from "../schema/stored_content.ts";
-import type { AttributeDefinition } from "../../schema/attribute_definition.ts";
+import type { AttributeDefinition } from "../../schema/attribute_table.ts";
 
 export interface PatchOptions {
   readonly schema: PatchSchema;

@@ -1,14 +1,19 @@
 // Applies one PATCH operation to a resource (RFC 7644 §3.5.2.1 to §3.5.2.3): checks its value, and gives it the exact spelling of the schema (RFC 7643 §2).
 // Pure: JSON in, JSON out.
 
-import { property } from "../../schema/attributes.ts";
+import {
+  canonicalJson,
+  entryKey,
+  isJsonArray,
+  isJsonObject,
+  isPrimary,
+  property,
+} from "../../schema/attributes.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
-import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import type { ScimFilter } from "../../filter/filter_tree.ts";
 import { matchesEntryFilter } from "../../filter/filter_match.ts";
 import { entryNode, type PatchPath, PatchRefusal, type PatchSection } from "./patch_path.ts";
-import { canonicalJson, entryKey, isPrimary } from "../../schema/value_rules.ts";
-import { type AttributeDefinition, findSub, subDefinitions } from "../../schema/attribute_definition.ts";
+import { type AttributeDefinition, findSub, subDefinitions } from "../../schema/attribute_table.ts";
 import { simpleValueProblem } from "../schema/read_body.ts";
 
 /** One operation, parsed. */

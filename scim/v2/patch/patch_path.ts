@@ -5,11 +5,11 @@ import { MAX_FILTER_CHARACTERS } from "../../filter/filter_tokens.ts";
 import type { ScimFilter } from "../../filter/filter_tree.ts";
 import {
   type AttributeDefinition,
+  COMMON_DEFINITIONS,
   findDefinition,
   findSub,
   type SchemaDefinition,
-} from "../../schema/attribute_definition.ts";
-import { COMMON_DEFINITIONS } from "../../schema/attribute_table.ts";
+} from "../../schema/attribute_table.ts";
 
 /** The target of an operation. */
 export interface PatchPath {

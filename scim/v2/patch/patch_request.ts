@@ -1,8 +1,7 @@
 // Reads the body of a PATCH request (RFC 7644 §3.5.2) as operations with parsed paths.
 
-import { propertyWithoutCase } from "../../schema/attributes.ts";
+import { isJsonArray, isJsonObject, propertyWithoutCase } from "../../schema/attributes.ts";
 import type { JsonValue } from "../../schema/resource.ts";
-import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import { isMessage } from "../schema/body_shapes.ts";
 import {
   findExtension,
@@ -12,7 +11,7 @@ import {
   type PatchSchema,
 } from "./patch_path.ts";
 import { type PatchOperation, sentTwice } from "./patch_operations.ts";
-import { type AttributeDefinition, findDefinition, findSub } from "../../schema/attribute_definition.ts";
+import { type AttributeDefinition, findDefinition, findSub } from "../../schema/attribute_table.ts";
 
 /** One operation as the client sent it. A tolerated shape replaces it with operations that follow the RFC. */
 export interface SentOperation {

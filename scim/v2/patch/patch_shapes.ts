@@ -1,8 +1,7 @@
 // Requests that do not follow RFC 7644 §3.5.2 and are accepted, as rows: the client, its request, and what the request becomes.
 
-import { property } from "../../schema/attributes.ts";
+import { isJsonArray, isJsonObject, property } from "../../schema/attributes.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
-import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
 import { memberIdOf } from "../schema/stored_content.ts";
 import type { SentOperation, ShapeContext, ShapeRule } from "./patch_request.ts";
 import {
@@ -10,7 +9,7 @@ import {
   findDefinition,
   findSub,
   subDefinitions,
-} from "../../schema/attribute_definition.ts";
+} from "../../schema/attribute_table.ts";
 import { findExtension } from "./patch_path.ts";
 
 /** One tolerated shape. */

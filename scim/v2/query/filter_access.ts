@@ -11,15 +11,14 @@ import {
 } from "../../filter/filter.ts";
 import type { FilterAccess } from "../../filter/filter_match.ts";
 import { filterPaths, qualifyPaths } from "../../filter/filter_tree.ts";
-import { property } from "../../schema/attributes.ts";
-import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
+import { isJsonArray, isJsonObject, property } from "../../schema/attributes.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import {
   type AttributeDefinition,
   findDefinition,
   findSub,
   type ResourceTypeDefinition,
-} from "../../schema/attribute_definition.ts";
+} from "../../schema/attribute_table.ts";
 import { resolveAttribute, topLevelDefinitions } from "../schema/target_schemas.ts";
 import {
   comparedText,

@@ -26,7 +26,7 @@ import {
 } from "./query_plan.ts";
 import { comparedViews } from "../schema/render_stored.ts";
 import { type FilterPath, pathText, type ScimFilter } from "../../filter/filter.ts";
-import type { ResourceTypeDefinition } from "../../schema/attribute_definition.ts";
+import type { ResourceTypeDefinition } from "../../schema/attribute_table.ts";
 
 export interface ResourceQuery {
   readonly kind: ResourceKind;

@@ -2,10 +2,9 @@
 // what it becomes.
 
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
-import { property } from "../../schema/attributes.ts";
-import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
+import { isJsonArray, isJsonObject, property } from "../../schema/attributes.ts";
 import { parseBoundedJson } from "../../../platform/safe_json.ts";
-import { type AttributeDefinition, findSub } from "../../schema/attribute_definition.ts";
+import { type AttributeDefinition, findSub } from "../../schema/attribute_table.ts";
 
 /** A tolerated value of an attribute. */
 interface ValueShape {

@@ -4,18 +4,17 @@
 import type { TargetSettings } from "../../../platform/config/config.ts";
 import { type JsonFlaw, MAX_JSON_NAMES, parseBoundedJson } from "../../../platform/safe_json.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
-import { property, propertyNamed } from "../../schema/attributes.ts";
-import { ENTERPRISE_SCHEMA } from "../../schema/attribute_table.ts";
-import { isJsonArray, isJsonObject, isSameJson } from "../../schema/json_limits.ts";
+import { isJsonArray, isJsonObject, isSameJson, property, propertyNamed } from "../../schema/attributes.ts";
 import {
   type AttributeDefinition,
   DEFINED_TYPES,
   type DefinedType,
+  ENTERPRISE_SCHEMA,
   findDefinition,
   MAX_ATTRIBUTE_NAME,
   type ResourceTypeDefinition,
   type SchemaDefinition,
-} from "../../schema/attribute_definition.ts";
+} from "../../schema/attribute_table.ts";
 import { readAttributeValue, UnreadableBody } from "./read_body.ts";
 import { isTextForm } from "./stored_content.ts";
 import { createTargetSchemas, type CustomExtension, type TargetSchemas } from "./target_schemas.ts";

@@ -2,7 +2,7 @@
 // RFC 7643 §7).
 
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
-import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
+import { isJsonArray, isJsonObject } from "../../schema/attributes.ts";
 import {
   type AttributeDefinition,
   findDefinition,
@@ -10,7 +10,7 @@ import {
   type ResourceTypeDefinition,
   type SchemaDefinition,
   subDefinitions,
-} from "../../schema/attribute_definition.ts";
+} from "../../schema/attribute_table.ts";
 import type { RenderedObject } from "./stored_content.ts";
 import { resolveAttribute, topLevelDefinitions } from "./target_schemas.ts";
 

@@ -5,24 +5,26 @@ import {
   type AttributeDefinition,
   type DefinedType,
   findDefinition,
+  GROUP_DEFINITION,
   type ResourceTypeDefinition,
   type SchemaDefinition,
   subDefinitions,
-} from "../../schema/attribute_definition.ts";
-import { GROUP_DEFINITION } from "../../schema/attribute_table.ts";
-import { property } from "../../schema/attributes.ts";
-import { isJsonArray, isJsonObject, isSameJson } from "../../schema/json_limits.ts";
-import { MAX_MEMBERS } from "../../schema/parse_resource.ts";
-import type { JsonObject, JsonValue } from "../../schema/resource.ts";
+} from "../../schema/attribute_table.ts";
 import {
   hasForbiddenControls,
   isBase64,
   isDateTime,
+  isJsonArray,
+  isJsonObject,
   isPrimary,
+  isSameJson,
   isUnassigned,
   joinRepeated,
   MAX_LIST_ENTRIES,
-} from "../../schema/value_rules.ts";
+  property,
+} from "../../schema/attributes.ts";
+import { MAX_MEMBERS } from "../../schema/parse_resource.ts";
+import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { SCHEMAS_SHAPES, type SchemasShape, tolerateShape } from "./body_shapes.ts";
 import { resolveAttribute, topLevelDefinitions } from "./target_schemas.ts";
 

@@ -2,10 +2,10 @@
 
 import type { FilterPath } from "../../filter/filter.ts";
 import type { TargetDirectory, UserRenderer } from "../../ports.ts";
-import { isJsonArray } from "../../schema/json_limits.ts";
+import { isJsonArray } from "../../schema/attributes.ts";
 import { etagOf, isoTime } from "../../schema/render_resource.ts";
 import type { JsonObject, Stored } from "../../schema/resource.ts";
-import type { ResourceTypeDefinition } from "../../schema/attribute_definition.ts";
+import type { ResourceTypeDefinition } from "../../schema/attribute_table.ts";
 import type { Projection } from "./projection.ts";
 import { renderContent } from "./stored_content.ts";
 

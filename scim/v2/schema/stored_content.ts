@@ -5,13 +5,17 @@ import { canonicalName, isDeceptiveName } from "../../../platform/canonical_name
 import type { Content, JsonObject, JsonValue } from "../../schema/resource.ts";
 import {
   type AttributeSet,
+  canonicalJson,
   findAttribute,
+  isJsonArray,
+  isJsonObject,
+  isSameJson,
+  isUnassigned,
   type KnownAttribute,
   property,
   SCIM_ATTRIBUTES,
   spellingOf,
 } from "../../schema/attributes.ts";
-import { isJsonArray, isJsonObject, isSameJson } from "../../schema/json_limits.ts";
 import { withCoreManager, withEnterpriseManager, withPersonName } from "../../schema/merge.ts";
 import { distinctNames, parseName } from "../../schema/resource_name.ts";
 import {
@@ -22,8 +26,7 @@ import {
   type ResourceTypeDefinition,
   type SchemaDefinition,
   subDefinitions,
-} from "../../schema/attribute_definition.ts";
-import { canonicalJson, isUnassigned } from "../../schema/value_rules.ts";
+} from "../../schema/attribute_table.ts";
 import { type BodyProblem, isOfType } from "./read_body.ts";
 
 /** What the record has besides the content. Absent parts are not rendered, so that the caller need not read them. */

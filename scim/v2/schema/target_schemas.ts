@@ -5,20 +5,18 @@ import type { ResourceKind } from "../../schema/resource.ts";
 import {
   type AttributeDefinition,
   type Characteristics,
+  COMMON_DEFINITIONS,
   defineAttribute,
   DEFINED_TYPES,
+  ENTERPRISE_DEFINITION,
   findDefinition,
+  GROUP_DEFINITION,
   MUTABILITIES,
   type ResourceTypeDefinition,
   RETURN_RULES,
   type SchemaDefinition,
   type SchemaExtension,
   UNIQUENESS_RULES,
-} from "../../schema/attribute_definition.ts";
-import {
-  COMMON_DEFINITIONS,
-  ENTERPRISE_DEFINITION,
-  GROUP_DEFINITION,
   USER_DEFINITION,
 } from "../../schema/attribute_table.ts";
 

@@ -5,7 +5,7 @@ import process from "node:process";
 import { openIdentity } from "./open_identity.ts";
 import { firstOutsider, GROUP, GROUP_SIZE, groupMembers, personAt } from "./people.ts";
 import { quantile } from "./generator.ts";
-import { parseJsonObject } from "../../../scim/schema/json_limits.ts";
+import { parseJsonObject } from "../../../scim/schema/attributes.ts";
 import { parseResource } from "../../../scim/schema/parse_resource.ts";
 import { etagOf, renderResource } from "../../../scim/schema/render_resource.ts";
 

@@ -1,7 +1,7 @@
 // Read-only backends and attributes, and members that a backend did not store.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { NO_READ_ONLY, readOnlyNames } from "../../../scim/schema/read_only_attributes.ts";
+import { NO_READ_ONLY, readOnlyNames } from "../../../scim/schema/merge.ts";
 import { ACTOR, group, openStage, refusalOf, type Shape, type Stage, trashOf, user } from "./stage.ts";
 import type { Target, WriteOptions } from "../../../scim/ports.ts";
 import { writeBulk } from "../../../scim/transfer/import_export.ts";

@@ -2,7 +2,7 @@
 
 import type { Content, JsonObject, ResourceKind, Stored } from "../../../scim/schema/resource.ts";
 import { parseResource, type ParseResourceOutcome } from "../../../scim/schema/parse_resource.ts";
-import { parseJsonObject } from "../../../scim/schema/json_limits.ts";
+import { parseJsonObject } from "../../../scim/schema/attributes.ts";
 import { createMapping } from "../../../scim/schema/mapping.ts";
 
 export const DOCUMENT_MAPPING = createMapping({ user: {}, group: {} });

@@ -6,7 +6,7 @@ import { parseResource } from "../../../scim/schema/parse_resource.ts";
 import { createMapping } from "../../../scim/schema/mapping.ts";
 import { bodyOf, contentOf, DOCUMENT_MAPPING, GENERATED_NAME, read, refused, taken } from "./bodies.ts";
 import fc from "../../packages/fast_check.ts";
-import { MAX_JSON_DEPTH, MAX_JSON_VALUES, parseJsonObject } from "../../../scim/schema/json_limits.ts";
+import { MAX_JSON_DEPTH, MAX_JSON_VALUES, parseJsonObject } from "../../../scim/schema/attributes.ts";
 
 // Parsing a request body into a resource: spelling of names, types, members and passwords.
 

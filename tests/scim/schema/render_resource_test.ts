@@ -14,7 +14,7 @@ import {
   readOnlyNames,
   toReadOnlyAttributes,
   withReadOnly,
-} from "../../../scim/schema/read_only_attributes.ts";
+} from "../../../scim/schema/merge.ts";
 
 // Rendering of resources, lists and errors as SCIM answers, and parsing them again.
 

@@ -3,7 +3,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { EXTENSION_EXAMPLE } from "../../../docs/identity_providers_text.ts";
 import { identityProvidersPage } from "../../../docs/identity_providers_page.ts";
-import { V2_ROUTES } from "../../../scim/v2/http/v2_routes.ts";
+import { V2_ROUTES } from "../../../scim/v2/http/operation.ts";
 import { parseExtensions } from "../../../scim/v2/schema/custom_extension.ts";
 
 Deno.test("the example of a custom extension can be used as it is", () => {

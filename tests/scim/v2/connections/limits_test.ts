@@ -2,10 +2,9 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { ScimRefusal } from "../../../../scim/http/refusals.ts";
-import type { AuthenticatedConnection } from "../../../../scim/v2/connections/authentication.ts";
+import { type AuthenticatedConnection, RequestRates } from "../../../../scim/v2/connections/connections.ts";
 import type { ConnectionChange } from "../../../../scim/v2/connections/connection_settings.ts";
 import { allowedDeletions } from "../../../../scim/v2/connections/deletion_limit.ts";
-import { RequestRates } from "../../../../scim/v2/connections/connections.ts";
 import { createManualClock } from "../../../upstream/manual_clock.ts";
 import {
   bearer,

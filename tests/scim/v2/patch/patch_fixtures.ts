@@ -5,7 +5,7 @@ import {
   type AttributeDefinition,
   type Characteristics,
   defineAttribute,
-} from "../../../../scim/schema/attribute_definition.ts";
+} from "../../../../scim/schema/attribute_table.ts";
 import { createPatchSchema } from "../../../../scim/v2/patch/patch_path.ts";
 import type { JsonObject, JsonValue } from "../../../../scim/schema/resource.ts";
 

@@ -3,20 +3,20 @@
 import fc from "../../../packages/fast_check.ts";
 import { assert, assertEquals, assertNotStrictEquals, assertStrictEquals } from "@std/assert";
 import type { JsonObject, JsonValue } from "../../../../scim/schema/resource.ts";
-import { isJsonArray, isJsonObject } from "../../../../scim/schema/json_limits.ts";
+import { isJsonArray, isJsonObject } from "../../../../scim/schema/attributes.ts";
 import {
   type AttributeDefinition,
+  COMMON_DEFINITIONS,
   findDefinition,
   subDefinitions,
-} from "../../../../scim/schema/attribute_definition.ts";
+} from "../../../../scim/schema/attribute_table.ts";
 import {
   renderResourceType,
   renderSchema,
   serviceProviderConfig,
-} from "../../../../scim/v2/http/discovery.ts";
+} from "../../../../scim/v2/http/read_operations.ts";
 import { renderListResponse } from "../../../../scim/schema/render_resource.ts";
 import { isOfType } from "../../../../scim/v2/schema/read_body.ts";
-import { COMMON_DEFINITIONS } from "../../../../scim/schema/attribute_table.ts";
 import { createTargetSchemas } from "../../../../scim/v2/schema/target_schemas.ts";
 import {
   BADGE_EXTENSION,

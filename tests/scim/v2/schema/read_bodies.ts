@@ -1,7 +1,7 @@
 // Helpers for tests of bodies: schemas with custom extensions, and readers that fail the test.
 
 import type { JsonObject, JsonValue, ResourceKind } from "../../../../scim/schema/resource.ts";
-import type { ResourceTypeDefinition } from "../../../../scim/schema/attribute_definition.ts";
+import type { ResourceTypeDefinition } from "../../../../scim/schema/attribute_table.ts";
 import { parseExtensions } from "../../../../scim/v2/schema/custom_extension.ts";
 import { readBody, type ReadBodyOptions } from "../../../../scim/v2/schema/read_body.ts";
 import { createTargetSchemas } from "../../../../scim/v2/schema/target_schemas.ts";

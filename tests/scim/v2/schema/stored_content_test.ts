@@ -7,7 +7,7 @@ import {
   MAX_GROUP_JSON_VALUES,
   MAX_GROUP_OCTETS,
   parseJsonObject,
-} from "../../../../scim/schema/json_limits.ts";
+} from "../../../../scim/schema/attributes.ts";
 import { MAX_MEMBERS } from "../../../../scim/schema/parse_resource.ts";
 import type {
   Content,
@@ -22,7 +22,7 @@ import { bodyOf, contentOf, refused, taken } from "../../schema/bodies.ts";
 import { ENTERPRISE_USER } from "../../schema/rfc7643_examples.ts";
 import { resources, storedUsers } from "./random_resources.ts";
 import { accepted, BADGE_URN, ENTERPRISE_URN, outcomeOf, typeOf, USER_URN } from "./read_bodies.ts";
-import type { ResourceTypeDefinition } from "../../../../scim/schema/attribute_definition.ts";
+import type { ResourceTypeDefinition } from "../../../../scim/schema/attribute_table.ts";
 import { type ProjectionParameters, readProjection } from "../../../../scim/v2/schema/projection.ts";
 import { createTargetSchemas } from "../../../../scim/v2/schema/target_schemas.ts";
 
