@@ -29,7 +29,7 @@ import { createTransfer } from "./scim/transfer/import_export.ts";
 import type { DirectoryFollower } from "./scim/follow_directories.ts";
 import { ldapAttributeNames } from "./scim/backends/ldap/ldap_schemas.ts";
 import { createMapping, toFrontEnd } from "./scim/schema/mapping.ts";
-import { redact, secretsIn } from "./platform/config/redact_settings.ts";
+import { redact, secretsIn } from "./platform/config/list_settings.ts";
 
 /** The description of both SCIM interfaces. */
 const OPEN_API = new URL("docs/openapi.json", import.meta.url);

@@ -12,7 +12,7 @@ import type {
 } from "../platform/config/config.ts";
 import { shownKey } from "../platform/setting_problems.ts";
 import { loadConfig } from "../platform/config/load.ts";
-import { settingsFileMode } from "../platform/config/redact_settings.ts";
+import { settingsFileMode } from "../platform/config/list_settings.ts";
 import { socketAddressText } from "../platform/addresses.ts";
 import { usesTls } from "../platform/client_settings.ts";
 import { extensionsProblem } from "../scim/v2/schema/custom_extension.ts";

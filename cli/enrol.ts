@@ -16,7 +16,7 @@ import { parseCommandArgs, type Progress, terminalProgress } from "./terminal.ts
 import type { CampaignPreview, CampaignView } from "../console/api/enrolment/campaigns.ts";
 import { createMapping } from "../scim/schema/mapping.ts";
 import { FileError, openRowFile } from "../scim/transfer/row_reader.ts";
-import { identifyRow } from "../scim/transfer/validate_rows.ts";
+import { identifyRow } from "../scim/transfer/upload.ts";
 
 const USAGE = `Invite users by mail to set up a second factor, and show who has one.
 

@@ -4,7 +4,7 @@ import { COMMAND } from "../platform/command_name.ts";
 import type { JsonObject, Mapping, ResourceKind } from "../scim/schema/resource.ts";
 import { createMapping } from "../scim/schema/mapping.ts";
 import { type AdminApi, apiValue, pathName, readLines } from "./admin_connection.ts";
-import { createCsvWriter } from "../scim/transfer/csv_writer.ts";
+import { createCsvWriter } from "../scim/transfer/columns.ts";
 import { type CommandOutcome, firstOf, printable } from "./format_result.ts";
 import { parseCommandArgs, type Progress, terminalProgress } from "./terminal.ts";
 import { adminCommand, checkTarget, refusal, runCommand, runMain } from "./run_admin_command.ts";

@@ -17,7 +17,7 @@ import {
   type Identified,
   identifyRow,
   validNames,
-} from "../scim/transfer/validate_rows.ts";
+} from "../scim/transfer/upload.ts";
 
 const USAGE = `Import users and groups from a CSV or JSON file.
 

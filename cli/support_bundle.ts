@@ -3,7 +3,7 @@
 import { VERSION } from "../compose.ts";
 import { COMMAND } from "../platform/command_name.ts";
 import type { Config } from "../platform/config/config.ts";
-import { secretsIn } from "../platform/config/redact_settings.ts";
+import { secretsIn } from "../platform/config/list_settings.ts";
 import { withTimeout } from "../platform/runtime.ts";
 import { environmentSecrets, SecretSweep, withoutCredentials } from "../platform/secret_sweep.ts";
 import { type BundleFiles, packBundle, SecretLeft, unpackBundle } from "../platform/support_bundle.ts";

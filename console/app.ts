@@ -41,13 +41,18 @@ import { Refusal, type RefusalBody, refusalResponse } from "./api/errors.ts";
 import type { LiveSettings } from "../platform/config/live_settings.ts";
 import type { Installation } from "./api/settings/setting_routes.ts";
 import { acceptedEncodings, assetResponse, type Dist } from "./assets.ts";
-import { clientAddress, createRequestLimit } from "../platform/http/request_limit.ts";
+import {
+  clientAddress,
+  createRequestGate,
+  createRequestLimit,
+  type HttpSettings,
+  securityHeaders,
+  WORKER_POLICY,
+} from "./request_gate.ts";
 import { consoleResponse, messagePreload, pageResponse } from "./html_shell.ts";
 import { HOME_PATH, PAGE_ROUTES, REDIRECT_PATTERNS, redirectedPath, startPath } from "./web/app/routes.ts";
-import { createRequestGate, type HttpSettings } from "./request_gate.ts";
 import { createApproveRoutes } from "./approval/approve_routes.ts";
 import type { HttpApp, PeerInfo } from "../platform/http/http_server.ts";
-import { securityHeaders, WORKER_POLICY } from "../platform/http/security_headers.ts";
 import { NotUpgraded } from "../platform/upgrade/store_format.ts";
 
 export interface HttpAppDeps extends Pick<ConsoleApiDeps, "mail" | "shadow"> {

@@ -2,7 +2,7 @@
 // Preload links name the files that the browser needs first for an address.
 
 import { type Dist, type Manifest, scriptsOfPage } from "./assets.ts";
-import { PAGE_POLICY, PHONE_PAGE_POLICY } from "../platform/http/security_headers.ts";
+import { PAGE_POLICY, PHONE_PAGE_POLICY } from "./request_gate.ts";
 import { matchRoute, PAGE_ROUTES } from "./web/app/routes.ts";
 import type { LinkedFiles } from "./web/app/page_loader.ts";
 import { catalogueFile, type Language, LANGUAGES } from "./web/i18n/catalogue.ts";

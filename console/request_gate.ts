@@ -1,5 +1,5 @@
 // Checks each request before any route: a known method, a Host of this server (RFC 9112 §3.2), a path as the target, and a
-// body within limits of size and time.
+// body within limits of size and time. With the limit on concurrent requests, and the security headers of all responses, errors included.
 
 import type { MiddlewareHandler } from "hono";
 import type { SocketAddress } from "../platform/config/config.ts";
@@ -8,7 +8,8 @@ import { Refusal } from "./api/errors.ts";
 import { readBoundedBody } from "../platform/fetch_with_deadline.ts";
 import type { RequestBody } from "../platform/http_error.ts";
 import type { Clock } from "../platform/runtime.ts";
-import type { RequestLimit } from "../platform/http/request_limit.ts";
+import { sourceKey } from "../platform/addresses.ts";
+import { secureHeaders } from "hono/secure-headers";
 
 /** The address of the listener, and its public URL. */
 export interface HttpSettings {
@@ -223,3 +224,158 @@ function beginWait({ bodyWaits, address }: Reading): (() => void) | null {
   if (end === null) throw new Refusal("overloaded", { ...RETRY, ...CLOSE });
   return end;
 }
+
+// The address of a client behind proxies, and the limit on concurrent requests: in total and for each source address, so that one
+// source cannot use up the total.
+
+export interface RequestLimit {
+  /** Counts a request until the returned function is called; `null`: the limit is reached. */
+  begin(address: string): (() => void) | null;
+}
+
+interface RequestLimitDeps {
+  readonly maxRequests: number;
+  readonly maxPerSource: number;
+  /** Addresses of reverse proxies: many users share them, so only the total limit applies. */
+  readonly isProxy: (address: string) => boolean;
+}
+
+export function createRequestLimit({ maxRequests, maxPerSource, isProxy }: RequestLimitDeps): RequestLimit {
+  const perSource = new Map<string, number>();
+  let total = 0;
+  return {
+    begin(address) {
+      const source = sourceKey(address);
+      const count = perSource.get(source) ?? 0;
+      if (total >= maxRequests || (count >= maxPerSource && !isProxy(address))) return null;
+      total += 1;
+      perSource.set(source, count + 1);
+      let ended = false;
+      return () => {
+        if (ended) return;
+        ended = true;
+        total -= 1;
+        const left = (perSource.get(source) ?? 1) - 1;
+        if (left === 0) perSource.delete(source);
+        else perSource.set(source, left);
+      };
+    },
+  };
+}
+
+/** Bounds the work. No real chain of trusted proxies is longer. */
+const MAX_HOPS = 32;
+
+/**
+ * @param remoteAddress the peer of the connection.
+ * @param forwarded the values of X-Forwarded-For, joined by commas; `null` without one.
+ */
+export function clientAddress(
+  remoteAddress: string,
+  { forwarded, isProxy }: { forwarded: string | null; isProxy: (address: string) => boolean },
+): string {
+  if (forwarded === null || !isProxy(remoteAddress)) return remoteAddress;
+  const hops = forwarded.split(",").slice(-MAX_HOPS).map((hop) => bareAddress(hop.trim()));
+  let client = remoteAddress;
+  for (const hop of hops.toReversed()) {
+    // A trusted proxy writes an address, so any other text comes from the client.
+    if (hop === null) return client;
+    client = hop;
+    if (!isProxy(hop)) return hop;
+  }
+  return client;
+}
+
+const IPV4 = /^(?:\d{1,3}\.){3}\d{1,3}$/;
+const IPV6 = /^[0-9a-f:.]+$/i;
+
+/** An address without brackets and port, as some proxies write it; `null` if it is not an address. */
+function bareAddress(hop: string): string | null {
+  const inBrackets = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(hop)?.[1];
+  const text = inBrackets ?? hop.replace(/^([\d.]+):\d{1,5}$/, "$1");
+  if (IPV4.test(text)) return text.split(".").every((part) => Number(part) < 256) ? text : null;
+  const isIpv6 = IPV6.test(text) && text.includes(":") && URL.canParse(`http://[${text}]/`);
+  return isIpv6 ? text.toLowerCase() : null;
+}
+
+const PAGE_SOURCES = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "font-src 'self'",
+  "connect-src 'self'",
+];
+const PAGE_LIMITS = [
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+];
+
+/** For pages: only files of this server, no inline script, and no script from strings. */
+export const PAGE_POLICY = [...PAGE_SOURCES, ...PAGE_LIMITS, "trusted-types 'none'"].join("; ");
+
+/** For the phone page: also its web app manifest and its service worker, with a Trusted Types policy for the worker's script. */
+export const PHONE_PAGE_POLICY = [
+  ...PAGE_SOURCES,
+  "manifest-src 'self'",
+  "worker-src 'self'",
+  ...PAGE_LIMITS,
+  "trusted-types phone-worker",
+].join("; ");
+
+/** For the service worker of the phone page: it calls this server, and loads no further script. */
+export const WORKER_POLICY = [
+  "default-src 'none'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join("; ");
+
+/** For pages without script: only styles, images and forms of this server. */
+export const SCRIPTLESS_POLICY = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join("; ");
+
+/** For other responses: no content may run. The other headers are the same for all responses. */
+const OPTIONS = {
+  contentSecurityPolicy: {
+    defaultSrc: ["'none'"],
+    frameAncestors: ["'none'"],
+    baseUri: ["'none'"],
+    requireTrustedTypesFor: ["'script'"],
+  },
+  permissionsPolicy: {
+    ...{ accelerometer: [], camera: [], displayCapture: [], geolocation: [] },
+    ...{ gyroscope: [], microphone: [], payment: [], usb: [] },
+  },
+  xFrameOptions: "DENY",
+  originAgentCluster: false,
+  strictTransportSecurity: false,
+  xDnsPrefetchControl: false,
+  xDownloadOptions: false,
+  xPermittedCrossDomainPolicies: false,
+  xXssProtection: false,
+  // A page sets its own policy.
+  overwrite: false,
+} satisfies Parameters<typeof secureHeaders>[0];
+const ONE_YEAR_S = 31_536_000;
+
+const plain = secureHeaders(OPTIONS);
+/** Tells browsers to use https only (RFC 6797). */
+const overTls = secureHeaders({ ...OPTIONS, strictTransportSecurity: `max-age=${ONE_YEAR_S}` });
+
+/** Adds the security headers to every response, errors included. A response may be cached only if it has its own cache-control. */
+export const securityHeaders: MiddlewareHandler = async (c, next) => {
+  await (c.env.secure ? overTls : plain)(c, next);
+  const { headers } = c.res;
+  if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
+};

@@ -2,7 +2,7 @@
 
 import { ADMIN_SETTINGS, GENERAL_ROWS } from "../platform/config/settings.ts";
 import { meaningText } from "../platform/setting_problems.ts";
-import { CLIENT_TABLE, RADIUS_ROWS } from "../platform/config/client_rows.ts";
+import { CLIENT_TABLE, RADIUS_ROWS } from "../platform/config/list_settings.ts";
 import { defaultOf, meansOf } from "../platform/config/setting_values.ts";
 import {
   rowsByKey,

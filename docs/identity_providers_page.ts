@@ -24,7 +24,7 @@ import { MAX_PATCH_OPERATIONS } from "../scim/v2/patch/patch_request.ts";
 import { TOLERATED_SHAPES } from "../scim/v2/patch/patch_shapes.ts";
 import { MAX_QUERY_COMPARED } from "../scim/v2/query/query.ts";
 import { MESSAGE_SHAPES, SCHEMAS_SHAPES, VALUE_SHAPES } from "../scim/v2/schema/body_shapes.ts";
-import { MAX_PROJECTION_NAMES, NAME_SHAPES } from "../scim/v2/schema/projection.ts";
+import { MAX_PROJECTION_NAMES, NAME_SHAPES } from "../scim/v2/schema/render_stored.ts";
 import { MAX_USER_PASSWORD_CHARACTERS } from "../scim/v2/schema/stored_content.ts";
 import { ACTIONS, AFTER_STEPS, EXTENSIONS, PROTECTION, QUERIES, START } from "./identity_providers_text.ts";
 

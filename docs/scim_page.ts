@@ -2,8 +2,14 @@
 
 import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../scim/schema/mapping.ts";
 import { refusalRow, SCIM_REFUSALS, type ScimRefusalCode } from "../scim/http/refusals.ts";
-import { QUERY_PARAMETERS, type RouteRow, SCIM_ROUTES } from "../scim/http/routes.ts";
-import { COMMON_HEADERS, RECEIPT_HEADER, receiptText } from "../scim/http/responses.ts";
+import {
+  COMMON_HEADERS,
+  QUERY_PARAMETERS,
+  RECEIPT_HEADER,
+  receiptText,
+  type RouteRow,
+  SCIM_ROUTES,
+} from "../scim/http/routes.ts";
 import { HANDLER_FACTS } from "./scim_operations.ts";
 import type { Receipt } from "../scim/ports.ts";
 import { etagOf } from "../scim/schema/render_resource.ts";

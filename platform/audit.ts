@@ -3,9 +3,8 @@
 
 import { canonicalName } from "./canonical_name.ts";
 import { type AuditAction, type AuditDetailName, isAuditedChange } from "./audit_actions.ts";
-import { createAuditIds } from "./audit_ids.ts";
 import type { KvMutation } from "./commit_queue.ts";
-import type { LogRecord } from "./log_blocks.ts";
+import { createAuditIds, type LogRecord } from "./log_blocks.ts";
 
 /** The default of `console.audit_days`. */
 export const DEFAULT_AUDIT_DAYS = 90;

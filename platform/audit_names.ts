@@ -2,10 +2,9 @@
 // later, many in one value, because a commit of a login would pay for a key of each name. Until then, memory has them.
 
 import { auditIndexNames, DEFAULT_AUDIT_RETENTION_MS, NO_OCTETS } from "./audit.ts";
-import { auditIdMs } from "./audit_ids.ts";
 import type { CommitQueue } from "./commit_queue.ts";
 import { HOUR_MS } from "./durations.ts";
-import { LAST_ID, type LogRange, logRange, type LogRecord, readLog } from "./log_blocks.ts";
+import { auditIdMs, LAST_ID, type LogRange, logRange, type LogRecord, readLog } from "./log_blocks.ts";
 import type { Log } from "./log.ts";
 import type { Clock } from "./runtime.ts";
 

@@ -1,7 +1,7 @@
 // The settings of a RADIUS client: one row for each. The settings file, the API, the stored record, the console's form, the review
 // before saving, the audit log and the docs are derived from these rows. The browser reads this table too.
 //
-// To add a setting: add a row here, its sentence to config/client_rows.ts and its messages to console/web/i18n/{en,de}.json,
+// To add a setting: add a row here, its sentence to config/list_settings.ts and its messages to console/web/i18n/{en,de}.json,
 // then use the value where requests are handled.
 
 import type { FormatName, SettingValueOf } from "./config/setting_rows.ts";

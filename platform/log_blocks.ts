@@ -1,8 +1,6 @@
 // Blocks of the history and the audit log (docs/adr/0027): with one node, the records of the logins of one commit share a value of the store. The
 // store hands them out as if each had a key of its own.
 
-import { auditIdAt, auditIdMs } from "./audit_ids.ts";
-
 /** How much older than its block a record can be, by table. */
 const SPANS_MS = {
   /** In the order in which logins began. A record is written when its login ends, so blocks overlap. */
@@ -338,4 +336,51 @@ function sorted(records: StoredRecord[], reverse: boolean): StoredRecord[] {
     if (one !== other) return one < other ? less : more;
     return a.versionstamp > b.versionstamp ? -1 : 1;
   });
+}
+
+// Ids of audit records: they begin with the time, so they sort by it.
+
+/** Ids count in 1/1024 ms, in base 36. */
+const IDS_PER_MS = 1024;
+const TIME_CHARACTERS = 11;
+
+/**
+ * Ids that sort in the order of the calls, also within one millisecond and after the clock was set back.
+ *
+ * @param newest the newest id in the store, so that the order holds across restarts.
+ */
+export function createAuditIds(
+  { node, newest = "" }: { node: string; newest?: string },
+): (nowMs: number) => string {
+  let last = Math.max(0, auditIdTicks(newest));
+  return (nowMs) => {
+    last = Math.max(last + 1, Math.floor(nowMs * IDS_PER_MS));
+    return idText(last) + node;
+  };
+}
+
+function idText(ticks: number): string {
+  return ticks.toString(36).padStart(TIME_CHARACTERS, "0");
+}
+
+/** The node that wrote a record. */
+export function auditIdNode(id: string): string {
+  return id.slice(TIME_CHARACTERS);
+}
+
+/** The count in an id; 0 if the text is not an id, or the count is too large to continue. */
+function auditIdTicks(id: string): number {
+  const text = id.slice(0, TIME_CHARACTERS);
+  const ticks = /^[0-9a-z]{11}$/.test(text) ? Number.parseInt(text, 36) : 0;
+  return ticks < Number.MAX_SAFE_INTEGER / 2 ? ticks : 0;
+}
+
+/** The first id of a moment. */
+export function auditIdAt(atMs: number): string {
+  return idText(Math.max(0, Math.floor(atMs * IDS_PER_MS)));
+}
+
+/** The moment of an id (milliseconds since the epoch). */
+export function auditIdMs(id: string): number {
+  return auditIdTicks(id) / IDS_PER_MS;
 }

@@ -39,7 +39,7 @@ import type { ParseResourceOutcome } from "../../scim/schema/parse_resource.ts";
 import type { FindUserRecord } from "../../platform/user_record.ts";
 import type { FileRow } from "../../scim/transfer/row_reader.ts";
 import type { UploadedRowCheck, UploadOutcome } from "../../scim/transfer/upload.ts";
-import type { CsvWriter } from "../../scim/transfer/csv_writer.ts";
+import type { CsvWriter } from "../../scim/transfer/columns.ts";
 import type { BulkRequest, BulkRow, RowOutcome } from "../../scim/transfer/bulk_plan.ts";
 
 export interface Connect {

@@ -20,7 +20,7 @@ import { phoneToken } from "../api/devices/phone_cookie.ts";
 import { Refusal } from "../api/errors.ts";
 import type { Dist } from "../assets.ts";
 import { preferredLanguage } from "../html_shell.ts";
-import { SCRIPTLESS_POLICY } from "../../platform/http/security_headers.ts";
+import { SCRIPTLESS_POLICY } from "../request_gate.ts";
 import { approvePage, type ApproveView, loadApproveText } from "./approve_page.ts";
 
 interface ApproveDeps {

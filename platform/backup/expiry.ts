@@ -3,7 +3,7 @@
 
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../durations.ts";
 import { DELETED_USER_DAYS } from "../user_record.ts";
-import { auditIdMs } from "../audit_ids.ts";
+import { auditIdMs } from "../log_blocks.ts";
 import { MAX_STEP_LINE_MS } from "../journal.ts";
 
 /** What the settings say about lifetimes. */

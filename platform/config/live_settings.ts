@@ -10,11 +10,18 @@ import type { Mutation, Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
 import type { Config, ConfigFault, ConfigWarning } from "./config.ts";
 import { problemOf } from "../setting_problems.ts";
-import { ALL_SETTINGS, listSettings, type SettingView, unusedText } from "./list_settings.ts";
+import {
+  ALL_SETTINGS,
+  listSettings,
+  redactWhenPrinted,
+  type SettingView,
+  unusedText,
+} from "./list_settings.ts";
 import {
   evaluateSettings,
   type Evaluation,
   NO_STORED_VALUES,
+  planReload,
   type SettingsFile,
   type StoredValues,
 } from "./load.ts";
@@ -29,10 +36,8 @@ import {
   SettingWriter,
 } from "./setting_writer.ts";
 import { SettingRecords, settingTargetKey } from "./setting_records.ts";
-import { planReload } from "./reload.ts";
 import { TargetChanges } from "./target_changes.ts";
 import { isDeepEqual } from "../deep_equal.ts";
-import { redactWhenPrinted } from "./redact_settings.ts";
 import { type LifetimeSettings, lifetimesOf } from "../backup/expiry.ts";
 
 interface LiveSettingsDeps {

@@ -12,7 +12,7 @@ import {
 } from "../client_settings.ts";
 import { isLoopback, isWildcard, type SocketAddress, socketAddressText } from "../addresses.ts";
 import type { ConfigCheck, ConfigView } from "./validate.ts";
-import { RADIUS_ROWS } from "./client_rows.ts";
+import { RADIUS_ROWS } from "./list_settings.ts";
 import { problemOf } from "../setting_problems.ts";
 import { entryPrefix } from "./parse_tables.ts";
 import { snakeCase } from "./setting_rows.ts";

@@ -2,7 +2,7 @@
 // failure it begins again at the stored position. So each record is delivered at least once, within the bound of the backlog.
 
 import { auditEntry } from "../audit.ts";
-import { auditIdAt, auditIdMs } from "../audit_ids.ts";
+import { auditIdAt, auditIdMs } from "../log_blocks.ts";
 import { retryPauseMs } from "../backoff.ts";
 import type { WriteLease } from "../cluster/lease.ts";
 import { HOUR_MS } from "../durations.ts";

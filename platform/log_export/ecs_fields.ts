@@ -3,7 +3,7 @@
 
 import { isIP } from "node:net";
 import { auditActor, auditObjects, UNKNOWN_ACTOR } from "../audit.ts";
-import { auditIdNode } from "../audit_ids.ts";
+import { auditIdNode } from "../log_blocks.ts";
 import { AUDIT_ACTIONS } from "../audit_actions.ts";
 import type { RecordKind } from "./destination_choices.ts";
 import type { StoredRecord } from "./record_reader.ts";

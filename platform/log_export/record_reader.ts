@@ -3,7 +3,7 @@
 // node announced are read.
 
 import { auditKey } from "../audit.ts";
-import { auditIdAt, auditIdNode } from "../audit_ids.ts";
+import { auditIdAt, auditIdNode } from "../log_blocks.ts";
 import type { Clock } from "../runtime.ts";
 import type { Store } from "../store.ts";
 

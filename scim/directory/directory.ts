@@ -21,11 +21,18 @@ import { LargeUpdates } from "./large_updates.ts";
 import { createResourceIndexes, type Indexes, openNameIndexes, withWordIndexes } from "./indexes.ts";
 import type { IndexMergeOptions } from "./index_merge.ts";
 import { createDirectoryKeys, type DirectoryKeys } from "./keys.ts";
-import { createLoginView, type LoginUserView, type RepliesOf, ResourceReader } from "./reader.ts";
+import {
+  createLoginView,
+  IdIssuer,
+  type LoginUserView,
+  readHeadById,
+  readIds,
+  type RepliesOf,
+  ResourceReader,
+} from "./reader.ts";
 import { GroupNesting } from "./group_nesting.ts";
 import { createMemberSets, followRenames, type MemberSets } from "./member_sets.ts";
 import type { ResourceRecord } from "./records.ts";
-import { IdIssuer, readHeadById, readIds } from "./resource_ids.ts";
 import { DirectorySearch, followMapping } from "./search.ts";
 import { SOLE_WRITER, type TargetLease } from "../locks.ts";
 import { RenameWriter } from "./rename_writer.ts";

@@ -14,9 +14,16 @@ import {
   withChanges,
 } from "./member_sets.ts";
 import type { Indexes, NameIndexes } from "./indexes.ts";
-import { encodeRecord, type ReadRecord, readRecord, type ResourceRecord, textSizeOctets } from "./records.ts";
+import {
+  encodeRecord,
+  type ReadRecord,
+  readRecord,
+  type ResourceRecord,
+  textSizeOctets,
+  type Tombstone,
+} from "./records.ts";
 import type { GroupNesting } from "./group_nesting.ts";
-import type { IdEntry, IdIssuer } from "./resource_ids.ts";
+import type { IdEntry, IdIssuer } from "./reader.ts";
 import type { DirectoryKeys } from "./keys.ts";
 import type { IndexDraft } from "./counted_index.ts";
 import { KEY_EXTRACTORS } from "./index_keys.ts";
@@ -267,13 +274,6 @@ export class DirectoryBatch {
 
 function textOctets(text: string): number {
   return text.length * 2 + SMALL_VALUE_OCTETS;
-}
-
-/** The record of a deleted user. */
-export interface Tombstone {
-  readonly name: string;
-  /** Grows with time. */
-  readonly order: number;
 }
 
 export interface BatchReadDeps {

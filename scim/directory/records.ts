@@ -46,6 +46,13 @@ export interface ResourceRecord {
   readonly partCount: number;
 }
 
+/** The record of a deleted user. */
+export interface Tombstone {
+  readonly name: string;
+  /** Grows with time. */
+  readonly order: number;
+}
+
 /** The parts of a record that tell what the resource is for its clients. */
 export type ResourceIdentity = Pick<
   ResourceRecord,

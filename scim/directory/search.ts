@@ -5,9 +5,8 @@ import { canonicalName } from "../../platform/canonical_name.ts";
 import type { ListOptions, PageOptions, ResourceIndexes, SearchOutcome } from "../ports.ts";
 import { createMapping } from "../schema/mapping.ts";
 import type { Mapping, ResourceKind, Stored } from "../schema/resource.ts";
-import { parseFilter, pathText, type ScimFilter } from "../filter/filter.ts";
+import { filterProblem, parseFilter, pathText, type ScimFilter } from "../filter/filter.ts";
 import { filterView, matchesFilter } from "../filter/filter_match.ts";
-import { filterProblem } from "../filter/filter_tree.ts";
 import {
   cutWord,
   firstWord,

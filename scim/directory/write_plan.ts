@@ -38,7 +38,7 @@ import {
   toStored,
 } from "./records.ts";
 import type { Clock } from "../../platform/runtime.ts";
-import type { IdIssuer } from "./resource_ids.ts";
+import type { IdIssuer } from "./reader.ts";
 
 /** The parts of a directory that its writes share. */
 export interface WriteParts extends DirectoryBatchDeps {

@@ -16,7 +16,7 @@ import {
   type FilterValue,
   findAttributeAt,
   type ScimFilter,
-} from "./filter_tree.ts";
+} from "./filter.ts";
 import { resourceIds } from "../schema/mapping.ts";
 import { etagOf, isoTime, schemasOf } from "../schema/render_resource.ts";
 

@@ -9,10 +9,16 @@ import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Store } from "../../platform/store.ts";
 import { ScimRefusal } from "./refusals.ts";
 import { BASIC_CHALLENGE, readBasic, waitForStore } from "./request_checks.ts";
-import { allowedMethods, type RouteRow, SCIM_PREFIX, SCIM_ROUTES } from "./routes.ts";
+import {
+  allowedMethods,
+  errorResponse,
+  faultResponse,
+  type RouteRow,
+  SCIM_PREFIX,
+  SCIM_ROUTES,
+} from "./routes.ts";
 import type { Target, Targets } from "../ports.ts";
 import type { TargetSchemas } from "../v2/schema/target_schemas.ts";
-import { errorResponse, faultResponse } from "./responses.ts";
 import type { Credential, Credentials } from "./credentials.ts";
 import { HANDLERS } from "./handlers.ts";
 

@@ -5,8 +5,15 @@ import { canonicalName } from "../../platform/canonical_name.ts";
 import type { RequestBody } from "../../platform/http_error.ts";
 import { type Clock, type Random, randomUuid, withTimeout } from "../../platform/runtime.ts";
 import { ScimRefusal, type ScimRefusalCode, typedRefusal, valueRefusal } from "./refusals.ts";
-import { type QueryName, resourceLocation, type RouteHandler, type RouteRow } from "./routes.ts";
-import { MAX_FILTER_CHARACTERS } from "../filter/filter_tokens.ts";
+import {
+  createResponse,
+  type QueryName,
+  receiptHeaders,
+  resourceLocation,
+  type RouteHandler,
+  type RouteRow,
+} from "./routes.ts";
+import { MAX_FILTER_CHARACTERS } from "../filter/filter.ts";
 import type { Actor, BackendInfo, Page, Target, UserRenderer, Written } from "../ports.ts";
 import type { RefreshReport } from "../backend_port.ts";
 import type { Content, JsonObject, ResourceKind, Stored } from "../schema/resource.ts";
@@ -17,7 +24,6 @@ import { extensionProblem } from "../v2/schema/custom_extension.ts";
 import type { TargetSchemas } from "../v2/schema/target_schemas.ts";
 import { nameFromPath } from "../schema/resource_name.ts";
 import { etagOf, renderList, renderResource } from "../schema/render_resource.ts";
-import { createResponse, receiptHeaders } from "./responses.ts";
 
 /** An authorized request for a row of SCIM_ROUTES. */
 interface ScimCall {

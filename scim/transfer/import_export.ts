@@ -17,9 +17,8 @@ import {
   type RowOutcome,
   type RowPlan,
 } from "./bulk_plan.ts";
-import { createCsvWriter } from "./csv_writer.ts";
-import { checkUploaded, readUpload } from "./upload.ts";
-import { validNames } from "./validate_rows.ts";
+import { createCsvWriter } from "./columns.ts";
+import { checkUploaded, readUpload, validNames } from "./upload.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { ScimRefusal } from "../http/refusals.ts";
 import { selectBackends } from "../provisioning/plan.ts";

@@ -1,7 +1,7 @@
 // The recent logins of a user on the account page: the first read, and later reads of newer logins only.
 
 import { assertEquals } from "@std/assert";
-import { auditIdAt } from "../../platform/audit_ids.ts";
+import { auditIdAt } from "../../platform/log_blocks.ts";
 import { createAccountHistory } from "../../console/api/account/account_logins.ts";
 import { encodeLoginRecord, historyKey } from "../../radius/conversation/login_record.ts";
 import { createStore, type Store } from "../../platform/store.ts";

@@ -1,7 +1,7 @@
 // The audit log: its list, filters, export and values.
 
 import { assertEquals } from "@std/assert";
-import { auditIdAt } from "../../platform/audit_ids.ts";
+import { auditIdAt } from "../../platform/log_blocks.ts";
 import {
   type AuditItem,
   auditLines,

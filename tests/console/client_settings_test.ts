@@ -1,7 +1,7 @@
 // The table of client settings: each row has its messages, and every list of settings uses the table.
 
 import { assertEquals } from "@std/assert";
-import { CLIENT_TABLE } from "../../platform/config/client_rows.ts";
+import { CLIENT_TABLE } from "../../platform/config/list_settings.ts";
 import { rowsByKey } from "../../platform/config/setting_rows.ts";
 import { NEW_CLIENT } from "../../console/api/clients/client_types.ts";
 import en from "../../console/web/i18n/en.json" with { type: "json" };

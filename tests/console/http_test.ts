@@ -11,7 +11,7 @@ import type { ScimEnv } from "../../scim/http/app.ts";
 import { approval, conversation } from "../fakes/console_gateway.ts";
 import { createManualClock, startConsole } from "../fakes/console_app.ts";
 import { compressAnswers } from "../../console/app.ts";
-import { PAGE_POLICY } from "../../platform/http/security_headers.ts";
+import { PAGE_POLICY } from "../../console/request_gate.ts";
 import {
   connectionLimit,
   countFreeDescriptors,

@@ -17,7 +17,7 @@ import { createClockModel } from "../../console/web/app/clock_model.ts";
 import { createToasts } from "../../console/web/app/toasts.tsx";
 import de from "../../console/web/i18n/de.json" with { type: "json" };
 import en from "../../console/web/i18n/en.json" with { type: "json" };
-import { PAGE_POLICY } from "../../platform/http/security_headers.ts";
+import { PAGE_POLICY } from "../../console/request_gate.ts";
 import { startConsole } from "../fakes/console_app.ts";
 
 const TOKEN = "Zm9vYmFyYmF6cXV4Zm9vYg";

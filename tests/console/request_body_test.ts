@@ -4,11 +4,11 @@ import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { Refusal } from "../../console/api/errors.ts";
 import {
   createRequestBodies,
+  createRequestLimit,
   MAX_ANONYMOUS_BODY_OCTETS,
   MAX_BODY_OCTETS,
   type RequestBodyDeps,
 } from "../../console/request_gate.ts";
-import { createRequestLimit } from "../../platform/http/request_limit.ts";
 import { createManualClock, PASSWORD, startConsole } from "../fakes/console_app.ts";
 import { createRequestQueue, type HttpApp } from "../../platform/http/http_server.ts";
 import { serveHttp } from "../../platform/http/http_listener.ts";

@@ -6,8 +6,13 @@ import { startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { startFullConsole } from "../fakes/console_full.ts";
 import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { basic, openSite, WRITER } from "../scim/http/site.ts";
-import { checkRequest, createHostCheck, MAX_BODY_OCTETS } from "../../console/request_gate.ts";
-import { clientAddress, createRequestLimit } from "../../platform/http/request_limit.ts";
+import {
+  checkRequest,
+  clientAddress,
+  createHostCheck,
+  createRequestLimit,
+  MAX_BODY_OCTETS,
+} from "../../console/request_gate.ts";
 import { Refusal } from "../../console/api/errors.ts";
 import { createRangeCheck } from "../../platform/addresses.ts";
 

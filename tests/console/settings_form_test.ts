@@ -18,8 +18,7 @@ import {
   settingValueText,
   shownDraft,
 } from "../../console/web/pages/settings/setting_form.ts";
-import { settingName } from "../../console/web/pages/settings/setting_labels.ts";
-import { sentenceText } from "../../console/web/pages/settings/setting_problems.ts";
+import { sentenceText, settingName } from "../../console/web/pages/settings/setting_problems.ts";
 import { settingHref, topicOf } from "../../console/web/pages/settings/setting_topics.ts";
 import { type ControlRow, settingOf } from "../fakes/setting_rows.ts";
 

@@ -4,7 +4,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { expiryOf, lifetimesOf } from "../../platform/backup/expiry.ts";
 import { auditIndexKey, auditKey } from "../../platform/audit.ts";
-import { auditIdAt } from "../../platform/audit_ids.ts";
+import { auditIdAt } from "../../platform/log_blocks.ts";
 import { configOf } from "../platform/config/samples.ts";
 import { openScenario } from "./scenario.ts";
 import { SCENARIO } from "./store_scenario.ts";

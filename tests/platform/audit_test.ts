@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import fc from "../packages/fast_check.ts";
 import { auditEntry, createAuditSlot, createAuditWriter, UNKNOWN_ACTOR } from "../../platform/audit.ts";
-import { auditIdAt, createAuditIds } from "../../platform/audit_ids.ts";
+import { auditIdAt, createAuditIds } from "../../platform/log_blocks.ts";
 import {
   AUDIT_ACTIONS,
   type AuditAction,

@@ -8,7 +8,7 @@ import {
   auditKey,
   createAuditSlot,
 } from "../../platform/audit.ts";
-import { auditIdAt } from "../../platform/audit_ids.ts";
+import { auditIdAt } from "../../platform/log_blocks.ts";
 import { readLogPage } from "../../platform/log_export/record_reader.ts";
 import { createStore, type Mutation } from "../../platform/store.ts";
 import fc from "../packages/fast_check.ts";

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { auditEntry, auditIndexKey } from "../../platform/audit.ts";
-import { auditIdAt } from "../../platform/audit_ids.ts";
+import { auditIdAt } from "../../platform/log_blocks.ts";
 import { DataDirFault, loadSharedSecret, openDataDir } from "../../platform/data_dir.ts";
 import { readLogPage } from "../../platform/log_export/record_reader.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";

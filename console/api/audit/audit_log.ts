@@ -10,7 +10,7 @@ import {
   auditObjects,
   isWholeName,
 } from "../../../platform/audit.ts";
-import { auditIdAt } from "../../../platform/audit_ids.ts";
+import { auditIdAt } from "../../../platform/log_blocks.ts";
 import {
   AUDIT_GROUP_NAMES,
   auditGroupOf,

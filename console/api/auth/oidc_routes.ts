@@ -8,7 +8,7 @@ import type { Log } from "../../../platform/log.ts";
 import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
 import { equalDigests, type Vault } from "../../../platform/vault.ts";
 import type { SignInRateLimit, StartRateLimit } from "./sign_in_rate_limit.ts";
-import type { RequestLimit } from "../../../platform/http/request_limit.ts";
+import type { RequestLimit } from "../../request_gate.ts";
 import { cookieName, cookieOptions, type HttpEnv, jsonBody, ownOrigin } from "../hono_env.ts";
 import {
   type Admin,

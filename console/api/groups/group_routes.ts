@@ -1,6 +1,6 @@
 // Routes of groups: the list, one group with pages of members, changes, reply attributes, and names for pickers.
 
-import { MAX_FILTER_CHARACTERS } from "../../../scim/filter/filter_tokens.ts";
+import { MAX_FILTER_CHARACTERS } from "../../../scim/filter/filter.ts";
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import type { ReplyAttributeRegistry } from "../../../radius/factors/reply_attribute_registry.ts";

@@ -7,7 +7,7 @@ import type { AlertService } from "../../../platform/alerts/alerts.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Cluster } from "../../../platform/cluster/cluster.ts";
 import type { Config } from "../../../platform/config/config.ts";
-import type { SecretSettings } from "../../../platform/config/redact_settings.ts";
+import type { SecretSettings } from "../../../platform/config/list_settings.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { LogExport } from "../../../platform/log_export/log_export.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";

@@ -1,7 +1,7 @@
 // Lists users: a page of the directory if its indexes suffice, otherwise a bounded scan.
 
 import * as v from "valibot";
-import { MAX_FILTER_CHARACTERS } from "../../../scim/filter/filter_tokens.ts";
+import { MAX_FILTER_CHARACTERS } from "../../../scim/filter/filter.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { NO_READ_ONLY, readOnlyNames } from "../../../scim/schema/merge.ts";
 import type { Page, Target } from "../../../scim/ports.ts";

@@ -260,7 +260,7 @@ async function readSettings({ api, pages }: Models): Promise<(text: string) => r
     await Promise.all([
       take(api.settings.$get()),
       import("../pages/settings/setting_form.ts"),
-      import("../pages/settings/setting_labels.ts"),
+      import("../pages/settings/setting_problems.ts"),
       import("../pages/settings/setting_topics.ts"),
       pages.prepare("/settings"),
     ]);

@@ -45,10 +45,8 @@ import {
   userSearch,
 } from "./ldap_entries.ts";
 import { type NameCache, readMemberNames } from "./ldap_members.ts";
-import { changePassword } from "./ldap_passwords.ts";
-import { createLdapVerifier, LdapPool, type LdapVerifier } from "./ldap_pool.ts";
-import { type LdapWriter, putEntry, removeEntry, renameEntry } from "./ldap_writes.ts";
-import { LdapServers } from "./ldap_servers.ts";
+import { changePassword, type LdapWriter, putEntry, removeEntry, renameEntry } from "./ldap_writes.ts";
+import { createLdapVerifier, LdapPool, LdapServers, type LdapVerifier } from "./ldap_pool.ts";
 import { createLdapLayout, type LdapLayout } from "./ldap_schemas.ts";
 import {
   BackendListError,

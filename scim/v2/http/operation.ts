@@ -5,7 +5,7 @@ import { ScimRefusal, valueRefusal } from "../../http/refusals.ts";
 import type { Precondition } from "../../http/handlers.ts";
 import type { JsonObject, ResourceKind, Stored } from "../../schema/resource.ts";
 import type { ResourceTypeDefinition } from "../../schema/attribute_table.ts";
-import { type Projection, type ProjectionParameters, readProjection } from "../schema/projection.ts";
+import { type Projection, type ProjectionParameters, readProjection } from "../schema/render_stored.ts";
 import type { QueryCursorDeps } from "../query/query_cursor.ts";
 import type { TargetSchemas } from "../schema/target_schemas.ts";
 import type { AuthenticatedConnection, Connections } from "../connections/connections.ts";

@@ -7,7 +7,15 @@ import { etagOf, renderListResponse } from "../../schema/render_resource.ts";
 import type { JsonObject, JsonValue, ResourceKind, Stored } from "../../schema/resource.ts";
 import type { RenderedResource } from "../../ports.ts";
 import { type PageReads, type QueryOutcome, queryPage, storedOctets } from "../query/query.ts";
-import type { Projection, ProjectionParameters } from "../schema/projection.ts";
+import {
+  locationOf,
+  type Projection,
+  type ProjectionParameters,
+  readGroupsOnce,
+  type RenderContext,
+  renderResponse,
+  userRenderer,
+} from "../schema/render_stored.ts";
 import {
   type Operation,
   type OperationContext,
@@ -16,14 +24,7 @@ import {
   resourceTypeOf,
   traceResource,
 } from "./operation.ts";
-import {
-  locationOf,
-  readGroupsOnce,
-  type RenderContext,
-  renderResponse,
-  userRenderer,
-} from "../schema/render_stored.ts";
-import { MAX_FILTER_CHARACTERS } from "../../filter/filter_tokens.ts";
+import { MAX_FILTER_CHARACTERS } from "../../filter/filter.ts";
 import { isJsonArray, propertyWithoutCase } from "../../schema/attributes.ts";
 import {
   type AttributeDefinition,

@@ -3,7 +3,7 @@
 
 import { canonicalJson, isJsonArray, property } from "../../schema/attributes.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
-import { filterPaths, type ScimFilter } from "../../filter/filter_tree.ts";
+import { filterPaths, type ScimFilter } from "../../filter/filter.ts";
 import {
   applyOperation,
   checkAttribute,

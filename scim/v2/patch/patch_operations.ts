@@ -10,7 +10,7 @@ import {
   property,
 } from "../../schema/attributes.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
-import type { ScimFilter } from "../../filter/filter_tree.ts";
+import type { ScimFilter } from "../../filter/filter.ts";
 import { matchesEntryFilter } from "../../filter/filter_match.ts";
 import { entryNode, type PatchPath, PatchRefusal, type PatchSection } from "./patch_path.ts";
 import { type AttributeDefinition, findSub, subDefinitions } from "../../schema/attribute_table.ts";

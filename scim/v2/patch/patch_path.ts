@@ -1,8 +1,6 @@
 // Parses the path of a PATCH operation by the schemas of a resource type (RFC 7644 §3.5.2, figure 7, and §3.10 for URNs). The refusal of a PATCH.
 
-import { parseEntryFilter } from "../../filter/filter.ts";
-import { MAX_FILTER_CHARACTERS } from "../../filter/filter_tokens.ts";
-import type { ScimFilter } from "../../filter/filter_tree.ts";
+import { MAX_FILTER_CHARACTERS, parseEntryFilter, type ScimFilter } from "../../filter/filter.ts";
 import {
   type AttributeDefinition,
   COMMON_DEFINITIONS,

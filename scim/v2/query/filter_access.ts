@@ -5,12 +5,13 @@ import { compareText } from "../../directory/keys.ts";
 import {
   type FilterNames,
   type FilterPath,
+  filterPaths,
   parseFilterWith,
   pathText,
+  qualifyPaths,
   type ScimFilter,
 } from "../../filter/filter.ts";
 import type { FilterAccess } from "../../filter/filter_match.ts";
-import { filterPaths, qualifyPaths } from "../../filter/filter_tree.ts";
 import { isJsonArray, isJsonObject, property } from "../../schema/attributes.ts";
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import {

@@ -2,7 +2,7 @@
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { compareText } from "../../directory/keys.ts";
-import { filterPaths } from "../../filter/filter_tree.ts";
+import { type FilterPath, filterPaths, pathText, type ScimFilter } from "../../filter/filter.ts";
 import { matchesFilter } from "../../filter/filter_match.ts";
 import type { KeyRange, Listed, Listing, ListOptions, ResourceIndexes, Target } from "../../ports.ts";
 import type { ResourceKind, Stored } from "../../schema/resource.ts";
@@ -25,7 +25,6 @@ import {
   type QueryPlan,
 } from "./query_plan.ts";
 import { comparedViews } from "../schema/render_stored.ts";
-import { type FilterPath, pathText, type ScimFilter } from "../../filter/filter.ts";
 import type { ResourceTypeDefinition } from "../../schema/attribute_table.ts";
 
 export interface ResourceQuery {

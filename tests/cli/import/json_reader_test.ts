@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import { type JsonPiece, JsonReader } from "../../../scim/transfer/json_reader.ts";
+import { type JsonPiece, JsonReader } from "../../../scim/transfer/row_reader.ts";
 
 function read(text: string, size: number): JsonPiece[] {
   const reader = new JsonReader();

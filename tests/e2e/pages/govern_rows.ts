@@ -95,7 +95,7 @@ export const GOVERN_ROWS: Readonly<Record<string, PageRow>> = {
     nothing: ALWAYS_SOMETHING,
     dialogs: [
       {
-        file: "pages/settings/save_bar.tsx",
+        file: "pages/settings/settings_page.tsx",
         name: "Save 1 change?",
         steps: [["fill", "Messages per user", "7"], ["button", "Review and save"]],
       },

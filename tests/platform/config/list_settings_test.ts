@@ -3,7 +3,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { shownOf } from "./samples.ts";
 import { GENERAL_ROWS } from "../../../platform/config/settings.ts";
-import { RADIUS_ROWS } from "../../../platform/config/client_rows.ts";
+import { RADIUS_ROWS } from "../../../platform/config/list_settings.ts";
 
 const SECRET = "a secret that must not be seen";
 

@@ -2,8 +2,7 @@
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { LiveSettings } from "../../../platform/config/live_settings.ts";
-import { loadConfig } from "../../../platform/config/load.ts";
-import { planReload, reload } from "../../../platform/config/reload.ts";
+import { loadConfig, planReload, reload } from "../../../platform/config/load.ts";
 import { createLog } from "../../../platform/log.ts";
 import { createSystemRandom } from "../../../platform/runtime.ts";
 import { createStore } from "../../../platform/store.ts";

@@ -2,7 +2,7 @@
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { ADMIN_SETTINGS, GENERAL_ROWS } from "../../../platform/config/settings.ts";
-import { CLIENT_TABLE } from "../../../platform/config/client_rows.ts";
+import { CLIENT_TABLE } from "../../../platform/config/list_settings.ts";
 import {
   BACKEND_ROWS,
   CREDENTIAL_SETTINGS,

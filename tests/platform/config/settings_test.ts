@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { ADMIN_SETTINGS, GENERAL_ROWS } from "../../../platform/config/settings.ts";
-import { CLIENT_TABLE, RADIUS_ROWS } from "../../../platform/config/client_rows.ts";
+import { CLIENT_TABLE, RADIUS_ROWS } from "../../../platform/config/list_settings.ts";
 import { rowsByKey, type SettingRows } from "../../../platform/config/setting_rows.ts";
 import {
   BACKEND_ROWS,

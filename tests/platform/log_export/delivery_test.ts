@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { auditEntry } from "../../../platform/audit.ts";
-import { auditIdAt } from "../../../platform/audit_ids.ts";
+import { auditIdAt } from "../../../platform/log_blocks.ts";
 import { NO_LEASE } from "../../../platform/cluster/lease.ts";
 import { createLog } from "../../../platform/log.ts";
 import { Delivery } from "../../../platform/log_export/delivery.ts";

@@ -11,7 +11,7 @@ import {
   changePassword,
   encodePasswordModify,
   encodeUnicodePassword,
-} from "../../../scim/backends/ldap/ldap_passwords.ts";
+} from "../../../scim/backends/ldap/ldap_writes.ts";
 import type { LdapPool } from "../../../scim/backends/ldap/ldap_pool.ts";
 import { LdapRefusal } from "../../../scim/backends/ldap/ldap_result_codes.ts";
 import { createLdapLayout } from "../../../scim/backends/ldap/ldap_schemas.ts";

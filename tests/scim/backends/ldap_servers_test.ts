@@ -8,7 +8,7 @@ import {
   unreachableError,
 } from "../../../scim/backends/backend_error.ts";
 import { createLdapBackend } from "../../../scim/backends/ldap/ldap_backend.ts";
-import { LdapServers } from "../../../scim/backends/ldap/ldap_servers.ts";
+import { LdapServers } from "../../../scim/backends/ldap/ldap_pool.ts";
 import { createMapping } from "../../../scim/schema/mapping.ts";
 import { systemClock } from "../../../platform/runtime.ts";
 import { testNeeding } from "../../support/skip_unless.ts";

@@ -15,7 +15,7 @@ import { type LdapConnection, openLdapConnection } from "../../../scim/backends/
 import type { LdapEntry, LdapSearch } from "../../../scim/backends/ldap/ldap_client.ts";
 import { LdapRefusal, readBindRefusal } from "../../../scim/backends/ldap/ldap_result_codes.ts";
 import { readMemberDns } from "../../../scim/backends/ldap/ldap_members.ts";
-import { encodePasswordModify, encodeUnicodePassword } from "../../../scim/backends/ldap/ldap_passwords.ts";
+import { encodePasswordModify, encodeUnicodePassword } from "../../../scim/backends/ldap/ldap_writes.ts";
 import { createLdapLayout } from "../../../scim/backends/ldap/ldap_schemas.ts";
 import type { LdapBackendSettings } from "../../../platform/config/config.ts";
 import type { Backend } from "../../../scim/backend_port.ts";

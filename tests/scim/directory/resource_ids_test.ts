@@ -8,7 +8,7 @@ import {
   findRecordById,
   isResourceId,
   type RecordByIdDeps,
-} from "../../../scim/directory/resource_ids.ts";
+} from "../../../scim/directory/reader.ts";
 import type { Content, Stored } from "../../../scim/schema/resource.ts";
 import { act, perform } from "./acts.ts";
 import { drop, dying, links, NAME, numbered, openWorld, putGroup, putUser, storedIn } from "./world.ts";

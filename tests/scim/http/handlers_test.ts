@@ -7,7 +7,7 @@ import { REPORT, userContent } from "../../fakes/scim_target.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
 import { type Call, openSite } from "./site.ts";
 import type { ReceiptEntry } from "../../../scim/ports.ts";
-import { receiptText } from "../../../scim/http/responses.ts";
+import { receiptText } from "../../../scim/http/routes.ts";
 import { ACTIVE_DIRECTORY_SCHEMA } from "../../support/active_directory_schema.ts";
 import { startProgram } from "../../support/program.ts";
 import { testNeeding } from "../../support/skip_unless.ts";

@@ -22,7 +22,7 @@ import { useAction } from "../../app/action.ts";
 import { permissionHint } from "../../app/session_model.ts";
 import { ErrorAlert } from "../../components/alert.tsx";
 import { settingLabel } from "../clients/client_form.ts";
-import { optionLabel, settingName } from "../settings/setting_labels.ts";
+import { optionLabel, settingName } from "../settings/setting_problems.ts";
 import { auditActionLabel, type ChangeLabels, ChangeText } from "./change_text.tsx";
 
 const TEXTS = {

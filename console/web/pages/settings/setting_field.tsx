@@ -18,8 +18,7 @@ import {
   shownDraft,
   unitText,
 } from "./setting_form.ts";
-import { optionLabel, settingName } from "./setting_labels.ts";
-import { faultText, sentenceText } from "./setting_problems.ts";
+import { faultText, optionLabel, sentenceText, settingName } from "./setting_problems.ts";
 import type { SettingsModel } from "./settings_model.ts";
 import { useSignal } from "@preact/signals";
 

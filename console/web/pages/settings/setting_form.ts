@@ -8,7 +8,7 @@ import {
 } from "../../../../platform/client_settings.ts";
 import type { MessageKey } from "../../i18n/catalogue.ts";
 import { findMessage, t } from "../../i18n/translate.ts";
-import { optionLabel, settingName, slugOf } from "./setting_labels.ts";
+import { optionLabel, settingName, slugOf } from "./setting_problems.ts";
 import type {
   DirectoryNames,
   SettingCheck,

@@ -2,7 +2,6 @@
 
 import { formatMessage } from "../../i18n/catalogue.ts";
 import { findMessage, language } from "../../i18n/translate.ts";
-import { slugOf } from "./setting_labels.ts";
 
 interface ShownProblem {
   /** In English, without its capital letter and its full stop. */
@@ -48,4 +47,17 @@ const keyLabel = (key: string) => findMessage(`settings.name_${slugOf(key)}`);
 /** A problem with the label of its key before it. */
 export function faultText(fault: ShownProblem & { readonly key: string }): string {
   return `${keyLabel(fault.key) ?? fault.key}: ${sentenceText(fault)}`;
+}
+
+// The labels of settings and of their choices. Other pages use them too.
+
+export const slugOf = (key: string) => key.replaceAll(".", "_");
+
+/** The label of a setting. A setting of a newer server has its key. */
+export function settingName({ key }: { readonly key: string }): string {
+  return findMessage(`settings.name_${slugOf(key)}`) ?? key;
+}
+
+export function optionLabel({ key }: { readonly key: string }, choice: string): string {
+  return findMessage(`settings.option_${slugOf(key)}_${choice}`) ?? choice;
 }

@@ -5,7 +5,7 @@ import { createSystemRandom } from "../../../../platform/runtime.ts";
 import { createVault } from "../../../../platform/vault.ts";
 import { compareText } from "../../../../scim/directory/keys.ts";
 import { matchesFilter } from "../../../../scim/filter/filter_match.ts";
-import { filterPaths } from "../../../../scim/filter/filter_tree.ts";
+import { filterPaths } from "../../../../scim/filter/filter.ts";
 import type { TargetDirectory } from "../../../../scim/ports.ts";
 import type { ResourceKind } from "../../../../scim/schema/resource.ts";
 import { filterAccess, readQuerySort, readResourceFilter } from "../../../../scim/v2/query/filter_access.ts";

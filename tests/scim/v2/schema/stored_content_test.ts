@@ -16,14 +16,19 @@ import type {
   Stored,
   UserContent,
 } from "../../../../scim/schema/resource.ts";
-import { readGroupsOnce, renderResponse, renderStored } from "../../../../scim/v2/schema/render_stored.ts";
+import {
+  type ProjectionParameters,
+  readGroupsOnce,
+  readProjection,
+  renderResponse,
+  renderStored,
+} from "../../../../scim/v2/schema/render_stored.ts";
 import { memberIdsOf, renderContent, toStoredContent } from "../../../../scim/v2/schema/stored_content.ts";
 import { bodyOf, contentOf, refused, taken } from "../../schema/bodies.ts";
 import { ENTERPRISE_USER } from "../../schema/rfc7643_examples.ts";
 import { resources, storedUsers } from "./random_resources.ts";
 import { accepted, BADGE_URN, ENTERPRISE_URN, outcomeOf, typeOf, USER_URN } from "./read_bodies.ts";
 import type { ResourceTypeDefinition } from "../../../../scim/schema/attribute_table.ts";
-import { type ProjectionParameters, readProjection } from "../../../../scim/v2/schema/projection.ts";
 import { createTargetSchemas } from "../../../../scim/v2/schema/target_schemas.ts";
 
 // Conversion between the stored content and the JSON of RFC 7643, in both directions.
