@@ -190,7 +190,7 @@ interface RowProblem {
 const refuseRow = (problem: string): RowProblem => ({ ok: false, problem });
 
 /** Reads a row like the body of a POST that must have a name. */
-export function readRow({ kind, body, groups }: FileRow, mapping: Mapping): ReadRow {
+function readRow({ kind, body, groups }: FileRow, mapping: Mapping): ReadRow {
   const read = parseResource(kind, body, { mapping, newName: () => "" });
   if (!read.ok) return refuseRow(read.detail);
   if (read.content.name === "") {

@@ -392,7 +392,7 @@ const PASSWORD_MODIFY_OID = "1.3.6.1.4.1.4203.1.11.1";
 const UNICODE_PASSWORD = "unicodePwd";
 
 /** Replaces a password without its old one. */
-export async function setPassword(
+async function setPassword(
   connection: LdapConnection,
   { dn, password, layout }: { dn: string; password: string; layout: LdapLayout },
 ): Promise<void> {
