@@ -343,7 +343,7 @@ function findBroken(page: Page): Promise<string[]> {
     for (const chip of shown(".filter-chip, .chip")) {
       const { height } = chip.getBoundingClientRect();
       if (height > 34 || chip.scrollWidth > chip.clientWidth + 1) {
-        lines.push(`broken chip: ${chip.innerText}`);
+        lines.push(`broken chip: ${chip.textContent}`);
       }
     }
     // Neighbours of the funnel, and fields of a bar, that lie over each other.
@@ -354,7 +354,7 @@ function findBroken(page: Page): Promise<string[]> {
         shown(".list-bar .input"),
       ]
     ) {
-      const boxes = list.map((one) => ({ text: one.innerText, box: one.getBoundingClientRect() }));
+      const boxes = list.map((one) => ({ text: one.textContent, box: one.getBoundingClientRect() }));
       for (const [at, one] of boxes.entries()) {
         for (const other of boxes.slice(at + 1)) {
           if (one.box.width < 2 || other.box.width < 2) continue;
@@ -367,7 +367,7 @@ function findBroken(page: Page): Promise<string[]> {
     for (const stage of shown(".funnel-bar .stage")) {
       const item = stage.closest("li");
       if (item !== null && stage.getBoundingClientRect().right > item.getBoundingClientRect().right + 0.5) {
-        lines.push(`glued: ${stage.innerText}`);
+        lines.push(`glued: ${stage.textContent}`);
       }
     }
     for (const field of shown(".filters .input, .list-bar select.input")) {
