@@ -5,8 +5,15 @@ import { COMMAND } from "../platform/command_name.ts";
 import type { Config } from "../platform/config/config.ts";
 import { secretsIn } from "../platform/config/list_settings.ts";
 import { withTimeout } from "../platform/runtime.ts";
-import { environmentSecrets, SecretSweep, withoutCredentials } from "../platform/secret_sweep.ts";
-import { type BundleFiles, packBundle, SecretLeft, unpackBundle } from "../platform/support_bundle.ts";
+import {
+  type BundleFiles,
+  environmentSecrets,
+  packBundle,
+  SecretLeft,
+  SecretSweep,
+  unpackBundle,
+  withoutCredentials,
+} from "../platform/support_bundle.ts";
 import { apiValue, commandClock, openAdminConnection } from "./admin_connection.ts";
 import { checkConfigCommand } from "./check_config.ts";
 import { type CommandOutcome, printable, quoted, resultText, sizeText, table } from "./format_result.ts";

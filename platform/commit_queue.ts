@@ -2,7 +2,7 @@
 // makes a durable challenge cheap.
 
 import { setImmediate } from "node:timers";
-import { keyText, LostHead } from "./cluster/change_log.ts";
+import { type Basis, keyText, LostHead } from "./cluster/change_log.ts";
 import type { LaneName, SharedLog, StartedBatch } from "./cluster/shared_log.ts";
 import {
   createJournalKeys,
@@ -15,7 +15,6 @@ import {
 } from "./journal.ts";
 import { BLOCK_END, type BlockWriter, type LogRecord } from "./log_blocks.ts";
 import { StoreUnavailable } from "./store_fault.ts";
-import type { Basis } from "./cluster/record_versions.ts";
 
 /** `raced`: a check failed, and nothing was changed. */
 export type CommitOutcome = { ok: true; versionstamp: string } | { ok: false; reason: "raced" };

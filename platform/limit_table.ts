@@ -1,11 +1,13 @@
-// Rows of a rate limit, by key. They are in memory. If several nodes share the store, the rows are also in the store, so that a limit
-// holds for all nodes together: a change is committed with a check, and two nodes never both use the last try.
+// Rate limits: of tries, and of failed sign-ins. Their rows, by key, are in memory. If several nodes share the store, the rows are
+// also in the store, so that a limit holds for all nodes together: a change is committed with a check, and two nodes never both use the last try.
 
 import type { Clock } from "./runtime.ts";
 import { KeyedMutex } from "./semaphore.ts";
 import type { Check, Mutation, Store } from "./store.ts";
 import { StoreUnavailable } from "./store_fault.ts";
 import type { Vault } from "./vault.ts";
+import { canonicalName } from "./canonical_name.ts";
+import { sourceKey } from "./addresses.ts";
 
 export interface LimitTableDeps {
   readonly clock: Pick<Clock, "nowMs">;
@@ -194,4 +196,201 @@ export class LimitTable<Row> {
       this.#rows.delete(oldest);
     }
   }
+}
+
+// Failed sign-ins: five a minute for one name from one source, and a wider limit for the source, so that
+// callers who share an address do not block each other. Bounded.
+
+/** Failures per minute for one name from one source. */
+export const MAX_FAILURES_PER_NAME = 5;
+/** Failures per minute from one source, for all names together. */
+export const MAX_FAILURES_PER_SOURCE = 30;
+const WINDOW_MS = 60_000;
+const MAX_KEYS = 20_000;
+
+/** The source and name of a failure. `source: null` counts only the name, for a session or a phone that is already known. */
+export interface FailureKey {
+  readonly source: string | null;
+  readonly name: string;
+}
+
+interface CountedKey {
+  readonly key: string;
+  readonly max: number;
+}
+
+/** Names have no line break, so the key of each pair of source and name is unique. */
+function countedKeys({ source, name }: FailureKey): CountedKey[] {
+  const own = {
+    key: `${source === null ? "" : sourceKey(source)}\n${canonicalName(name)}`,
+    max: MAX_FAILURES_PER_NAME,
+  };
+  return source === null ? [own] : [own, { key: sourceKey(source), max: MAX_FAILURES_PER_SOURCE }];
+}
+
+function deleteOldest(map: Map<string, unknown>, max: number): void {
+  for (const oldest of map.keys()) {
+    if (map.size <= max) break;
+    map.delete(oldest);
+  }
+}
+
+/** The result of {@link SharedFailureLimit.take}. */
+export type FailureTaken = { readonly waitMs: number } | { readonly forgive: () => Promise<void> };
+
+/** The limit of all nodes that share a store; with one node, in memory. */
+export class SharedFailureLimit {
+  readonly #clock: Pick<Clock, "nowMs">;
+  /** Times of the failures of each key, the oldest first. */
+  readonly #failures: LimitTable<readonly number[]>;
+
+  /** @param options.name differs for each limit */
+  constructor(deps: LimitTableDeps, { name }: { name: string }) {
+    this.#clock = deps.clock;
+    this.#failures = new LimitTable<readonly number[]>(deps, {
+      name,
+      maxRows: MAX_KEYS,
+      expiresMs: (times) => (times.at(-1) ?? -Infinity) + WINDOW_MS,
+      read: readTimes,
+    });
+  }
+
+  /** Milliseconds until a further try, as far as memory has the failures of other nodes; 0: now. */
+  waitMs(key: FailureKey): number {
+    const sinceMs = this.#clock.nowMs() - WINDOW_MS;
+    return Math.max(
+      ...countedKeys(key).map(({ key, max }) =>
+        this.#waitOf((this.#failures.inMemory(key) ?? []).filter((time) => time > sinceMs), max)
+      ),
+    );
+  }
+
+  /** Counts a failure before the try, so that concurrent tries do not exceed the limit. Returns the wait if there may be no try now. */
+  async take(key: FailureKey): Promise<FailureTaken> {
+    const counted = countedKeys(key);
+    const keys = counted.map((one) => one.key);
+    const atMs = this.#clock.nowMs();
+    let waitMs = 0;
+    await this.#failures.change(keys, (rows) => {
+      const recent = rows.map((times = []) => times.filter((time) => time > atMs - WINDOW_MS));
+      waitMs = Math.max(...counted.map(({ max }, at) => this.#waitOf(recent[at] ?? [], max)));
+      return waitMs > 0 ? null : recent.map((times, at) => [...times, atMs].slice(-(counted[at]?.max ?? 1)));
+    });
+    return waitMs > 0 ? { waitMs } : { forgive: () => this.#forgive(keys, atMs) };
+  }
+
+  async #forgive(keys: readonly string[], atMs: number): Promise<void> {
+    await this.#failures.change(keys, (rows) =>
+      rows.map((times = []) => {
+        const at = times.indexOf(atMs);
+        const rest = at < 0 ? times : times.toSpliced(at, 1);
+        return rest.length === 0 ? null : rest;
+      }));
+  }
+
+  #waitOf(times: readonly number[], max: number): number {
+    const decisive = times[times.length - max];
+    return decisive === undefined ? 0 : Math.max(1, decisive + WINDOW_MS - this.#clock.nowMs());
+  }
+}
+
+const PROVEN_MS = 24 * 3_600_000;
+const MAX_PROVEN = 1000;
+
+/**
+ * Keyed digests of credentials that were correct within the last day. No limit applies to such a credential. The digests are only in
+ * memory, and useless without the key.
+ */
+export class ProvenDigests {
+  readonly #clock: Clock;
+  readonly #untilMs = new Map<string, number>();
+
+  constructor({ clock }: { clock: Clock }) {
+    this.#clock = clock;
+  }
+
+  has(digest: string): boolean {
+    return (this.#untilMs.get(digest) ?? 0) > this.#clock.nowMs();
+  }
+
+  add(digest: string): void {
+    this.#untilMs.delete(digest);
+    this.#untilMs.set(digest, this.#clock.nowMs() + PROVEN_MS);
+    deleteOldest(this.#untilMs, MAX_PROVEN);
+  }
+
+  forget(digest: string): void {
+    this.#untilMs.delete(digest);
+  }
+}
+
+// A number of tries for each key in a window of time.
+
+export interface RateLimit {
+  /** Counts one; `false` if the key had used its window before. */
+  take(key: string): Promise<boolean>;
+  /** How long a key that has used its window must wait, in milliseconds; 0 if it need not wait. */
+  waitMs(key: string): Promise<number>;
+}
+
+interface CountedWindow {
+  readonly endsMs: number;
+  readonly count: number;
+}
+
+const MAX_WINDOW_KEYS = 50_000;
+/** If there are too many keys, new ones share this number of windows. */
+const SHARED_WINDOWS = 256;
+
+/** @param options.count the number that is allowed in each window of `windowMs`; it may change. `name` differs for each limit. */
+export function createRateLimit(
+  deps: LimitTableDeps,
+  { name, count: given, windowMs, maxKeys = MAX_WINDOW_KEYS }: {
+    name: string;
+    count: number | (() => number);
+    windowMs: number;
+    maxKeys?: number;
+  },
+): RateLimit {
+  const { clock } = deps;
+  const allowed = () => typeof given === "number" ? given : given();
+  // Windows of known keys are never forgotten early: new keys share the windows that are left.
+  const windows = new LimitTable<CountedWindow>(deps, {
+    name,
+    maxRows: maxKeys + SHARED_WINDOWS,
+    expiresMs: ({ endsMs }) => endsMs,
+    read(value, nowMs) {
+      const { endsMs, count } = value as Partial<Record<keyof CountedWindow, unknown>>;
+      return { endsMs: readTime(endsMs, nowMs + windowMs), count: typeof count === "number" ? count : 0 };
+    },
+  });
+  const find = async (key: string): Promise<{ used: string; window: CountedWindow | undefined }> => {
+    const [own] = await windows.read([key]);
+    if (own !== undefined || windows.size < maxKeys) return { used: key, window: own };
+    const used = sharedKey(key);
+    const [window] = await windows.read([used]);
+    return { used, window };
+  };
+  return {
+    async take(key) {
+      const { used } = await find(key);
+      return await windows.change([used], ([window]) => {
+        if (window === undefined) {
+          return allowed() < 1 ? null : [{ endsMs: clock.nowMs() + windowMs, count: 1 }];
+        }
+        return window.count >= allowed() ? null : [{ ...window, count: window.count + 1 }];
+      });
+    },
+    async waitMs(key) {
+      const { window } = await find(key);
+      return window === undefined || window.count < allowed() ? 0 : window.endsMs - clock.nowMs();
+    },
+  };
+}
+
+/** The name of the window that a key shares with others. */
+function sharedKey(key: string): string {
+  let hash = 0;
+  for (let at = 0; at < key.length; at++) hash = (hash * 31 + key.charCodeAt(at)) >>> 0;
+  return `shared window ${hash % SHARED_WINDOWS}`;
 }

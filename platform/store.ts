@@ -2,8 +2,7 @@
 
 import { type AuditMutation, type AuditWriterOptions, createAuditWriter } from "./audit.ts";
 import { AuditNames } from "./audit_names.ts";
-import { keyText } from "./cluster/change_log.ts";
-import { type ApplyEntry, type FinishRun, Followers } from "./cluster/followers.ts";
+import { type ApplyEntry, type FinishRun, Followers, keyText } from "./cluster/change_log.ts";
 import type { SharedLog } from "./cluster/shared_log.ts";
 import {
   type CommitOutcome,

@@ -1,7 +1,6 @@
 // Limits of requests that need no guess to be a burden: changes of a user of the account page or of a phone, starts of sign-ins, and test messages.
 
-import type { LimitTableDeps } from "../../platform/limit_table.ts";
-import { createRateLimit } from "../../platform/rate_limit.ts";
+import { createRateLimit, type LimitTableDeps } from "../../platform/limit_table.ts";
 import type { ErrorCode } from "./error_codes.ts";
 import { Refusal } from "./errors.ts";
 

@@ -1,4 +1,4 @@
-// The change log of one node in a shared store. Each batch also writes the keys that it changed, and moves the head of the log. The check
+// The change log of one node in a shared store, the versions of mirrored records, and the parts that follow changes. Each batch also writes the keys that it changed, and moves the head of the log. The check
 // of the head makes the outcome of every batch known, even if the answer of the store was lost.
 
 import { StoreUnavailable } from "../store_fault.ts";
@@ -185,4 +185,181 @@ export async function removeStaleHeads(kv: Deno.Kv, { nowMs }: { nowMs: number }
 
 function nodeOf([, lane]: Deno.KvKey): string {
   return String(lane).split(".")[0] ?? "";
+}
+
+// The versions of records that are mirrored in memory. A write that was computed from a record fails if another node changed it since.
+
+interface Version {
+  /** `null`: the record does not exist. */
+  versionstamp: string | null;
+}
+
+/** What a mutation was computed from. The store checks `before` and fills `after`. */
+export interface Basis {
+  /** `null`: the mutation depends on nothing. */
+  readonly before: Readonly<Version> | null;
+  readonly after: Version;
+}
+
+/** No record ever has this version, so a write that is based on it fails, and its caller reads the record again. */
+const UNKNOWN = "ffffffffffffffffffff";
+/** Beyond this number, all versions are forgotten. The next write of each record then reads it again. */
+const MAX_RECORDS = 200_000;
+
+/** The basis of a write that is computed from a record that was read from the store. */
+export function basisOn(versionstamp: string): Basis {
+  return { before: { versionstamp }, after: { versionstamp } };
+}
+
+export class RecordVersions {
+  readonly #isShared: boolean;
+  readonly #versions = new Map<string, Version>();
+
+  /** @param store with one process, nothing is remembered, because no other process changes a record */
+  constructor({ isShared }: { readonly isShared: boolean }) {
+    this.#isShared = isShared;
+  }
+
+  /** The basis of a write that is computed now. Writes of one process may follow each other before the first is durable. */
+  basisOf(key: Deno.KvKey): Basis | undefined {
+    if (!this.#isShared) return undefined;
+    const text = keyText(key);
+    const before = this.#versions.get(text) ?? { versionstamp: null };
+    return { before, after: this.#next(text) };
+  }
+
+  /** For a write that depends on nothing: only the version that it makes is remembered. */
+  overwriteOf(key: Deno.KvKey): Basis | undefined {
+    return this.#isShared ? { before: null, after: this.#next(keyText(key)) } : undefined;
+  }
+
+  /** The version of a record as this node knows it, for a check without a write. */
+  known(key: Deno.KvKey): string | null {
+    return this.#versions.get(keyText(key))?.versionstamp ?? null;
+  }
+
+  /** Takes over the version of a record that was read. */
+  apply(key: Deno.KvKey, versionstamp: string | null): void {
+    if (!this.#isShared) return;
+    const text = keyText(key);
+    if (versionstamp === null) this.#versions.delete(text);
+    else this.#remember(text, { versionstamp });
+  }
+
+  /** The version of a write that is not durable yet. */
+  #next(text: string): Version {
+    const version = { versionstamp: UNKNOWN };
+    this.#remember(text, version);
+    return version;
+  }
+
+  #remember(text: string, version: Version): void {
+    if (this.#versions.size >= MAX_RECORDS) this.#versions.clear();
+    this.#versions.set(text, version);
+  }
+}
+
+// The parts of this process that mirror records of the store in memory. They learn what other nodes changed.
+
+/**
+ * Takes over the stored value of a key; `null`: the key was deleted. Synchronous and idempotent. It throws if it cannot read the value, for example
+ * because a later version wrote it; what it has then stays usable.
+ */
+export type ApplyEntry = (entry: Deno.KvEntryMaybe<unknown>) => void;
+
+/**
+ * Called after each run that read the changes of other nodes. Memory then has all commits up to the versionstamp `horizon`; entries that were read
+ * may be newer. Synchronous. Returns whether it needs another run at once.
+ */
+export type FinishRun = (horizon: string) => boolean;
+
+interface EntryFollower {
+  readonly prefix: Deno.KvKey;
+  readonly apply: ApplyEntry;
+}
+
+interface GroupFollower {
+  readonly prefix: Deno.KvKey;
+  /** How many key parts name the group. */
+  readonly lengthParts: number;
+  readonly changed: (group: Deno.KvKey) => void;
+}
+
+/** Who follows which keys. The change log contains only followed keys. */
+export class Followers {
+  readonly #entries = new Map<Deno.KvKeyPart, EntryFollower[]>();
+  readonly #groups = new Map<Deno.KvKeyPart, GroupFollower[]>();
+  readonly #finishers: FinishRun[] = [];
+  /** Called if an entry cannot be read. */
+  onUnreadable: (key: Deno.KvKey, fault: unknown) => void = () => undefined;
+
+  /** Calls `apply` with the entries below `prefix` that other nodes change. Returns a function that ends it. */
+  follow(prefix: Deno.KvKey, apply: ApplyEntry): () => void {
+    return addTo(this.#entries, prefix, { prefix, apply });
+  }
+
+  /** Calls `finish` after each run. */
+  onRunEnd(finish: FinishRun): void {
+    this.#finishers.push(finish);
+  }
+
+  /** Returns whether a follower needs another run. */
+  finishRun(horizon: string): boolean {
+    let isAgain = false;
+    for (const finish of this.#finishers) isAgain = finish(horizon) || isAgain;
+    return isAgain;
+  }
+
+  /** Calls `changed` with the first `lengthParts` parts of keys below `prefix` that other nodes change. Reads no value. */
+  followGroups(prefix: Deno.KvKey, lengthParts: number, changed: GroupFollower["changed"]): void {
+    addTo(this.#groups, prefix, { prefix, lengthParts, changed });
+  }
+
+  /** The key as the change log contains it: whole, or cut to its group. `null`: no follower has it. */
+  loggedKey(key: Deno.KvKey): Deno.KvKey | null {
+    const first = key[0] as Deno.KvKeyPart;
+    if (this.#entries.get(first)?.some(({ prefix }) => startsWith(key, prefix))) return key;
+    const group = this.#groups.get(first)?.find(({ prefix }) => startsWith(key, prefix));
+    return group === undefined ? null : key.slice(0, group.lengthParts);
+  }
+
+  /** Whether the value of a logged key must be read. */
+  needsValue(logged: Deno.KvKey): boolean {
+    return this.#entries.get(logged[0] as Deno.KvKeyPart)?.some(({ prefix }) => startsWith(logged, prefix)) ??
+      false;
+  }
+
+  /** An entry that a follower cannot read, for example one of a later version, must not keep the others from following. */
+  apply(entry: Deno.KvEntryMaybe<unknown>): void {
+    for (const { prefix, apply } of this.#entries.get(entry.key[0] as Deno.KvKeyPart) ?? []) {
+      if (startsWith(entry.key, prefix)) this.tryApply(entry, apply);
+    }
+  }
+
+  /** The same for an entry that is loaded. */
+  tryApply(entry: Deno.KvEntryMaybe<unknown>, apply: ApplyEntry): void {
+    try {
+      apply(entry);
+    } catch (fault) {
+      this.onUnreadable(entry.key, fault);
+    }
+  }
+
+  groupChanged(group: Deno.KvKey): void {
+    for (const { prefix, changed } of this.#groups.get(group[0] as Deno.KvKeyPart) ?? []) {
+      if (startsWith(group, prefix)) changed(group);
+    }
+  }
+}
+
+/** Returns a function that removes the follower. */
+function addTo<T>(map: Map<Deno.KvKeyPart, T[]>, prefix: Deno.KvKey, follower: T): () => void {
+  const first = prefix[0];
+  if (first === undefined) throw new RangeError("Cannot follow the whole store");
+  map.set(first, [...map.get(first) ?? [], follower]);
+  return () => void map.set(first, (map.get(first) ?? []).filter((one) => one !== follower));
+}
+
+function startsWith(key: Deno.KvKey, prefix: Deno.KvKey): boolean {
+  return key.length >= prefix.length && prefix.every((part, at) => key[at] === part);
 }

@@ -5,6 +5,7 @@ import { createSingleFlight } from "../semaphore.ts";
 import { type WatchingKv, watchingKv } from "../watching_kv.ts";
 import {
   changeKey,
+  Followers,
   HEAD_PREFIX,
   keyText,
   type LoggedBatch,
@@ -12,7 +13,6 @@ import {
   LogLane,
   LostHead,
 } from "./change_log.ts";
-import { Followers } from "./followers.ts";
 
 /** The lanes of the commit queue, with a log each, because their batches overlap. */
 export const LANES = ["any", "journal"] as const;

@@ -2,7 +2,7 @@
 // Decides whether a text message or a call may be sent to a number.
 
 import type { FactorSettings } from "../../platform/config/config.ts";
-import { RecordVersions } from "../../platform/cluster/record_versions.ts";
+import { RecordVersions } from "../../platform/cluster/change_log.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import {

@@ -3,7 +3,7 @@
 
 import type { FactorSettings } from "../../platform/config/config.ts";
 import type { Clock } from "../../platform/runtime.ts";
-import type { RecordVersions } from "../../platform/cluster/record_versions.ts";
+import type { RecordVersions } from "../../platform/cluster/change_log.ts";
 import type { KvMutation } from "../../platform/commit_queue.ts";
 import type { Mutation } from "../../platform/store.ts";
 import type { PreparedRename } from "../../platform/write_batch.ts";

@@ -11,7 +11,7 @@ import {
 } from "../../platform/write_batch.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
-import { RecordVersions } from "../../platform/cluster/record_versions.ts";
+import { RecordVersions } from "../../platform/cluster/change_log.ts";
 import type { KvMutation } from "../../platform/commit_queue.ts";
 import type { Check, Mutation, Store } from "../../platform/store.ts";
 import {

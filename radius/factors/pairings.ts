@@ -1,7 +1,7 @@
 // The pairings: the second factors of each user, in the store, and in memory for logins.
 
 import { KeyedMutex } from "../../platform/semaphore.ts";
-import { RecordVersions } from "../../platform/cluster/record_versions.ts";
+import { RecordVersions } from "../../platform/cluster/change_log.ts";
 import type { Check, Mutation, StoreEntry } from "../../platform/store.ts";
 import { StoreUnavailable } from "../../platform/store_fault.ts";
 import { NO_CHANGE, type UnversionedChange } from "../../platform/write_batch.ts";

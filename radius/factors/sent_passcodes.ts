@@ -1,7 +1,7 @@
 // Passcodes that were sent at the end of a rejected login: in append mode, `password,sms` is answered with a Reject, and the next login of the user
 // at the same client, `password,<passcode>`, is accepted. What is stored has only keyed hashes, and no name.
 
-import { RecordVersions } from "../../platform/cluster/record_versions.ts";
+import { RecordVersions } from "../../platform/cluster/change_log.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";

@@ -3,7 +3,7 @@
 
 import { auditEntry } from "../../platform/audit.ts";
 import type { Check, Mutation, StoreEntry } from "../../platform/store.ts";
-import { RecordVersions } from "../../platform/cluster/record_versions.ts";
+import { RecordVersions } from "../../platform/cluster/change_log.ts";
 import { NO_CHANGE, type UnversionedChange } from "../../platform/write_batch.ts";
 import type { FactorStoreDeps } from "../factors/pairing.ts";
 import { acceptOneTimeCode, type OpenToken } from "./token_codes.ts";

@@ -7,8 +7,7 @@ import type { Log } from "../../platform/log.ts";
 import { HttpError, type RequestBody } from "../../platform/http_error.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Store } from "../../platform/store.ts";
-import { ScimRefusal } from "./refusals.ts";
-import { BASIC_CHALLENGE, readBasic, waitForStore } from "./request_checks.ts";
+import { BASIC_CHALLENGE, readBasic, ScimRefusal, waitForStore } from "./refusals.ts";
 import {
   allowedMethods,
   errorResponse,

@@ -3,8 +3,14 @@
 
 import type { ScimCredentialSettings } from "../../platform/config/config.ts";
 import { sourceKey } from "../../platform/addresses.ts";
-import { type FailureTaken, ProvenDigests, SharedFailureLimit } from "../../platform/failure_limit.ts";
-import { LimitTable, type LimitTableDeps, readTime } from "../../platform/limit_table.ts";
+import {
+  type FailureTaken,
+  LimitTable,
+  type LimitTableDeps,
+  ProvenDigests,
+  readTime,
+  SharedFailureLimit,
+} from "../../platform/limit_table.ts";
 import type { Log } from "../../platform/log.ts";
 import { type Clock, type Random, toBase64Url } from "../../platform/runtime.ts";
 import { HasherBusy, type PasswordHash, type PasswordHasher } from "../../platform/password_hasher.ts";

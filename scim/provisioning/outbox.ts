@@ -2,7 +2,7 @@
 // content is read at delivery. The oldest entries are in memory, for display.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import { basisOn } from "../../platform/cluster/record_versions.ts";
+import { basisOn } from "../../platform/cluster/change_log.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";

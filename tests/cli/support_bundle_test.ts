@@ -3,9 +3,8 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { readStoredSecrets } from "../../console/api/support/support_bundle.ts";
 import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
-import { SecretSweep, withoutCredentials } from "../../platform/secret_sweep.ts";
+import { packBundle, SecretSweep, unpackBundle, withoutCredentials } from "../../platform/support_bundle.ts";
 import { createStore } from "../../platform/store.ts";
-import { packBundle, unpackBundle } from "../../platform/support_bundle.ts";
 import { createVault } from "../../platform/vault.ts";
 import { runProgram } from "../support/child.ts";
 import { makeAuthority } from "../support/certificates.ts";

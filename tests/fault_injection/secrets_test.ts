@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { totpAt } from "../../radius/factors/totp.ts";
-import { MAX_FAILURES_PER_SOURCE } from "../../platform/failure_limit.ts";
+import { MAX_FAILURES_PER_SOURCE } from "../../platform/limit_table.ts";
 import { CODES, type Reply } from "../support/radius_packets.ts";
 import { type ProgramWithServices, startProgramWithServices } from "../fakes/program_services.ts";
 import { runProgram } from "../support/child.ts";

@@ -1,9 +1,12 @@
 // Limits: the table of windows, the rate limit, and the limit of failures.
 
 import { assert, assertEquals } from "@std/assert";
-import { ProvenDigests, SharedFailureLimit } from "../../platform/failure_limit.ts";
-import { LimitTable } from "../../platform/limit_table.ts";
-import { createRateLimit } from "../../platform/rate_limit.ts";
+import {
+  createRateLimit,
+  LimitTable,
+  ProvenDigests,
+  SharedFailureLimit,
+} from "../../platform/limit_table.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import { createVault } from "../../platform/vault.ts";
 import { openNode } from "../fakes/shared_store.ts";

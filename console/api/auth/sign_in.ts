@@ -5,7 +5,7 @@ import type { AuthenticationResponseJSON } from "@simplewebauthn/server";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { sourceKey } from "../../../platform/addresses.ts";
 import { MINUTE_MS } from "../../../platform/durations.ts";
-import { ProvenDigests } from "../../../platform/failure_limit.ts";
+import { ProvenDigests } from "../../../platform/limit_table.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Vault } from "../../../platform/vault.ts";

@@ -3,10 +3,13 @@
 
 import {
   type FailureKey,
+  LimitTable,
+  type LimitTableDeps,
   MAX_FAILURES_PER_NAME,
+  readTime,
+  readTimes,
   SharedFailureLimit,
-} from "../../../platform/failure_limit.ts";
-import { LimitTable, type LimitTableDeps, readTime, readTimes } from "../../../platform/limit_table.ts";
+} from "../../../platform/limit_table.ts";
 import { createChangeLimit } from "../change_limits.ts";
 import { Refusal } from "../errors.ts";
 import { sourceKey } from "../../../platform/addresses.ts";

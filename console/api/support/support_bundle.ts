@@ -13,12 +13,12 @@ import type { LogExport } from "../../../platform/log_export/log_export.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import {
   environmentSecrets,
+  packBundle,
   SECRET_MARK,
   SecretSweep,
   withoutCredentials,
-} from "../../../platform/secret_sweep.ts";
+} from "../../../platform/support_bundle.ts";
 import type { Store } from "../../../platform/store.ts";
-import { packBundle } from "../../../platform/support_bundle.ts";
 import type { FindUserRecord } from "../../../platform/user_record.ts";
 import type { Vault } from "../../../platform/vault.ts";
 import type { AdminCommands } from "../auth/admin_commands.ts";

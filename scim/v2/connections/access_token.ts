@@ -4,7 +4,7 @@
 import { loadJose } from "../../../platform/jose.ts";
 import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
 import type { Vault } from "../../../platform/vault.ts";
-import { readBasic } from "../../http/request_checks.ts";
+import { readBasic } from "../../http/refusals.ts";
 
 interface AccessTokenClaims {
   /** The name of the connection. */

@@ -2,14 +2,13 @@
 // and the administration for the console.
 
 import { auditEntry } from "../../../platform/audit.ts";
-import type { LimitTableDeps } from "../../../platform/limit_table.ts";
+import { type LimitTableDeps, SharedFailureLimit } from "../../../platform/limit_table.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { Vault } from "../../../platform/vault.ts";
-import { readBasic, waitForStore } from "../../http/request_checks.ts";
+import { readBasic, ScimRefusal, waitForStore } from "../../http/refusals.ts";
 import type { Credential, Credentials } from "../../http/credentials.ts";
-import { ScimRefusal } from "../../http/refusals.ts";
 import type { Targets } from "../../ports.ts";
 import { AccessTokens, type TokenRequest } from "./access_token.ts";
 import { type AdoptedResource, Adoptions } from "./adoption.ts";
@@ -20,7 +19,6 @@ import { RequestLog, type RequestLogEntry } from "./request_log.ts";
 import { MINUTE_MS } from "../../../platform/durations.ts";
 import { OBJECT_NAME } from "../../../platform/fields.ts";
 import { createHash } from "node:crypto";
-import { SharedFailureLimit } from "../../../platform/failure_limit.ts";
 import {
   type ConnectionSettings,
   CREDENTIAL_PREFIX,

@@ -6,8 +6,7 @@ import { HttpError } from "../../../platform/http_error.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { Random } from "../../../platform/runtime.ts";
 import type { ScimApp, ScimEnv } from "../../http/app.ts";
-import { BASIC_CHALLENGE } from "../../http/request_checks.ts";
-import { SCIM_REFUSALS, ScimRefusal } from "../../http/refusals.ts";
+import { BASIC_CHALLENGE, SCIM_REFUSALS, ScimRefusal } from "../../http/refusals.ts";
 import type { Connections } from "./connections.ts";
 import { readTokenRequest, TOKEN_ERRORS, type TokenErrorCode } from "./access_token.ts";
 

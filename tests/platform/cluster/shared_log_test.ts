@@ -1,8 +1,7 @@
 // The change log on a shared store: reading, own commits, and answers that were lost.
 
 import { assertEquals, assertRejects } from "@std/assert";
-import { removeStaleHeads } from "../../../platform/cluster/change_log.ts";
-import { RecordVersions } from "../../../platform/cluster/record_versions.ts";
+import { RecordVersions, removeStaleHeads } from "../../../platform/cluster/change_log.ts";
 import { OwnWrites, SharedLog } from "../../../platform/cluster/shared_log.ts";
 import { systemClock } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";

@@ -17,7 +17,7 @@ import {
   storedIn,
   tickingClock,
 } from "../directory/world.ts";
-import { basisOn } from "../../../platform/cluster/record_versions.ts";
+import { basisOn } from "../../../platform/cluster/change_log.ts";
 import { createLog } from "../../../platform/log.ts";
 import { openTargetLease } from "../../../scim/locks.ts";
 import { ACTOR, group, user } from "../provisioning/stage.ts";

@@ -4,13 +4,12 @@ import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert
 import { createLog } from "../../../platform/log.ts";
 import { createPasswordHasher, HasherBusy, type PasswordHasher } from "../../../platform/password_hasher.ts";
 import { createSystemRandom, systemClock } from "../../../platform/runtime.ts";
-import { ScimRefusal } from "../../../scim/http/refusals.ts";
+import { readBasic, ScimRefusal } from "../../../scim/http/refusals.ts";
 import { Credentials, SourceLimit } from "../../../scim/http/credentials.ts";
 import { createStore } from "../../../platform/store.ts";
 import { createVault } from "../../../platform/vault.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
 import { basic, openSite, READER, STRANGER, WRITER } from "./site.ts";
-import { readBasic } from "../../../scim/http/request_checks.ts";
 
 // SCIM credentials: creation, checks, caching, revocation, and rate limits of guesses.
 

@@ -12,7 +12,7 @@ import type {
   PushTestResult,
 } from "./push_notifications.ts";
 import { HOUR_MS } from "../../../platform/durations.ts";
-import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
+import { createRateLimit, type RateLimit } from "../../../platform/limit_table.ts";
 import type { PhoneDeviceRecord } from "../second_factor/records.ts";
 
 /** What a list of devices shows about the phone of a pairing. */

@@ -5,7 +5,7 @@ import { MINUTE_MS } from "../../../platform/durations.ts";
 import type { Log } from "../../../platform/log.ts";
 import { toBase64Url } from "../../../platform/runtime.ts";
 import { findPhone } from "../second_factor/pairings.ts";
-import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
+import { createRateLimit, type RateLimit } from "../../../platform/limit_table.ts";
 import type { PhoneNews, SecondFactorContext } from "../second_factor/context.ts";
 import { encryptPush, openVapidKeys, VapidHeaders, type VapidKeys } from "./push_encryption.ts";
 import {

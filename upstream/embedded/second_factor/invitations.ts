@@ -22,7 +22,7 @@ import type {
   PreparedInvitationUse,
 } from "./interfaces.ts";
 import { createToken, type DevicePairings, phoneOfToken } from "./pairings.ts";
-import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
+import { createRateLimit, type RateLimit } from "../../../platform/limit_table.ts";
 import {
   byUser,
   CAPS,

@@ -28,7 +28,7 @@ import {
   refusePhone,
   UNPAIRED,
 } from "./records.ts";
-import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
+import { createRateLimit, type RateLimit } from "../../../platform/limit_table.ts";
 import type { ApprovalRequests } from "./requests.ts";
 import { MINUTE_MS } from "../../../platform/durations.ts";
 import { sourceKey } from "../../../platform/addresses.ts";

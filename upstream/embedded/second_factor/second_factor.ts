@@ -55,7 +55,7 @@ import { failed } from "../../http/service_caller.ts";
 import { prepareChanges } from "../../../platform/table.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { HOUR_MS } from "../../../platform/durations.ts";
-import { createRateLimit, type RateLimit } from "../../../platform/rate_limit.ts";
+import { createRateLimit, type RateLimit } from "../../../platform/limit_table.ts";
 
 export interface EmbeddedSecondFactor {
   /** The port of the gateway. */
