@@ -14,8 +14,8 @@ export interface ProgramWithServices extends AsyncDisposable {
   readonly gateway: RunningProgram;
   readonly secondFactor: FakeSecondFactor;
   readonly telephony: FakeTelephony;
-  /** Gives `user` a factor with `deno task pair`. Throws if the command refuses. */
-  pair(user: string, ...args: string[]): Promise<void>;
+  /** Gives `user` a factor. Throws if the gateway refuses. */
+  readonly pair: RunningProgram["pair"];
   dispose(): Promise<void>;
 }
 
@@ -88,11 +88,7 @@ ${options.toml ?? ""}`;
       await gateway.dispose();
       await clear();
     };
-    const pair = async (user: string, ...args: string[]) => {
-      const ended = await gateway.pair(user, ...args);
-      if (ended.code !== 0) throw new Error(`Cannot pair ${user}: ${ended.stdout}${ended.stderr}`);
-    };
-    return { gateway, secondFactor, telephony, pair, dispose, [Symbol.asyncDispose]: dispose };
+    return { gateway, secondFactor, telephony, pair: gateway.pair, dispose, [Symbol.asyncDispose]: dispose };
   } catch (fault) {
     await clear();
     throw fault;

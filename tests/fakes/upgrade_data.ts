@@ -7,7 +7,7 @@
 import { resolve } from "node:path";
 import { readBackupFile } from "../../platform/backup/backup_format.ts";
 import { openRestoreTarget } from "../../platform/backup/restore_target.ts";
-import { askControl } from "../interop/control_call.ts";
+import { askControl } from "../support/control_call.ts";
 import { runProgram } from "../support/child.ts";
 import { startProgram } from "../support/program.ts";
 import { openRadiusClient } from "../support/radius_client.ts";

@@ -4,7 +4,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { readBackupFile } from "../../platform/backup/backup_format.ts";
 import { FORMAT, FORMAT_KEY, type FormatRecord, newestRecord } from "../../platform/upgrade/store_format.ts";
-import { askControl } from "../interop/control_call.ts";
+import { askControl } from "../support/control_call.ts";
 import { type ProgramOptions, type RunningProgram, startProgram } from "../support/program.ts";
 import { openRadiusClient } from "../support/radius_client.ts";
 import { eventually } from "../upstream/manual_clock.ts";

@@ -16,7 +16,7 @@ import { createCaller } from "../scim/rows/caller.ts";
 import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";
 import { CODES } from "../support/radius_packets.ts";
 import { type Rsyslog, startRsyslog } from "../support/rsyslog.ts";
-import { askControl } from "./control_call.ts";
+import { askControl } from "../support/control_call.ts";
 import { clients, send } from "./radclient_login.ts";
 
 // The real program and radclient: wrong codes lock a user, and the alert arrives as a signed webhook and as a mail.

@@ -23,7 +23,7 @@ import {
 } from "../support/freeradius.ts";
 import { lacking, type Needs, testNeeding } from "../support/skip_unless.ts";
 import { eventually } from "../upstream/manual_clock.ts";
-import { askControl } from "./control_call.ts";
+import { askControl } from "../support/control_call.ts";
 
 const NEEDS: Needs = { peers: [...FREERADIUS_NEEDS.peers, ...EAPOL_NEEDS.peers] };
 const SECRET = "shared-with-the-access-point";

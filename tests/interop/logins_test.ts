@@ -11,7 +11,7 @@ import { tokenCode } from "../radius/rows/tokens.ts";
 import type { Login, PeerSetUp, Verdict } from "./peers/login.ts";
 import { setUpRadsecproxy } from "./peers/proxies.ts";
 import { PEER_ROWS } from "./peers/rows.ts";
-import { askControl } from "./control_call.ts";
+import { askControl } from "../support/control_call.ts";
 import { clients, newPort, send } from "./radclient_login.ts";
 
 // The logins that every peer runs, as rows: the user's factor, the events, and the result.
@@ -26,8 +26,10 @@ export interface Person {
 /** A login from the first prompt to the end. */
 export interface ScenarioRow {
   readonly title: string;
-  /** The arguments after the user's name in `deno task pair`. */
-  readonly factor: (person: Person) => readonly string[];
+  /** The arguments of `pair()` after the user's name. */
+  readonly factor: (
+    person: Person,
+  ) => readonly [option: "--device" | "--sms" | "--totp" | "--voice", value: string];
   readonly play: (login: Login, scene: { world: ProgramWithServices; person: Person }) => Promise<void>;
   readonly verdict: Verdict;
   /** Part of the Reply-Message of a Reject, for peers that show it. */
@@ -37,10 +39,10 @@ export interface ScenarioRow {
 const TOTP_SEED = "12345678901234567890";
 const TOTP_SEED_BASE32 = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";
 
-const byDevice = ({ devicePairing }: Person) => ["--device", devicePairing];
-const byText = ({ phone }: Person) => ["--sms", phone];
-const byVoice = ({ phone }: Person) => ["--voice", phone];
-const byTotp = () => ["--totp", TOTP_SEED_BASE32];
+const byDevice = ({ devicePairing }: Person) => ["--device", devicePairing] as const;
+const byText = ({ phone }: Person) => ["--sms", phone] as const;
+const byVoice = ({ phone }: Person) => ["--voice", phone] as const;
+const byTotp = () => ["--totp", TOTP_SEED_BASE32] as const;
 
 /** The passcode that was last sent to a user. */
 export function sentPasscode(world: ProgramWithServices, { phone }: Person): string {

@@ -37,7 +37,8 @@ function fileOf(folder: string, ending: string): string {
 
 const gatewayIn = (machine: DebianMachine): PhoneGateway => ({
   httpUrl: HTTP,
-  pair: (...args) => machine.run("countersign", "pair", ...args),
+  pair: (user, option, value) =>
+    machine.run("countersign", "pair", user, option, ...value === undefined ? [] : [value]),
 });
 
 const isReady = () =>

@@ -172,7 +172,7 @@ testNeeding(
     const [a, b] = world.nodes;
     const format = async () => await formatIn(await store.open());
     for (const user of USERS) {
-      assertEquals((await a.program.pair(user, "--device", `phone-of-${user}`)).code, 0);
+      assertEquals((await a.program.command("cli/pair.ts", user, "--device", `phone-of-${user}`)).code, 0);
     }
 
     const signingIn = keepSigningIn(world);
@@ -244,7 +244,7 @@ Deno.test("back to version 0.2.0 with the backup that the upgrade made", async (
   const { options, program } = node;
   const world: World = { secondFactor, nodes: [node, node] };
   const signIn = async () => assertEquals(await (await begin(world, "ada", 0, `${Math.random()}`))(0), 1);
-  assertEquals((await program.pair("ada", "--device", "phone-of-ada")).code, 0);
+  assertEquals((await program.command("cli/pair.ts", "ada", "--device", "phone-of-ada")).code, 0);
   await signIn();
   options.root = ROOT;
   await program.restart();

@@ -2,6 +2,7 @@
 
 import { TextLineStream } from "./lines.ts";
 import { endChild, type Ended, endingWithParent, runProgram, signal } from "./child.ts";
+import { askControl } from "./control_call.ts";
 import { type GatewayPaths, prepareSettings, type ToldListeners } from "./gateway_settings.ts";
 import { openRadiusClient, type RadiusClient } from "./radius_client.ts";
 
@@ -48,8 +49,11 @@ export interface RunningProgram extends AsyncDisposable {
   metric(name: string): Promise<number>;
   /** Opens a client with the gateway's secret. */
   client(): RadiusClient;
-  /** Runs `cli/pair.ts` with the same settings. */
-  pair(...args: string[]): Promise<Ended>;
+  /**
+   * Adds a factor of a user, or prints the link of an invitation: `pair("ada", "--totp", seed)`, `pair("ada", "--invite")`.
+   * It makes the call of `deno task pair` itself, because the process of the command takes longer than most logins.
+   */
+  pair(user: string, option: PairOption, value?: string): Promise<Pick<Ended, "code" | "stdout" | "stderr">>;
   /** Runs another command of `cli/`, such as `cli/import.ts`, with the same settings. */
   command(path: string, ...args: string[]): Promise<Ended>;
   /** Sends SIGTERM, and SIGKILL after 10 s. The data stays. */
@@ -136,7 +140,7 @@ export async function startProgram(options: ProgramOptions = {}): Promise<Runnin
     logged: (text) => findLine(lines, text),
     metric: (name) => readMetric(told.http.port, name),
     client: () => openRadiusClient({ port: told.radius[0]?.port ?? 0, secret: prepared.secret }),
-    pair: (...args) => runCommand("cli/pair.ts", { args, paths, ...options }),
+    pair: (user, option, value = "") => pair(paths, { user, option, value }),
     command: (path, ...args) => runCommand(path, { args, paths, ...options }),
     stop,
     async kill9() {
@@ -230,6 +234,26 @@ function createBannerWait(): { whole: Promise<void>; see: (line: string) => void
 
 function environment(paths: GatewayPaths): Record<string, string> {
   return { COUNTERSIGN_CONFIG: paths.config, COUNTERSIGN_READY_FILE: paths.ready, NO_COLOR: "1" };
+}
+
+/** The body of the call for each option of `deno task pair` that adds a factor. */
+const FACTOR_OF = {
+  "--device": (id: string) => ({ kind: "device", id, totpLength: 6 }),
+  "--sms": (number: string) => ({ kind: "sms", number }),
+  "--totp": (seed: string) => ({ kind: "totp", seed }),
+  "--voice": (number: string) => ({ kind: "voice", number }),
+} as const;
+type PairOption = keyof typeof FACTOR_OF | "--invite";
+
+async function pair(
+  { dataDir }: GatewayPaths,
+  { user, option, value }: { user: string; option: PairOption; value: string },
+): ReturnType<RunningProgram["pair"]> {
+  const path = `/users/${encodeURIComponent(user)}`;
+  const stdout = option === "--invite"
+    ? (await askControl<{ link: string }>(dataDir, `${path}/invitation`, {})).link
+    : JSON.stringify(await askControl(dataDir, `${path}/pairings`, FACTOR_OF[option](value)));
+  return { code: 0, stdout, stderr: "" };
 }
 
 /** Runs one of the program's commands with the settings of a running gateway. */
