@@ -31,38 +31,62 @@ function approve({ secondFactor }: ProgramWithServices, at: number, granted = tr
   secondFactor.decide(request.id, { granted });
 }
 
+/** Tests that need no settings share a gateway. Each has users of its own, who have not signed in. */
+const SCENES = 7;
+let shared: ProgramWithServices;
+let scenes = 0;
+Deno.test.beforeAll(async () => {
+  const users = Array.from({ length: SCENES }, (_, at) => [`alice${at}`, `bob${at}`]).flat();
+  shared = await startProgramWithServices({
+    pairings: users.map((user) =>
+      [user, { kind: "device", id: `pairing-of-${user}`, totpLength: 6 }] as const
+    ),
+  });
+});
+Deno.test.afterAll(() => shared.dispose());
+
+function nextScene() {
+  const at = scenes++;
+  const before = shared.secondFactor.initiated().length;
+  return {
+    ...{ gateway: shared.gateway, user: `alice${at}`, other: `bob${at}` },
+    pushes: () => shared.secondFactor.initiated().length - before,
+    approve: (index: number) => approve(shared, before + index),
+  };
+}
+
 /** Requests without attributes that distinguish two logins, and requests of one port. */
-const PLACES: Readonly<Record<string, RequestParts>> = {
-  "without a port": { userName: "alice" },
-  "at one port": { userName: "alice", nasPort: 7, callingStationId: "portal" },
+const PLACES: Readonly<Record<string, Partial<RequestParts>>> = {
+  "without a port": {},
+  "at one port": { nasPort: 7, callingStationId: "portal" },
 };
 
 for (const [place, parts] of Object.entries(PLACES)) {
   Deno.test(`02 ${place}: a second login with the same password gets its own State, push and approval`, async () => {
-    await using world = await open();
-    using victim = openSession(world.gateway, parts);
-    using attacker = openSession(world.gateway, parts);
+    const world = nextScene();
+    using victim = openSession(world.gateway, { userName: world.user, ...parts });
+    using attacker = openSession(world.gateway, { userName: world.user, ...parts });
     assertEquals((await attacker.login()).step, DEVICE);
     const own = await victim.login();
     assertEquals(own.step, DEVICE);
     assertMatch(own.token, /^[A-Za-z0-9_-]{22}$/);
-    assertEquals(world.secondFactor.initiated().length, 2);
-    approve(world, 1);
+    assertEquals(world.pushes(), 2);
+    world.approve(1);
     assertNotEquals((await attacker.answer("")).kind, "accept");
     assertNotEquals((await attacker.forge(DEVICE)).kind, "accept");
     assertEquals((await victim.answer("")).kind, "accept");
   });
 
   Deno.test(`02c ${place}: Cancel leaves no open login that a later one joins`, async () => {
-    await using world = await open();
-    using attacker = openSession(world.gateway, parts);
-    using victim = openSession(world.gateway, parts);
+    const world = nextScene();
+    using attacker = openSession(world.gateway, { userName: world.user, ...parts });
+    using victim = openSession(world.gateway, { userName: world.user, ...parts });
     const first = await attacker.login();
     const menu = await attacker.answer("cancel");
     assertEquals(menu.step, MENU);
     assertEquals((await victim.login()).step, DEVICE);
-    assertEquals(world.secondFactor.initiated().length, 2);
-    approve(world, 1);
+    assertEquals(world.pushes(), 2);
+    world.approve(1);
     for (const { token } of [first, menu]) {
       assertEquals((await attacker.forge(token === "" ? DEVICE : `${DEVICE}.${token}`)).kind, "reject");
     }
@@ -71,14 +95,14 @@ for (const [place, parts] of Object.entries(PLACES)) {
   });
 
   Deno.test(`02b ${place}: a login with only the name joins no other one, and its token is valid for no later step`, async () => {
-    await using world = await open();
-    using attacker = openSession(world.gateway, parts);
-    using victim = openSession(world.gateway, parts);
+    const world = nextScene();
+    using attacker = openSession(world.gateway, { userName: world.user, ...parts });
+    using victim = openSession(world.gateway, { userName: world.user, ...parts });
     const menu = await attacker.login("");
     assertEquals(menu.step, MENU);
     assertEquals((await victim.login("")).step, MENU);
     assertEquals((await victim.answer("S")).step, DEVICE);
-    approve(world, 0);
+    world.approve(0);
     const forged = menu.token === "" ? DEVICE : `${DEVICE}.${menu.token}`;
     assertEquals((await attacker.forge(forged)).kind, "reject");
     assertNotEquals((await attacker.answer("")).kind, "accept");
@@ -148,22 +172,22 @@ Deno.test("02, hold: a login with another password on the same port never gets t
 });
 
 Deno.test("02d: where all users share one port, the bare name of a step selects nothing", async () => {
-  await using world = await open();
+  const world = nextScene();
   const portal = { nasPort: 1, callingStationId: "203.0.113.1" };
-  using bob = openSession(world.gateway, { userName: "bob", ...portal });
-  using attacker = openSession(world.gateway, { userName: "alice", ...portal });
-  using victim = openSession(world.gateway, { userName: "alice", ...portal });
+  using bob = openSession(world.gateway, { userName: world.other, ...portal });
+  using attacker = openSession(world.gateway, { userName: world.user, ...portal });
+  using victim = openSession(world.gateway, { userName: world.user, ...portal });
   assertEquals((await bob.login()).step, DEVICE);
   const [stolen, own] = [await attacker.login(), await victim.login()];
   assertMatch(stolen.token, /^[A-Za-z0-9_-]{22}$/);
   assertMatch(own.token, /^[A-Za-z0-9_-]{22}$/);
   assertNotEquals(stolen.token, own.token);
-  approve(world, 2);
+  world.approve(2);
   assertEquals((await attacker.forge(DEVICE)).kind, "reject");
   assertEquals((await attacker.answer("")).step, DEVICE);
   assertEquals((await victim.answer("")).kind, "accept");
   // Bob's login was there before, so it continues.
-  approve(world, 0);
+  world.approve(0);
   assertEquals((await bob.answer("")).kind, "accept");
 });
 
@@ -236,49 +260,61 @@ Deno.test("29: a packet with other content and the same identifier, authenticato
 
 type Site = Awaited<ReturnType<typeof startSecured>>;
 
+let site: Site;
+let users = 0;
+/** The owner signs in again, because changes need a recent sign-in. */
+async function newUser(): Promise<string> {
+  await site.signIn();
+  return `bob${++users}`;
+}
+Deno.test.beforeAll(async () => void (site = await startSecured()));
+Deno.test.afterAll(() => site[Symbol.asyncDispose]());
+
 /** How a user is removed; `back`: there is an active user of that name again. */
 const DEPARTURES:
-  readonly (readonly [what: string, leave: (site: Site) => Promise<unknown>, back: boolean])[] = [
-    ["is deleted", (site) => site.deleteUser("bob"), false],
-    ["is deactivated", (site) => site.setActive("bob", false), false],
+  readonly (readonly [what: string, leave: (user: string) => Promise<unknown>, back: boolean])[] = [
+    ["is deleted", (user) => site.deleteUser(user), false],
+    ["is deactivated", (user) => site.setActive(user, false), false],
     [
-      "is deleted, and another bob is created",
-      (site) => site.deleteUser("bob").then(() => site.createUser("bob")),
+      "is deleted, and another of the same name is created",
+      (user) => site.deleteUser(user).then(() => site.createUser(user)),
       true,
     ],
     [
       "is deactivated and activated again",
-      (site) => site.setActive("bob", false).then(() => site.setActive("bob", true)),
+      (user) => site.setActive(user, false).then(() => site.setActive(user, true)),
       true,
     ],
   ];
 
-async function factorsOf({ owner }: Site): Promise<number> {
-  const view = await owner.take<{ login: { pairings: unknown[] } }>(`${CONSOLE}/users/bob`);
+async function factorsOf(user: string): Promise<number> {
+  const view = await site.owner.take<{ login: { pairings: unknown[] } }>(`${CONSOLE}/users/${user}`);
   return view.login.pairings.length;
 }
 
 for (const [what, leave, back] of DEPARTURES) {
   Deno.test(`everything that was issued for a user is void after the user ${what}`, async (t) => {
-    await using site = await startSecured();
+    const user = await newUser();
     const { owner, gateway } = site;
-    await site.createUser("bob");
-    const { link } = await owner.take<{ link: string }>(`${CONSOLE}/users/bob/invitation`, { json: {} });
+    await site.createUser(user);
+    const { link } = await owner.take<{ link: string }>(`${CONSOLE}/users/${user}/invitation`, { json: {} });
     const invitation = link.split("invite=")[1] ?? "";
-    const printed = await gateway.pair("bob", "--invite");
+    const printed = await gateway.pair(user, "--invite");
     const [, ofCommand = ""] = /invite=([\w-]+)/.exec(printed.stdout) ?? [];
-    const { url } = await owner.take<{ url: string }>(`${CONSOLE}/users/bob/me-link`, { json: {} });
-    const begun = await owner.take<{ id: string; secret: string }>(`${CONSOLE}/users/bob/totp`, { json: {} });
+    const { url } = await owner.take<{ url: string }>(`${CONSOLE}/users/${user}/me-link`, { json: {} });
+    const begun = await owner.take<{ id: string; secret: string }>(`${CONSOLE}/users/${user}/totp`, {
+      json: {},
+    });
     const visitor = createCaller(gateway);
-    const second = await owner.take<{ url: string }>(`${CONSOLE}/users/bob/me-link`, { json: {} });
+    const second = await owner.take<{ url: string }>(`${CONSOLE}/users/${user}/me-link`, { json: {} });
     await visitor.take("/me/api/session", { json: { link: second.url.split("#")[1] } });
-    const third = await owner.take<{ url: string }>(`${CONSOLE}/users/bob/me-link`, { json: {} });
+    const third = await owner.take<{ url: string }>(`${CONSOLE}/users/${user}/me-link`, { json: {} });
     await visitor.take("/me/api/factors");
     const phone = createCaller(gateway);
     const { phrase } = await phone.take<{ phrase: string }>("/device/api/phrase", { json: {} });
     assertEquals(phrase.length > 5 && url !== third.url && ofCommand !== "", true);
 
-    await leave(site);
+    await leave(user);
 
     await t.step("the invitations pair no phone, and the page says why", async () => {
       const formerPhone = createCaller(gateway);
@@ -300,33 +336,35 @@ for (const [what, leave, back] of DEPARTURES) {
     });
     await t.step("the authenticator app whose set-up was in progress is not confirmed", async () => {
       const code = totpCode(fromBase32(begun.secret), Date.now());
-      const answer = await owner.call(`${CONSOLE}/users/bob/totp/confirm`, { json: { id: begun.id, code } });
+      const answer = await owner.call(`${CONSOLE}/users/${user}/totp/confirm`, {
+        json: { id: begun.id, code },
+      });
       assertEquals([answer.status, answer.code], [410, "no_totp_begun"]);
     });
     await t.step("the name has no factor, and a login does not reach the former user's phone", async () => {
-      assertEquals(await factorsOf(site), 0);
+      assertEquals(await factorsOf(user), 0);
       using client = gateway.client();
-      const reply = await client.ask({ userName: "bob", password: "", nasPort: 1 });
+      const reply = await client.ask({ userName: user, password: "", nasPort: 1 });
       assertEquals(reply.code, back ? CODES.accessChallenge : CODES.accessReject);
     });
   });
 }
 
 Deno.test("a later user of the same name sees no login of an earlier one", async () => {
-  await using site = await startSecured();
+  const user = await newUser();
   const { owner, gateway } = site;
-  await site.createUser("bob");
+  await site.createUser(user);
   using client = gateway.client();
-  const first = await client.ask({ userName: "bob", password: "", nasPort: 1 });
+  const first = await client.ask({ userName: user, password: "", nasPort: 1 });
   assertEquals(first.code, CODES.accessChallenge);
-  await site.deleteUser("bob");
+  await site.deleteUser(user);
   const recentOf = async () => {
-    const { url } = await owner.take<{ url: string }>(`${CONSOLE}/users/bob/me-link`, { json: {} });
+    const { url } = await owner.take<{ url: string }>(`${CONSOLE}/users/${user}/me-link`, { json: {} });
     const visitor = createCaller(gateway);
     await visitor.take("/me/api/session", { json: { link: url.split("#")[1] } });
     return (await visitor.take<{ recent: unknown[] }>("/me/api/logins")).recent;
   };
-  await site.createUser("bob");
+  await site.createUser(user);
   assertEquals(await recentOf(), []);
 });
 
@@ -349,8 +387,8 @@ const PHONE = {
 } as const;
 
 Deno.test("pairing by invitation, and removal on the phone and by an administrator are in the audit log and the timeline", async () => {
-  await using site = await startSecured();
   const { owner, gateway } = site;
+  await site.signIn();
   await site.createUser("ada", { name: { givenName: "Ada", familyName: "L" } });
   const audit = async (query: string) =>
     (await owner.take<{ items: Item[] }>(`${CONSOLE}/audit?${query}`)).items;
@@ -420,13 +458,13 @@ Deno.test("pairing by invitation, and removal on the phone and by an administrat
 });
 
 Deno.test("a phone number in a profile is recorded as a factor, masked, with the values before and after", async () => {
-  await using site = await startSecured();
   const { owner } = site;
-  await site.createUser("bob", { name: { givenName: "Bob", familyName: "K" }, title: "Clerk" });
-  await owner.take(`/console/api/users/bob/active`, { method: "PUT", json: { active: false } });
+  await site.signIn();
+  await site.createUser("clark", { name: { givenName: "Bob", familyName: "K" }, title: "Clerk" });
+  await owner.take(`/console/api/users/clark/active`, { method: "PUT", json: { active: false } });
   const audit = async (query: string) =>
     (await owner.take<{ items: Item[] }>(`${CONSOLE}/audit?${query}`)).items;
-  const [change] = await audit("q=BOB&action=user.replaced");
+  const [change] = await audit("q=CLARK&action=user.replaced");
   assertEquals([change?.before, change?.after], ['{"active":true}', '{"active":false}']);
 
   await site.createUser("carol", {

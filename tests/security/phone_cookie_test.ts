@@ -7,12 +7,25 @@ import { fromBase32, totpCode } from "../support/totp.ts";
 import { type ApiCaller, CONSOLE, createCaller, startSecured } from "./console_caller.ts";
 import { openSession } from "./attack_world.ts";
 
+/** One gateway for all tests; each has a user of its own. */
+let site: Awaited<ReturnType<typeof startSecured>>;
+let users = 0;
+/** The owner signs in again, because changes need a recent sign-in. */
+async function newUser(): Promise<string> {
+  await site.signIn();
+  return `bob${++users}`;
+}
+Deno.test.beforeAll(async () => void (site = await startSecured("[radius]\nappend_mode = true\n")));
+Deno.test.afterAll(() => site[Symbol.asyncDispose]());
+
 const ADDITIONS = ["/me/api/totp", "/me/api/devices/invitation", "/me/api/recovery-codes"] as const;
 
 Deno.test("a session that a phone opened adds no factor without a code, and a code counts once", async () => {
-  await using site = await startSecured();
-  await site.createUser("bob");
-  const { link } = await site.owner.take<{ link: string }>(`${CONSOLE}/users/bob/invitation`, { json: {} });
+  const user = await newUser();
+  await site.createUser(user);
+  const { link } = await site.owner.take<{ link: string }>(`${CONSOLE}/users/${user}/invitation`, {
+    json: {},
+  });
   const phone = createCaller(site.gateway);
   const { pairingId } = await phone.take<{ pairingId: string }>("/device/api/invitation/accept", {
     json: { invitation: link.split("invite=")[1] },
@@ -39,23 +52,27 @@ Deno.test("a session that a phone opened adds no factor without a code, and a co
 });
 
 Deno.test("the phone page and /me show that a factor was added, until it is confirmed", async () => {
-  await using site = await startSecured();
-  await site.createUser("bob");
-  const { link } = await site.owner.take<{ link: string }>(`${CONSOLE}/users/bob/invitation`, { json: {} });
+  const user = await newUser();
+  await site.createUser(user);
+  const { link } = await site.owner.take<{ link: string }>(`${CONSOLE}/users/${user}/invitation`, {
+    json: {},
+  });
   const phone = createCaller(site.gateway);
   await phone.take("/device/api/invitation/accept", { json: { invitation: link.split("invite=")[1] } });
-  await site.owner.take(`${CONSOLE}/users/bob/pairings`, { json: { kind: "sms", number: "+14155550123" } });
+  await site.owner.take(`${CONSOLE}/users/${user}/pairings`, {
+    json: { kind: "sms", number: "+14155550123" },
+  });
   const told = async () => {
     const { notices } = await phone.take<Told>("/device/api/view");
     return notices.map(({ what, by, userName }) => `${what} ${by} ${userName}`);
   };
   // The pairing of this phone is no news for its holder.
-  assertEquals(await told(), ["sms administrator bob"]);
+  assertEquals(await told(), [`sms administrator ${user}`]);
   await phone.take("/me/api/session", { json: { phone: true } });
   assertEquals((await phone.take<Told>("/me/api/factors")).notices.length, 2);
   // The phone alone cannot hide it.
   assertEquals((await phone.call("/me/api/notices", { method: "DELETE" })).code, "me_step_up");
-  const { url } = await site.owner.take<{ url: string }>(`${CONSOLE}/users/bob/me-link`, { json: {} });
+  const { url } = await site.owner.take<{ url: string }>(`${CONSOLE}/users/${user}/me-link`, { json: {} });
   const visitor = createCaller(site.gateway);
   await visitor.take("/me/api/session", { json: { link: url.split("#")[1] } });
   await visitor.take("/me/api/notices", { method: "DELETE" });
@@ -66,11 +83,13 @@ interface Told {
   readonly notices: readonly { readonly what: string; readonly by: string; readonly userName: string }[];
 }
 
-/** A gateway with bob, whose phone added an authenticator app, recovery codes and a second phone on /me. */
-async function startWithAddedFactors() {
-  const site = await startSecured("[radius]\nappend_mode = true\n");
-  await site.createUser("bob");
-  const { link } = await site.owner.take<{ link: string }>(`${CONSOLE}/users/bob/invitation`, { json: {} });
+/** A user whose phone added an authenticator app, recovery codes and a second phone on /me. */
+async function createUserWithAddedFactors() {
+  const user = await newUser();
+  await site.createUser(user);
+  const { link } = await site.owner.take<{ link: string }>(`${CONSOLE}/users/${user}/invitation`, {
+    json: {},
+  });
   const first = createCaller(site.gateway);
   const second = createCaller(site.gateway);
   const pair = async (phone: ApiCaller, { url, name }: { url: string; name: string }) => {
@@ -95,16 +114,16 @@ async function startWithAddedFactors() {
   const { url } = await first.take<{ url: string }>("/me/api/devices/invitation", { json: {} });
   const newPhone = await pair(second, { url, name: "New phone" });
   return {
-    ...{ site, first, second, stepUp },
+    ...{ user, first, second, stepUp },
     /** The user types a recovery code into the session. */
     stepUpByRecoveryCode: (phone: ApiCaller) =>
       phone.take("/me/api/session/step-up", { json: { code: codes.shift() ?? "" } }),
     ids: { oldPhone, newPhone, app },
     /** The results of a login with the app's code, and of one with a recovery code. */
     async logIn() {
-      using byApp = openSession(site.gateway, { userName: "bob", nasPort: 1 });
+      using byApp = openSession(site.gateway, { userName: user, nasPort: 1 });
       const { kind: withApp } = await byApp.login(`pw,${code}`);
-      using byRecoveryCode = openSession(site.gateway, { userName: "bob", nasPort: 2 });
+      using byRecoveryCode = openSession(site.gateway, { userName: user, nasPort: 2 });
       // The menu offers codes under D. A login at a prompt for a device or a code also accepts a recovery code.
       let reply = await byRecoveryCode.login();
       if (reply.step === MENU) reply = await byRecoveryCode.answer("D");
@@ -114,16 +133,15 @@ async function startWithAddedFactors() {
     },
     async unconfirmed() {
       const { login } = await site.owner.take<{ login: { unconfirmed: Unconfirmed[] } }>(
-        `${CONSOLE}/users/bob`,
+        `${CONSOLE}/users/${user}`,
       );
       return login.unconfirmed.map(({ kind, addedBy }) => `${kind} by ${addedBy}`).sort();
     },
     async audited(action: string, detail: "addedBy" | "confirmed" | "unconfirmed") {
-      const query = `object=user:bob&action=${action}`;
+      const query = `object=user:${user}&action=${action}`;
       const { items } = await site.owner.take<{ items: Audited[] }>(`${CONSOLE}/audit?${query}`);
       return items.map(({ details }) => String(details[detail]));
     },
-    [Symbol.asyncDispose]: () => site[Symbol.asyncDispose](),
   };
 }
 
@@ -142,9 +160,10 @@ const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const ALL_THREE = ["device by Old phone", "recovery_codes by Old phone", "totp by Old phone"];
 
 Deno.test("factors that a phone added work for no login after an administrator revoked the phone, until they are confirmed", async () => {
-  await using world = await startWithAddedFactors();
-  const { site: { owner }, second, ids } = world;
-  const user = `${CONSOLE}/users/bob`;
+  const world = await createUserWithAddedFactors();
+  const { owner } = site;
+  const { second, ids } = world;
+  const user = `${CONSOLE}/users/${world.user}`;
   assertEquals(await world.unconfirmed(), []);
   await owner.take(`${user}/pairings/${ids.oldPhone}`, { method: "DELETE", json: {} });
   assertEquals(await world.unconfirmed(), ALL_THREE);
@@ -154,7 +173,7 @@ Deno.test("factors that a phone added work for no login after an administrator r
   // An administrator keeps the app; the user, by a link, keeps the codes and removes the phone.
   await owner.take(`${user}/unconfirmed/${ids.app}/keep`, { json: {} });
   const { url } = await owner.take<{ url: string }>(`${user}/me-link`, { json: {} });
-  const visitor = createCaller(world.site.gateway);
+  const visitor = createCaller(site.gateway);
   await visitor.take("/me/api/session", { json: { link: url.split("#")[1] } });
   await visitor.take("/me/api/unconfirmed/recovery-codes/keep", { json: {} });
   await visitor.take(`/me/api/unconfirmed/${ids.newPhone}`, { method: "DELETE" });
@@ -169,7 +188,7 @@ Deno.test("factors that a phone added work for no login after an administrator r
 });
 
 Deno.test("factors that a phone added work for no login after the phone unpaired itself with only its cookie", async () => {
-  await using world = await startWithAddedFactors();
+  const world = await createUserWithAddedFactors();
   const { first, ids } = world;
   await first.take(`/device/api/pairings/${ids.oldPhone}`, { method: "DELETE" });
   assertEquals(await world.unconfirmed(), ALL_THREE);
@@ -178,8 +197,9 @@ Deno.test("factors that a phone added work for no login after the phone unpaired
 });
 
 Deno.test("a code of the phone, or of a factor that it added, confirms nothing when the phone is removed on /me", async () => {
-  await using world = await startWithAddedFactors();
-  const { site: { owner }, first, second, ids } = world;
+  const world = await createUserWithAddedFactors();
+  const { owner } = site;
+  const { first, second, ids } = world;
   const remove = async (phone: ApiCaller) =>
     (await phone.call(`/me/api/devices/${ids.oldPhone}`, { method: "DELETE" })).code;
   const isLast = async (phone: ApiCaller): Promise<unknown> => {
@@ -191,7 +211,9 @@ Deno.test("a code of the phone, or of a factor that it added, confirms nothing w
   // All other factors depend on the old phone, so the user would be locked out. The page offers no Remove.
   assertEquals([await isLast(first), await isLast(second)], [true, true]);
   assertEquals([await remove(first), await remove(second)], ["last_own_factor", "last_own_factor"]);
-  await owner.take(`${CONSOLE}/users/bob/pairings`, { json: { kind: "sms", number: "+14155550123" } });
+  await owner.take(`${CONSOLE}/users/${world.user}/pairings`, {
+    json: { kind: "sms", number: "+14155550123" },
+  });
   assertEquals(await isLast(second), false);
   // The new phone may be a thief's: its own code, and a text message, remove nothing else.
   assertEquals(await remove(second), "me_step_up");
@@ -201,8 +223,8 @@ Deno.test("a code of the phone, or of a factor that it added, confirms nothing w
 });
 
 Deno.test("a phone that removes or confirms factors that depend on it makes none of them independent of itself", async () => {
-  await using world = await startWithAddedFactors();
-  const { site, first, second, ids } = world;
+  const world = await createUserWithAddedFactors();
+  const { first, second, ids } = world;
   const { owner } = site;
   await second.take("/me/api/session", { json: { phone: true } });
   await world.stepUp(second, ids.newPhone);
@@ -215,24 +237,27 @@ Deno.test("a phone that removes or confirms factors that depend on it makes none
   await world.stepUpByRecoveryCode(second);
   await codesOf(second);
   // A code of a factor that no phone added confirms the factors that the new phone added.
-  await site.gateway.pair("bob", "--totp", OTHER_SECRET);
+  await site.gateway.pair(world.user, "--totp", OTHER_SECRET);
   const code = totpCode(fromBase32(OTHER_SECRET), Date.now());
   await first.take("/me/api/session/step-up", { json: { code } });
   await first.take(`/me/api/devices/${ids.newPhone}`, { method: "DELETE" });
   assertEquals(await world.unconfirmed(), []);
-  await owner.take(`${CONSOLE}/users/bob/pairings/${ids.oldPhone}`, { method: "DELETE", json: {} });
+  await owner.take(`${CONSOLE}/users/${world.user}/pairings/${ids.oldPhone}`, { method: "DELETE", json: {} });
   assertEquals(await world.unconfirmed(), [
     "recovery_codes by Old phone",
     "totp by Old phone",
     "totp by Old phone",
   ]);
-  const { login } = await owner.take<{ login: { unconfirmed: { id: string }[] } }>(`${CONSOLE}/users/bob`);
+  const { login } = await owner.take<{ login: { unconfirmed: { id: string }[] } }>(
+    `${CONSOLE}/users/${world.user}`,
+  );
   assertEquals(login.unconfirmed.map(({ id }) => id).includes(app), true);
 });
 
 Deno.test("a session of a phone that keeps an unconfirmed factor makes the factor depend on that phone", async () => {
-  await using world = await startWithAddedFactors();
-  const { site: { owner }, first, second, ids } = world;
+  const world = await createUserWithAddedFactors();
+  const { owner } = site;
+  const { first, second, ids } = world;
   await second.take("/me/api/session", { json: { phone: true } });
   await world.stepUpByRecoveryCode(second);
   await second.take("/me/api/recovery-codes", { json: {} });
@@ -240,14 +265,14 @@ Deno.test("a session of a phone that keeps an unconfirmed factor makes the facto
   assertEquals(await world.unconfirmed(), ["recovery_codes by New phone"]);
   await first.take("/me/api/unconfirmed/recovery-codes/keep", { json: {} });
   assertEquals(await world.unconfirmed(), []);
-  await owner.take(`${CONSOLE}/users/bob/pairings/${ids.oldPhone}`, { method: "DELETE", json: {} });
+  await owner.take(`${CONSOLE}/users/${world.user}/pairings/${ids.oldPhone}`, { method: "DELETE", json: {} });
   assertEquals(await world.unconfirmed(), ["recovery_codes by Old phone", "totp by Old phone"]);
 });
 
 Deno.test("a user who removes the old phone on the new one, with a code of another factor, keeps the factors of the old one", async () => {
-  await using world = await startWithAddedFactors();
-  const { site, second, ids } = world;
-  await site.gateway.pair("bob", "--totp", OTHER_SECRET);
+  const world = await createUserWithAddedFactors();
+  const { second, ids } = world;
+  await site.gateway.pair(world.user, "--totp", OTHER_SECRET);
   const remove = () => second.call(`/me/api/devices/${ids.oldPhone}`, { method: "DELETE" });
   await second.take("/me/api/session", { json: { phone: true } });
   assertEquals((await remove()).code, "me_step_up");
@@ -260,10 +285,13 @@ Deno.test("a user who removes the old phone on the new one, with a code of anoth
 });
 
 Deno.test("an invitation by a phone pairs a phone that works for no login after the first phone was revoked", async () => {
-  await using world = await startWithAddedFactors();
-  const { site, first, ids } = world;
+  const world = await createUserWithAddedFactors();
+  const { first, ids } = world;
   const { url } = await first.take<{ url: string }>("/me/api/devices/invitation", { json: {} });
-  await site.owner.take(`${CONSOLE}/users/bob/pairings/${ids.oldPhone}`, { method: "DELETE", json: {} });
+  await site.owner.take(`${CONSOLE}/users/${world.user}/pairings/${ids.oldPhone}`, {
+    method: "DELETE",
+    json: {},
+  });
   const third = createCaller(site.gateway);
   await third.take("/device/api/invitation/accept", {
     json: { invitation: url.split("invite=")[1], name: "Third" },
@@ -290,11 +318,11 @@ interface OwnerIds {
   readonly waiting: string;
 }
 
-/** A gateway with bob, who has a phone, a tablet, an app, recovery codes, a bypass code and a factor that waits for a confirmation. */
-async function startWithOwner() {
-  const site = await startSecured();
-  await site.createUser("bob", { emails: [{ value: "bob@example.org" }] });
-  const user = `${CONSOLE}/users/bob`;
+/** A user who has a phone, a tablet, an app, recovery codes, a bypass code and a factor that waits for a confirmation. */
+async function createOwner() {
+  const name = await newUser();
+  await site.createUser(name, { emails: [{ value: `${name}@example.org` }] });
+  const user = `${CONSOLE}/users/${name}`;
   const byAdministrator = async (phone: ApiCaller) => {
     const { link } = await site.owner.take<{ link: string }>(`${user}/invitation`, { json: {} });
     return await accept(phone, link);
@@ -314,7 +342,7 @@ async function startWithOwner() {
   const { url } = await lost.take<{ url: string }>("/me/api/devices/invitation", { json: {} });
   const waiting = await accept(createCaller(site.gateway), url);
   await site.owner.take(`${user}/pairings/${lostId}`, { method: "DELETE", json: {} });
-  await site.gateway.pair("bob", "--totp", OTHER_SECRET);
+  await site.gateway.pair(name, "--totp", OTHER_SECRET);
   const link = await site.owner.take<{ url: string }>(`${user}/me-link`, { json: {} });
   const byLink = createCaller(site.gateway);
   await byLink.take("/me/api/session", { json: { link: link.url.split("#")[1] } });
@@ -323,7 +351,7 @@ async function startWithOwner() {
   const { totp } = await byLink.take<AccountFactors>("/me/api/factors");
   await phone.take("/me/api/session", { json: { phone: true } });
   return {
-    ...{ site, phone, tablet, codes, passcodeOf },
+    ...{ phone, tablet, codes, passcodeOf },
     ids: { ...ids, app: totp[0]?.pairingId ?? "", waiting },
     stepUp: (code: string) => phone.take("/me/api/session/step-up", { json: { code } }),
     factors: () => byLink.take<AccountFactors>("/me/api/factors"),
@@ -337,13 +365,12 @@ async function startWithOwner() {
       return found;
     },
     accept,
-    [Symbol.asyncDispose]: () => site[Symbol.asyncDispose](),
   };
 }
 
 Deno.test("a stolen phone removes nothing but itself: not with its cookie, its codes, or codes of what it added", async () => {
-  await using world = await startWithOwner();
-  const { site, phone, ids } = world;
+  const world = await createOwner();
+  const { phone, ids } = world;
   const before = await world.factors();
   const refused = REMOVALS.map(() => "me_step_up");
   assertEquals(await world.removeAll(phone, ids), refused);
@@ -383,7 +410,7 @@ Deno.test("a stolen phone removes nothing but itself: not with its cookie, its c
 
 for (const by of ["an app", "a recovery code"] as const) {
   Deno.test(`a phone with a code of ${by} that it did not add removes everything, and the user gets notices`, async () => {
-    await using world = await startWithOwner();
+    const world = await createOwner();
     const { phone, ids, codes } = world;
     await world.stepUp(by === "an app" ? totpCode(fromBase32(OTHER_SECRET), Date.now()) : codes[0] ?? "");
     assertEquals(await world.removeAll(phone, ids), REMOVALS.map(() => ""));
@@ -396,7 +423,7 @@ for (const by of ["an app", "a recovery code"] as const) {
 }
 
 Deno.test("a phone removes another factor with a code of that factor alone", async () => {
-  await using world = await startWithOwner();
+  const world = await createOwner();
   const { phone, tablet, ids } = world;
   await world.stepUp(await world.passcodeOf(tablet, ids.tablet));
   assertEquals((await phone.call(`/me/api/devices/${ids.tablet}`, { method: "DELETE" })).status, 200);

@@ -242,11 +242,25 @@ const GRANTS: readonly (readonly [method: string, path: string, json: unknown])[
   ["POST", "/bulk", { choice: { names: ["ceo"] }, action: "activate" }],
 ];
 
-Deno.test("an API token gives no user a password, a factor, a link or an unlock, and removes no factor", async (t) => {
-  await using site = await startSecured(`
+/** One gateway for the tests of tokens and undo. */
+let site: Awaited<ReturnType<typeof startSecured>>;
+let userManager: ApiCaller;
+Deno.test.beforeAll(async () => {
+  site = await startSecured(`
 [radius]
 first_factor = "directory"
+[[scim.credential]]
+name = "hr"
+password = "a password of HR"
+targets = ["default"]
+access = "write"
 `);
+  userManager = await site.tokenCaller("user_manager");
+});
+Deno.test.afterAll(() => site[Symbol.asyncDispose]());
+
+Deno.test("an API token gives no user a password, a factor, a link or an unlock, and removes no factor", async (t) => {
+  await site.signIn();
   await site.createUser("ceo", { password: "only the ceo knows it" });
   const thief = await site.tokenCaller("owner");
   assertEquals((await thief.call(`${CONSOLE}/users/ceo`)).status, 200);
@@ -281,25 +295,18 @@ first_factor = "directory"
 });
 
 Deno.test("an API token can deactivate users, but cannot activate them by an undo", async () => {
-  await using site = await startSecured();
-  await site.createUser("bob");
-  const thief = await site.tokenCaller("user_manager");
-  const json = { choice: { names: ["bob"] }, action: "deactivate" };
-  const { id } = await thief.take<JobView>(`${CONSOLE}/bulk`, { json });
-  assertEquals((await jobEnd(thief, id)).changed, 1);
-  const undo = await thief.call(`${CONSOLE}/jobs/${id}/undo`, { json: {} });
+  await site.signIn();
+  await site.createUser("dan");
+  const json = { choice: { names: ["dan"] }, action: "deactivate" };
+  const { id } = await userManager.take<JobView>(`${CONSOLE}/bulk`, { json });
+  assertEquals((await jobEnd(userManager, id)).changed, 1);
+  const undo = await userManager.call(`${CONSOLE}/jobs/${id}/undo`, { json: {} });
   assertEquals([undo.status, undo.code], [403, "not_for_tokens"]);
-  assertEquals((await site.owner.take<UserView>(`${CONSOLE}/users/bob`)).record?.active, false);
+  assertEquals((await site.owner.take<UserView>(`${CONSOLE}/users/dan`)).record?.active, false);
 });
 
 Deno.test("undo does not change a user whom SCIM deactivated again after the job", async () => {
-  await using site = await startSecured(`
-[[scim.credential]]
-name = "hr"
-password = "a password of HR"
-targets = ["default"]
-access = "write"
-`);
+  await site.signIn();
   for (const name of ["bob", "eve"]) await site.createUser(name);
   const json = { choice: { names: ["bob", "eve"] }, action: "deactivate" };
   const { id } = await site.owner.take<JobView>(`${CONSOLE}/bulk`, { json });
@@ -323,17 +330,16 @@ access = "write"
 });
 
 Deno.test("an API token cannot remove a factor of a user, the owner can", async () => {
-  await using site = await startSecured();
-  await site.createUser("ceo");
-  await site.gateway.pair("ceo", "--totp", "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ");
-  const thief = await site.tokenCaller("user_manager");
-  const { login } = await thief.take<UserView>(`${CONSOLE}/users/ceo`);
+  await site.signIn();
+  await site.createUser("cfo");
+  await site.gateway.pair("cfo", "--totp", "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ");
+  const { login } = await userManager.take<UserView>(`${CONSOLE}/users/cfo`);
   const [totp] = login?.pairings ?? [];
-  const paths = [`/users/ceo/pairings/${totp?.id}`, `/devices/${totp?.id}`];
+  const paths = [`/users/cfo/pairings/${totp?.id}`, `/devices/${totp?.id}`];
   for (const path of paths) {
-    const { status, code } = await thief.call(CONSOLE + path, { method: "DELETE", json: {} });
+    const { status, code } = await userManager.call(CONSOLE + path, { method: "DELETE", json: {} });
     assertEquals([status, code], [403, "not_for_tokens"]);
   }
-  assertEquals((await site.owner.take<UserView>(`${CONSOLE}/users/ceo`)).login?.pairings.length, 1);
+  assertEquals((await site.owner.take<UserView>(`${CONSOLE}/users/cfo`)).login?.pairings.length, 1);
   await site.owner.take(`${CONSOLE}${paths[0]}`, { method: "DELETE", json: {} });
 });
