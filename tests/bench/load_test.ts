@@ -25,14 +25,15 @@ function userName(packet: Uint8Array): string {
 
 const targetOf = ({ port }: { port: number }): LoadTarget => ({ port, secret: SECRET, name: "the server" });
 
-/** Compiles the generator into a temporary directory for one test. */
+let directory: string;
+let compiled: Promise<string> | undefined;
+Deno.test.beforeAll(async () => void (directory = await Deno.makeTempDir({ prefix: "countersign-load-" })));
+Deno.test.afterAll(() => Deno.remove(directory, { recursive: true }));
+
+/** The generator, which the first test compiles. */
 async function withGenerator(body: (generator: string) => Promise<void>): Promise<void> {
-  const directory = await Deno.makeTempDir({ prefix: "countersign-load-" });
-  try {
-    await body(await compileLoad(directory));
-  } finally {
-    await Deno.remove(directory, { recursive: true });
-  }
+  compiled ??= compileLoad(directory);
+  await body(await compiled);
 }
 
 testNeeding(
