@@ -24,7 +24,7 @@ let world: ProgramWithServices;
 let nasPort = 0;
 const SEED = new TextEncoder().encode("12345678901234567890");
 /** When the program is killed after the code of an app was sent. */
-const APP_CRASHES_MS = [0, 2, 5];
+const APP_CRASHES_MS = [0, 4];
 
 Deno.test.beforeAll(async () => {
   world = await startProgramWithServices({
@@ -85,7 +85,7 @@ async function finish(scene: Scene, challenge: Reply): Promise<Reply> {
   return await scene.client.exchange(scene.next(challenge), patience);
 }
 
-for (const afterMs of [0, 2, 5, 10]) {
+for (const afterMs of [0, 5]) {
   moment(`${afterMs} ms after the login was sent`, false, async (scene) => {
     await sendAndCrash(scene.client, scene.login, afterMs);
     return await finish(scene, await scene.client.exchange(scene.login, patience));
@@ -131,15 +131,13 @@ moment("while it asks for the decision", true, async (scene) => {
   await world.gateway.restart();
   return await scene.client.exchange(answer, patience);
 });
-for (const afterMs of [1, 5]) {
-  moment(`${afterMs} ms after the answer to an approval was sent`, true, async (scene) => {
-    const challenge = await scene.client.exchange(scene.login, patience);
-    approve(scene);
-    const answer = scene.next(challenge);
-    await sendAndCrash(scene.client, answer, afterMs);
-    return await scene.client.exchange(answer, patience);
-  });
-}
+moment("1 ms after the answer to an approval was sent", true, async (scene) => {
+  const challenge = await scene.client.exchange(scene.login, patience);
+  approve(scene);
+  const answer = scene.next(challenge);
+  await sendAndCrash(scene.client, answer, 1);
+  return await scene.client.exchange(answer, patience);
+});
 moment("after the Accept, which is asked for again", true, async (scene) => {
   const accept = await finish(scene, await scene.client.exchange(scene.login, patience));
   assertEquals(accept.code, CODES.accessAccept);

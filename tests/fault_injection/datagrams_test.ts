@@ -296,7 +296,7 @@ Deno.test("a wrong secret gets no answer, and the log reports that the secrets d
   await assertGoesOn();
 });
 
-Deno.test("of ten thousand altered datagrams only the valid ones get replies, and the program is unchanged", async () => {
+Deno.test("of four thousand altered datagrams only the valid ones get replies, and the program is unchanged", async () => {
   const socket = socketOn("127.0.0.3");
   const to: Deno.NetAddr = { transport: "udp", hostname: "127.0.0.1", port: gateway.radiusPort };
   const sent: Mutated[] = [];
@@ -328,7 +328,7 @@ Deno.test("of ten thousand altered datagrams only the valid ones get replies, an
   };
   const barrier = async () => assert(await isAnswered() || await isAnswered() || await isAnswered());
   const residentBefore = await gateway.metric("resident_memory_bytes");
-  for (let i = 0; i < 10_000; i++) {
+  for (let i = 0; i < 4_000; i++) {
     const mutated = mutator.next();
     sent.push(mutated);
     // The kernel accepts an empty datagram, and at most 65,507 octets.
@@ -352,9 +352,9 @@ Deno.test("of ten thousand altered datagrams only the valid ones get replies, an
     "a reply that no valid request explains",
   );
   const statuses = owners.filter((owner) => owner?.title === "Status-Server").length;
-  assert(statuses >= 201, `the barrier was answered ${statuses} times`);
-  assert(valid.length > 400 && valid.length < 5000, `${valid.length} valid ones prove little`);
-  assert(replies.length > 300, `${replies.length} replies`);
+  assert(statuses >= 81, `the barrier was answered ${statuses} times`);
+  assert(valid.length > 160 && valid.length < 2000, `${valid.length} valid ones prove little`);
+  assert(replies.length > 120, `${replies.length} replies`);
   assert(await gateway.metric("resident_memory_bytes") - residentBefore < 64 * 1024 * 1024);
   const bad = unhandledLines(gateway.logLines(), ["could not be written", "could not be recorded"]);
   assertEquals(bad, []);

@@ -6,7 +6,8 @@ import { type Answer, type Caller, createCaller } from "../scim/rows/caller.ts";
 import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";
 
 // kill -9 under a load of creates, replaces, deletes and group changes: every acknowledged write exists afterwards, an
-// unacknowledged one exists completely or not at all, and all indexes agree.
+// unacknowledged one exists completely or not at all, and all indexes agree. Each law has few kills: a crash at each commit is played by
+// tests/scim/directory, and here the file of the store and the process are real.
 
 let gateway: RunningProgram;
 let scim: Caller;
@@ -179,7 +180,7 @@ Deno.test("kill -9 under load: acknowledged writes stay, others are complete or 
   for (const name of GROUPS) assertEquals((await scim.post("/Groups", { displayName: name })).status, 201);
   let acknowledged = 0;
   // After a number of writes, not after a time, because a busy machine writes fewer.
-  for (const [round, writes] of [15, 60, 30, 90].entries()) {
+  for (const [round, writes] of [15, 90].entries()) {
     const { promise: enough, resolve } = Promise.withResolvers<void>();
     const loading = load(round, (count) => count === writes && resolve());
     await Promise.race([enough, loading]);
@@ -189,14 +190,14 @@ Deno.test("kill -9 under load: acknowledged writes stay, others are complete or 
     await checkUsers();
     await checkGroups();
   }
-  assert(acknowledged >= 195, `only ${acknowledged} writes were acknowledged`);
+  assert(acknowledged >= 105, `only ${acknowledged} writes were acknowledged`);
 });
 
 Deno.test("kill -9 while a group of thousands is replaced: it has the old members or the new ones, never a mixture", async () => {
   const named = (prefix: string) => Array.from({ length: 6000 }, (_, at) => ({ display: `${prefix}${at}` }));
   assertEquals((await scim.post("/Groups", { displayName: "big", members: named("a") })).status, 201);
   let sure = "a";
-  for (const [round, afterMs] of [20, 60, 120, 250].entries()) {
+  for (const [round, afterMs] of [40, 150].entries()) {
     const next = `r${round}-`;
     const writing = answered(scim.put("/Groups/big", { displayName: "big", members: named(next) }));
     await new Promise((resolve) => setTimeout(resolve, afterMs));
@@ -215,36 +216,37 @@ Deno.test("kill -9 while a group of thousands is replaced: it has the old member
 
 Deno.test("kill -9 while a user of three hundred groups is deleted or deactivated: in all of them, or in none", async () => {
   const groups = Array.from({ length: 300 }, (_, at) => `many${at}`);
-  const membersOf = async () => {
+  const countOf = async (name: string) => {
     const { json } = await scim.get("/Groups?q=many");
-    return (json.Resources as { id: string; members: { display: string }[] }[])
-      .filter(({ members }) => members.some(({ display }) => display === "joiner")).map(({ id }) => id);
+    return (json.Resources as { members?: { display: string }[] }[])
+      .filter(({ members = [] }) => members.some(({ display }) => display === name)).length;
   };
-  const join = () =>
-    Promise.all(
-      groups.map((displayName) =>
-        scim.put(`/Groups/${displayName}`, { displayName, members: [{ display: "joiner" }] })
-      ),
-    );
-  await Promise.all(groups.map((displayName) => scim.post("/Groups", { displayName })));
-  for (const [round, afterMs] of [2, 10, 25, 60].entries()) {
-    if ((await scim.get("/Users/joiner")).status === 404) await scim.post("/Users", { userName: "joiner" });
-    await scim.put("/Users/joiner", { active: true });
-    await join();
-    assertEquals((await membersOf()).length, groups.length);
-    const leaving = answered(
-      round % 2 === 0 ? scim.remove("/Users/joiner") : scim.put("/Users/joiner", { active: false }),
+  const members = ["deleted", "resting"].map((display) => ({ display }));
+  for (const afterMs of [10, 40]) {
+    await scim.post("/Users", { userName: "deleted" });
+    await scim.post("/Users", { userName: "resting" });
+    await scim.put("/Users/resting", { active: true });
+    const write = (displayName: string) =>
+      afterMs === 10
+        ? scim.post("/Groups", { displayName, members })
+        : scim.put(`/Groups/${displayName}`, { displayName, members });
+    await Promise.all(groups.map(write));
+    assertEquals([await countOf("deleted"), await countOf("resting")], [groups.length, groups.length]);
+    const leaving = [scim.remove("/Users/deleted"), scim.put("/Users/resting", { active: false })].map(
+      answered,
     );
     await new Promise((resolve) => setTimeout(resolve, afterMs));
     await gateway.kill9();
-    const isAcknowledged = await leaving !== null;
+    const areAcknowledged = (await Promise.all(leaving)).map((answer) => answer !== null);
     await gateway.restart();
-    const { status, json } = await scim.get("/Users/joiner");
-    const hasLeft = status === 404 || json.active === false;
-    assert(hasLeft || !isAcknowledged);
-    assertEquals((await membersOf()).length, hasLeft ? 0 : groups.length);
-    const shown = status === 404 ? [] : (json.groups ?? []) as unknown[];
-    assertEquals(shown.length, hasLeft ? 0 : groups.length);
+    for (const [at, name] of ["deleted", "resting"].entries()) {
+      const { status, json } = await scim.get(`/Users/${name}`);
+      const hasLeft = status === 404 || json.active === false;
+      assert(hasLeft || areAcknowledged[at] !== true);
+      assertEquals(await countOf(name), hasLeft ? 0 : groups.length);
+      const shown = status === 404 ? [] : (json.groups ?? []) as unknown[];
+      assertEquals(shown.length, hasLeft ? 0 : groups.length);
+    }
   }
 });
 

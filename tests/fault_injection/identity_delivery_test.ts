@@ -8,6 +8,7 @@ import {
   type Fate,
   type IdentityWorld,
   lookAround,
+  shareIdentityWorld,
   startIdentityWorld,
   titlesOf,
   userBody,
@@ -18,6 +19,10 @@ import {
 // and nothing else.
 
 const NEEDS = { peers: ["slapd"] } as const;
+/** The world of the tests whose slapd answers before the client gets an answer. */
+const openWorld = shareIdentityWorld("sync");
+/** A write in transit when the program dies: it does not reach slapd, or it does, and its answer is lost. */
+const FATES_AT_DEATH = ["cut_before", "cut_after"] as const;
 const QUEUED = '"local";outcome=done, "directory";outcome=queued';
 
 function assertQueued(answer: Answer): void {
@@ -136,7 +141,7 @@ testNeeding(
     await using world = await startIdentityWorld("async");
     const { scim, wire } = world;
     const expected: Record<string, string> = {};
-    for (const fate of ["cut_before", "cut_after", "pass"] as const) {
+    for (const fate of FATES_AT_DEATH) {
       for (const [at, atWrite] of [0, 3].entries()) {
         // Alone, so that the killed process has delivered all its writes.
         const seen = wire.writes.length;
@@ -231,7 +236,7 @@ testNeeding(
   NEEDS,
   "while slapd is down every write is refused and nothing is partial, also after a restart",
   async (context) => {
-    await using world = await startIdentityWorld("sync");
+    const world = await openWorld();
     await seed(world);
     const before = await lookAround(world, "before");
     await world.slapd.stop();
@@ -274,7 +279,7 @@ const CUTS: readonly (readonly [Fate, title: string])[] = [
 
 for (const [fate, how] of CUTS) {
   testNeeding(NEEDS, `${how}: a write is refused or done, and store and slapd agree`, async (context) => {
-    await using world = await startIdentityWorld("sync");
+    const world = await openWorld();
     await seed(world);
     const before = await lookAround(world, "before");
     for (const [title, write] of Object.entries(WRITES)) {
@@ -331,10 +336,10 @@ testNeeding(
   NEEDS,
   "kill -9 between the two backends: after the start both agree, and acknowledged writes exist",
   async (context) => {
-    await using world = await startIdentityWorld("sync");
+    const world = await openWorld();
     await seed(world);
     let dying: Promise<void> | null = null;
-    for (const fate of ["cut_before", "pass", "cut_after"] as const) {
+    for (const fate of FATES_AT_DEATH) {
       for (const [at, operation] of (["create", "replace", "remove"] as const).entries()) {
         await context.step(`${operation}, ${fate} when the program dies`, async () => {
           const name = `doomed-${fate}-${at}`;
@@ -381,11 +386,11 @@ testNeeding(
   NEEDS,
   "kill -9 between two changes of a group in slapd: after the start both have the old members, or the new ones",
   async (context) => {
-    await using world = await startIdentityWorld("sync");
+    const world = await openWorld();
     const { scim, ldap, wire, gateway } = world;
     for (const name of ["a", "b", "c", "d"]) await scim.post("/Users", userBody(name, "x"));
     const displays = (names: string) => [...names].map((display) => ({ display }));
-    for (const [at, fate] of (["cut_before", "pass", "cut_after"] as const).entries()) {
+    for (const [at, fate] of FATES_AT_DEATH.entries()) {
       for (const atWrite of [0, 1]) {
         await context.step(`write ${atWrite + 1} of two, ${fate}`, async () => {
           const displayName = `team${at}${atWrite}`;

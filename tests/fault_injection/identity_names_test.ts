@@ -6,7 +6,7 @@ import { basic, type Caller, createCaller } from "../scim/rows/caller.ts";
 import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";
 import { testNeeding } from "../support/skip_unless.ts";
 import { textsAt } from "../scim/rows/document_tables.ts";
-import { eventuallyPasses, sendRaw, startIdentityWorld, userBody } from "./identity_world.ts";
+import { eventuallyPasses, sendRaw, shareIdentityWorld, userBody } from "./identity_world.ts";
 import { unhandledLines } from "./unhandled_lines.ts";
 
 // Malicious names and values, with the real listener: each is stored completely and found again, or refused clearly.
@@ -258,6 +258,7 @@ Deno.test("the log of all this has intact lines", () => {
 // Names that LDAP, a DN or slapd treat differently from SCIM, with the real program and a real slapd.
 
 const NEEDS = { peers: ["slapd"] } as const;
+const openWorld = shareIdentityWorld("sync");
 const pathOf = (collection: string, name: string) => `${collection}/${encodeURIComponent(name)}`;
 
 /** Names with a meaning in a DN, a filter or slapd's matching. */
@@ -287,7 +288,7 @@ testNeeding(
   NEEDS,
   "names with a meaning in LDAP are created, found, made members, refreshed and deleted",
   async (context) => {
-    await using world = await startIdentityWorld("sync");
+    const world = await openWorld();
     const { scim, ldap, slapd } = world;
     for (const name of NAMES) {
       await context.step(JSON.stringify(name.slice(0, 30)), async () => {
@@ -333,7 +334,7 @@ for (const [first, second] of ALIKE) {
       JSON.stringify(second)
     }: slapd cannot hold both, or does; the first suffers nothing`,
     async () => {
-      await using world = await startIdentityWorld("sync");
+      const world = await openWorld();
       const { scim, ldap } = world;
       await scim.post("/Users", userBody(first, "first"));
       await scim.post("/Groups", { displayName: "team", members: [{ display: first }] });
@@ -358,7 +359,7 @@ for (const delayMs of [0, 300]) {
     NEEDS,
     `a deactivated user is in no group of any backend, and stays out after a reactivation: slapd gets the group ${delayMs} ms later`,
     async () => {
-      await using world = await startIdentityWorld("sync");
+      const world = await openWorld();
       const { scim, ldap, wire } = world;
       for (const name of ["stays", "rests"]) await scim.post("/Users", userBody(name, "x"));
       await scim.post("/Groups", {
@@ -389,7 +390,7 @@ for (const delayMs of [0, 300]) {
 }
 
 testNeeding(NEEDS, "another spelling of a name is the same entry: replaced, a member, deleted", async () => {
-  await using world = await startIdentityWorld("sync");
+  const world = await openWorld();
   const { scim, ldap, slapd } = world;
   await scim.post("/Users", userBody("anna", "first"));
   const replaced = await scim.put("/Users/ANNA", userBody("Anna", "second"));

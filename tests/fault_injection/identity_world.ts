@@ -2,6 +2,7 @@
 
 import { connect, type Socket } from "node:net";
 import { type RunningProgram, startProgram } from "../support/program.ts";
+import { lacking } from "../support/skip_unless.ts";
 import { ldapTarget, type Slapd, startSlapd } from "../support/slapd.ts";
 import { type Answer, type Caller, createCaller } from "../scim/rows/caller.ts";
 import { type LdapEntry, type LdapView, viewOf } from "../scim/rows/ldap_view.ts";
@@ -67,6 +68,32 @@ ${ldapTarget(slapd, { mode, name: "directory", url: wire.url, timeoutMs })}`,
   } catch (fault) {
     await clear();
     throw fault;
+  }
+}
+
+/** One world for the tests of a file, which costs a start of the program once. Each test begins without users and groups. */
+export function shareIdentityWorld(mode: "sync" | "async"): () => Promise<IdentityWorld> {
+  let world: IdentityWorld | undefined;
+  Deno.test.beforeAll(async () => {
+    if (lacking({ peers: ["slapd"] }) === null) world = await startIdentityWorld(mode);
+  });
+  Deno.test.afterAll(() => world?.dispose());
+  return async () => {
+    if (world === undefined) throw new Error("There is no slapd");
+    await removeAll(world);
+    return world;
+  };
+}
+
+async function removeAll({ scim, ldap, slapd, wire }: IdentityWorld): Promise<void> {
+  wire.decide(() => "pass");
+  for (const collection of ["/Groups", "/Users"]) {
+    for (const { id } of (await scim.get(collection)).json.Resources as { id: string }[]) {
+      await scim.remove(`${collection}/${encodeURIComponent(id)}`);
+    }
+  }
+  for (const base of [slapd.groupsDn, slapd.usersDn]) {
+    for (const dn of Object.keys(await ldap.below(base))) await ldap.remove(dn);
   }
 }
 
