@@ -58,7 +58,7 @@ const READ_AGAIN_MS = 200;
  * Controls without a name in the browser's own accessibility tree, which screen readers use. axe computes names itself,
  * and takes a live region inside a button for the name of the button, which Chromium does not.
  */
-export async function findUnnamed(page: Page): Promise<string[]> {
+async function findUnnamed(page: Page): Promise<string[]> {
   // The tree follows the page with a delay. A control without a name stays without one.
   let found: string[] = [];
   for (let reading = 0; reading < MAX_READINGS; reading += 1) {
@@ -171,44 +171,6 @@ export async function findContrastProblems(
 ): Promise<string[]> {
   await page.emulateMedia({ colorScheme: scheme });
   return await readUntilStill(page, { ...part, rules: COLOR_RULES });
-}
-
-/**
- * Marks the elements with a text or an edge that no page of this document showed before with the same classes and
- * states, and those of all elements around them: their colors were not checked yet. Returns the selector of the marked
- * elements; `null` if there are none.
- */
-export async function markNewColors(page: Page): Promise<string | null> {
-  const isAny = await page.evaluate(() => {
-    const world = globalThis as unknown as { knownColors?: Set<string> };
-    const known = world.knownColors ??= new Set();
-    const looks = new Map<Element, string>();
-    const lookOf = (one: Element): string => {
-      const of = one.parentElement === null ? "" : looks.get(one.parentElement) ?? lookOf(one.parentElement);
-      const states = one.getAttributeNames()
-        .filter((name) =>
-          /^(class|style|type|open|disabled|role|data-|aria-(?!label|described|controls))/.test(name)
-        )
-        .map((name) => `${name}=${one.getAttribute(name)}`);
-      const look = `${of}>${one.localName} ${states.join(" ")}`;
-      looks.set(one, look);
-      return look;
-    };
-    let isAny = false;
-    for (const one of document.querySelectorAll("#app *")) {
-      one.removeAttribute("data-new");
-      const isText = [...one.childNodes].some((node) =>
-        node.nodeType === Node.TEXT_NODE && node.nodeValue?.trim()
-      );
-      if (!isText && !one.matches(".chip, .button, .input, .panel, input, select, textarea")) continue;
-      if (known.has(lookOf(one)) || !one.checkVisibility()) continue;
-      known.add(lookOf(one));
-      one.setAttribute("data-new", "");
-      isAny = true;
-    }
-    return isAny;
-  });
-  return isAny ? "[data-new]" : null;
 }
 
 /** Whether the page is wider than its window. */

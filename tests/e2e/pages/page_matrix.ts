@@ -11,8 +11,6 @@ import {
   findLookProblems,
   findPageProblems,
   findTextProblems,
-  findUnnamed,
-  markNewColors,
   WHOLE_PAGE,
 } from "../page_checks.ts";
 import { type FocusState, readControls, readFocus, readStops } from "../focus_checks.ts";
@@ -129,21 +127,14 @@ async function checkAtRest({ page, look }: Walk, row: PageRow): Promise<string[]
   if (drawn > 0) problems.push(`hostile data made ${drawn} elements`);
   if (row.part === true) return problems;
   if (look === "wide") {
-    problems.push(...await findColorProblems(page), ...await findCutText(page));
+    problems.push(...label("dark", await findContrastProblems(page, "dark", part)));
+    await page.emulateMedia({ colorScheme: LOOKS.wide.colorScheme });
+    problems.push(...await findEdgeless(page), ...await findCutText(page));
   }
   const from = isFirst || row.outside === true ? "body" : "main";
   // The order of the stops does not depend on the look, but where they are does.
   const stops = look === "wide" ? findStopProblems(page, from) : findControlProblems(page, from);
   return [...problems, ...await stops];
-}
-
-/** The problems of colors that no page before had, in dark and in forced colors: the narrow walk is dark, too. */
-async function findColorProblems(page: Page): Promise<string[]> {
-  const within = await markNewColors(page);
-  if (within === null) return [];
-  const problems = label("dark", await findContrastProblems(page, "dark", { within }));
-  await page.emulateMedia({ colorScheme: LOOKS.wide.colorScheme });
-  return [...problems, ...await findEdgeless(page)];
 }
 
 /** Scripts that the data ran, and addresses that it fetched. */
@@ -180,19 +171,6 @@ function dataWalk(look: LookName): void {
   }, { look });
 }
 
-/** The elements of the page with their roles, classes and states, without texts. */
-function readElements(page: Page): Promise<string> {
-  return page.evaluate(() =>
-    [...document.querySelectorAll("body *:not(.sidebar *)")].map((one) =>
-      [
-        one.localName,
-        one.className,
-        ...["role", "aria-current", "type"].map((name) => one.getAttribute(name)),
-      ].join()
-    ).join("\n")
-  );
-}
-
 /** For a page, both failures are an ApiFailure (`take()` of api_client.ts), so each row has one of them. */
 function failureWalk(): void {
   browserTest("pages, narrow: when the server answers 500 or is gone", async (tab, context) => {
@@ -200,7 +178,6 @@ function failureWalk(): void {
     await using site = await startFullConsole({ dist: await currentDist() });
     const walk: Walk = { ...tab, site, look: "narrow" };
     let rowsDone = 0;
-    const known = new Set<string>();
     // The fault lasts for the whole walk: a page that another row shows too must not recover in between.
     await failApi(page, () => rowsDone % 2 === 0 ? "answers 500" : "is gone");
     await forEachRow(context, { rows: ROWS, complaints: tab.complaints }, async (row, mustLoad) => {
@@ -212,12 +189,8 @@ function failureWalk(): void {
       if (row.asks !== undefined) await take(page, row.asks);
       await page.locator("main").getByRole(role).filter({ hasText: says }).filter({ visible: true }).first()
         .waitFor();
-      // A part fails in the same words as the page that it belongs to, and many pages in the same elements.
-      if (row.part === true) return await findTextProblems(page);
-      const elements = await readElements(page);
-      if (known.has(elements)) return [...await findTextProblems(page), ...await findUnnamed(page)];
-      known.add(elements);
-      return await findPageProblems(page);
+      // A part fails in the same words as the page that it belongs to.
+      return row.part === true ? await findTextProblems(page) : await findPageProblems(page);
     });
     await page.unrouteAll({ behavior: "wait" });
   }, { look: "narrow" });
