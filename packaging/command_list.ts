@@ -27,7 +27,9 @@ const INSTALLED_FLAGS = ["--no-prompt", "--cached-only", "--no-remote"];
 /** The tasks that an administrator runs: the gateway, and the commands. Others build and test the product. */
 export function listCommands(tasks: Tasks): ListedCommand[] {
   return Object.entries(tasks).flatMap(([name, { description, command }]) => {
-    const found = /(?:^|&& )deno run (?<flags>.+) (?<program>main\.ts|cli\/\w+\.ts)$/.exec(command)?.groups;
+    const found = /(?:^|&& )(?:[A-Z_]+=\w+ )?deno run (?<flags>.+) (?<program>main\.ts|cli\/\w+\.ts)$/.exec(
+      command,
+    )?.groups;
     if (found === undefined) return [];
     const { flags = "", program = "" } = found;
     const given = flags.split(" ");

@@ -175,7 +175,7 @@ async function launch(
   const child = new Deno.Command(wrapper, {
     args: wrapperArgs,
     cwd: root,
-    env: { ...options.env, ...environment(paths) },
+    env: { MALLOC_ARENA_MAX: "1", ...options.env, ...environment(paths) },
     stdin: "null",
     stdout: "piped",
     stderr: "piped",
