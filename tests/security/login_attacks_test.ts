@@ -164,6 +164,11 @@ Deno.test("02, hold: a login with another password on the same port never gets t
   await eventually("the victim's push is sent", () => pushes() === 1);
   const second = attacker.login("another password");
   await eventually("the attacker's push is sent", () => pushes() === 2);
+  // An approval that arrives before would still let the first one in.
+  await eventually(
+    "the first login is superseded",
+    async () => await world.gateway.metric('logins_total{result="superseded"}') === 1,
+  );
   approve(world, 0);
   approve(world, 1, false);
   assertEquals((await second).kind, "reject");
