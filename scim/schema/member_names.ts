@@ -27,6 +27,7 @@ interface MemberList {
 
 const lists = new WeakMap<readonly string[], MemberList>();
 
+/** Notes what is known about a list, for later comparisons. `sent` must have the same names in the same spelling. */
 export function describeMembers(names: readonly string[], list: MemberList): void {
   lists.set(names, list);
 }

@@ -37,6 +37,8 @@ Deno.test("LastSignIns returns the newest use of each factor, written or not", a
   await signIns.flush();
   signIns.note({ user: "ada", factor: "device", updatedMs: 3000 });
   signIns.note({ user: "ada", factor: "totp", updatedMs: 2000 });
+  // The history has logins in the order in which they began.
+  signIns.note({ user: "ada", factor: "device", updatedMs: 1500 });
   signIns.note({ user: "grace", factor: null, updatedMs: 500 });
   const expected = { atMs: 3000, factors: { totp: 2000, device: 3000 } };
   assertEquals([...await signIns.of(["ada", "grace", "linus"])], [
