@@ -394,7 +394,8 @@ testNeeding(
     const check = async (node: number) =>
       assertEquals(await listed(world, node, "/Users?q=busy"), BUSY.toSorted());
     await Promise.all(NODES.map(check));
-    assertEquals([...(await upgradeWhileBusy(world)).keys()], ["accepted"]);
+    const outcomes = [...(await upgradeWhileBusy(world)).keys()];
+    assertEquals(outcomes, ["accepted"], world.cluster.logLines().slice(-200).join("\n"));
     await Promise.all(NODES.map(check));
     assertEquals(world.cluster.nodes.flatMap(faultsOf), []);
   },

@@ -410,9 +410,13 @@ testNeeding(
       ]);
 
       await slapd.start();
+      let last = { stdout: "", stderr: "" };
       await eventually(
-        "no write is pending",
-        async () => (await runBeside(gateway, "outbox", "default")).stdout.includes("has no pending writes"),
+        () => `no write is pending\n${last.stdout}${last.stderr}${gateway.logLines().slice(-50).join("\n")}`,
+        async () => {
+          last = await runBeside(gateway, "outbox", "default");
+          return last.stdout.includes("has no pending writes");
+        },
         DELIVERY,
       );
     } finally {

@@ -42,14 +42,17 @@ export async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await nextTurn();
 }
 
-/** Waits for something that needs real time, such as a commit. Throws after `withinMs`. */
+/** Waits for something that needs real time, such as a commit. Throws after `withinMs`. @param what a function can add what it saw last */
 export async function eventually(
-  what: string,
+  what: string | (() => string),
   hasHappened: () => boolean | Promise<boolean>,
   { withinMs = 30_000 } = {},
 ): Promise<void> {
   for (const endMs = performance.now() + withinMs; !await hasHappened();) {
-    if (performance.now() > endMs) throw new Error(`This did not happen in ${withinMs / 1000} s: ${what}`);
+    if (performance.now() > endMs) {
+      const text = typeof what === "string" ? what : what();
+      throw new Error(`This did not happen in ${withinMs / 1000} s: ${text}`);
+    }
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }
