@@ -1,14 +1,8 @@
 // Parses filters (RFC 7644 §3.4.2.2) into a tree. The parser reads each token once, whatever a client sends.
 
 import type { Mapping, ResourceKind } from "../schema/resource.ts";
-import {
-  type AttributeSet,
-  findAttribute,
-  type KnownAttribute,
-  readPath,
-  SCIM_ATTRIBUTES,
-  withoutCoreSchema,
-} from "../schema/attributes.ts";
+import { type AttributeDefinition, findDefinition, findSub } from "../schema/attribute_table.ts";
+import { readPath, SCIM_ATTRIBUTES, withoutCoreSchema } from "../schema/attributes.ts";
 
 type FilterOutcome =
   | { readonly ok: true; readonly filter: ScimFilter }
@@ -406,7 +400,6 @@ export interface FilterPath {
 
 /** RFC 7643 §2.1, and `$ref`. */
 const ATTRIBUTE_NAME = /^[A-Za-z$][A-Za-z0-9_$-]*$/;
-const NOTHING: AttributeSet = new Map();
 const KINDS = ["user", "group"] as const;
 
 /** `emails.value`, with the URN of its schema in front, if there is one. */
@@ -425,23 +418,23 @@ function readFilterPath(text: string): FilterPath | null {
   if (sub !== null && !ATTRIBUTE_NAME.test(sub)) return null;
   if (schema !== null && schema.length <= "urn:".length) return null;
   const extension = schema === null ? undefined : findInAny(schema);
-  const known = schema === null ? findInAny(attribute) : findAttribute(extension?.sub ?? NOTHING, attribute);
+  const known = schema === null ? findInAny(attribute) : findSub(extension, attribute);
   return {
     schema: extension?.name ?? schema,
     attribute: known?.name ?? attribute,
-    sub: sub === null ? null : findAttribute(known?.sub ?? NOTHING, sub)?.name ?? sub,
+    sub: sub === null ? null : findSub(known, sub)?.name ?? sub,
   };
 }
 
 /** A path inside of `emails[…]`: one of its sub-attributes. */
 function readSubPath(text: string, parent: FilterPath): FilterPath | null {
   if (!ATTRIBUTE_NAME.test(text)) return null;
-  const known = findAttribute(findAttributeAt(parent)?.sub ?? NOTHING, text);
+  const known = findSub(findAttributeAt(parent), text);
   return { schema: null, attribute: known?.name ?? text, sub: null };
 }
 
 /** The known attribute at a path, of either kind of resource. A name has the same meaning in both. */
-export function findAttributeAt(path: FilterPath): KnownAttribute | undefined {
+export function findAttributeAt(path: FilterPath): AttributeDefinition | undefined {
   return findAttributeOf("user", path) ?? findAttributeOf("group", path);
 }
 
@@ -449,12 +442,10 @@ export function findAttributeAt(path: FilterPath): KnownAttribute | undefined {
 function findAttributeOf(
   kind: ResourceKind,
   { schema, attribute, sub }: FilterPath,
-): KnownAttribute | undefined {
-  const set = schema === null
-    ? SCIM_ATTRIBUTES[kind]
-    : findAttribute(SCIM_ATTRIBUTES[kind], schema)?.sub ?? NOTHING;
-  const known = findAttribute(set, attribute);
-  return sub === null ? known : findAttribute(known?.sub ?? NOTHING, sub);
+): AttributeDefinition | undefined {
+  const top = findDefinition(SCIM_ATTRIBUTES[kind], schema ?? attribute);
+  const known = schema === null ? top : findSub(top, attribute);
+  return sub === null ? known : findSub(known, sub);
 }
 
 /**
@@ -478,6 +469,6 @@ function isKnownSomewhere(path: FilterPath): boolean {
   return KINDS.some((kind) => isKnownPath(kind, path));
 }
 
-function findInAny(name: string): KnownAttribute | undefined {
-  return findAttribute(SCIM_ATTRIBUTES.user, name) ?? findAttribute(SCIM_ATTRIBUTES.group, name);
+function findInAny(name: string): AttributeDefinition | undefined {
+  return findDefinition(SCIM_ATTRIBUTES.user, name) ?? findDefinition(SCIM_ATTRIBUTES.group, name);
 }

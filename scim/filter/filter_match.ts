@@ -2,14 +2,8 @@
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { JsonObject, JsonValue, Mapping, Stored } from "../schema/resource.ts";
-import {
-  isJsonArray,
-  isJsonObject,
-  type KnownAttribute,
-  property,
-  propertyNamed,
-} from "../schema/attributes.ts";
-import { type DefinedType, ENTERPRISE_SCHEMA } from "../schema/attribute_table.ts";
+import { isJsonArray, isJsonObject, property, propertyNamed } from "../schema/attributes.ts";
+import { type AttributeDefinition, ENTERPRISE_SCHEMA, findDefinition } from "../schema/attribute_table.ts";
 import {
   type CompareOperator,
   type FilterPath,
@@ -65,11 +59,7 @@ export function matchesEntryFilter(
 }
 
 /** What a comparison depends on. */
-interface ComparedAttribute extends Partial<Pick<KnownAttribute, "sub">> {
-  readonly type: DefinedType;
-  readonly caseExact: boolean;
-  readonly plain?: string | null | undefined;
-}
+type ComparedAttribute = Pick<AttributeDefinition, "type" | "caseExact" | "plain" | "subAttributes">;
 
 /**
  * Whether a resource matches a filter. A multi-valued attribute matches if one of its values matches. A missing attribute equals null and differs
@@ -163,7 +153,7 @@ function compare(
     return operator === "eq" ? !isThere : operator === "ne" && isThere;
   }
   const plain = known?.plain ?? "value";
-  const named = known?.type === "complex" ? known.sub?.get(plain) : known;
+  const named = known?.type === "complex" ? findDefinition(known.subAttributes ?? [], plain) : known;
   // `co`, `sw` and `ew` compare the text of a date, such as its year.
   const about = named?.type === "dateTime" && TEXTUAL.has(operator) ? undefined : named;
   const scalars = found.flatMap((one) => isJsonObject(one) ? [property(one, plain) ?? null] : [one]);

@@ -42,6 +42,10 @@ export interface AttributeDefinition {
   readonly subAttributes?: readonly AttributeDefinition[];
   /** The name in the interface specification of /idm/scim and in the store. Absent: the same. */
   readonly storedName?: string;
+  /** Only in `SCIM_ATTRIBUTES`, whose names are the stored ones: the name of RFC 7643, which finds the attribute as well. */
+  readonly rfcName?: string;
+  /** Of a custom extension: the store has the spelling that a client of /idm/scim sent, so its name is compared without case. */
+  readonly isStoredAsSent?: true;
   /** /idm/scim compares values without case, although `caseExact` is set: there, ids are names. */
   readonly isFoldedInSpecification?: true;
   /** The sub-attribute that a plain text sets in /idm/scim, and that a filter on the whole attribute compares. Absent: `value`, if there is one. */
@@ -117,7 +121,10 @@ export function findDefinition(
   if (name.length > MAX_ATTRIBUTE_NAME) return undefined;
   let known = byName.get(definitions);
   if (known === undefined) {
-    known = new Map(definitions.map((definition) => [definition.name.toLowerCase(), definition]));
+    known = new Map(definitions.flatMap((definition) => {
+      const { name, rfcName = name } = definition;
+      return [[name.toLowerCase(), definition], [rfcName.toLowerCase(), definition]];
+    }));
     byName.set(definitions, known);
   }
   return known.get(name.toLowerCase());
@@ -130,9 +137,12 @@ export function subDefinitions({ subAttributes }: AttributeDefinition): readonly
   return subAttributes ?? NO_DEFINITIONS;
 }
 
-/** The sub-attribute of that name, compared without case. */
-export function findSub(definition: AttributeDefinition, name: string): AttributeDefinition | undefined {
-  return findDefinition(subDefinitions(definition), name);
+/** The sub-attribute of that name, compared without case. An attribute without a row has none. */
+export function findSub(
+  definition: AttributeDefinition | undefined,
+  name: string,
+): AttributeDefinition | undefined {
+  return findDefinition(definition?.subAttributes ?? NO_DEFINITIONS, name);
 }
 
 export const USER_SCHEMA = "urn:ietf:params:scim:schemas:core:2.0:User";

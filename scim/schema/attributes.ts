@@ -9,6 +9,7 @@ import {
   ENTERPRISE_DEFINITION,
   ENTERPRISE_SCHEMA,
   findDefinition,
+  findSub,
   GROUP_DEFINITION,
   GROUP_SCHEMA,
   PRIMARY,
@@ -22,26 +23,6 @@ import {
   MAX_JSON_NAMES,
   parseBoundedJson,
 } from "../../platform/safe_json.ts";
-
-/** Binary and reference values are texts (RFC 7643 §2.3). */
-type AttributeType = "string" | "boolean" | "dateTime" | "complex";
-
-/** One attribute of the table, as /idm/scim and the store have it. */
-export interface KnownAttribute {
-  /** The stored spelling. */
-  readonly name: string;
-  readonly type: AttributeType;
-  readonly multi: boolean;
-  readonly caseExact: boolean;
-  readonly isBase64: boolean;
-  readonly plain: string | null;
-  readonly mutability: "readWrite" | "readOnly" | "writeOnly";
-  /** Empty unless the type is complex. */
-  readonly sub: AttributeSet;
-}
-
-/** By the name in lower case, in either spelling. */
-export type AttributeSet = ReadonlyMap<string, KnownAttribute>;
 
 export const CORE_SCHEMAS: Readonly<Record<ResourceKind, string>> = {
   user: USER_SCHEMA,
@@ -58,8 +39,9 @@ const PARTS_OF_ENTRIES = [
   }),
 ];
 
-export const SCIM_ATTRIBUTES: Readonly<Record<ResourceKind, AttributeSet>> = {
-  user: compile([
+/** The attributes as /idm/scim and the store have them, with their stored names. */
+export const SCIM_ATTRIBUTES: Readonly<Record<ResourceKind, readonly AttributeDefinition[]>> = {
+  user: [
     ...COMMON_DEFINITIONS,
     ...USER_DEFINITION.attributes,
     // A core attribute in the interface specification. It is stored where the client put it.
@@ -69,20 +51,14 @@ export const SCIM_ATTRIBUTES: Readonly<Record<ResourceKind, AttributeSet>> = {
       subAttributes: ENTERPRISE_DEFINITION.attributes,
       ref: "RFC 7643 §4.3",
     }),
-  ]),
-  group: compile([
+  ].map((one) => toStored(one)),
+  group: [
     ...COMMON_DEFINITIONS,
     ...GROUP_DEFINITION.attributes,
     // Not an attribute of a group. A value in a body is not stored.
     ...USER_DEFINITION.attributes.filter(({ name }) => name === "password"),
-  ]),
+  ].map((one) => toStored(one)),
 };
-
-/** The attribute of that name in either spelling, without case. */
-export function findAttribute(set: AttributeSet, name: string): KnownAttribute | undefined {
-  // No known attribute has a long name.
-  return name.length > 100 ? undefined : set.get(name.toLowerCase());
-}
 
 /** The name without the core schema's URN in front of it (RFC 7644 §3.10). */
 export function withoutCoreSchema(kind: ResourceKind, name: string): string {
@@ -91,34 +67,27 @@ export function withoutCoreSchema(kind: ResourceKind, name: string): string {
   return head === `${schema.toLowerCase()}:` ? name.slice(schema.length + 1) : name;
 }
 
-function compile(definitions: readonly AttributeDefinition[], { isSub = false } = {}): AttributeSet {
-  const set = new Map<string, KnownAttribute>();
-  for (const definition of definitions) {
-    const { name, type, multiValued, mutability, storedName = name, isFoldedInSpecification } = definition;
-    const subs = subDefinitions(definition);
-    const hasValue = findDefinition(subs, "value") !== undefined;
-    const more = multiValued && hasValue
-      ? PARTS_OF_ENTRIES.filter((part) => findDefinition(subs, part.name) === undefined)
-      : [];
-    const known: KnownAttribute = {
-      name: storedName,
-      type: type === "complex" || type === "boolean" || type === "dateTime" ? type : "string",
-      multi: multiValued,
-      caseExact: definition.caseExact && isFoldedInSpecification !== true,
-      isBase64: type === "binary",
-      plain: definition.plain ?? (hasValue ? "value" : null),
-      // `schemas` is what the server makes of the attributes. The whole value decides for its parts.
-      mutability: isSub || mutability === "immutable"
-        ? "readWrite"
-        : name === "schemas"
-        ? "readOnly"
-        : mutability,
-      sub: compile([...subs, ...more], { isSub: true }),
-    };
-    set.set(storedName.toLowerCase(), known);
-    set.set(name.toLowerCase(), known);
-  }
-  return set;
+function toStored(definition: AttributeDefinition, { isSub = false } = {}): AttributeDefinition {
+  const { name, multiValued, mutability, storedName = name } = definition;
+  const subs = subDefinitions(definition);
+  const hasValue = findDefinition(subs, "value") !== undefined;
+  const more = PARTS_OF_ENTRIES.filter((part) =>
+    multiValued && hasValue && findDefinition(subs, part.name) === undefined
+  );
+  return {
+    ...definition,
+    name: storedName,
+    rfcName: name,
+    caseExact: definition.caseExact && definition.isFoldedInSpecification !== true,
+    ...(hasValue ? { plain: "value" } : {}),
+    // `schemas` is what the server makes of the attributes. The whole value decides for its parts.
+    mutability: isSub || mutability === "immutable"
+      ? "readWrite"
+      : name === "schemas"
+      ? "readOnly"
+      : mutability,
+    subAttributes: [...subs, ...more].map((sub) => toStored(sub, { isSub: true })),
+  };
 }
 
 /** The path of a value in a resource. */
@@ -129,7 +98,7 @@ export interface AttributePath {
   readonly multi: boolean;
   readonly sub: string | null;
   /** The row of the table for the value. `null` if the table lacks it. */
-  readonly known: KnownAttribute | null;
+  readonly known: AttributeDefinition | null;
 }
 
 /** Reads a path. Known names get the spelling of the interface specification. A multi-valued attribute alone means its plain sub-attribute. */
@@ -141,17 +110,17 @@ export function readPath(kind: ResourceKind, text: string): AttributePath {
   const bare = head.endsWith("[]") ? head.slice(0, -2) : head;
   const set = schema === null
     ? SCIM_ATTRIBUTES[kind]
-    : findAttribute(SCIM_ATTRIBUTES[kind], schema)?.sub ?? new Map<string, KnownAttribute>();
-  const attribute = findAttribute(set, bare);
+    : findDefinition(SCIM_ATTRIBUTES[kind], schema)?.subAttributes ?? [];
+  const attribute = findDefinition(set, bare);
   if (attribute === undefined) {
     return { schema, attribute: bare, multi: head !== bare, sub: tail, known: null };
   }
-  const subName = tail ?? attribute.plain;
-  const sub = subName === null ? undefined : findAttribute(attribute.sub, subName);
+  const subName = tail ?? attribute.plain ?? null;
+  const sub = subName === null ? undefined : findSub(attribute, subName);
   return {
     schema,
     attribute: attribute.name,
-    multi: attribute.multi,
+    multi: attribute.multiValued,
     sub: sub?.name ?? subName,
     known: subName === null ? attribute : sub ?? null,
   };
@@ -225,7 +194,7 @@ function splitSchema(kind: ResourceKind, text: string): { schema: string | null;
   if (!plain.toLowerCase().startsWith("urn:")) return { schema: null, rest: plain };
   const colon = plain.lastIndexOf(":");
   const urn = plain.slice(0, colon);
-  return { schema: findAttribute(SCIM_ATTRIBUTES[kind], urn)?.name ?? urn, rest: plain.slice(colon + 1) };
+  return { schema: findDefinition(SCIM_ATTRIBUTES[kind], urn)?.name ?? urn, rest: plain.slice(colon + 1) };
 }
 
 interface Draft {

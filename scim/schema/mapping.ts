@@ -5,7 +5,6 @@ import type { Content, FrontEnd, JsonValue, Mapping, MappingRow, ResourceKind } 
 import {
   type AttributePath,
   createDraft,
-  findAttribute,
   isJsonObject,
   property,
   readPath,
@@ -14,7 +13,7 @@ import {
   textsOf,
   writePath,
 } from "./attributes.ts";
-import { ENTERPRISE_SCHEMA } from "./attribute_table.ts";
+import { ENTERPRISE_SCHEMA, findDefinition, findSub } from "./attribute_table.ts";
 import { isReadOnly, type ReadOnlyAttributes, withPersonName } from "./merge.ts";
 import { distinctNames } from "./resource_name.ts";
 
@@ -203,8 +202,8 @@ function pathsOf(frontEndName: string, plan: Plan, kind: ResourceKind): readonly
 
 /** Whether the enterprise extension has an attribute with that name, but the core schema does not. */
 function isEnterprise(name: string): boolean {
-  const set = findAttribute(SCIM_ATTRIBUTES.user, ENTERPRISE_SCHEMA)?.sub;
-  return set?.has(name.toLowerCase()) === true && findAttribute(SCIM_ATTRIBUTES.user, name) === undefined;
+  return findSub(findDefinition(SCIM_ATTRIBUTES.user, ENTERPRISE_SCHEMA), name) !== undefined &&
+    findDefinition(SCIM_ATTRIBUTES.user, name) === undefined;
 }
 
 /** Whether a front-end attribute can map to the SCIM attribute of the same name: it has no sub-attributes, and the server does not set it. */

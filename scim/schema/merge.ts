@@ -4,7 +4,6 @@ import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Content, JsonObject, JsonValue } from "./resource.ts";
 import {
   type AttributePath,
-  findAttribute,
   isJsonArray,
   isJsonObject,
   isSameJson,
@@ -13,7 +12,7 @@ import {
   SCIM_ATTRIBUTES,
   textsOf,
 } from "./attributes.ts";
-import { ENTERPRISE_SCHEMA } from "./attribute_table.ts";
+import { ENTERPRISE_SCHEMA, findDefinition, subDefinitions } from "./attribute_table.ts";
 import type { Backend, ContentChanges } from "../backend_port.ts";
 
 const WHOLE: MergeScope = { subs: null, firstOnly: false };
@@ -317,10 +316,9 @@ export function readOnlyNames(readOnly: ReadOnlyAttributes): string[] {
   const leaves = [...readOnly].filter((name) => ![...readOnly].some((other) => isBelow(other, name)));
   return leaves.flatMap((leaf) => {
     if (leaf.startsWith("urn:")) return [leaf.slice(leaf.lastIndexOf(":") + 1)];
-    const known = findAttribute(SCIM_ATTRIBUTES.user, leaf);
-    const isObject = known !== undefined && !known.multi && known.sub.size > 0;
-    return isObject
-      ? [...known.sub.values()].map(({ name }) => `${leaf}.${name}`)
+    const known = findDefinition(SCIM_ATTRIBUTES.user, leaf);
+    return known?.type === "complex" && !known.multiValued
+      ? subDefinitions(known).map(({ name }) => `${leaf}.${name}`)
       : [leaf.replace(/\.value$/, "")];
   });
 }

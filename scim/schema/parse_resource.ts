@@ -3,10 +3,14 @@
 
 import { canonicalName, isDeceptiveName } from "../../platform/canonical_name.ts";
 import type { Content, JsonObject, JsonValue, Mapping, ResourceKind } from "./resource.ts";
-import { ENTERPRISE_SCHEMA } from "./attribute_table.ts";
 import {
-  type AttributeSet,
-  findAttribute,
+  type AttributeDefinition,
+  ENTERPRISE_SCHEMA,
+  findDefinition,
+  findSub,
+  subDefinitions,
+} from "./attribute_table.ts";
+import {
   hasForbiddenControls,
   isBase64,
   isJsonArray,
@@ -15,7 +19,6 @@ import {
   isSameJson,
   isUnassigned,
   joinRepeated,
-  type KnownAttribute,
   MAX_LIST_ENTRIES,
   property,
   SCIM_ATTRIBUTES,
@@ -248,9 +251,11 @@ function memberOf(entry: JsonValue, at: string): string {
   return read.name;
 }
 
+const MEMBER_PARTS = findDefinition(SCIM_ATTRIBUTES.group, "members")?.subAttributes ?? [];
+
 function nameInEntry(entry: JsonValue, at: string): string {
   if (!isJsonObject(entry)) throw new InvalidValue(`${at} must be an object or a string.`);
-  const named = readAttributes(entry, SCIM_ATTRIBUTES.group.get("members")?.sub ?? new Map());
+  const named = readAttributes(entry, MEMBER_PARTS);
   for (const sub of ["display", "value"]) {
     const text = named.get(sub)?.value ?? "";
     if (typeof text !== "string") throw new InvalidValue(`${at}.${sub} must be a string.`);
@@ -270,7 +275,7 @@ const MAX_NAME_CHARACTERS = 256;
 
 /** An attribute of a body: its row of the table (`null`: none), and its value. */
 interface Given {
-  readonly known: KnownAttribute | null;
+  readonly known: AttributeDefinition | null;
   readonly name: string;
   readonly value: JsonValue;
   /** Spelled exactly as it is stored. */
@@ -288,7 +293,7 @@ interface Given {
  */
 function readAttributes(
   object: JsonObject,
-  set: AttributeSet,
+  definitions: readonly AttributeDefinition[],
   { rename = (name) => name, isStored = false }: {
     rename?: (name: string) => string;
     isStored?: boolean;
@@ -305,7 +310,7 @@ function readAttributes(
     // `__proto__` must not become a key.
     if (name === "__proto__") continue;
     const plain = rename(name);
-    const known = findAttribute(set, plain) ?? null;
+    const known = findDefinition(definitions, plain) ?? null;
     const own = known?.name ?? plain;
     const given = { known, name: own, value, exact: plain === own, folded: plain.toLowerCase() };
     const before = found.get(given.name);
@@ -331,22 +336,24 @@ interface ValuePlace {
  */
 function validateValue(
   value: JsonValue,
-  known: KnownAttribute | null,
+  known: AttributeDefinition | null,
   place: ValuePlace,
 ): JsonValue | undefined {
   if (isUnassigned(value)) return undefined;
   if (known === null) return harmless(value, place);
-  if (known.multi) return readEntries(value, known, place);
+  if (known.multiValued) return readEntries(value, known, place);
   if (known.type !== "complex") return readSimple(value, known, place);
   // Some clients send a manager as a list of one.
   return readComplex(isJsonArray(value) && value.length === 1 ? value[0] ?? null : value, known, place);
 }
 
-function readSimple(value: JsonValue, known: KnownAttribute, place: ValuePlace): JsonValue {
+function readSimple(value: JsonValue, known: AttributeDefinition, place: ValuePlace): JsonValue {
   const { at, isStored } = place;
   if (known.type === "boolean") return readBoolean(value, at);
   if (typeof value !== "string") throw new InvalidValue(`${at} must be a string.`);
-  if (known.isBase64 && !isStored && !isBase64(value)) throw new InvalidValue(`${at} must be base64.`);
+  if (known.type === "binary" && !isStored && !isBase64(value)) {
+    throw new InvalidValue(`${at} must be base64.`);
+  }
   // The characters of a password do not matter: it is stored as a hash.
   return known.mutability === "writeOnly" ? value : readText(value, place);
 }
@@ -368,17 +375,21 @@ function readBoolean(value: JsonValue, at: string): boolean {
   return text === "true";
 }
 
-function readComplex(value: JsonValue, known: KnownAttribute, place: ValuePlace): JsonObject | undefined {
+function readComplex(
+  value: JsonValue,
+  known: AttributeDefinition,
+  place: ValuePlace,
+): JsonObject | undefined {
   const { at } = place;
   if (value === null) return undefined;
-  if (typeof value === "string" && known.plain !== null) {
+  if (typeof value === "string" && known.plain !== undefined) {
     if (value === "") return undefined;
-    const plain = known.sub.get(known.plain.toLowerCase());
+    const plain = findSub(known, known.plain);
     return { [known.plain]: plain === undefined ? readText(value, place) : readSimple(value, plain, place) };
   }
   if (!isJsonObject(value)) throw new InvalidValue(`${at} must be an object.`);
   const read: [string, JsonValue][] = [];
-  for (const given of readAttributes(value, known.sub, place).values()) {
+  for (const given of readAttributes(value, subDefinitions(known), place).values()) {
     if (isSecret(given.name)) continue;
     const sub = validateValue(given.value, given.known, {
       ...place,
@@ -391,12 +402,12 @@ function readComplex(value: JsonValue, known: KnownAttribute, place: ValuePlace)
 
 function readEntries(
   value: JsonValue,
-  known: KnownAttribute,
+  known: AttributeDefinition,
   { at, isStored }: ValuePlace,
 ): readonly JsonValue[] | undefined {
   const list = isJsonArray(value) ? value : [value];
   if (list.length > MAX_LIST_ENTRIES) throw new InvalidValue(`${at} has over ${MAX_LIST_ENTRIES} entries.`);
-  const single = { ...known, multi: false };
+  const single = { ...known, multiValued: false };
   const entries: JsonValue[] = [];
   for (const one of list) {
     if (isJsonArray(one)) throw new InvalidValue(`An entry of ${at} must be an object.`);
@@ -432,7 +443,7 @@ function harmless(value: JsonValue, place: ValuePlace): JsonValue {
   return Object.fromEntries(safe);
 }
 
-const NOTHING_KNOWN: AttributeSet = new Map();
+const NOTHING_KNOWN: readonly AttributeDefinition[] = [];
 
 /** Whether the value is a password. It must not be stored as an attribute, because attributes are visible. */
 function isSecret(name: string): boolean {

@@ -4,7 +4,6 @@ import { FORMULA_START } from "../../platform/csv_reader.ts";
 import type { JsonObject, JsonValue, Mapping, ResourceKind } from "../schema/resource.ts";
 import {
   type AttributePath,
-  findAttribute,
   isJsonArray,
   isJsonObject,
   property,
@@ -12,7 +11,7 @@ import {
   SCIM_ATTRIBUTES,
   writePath,
 } from "../schema/attributes.ts";
-import { ENTERPRISE_SCHEMA } from "../schema/attribute_table.ts";
+import { ENTERPRISE_SCHEMA, findDefinition, findSub, subDefinitions } from "../schema/attribute_table.ts";
 
 /** `plain`: a member of the body. `names`: a list of names. `paths`: attributes. `ignored`: an attribute that the server sets. */
 type ColumnTarget =
@@ -139,10 +138,10 @@ function findColumn(
   ) {
     return `${JSON.stringify(header)} is not an attribute`;
   }
-  const top = findAttribute(SCIM_ATTRIBUTES[kind], path.attribute);
+  const top = findDefinition(SCIM_ATTRIBUTES[kind], path.attribute);
   if (path.schema === null && top?.mutability === "readOnly") return { to: "ignored" };
   if (path.known?.type === "complex") {
-    const parts = [...new Set([...path.known.sub.values()].map(({ name }) => name))].slice(0, 3);
+    const parts = subDefinitions(path.known).map(({ name }) => name).slice(0, 3);
     return `${JSON.stringify(header)} has parts: ${parts.map((part) => `${header}.${part}`).join(", ")}…`;
   }
   return { to: "paths", paths: [path] };
@@ -173,9 +172,9 @@ function mappedPaths(
 
 /** Adds the URN of the enterprise extension to the name of one of its attributes. */
 function withEnterprise(kind: ResourceKind, header: string): string {
-  const isOther = kind === "group" || findAttribute(SCIM_ATTRIBUTES.user, header) !== undefined;
-  const extension = findAttribute(SCIM_ATTRIBUTES.user, ENTERPRISE_SCHEMA)?.sub ?? new Map<string, never>();
-  const known = isOther ? undefined : findAttribute(extension, header);
+  const isOther = kind === "group" || findDefinition(SCIM_ATTRIBUTES.user, header) !== undefined;
+  const extension = findDefinition(SCIM_ATTRIBUTES.user, ENTERPRISE_SCHEMA);
+  const known = isOther ? undefined : findSub(extension, header);
   return known === undefined || known.type === "complex" ? header : `${ENTERPRISE_SCHEMA}:${known.name}`;
 }
 
@@ -215,7 +214,7 @@ function notesOf(columns: readonly ImportColumn[], kind: ResourceKind): string[]
   const unknown = columns.filter(({ target }) =>
     target.to === "paths" &&
     target.paths.some(({ schema, attribute }) =>
-      schema === null && findAttribute(SCIM_ATTRIBUTES[kind], attribute) === undefined
+      schema === null && findDefinition(SCIM_ATTRIBUTES[kind], attribute) === undefined
     )
   ).map(({ header }) => JSON.stringify(header));
   const ignored = columns.filter(({ target }) => target.to === "ignored").map(({ header }) =>
@@ -443,7 +442,7 @@ function put(
   const isSame = writePath(known) === path && (known.multi || texts.length === 1) &&
     texts.every((text) => text !== null);
   const isHome = known.schema !== null ||
-    findAttribute(SCIM_ATTRIBUTES[kind], known.attribute) !== undefined ||
+    findDefinition(SCIM_ATTRIBUTES[kind], known.attribute) !== undefined ||
     known.sub === null;
   if (!isSame || !isHome) lost.add(path);
   else if (texts.some((text) => text !== "")) cells.set(path, texts.map((text) => text ?? ""));

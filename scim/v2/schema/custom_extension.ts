@@ -170,6 +170,7 @@ function readDefinition(
       "default",
     uniqueness: "none",
     ...listsOf(value, type, place),
+    isStoredAsSent: true,
     ref: "settings",
   };
 }

@@ -4,16 +4,12 @@
 import { canonicalName, isDeceptiveName } from "../../../platform/canonical_name.ts";
 import type { Content, JsonObject, JsonValue } from "../../schema/resource.ts";
 import {
-  type AttributeSet,
   canonicalJson,
-  findAttribute,
   isJsonArray,
   isJsonObject,
   isSameJson,
   isUnassigned,
-  type KnownAttribute,
   property,
-  SCIM_ATTRIBUTES,
   spellingOf,
 } from "../../schema/attributes.ts";
 import { withCoreManager, withEnterpriseManager, withPersonName } from "../../schema/merge.ts";
@@ -72,7 +68,7 @@ export function renderContent(
     rendered["userName"] = content.name;
     if (parts.activeUnassigned !== true) rendered["active"] = content.active;
   }
-  const wanted = coreAttributes(type).filter(({ definition }) => includes(definition.name));
+  const wanted = coreAttributes(type).filter(({ name }) => includes(name));
   renderInto(rendered, withoutEmptyName(moved), { attributes: wanted });
   if (groups.length > 0) rendered["groups"] = groups;
   if (members.length > 0) rendered["members"] = members;
@@ -94,7 +90,7 @@ function renderExtensions(
       : undefined;
     if (!isJsonObject(stored)) continue;
     const rendered: RenderedObject = {};
-    renderInto(rendered, stored, { attributes: extensionAttributes(type, schema) });
+    renderInto(rendered, stored, { attributes: schema.attributes });
     if (Object.keys(rendered).length > 0) extensions.set(schema.id, rendered);
   }
   return extensions;
@@ -196,7 +192,7 @@ function storeAttributes(
     const key = extensionKey(before, schema) ?? schema.id;
     const given = property(resource, schema.id);
     const held = property(before, key);
-    const next = storeObject(isJsonObject(given) ? given : {}, extensionAttributes(type, schema), {
+    const next = storeObject(isJsonObject(given) ? given : {}, schema.attributes, {
       previous: isJsonObject(held) ? held : {},
       readOnly: "keep",
     });
@@ -208,24 +204,16 @@ function storeAttributes(
 }
 
 /** Core attributes that are stored with the others. */
-function coreAttributes(type: ResourceTypeDefinition): readonly StoredAttribute[] {
-  let found = coreOf.get(type.schema);
+function coreAttributes({ kind, schema }: ResourceTypeDefinition): readonly AttributeDefinition[] {
+  let found = coreOf.get(schema);
   if (found === undefined) {
-    const apart: ReadonlySet<string> = APART_FROM_ATTRIBUTES[type.kind];
-    const definitions = type.schema.attributes.filter(({ name }) => !apart.has(name));
-    found = storedAttributes(definitions, SCIM_ATTRIBUTES[type.kind]);
-    coreOf.set(type.schema, found);
+    const apart: ReadonlySet<string> = APART_FROM_ATTRIBUTES[kind];
+    found = schema.attributes.filter(({ name }) => !apart.has(name));
+    coreOf.set(schema, found);
   }
   return found;
 }
-const coreOf = new WeakMap<SchemaDefinition, readonly StoredAttribute[]>();
-
-function extensionAttributes(
-  { kind }: ResourceTypeDefinition,
-  { id, attributes }: SchemaDefinition,
-): readonly StoredAttribute[] {
-  return storedAttributes(attributes, findAttribute(SCIM_ATTRIBUTES[kind], id)?.sub);
-}
+const coreOf = new WeakMap<SchemaDefinition, readonly AttributeDefinition[]>();
 
 /** The key of an extension in stored attributes, compared without case. */
 function extensionKey(attributes: JsonObject, { id }: SchemaDefinition): string | undefined {
@@ -264,45 +252,16 @@ export function memberIdsOf(
     : invalidValue(NO_MEMBER_ID);
 }
 
-/** An attribute as both interfaces know it. `known: null`: only the schema has it, such as an attribute of a custom extension. */
-interface StoredAttribute {
-  readonly definition: AttributeDefinition;
-  readonly known: KnownAttribute | null;
-}
-
 /** `writable`: without read-only parts, as a body has it. */
 type RenderParts = "all" | "writable";
 
-const NO_SET: AttributeSet = new Map();
-
-/** A list of definitions belongs to one set, so it is the key. */
-const resolved = new WeakMap<readonly AttributeDefinition[], readonly StoredAttribute[]>();
-
-/** The attributes of a list of definitions, with their stored names. */
-function storedAttributes(
-  definitions: readonly AttributeDefinition[],
-  set: AttributeSet = NO_SET,
-): readonly StoredAttribute[] {
-  let found = resolved.get(definitions);
-  if (found === undefined) {
-    found = definitions.map((definition) => ({
-      definition,
-      known: findAttribute(set, definition.name) ?? null,
-    }));
-    resolved.set(definitions, found);
-  }
-  return found;
-}
-
-function subAttributes({ definition, known }: StoredAttribute): readonly StoredAttribute[] {
-  return storedAttributes(subDefinitions(definition), known?.sub);
-}
-
-/** The key of an attribute in a stored object. `null`: it has none. Attributes without a row are stored as sent, so case does not count. */
-function storedKey(object: JsonObject, { definition, known }: StoredAttribute): string | null {
-  const name = known?.name ?? definition.name;
-  if (known === null) return spellingOf(object, name);
-  return Object.hasOwn(object, name) ? name : null;
+/** The key of an attribute in a stored object. `null`: it has none. */
+function storedKey(
+  object: JsonObject,
+  { name, storedName = name, isStoredAsSent }: AttributeDefinition,
+): string | null {
+  if (isStoredAsSent === true) return spellingOf(object, name);
+  return Object.hasOwn(object, storedName) ? storedName : null;
 }
 
 /** An object that is being rendered. Its names are those of schemas, so none of them is `__proto__`. */
@@ -314,28 +273,27 @@ export interface RenderedObject {
 function renderInto(
   rendered: RenderedObject,
   object: JsonObject,
-  { attributes, parts = "all" }: { attributes: readonly StoredAttribute[]; parts?: RenderParts },
+  { attributes, parts = "all" }: { attributes: readonly AttributeDefinition[]; parts?: RenderParts },
 ): void {
-  for (const attribute of attributes) {
-    const key = storedKey(object, attribute);
-    const value = key === null ? undefined : renderStoredValue(object[key], attribute, parts);
-    if (value !== undefined) rendered[attribute.definition.name] = value;
+  for (const definition of attributes) {
+    const key = storedKey(object, definition);
+    const value = key === null ? undefined : renderStoredValue(object[key], definition, parts);
+    if (value !== undefined) rendered[definition.name] = value;
   }
 }
 
 /** A stored value as RFC 7643 spells it. Parts that no schema defines, and values of another type, are left out. */
 function renderStoredValue(
   value: JsonValue | undefined,
-  attribute: StoredAttribute,
+  definition: AttributeDefinition,
   parts: RenderParts,
 ): JsonValue | undefined {
-  const { definition } = attribute;
   if (value === undefined || isUnassigned(value) || definition.returned === "never") return undefined;
   if (parts === "writable" && definition.mutability === "readOnly") return undefined;
-  if (!definition.multiValued) return renderOne(value, attribute, parts);
+  if (!definition.multiValued) return renderOne(value, definition, parts);
   const entries: JsonValue[] = [];
   for (const one of isJsonArray(value) ? value : [value]) {
-    const entry = renderOne(one, attribute, parts);
+    const entry = renderOne(one, definition, parts);
     if (entry !== undefined) entries.push(entry);
   }
   return entries.length === 0 ? undefined : entries;
@@ -343,11 +301,11 @@ function renderStoredValue(
 
 function renderOne(
   value: JsonValue,
-  attribute: StoredAttribute,
+  definition: AttributeDefinition,
   parts: RenderParts,
 ): JsonValue | undefined {
-  const { type } = attribute.definition;
-  if (type === "complex") return renderObject(value, attribute, parts);
+  const { type } = definition;
+  if (type === "complex") return renderObject(value, definition, parts);
   // The other interface does not check base64.
   const isValid = type === "binary" ? typeof value === "string" : isOfType(type, value);
   return isValid ? value : typeof value === "string" ? fromText(type, value) : undefined;
@@ -372,15 +330,15 @@ function fromText(type: DefinedType, text: string): number | boolean | undefined
 
 function renderObject(
   value: JsonValue,
-  attribute: StoredAttribute,
+  definition: AttributeDefinition,
   parts: RenderParts,
 ): JsonObject | undefined {
   if (!isJsonObject(value)) {
-    const plain = findSub(attribute.definition, "value");
+    const plain = findSub(definition, "value");
     return plain !== undefined && typeof value === "string" ? { value } : undefined;
   }
   const rendered: RenderedObject = {};
-  renderInto(rendered, value, { attributes: subAttributes(attribute), parts });
+  renderInto(rendered, value, { attributes: subDefinitions(definition), parts });
   return Object.keys(rendered).length === 0 ? undefined : rendered;
 }
 
@@ -392,25 +350,25 @@ function renderObject(
  */
 function toStoredValue(
   sent: JsonValue | undefined,
-  attribute: StoredAttribute,
+  definition: AttributeDefinition,
   previous: JsonValue | undefined,
 ): JsonValue | undefined {
   // After a PATCH, the value has the read-only parts that the response shows.
-  const value = sent === undefined ? undefined : withoutReadOnly(sent, attribute);
-  if (previous !== undefined && isSameJson(renderStoredValue(previous, attribute, "writable"), value)) {
+  const value = sent === undefined ? undefined : withoutReadOnly(sent, definition);
+  if (previous !== undefined && isSameJson(renderStoredValue(previous, definition, "writable"), value)) {
     return previous;
   }
   if (value === undefined) return undefined;
-  if (attribute.definition.type !== "complex") return value;
-  if (isJsonArray(value)) return storeEntries(value, attribute, previous);
+  if (definition.type !== "complex") return value;
+  if (isJsonArray(value)) return storeEntries(value, definition, previous);
   if (!isJsonObject(value)) return undefined;
   const before = isJsonObject(previous) ? previous : {};
-  return storeObject(value, subAttributes(attribute), { previous: before, readOnly: "drop" });
+  return storeObject(value, subDefinitions(definition), { previous: before, readOnly: "drop" });
 }
 
 /** A value of RFC 7643 without the sub-attributes that a client cannot change. */
-function withoutReadOnly(value: JsonValue, { definition }: StoredAttribute): JsonValue {
-  if (isJsonArray(value)) return value.map((one) => withoutReadOnly(one, { definition, known: null }));
+function withoutReadOnly(value: JsonValue, definition: AttributeDefinition): JsonValue {
+  if (isJsonArray(value)) return value.map((one) => withoutReadOnly(one, definition));
   if (!isJsonObject(value)) return value;
   const subs = subDefinitions(definition);
   return Object.fromEntries(
@@ -420,17 +378,17 @@ function withoutReadOnly(value: JsonValue, { definition }: StoredAttribute): Jso
 
 function storeEntries(
   entries: readonly JsonValue[],
-  attribute: StoredAttribute,
+  definition: AttributeDefinition,
   previous: JsonValue | undefined,
 ): JsonValue[] {
   const before = new Map<string, JsonValue[]>();
   for (const one of isJsonArray(previous) ? previous : previous === undefined ? [] : [previous]) {
-    const rendered = renderOne(one, attribute, "writable");
+    const rendered = renderOne(one, definition, "writable");
     if (rendered === undefined) continue;
     const key = canonicalJson(rendered);
     before.set(key, [...before.get(key) ?? [], one]);
   }
-  const subs = subAttributes(attribute);
+  const subs = subDefinitions(definition);
   return entries.flatMap((entry): JsonValue[] => {
     const same = before.get(canonicalJson(entry))?.shift();
     if (same !== undefined) return [same];
@@ -445,18 +403,18 @@ function storeEntries(
  */
 function storeObject(
   value: JsonObject,
-  attributes: readonly StoredAttribute[],
+  attributes: readonly AttributeDefinition[],
   { previous, readOnly }: { readonly previous: JsonObject; readonly readOnly: "keep" | "drop" },
 ): JsonObject {
   const stored = new Map<string, JsonValue>(Object.entries(previous));
-  for (const attribute of attributes) {
-    const { definition, known } = attribute;
-    const key = storedKey(previous, attribute) ?? known?.name ?? definition.name;
+  for (const definition of attributes) {
+    const { name, storedName = name } = definition;
+    const key = storedKey(previous, definition) ?? storedName;
     if (definition.mutability === "readOnly") {
       if (readOnly === "drop") stored.delete(key);
       continue;
     }
-    const inner = toStoredValue(property(value, definition.name), attribute, stored.get(key));
+    const inner = toStoredValue(property(value, name), definition, stored.get(key));
     if (inner === undefined) stored.delete(key);
     else stored.set(key, inner);
   }
