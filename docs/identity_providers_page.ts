@@ -10,7 +10,7 @@ import {
   MAX_JSON_VALUES,
   MAX_LIST_ENTRIES,
 } from "../scim/schema/attributes.ts";
-import { MAX_MEMBERS } from "../scim/schema/parse_resource.ts";
+import { MAX_MEMBERS } from "../scim/schema/attributes.ts";
 import { BULK_LIMITS } from "../scim/v2/bulk/bulk_plan.ts";
 import {
   CONNECTION_FIELDS,
@@ -23,7 +23,8 @@ import { MAX_TARGET_OCTETS, V2_ALWAYS, V2_HANDLER_ROWS } from "./scim_operations
 import { MAX_PATCH_OPERATIONS } from "../scim/v2/patch/patch_request.ts";
 import { TOLERATED_SHAPES } from "../scim/v2/patch/patch_shapes.ts";
 import { MAX_QUERY_COMPARED } from "../scim/v2/query/query.ts";
-import { MESSAGE_SHAPES, SCHEMAS_SHAPES, VALUE_SHAPES } from "../scim/v2/schema/body_shapes.ts";
+import { VALUE_SHAPES } from "../scim/schema/read_value.ts";
+import { MESSAGE_SHAPES, SCHEMAS_SHAPES } from "../scim/v2/schema/read_body.ts";
 import { MAX_PROJECTION_NAMES, NAME_SHAPES } from "../scim/v2/schema/render_stored.ts";
 import { MAX_USER_PASSWORD_CHARACTERS } from "../scim/v2/schema/stored_content.ts";
 import { ACTIONS, AFTER_STEPS, EXTENSIONS, PROTECTION, QUERIES, START } from "./identity_providers_text.ts";

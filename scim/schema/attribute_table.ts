@@ -123,11 +123,11 @@ export function findDefinition(
   if (known === undefined) {
     known = new Map(definitions.flatMap((definition) => {
       const { name, rfcName = name } = definition;
-      return [[name.toLowerCase(), definition], [rfcName.toLowerCase(), definition]];
+      return [name, rfcName, name.toLowerCase(), rfcName.toLowerCase()].map((one) => [one, definition]);
     }));
     byName.set(definitions, known);
   }
-  return known.get(name.toLowerCase());
+  return known.get(name) ?? known.get(name.toLowerCase());
 }
 
 const NO_DEFINITIONS: readonly AttributeDefinition[] = [];

@@ -362,6 +362,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Entries of a multi-valued attribute, except members. */
 export const MAX_LIST_ENTRIES = 10_000;
+export const MAX_MEMBERS = 50_000;
 
 /** RFC 7643 §2.5: null and an empty list mean that the attribute has no value. An object without values has none either. */
 export function isUnassigned(value: JsonValue | undefined): boolean {

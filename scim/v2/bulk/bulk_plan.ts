@@ -1,7 +1,7 @@
 // Reads a bulk request, decides the order of its operations, and runs them one after the other (RFC 7644 §3.7). The caller gives the function that
 // runs one.
 
-import { isMessage } from "../schema/body_shapes.ts";
+import { isMessage } from "../schema/read_body.ts";
 import type { TargetSchemas } from "../schema/target_schemas.ts";
 import { PATCH_MESSAGE } from "../patch/patch_request.ts";
 import {

@@ -76,7 +76,7 @@ async function patchOnce(
   // The resource and its version must come from one read.
   if (isHead) return await patchOnce(operation, body, { isWhole: true });
   // What a PATCH leaves is read like the body of a PUT, so that a client can send it again.
-  const read = readBody(patched.resource, type, { unknown: "ignore", previous: resource });
+  const read = readBody(patched.resource, type, { previous: resource });
   if (!read.ok) throw typedRefusal(read);
   return await writeWhole(operation, { stored: head, resource: read.resource, members });
 }

@@ -32,7 +32,7 @@ import {
   type SchemaDefinition,
   SEARCH_REQUEST_SCHEMA,
 } from "../../schema/attribute_table.ts";
-import { isMessage } from "../schema/body_shapes.ts";
+import { isMessage } from "../schema/read_body.ts";
 import { BULK_LIMITS } from "../bulk/bulk_plan.ts";
 import { CURSOR_TIMEOUT_SECONDS } from "../query/query_cursor.ts";
 import {

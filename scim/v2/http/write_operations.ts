@@ -139,7 +139,7 @@ async function contentOf(operation: Operation, stored: Stored | null): Promise<G
   const previous = stored === null ? undefined : await renderStored(stored, renderContextOf(operation), {
     includes: (name) => name !== "members" && name !== "groups",
   });
-  const read = readBody(body, type, { unknown: "ignore", ...(previous === undefined ? {} : { previous }) });
+  const read = readBody(body, type, previous === undefined ? {} : { previous });
   if (!read.ok) throw typedRefusal(read);
   const resource = stored === null ? read.resource : withKept(read.resource, stored);
   const converted = toStoredContent(resource, type, {

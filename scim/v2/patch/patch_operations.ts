@@ -14,7 +14,7 @@ import type { ScimFilter } from "../../filter/filter.ts";
 import { matchesEntryFilter } from "../../filter/filter_match.ts";
 import { entryNode, type PatchPath, PatchRefusal, type PatchSection } from "./patch_path.ts";
 import { type AttributeDefinition, findSub, subDefinitions } from "../../schema/attribute_table.ts";
-import { simpleValueProblem } from "../schema/read_body.ts";
+import { simpleValueProblem } from "../../schema/read_value.ts";
 
 /** One operation, parsed. */
 export interface PatchOperation {
@@ -297,8 +297,7 @@ function cleanEntry(
 ): JsonValue | undefined {
   if (value === null) return undefined;
   if (node.type === "complex") return cleanComplex(value, node);
-  const { type, mutability } = node;
-  const problem = simpleValueProblem({ type, mutability }, value);
+  const problem = simpleValueProblem(node, value);
   if (problem !== null) throw new PatchRefusal("invalidValue", `"${at}" ${problem}.`);
   return value;
 }

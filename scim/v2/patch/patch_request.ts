@@ -2,7 +2,7 @@
 
 import { isJsonArray, isJsonObject, propertyWithoutCase } from "../../schema/attributes.ts";
 import type { JsonValue } from "../../schema/resource.ts";
-import { isMessage } from "../schema/body_shapes.ts";
+import { isMessage } from "../schema/read_body.ts";
 import {
   findExtension,
   parsePatchPath,

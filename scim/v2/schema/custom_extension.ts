@@ -15,7 +15,7 @@ import {
   type ResourceTypeDefinition,
   type SchemaDefinition,
 } from "../../schema/attribute_table.ts";
-import { readAttributeValue, UnreadableBody } from "./read_body.ts";
+import { BODY_POLICIES, readAttributeValue, UnreadableBody } from "../../schema/read_value.ts";
 import { isTextForm } from "./stored_content.ts";
 import { createTargetSchemas, type CustomExtension, type TargetSchemas } from "./target_schemas.ts";
 
@@ -329,7 +329,7 @@ function problemOf(value: JsonValue, definition: AttributeDefinition, at: string
   const entries = isJsonArray(value) ? value : [value];
   if (entries.every((one) => typeof one === "string" && isTextForm(definition.type, one))) return null;
   try {
-    readAttributeValue(value, { definition, at, options: { unknown: "ignore" } });
+    readAttributeValue(value, { definition, at, policy: BODY_POLICIES.full });
     return null;
   } catch (fault) {
     if (fault instanceof UnreadableBody) return fault.message;

@@ -23,7 +23,7 @@ import {
   type SchemaDefinition,
   subDefinitions,
 } from "../../schema/attribute_table.ts";
-import { type BodyProblem, isOfType } from "./read_body.ts";
+import { type BodyProblem, isOfType } from "../../schema/read_value.ts";
 
 /** What the record has besides the content. Absent parts are not rendered, so that the caller need not read them. */
 interface ResourceParts {
@@ -260,8 +260,8 @@ function storedKey(
   object: JsonObject,
   { name, storedName = name, isStoredAsSent }: AttributeDefinition,
 ): string | null {
-  if (isStoredAsSent === true) return spellingOf(object, name);
-  return Object.hasOwn(object, storedName) ? storedName : null;
+  if (Object.hasOwn(object, storedName)) return storedName;
+  return isStoredAsSent === true ? spellingOf(object, name) : null;
 }
 
 /** An object that is being rendered. Its names are those of schemas, so none of them is `__proto__`. */

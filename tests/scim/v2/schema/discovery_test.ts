@@ -16,7 +16,7 @@ import {
   serviceProviderConfig,
 } from "../../../../scim/v2/http/read_operations.ts";
 import { renderListResponse } from "../../../../scim/schema/render_resource.ts";
-import { isOfType } from "../../../../scim/v2/schema/read_body.ts";
+import { isOfType } from "../../../../scim/schema/read_value.ts";
 import { createTargetSchemas } from "../../../../scim/v2/schema/target_schemas.ts";
 import {
   BADGE_EXTENSION,

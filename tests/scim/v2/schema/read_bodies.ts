@@ -54,16 +54,16 @@ export function typeOf(kind: ResourceKind): ResourceTypeDefinition {
 }
 
 /** The core schema is added if `body` names no schemas. */
-export function outcomeOf(kind: ResourceKind, body: JsonObject, options: Partial<ReadBodyOptions> = {}) {
+export function outcomeOf(kind: ResourceKind, body: JsonObject, options: ReadBodyOptions = {}) {
   const type = typeOf(kind);
-  return readBody({ schemas: [type.schema.id], ...body }, type, { unknown: "ignore", ...options });
+  return readBody({ schemas: [type.schema.id], ...body }, type, options);
 }
 
 /** A resource that must be accepted, without `schemas`. */
 export function accepted(
   kind: ResourceKind,
   body: JsonObject,
-  options: Partial<ReadBodyOptions> = {},
+  options: ReadBodyOptions = {},
 ): JsonObject {
   const outcome = outcomeOf(kind, body, options);
   if (!outcome.ok) throw new Error(`Cannot read the body: ${outcome.detail}`);
@@ -72,7 +72,7 @@ export function accepted(
 }
 
 /** The scimType and the sentence of a body that must be refused. */
-export function problemOf(kind: ResourceKind, body: JsonObject, options: Partial<ReadBodyOptions> = {}) {
+export function problemOf(kind: ResourceKind, body: JsonObject, options: ReadBodyOptions = {}) {
   const outcome = outcomeOf(kind, body, options);
   if (outcome.ok) throw new Error(`The body was accepted: ${JSON.stringify(outcome.resource)}`);
   return [outcome.scimType, outcome.detail];

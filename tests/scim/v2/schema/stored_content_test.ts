@@ -8,7 +8,7 @@ import {
   MAX_GROUP_OCTETS,
   parseJsonObject,
 } from "../../../../scim/schema/attributes.ts";
-import { MAX_MEMBERS } from "../../../../scim/schema/parse_resource.ts";
+import { MAX_MEMBERS } from "../../../../scim/schema/attributes.ts";
 import type {
   Content,
   JsonObject,
