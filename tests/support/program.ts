@@ -74,6 +74,7 @@ export const PROGRAM_FLAGS = [
   "--allow-read",
   "--allow-write",
   "--allow-env",
+  "--node-modules-dir=manual",
   "--cached-only",
   "--no-remote",
   "--deny-run",

@@ -12,9 +12,15 @@ export async function crashEverywhere(
     check: (world: World, directory: TargetDirectory, acknowledged: boolean) => Promise<void>;
   },
 ): Promise<number> {
+  await using first = await openWorld();
+  await before(first.directory);
+  const entries = (await Array.fromAsync(first.store.list<unknown>([])))
+    .map(({ key, value }) => ({ type: "set", key, value } as const));
   for (let commits = 0; commits < 200; commits++) {
     await using world = await openWorld();
-    await before(world.directory);
+    for (let at = 0; at < entries.length; at += 500) {
+      await world.store.commit({ mutations: entries.slice(at, at + 500) });
+    }
     const mortal = await world.reopen({ store: dying(world.store, commits) });
     const acknowledged = await act(mortal).then(() => true, () => false);
     const directory = await world.reopen();

@@ -5,6 +5,7 @@ import { crashEverywhere } from "./crash_everywhere.ts";
 import { createStore, type Store } from "../../../platform/store.ts";
 import type { TargetDirectory } from "../../../scim/ports.ts";
 import {
+  createCrowd,
   drop,
   loginOf,
   NAME,
@@ -32,7 +33,7 @@ import { createModel } from "./model.ts";
 
 // Crashes of the process at each commit of a large directory write, and the recovery at the next start.
 
-const crowd = Array.from({ length: 450 }, (_, at) => `u${String(at).padStart(3, "0")}`);
+const crowd = numbered("u", 450);
 
 async function assertLinked(
   world: World,
@@ -53,19 +54,10 @@ async function assertLinked(
   return names;
 }
 
-async function createCrowd(directory: TargetDirectory): Promise<void> {
-  await directory.writeMany(crowd.map((name) => ({
-    kind: "user",
-    name,
-    expected: null,
-    next: { content: { kind: "user", name, active: true, attributes: { name: NAME } }, backends: {} },
-  })));
-}
-
 Deno.test("write() replaces a group with many members completely or not at all when the process crashes", async () => {
   const crashes = await crashEverywhere({
     async before(directory) {
-      await createCrowd(directory);
+      await createCrowd(directory, crowd);
       await putGroup(directory, "staff", crowd.slice(0, 250));
     },
     act: (directory) => putGroup(directory, "staff", crowd.slice(100)),
@@ -81,7 +73,7 @@ Deno.test("write() replaces a group with many members completely or not at all w
 Deno.test("write() deletes a group with many members completely or not at all when the process crashes", async () => {
   const crashes = await crashEverywhere({
     async before(directory) {
-      await createCrowd(directory);
+      await createCrowd(directory, crowd);
       await putGroup(directory, "staff", crowd);
     },
     act: (directory) => drop(directory, { kind: "group", name: "staff" }),
@@ -125,7 +117,7 @@ Deno.test("write() completes an interrupted change of a group before it writes a
       fails && ++commits > 4 ? Promise.reject(new Error("disk")) : real.commit(transaction),
   };
   await using world = await openWorld({ store });
-  await createCrowd(world.directory);
+  await createCrowd(world.directory, crowd);
   fails = true;
   const [failed] = await Promise.allSettled([putGroup(world.directory, "staff", crowd)]);
   assertEquals(failed?.status, "rejected");

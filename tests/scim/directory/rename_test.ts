@@ -6,6 +6,7 @@ import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { RenameResult, TargetDirectory } from "../../../scim/ports.ts";
 import type { Content, ResourceKind } from "../../../scim/schema/resource.ts";
 import {
+  createCrowd,
   drop,
   links,
   loginOf,
@@ -212,15 +213,6 @@ async function assertConsistent(world: World, directory: TargetDirectory): Promi
   assertEquals(reverse.sort(), pairs.sort());
 }
 
-async function createCrowd(directory: TargetDirectory, names: readonly string[]): Promise<void> {
-  await directory.writeMany(names.map((name) => ({
-    kind: "user",
-    name,
-    expected: null,
-    next: { content: { kind: "user", name, active: true, attributes: { name: NAME } }, backends: {} },
-  })));
-}
-
 Deno.test("rename() of a user in many groups is complete or not done when the process crashes", async () => {
   const groups = numbered("g", 400);
   const crashes = await crashEverywhere({
@@ -250,11 +242,11 @@ for (
   const [what, members, commits] of [
     ["with its members", (names: string[]) => names, 4],
     ["and of a few members", (names: string[]) => [...names.slice(5), "new"], 4],
-    ["and of most members", (names: string[]) => names.slice(300), 9],
+    ["and of most members", (names: string[]) => names.slice(225), 9],
   ] as const
 ) {
   Deno.test(`rename() of a large group ${what} is complete or not done when the process crashes`, async () => {
-    const crowd = numbered("u", 600);
+    const crowd = numbered("u", 450);
     const crashes = await crashEverywhere({
       async before(directory) {
         await createCrowd(directory, crowd);

@@ -67,6 +67,16 @@ export async function putUser(
   });
 }
 
+/** Creates users in one call. */
+export async function createCrowd(directory: TargetDirectory, names: readonly string[]): Promise<void> {
+  await directory.writeMany(names.map((name) => ({
+    kind: "user",
+    name,
+    expected: null,
+    next: { content: { kind: "user", name, active: true, attributes: { name: NAME } }, backends: {} },
+  })));
+}
+
 /** Creates or replaces the group. */
 export async function putGroup(
   directory: TargetDirectory,
