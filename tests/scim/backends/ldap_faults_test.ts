@@ -202,11 +202,11 @@ testBackend({ title: "put() lets the directory hash a password" }, async ({ back
   assert(atob(encoded).startsWith("{SSHA}"), stdout);
 });
 
-testBackend({ title: "put() writes 1,000 users at once" }, async ({ backend }) => {
-  const names = Array.from({ length: 1000 }, (_, n) => `user-${n}`);
+testBackend({ title: "put() writes 1,001 users at once: three pages" }, async ({ backend }) => {
+  const names = Array.from({ length: 1001 }, (_, n) => `user-${n}`);
   const outcomes = await Promise.all(names.map((name) => backend.put({ content: user(name) })));
   assertEquals(outcomes.filter(({ ok }) => !ok), []);
-  assertEquals((await listAll(backend, "user")).length, 1000);
+  assertEquals((await listAll(backend, "user")).length, 1001);
 });
 
 testBackend({

@@ -21,7 +21,7 @@ export function ldapSettings(slapd: Slapd, more: Partial<LdapBackendSettings> = 
     passwordChange: false,
     attributes: {},
     connections: 4,
-    // A busy machine answers 1,200 requests slowly; tests of the deadline set their own.
+    // A busy machine answers many requests slowly; tests of the deadline set their own.
     timeoutMs: 300_000,
     ...more,
   };

@@ -20,7 +20,7 @@ export function scimSettings(more: Partial<ScimBackendSettings> = {}): ScimBacke
     userName: "",
     password: "",
     connections: 4,
-    // A busy machine answers 1,200 requests slowly; tests of the deadline set their own.
+    // A busy machine answers many requests slowly; tests of the deadline set their own.
     timeoutMs: 300_000,
     ...more,
   };

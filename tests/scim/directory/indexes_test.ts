@@ -181,7 +181,8 @@ Deno.test("createDirectory() equals a naive directory however the index logs are
 });
 
 Deno.test("createDirectory() keeps its indexes when the process crashes at any commit of a write or a merge", async () => {
-  const acts = fc.sample(act, { numRuns: 25, seed: 11 });
+  // With this seed they replace and delete a user and a group, and a member comes after its group.
+  const acts = fc.sample(act, { numRuns: 14, seed: 266 });
   let isComplete = false;
   for (let commits = 0; !isComplete; commits++) {
     await using world = await openWorld({ merge: EAGER });
