@@ -51,13 +51,13 @@ export const SCIM_ATTRIBUTES: Readonly<Record<ResourceKind, readonly AttributeDe
       subAttributes: ENTERPRISE_DEFINITION.attributes,
       ref: "RFC 7643 §4.3",
     }),
-  ].map((one) => toStored(one)),
+  ].map(toStored),
   group: [
     ...COMMON_DEFINITIONS,
     ...GROUP_DEFINITION.attributes,
     // Not an attribute of a group. A value in a body is not stored.
     ...USER_DEFINITION.attributes.filter(({ name }) => name === "password"),
-  ].map((one) => toStored(one)),
+  ].map(toStored),
 };
 
 /** The name without the core schema's URN in front of it (RFC 7644 §3.10). */
@@ -67,7 +67,7 @@ export function withoutCoreSchema(kind: ResourceKind, name: string): string {
   return head === `${schema.toLowerCase()}:` ? name.slice(schema.length + 1) : name;
 }
 
-function toStored(definition: AttributeDefinition, { isSub = false } = {}): AttributeDefinition {
+function toStored(definition: AttributeDefinition): AttributeDefinition {
   const { name, multiValued, mutability, storedName = name } = definition;
   const subs = subDefinitions(definition);
   const hasValue = findDefinition(subs, "value") !== undefined;
@@ -80,13 +80,9 @@ function toStored(definition: AttributeDefinition, { isSub = false } = {}): Attr
     rfcName: name,
     caseExact: definition.caseExact && definition.isFoldedInSpecification !== true,
     ...(hasValue ? { plain: "value" } : {}),
-    // `schemas` is what the server makes of the attributes. The whole value decides for its parts.
-    mutability: isSub || mutability === "immutable"
-      ? "readWrite"
-      : name === "schemas"
-      ? "readOnly"
-      : mutability,
-    subAttributes: [...subs, ...more].map((sub) => toStored(sub, { isSub: true })),
+    // `schemas` is what the server makes of the attributes.
+    mutability: name === "schemas" ? "readOnly" : mutability,
+    subAttributes: [...subs, ...more].map(toStored),
   };
 }
 

@@ -90,6 +90,15 @@ const SHAPES: readonly (readonly [why: string, body: JsonObject, attributes: Jso
   ["both, of which the specification's applies", { addresses: [{ postralCode: "1", postalCode: "2" }] }, {
     addresses: [{ postralCode: "1" }],
   }],
+  [
+    "the stored one of two names of an attribute",
+    { imgs: [{ value: "x" }], ims: [{ value: "y" }], addresses: [{ postralCode: "1", postalCode: "2" }] },
+    { imgs: [{ value: "x" }], addresses: [{ postralCode: "1" }] },
+  ],
+  ["the later of two other names", { ims: [{ value: "x" }], IMGS: [{ value: "y" }] }, {
+    imgs: [{ value: "y" }],
+  }],
+  ["no value for a list of null", { manager: [null], name: [null] }, {}],
   ["the RFC's ims", { ims: [{ value: "x", type: "aim" }] }, { imgs: [{ value: "x", type: "aim" }] }],
   ["the specification's imgs", { imgs: [{ value: "x" }] }, { imgs: [{ value: "x" }] }],
   ["names in any case", { DISPLAYNAME: "A", Emails: [{ VALUE: "a", Type: "work" }] }, {
@@ -190,6 +199,7 @@ Deno.test("readContent() gives every user both names, as texts", () => {
 const BAD: readonly (readonly [ResourceKind, JsonObject, names: string, why: string])[] = [
   ["user", { userName: 5 }, "userName", "a number for a name"],
   ["user", { userName: ["anna"] }, "userName", "a list for a name"],
+  ["user", { userName: "a\u0000" }, "userName cannot be a name", "a control character in a name"],
   ["user", { userName: "a/../b" }, "userName", "a step upwards in a name"],
   ["user", { userName: "" }, "userName", "an empty name"],
   ["group", { displayName: "" }, "displayName", "an empty name of a group"],
@@ -208,10 +218,18 @@ const BAD: readonly (readonly [ResourceKind, JsonObject, names: string, why: str
     "an attribute of an extension in it and beside it",
   ],
   ["user", { title: "a\u0000b" }, "title", "U+0000"],
-  ["user", { emails: [{ value: "a\u0007" }] }, "emails", "a control character in an entry"],
+  [
+    "user",
+    { emails: [{ value: "a\u0007" }] },
+    "An entry of emails.value must",
+    "a control character in an entry",
+  ],
   ["user", { emails: ["a\u0085"] }, "emails", "a control character in the text of an entry"],
   ["user", { manager: "a\u001b" }, "manager", "a control character in a manager"],
   ["user", { [ENTERPRISE]: { department: "\u007f" } }, "department", "a control character in an extension"],
+  ["user", { emails: [{ value: "a", $ref: 5 }] }, "emails.$ref must be", "a number for the URL of an entry"],
+  ["user", { badge: { "a b": "\u0001" } }, "badge.… must", "a name that is not shown"],
+  ["user", { name: { "a b": "\u0001" } }, "name.… must", "such a name of a sub-attribute"],
   ["user", { badge: { a: ["\u0001"] } }, "badge.a", "a control character in an unknown attribute"],
   ["user", { "a\u0000": 1 }, "name of an attribute", "a control character in the name of an attribute"],
   ["group", { note: "\u0000" }, "note", "U+0000 in an attribute of a group"],
@@ -247,7 +265,7 @@ const BAD: readonly (readonly [ResourceKind, JsonObject, names: string, why: str
   ["user", { [ENTERPRISE]: "x" }, ENTERPRISE, "a text for an extension"],
   ["user", { ["x".repeat(257)]: 1 }, "name of an attribute", "a name of 257 characters"],
   ["user", { a: { b: { ["x".repeat(257)]: 1 } } }, "name of an attribute", "such a name further down"],
-  ["user", { emails: new Array(10_001).fill("a") }, "emails", "10,001 entries"],
+  ["user", { emails: new Array(10_001).fill("a") }, "emails has over 10000 entries", "10,001 entries"],
   ["user", { badge: new Array(10_001).fill("a") }, "An attribute", "10,001 entries of unknown attributes"],
   ["user", { badge: Infinity }, "number", "a number that JSON cannot write again"],
   ["user", { password: "" }, "password", "an empty password"],
@@ -272,6 +290,21 @@ Deno.test("readContent() reads the name of a stored user or group that a new one
     const outcome = parseResource("user", { userName: name }, options);
     assertEquals(outcome.ok && outcome.content.name, name);
   }
+});
+
+Deno.test("readContent() checks of a stored resource only the types", () => {
+  const body = {
+    title: "a\u0000",
+    TITLE: "b",
+    emails: [{ value: "x", primary: true }, { value: "x", primary: true }],
+    x509Certificates: [{ value: "not base64 !!" }],
+    badge: { a: "\u0001" },
+  };
+  const options = { mapping: DOCUMENT_MAPPING, newName: () => "", isStored: true } as const;
+  const { TITLE: _, ...attributes } = body;
+  assertEquals(taken(parseResource("user", body, options)).content.attributes, { ...attributes, name: NAME });
+  const outcome = refused(parseResource("user", { emails: [{ value: 5 }] }, options));
+  assertEquals(outcome.detail, "An entry of emails.value must be a string.");
 });
 
 for (const [kind, body, names, why] of BAD) {
