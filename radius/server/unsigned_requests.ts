@@ -51,7 +51,7 @@ export class SourceRateLimit {
     this.#perMs = perSecond / 1000;
     this.#tokens = new Float64Array(maxSources + 1).fill(burst);
     this.#atMs = new Float64Array(maxSources + 1).fill(clock.nowMs());
-    this.#free = Uint16Array.from({ length: maxSources }, (_, at) => at + 1);
+    this.#free = new Uint16Array(maxSources).map((_, at) => at + 1);
     this.#freeCount = maxSources;
   }
 
