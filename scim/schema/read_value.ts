@@ -280,7 +280,7 @@ const MAX_NAME_CHARACTERS = 256;
 export function readMembers(
   object: JsonObject,
   definitions: readonly AttributeDefinition[],
-  { policy, at = "", rename = (name) => name }: {
+  { policy, at = "", rename }: {
     policy: BodyPolicy;
     at?: string;
     rename?: (name: string) => string;
@@ -292,7 +292,7 @@ export function readMembers(
     if (members === "all") checkName(key);
     // It must not become a key.
     if (key === "__proto__") continue;
-    const sent = rename(key);
+    const sent = rename?.(key) ?? key;
     const definition = findDefinition(definitions, sent) ?? UNKNOWN;
     // RFC 7644 §3.5.1: "Any values provided [for readOnly attributes] SHALL be ignored."
     if (members === "writable" && (definition === UNKNOWN || definition.mutability === "readOnly")) continue;
@@ -435,7 +435,8 @@ function readComplex(value: JsonValue, place: ValuePlace): JsonObject | undefine
   const given = readMembers(value, subs, place);
   const members = policy.members === "all"
     ? given.values()
-    : subs.map((sub) => given.get(sub.name) ?? { definition: sub, name: sub.name, value: null });
+    : subs.filter((sub) => sub.required || given.has(sub.name))
+      .map((sub) => given.get(sub.name) ?? { definition: sub, name: sub.name, value: null });
   const read: [string, JsonValue][] = [];
   for (const { definition, name, value } of members) {
     if (isSecret(name)) continue;
