@@ -92,7 +92,7 @@ export async function measureWrites(
   return await withScratch(async (scratch) => {
     const [small, large, fresh] = [`${scratch}/small`, `${scratch}/large`, `${scratch}/fresh`];
     await provideSeed(SMALL, { dataDir: small, seeds, say });
-    await provideSeed(users, { dataDir: large, seeds, say });
+    await (users === SMALL ? copySeed(small, large) : provideSeed(users, { dataDir: large, seeds, say }));
     const measured: WriteRound[] = [];
     for (let round = 0; round < rounds; round++) {
       const first = String(FIRST_NEW + round * 1_000_000);
