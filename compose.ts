@@ -4,7 +4,7 @@
 import { Cluster } from "./platform/cluster/cluster.ts";
 import type { AppDeps, AppParts, StartedApp } from "./compose_app.ts";
 import { canonicalName } from "./platform/canonical_name.ts";
-import { AdminStore } from "./console/api/auth/admin_store.ts";
+import { AdminStore, createAdminPasswordHasher } from "./console/api/auth/admin_store.ts";
 import type { People } from "./console/api/deps.ts";
 import { readinessOf } from "./console/api/health/readiness.ts";
 import { createNodeDescription } from "./console/api/nodes/node_description.ts";
@@ -15,7 +15,7 @@ import { type GatewayMonitor, loginDirectoryOf, type Passwords } from "./radius/
 import { type GeoIp, startGeoIp } from "./platform/geoip/geoip.ts";
 import { createUnreadableLog } from "./platform/log.ts";
 import { openMailService } from "./platform/mail/mail_service.ts";
-import { createPasswordHasher, REQUEST_COST } from "./platform/password_hasher.ts";
+import { type Cost, createPasswordHasher, REQUEST_COST } from "./platform/password_hasher.ts";
 import { openHttpClient } from "./platform/fetch_with_deadline.ts";
 import { createOrderedIds } from "./radius/conversation/conversation.ts";
 import { createRadius, type Radius } from "./radius/radius.ts";
@@ -38,6 +38,8 @@ const ACCOUNT_RENAMES: string = import.meta.resolve("./console/api/account/accou
 export interface CompositionDeps extends AppDeps, Pick<ServiceDeps, "pushNetwork"> {
   /** The shared secret for any client address, while no client and no `radius.secret` is configured. */
   readonly generatedSecret: string;
+  /** The cost of all password hashes; less is for tests. */
+  readonly passwordCost?: Cost;
 }
 
 /** All services of one process. */
@@ -61,7 +63,7 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
   const identity = await createScim({
     ...shared,
     fetch: identityClient.fetch,
-    createHasher: () => createPasswordHasher({ random, cost: REQUEST_COST }),
+    createHasher: () => createPasswordHasher({ random, cost: deps.passwordCost ?? REQUEST_COST }),
     orderedId: createOrderedIds(clock, random),
     // Gateway and directory depend on each other. These functions are only called after both exist.
     prepareOffboarding: (name) => radius.prepareOffboarding(name),
@@ -101,7 +103,8 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
   const directories = followDirectories({ settings, store, clock, log, identity, prepareDirectory });
   const { admins: configAdmins } = config.console;
   const onSetUp = () => removeSetUpLink(config);
-  const admins = new AdminStore({ ...shared, configAdmins, http: config.http, onSetUp });
+  const hasher = createAdminPasswordHasher({ random, cost: deps.passwordCost });
+  const admins = new AdminStore({ ...shared, configAdmins, http: config.http, hasher, onSetUp });
   const { geoIp, lastSignIns } = startReportSources(deps, { identity, radius });
   const prepareRename = composeRenames(deps, [mail.admin, lastSignIns, services.embeddedService, radius]);
   const people = createPeople({ config, radius, identity, findUserRecord, lastSignIns, parseResource });

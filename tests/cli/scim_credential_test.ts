@@ -22,7 +22,7 @@ async function checkStored(
     random,
     clock: systemClock,
     log: createLog({ format: "text", level: "error", clock: systemClock, write: () => {} }),
-    hasher: createPasswordHasher({ random }),
+    hasher: createPasswordHasher({ random, cost: { costLog2: 4 } }),
     settings: [],
   });
   const found = await credentials.check(given, "192.0.2.1");

@@ -79,13 +79,7 @@ export async function openComposition(
   const store: Store = { ...sound, commit, append: appendByCommit(commit) };
   const vault = createVault(new Uint8Array(32).fill(7), random);
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
-  const settings = new LiveSettings({
-    file: settingsFileOf(toml, VALUE_CHECKS),
-    store,
-    vault,
-    clock,
-    log,
-  });
+  const settings = new LiveSettings({ file: settingsFileOf(toml, VALUE_CHECKS), store, vault, clock, log });
   await settings.load();
   const composition = await compose({
     settings,
@@ -96,6 +90,7 @@ export async function openComposition(
     log,
     startedMs: clock.nowMs(),
     generatedSecret: "unused",
+    passwordCost: { costLog2: 4 },
     radiusListeners: [],
     isHttpServing: () => false,
     pushNetwork,
@@ -103,8 +98,7 @@ export async function openComposition(
   const app = await composition.openApp();
   return {
     ...composition,
-    ...{ app, store, clock },
-    ...{ config: settings.config, settings },
+    ...{ app, store, clock, settings, config: settings.config },
     api: operatorApi(app),
     ask: (method, path, json) => askOperator(app, { method, path, json }),
     breakStore: () => void (isBroken = true),

@@ -313,7 +313,7 @@ async function openIdentity(folder: string): Promise<{ identity: Scim; close: ()
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.faults));
   const random = createSystemRandom();
   const dataDir = await openDataDir(folder, { random, masterKeyHex: "" });
-  const hasher = createPasswordHasher({ random });
+  const hasher = createPasswordHasher({ random, cost: { costLog2: 4 } });
   const identity = await createScim({
     config: loaded.config,
     store: dataDir.store,
