@@ -164,15 +164,11 @@ export async function openStandIn(
     log,
     startedMs: clock.nowMs(),
     generatedSecret: "unused",
+    passwordCost: { costLog2: 4 },
     radiusListeners: [],
     isHttpServing: () => true,
   });
-  const source = {
-    ...dataDir,
-    clock,
-    settings: lifetimesOf(settings.config),
-    log,
-  };
+  const source = { ...dataDir, clock, settings: lifetimesOf(settings.config), log };
   const answer = answerBackups(source, (await composition.openApp()).answerControlSocket);
   const control = await listenControl({ path: `${path}/control.sock`, answer, log, clock });
   return {
