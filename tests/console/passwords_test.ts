@@ -13,7 +13,7 @@ import {
 } from "../../console/api/auth/sign_in_rate_limit.ts";
 import { createManualClock } from "../fakes/console_app.ts";
 import { type Admin, adminKey, type AdminRecord } from "../../console/api/auth/admin_records.ts";
-import type { PasswordHasher } from "../../platform/password_hasher.ts";
+import { type PasswordHasher, REQUEST_COST } from "../../platform/password_hasher.ts";
 import { Sessions } from "../../console/api/auth/sessions.ts";
 import { createLog } from "../../platform/log.ts";
 import { createStore, type Store } from "../../platform/store.ts";
@@ -69,6 +69,7 @@ Deno.test("createPasswordHasher() does not block the thread at its real cost", a
   const { costLog2, parallelization } = await hasher.make("one");
   clearInterval(timer);
   assertEquals([costLog2, parallelization], [15, 3]);
+  assertEquals(REQUEST_COST, { costLog2: 15 });
   // A synchronous hash would leave no time for a timer.
   assert(turns > 0);
 });
