@@ -9,8 +9,8 @@ import {
   MAX_JSON_DEPTH,
   MAX_JSON_VALUES,
   MAX_LIST_ENTRIES,
+  MAX_MEMBERS,
 } from "../scim/schema/attributes.ts";
-import { MAX_MEMBERS } from "../scim/schema/attributes.ts";
 import { BULK_LIMITS } from "../scim/v2/bulk/bulk_plan.ts";
 import {
   CONNECTION_FIELDS,

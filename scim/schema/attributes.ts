@@ -67,6 +67,7 @@ export function withoutCoreSchema(kind: ResourceKind, name: string): string {
   return head === `${schema.toLowerCase()}:` ? name.slice(schema.length + 1) : name;
 }
 
+/** The row as /idm/scim and the store have it. */
 function toStored(definition: AttributeDefinition): AttributeDefinition {
   const { name, multiValued, mutability, storedName = name } = definition;
   const subs = subDefinitions(definition);
@@ -75,11 +76,11 @@ function toStored(definition: AttributeDefinition): AttributeDefinition {
     multiValued && hasValue && findDefinition(subs, part.name) === undefined
   );
   return {
+    ...(hasValue ? { plain: "value" } : {}),
     ...definition,
     name: storedName,
     rfcName: name,
     caseExact: definition.caseExact && definition.isFoldedInSpecification !== true,
-    ...(hasValue ? { plain: "value" } : {}),
     // `schemas` is what the server makes of the attributes.
     mutability: name === "schemas" ? "readOnly" : mutability,
     subAttributes: [...subs, ...more].map(toStored),
@@ -358,6 +359,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Entries of a multi-valued attribute, except members. */
 export const MAX_LIST_ENTRIES = 10_000;
+/** Members of one group. */
 export const MAX_MEMBERS = 50_000;
 
 /** RFC 7643 §2.5: null and an empty list mean that the attribute has no value. An object without values has none either. */
