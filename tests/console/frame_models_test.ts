@@ -166,17 +166,19 @@ Deno.test("createPageLoader() fetches once, reports a failure, and tries again",
   ]);
 });
 
-Deno.test("createPageLoader() shows a page when its messages are there, and also when they do not load", async () => {
+Deno.test("createPageLoader() shows a page when its messages are there, and an error when they do not load", async () => {
   const page = { default: () => null };
   const imports = new Proxy(PAGE_IMPORTS, { get: () => () => Promise.resolve(page) });
-  const files = Promise.withResolvers<void>();
-  const loader = createPageLoader({ imports, loadFiles: () => files.promise });
-  const prepared = loader.prepare("/live");
-  for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
-  assertEquals(loader.find("live").kind, "loading");
-  files.reject(new Error("offline"));
-  await prepared;
-  assertEquals(loader.find("live").kind, "ready");
+  for (const [end, kind] of [["resolve", "ready"], ["reject", "failed"]] as const) {
+    const files = Promise.withResolvers<void>();
+    const loader = createPageLoader({ imports, loadFiles: () => files.promise });
+    const prepared = loader.prepare("/live");
+    for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
+    assertEquals(loader.find("live").kind, "loading");
+    files[end]();
+    await prepared;
+    assertEquals(loader.find("live").kind, kind);
+  }
 });
 
 Deno.test("loadPageFiles() adds a link for each script of the page that the HTML lists", async () => {

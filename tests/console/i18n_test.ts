@@ -135,6 +135,7 @@ async function withMessages(test: (asked: string[], released: PromiseWithResolve
     const [, name = "", language = ""] = /messages-(\w+)-(\w+)\.json$/.exec(String(input)) ?? [];
     asked.push(`${language}:${name}`);
     if (name === "away") return new Response(null, { status: 404 });
+    if (name === "moved" && asked.length === 1) throw new TypeError("net::ERR_NETWORK_CHANGED");
     if (name === "slow") await released.promise;
     return Response.json({ [`common.${name}`]: `${language}:${name}` });
   };
@@ -172,6 +173,14 @@ Deno.test("loadMessages() takes the language that the user selects during the lo
     await loading;
     assertEquals([findMessage("common.slow"), findMessage("common.undo")], ["de:slow", "de:undo"]);
     assertEquals(asked, ["en:slow", "de:slow"]);
+  });
+});
+
+Deno.test("loadMessages() repeats a request that the browser aborts", async () => {
+  await withMessages(async (asked) => {
+    await loadMessages("messages-moved");
+    assertEquals(asked, ["en:moved", "en:moved"]);
+    assertEquals(findMessage("common.moved"), "en:moved");
   });
 });
 

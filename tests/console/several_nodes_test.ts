@@ -70,10 +70,10 @@ Deno.test("the set-up link of each node is valid until one is used, and every no
   using kv = await Deno.openKv(":memory:");
   const clock = createManualClock();
   const random = createSystemRandom();
-  const removed: string[] = [];
-  const open = async (name: string) => {
+  const removals = { a: Promise.withResolvers<void>(), b: Promise.withResolvers<void>() };
+  const open = async (name: keyof typeof removals) => {
     const { store } = await openNode(kv, name);
-    const onSetUp = () => Promise.resolve(void removed.push(name));
+    const onSetUp = () => Promise.resolve(removals[name].resolve());
     const log = { error: () => undefined, info: () => undefined, warn: () => undefined } as never;
     const vault = createVault(new Uint8Array(32).fill(7), random);
     const deps = { store, vault, clock, random, log, configAdmins: [], http: { publicUrl: "http://gate" } };
@@ -84,10 +84,9 @@ Deno.test("the set-up link of each node is valid until one is used, and every no
   const [first = "", second = ""] = links.map((link) => link?.split("#")[1]);
   assertEquals((await b.admins.link(first)).kind, "set_up");
   await b.admins.setUp({ token: second, name: "Ada", password: "a long enough one", source: "" });
+  await removals.b.promise;
   await a.store.catchUp();
-  await a.admins.hasOwner();
-  await Promise.resolve();
-  assertEquals(removed, ["b", "a"]);
+  await removals.a.promise;
   const outcome = await a.admins.link(first).catch((fault) => fault instanceof Refusal ? fault.code : fault);
   assertEquals(outcome, "bad_set_up_link");
 });

@@ -8,6 +8,7 @@ import {
   type CDPSession,
   chromium,
   type Page,
+  type Request,
 } from "../packages/playwright.ts";
 import { build } from "../../console/build/build.ts";
 import { type Dist, loadDist } from "../../console/assets.ts";
@@ -191,13 +192,39 @@ export function browserTest(
       const profile = await profileOf(look);
       const tab = await openPageOf(profile.context);
       try {
-        await test(tab, context);
+        await withPageInError(tab, () => test(tab, context));
         if (tab.complaints.length > 0) throw new Error(`The page reported: ${tab.complaints.join(" | ")}`);
       } finally {
         await profile.clean();
       }
     },
   });
+}
+
+const SHOWN_LENGTH = 1000;
+const MAX_FAILED = 20;
+
+/** Runs the action. If it fails, the error says what the page shows and which requests failed. */
+export async function withPageInError<T>({ page, complaints }: Tab, action: () => Promise<T>): Promise<T> {
+  const failed: string[] = [];
+  const note = (request: Request) => failed.push(`${request.url()}: ${request.failure()?.errorText}`);
+  page.on("requestfailed", note);
+  try {
+    return await action();
+  } catch (cause) {
+    const text = await page.locator("body").innerText({ timeout: 1000 }).catch(String);
+    const state = {
+      address: page.url(),
+      text: text.slice(0, SHOWN_LENGTH),
+      failed: failed.slice(-MAX_FAILED),
+      complaints,
+    };
+    throw new Error(`${cause instanceof Error ? cause.message : cause}\nThe page: ${JSON.stringify(state)}`, {
+      cause,
+    });
+  } finally {
+    page.off("requestfailed", note);
+  }
 }
 
 const READ_AGAIN_MS = 20;

@@ -53,10 +53,7 @@ export function createPageLoader<View>({ imports, loadFiles }: LoaderDeps<View>)
   const loading = new Map<RouteName, Promise<void>>();
   const fetchPage = async ({ name }: RouteMatch): Promise<void> => {
     try {
-      // Without its messages, the page shows their keys.
-      const files = loadFiles?.(name).catch(() => undefined);
-      const page = await imports[name]();
-      await files;
+      const [page] = await Promise.all([imports[name](), loadFiles?.(name)]);
       put(name, { kind: "ready", page });
     } catch (_notLoaded) {
       // The browser logs the reason.

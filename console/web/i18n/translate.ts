@@ -75,7 +75,9 @@ export async function loadMessages(name: string): Promise<void> {
 }
 
 async function fetchMessages(name: string, language: Language): Promise<Catalogue> {
-  const response = await fetch(`/assets/${catalogueFile(name, language)}`);
+  const address = `/assets/${catalogueFile(name, language)}`;
+  // The browser aborts its requests when the network changes, such as when a VPN connects.
+  const response = await fetch(address).catch(() => fetch(address));
   if (!response.ok) throw new Error(`Cannot load the messages in ${language}: status ${response.status}`);
   return await response.json();
 }

@@ -4,7 +4,7 @@
 import { assertEquals } from "@std/assert";
 import type { Page } from "../../packages/playwright.ts";
 import { FULL_SPARE, type FullConsole, HOSTILE_NAMES, startFullConsole } from "../../fakes/console_full.ts";
-import { browserTest, currentDist, type LookName, LOOKS, type Tab } from "../browser.ts";
+import { browserTest, currentDist, type LookName, LOOKS, type Tab, withPageInError } from "../browser.ts";
 import {
   coveredControls,
   findContrastProblems,
@@ -35,16 +35,16 @@ interface Walk extends Tab {
 /** Runs the body for each row. A failed row is reported, and the next one begins with a load. */
 async function forEachRow(
   context: Deno.TestContext,
-  { rows, complaints }: { rows: readonly (readonly [string, PageRow])[]; complaints: string[] },
+  { rows, ...tab }: { rows: readonly (readonly [string, PageRow])[] } & Tab,
   check: (row: PageRow, mustLoad: boolean) => Promise<string[]>,
 ): Promise<void> {
   let mustLoad = true;
   for (const [name, row] of rows) {
     const isGood = await context.step(name, async () => {
-      assertEquals(await check(row, mustLoad), []);
-      assertEquals(complaints.splice(0), []);
+      assertEquals(await withPageInError(tab, () => check(row, mustLoad)), []);
+      assertEquals(tab.complaints.splice(0), []);
     });
-    complaints.length = 0;
+    tab.complaints.length = 0;
     mustLoad = !isGood || leavesAChange(row) || row.outside === true || row.byName === true;
   }
 }
@@ -158,7 +158,7 @@ function dataWalk(look: LookName): void {
     await using site = await startFullConsole({ dist: await currentDist(), names: HOSTILE_NAMES });
     const walk = { ...tab, site, look };
     const injected = watchForInjection(tab.page);
-    await forEachRow(context, { rows: ROWS, complaints: tab.complaints }, async (row, mustLoad) => {
+    await forEachRow(context, { rows: ROWS, ...tab }, async (row, mustLoad) => {
       row.before?.(site);
       await reach(walk, row, mustLoad);
       return [
@@ -180,7 +180,7 @@ function failureWalk(): void {
     let rowsDone = 0;
     // The fault lasts for the whole walk: a page that another row shows too must not recover in between.
     await failApi(page, () => rowsDone % 2 === 0 ? "answers 500" : "is gone");
-    await forEachRow(context, { rows: ROWS, complaints: tab.complaints }, async (row, mustLoad) => {
+    await forEachRow(context, { rows: ROWS, ...tab }, async (row, mustLoad) => {
       const { role, says } = row.fails ?? { role: "alert", says: /\w{3}/ };
       // Only the failure is shown, so there is nothing else to wait for.
       const there = { ...row, shows: () => /./, heading: () => /./ };
@@ -205,7 +205,7 @@ function emptyWalk(): void {
       const { says, path = row.path(site.names) } = row.nothing;
       return [[name, { ...row, path: () => path, heading: () => /\w/, shows: () => says, dialogs: [] }]];
     });
-    await forEachRow(context, { rows, complaints: tab.complaints }, async (row, mustLoad) => {
+    await forEachRow(context, { rows, ...tab }, async (row, mustLoad) => {
       await reach(walk, row, mustLoad);
       return await findPageProblems(tab.page);
     });
@@ -223,7 +223,7 @@ function messageWalk(): void {
       ...{ heading: () => FULL_SPARE, shows: () => FULL_SPARE },
     };
     const rows = ROWS.filter(([, row]) => isWhole(row));
-    await forEachRow(context, { rows, complaints: tab.complaints }, async (row, mustLoad) => {
+    await forEachRow(context, { rows, ...tab }, async (row, mustLoad) => {
       if (mustLoad) {
         await openPage(page, { site, row: spare });
         await page.getByRole("button", { name: `More ${FULL_SPARE}` }).click();
