@@ -300,7 +300,7 @@ const BUSY = Array.from({ length: 8 }, (_, at) => `busy${at}`);
 type Clients = ReturnType<typeof openClients>;
 
 /** Longer than a packet waits on a busy machine. A copy that waits longer than its login takes would begin another login. */
-const PATIENCE = { timeoutMs: 2500, tries: 1 } as const;
+const PATIENCE = { timeoutMs: 5000, tries: 1 } as const;
 
 /** A client with two servers: it sends a packet to each, twice, the preferred one first. */
 async function askBoth(
