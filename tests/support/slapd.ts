@@ -9,6 +9,8 @@ const SCHEMAS = "/etc/ldap/schema";
 const MODULES = "/usr/lib/ldap";
 const READY_MS = 10_000;
 const PORTS_TO_TRY = 5;
+/** How long a start on the former ports waits until another process has left them. */
+const PORT_WAIT_MS = 60_000;
 
 export interface SlapdOptions {
   /** Lines of slapd.conf(5) that define more attribute types and object classes. */
@@ -38,7 +40,7 @@ export interface Slapd {
   /** The process id of slapd; 0 while it is stopped. */
   pid(): number;
   stop(): Promise<void>;
-  /** Starts it again on the same ports, with the content of the database. */
+  /** Starts it again on the same ports, with the content of the database. If another process took one meanwhile, it tries again. */
   start(): Promise<void>;
   /** Stops it and removes its files. */
   dispose(): Promise<void>;
@@ -87,7 +89,7 @@ export async function startSlapd(options: SlapdOptions = {}): Promise<Slapd> {
     if (child !== null) return;
     const started = spawn(config, urls());
     for (const port of options.tls === undefined ? [ports.plain] : [ports.plain, ports.tls]) {
-      if (await listens(port, started)) continue;
+      if (await listens(port, { child: started, pidFile: pidFileIn(folder) })) continue;
       await endChild(started, 1000);
       throw new Error(`Cannot start slapd: it does not listen on port ${port}`);
     }
@@ -118,7 +120,16 @@ export async function startSlapd(options: SlapdOptions = {}): Promise<Slapd> {
     bindPassword: BIND_PASSWORD,
     pid: () => child?.pid ?? 0,
     stop,
-    start,
+    async start() {
+      for (const untilMs = performance.now() + PORT_WAIT_MS;;) {
+        try {
+          return await start();
+        } catch (fault) {
+          if (performance.now() > untilMs) throw fault;
+        }
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    },
     async dispose() {
       await stop();
       await Deno.remove(folder, { recursive: true });
@@ -139,7 +150,7 @@ function configText(folder: string, options: SlapdOptions): string {
     schema,
     `modulepath ${MODULES}`,
     "moduleload back_mdb",
-    `pidfile ${folder}/slapd.pid`,
+    `pidfile ${pidFileIn(folder)}`,
     "threads 4",
     ...secure,
     global,
@@ -157,6 +168,8 @@ function configText(folder: string, options: SlapdOptions): string {
     "",
   ].join("\n");
 }
+
+const pidFileIn = (folder: string) => `${folder}/slapd.pid`;
 
 async function relaxPerson(folder: string): Promise<void> {
   const core = await Deno.readTextFile(`${SCHEMAS}/core.schema`);
@@ -184,18 +197,26 @@ function spawn(config: string, urls: readonly string[]): Deno.ChildProcess {
   }).spawn();
 }
 
-async function listens(port: number, child: Deno.ChildProcess): Promise<boolean> {
+/** Whether `child` listens. While slapd was stopped, another process may have taken the port, and would answer instead. */
+async function listens(
+  port: number,
+  { child, pidFile }: { child: Deno.ChildProcess; pidFile: string },
+): Promise<boolean> {
   let ended = false;
   child.status.then(() => ended = true);
   const untilMs = performance.now() + READY_MS;
   while (!ended && performance.now() < untilMs) {
     try {
-      (await Deno.connect({ hostname: "127.0.0.1", port })).close();
-      return true;
+      // slapd writes its process id when it has bound all its ports.
+      if (Number(await Deno.readTextFile(pidFile)) === child.pid) {
+        (await Deno.connect({ hostname: "127.0.0.1", port })).close();
+        return true;
+      }
     } catch (fault) {
-      if (!(fault instanceof Deno.errors.ConnectionRefused)) throw fault;
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      const isEarly = fault instanceof Deno.errors.NotFound || fault instanceof Deno.errors.ConnectionRefused;
+      if (!isEarly) throw fault;
     }
+    await new Promise((resolve) => setTimeout(resolve, 10));
   }
   return false;
 }
