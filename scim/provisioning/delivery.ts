@@ -325,11 +325,14 @@ async function recordFault(
   { known, fault }: { known: StoredEntry; fault: BackendFault },
 ): Promise<DeliveryOutcome> {
   const { backend, entry } = known;
-  const isDead = isPermanent(fault, entry.attempts);
-  const nextMs = deps.clock.nowMs() + retryDelayMs(fault, entry.attempts, deps.random);
+  const isAway = isUnavailable(fault);
+  // The attempts during an outage say nothing about the write.
+  const failures = (entry.failures ?? 0) + (isAway ? 0 : 1);
+  const isDead = isPermanent(fault, failures);
+  const nextMs = deps.clock.nowMs() + retryDelayMs(fault, isAway ? entry.attempts : failures, deps.random);
   const change = deps.outbox.update(
     known,
-    { ...entry, nextMs, why: fault.detail, started: fault.unsure },
+    { ...entry, failures, nextMs, why: fault.detail, started: fault.unsure },
     { isDead },
   );
   const stored = await deps.directory.read(entry.kind, canonicalName(entry.name));
@@ -416,18 +419,18 @@ const DELAYS: Backoff = { firstMs: 1000, longestMs: 10 * 60_000, factors: [0.8, 
 /** An unreachable backend is called at least this often. One call a minute is cheap, and its return is noticed soon. */
 const UNAVAILABLE_DELAYS: Backoff = { ...DELAYS, longestMs: 60_000 };
 const MAX_RETRY_AFTER_MS = 3600_000;
-/** Failed attempts before a write becomes a dead letter. A fault that says that the backend is unreachable or busy never makes it one. */
-const MAX_ATTEMPTS = 50;
+/** Failures before a write becomes a dead letter. Those that say that the backend is unreachable or busy do not count. */
+const MAX_FAILURES = 50;
 
-/** @param attempts the number of attempts, from 1 */
+/** @param attempts those that failed, from 1 */
 export function retryDelayMs(fault: BackendFault, attempts: number, random: Random): number {
   const askedMs = Math.min(fault.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
   return Math.max(backoffMs(isUnavailable(fault) ? UNAVAILABLE_DELAYS : DELAYS, attempts, random), askedMs);
 }
 
 /** Whether a write becomes a dead letter until an operator retries it. This never happens because a backend is unreachable or busy. */
-export function isPermanent(fault: BackendFault, attempts: number): boolean {
-  return !fault.retry || (attempts >= MAX_ATTEMPTS && !isUnavailable(fault));
+export function isPermanent(fault: BackendFault, failures: number): boolean {
+  return !fault.retry || (failures >= MAX_FAILURES && !isUnavailable(fault));
 }
 
 /** Renames or removes the resource, whichever of its names it has at the backend. It can be repeated. @param rename.desired `null`: it is removed */

@@ -305,6 +305,8 @@ export interface OutboxEntry {
   readonly clears?: true;
   readonly sinceMs: number;
   readonly attempts: number;
+  /** The attempts that failed although the backend was reachable. Absent: none. */
+  readonly failures?: number;
   readonly nextMs: number;
   /** An attempt started, and its result is unknown. Read the backend before the next attempt. */
   readonly started: boolean;
