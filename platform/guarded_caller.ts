@@ -146,7 +146,9 @@ class CircuitBreaker {
 
   /** Milliseconds until a call is allowed; 0: now. */
   waitMs(): number {
-    return this.isOpen ? Math.max(0, this.#retryAtMs - this.#clock.nowMs()) : 0;
+    const leftMs = this.isOpen ? this.#retryAtMs - this.#clock.nowMs() : 0;
+    // No pause is longer: the clock was set back.
+    return leftMs > this.#limits.longestPauseMs ? 0 : Math.max(0, leftMs);
   }
 
   /**

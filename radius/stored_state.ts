@@ -18,7 +18,12 @@ import type { Vault } from "../platform/vault.ts";
 import { NO_CHANGE, type UnversionedChange } from "../platform/write_batch.ts";
 import { SessionTable } from "./accounting/session_table.ts";
 import { SigningClients } from "./server/unsigned_requests.ts";
-import { Offboarding, type OffboardingDeps, type OnPhoneRevoked } from "./factors/offboarding.ts";
+import {
+  type Moment,
+  Offboarding,
+  type OffboardingDeps,
+  type OnPhoneRevoked,
+} from "./factors/offboarding.ts";
 import { BypassCodeStore } from "./factors/bypass_codes.ts";
 import { Pairings } from "./factors/pairings.ts";
 import { RecoveryCodeStore } from "./factors/recovery_codes.ts";
@@ -166,7 +171,7 @@ type LeavingDeps = Omit<
   | "enrolment"
   | "bypassCodes"
   | "remembered"
-  | "endedBeforeMs"
+  | "endedBefore"
 >;
 
 type LoginStores = ReturnType<typeof createLoginStores>;
@@ -253,12 +258,12 @@ export class LoginDirectoryStores {
     const stores = createLoginStores({ ...this.#deps, store }, target);
     await loadAll(stores);
     const { deps = null } = this.#offboarding ?? {};
-    const ended = { beforeMs: Number.POSITIVE_INFINITY };
-    const endedBeforeMs = () => ended.beforeMs;
-    const offboarding = deps && new Offboarding({ ...deps, ...stores, store, target, endedBeforeMs });
+    let ended: Moment | null = null;
+    const endedBefore = () => ended;
+    const offboarding = deps && new Offboarding({ ...deps, ...stores, store, target, endedBefore });
     await offboarding?.load();
     return () => {
-      ended.beforeMs = this.#deps.clock.nowMs();
+      if (deps !== null) ended = { id: deps.orderedId(), atMs: this.#deps.clock.nowMs() };
       this.#target = target;
       mapStores(this.#switchables, ({ use }, name) => use(stores[name] as never));
       for (const notify of this.#listeners) offboarding?.onRevoked(notify);

@@ -96,6 +96,11 @@ export class ConversationStore {
     return this.#unpark(this.#index.newest(tuple));
   }
 
+  /** The newest conversation of a tuple that the bare name has not selected, because an older one is alive. */
+  behindOn(tuple: string): Conversation | null {
+    return this.#unpark(this.#index.behind(tuple));
+  }
+
   byToken(token: string): Conversation | null {
     return this.#unpark(this.#index.byToken(token));
   }
@@ -260,7 +265,9 @@ export class ConversationStore {
     const expired: Conversation[] = [];
     for (const row of table.fromOldest()) {
       // The time to live is the same, so no younger one is due. After a change of the setting, its end is noticed up to a minute late.
-      const isYoung = table.startedMs(row) + ENDED_RETENTION_MS > now && table.deadlineMs(row) > now;
+      // One that begins after now says nothing: the clock was set back since.
+      const startedMs = table.startedMs(row);
+      const isYoung = startedMs <= now && startedMs + ENDED_RETENTION_MS > now && table.deadlineMs(row) > now;
       if (isYoung && !this.#hasAdopted) break;
       if (!table.has(row)) continue;
       const isDue = table.isAlive(row) && table.deadlineMs(row) <= now;
@@ -279,7 +286,10 @@ export class ConversationStore {
   async load(): Promise<{ alive: number; unreadable: number }> {
     const { conversations, unreadable } = await readStoredConversations(this.#deps, ENDED_RETENTION_MS);
     // A record that another node wrote meanwhile is newer.
-    for (const one of conversations) if (this.#index.byId(one.orderedId) < 0) this.add(one);
+    for (const one of conversations) {
+      // A login that ended behind a live one has never been selected by the bare name.
+      if (this.#index.byId(one.orderedId) < 0) this.add(one, { behind: one.outcome !== null });
+    }
     return { alive: this.#alive, unreadable };
   }
 

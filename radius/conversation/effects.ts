@@ -68,6 +68,8 @@ export class FirstFactorBusy extends Error {
 /** The mutations of the effect's claim, and its call. */
 interface PreparedEffect {
   readonly mutations: readonly Mutation[];
+  /** Called if the claim could not be recorded. */
+  readonly undo?: () => void;
   /** Makes the call. Rejects only with {@link FirstFactorBusy}. */
   perform(): Promise<void>;
 }
@@ -130,6 +132,7 @@ function preparePush(deps: UpstreamDeps, { conversation, attempt, facts }: Servi
   const hasPrompt = facts.held === "no";
   return {
     mutations: [deps.limits.countPush(conversation.user)],
+    undo: () => deps.limits.uncountPush(conversation.user),
     async perform() {
       const opened = await deps.secondFactor.initiate({
         pairingId,
@@ -170,7 +173,8 @@ function prepareMessage(
   if (forbidden !== null) {
     return calling(() => Promise.resolve(logNotSent(deps, effect, conversation, forbidden)));
   }
-  const mutations = deps.limits.countSend({ user, client, number });
+  const send = { user, client, number };
+  const mutations = deps.limits.countSend(send);
   const { smsDigits, voiceDigits, lifetimeMs } = deps.settings.passcode;
   const passcode = randomDigits(deps.random, effect === "text" ? smsDigits : voiceDigits);
   const intro = spokenIntro(deps, spokenName(conversation.shownUser, { exists: facts.userExists }));
@@ -183,6 +187,7 @@ function prepareMessage(
   };
   return {
     mutations,
+    undo: () => deps.limits.uncountSend(send),
     async perform() {
       deps.counters.count("sends");
       const sent = effect === "text"

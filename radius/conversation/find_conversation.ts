@@ -200,7 +200,7 @@ export class ConversationFinder {
 
   /** For an Access-Request with State: the answer to a challenge. */
   resolveAnswer(request: Request, answer: AnswerPacket): PacketAction | WaitingAnswer {
-    const { works, clock, peers } = this.#deps;
+    const { conversations, works, clock, peers } = this.#deps;
     const { typed, octets, tuple, firstFound } = answer;
     const dot = answer.state.indexOf(".");
     const step = stepByName(dot < 0 ? answer.state : answer.state.slice(0, dot));
@@ -214,6 +214,11 @@ export class ConversationFinder {
     }
     const packet = { state: step, typed, node: peers.node };
     if (isSamePacket(conversation, request, packet)) return { kind: "repeat", conversation };
+    // The packet that cancelled a login is the last one of the login that began then.
+    const begun = conversation.outcome === "cancelled" ? conversations.newestOn(conversation.tuple) : null;
+    if (begun !== null && isSamePacket(begun, request, packet)) {
+      return { kind: "repeat", conversation: begun };
+    }
     if (isUndecided(conversation, request, packet)) return OVERTAKEN;
     const sequence = eapSequence(request, conversation);
     // A Response that does not answer the last EAP-Request is ignored (RFC 3748 §4.1); the last one, sent again, gets the same reply.
@@ -335,13 +340,15 @@ function hasSameHeader(
 
 /** The conversation that this packet began, if it has not advanced since. @param newest of the packet's tuple */
 function findSameLogin(
-  conversations: Pick<ConversationStore, "byLoginPacket">,
+  conversations: Pick<ConversationStore, "byLoginPacket" | "behindOn">,
   newest: Conversation | null,
   { request, typed, node }: Omit<ReceivedPacket, "state"> & { request: Request },
 ): Conversation | null {
   if (newest === null) return null;
   const packet = { state: null, typed, node };
   if (isSamePacket(newest, request, packet)) return newest;
+  const behind = conversations.behindOn(newest.tuple);
+  if (behind !== null && isSamePacket(behind, request, packet)) return behind;
   if (!newest.hasToken) return null;
   const identifier = request.octets[1] as number;
   const other = conversations.byLoginPacket({ authenticator: authenticatorText(request), identifier });

@@ -180,14 +180,18 @@ function finishPasswordChange({ conversation, attempt, batch }: Turn): void {
 /** Begins again at the menu. A password that is to be changed stays due, and the new one is asked for again. */
 function startOver(deps: TurnDeps, turn: Turn, row: FlowRow): void {
   const { conversation } = turn;
+  const { conversations } = deps;
   dropRequest(deps, turn);
   const before = { ...conversation };
   if (before.passwordChange !== "") notePasswordChange(deps, before, { next: null, hasFactor: false });
-  deps.conversations.end(conversation, "cancelled", row.name);
+  conversations.end(conversation, "cancelled", row.name);
   turn.ended.push(conversation);
-  turn.conversation = begunAgain(deps, before);
-  deps.conversations.add(turn.conversation);
-  turn.batch.whenFailed(() => deps.conversations.remove(turn.conversation));
+  const begun = turn.conversation = begunAgain(deps, before);
+  // Until then, a copy of the packet finds the old one, whose packet is in progress. The record is kept in memory, so that the new one can be parked.
+  turn.batch.whenCommitted(() => {
+    conversations.add(begun);
+    conversations.record(begun);
+  });
 }
 
 /** The conversation that replaces another one after Cancel. A right first factor stays right, but the deadline is not extended. */
@@ -226,7 +230,7 @@ function keepPasscode(
   { sentPasscodes, pairings }: TurnDeps,
   { conversation, attempt, batch }: Turn,
 ): void {
-  const { passcode, secretId, user } = conversation;
+  const { passcode, secretId, user, orderedId } = conversation;
   const isAppended = attempt.appended !== null || attempt.client.settings.appendMode;
   if (passcode === null || attempt.answer !== null || !isAppended) return;
   const { factor, number, digest, expiresMs } = passcode;
@@ -234,17 +238,24 @@ function keepPasscode(
   if (pairing === undefined) return;
   const kept = sentPasscodes.prepareKeep(conversation, {
     ...{ factor, digest, secretId, expiresMs },
-    pairing: pairing.id,
+    ...{ pairing: pairing.id, conversation: orderedId },
   });
   batch.mutations.push(kept.mutation);
   batch.whenFailed(kept.undo);
 }
 
 /** A passcode counts once, as the answer to a challenge or in the next login. A wrong answer to the challenge ends it, too. */
-function takeKeptPasscode({ sentPasscodes }: TurnDeps, { conversation, attempt, batch }: Turn): void {
+function takeKeptPasscode(deps: TurnDeps, turn: Turn): void {
+  const { sentPasscodes, conversations } = deps;
+  const { conversation, attempt, batch } = turn;
   const kept = sentPasscodes.of(conversation);
   if (kept === null) return;
-  if (attempt.appended?.kind === "code") conversation.factor = kept.factor;
+  if (attempt.appended?.kind === "code") {
+    conversation.factor = kept.factor;
+    const sentFor = kept.conversation === undefined ? null : conversations.unpark(kept.conversation);
+    // It would accept the passcode again.
+    if (sentFor?.outcome === null && sentFor.passcode?.digest === kept.digest) supersede(deps, turn, sentFor);
+  }
   const used = sentPasscodes.prepareUse(conversation);
   batch.mutations.push(used.mutation);
   batch.whenFailed(used.undo);
@@ -324,7 +335,10 @@ function countFailure(
   const stored = userExists ? limits.countFailure(user) : null;
   const { locked, failures }: { locked: boolean; failures: Failures } = stored ??
     limits.countStrangerFailure(user);
-  if (stored !== null) batch.mutations.push(stored.mutation);
+  if (stored !== null) {
+    batch.mutations.push(stored.mutation);
+    batch.whenFailed(stored.undo);
+  }
   // A packet that loses a race is handled again, and counts once.
   batch.whenCommitted(() => {
     limits.noteFailure({ locked });
@@ -374,6 +388,7 @@ function countRefusedSend(
   // Another try does not extend a limit that is reached.
   if (!userExists || reason.endsWith("_limit")) return;
   batch.mutations.push(deps.limits.countRefusedSend(conversation.user));
+  batch.whenFailed(() => deps.limits.uncountRefusedSend(conversation.user));
 }
 
 /** Stores the number as verified, if the user may enrol. A number of the directory that was used is a factor in any case. */
@@ -412,13 +427,23 @@ function dropRequest(deps: TurnDeps, { conversation, batch }: Turn): void {
 }
 
 /** Ends the older login of the tuple. From now on, the bare name selects the new one. */
-export function replaceOlder({ conversations, secondFactor }: TurnDeps, turn: Turn): void {
-  const { conversation, replaces, ended, batch } = turn;
+export function replaceOlder(deps: TurnDeps, turn: Turn): void {
+  const { conversations } = deps;
+  const { conversation, replaces } = turn;
   turn.replaces = null;
   if (replaces === null) return;
   const older = conversations.unpark(replaces);
   conversations.claimTuple(conversation);
   if (older === null || older.outcome !== null || (older.signed && !conversation.signed)) return;
+  supersede(deps, turn, older);
+}
+
+/** Ends another login in the commit of this one. */
+function supersede(
+  { conversations, secondFactor }: TurnDeps,
+  { ended, batch }: Turn,
+  older: Conversation,
+): void {
   conversations.end(older, "superseded", "superseded");
   ended.push(older);
   const { requestId } = older;

@@ -184,6 +184,7 @@ async function applyUpstreamEffect(
   const { conversation, attempt } = turn;
   const prepared = prepareEffect(deps, effect, { conversation, attempt, facts });
   turn.batch.mutations.push(...prepared.mutations);
+  if (prepared.undo !== undefined) turn.batch.whenFailed(prepared.undo);
   if (row.to !== "accept" && row.to !== "reject") conversation.at = row.to;
   if ("claimed" in EFFECTS[effect]) {
     // After a restart, the server recognizes the same answer and does not make the effect again.

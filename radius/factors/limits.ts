@@ -77,9 +77,9 @@ export class Limits {
 
   /**
    * Counts a failure of a user who is in the directory or has a factor. `locked`: this failure locked the user. Call {@link noteFailure} when it
-   * is durable.
+   * is durable, or `undo` if it could not be recorded: that changes nothing if there were others since.
    */
-  countFailure(user: string): { mutation: Mutation; locked: boolean; failures: Failures } {
+  countFailure(user: string): ReturnType<Lockout["countFailure"]> {
     return this.#lockout.countFailure(user);
   }
 
@@ -121,6 +121,11 @@ export class Limits {
     return this.#count("push", user);
   }
 
+  /** Undoes a {@link countPush} whose commit failed, so that nothing was sent. */
+  uncountPush(user: string): void {
+    this.#uncount("push", user);
+  }
+
   /** Whether the limits of the user and of the number allow another message. */
   sendsLeft(user: string, number: string | null): boolean {
     return this.#recent("user_send", user).length < this.#max("user_send") &&
@@ -143,9 +148,20 @@ export class Limits {
     ];
   }
 
+  /** Undoes a {@link countSend} whose commit failed, so that nothing was sent. */
+  uncountSend({ user, number, client }: Send): void {
+    this.#uncount("user_send", user);
+    this.#uncount("number_send", number);
+    this.#hourly.uncountSend(client);
+  }
+
   /** Counts a refused message: for the user who asked, never for the number. */
   countRefusedSend(user: string): Mutation {
     return this.#count("user_send", user);
+  }
+
+  uncountRefusedSend(user: string): void {
+    this.#uncount("user_send", user);
   }
 
   /** When the user can get another push, or `null` if that is now. */
@@ -267,9 +283,15 @@ export class Limits {
   }
 
   #recent(kind: Kind, subject: string): number[] {
-    const known = this.#times[kind].get(subject);
+    let known = this.#times[kind].get(subject);
     if (known === undefined) return NO_TIMES;
-    const sinceMs = this.#deps.clock.nowMs() - this.#windowMs(kind);
+    const nowMs = this.#deps.clock.nowMs();
+    // After the clock was set back, later times count as of now. Otherwise they would count until then.
+    if (known.some((atMs) => atMs > nowMs)) {
+      known = known.map((atMs) => Math.min(atMs, nowMs));
+      this.#times[kind].set(subject, known);
+    }
+    const sinceMs = nowMs - this.#windowMs(kind);
     return known.filter((atMs) => atMs > sinceMs);
   }
 
@@ -288,6 +310,12 @@ export class Limits {
       expireInMs: windowMs,
       basis: this.#versions.basisOf(key),
     };
+  }
+
+  #uncount(kind: Kind, subject: string): void {
+    const times = this.#times[kind].get(subject) ?? NO_TIMES;
+    if (times.length > 1) this.#times[kind].set(subject, times.slice(0, -1));
+    else this.#times[kind].delete(subject);
   }
 
   #blockedUntilMs(kind: Kind, subject: string): number | null {

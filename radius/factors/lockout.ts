@@ -67,7 +67,7 @@ export class Lockout {
   }
 
   failures(user: string): StoredFailures {
-    const known = this.#users.get(user);
+    const known = this.#knownOf(user);
     if (known !== undefined) return this.#isExpired(known, FAILURE_RETENTION_MS) ? NO_FAILURES : known;
     const stranger = this.#strangers.size === 0 ? undefined : this.#strangers.get(user);
     return stranger === undefined || this.#isExpired(stranger, STRANGER_RETENTION_MS)
@@ -76,21 +76,29 @@ export class Lockout {
   }
 
   isLocked(user: string): boolean {
-    const known = this.#users.get(user) ??
+    const known = this.#knownOf(user) ??
       (this.#strangers.size === 0 ? undefined : this.#strangers.get(user));
     return known !== undefined && this.#isLockedNow(known);
   }
 
   locked(): string[] {
-    return [...this.#users, ...this.#strangers].flatMap(([user, known]) =>
-      this.#isLockedNow(known) ? [user] : []
-    );
+    return [...this.#users.keys(), ...this.#strangers.keys()].filter((user) => this.isLocked(user));
   }
 
-  countFailure(user: string): { mutation: Mutation; locked: boolean; failures: Failures } {
-    const { after, locked } = this.#afterFailure(this.failures(user));
+  countFailure(
+    user: string,
+  ): { mutation: Mutation; locked: boolean; failures: Failures; undo: () => void } {
+    const before = this.failures(user);
+    const { after, locked } = this.#afterFailure(before);
     this.#set(user, after);
-    return { mutation: this.#basedMutation(user, after), locked, failures: after };
+    return {
+      mutation: this.#basedMutation(user, after),
+      locked,
+      failures: after,
+      undo: () => {
+        if (this.#users.get(user) === after) this.#users.set(user, before);
+      },
+    };
   }
 
   countStrangerFailure(user: string): { locked: boolean; failures: Failures } {
@@ -178,6 +186,19 @@ export class Lockout {
       throw new TypeError("it is no count of failures, so the user is locked on this node");
     }
     if (!this.#isExpired(stored, FAILURE_RETENTION_MS)) this.#users.set(user, stored);
+  }
+
+  /** The failures of a user. After the clock was set back, a lock lasts as long as with the right clock. */
+  #knownOf(user: string): StoredFailures | undefined {
+    const known = this.#users.get(user);
+    const nowMs = this.#deps.clock.nowMs();
+    if (known === undefined || known.lastMs <= nowMs) return known;
+    const earlier = (atMs: number) => Math.max(0, atMs - (known.lastMs - nowMs));
+    const { lockedUntilMs, reportedUntilMs } = known;
+    const reported = reportedUntilMs === undefined ? {} : { reportedUntilMs: earlier(reportedUntilMs) };
+    const shifted = { ...known, ...reported, lockedUntilMs: earlier(lockedUntilMs), lastMs: nowMs };
+    this.#users.set(user, shifted);
+    return shifted;
   }
 
   #basedMutation(user: string, value: StoredFailures): KvMutation {
@@ -327,6 +348,12 @@ export class HourlyLimits {
     ];
   }
 
+  /** Undoes a {@link countSend} whose commit failed. */
+  uncountSend(client: string): void {
+    this.#sendsOfClients.get(client)?.undoAdd();
+    this.#sends.undoAdd();
+  }
+
   countFailure({ locked }: { locked: boolean }): void {
     const nowMs = this.#deps.clock.nowMs();
     this.#failures.add(nowMs);
@@ -422,6 +449,7 @@ class HourlyCount {
 
   add(nowMs: number): void {
     const minute = Math.floor(nowMs / MINUTE_MS);
+    this.#endFuture(minute);
     const last = this.#buckets.at(-1);
     if (last !== undefined && last[0] >= minute) {
       this.#buckets[this.#buckets.length - 1] = [last[0], last[1] + 1];
@@ -431,15 +459,29 @@ class HourlyCount {
     if (this.#buckets.length > MAX_BUCKETS) this.#buckets.shift();
   }
 
+  /** Removes the event that was added last. */
+  undoAdd(): void {
+    const [minute, count] = this.#buckets.pop() ?? [0, 0];
+    if (count > 1) this.#buckets.push([minute, count - 1]);
+  }
+
   total(nowMs: number): number {
-    const oldest = Math.floor(nowMs / MINUTE_MS) - MAX_BUCKETS;
+    const now = Math.floor(nowMs / MINUTE_MS);
+    this.#endFuture(now);
     let sum = 0;
-    for (const [minute, count] of this.#buckets) if (minute > oldest) sum += count;
+    for (const [minute, count] of this.#buckets) if (minute > now - MAX_BUCKETS) sum += count;
     return sum;
   }
 
   record(): readonly Bucket[] {
     return this.#buckets.slice();
+  }
+
+  /** After the clock was set back, later events count as of now. Otherwise they and all that follow would count until then. */
+  #endFuture(minute: number): void {
+    if ((this.#buckets.at(-1)?.[0] ?? minute) <= minute) return;
+    const later = this.#buckets.filter(([at]) => at > minute).reduce((sum, [, count]) => sum + count, 0);
+    this.#buckets = [...this.#buckets.filter(([at]) => at <= minute), [minute, later]];
   }
 }
 

@@ -53,17 +53,20 @@ export interface OffboardingDeps extends FactorStores {
   readonly orderedId: () => string;
   readonly changed: (conversation: Conversation) => void;
   /** Logins that began before belong to users of another directory. Absent: none do. */
-  readonly endedBeforeMs?: () => number;
+  readonly endedBefore?: () => Moment | null;
   readonly logins: { readonly conversationTtlMs: number };
 }
 
 type UserConversation = Pick<Conversation, "user" | "orderedId" | "startedMs">;
 
-/** The last removal of a user. */
-interface Departure {
+/** A moment as an ordered id, and by the clock of this node. */
+export interface Moment {
   readonly id: string;
-  /** The moment by the clock of this node. */
   readonly atMs: number;
+}
+
+/** The last removal of a user. */
+interface Departure extends Moment {
   readonly untilMs: number;
 }
 
@@ -126,13 +129,11 @@ export class Offboarding {
   }
 
   /** Whether the user was removed after the conversation began. */
-  hasLeft({ user, orderedId, startedMs }: UserConversation): boolean {
-    const { endedBeforeMs } = this.#deps;
-    if (endedBeforeMs !== undefined && startedMs <= endedBeforeMs()) return true;
-    const known = this.#left.size === 0 ? undefined : this.#left.get(user);
-    if (known === undefined) return false;
-    // Ids of two processes were made from two clocks. Times in memory are by the clock of this node.
-    return isOfOneProcess(orderedId, known.id) ? orderedId <= known.id : startedMs <= known.atMs;
+  hasLeft(conversation: UserConversation): boolean {
+    const ended = this.#deps.endedBefore?.() ?? null;
+    if (ended !== null && beganBefore(conversation, ended)) return true;
+    const known = this.#left.size === 0 ? undefined : this.#left.get(conversation.user);
+    return known !== undefined && beganBefore(conversation, known);
   }
 
   /** Whether a turn of this conversation may be recorded. During the removal of its user and after it, it may not. */
@@ -258,6 +259,11 @@ export class Offboarding {
       }
     }
   }
+}
+
+/** Ids of two processes were made from two clocks. Times in memory are by the clock of this node. */
+function beganBefore({ orderedId, startedMs }: UserConversation, { id, atMs }: Moment): boolean {
+  return isOfOneProcess(orderedId, id) ? orderedId <= id : startedMs <= atMs;
 }
 
 /** The stores of what belongs to a user of the login directory. */

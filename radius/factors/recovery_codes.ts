@@ -102,9 +102,9 @@ export class RecoveryCodeStore {
   ): Promise<boolean> {
     const before = this.#sets.get(user);
     if (before?.addedBy === undefined) return false;
-    const { id, createdMs, versionstamp, codes } = before;
+    const { versionstamp, codes, addedBy: _before, ...kept } = before;
     const key = this.#setKey(user);
-    const record: SetRecord = { id, createdMs, ...(addedBy === undefined ? {} : { addedBy }) };
+    const record: SetRecord = { ...kept, ...(addedBy === undefined ? {} : { addedBy }) };
     const done = await this.#deps.store.commit({
       checks: [{ key, versionstamp }],
       mutations: [{ type: "set", key, value: record }, ...also],

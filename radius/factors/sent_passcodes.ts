@@ -21,6 +21,8 @@ export interface KeptPasscode {
   /** The digest is bound to it. */
   readonly secretId: string;
   readonly expiresMs: number;
+  /** The login that it was sent for, by its ordered id. Absent in records of earlier versions. */
+  readonly conversation?: string;
 }
 
 interface SentPasscodesDeps {

@@ -111,10 +111,13 @@ export class DuplicateCache {
   }
 
   /** The slot of the same packet, or `null` for a new packet. */
-  find(packet: PacketPlace): DuplicateSlot | null {
+  find(packet: PacketPlace, nowMs: number): DuplicateSlot | null {
     const source = this.#sources.find(packet);
     const at = source < 0 ? -1 : this.#find(source, keyOf(packet));
     if (at < 0 || !this.#hasAuthenticator(at, packet.octets)) return null;
+    // Without other packets, nothing removes it. A client that restarts can send the same Authenticator with another password.
+    const ageMs = Math.abs(nowMs - (this.#arrivedMs[at] as number));
+    if (this.#replyOctets[at] !== 0 && ageMs >= REPLY_RETENTION_MS) return null;
     return this.#inProgress[at] ?? new DuplicateSlot(this, this.#serials[at] as number);
   }
 

@@ -170,7 +170,7 @@ export class RadiusServer implements RequestServer {
     }
     const place = { socket: listener.socket, hostname: from.hostname, port: from.port, octets };
     const cache = isAccounting ? this.#accountingDuplicates : this.#duplicates;
-    const known = cache.find(place);
+    const known = cache.find(place, client.use.lastMs);
     if (known !== null) {
       if (client.settings.mode === "shadow") this.#deps.handler.noteCopy({ slot: known });
       const reply = this.#repeat(known, source);
@@ -203,7 +203,7 @@ export class RadiusServer implements RequestServer {
     // RFC 9765 §4.2.2: the packets of RADIUS/1.1 over TLS are not compared with earlier ones, so each has its own place.
     const port = isClear ? this.#nextPlace++ & PLACE_MASK : 0;
     const place = { socket: stream.number, hostname: source, port, octets };
-    const known = isClear ? null : cache.find(place);
+    const known = isClear ? null : cache.find(place, client.use.lastMs);
     if (known !== null) {
       const reply = this.#repeat(known, source);
       if (reply !== null) stream.send(reply);

@@ -78,7 +78,7 @@ interface Row {
   readonly chance?: number;
   /**
    * `ok`, `down`, `refused`: a call with that outcome. `start`, `end:…`: one that takes time. `+1`: a millisecond
-   * passes.
+   * passes. `-1`: the clock is set back by one.
    */
   readonly steps: string;
   readonly calls: string;
@@ -125,6 +125,11 @@ const ROWS: readonly Row[] = [
     title: "returns the remaining pause",
     steps: "down down down +499 ok +1 ok ok",
     calls: "sent sent sent 1 sent sent",
+  },
+  {
+    title: "lets a probe go out at once when the clock was set back",
+    steps: "down down down -86400000 start ok end:ok ok",
+    calls: "sent sent sent sent 500 sent",
   },
   {
     title: "doubles the pause with each probe that fails, up to the longest",
@@ -179,7 +184,7 @@ for (const { title, steps, calls, ...options } of ROWS) {
       );
     };
     for (const step of steps.split(" ")) {
-      if (step.startsWith("+")) stage.clock.advance(Number(step.slice(1)));
+      if (/^[+-]/.test(step)) stage.clock.advance(Number(step));
       else if (step === "start") await call(() => new Promise((resolve) => stage.pending.push(resolve)));
       else if (step.startsWith("end:")) await stage.end(OUTCOMES[step.slice(4)]);
       else await call(() => Promise.resolve(OUTCOMES[step] ?? OK));

@@ -226,6 +226,16 @@ Deno.test("sweep() ends a conversation of another node at its deadline, although
   assertEquals(ids(conversations.sweep()), ["older"]);
 });
 
+Deno.test("sweep() ends conversations that began after the clock was set back, although an older one began later by the clock", async () => {
+  await using at = await openConversations();
+  const { conversations, clock } = at;
+  conversations.add(at.make("tomorrow"));
+  clock.advance(-24 * 3600_000);
+  conversations.add(at.make("today"));
+  clock.advance(TTL_MS);
+  assertEquals(ids(conversations.sweep()), ["today"]);
+});
+
 Deno.test("remove() selects the login of another node that waited behind the removed one", async () => {
   await using at = await openConversations();
   const { conversations } = at;

@@ -73,6 +73,28 @@ Deno.test("load() does not restore what clear() deleted", async () => {
   assert(!(await at.again()).isLocked("ada"));
 });
 
+Deno.test("what was counted while the clock was ahead ends when it would have ended with the right clock", async () => {
+  await using at = await ground();
+  const send = sendTo("ada", "+15005550006");
+  at.clock.advance(24 * 60 * MINUTE);
+  for (let count = 0; count < 2; count++) {
+    await keep(at.store, at.limits.countPush("ada"), ...at.limits.countSend(send));
+  }
+  for (let count = 0; count < 3; count++) await keep(at.store, at.limits.countFailure("ada").mutation);
+  at.clock.advance(-24 * 60 * MINUTE);
+  const restarted = await at.again();
+  for (const limits of [at.limits, restarted]) {
+    assertEquals([limits.pushesLeft("ada"), limits.limitOf(send)], [false, "number_limit"]);
+    assertEquals([limits.figures().sends, limits.locked()], [2, ["ada"]]);
+  }
+  at.clock.advance(62 * MINUTE);
+  for (const limits of [at.limits, restarted]) {
+    assertEquals([limits.pushesLeft("ada"), limits.limitOf(send), limits.locked()], [true, null, []]);
+    limits.countSend(send);
+    assertEquals(limits.figures().sends, 1);
+  }
+});
+
 Deno.test("Limits keeps a record at least as long as it counts", async () => {
   await using at = await ground();
   const ttl = (mutation: Mutation) => mutation.type === "set" ? mutation.expireInMs ?? Infinity : 0;

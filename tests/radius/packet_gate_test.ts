@@ -266,19 +266,30 @@ const OTHERS: Readonly<Record<string, PacketPlace>> = {
 
 Deno.test("DuplicateCache finds the same packet again, without a reply until one is set", () => {
   const duplicates = new DuplicateCache();
-  assertEquals(duplicates.find(packet()), null);
+  assertEquals(duplicates.find(packet(), 0), null);
   const slot = duplicates.add(packet(), 0);
-  assertEquals(duplicates.find(packet())?.reply, null);
+  assertEquals(duplicates.find(packet(), 0)?.reply, null);
   slot.reply = Uint8Array.of(1, 2, 3);
-  assertEquals(duplicates.find(packet())?.reply, Uint8Array.of(1, 2, 3));
+  assertEquals(duplicates.find(packet(), 0)?.reply, Uint8Array.of(1, 2, 3));
+});
+
+Deno.test("DuplicateCache repeats no reply after 30 s, also if no other packet came, or if the clock was set back", () => {
+  const duplicates = new DuplicateCache();
+  const slot = duplicates.add(packet(), 0);
+  assertNotEquals(duplicates.find(packet(), REPLY_RETENTION_MS), null);
+  slot.reply = Uint8Array.of(1);
+  for (const nowMs of [REPLY_RETENTION_MS, -REPLY_RETENTION_MS]) {
+    assertEquals(duplicates.find(packet(), nowMs), null);
+  }
+  assertEquals(duplicates.find(packet(), REPLY_RETENTION_MS - 1)?.reply, Uint8Array.of(1));
 });
 
 for (const [what, other] of Object.entries(OTHERS)) {
   Deno.test(`DuplicateCache treats a packet ${what} as a new one`, () => {
     const duplicates = new DuplicateCache();
     duplicates.add(packet(), 0);
-    assertEquals(duplicates.find(other), null);
-    assertNotEquals(duplicates.find(packet()), null);
+    assertEquals(duplicates.find(other, 0), null);
+    assertNotEquals(duplicates.find(packet(), 0), null);
   });
 }
 
@@ -288,7 +299,7 @@ Deno.test("DuplicateCache compares all sixteen octets of the authenticator", () 
   for (let at = 4; at < 20; at++) {
     const other = packet();
     other.octets[at] = 99;
-    assertEquals(duplicates.find(other), null, `octet ${at}`);
+    assertEquals(duplicates.find(other, 0), null, `octet ${at}`);
   }
 });
 
@@ -298,10 +309,10 @@ Deno.test("DuplicateCache replaces the entry of the old authenticator by that of
   const fresh = duplicates.add(packet({ authenticator: 2 }), 1);
   old.reply = Uint8Array.of(1);
   fresh.reply = Uint8Array.of(2);
-  assertEquals(duplicates.find(packet()), null);
-  assertEquals(duplicates.find(packet({ authenticator: 2 }))?.reply, Uint8Array.of(2));
+  assertEquals(duplicates.find(packet(), 0), null);
+  assertEquals(duplicates.find(packet({ authenticator: 2 }), 0)?.reply, Uint8Array.of(2));
   duplicates.forget(old);
-  assertEquals(duplicates.find(packet({ authenticator: 2 }))?.reply, Uint8Array.of(2));
+  assertEquals(duplicates.find(packet({ authenticator: 2 }), 0)?.reply, Uint8Array.of(2));
   assertEquals(duplicates.size, 1);
 });
 
@@ -310,17 +321,17 @@ Deno.test("DuplicateCache removes an entry on request, and a second removal is h
   const slot = duplicates.add(packet(), 0);
   duplicates.forget(slot);
   duplicates.forget(slot);
-  assertEquals([duplicates.find(packet()), duplicates.size], [null, 0]);
+  assertEquals([duplicates.find(packet(), 0), duplicates.size], [null, 0]);
 });
 
 Deno.test("DuplicateCache keeps answers for 30 s, and then frees room when new packets arrive", () => {
   const duplicates = new DuplicateCache();
   for (let identifier = 0; identifier < 8; identifier++) duplicates.add(packet({ identifier }), 0);
   duplicates.add(packet({ port: 1 }), REPLY_RETENTION_MS - 1);
-  assertNotEquals(duplicates.find(packet({ identifier: 0 })), null);
+  assertNotEquals(duplicates.find(packet({ identifier: 0 }), 0), null);
   for (let port = 2; port < 6; port++) duplicates.add(packet({ port }), REPLY_RETENTION_MS);
   for (let identifier = 0; identifier < 8; identifier++) {
-    assertEquals(duplicates.find(packet({ identifier })), null);
+    assertEquals(duplicates.find(packet({ identifier }), 0), null);
   }
   assertEquals(duplicates.size, 5);
 });
@@ -331,9 +342,9 @@ Deno.test("DuplicateCache keeps at most 65,535 packets, the newest ones", () => 
     duplicates.add(packet({ port: i >> 8, identifier: i & 0xff, hostname: `h${i % 3}` }), 0);
   }
   assert(duplicates.size <= 65_536 && duplicates.size > 65_000, String(duplicates.size));
-  assertEquals(duplicates.find(packet({ port: 0, identifier: 0, hostname: "h0" })), null);
+  assertEquals(duplicates.find(packet({ port: 0, identifier: 0, hostname: "h0" }), 0), null);
   const last = packet({ port: 69_999 >> 8, identifier: 69_999 & 0xff, hostname: `h${69_999 % 3}` });
-  assertNotEquals(duplicates.find(last), null);
+  assertNotEquals(duplicates.find(last, 0), null);
 });
 
 Deno.test("DuplicateCache agrees with a plain table for any sequence of calls", () => {
@@ -359,7 +370,7 @@ Deno.test("DuplicateCache agrees with a plain table for any sequence of calls", 
       }
       const now = table.get(name);
       const expected = now?.authenticator === place.authenticator ? now.slot : null;
-      assert(duplicates.find(packet(place)) === expected);
+      assert(duplicates.find(packet(place), 0) === expected);
       assertEquals(duplicates.size, table.size);
     }
   }));

@@ -3,6 +3,8 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { Pairings } from "../../radius/factors/pairings.ts";
 import type { NewPairing, Pairing } from "../../radius/factors/pairing.ts";
+import { RecoveryCodeStore } from "../../radius/factors/recovery_codes.ts";
+import { commitChange } from "../fakes/commit_change.ts";
 import { notePhone, type Turn } from "../../radius/conversation/store_effects.ts";
 import { WriteBatch } from "../../platform/write_batch.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
@@ -55,6 +57,26 @@ async function add({ store, pairings, clock }: Ground, user: string, wanted: New
   pairings.adopt(pairing);
   return pairing;
 }
+
+Deno.test("recovery codes that were renamed with their user, and then confirmed, are right, also after a restart", async () => {
+  await using at = await ground();
+  const { store, clock } = at;
+  const vault = createVault(new Uint8Array(32).fill(1), random);
+  const make = () => new RecoveryCodeStore({ store, vault, clock, random, target: "default" });
+  const recoveryCodes = make();
+  const { codes: [code = ""], mutations, adopt } = recoveryCodes.create("ada", { addedBy: { id: "phone" } });
+  const made = await store.commit({ mutations });
+  adopt(made.ok ? made.versionstamp : "");
+  await commitChange(store, recoveryCodes.prepareRename("ada", "eve"));
+  assert(recoveryCodes.find("eve", code) !== null);
+  assert(await recoveryCodes.confirm("eve"));
+  const restarted = make();
+  await restarted.load();
+  for (const one of [recoveryCodes, restarted]) {
+    assert(one.find("eve", code) !== null);
+    assertEquals(one.status("eve").addedBy, undefined);
+  }
+});
 
 const shown = (pairings: Pairings, user: string) =>
   pairings.of(user).map((pairing) =>

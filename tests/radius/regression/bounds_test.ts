@@ -164,8 +164,8 @@ Deno.test("DuplicateCache keeps at most 24 MiB of packets, including the newest"
   });
   for (let number = 0; number < 7000; number++) duplicates.add(largest(number), 0);
   assertEquals(duplicates.size, 6144);
-  assert(duplicates.find(largest(6999)) !== null);
-  assertEquals(duplicates.find(largest(0)), null);
+  assert(duplicates.find(largest(6999), 0) !== null);
+  assertEquals(duplicates.find(largest(0), 0), null);
 });
 
 Deno.test("standing() returns the steps of live logins, newest first, and omits ended ones", async () => {

@@ -292,6 +292,17 @@ for (const password of ["pw", "pw,auto"]) {
   });
 }
 
+Deno.test("append: a passcode that the next login used answers no challenge any more, also not from another place", async () => {
+  await using world = await startWith("text", { toml: APPEND });
+  const first = world.login({ user: "anna", nasPort: 1 });
+  await first.start("pw");
+  const passcode = passcodeSentTo(world, NUMBER);
+  const second = world.login({ user: "anna", nasPort: 2 });
+  assertEquals((await second.start(`pw,${passcode}`)).kind, "accept");
+  assertEquals((await first.answer(passcode)).kind, "reject");
+  assertEquals(world.radius.monitor.alive(), 0);
+});
+
 Deno.test("append: wrong codes for a passcode of a Reject count, and lock the user", async () => {
   await using world = await startWith("text", { toml: APPEND });
   await started(world, "pw,sms");

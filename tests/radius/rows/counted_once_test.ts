@@ -6,7 +6,7 @@ import { startRelayServer } from "../../support/relay_server.ts";
 import { chapParts, msChapParts } from "../relay/relayed_peer.ts";
 import { startFirstFactorServer } from "./first_factor_server.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
-import { giveDevice } from "./people.ts";
+import { giveDevice, startWith } from "./people.ts";
 import { becomes, pass, whileTimePasses } from "./passing_time.ts";
 import { startTwoNodes } from "./two_nodes.ts";
 
@@ -65,5 +65,18 @@ for (const [method, proofOf] of Object.entries(PROOFS)) {
     });
   }
 }
+
+Deno.test("a copy of a packet with a wrong password counts no second time while an older login waits, with state = name", async () => {
+  using server = serverOf("PAP");
+  await using world = await startWith("app", { toml: `${server.toml}state = "name"` });
+  await world.begin({ user: "anna", nasPort: 7 }, "right");
+  const wrong = world.login({ user: "anna", nasPort: 7 });
+  const packet = wrong.buildStart("wrong");
+  await wrong.exchange(packet);
+  using late = world.newClient();
+  wrong.moveTo({ client: late, clock: world.clock });
+  assertEquals((await wrong.exchange(packet)).kind, "reject");
+  assertEquals(failuresOf(world), 1);
+});
 
 const failuresOf = (world: InProcess) => world.radius.limits.failures("anna").total;

@@ -6,8 +6,9 @@ import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
 import { brief, type Login, stepName } from "./login.ts";
 import { becomes, jump, pass } from "./passing_time.ts";
 import { answered, openRecorder, sent } from "./recorder.ts";
-import { decide, giveDevice, lastRequest, NUMBER, passcodeSentTo, startWith } from "./people.ts";
+import { appCode, decide, giveDevice, lastRequest, NUMBER, passcodeSentTo, startWith } from "./people.ts";
 import { pairPhone } from "./phone.ts";
+import { interceptCommits } from "../regression/failing_commits.ts";
 
 // Duplicates (RFC 5080 §2.2.2), and a login or answer that is re-issued with another identifier.
 
@@ -317,3 +318,25 @@ Deno.test("duplicates: an answer that is re-issued during a call to the service 
   assertEquals(answered(replies), { [packets[1]?.identifier ?? -1]: 1 });
   assertEquals(replies[0]?.[0], 2);
 });
+
+for (const state of ["name", "token"]) {
+  Deno.test(`duplicates: a copy of a Cancel by another socket waits for its commit, and later gets the same answer (state = ${state})`, async () => {
+    await using world = await startWith("app", { toml: `[radius]\nstate = "${state}"` });
+    const login = await world.begin({ user: "anna" }, "pw");
+    const packet = login.build("cancel");
+    const release = interceptCommits(world).hold();
+    await world.client.sendRaw(packet.bytes);
+    await becomes("the first copy is handled", () => world.radius.monitor.counters().requests === 2);
+    using recorder = openRecorder(world, SECRET);
+    await recorder.send(packet);
+    assertEquals(await recorder.replies(), []);
+    release();
+    const [reply] = await recorder.replies(1);
+    using late = world.newClient();
+    login.moveTo({ client: late, clock: world.clock });
+    const again = await login.exchange(packet);
+    assertEquals(again.bytes, reply);
+    assertEquals(stepName(await login.answer("D")), "GET_DEVICE_GENERATED_PASSCODE");
+    assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
+  });
+}

@@ -124,6 +124,15 @@ Deno.test("leaving: a live login is over, also after a restart", async () => {
   assertEquals((await other.answer("x")).step, MENU);
 });
 
+Deno.test("leaving: after a change of the login directory, older logins end, and later ones do not, also if the clock is set back", async () => {
+  await using world = await startInProcess();
+  const older = await world.begin({ user: "anna" }, "");
+  (await world.radius.prepareDirectory("other"))();
+  assertEquals((await older.answer("S")).kind, "reject");
+  world.clock.advance(-3600_000);
+  assertEquals((await world.login({ user: "anna", nasPort: 8 }).start("")).step, MENU);
+});
+
 Deno.test("leaving: a user who is created again logs in, without the old factors", async () => {
   await using world = await startInProcess();
   await giveEverything(world, "anna");

@@ -3,6 +3,7 @@
 import { assertEquals } from "@std/assert";
 import { openDisk } from "./disk.ts";
 import { afterSend, beforeInitiate, createGate, type Gate } from "./gates.ts";
+import { startFirstFactorServer } from "./first_factor_server.ts";
 import { type InProcess, type InProcessOptions, SECRET, startInProcess } from "./in_process.ts";
 import { brief, type Login, stepName } from "./login.ts";
 import {
@@ -163,6 +164,18 @@ Deno.test("an Accept by an app writes its history and audit records, and no key 
   keys.length = lines.length = 0;
   assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
   assertEquals([keys, lines], [[["history"], ["audit"]], [2]]);
+});
+
+Deno.test("restart: with state = name, a wrong password in another login does not take the State of the login before it", async () => {
+  using server = startFirstFactorServer({ password: "right" });
+  await using disk = await openDisk();
+  const options = { kvPath: disk.path, toml: `${server.toml}state = "name"` };
+  await using first = await startWith("app", options);
+  const login = await first.begin({ user: "anna", nasPort: 7 }, "right");
+  assertEquals((await first.login({ user: "anna", nasPort: 7 }).start("wrong")).kind, "reject");
+  await using second = await restarted(first, options);
+  login.moveTo(second);
+  assertEquals((await login.answer(appCode(second.clock.nowMs()))).kind, "accept");
 });
 
 Deno.test("restart: a re-issued login never joins a login of the earlier run", async () => {

@@ -5,7 +5,7 @@ import { appendByCommit } from "../../fakes/append_by_commit.ts";
 import { assertEquals } from "@std/assert";
 import type { Store, Transaction } from "../../../platform/store.ts";
 import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
-import { appCode, decide, giveDevice, NUMBER, passcodeSentTo, startWith } from "./people.ts";
+import { appCode, decide, giveDevice, NUMBER, otherThan, passcodeSentTo, startWith } from "./people.ts";
 import { becomes } from "./passing_time.ts";
 import { openRecorder } from "./recorder.ts";
 import type { Login } from "./login.ts";
@@ -100,6 +100,43 @@ Deno.test("store: a right TOTP code whose Accept cannot be recorded is still rig
   const typed = appCode(world.clock.nowMs());
   assertEquals((await unrecordedThenAgain(world, sick, { login, typed, start: false })).kind, "accept");
 });
+
+/** The packets of a login by factor: one that is counted, and what is left of the limit after it. */
+const COUNTED = {
+  app: {
+    typed: (world: InProcess) => otherThan(otherThan(appCode(world.clock.nowMs()))),
+    count: ({ radius }: InProcess) => radius.limits.failures("anna").total,
+  },
+  device: {
+    typed: null,
+    count: ({ radius }: InProcess) => radius.limits.pushesLeft("anna") ? 1 : 2,
+  },
+  text: {
+    typed: null,
+    count: ({ radius }: InProcess) =>
+      radius.limits.sendsLeft("anna", NUMBER) ? radius.limits.figures().sends : 2,
+  },
+} as const;
+
+for (const [factor, { typed, count }] of Object.entries(COUNTED)) {
+  Deno.test(`store: a packet of a login with ${factor} that could not be recorded several times counts once`, async () => {
+    const sick = createSick();
+    const toml = "[factors.pushes]\nper_user = 2\n[factors.sends]\nper_user = 2";
+    await using world = await startWith(factor as keyof typeof COUNTED, { between: sick.between, toml });
+    const start = typed === null;
+    const login = start ? world.login({ user: "anna" }) : await world.begin({ user: "anna" });
+    const packet = start ? login.buildStart("pw") : login.build(typed(world));
+    const dropped = () => world.radius.monitor.counters()["dropped_store_failed"] ?? 0;
+    sick.fails = true;
+    for (let sent = 1; sent <= 3; sent++) {
+      await world.client.sendRaw(packet.bytes);
+      await becomes("the packet is dropped", () => dropped() === sent);
+    }
+    sick.fails = false;
+    await login.exchange(packet);
+    assertEquals(count(world), 1);
+  });
+}
 
 Deno.test("store: a Cancel that cannot be recorded leaves the login at its step", async () => {
   const sick = createSick();
