@@ -67,6 +67,35 @@ Deno.test("users: numbers, an authenticator app and the preference are masked, a
   assertNotMatch(audits, new RegExp(`${begun.secret}|15112345678`));
 });
 
+Deno.test("users: an authenticator app that another node confirms at the same moment is not added twice", async () => {
+  let key: Deno.KvKey | null = null;
+  await using site = await startPeopleConsole({
+    wrap: (store) => ({
+      ...store,
+      async commit(transaction) {
+        const isAdding = transaction.mutations.some((one) => one.type === "set" && one.key[0] === "pairing");
+        if (isAdding && key !== null) await store.commit({ mutations: [{ type: "delete", key }] });
+        return await store.commit(transaction);
+      },
+    }),
+  });
+  await site.put("ada");
+  const cookie = await site.signIn("user_manager");
+  const ask = apiCaller(site, cookie);
+  const { id, secret } = await ask<{ id: string; secret: string }>(`${USERS}/ada/totp`, {
+    method: "POST",
+    json: {},
+  });
+  key = ["console_totp", id];
+  const code = totpAt(decodeBase32(secret) ?? new Uint8Array(), Math.floor(Date.now() / TOTP_STEP_MS), 6);
+  const refused = await site.call(`${USERS}/ada/totp/confirm`, {
+    method: "POST",
+    json: { id, code },
+    cookie,
+  });
+  assertEquals([await codeOf(refused), site.pairings.of("ada")], ["changed_meanwhile", []]);
+});
+
 Deno.test("users: a locked user is shown, found and unlocked", async () => {
   await using site = await startPeopleConsole();
   await site.put("ada");

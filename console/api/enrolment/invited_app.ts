@@ -144,7 +144,7 @@ async function addApp(
     ]),
   ];
   const done = await store.commit({
-    checks: [proven.owner.check, ...use.checks, ...(made === null ? [] : made.checks)],
+    checks: [...proven.checks, ...use.checks, ...(made === null ? [] : made.checks)],
     mutations,
   });
   if (!done.ok) {

@@ -6,7 +6,7 @@ import { type AuditEntry, auditEntry } from "../../../platform/audit.ts";
 import { type UserNotice, userNotice, type UserRecord } from "../../../platform/user_record.ts";
 import type { AddingPhone, NewPairing } from "../../../radius/factors/pairing.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
-import type { Mutation, Store } from "../../../platform/store.ts";
+import type { Check, Mutation, Store } from "../../../platform/store.ts";
 import type { PhonePages } from "../../../upstream/embedded/push/phone_pages.ts";
 import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { Vault } from "../../../platform/vault.ts";
@@ -153,6 +153,8 @@ export interface TotpEnrolment {
 interface ProvenTotp {
   readonly pairing: NewPairing;
   readonly owner: UserRecord;
+  /** Two apps with one seed would accept each code twice, so another node must not have ended the enrolment. */
+  readonly checks: readonly Check[];
   readonly ending: Mutation;
 }
 
@@ -190,7 +192,7 @@ export async function proveTotp(
   request: FactorRequest,
   { id, code }: { id: string; code: string },
 ): Promise<ProvenTotp> {
-  const begun = (await store.get<PendingTotp>(begunKey(id))).value;
+  const { value: begun, versionstamp } = await store.get<PendingTotp>(begunKey(id));
   const owner = await people.findUserRecord(request.user);
   const isOwn = begun?.user === canonicalName(request.user) && begun.recordId === owner.id;
   const seed = isOwn ? vault.open(begunKey(id), begun.seed) : null;
@@ -205,7 +207,8 @@ export async function proveTotp(
   });
   if (step === null) throw new Refusal("wrong_totp");
   const pairing: NewPairing = { kind: "totp", seed, lastStep: step };
-  return { pairing, owner, ending: { type: "delete", key: begunKey(id) } };
+  const key = begunKey(id);
+  return { pairing, owner, checks: [owner.check, { key, versionstamp }], ending: { type: "delete", key } };
 }
 
 /** The URI in the QR code (the Key Uri Format of Google Authenticator). */

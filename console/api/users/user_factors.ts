@@ -11,7 +11,7 @@ import {
   RECOVERY_CODES,
 } from "../../../radius/factors/pairing.ts";
 import type { Factor } from "../../../radius/flow/context.ts";
-import type { Mutation } from "../../../platform/store.ts";
+import type { Check, Mutation } from "../../../platform/store.ts";
 import type { UserRecord } from "../../../platform/user_record.ts";
 import { DetailedRefusal, Refusal } from "../errors.ts";
 import { createQrMatrix, type QrMatrix } from "../qr_svg.ts";
@@ -97,8 +97,8 @@ class StoredUserFactors implements UserFactorCommands {
   async confirmTotp(request: FactorRequest, begun: { id: string; code: string }): Promise<Pairing> {
     const { people: { pairings } } = this.#deps;
     return await pairings.exclusive({ user: canonicalName(request.user) }, async () => {
-      const { pairing, owner, ending } = await proveTotp(this.#deps, request, begun);
-      return await this.#add(request, pairing, { owner, also: [ending] });
+      const { pairing, owner, checks, ending } = await proveTotp(this.#deps, request, begun);
+      return await this.#add(request, pairing, { owner, checks, also: [ending] });
     });
   }
 
@@ -270,7 +270,11 @@ class StoredUserFactors implements UserFactorCommands {
   async #add(
     request: FactorRequest,
     wanted: NewPairing,
-    { owner, also = [] }: { owner: UserRecord; also?: readonly Mutation[] },
+    { owner, checks = [owner.check], also = [] }: {
+      owner: UserRecord;
+      checks?: readonly Check[];
+      also?: readonly Mutation[];
+    },
   ): Promise<Pairing> {
     const { people: { pairings }, store } = this.#deps;
     const { mutation, marking, pairing } = this.#prepare(request, { ...wanted, addedBy: request.addedBy });
@@ -281,7 +285,7 @@ class StoredUserFactors implements UserFactorCommands {
     });
     const notice = factorNotice(this.#deps, request, { what: pairing.kind, recordId: owner.id });
     const done = await store.commit({
-      checks: [owner.check],
+      checks,
       mutations: [mutation, ...marking, record, notice, ...also],
     });
     if (!done.ok) throw new Refusal("changed_meanwhile");
