@@ -375,9 +375,7 @@ export class ConversationIndex {
   }
 
   /** The newest conversation of a tuple that the bare name has not selected, because an older one is alive. */
-  behind(tuple: string): number {
-    return this.#behind.get(tuple) ?? NONE;
-  }
+  readonly behind = (tuple: string): number => this.#behind.get(tuple) ?? NONE;
 
   /** If the bare name selects a conversation that has ended, it selects the live one that waits behind it from now on. */
   selectLive(tuple: string): void {

@@ -10,7 +10,10 @@ export interface FirstFactorServer extends Disposable {
   readonly port: number;
   /** Settings that make any client use it. */
   readonly toml: string;
-  /** The User-Names that arrived, one entry per datagram. */
+  /**
+   * The User-Names that arrived. A copy of an answered request gets the same answer and is not listed (RFC 5080 §2.2.2): on a busy machine, one
+   * is sent before the answer arrives.
+   */
   readonly asked: readonly string[];
   conduct: FirstFactorConduct;
   /** The only right password. */
@@ -53,13 +56,19 @@ first_factor_server.timeout_ms = ${timeoutMs}
     script: null,
     [Symbol.dispose]: () => socket.close(),
   };
+  /** By the Request Authenticator. */
+  const answers = new Map<string, Uint8Array>();
   const loop = async () => {
     for (;;) {
       try {
         const [request, from] = await socket.receive(new Uint8Array(4200));
-        asked.push(new TextDecoder().decode(valueOf(request, 1)));
-        const answer = answerTo(request, server);
-        if (answer !== null) await socket.send(answer, from);
+        const key = request.slice(4, 20).toHex();
+        const known = answers.get(key);
+        if (known === undefined) asked.push(new TextDecoder().decode(valueOf(request, 1)));
+        const answer = known ?? answerTo(request, server);
+        if (answer === null) continue;
+        answers.set(key, answer);
+        await socket.send(answer, from);
       } catch (fault) {
         if (fault instanceof Deno.errors.BadResource || fault instanceof Deno.errors.Interrupted) return;
         throw fault;

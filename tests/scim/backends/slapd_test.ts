@@ -1,9 +1,9 @@
 // The slapd of the tests, when another process has taken its port.
 
 import { assert, assertEquals } from "@std/assert";
-import { viewOf } from "../scim/rows/ldap_view.ts";
-import { testNeeding } from "./skip_unless.ts";
-import { startSlapd } from "./slapd.ts";
+import { viewOf } from "../rows/ldap_view.ts";
+import { testNeeding } from "../../support/skip_unless.ts";
+import { startSlapd } from "../../support/slapd.ts";
 
 testNeeding(
   { peers: ["slapd"] },
