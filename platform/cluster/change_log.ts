@@ -238,6 +238,11 @@ export class RecordVersions {
     return this.#versions.get(keyText(key))?.versionstamp ?? null;
   }
 
+  /** Whether memory still has a write of this process that is not durable. Otherwise the record was read since, and there is nothing to undo. */
+  isPending(key: Deno.KvKey): boolean {
+    return !this.#isShared || this.known(key) === UNKNOWN;
+  }
+
   /** Takes over the version of a record that was read. */
   apply(key: Deno.KvKey, versionstamp: string | null): void {
     if (!this.#isShared) return;

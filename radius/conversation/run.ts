@@ -129,6 +129,11 @@ export class RequestRunner {
     });
   }
 
+  /** A Cancel began another conversation, which is not recorded before its packet is finished. */
+  began(work: RunningPacket, begun: Conversation): void {
+    this.#deps.works.addBegun(work, begun);
+  }
+
   /** Answers the requests of a packet whose result is recorded. @param result `null`: its conversation ended meanwhile */
   finish(work: RunningPacket, result: TurnResult | null): void {
     this.#deps.works.remove(work);
@@ -322,7 +327,7 @@ export class RunningPacket implements TurnListener {
   /** When the conversation began. */
   readonly startedMs: number;
   /** Its rows in the tables of {@link PacketsInProgress}, from `add()` on. */
-  readonly places = { work: -1, login: -1 };
+  readonly places = { work: -1, begun: -1, login: -1 };
   #resumes: (() => void)[] | null = null;
 
   constructor(
@@ -355,6 +360,10 @@ export class RunningPacket implements TurnListener {
   wait(resume: () => void): void {
     this.#resumes ??= [];
     this.#resumes.push(resume);
+  }
+
+  began(conversation: Conversation): void {
+    this.#runner.began(this, conversation);
   }
 
   finished(result: TurnResult | null): void {
@@ -405,8 +414,14 @@ export class PacketsInProgress {
     if (work.input.state === null) places.login = this.#unanswered.set(tuple, work);
   }
 
+  /** Adds the conversation that the packet began by a Cancel. */
+  addBegun(work: RunningPacket, { orderedId }: Conversation): void {
+    work.places.begun = this.#works.set(orderedId, work);
+  }
+
   remove(work: RunningPacket): void {
     this.#works.remove(work.places.work, work);
+    this.#works.remove(work.places.begun, work);
     if (work.input.state === null) this.#unanswered.remove(work.places.login, work);
   }
 

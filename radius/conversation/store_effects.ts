@@ -30,8 +30,10 @@ export interface TurnResult {
   readonly reply: AcceptReply | null;
 }
 
-/** Receives the end of a turn. Exactly one function is called, once, and never before the call that began the turn has returned. */
+/** Receives the end of a turn. Exactly one of the last two functions is called, once, and never before the call that began the turn has returned. */
 export interface TurnListener {
+  /** Cancel began another conversation in this turn. Packets that find it wait for the turn, too. */
+  began(conversation: Conversation): void;
   /** The result is recorded. `null`: another request ended the conversation meanwhile. */
   finished(result: TurnResult | null): void;
   /** A UserLeftError, ConcurrentUpdateError, ApprovalUsedError, or an error of the store: no answer may be sent. */
@@ -187,11 +189,9 @@ function startOver(deps: TurnDeps, turn: Turn, row: FlowRow): void {
   conversations.end(conversation, "cancelled", row.name);
   turn.ended.push(conversation);
   const begun = turn.conversation = begunAgain(deps, before);
-  // Until then, a copy of the packet finds the old one, whose packet is in progress. The record is kept in memory, so that the new one can be parked.
-  turn.batch.whenCommitted(() => {
-    conversations.add(begun);
-    conversations.record(begun);
-  });
+  conversations.add(begun);
+  turn.batch.whenFailed(() => conversations.remove(begun));
+  turn.listener.began(begun);
 }
 
 /** The conversation that replaces another one after Cancel. A right first factor stays right, but the deadline is not extended. */
@@ -438,13 +438,20 @@ export function replaceOlder(deps: TurnDeps, turn: Turn): void {
   supersede(deps, turn, older);
 }
 
-/** Ends another login in the commit of this one. */
+/** Ends another login in the commit of this one. If that fails, it goes on: memory would not record its end with the next try. */
 function supersede(
-  { conversations, secondFactor }: TurnDeps,
+  { conversations, secondFactor, offboarding }: TurnDeps,
   { ended, batch }: Turn,
   older: Conversation,
 ): void {
+  const { passcode, passwordChange, updatedMs } = older;
+  const moments = older.moments.slice();
   conversations.end(older, "superseded", "superseded");
+  batch.whenFailed(() => {
+    if (conversations.unpark(older.orderedId) !== older || offboarding.hasLeft(older)) return;
+    conversations.remove(older);
+    conversations.add(Object.assign(older, { outcome: null, passcode, passwordChange, updatedMs, moments }));
+  });
   ended.push(older);
   const { requestId } = older;
   if (requestId !== null) batch.whenCommitted(() => void secondFactor.cancel(requestId));

@@ -313,6 +313,7 @@ export class Limits {
   }
 
   #uncount(kind: Kind, subject: string): void {
+    if (!this.#versions.isPending(["limit", kind, subject])) return;
     const times = this.#times[kind].get(subject) ?? NO_TIMES;
     if (times.length > 1) this.#times[kind].set(subject, times.slice(0, -1));
     else this.#times[kind].delete(subject);

@@ -192,7 +192,8 @@ export class Lockout {
   #knownOf(user: string): StoredFailures | undefined {
     const known = this.#users.get(user);
     const nowMs = this.#deps.clock.nowMs();
-    if (known === undefined || known.lastMs <= nowMs) return known;
+    // By the clock of another node, which differs a little: if two nodes moved a lock in turn, it would end too early.
+    if (known === undefined || known.lastMs <= nowMs + MINUTE_MS) return known;
     const earlier = (atMs: number) => Math.max(0, atMs - (known.lastMs - nowMs));
     const { lockedUntilMs, reportedUntilMs } = known;
     const reported = reportedUntilMs === undefined ? {} : { reportedUntilMs: earlier(reportedUntilMs) };
@@ -350,8 +351,9 @@ export class HourlyLimits {
 
   /** Undoes a {@link countSend} whose commit failed. */
   uncountSend(client: string): void {
-    this.#sendsOfClients.get(client)?.undoAdd();
-    this.#sends.undoAdd();
+    const { versions } = this.#deps;
+    if (versions.isPending(["limit", "client_sends", client])) this.#sendsOfClients.get(client)?.undoAdd();
+    if (versions.isPending(["limit", "sends"])) this.#sends.undoAdd();
   }
 
   countFailure({ locked }: { locked: boolean }): void {
@@ -451,10 +453,7 @@ class HourlyCount {
     const minute = Math.floor(nowMs / MINUTE_MS);
     this.#endFuture(minute);
     const last = this.#buckets.at(-1);
-    if (last !== undefined && last[0] >= minute) {
-      this.#buckets[this.#buckets.length - 1] = [last[0], last[1] + 1];
-      return;
-    }
+    if (last?.[0] === minute) return void this.#buckets.splice(-1, 1, [minute, last[1] + 1]);
     this.#buckets.push([minute, 1]);
     if (this.#buckets.length > MAX_BUCKETS) this.#buckets.shift();
   }
@@ -480,8 +479,9 @@ class HourlyCount {
   /** After the clock was set back, later events count as of now. Otherwise they and all that follow would count until then. */
   #endFuture(minute: number): void {
     if ((this.#buckets.at(-1)?.[0] ?? minute) <= minute) return;
-    const later = this.#buckets.filter(([at]) => at > minute).reduce((sum, [, count]) => sum + count, 0);
-    this.#buckets = [...this.#buckets.filter(([at]) => at <= minute), [minute, later]];
+    // One bucket for each minute: with more, the oldest would be lost before they are an hour old.
+    const count = this.#buckets.filter(([at]) => at >= minute).reduce((sum, [, one]) => sum + one, 0);
+    this.#buckets = [...this.#buckets.filter(([at]) => at < minute), [minute, count]];
   }
 }
 

@@ -117,9 +117,10 @@ const clock = createManualClock();
 const vault = createVault(new Uint8Array(32).fill(1), random);
 const log = createLog({ format: "json", level: "error", clock, write: () => Promise.resolve() });
 
-async function createMember(kv: Deno.Kv, node: string) {
+async function createMember(kv: Deno.Kv, node: string, { toml = "", aheadMs = 0 } = {}) {
   const { store } = await openNode(kv, node);
-  const limits = new Limits({ store, clock, settings: configOf("").factors });
+  const own: typeof clock = { ...clock, nowMs: () => clock.nowMs() + aheadMs };
+  const limits = new Limits({ store, clock: own, settings: configOf(toml).factors });
   const pairings = new Pairings({ store, vault, clock, random, target: "default" });
   return { store, limits, pairings };
 }
@@ -191,6 +192,63 @@ for (const [what, write] of Object.entries(OWN_WRITES)) {
     assertEquals((await kv.get(KEY)).versionstamp !== null, true);
   });
 }
+
+Deno.test("messages of two nodes whose clocks differ by a minute count toward one limit per hour", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const toml = "[factors.sends]\ntotal_per_hour = 200";
+  const a = await createMember(kv, "a", { toml });
+  const b = await createMember(kv, "b", { toml, aheadMs: MINUTE });
+  const sent: boolean[] = [];
+  for (let count = 0; count < 210; count++) {
+    const { store, limits } = count % 2 === 0 ? a : b;
+    await store.catchUp();
+    const send = sendTo(`user${count}`, `+1500555${1000 + count}`);
+    sent.push(limits.limitOf(send) === null);
+    if (sent.at(-1)) await keep(store, ...limits.countSend(send));
+  }
+  assertEquals(sent.filter(Boolean).length, 200);
+});
+
+Deno.test("a lock does not end earlier because two nodes count failures in turn, and their clocks differ", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const [a, b] = [await createMember(kv, "a"), await createMember(kv, "b", { aheadMs: MINUTE / 2 })];
+  await keep(b.store, b.limits.lockFor(USER, 15 * MINUTE).mutation);
+  const { lockedUntilMs } = b.limits.failures(USER);
+  for (const member of [a, b, a, b]) {
+    await member.store.catchUp();
+    assertEquals(await failOn(member), true);
+  }
+  assertEquals([b.limits.failures(USER).total, b.limits.failures(USER).lockedUntilMs], [4, lockedUntilMs]);
+});
+
+Deno.test("a failure that could not be recorded does not undo one that was counted after it, here or by another node", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const [a, b] = [await createMember(kv, "a"), await createMember(kv, "b")];
+  const first = a.limits.countFailure(USER);
+  a.limits.countFailure(USER).undo();
+  const second = a.limits.countFailure(USER);
+  first.undo();
+  assertEquals(a.limits.failures(USER).total, 2);
+  assertEquals([await failOn(b), await failOn(b), await failOn(b)], [true, true, true]);
+  await a.store.catchUp();
+  second.undo();
+  assertEquals(a.limits.failures(USER).total, 3);
+});
+
+Deno.test("a push and a text that could not be recorded do not undo those that another node counted meanwhile", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const toml = "[factors.pushes]\nper_user = 1\n[factors.sends]\nper_number = 1";
+  const [a, b] = [await createMember(kv, "a", { toml }), await createMember(kv, "b", { toml })];
+  const send = sendTo(USER, "+15005550006");
+  const mutationsOf = ({ limits }: Member) => [limits.countPush(USER), ...limits.countSend(send)];
+  mutationsOf(a);
+  await keep(b.store, ...mutationsOf(b));
+  await a.store.catchUp();
+  a.limits.uncountPush(USER);
+  a.limits.uncountSend(send);
+  assertEquals([a.limits.pushesLeft(USER), a.limits.limitOf(send)], [false, "number_limit"]);
+  assertEquals(a.limits.figures().sends, 1);
+});
 
 async function enrol({ store, pairings }: Member, addedBy?: string): Promise<TotpPairingRow> {
   const { mutation, pairing } = pairings.prepare({ canonical: USER, shown: USER }, {

@@ -15,8 +15,10 @@ import {
   register,
   startWith,
 } from "./people.ts";
-import { jump } from "./passing_time.ts";
+import { becomes, jump } from "./passing_time.ts";
 import { pairPhone } from "./phone.ts";
+import { openDisk } from "./disk.ts";
+import { interceptCommits } from "../regression/failing_commits.ts";
 
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 const APPEND = "[radius]\nappend_mode = true\nhold_s = 5\n";
@@ -301,6 +303,28 @@ Deno.test("append: a passcode that the next login used answers no challenge any 
   assertEquals((await second.start(`pw,${passcode}`)).kind, "accept");
   assertEquals((await first.answer(passcode)).kind, "reject");
   assertEquals(world.radius.monitor.alive(), 0);
+});
+
+Deno.test("append: a next login that could not be recorded ends no challenge, and with the next try it does, also after a restart", async () => {
+  await using disk = await openDisk();
+  const options = { kvPath: disk.path, toml: APPEND };
+  await using world = await startWith("text", options);
+  const first = world.login({ user: "anna", nasPort: 1 });
+  await first.start("pw");
+  const passcode = passcodeSentTo(world, NUMBER);
+  const second = world.login({ user: "anna", nasPort: 2 });
+  const packet = second.buildStart(`pw,${passcode}`);
+  const commits = interceptCommits(world);
+  commits.failWhen(() => true);
+  await world.client.sendRaw(packet.bytes);
+  await becomes("it is dropped", () => world.radius.monitor.counters()["dropped_store_failed"] === 1);
+  commits.heal();
+  assertEquals(world.radius.monitor.alive(), 1);
+  assertEquals((await second.exchange(packet)).kind, "accept");
+  await world.stop();
+  await using restarted = await startInProcess({ ...options, after: world });
+  first.moveTo(restarted);
+  assertEquals((await first.answer(passcode)).kind, "reject");
 });
 
 Deno.test("append: wrong codes for a passcode of a Reject count, and lock the user", async () => {

@@ -340,3 +340,20 @@ for (const state of ["name", "token"]) {
     assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
   });
 }
+
+Deno.test("duplicates: a login that begins during the commit of a Cancel replaces the login of the Cancel", async () => {
+  await using world = await startWith("app", { toml: '[radius]\nstate = "name"' });
+  const login = await world.begin({ user: "anna", nasPort: 7 }, "pw");
+  const release = interceptCommits(world).hold();
+  await world.client.sendRaw(login.build("cancel").bytes);
+  await becomes("the Cancel is handled", () => world.radius.monitor.counters().requests === 2);
+  using other = world.newClient();
+  const next = world.login({ user: "anna", nasPort: 7 });
+  next.moveTo({ client: other, clock: world.clock });
+  const started = next.start("pw");
+  await becomes("the login is handled", () => world.radius.monitor.counters().requests === 3);
+  release();
+  await started;
+  assertEquals((await next.answer(appCode(world.clock.nowMs()))).kind, "accept");
+  assertEquals(world.radius.monitor.alive(), 0);
+});

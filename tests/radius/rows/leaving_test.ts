@@ -124,6 +124,25 @@ Deno.test("leaving: a live login is over, also after a restart", async () => {
   assertEquals((await other.answer("x")).step, MENU);
 });
 
+Deno.test("leaving: a Cancel whose commit is in progress leaves no live login behind", async () => {
+  await using world = await startInProcess();
+  await register(world, "anna");
+  const login = await world.begin({ user: "anna" }, "");
+  const commits = interceptCommits(world);
+  const release = commits.hold();
+  const packet = login.build("cancel");
+  await world.client.sendRaw(packet.bytes);
+  await becomes("the Cancel is handled", () => world.radius.monitor.counters().requests === 2);
+  commits.heal();
+  await leave(world, "anna");
+  release();
+  using late = world.newClient();
+  login.moveTo({ client: late, clock: world.clock });
+  await login.exchange(packet);
+  assertEquals(world.radius.monitor.alive(), 0);
+  assertEquals((await login.answer("S")).kind, "reject");
+});
+
 Deno.test("leaving: after a change of the login directory, older logins end, and later ones do not, also if the clock is set back", async () => {
   await using world = await startInProcess();
   const older = await world.begin({ user: "anna" }, "");
