@@ -97,6 +97,8 @@ export interface DirectoryWrite {
   readonly also?: readonly Mutation[];
   /** With `next: null` for a user: who deletes it, for the trash. */
   readonly deletion?: Deletion;
+  /** The users whose names `next` has as members. If one of them has another name since, the write is refused. */
+  readonly users?: GroupMemberChange["users"];
   /** The write creates this user of the trash again: the entry is removed, and the user joins the groups that exist. */
   readonly restores?: { readonly id: string; readonly groups: readonly string[] };
 }
@@ -112,7 +114,8 @@ interface Done {
 }
 
 /** One resource that gets another name, with its new content. A change of spelling only is a {@link DirectoryWrite}. */
-export interface DirectoryRename extends Pick<DirectoryWrite, "kind" | "recorded" | "password" | "also"> {
+export interface DirectoryRename
+  extends Pick<DirectoryWrite, "kind" | "recorded" | "password" | "users" | "also"> {
   /** The name until now. The new one is that of the content. */
   readonly from: string;
   readonly expected: string;
@@ -266,6 +269,8 @@ export interface WriteOptions {
   readonly ifVersion?: string;
   /** The operation runs only if the name still belongs to this resource. Otherwise it throws the refusal `changed`. */
   readonly ifId?: string;
+  /** See {@link DirectoryWrite.users}. Otherwise it throws the refusal `changed`. */
+  readonly users?: GroupMemberChange["users"];
 }
 
 export interface BackendInfo {

@@ -61,7 +61,7 @@ interface ScimDeps {
   readonly fetch: Fetch;
   /** Creates one hasher for each purpose, so that no login waits for checks of credentials. */
   readonly createHasher: () => PasswordHasher;
-  readonly orderedId: () => string;
+  readonly orderedId: (after?: string) => string;
   /** Deletes what the gateway stores for a user of the login target. */
   readonly prepareOffboarding: PrepareOffboarding;
   /** Forgets the devices of a user of the login target that replace a second factor. */

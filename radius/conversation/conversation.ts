@@ -300,22 +300,27 @@ export function createStateTokens(vault: Vault): TokenOf {
   };
 }
 
-/** Ids that grow with time: 11 characters for time and count, 6 for the process. Random keys would cost the store three to six times as much. */
-export function createOrderedIds(clock: Clock, random: Random): () => string {
+/**
+ * Ids that grow with time: 11 characters for time and count, 6 for the process. Random keys would cost the store three to six times as much.
+ *
+ * @returns `after`: an id of any process that the new one must follow, also if the clock of that process was ahead
+ */
+export function createOrderedIds(clock: Clock, random: Random): (after?: string) => string {
   const node = random.bytes(PROCESS_CHARACTERS / 2).toHex();
   let last = 0;
   let high = -1;
   let highText = "";
-  return () => {
+  return (after) => {
     // Each millisecond has room for a thousand ids. If the clock is set back, ids continue from the last one.
     last = Math.max(last + 1, clock.nowMs() * IDS_PER_MS);
+    const number = after === undefined ? last : Math.max(last, orderedIdMs(after) * IDS_PER_MS + 1);
     // The runtime converts large numbers slowly. The first characters change only once in a minute.
-    const nextHigh = Math.floor(last / LOW_IDS);
+    const nextHigh = Math.floor(number / LOW_IDS);
     if (nextHigh !== high) {
       high = nextHigh;
       highText = high.toString(36).padStart(6, "0");
     }
-    return highText + fiveDigits(last - high * LOW_IDS) + node;
+    return highText + fiveDigits(number - high * LOW_IDS) + node;
   };
 }
 

@@ -11,6 +11,7 @@ import {
   NO_MEMBERS,
   type RenameTask,
   renameTaskId,
+  withIds,
 } from "./member_sets.ts";
 import type { DirectoryBatch } from "./directory_batch.ts";
 import {
@@ -218,7 +219,7 @@ export class LargeUpdates {
       }
       await store.commit({ mutations, sizeOctets });
     }
-    return { ...change.membersAfter, ids };
+    return withIds(change.membersAfter, ids);
   }
 
   async #userIds(users: readonly string[]): Promise<(string | null)[]> {

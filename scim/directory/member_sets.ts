@@ -14,7 +14,7 @@ export interface MemberSet {
   readonly names: readonly string[];
   /** The ids of the members. `null`: no user has the name. */
   readonly ids: readonly (string | null)[];
-  /** The sum of the names' hashes, modulo 2^32. It differs if the members differ. */
+  /** The sum of the members' hashes, modulo 2^32. It differs if the members differ, and if a name becomes that of a user. */
   readonly digest: number;
 }
 
@@ -48,10 +48,22 @@ export function toMemberSet(names: readonly string[]): MemberSet {
 }
 
 function sealed({ canonicals, names, ids }: Omit<MemberSet, "digest">): MemberSet {
-  let digest = 0;
-  for (const name of names) digest = (digest + nameHash(name)) >>> 0;
   describeMembers(names, { canonicals });
+  return withIds({ canonicals, names }, ids);
+}
+
+/** The set with the ids of its members. */
+export function withIds(
+  { canonicals, names }: Pick<MemberSet, "canonicals" | "names">,
+  ids: MemberSet["ids"],
+): MemberSet {
+  const digest = names.reduce((sum, name, at) => (sum + memberHash(name, ids[at])) >>> 0, 0);
   return { canonicals, names, ids, digest };
+}
+
+/** Responses have only members with an id. A name gets another id only with another write of the group. */
+function memberHash(name: string, id: string | null | undefined): number {
+  return nameHash(name) + (typeof id === "string" ? 1 : 0);
 }
 
 /** @returns the index of the member, or `-1 - index` of the place where it belongs. */
@@ -75,17 +87,18 @@ export function withChanges(set: MemberSet, changes: readonly MemberChange[]): M
   let digest = set.digest;
   for (const { canonical, name, id } of changes) {
     const at = findMember({ canonicals }, canonical);
-    if (at >= 0) digest = digest - nameHash(names[at] ?? "");
-    if (name !== null) digest = digest + nameHash(name);
+    if (at >= 0) digest -= memberHash(names[at] ?? "", ids[at]);
     if (name === null && at >= 0) {
       canonicals.splice(at, 1);
       names.splice(at, 1);
       ids.splice(at, 1);
     } else if (name !== null) {
       const place = at >= 0 ? at : -1 - at;
+      const known = id === undefined ? ids[at] ?? null : id;
       canonicals.splice(place, at >= 0 ? 1 : 0, canonical);
       names.splice(place, at >= 0 ? 1 : 0, name);
-      ids.splice(place, at >= 0 ? 1 : 0, id === undefined ? ids[at] ?? null : id);
+      ids.splice(place, at >= 0 ? 1 : 0, known);
+      digest += memberHash(name, known);
     }
   }
   return { canonicals, names, ids, digest: digest >>> 0 };

@@ -33,6 +33,8 @@ export interface ResourceRecord {
   readonly revision: number;
   /** Counts the backend states that were recorded since that write. Absent: 0. */
   readonly recorded?: number;
+  /** Counts the changes of `groups` since that write: a later group can have the name of an earlier one. Absent: 0. */
+  readonly regrouped?: number;
   /** Unique, never changed, never reused (RFC 7643 §3.1). */
   readonly id: string;
   /** The `externalId` of a client (RFC 7643 §3.1). Absent: none. */
@@ -171,8 +173,8 @@ export function toStored(
   members: MemberSet = NO_MEMBERS,
 ): Stored {
   const { kind } = place;
-  const { groups, backends, createdMs, modifiedMs, revision, text } = record;
-  let digest = members.digest;
+  const { groups, backends, createdMs, modifiedMs, revision, regrouped = 0, text } = record;
+  let digest = members.digest + regrouped;
   if (kind === "user") { for (const name of groups) digest = (digest + nameHash(name)) >>> 0; }
   return {
     id: record.id,
@@ -232,6 +234,7 @@ export function toRecord(
     modifiedMs,
     revision,
     recorded,
+    regrouped,
     id,
     externalId,
     managedBy,
@@ -245,6 +248,7 @@ export function toRecord(
     | "modifiedMs"
     | "revision"
     | "recorded"
+    | "regrouped"
     | "id"
     | "externalId"
     | "managedBy"
@@ -262,6 +266,7 @@ export function toRecord(
     modifiedMs,
     revision,
     ...(recorded === undefined ? {} : { recorded }),
+    ...(regrouped === undefined ? {} : { regrouped }),
     id,
     ...(externalId === undefined ? {} : { externalId }),
     ...(managedBy === undefined ? {} : { managedBy }),

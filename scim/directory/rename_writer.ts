@@ -13,6 +13,7 @@ import {
   allMembers,
   fitsOneCommit,
   groupsOf,
+  haveNames,
   isExpected,
   isNestedGroup,
   leaveGroups,
@@ -77,6 +78,7 @@ export class RenameWriter {
     const batch = this.#deps.newBatch();
     const before = await batch.record(kind, from);
     if (before === null || !isExpected(before, write)) return CHANGED;
+    if (!await haveNames(batch, write.users)) return CHANGED;
     if (await batch.record(kind, to) !== null) return TAKEN;
     const job: RenameJob = { write, from, to, before };
     const change = kind === "group" ? await readMembers(batch, job) : null;

@@ -258,6 +258,7 @@ export async function readGroupUpdate(
   const canonical = canonicalName(write.name);
   const before = await batch.record("group", canonical);
   if (!isExpected(before, write) || (before === null && write.next === null)) return null;
+  if (!await haveNames(batch, write.users)) return null;
   const membersBefore = before === null ? NO_MEMBERS : await batch.members(before.setId);
   const { after: membersAfter, changes, sent } = membersChange(membersBefore, write.next?.content);
   const after = write.next === null ? null : recordAfter(deps, { ...write, next: write.next }, {
@@ -304,7 +305,7 @@ export async function readMembersUpdate(
   const canonical = canonicalName(change.group);
   const before = await batch.record("group", canonical);
   if (before === null) return null;
-  if ((change.id ?? before.id) !== before.id || !await haveNames(batch, change.users ?? [])) {
+  if ((change.id ?? before.id) !== before.id || !await haveNames(batch, change.users)) {
     return null;
   }
   const membersBefore = await batch.members(before.setId);
@@ -395,7 +396,8 @@ export async function updateUserGroups(
   const record = await batch.record("user", canonical);
   const groups = record === null ? [] : withGroup(record.groups, group);
   if (record === null || groups === record.groups) return;
-  await batch.putRecord({ kind: "user", canonical }, { ...record, groups });
+  const regrouped = (record.regrouped ?? 0) + 1;
+  await batch.putRecord({ kind: "user", canonical }, { ...record, groups, regrouped });
 }
 
 /** Replaces the name of a group in a user's record. */
@@ -414,9 +416,9 @@ export async function renameGroupOf(
 const MAX_COMPARED_USERS = 200;
 
 /** Whether the users still have the names that a caller read for their ids. */
-async function haveNames(
+export async function haveNames(
   batch: DirectoryBatch,
-  users: NonNullable<MembersUpdate["users"]>,
+  users: MembersUpdate["users"] = [],
 ): Promise<boolean> {
   for (const { id, name } of users.slice(0, MAX_COMPARED_USERS)) {
     if ((await batch.record("user", canonicalName(name)))?.id !== id) return false;
@@ -429,15 +431,17 @@ function nextTimes(
   { clock, nextNumber }: Pick<WriteParts, "clock" | "nextNumber">,
   before: ResourceRecord | null,
   { statesOnly = false }: Pick<DirectoryWrite, "statesOnly"> = {},
-): Pick<ResourceRecord, "createdMs" | "modifiedMs" | "revision" | "recorded"> {
+): Pick<ResourceRecord, "createdMs" | "modifiedMs" | "revision" | "recorded" | "regrouped"> {
   if (statesOnly && before !== null) {
-    const { createdMs, modifiedMs, revision, recorded = 0 } = before;
-    return { createdMs, modifiedMs, revision, recorded: recorded + 1 };
+    const { createdMs, modifiedMs, revision, recorded = 0, regrouped } = before;
+    const kept = regrouped === undefined ? {} : { regrouped };
+    return { createdMs, modifiedMs, revision, recorded: recorded + 1, ...kept };
   }
   const nowMs = clock.nowMs();
-  // The clock of the node that wrote the resource before may be ahead of this one's.
+  // The clock of the node that wrote the resource before may be ahead of this one's, or this one was set back.
   const revision = Math.max(nextNumber(), (before?.revision ?? 0) + 1);
-  return { createdMs: before?.createdMs ?? nowMs, modifiedMs: nowMs, revision };
+  const modifiedMs = Math.max(nowMs, before?.modifiedMs ?? 0);
+  return { createdMs: before?.createdMs ?? nowMs, modifiedMs, revision };
 }
 
 /** The id, the external id and the connection after a write. A restored user gets those that it had. */

@@ -43,7 +43,7 @@ export class DeliveryWorker {
   #hasWaitingGroup = false;
   /** How often in a row the backend was unavailable. After a failure, one entry at a time is tried when the pause ends. */
   #failures = 0;
-  #pausedUntilMs = 0;
+  #pause = { fromMs: 0, untilMs: 0 };
 
   /** Starts to deliver. */
   constructor(deps: DeliveryWorkerParts) {
@@ -53,7 +53,7 @@ export class DeliveryWorker {
       intervalMs: POLL_INTERVAL_MS,
       pass: () => this.#startDue(),
       onFault: (fault) => this.#logError("the outbox cannot be read", fault),
-      pausedUntilMs: () => this.#pausedUntilMs,
+      pausedUntilMs: () => this.#isPaused ? this.#pause.untilMs : 0,
     });
     this.#loop.wake();
   }
@@ -74,21 +74,21 @@ export class DeliveryWorker {
     const loop = this.#loop;
     this.#hasWaitingGroup = false;
     // Each added write wakes the worker. While the backend is unavailable, that must not read the outbox each time.
-    if (this.#isPaused) return loop.dueAt(this.#pausedUntilMs);
+    if (this.#isPaused) return loop.dueAt(this.#pause.untilMs);
     const earlier = new EarlierRenames();
     for await (const known of outbox.live(backend.name)) {
       const key = resourceKey(known.entry);
       const mustWait = earlier.mustWait(known.entry);
       earlier.add(known.entry);
       if (mustWait || loop.active.has(key)) continue;
-      if (known.entry.nextMs > clock.nowMs()) {
+      if (!isDue(known.entry, clock.nowMs())) {
         loop.dueAt(known.entry.nextMs);
         continue;
       }
       while (this.#isFull && !loop.isClosed) await Promise.race(loop.active.values());
       if (await this.#waitsForMember(known.entry)) continue;
       if (loop.isClosed) return;
-      if (this.#isPaused) return loop.dueAt(this.#pausedUntilMs);
+      if (this.#isPaused) return loop.dueAt(this.#pause.untilMs);
       const isStarted = (lease.isHeld || await lease.claim()) && this.#start(key, known);
       if (!isStarted) return loop.dueAt(clock.nowMs() + LEASE_RETRY_MS);
     }
@@ -101,7 +101,7 @@ export class DeliveryWorker {
     const task = delivery.catch((fault) => {
       if (!(fault instanceof LeaseUnavailable)) this.#logError("a delivery was not recorded", fault);
       // The entry is still due, so without a pause it would be tried again at once.
-      this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#deps.clock.nowMs() + STORE_RETRY_MS);
+      this.#pauseFor(STORE_RETRY_MS);
       this.#loop.wake();
     });
     this.#loop.track(key, task, () => this.#hasWaitingGroup && this.#loop.wake());
@@ -109,7 +109,7 @@ export class DeliveryWorker {
   }
 
   async #deliver(known: StoredEntry): Promise<void> {
-    const { log, target, clock, random, backend } = this.#deps;
+    const { log, target, random, backend } = this.#deps;
     const { outcome, ...ended } = await deliver(this.#deps, { backend, known });
     if (outcome === "superseded") this.#loop.dueAt(0);
     if (outcome !== "done") this.#loop.wake();
@@ -134,7 +134,7 @@ export class DeliveryWorker {
     if (!isUnavailable(fault)) this.#failures = 0;
     else if (!this.#isPaused) {
       this.#failures++;
-      this.#pausedUntilMs = clock.nowMs() + retryDelayMs(fault, this.#failures, random);
+      this.#pauseFor(retryDelayMs(fault, this.#failures, random));
     }
   }
 
@@ -155,7 +155,13 @@ export class DeliveryWorker {
   }
 
   get #isPaused(): boolean {
-    return this.#deps.clock.nowMs() < this.#pausedUntilMs;
+    return isBetween(this.#pause, this.#deps.clock.nowMs());
+  }
+
+  #pauseFor(durationMs: number): void {
+    const fromMs = this.#deps.clock.nowMs();
+    const untilMs = fromMs + durationMs;
+    if (!this.#isPaused || untilMs > this.#pause.untilMs) this.#pause = { fromMs, untilMs };
   }
 
   #logError(message: string, fault: unknown): void {
@@ -166,6 +172,15 @@ export class DeliveryWorker {
       error: fault instanceof Error ? fault.message : "unknown",
     });
   }
+}
+
+/** Whether a wait is in progress. It ends when the clock is set back to before it began, or it would last longer by as much. */
+function isBetween({ fromMs, untilMs }: { fromMs: number; untilMs: number }, nowMs: number): boolean {
+  return fromMs <= nowMs && nowMs < untilMs;
+}
+
+function isDue({ nextMs, setMs = 0 }: OutboxEntry, nowMs: number): boolean {
+  return !isBetween({ fromMs: setMs, untilMs: nextMs }, nowMs);
 }
 
 /** The renames among the entries that were read before. Each frees names at the backend, and groups name users as they are called afterwards. */
@@ -329,10 +344,11 @@ async function recordFault(
   // The attempts during an outage say nothing about the write.
   const failures = (entry.failures ?? 0) + (isAway ? 0 : 1);
   const isDead = isPermanent(fault, failures);
-  const nextMs = deps.clock.nowMs() + retryDelayMs(fault, isAway ? entry.attempts : failures, deps.random);
+  const setMs = deps.clock.nowMs();
+  const nextMs = setMs + retryDelayMs(fault, isAway ? entry.attempts : failures, deps.random);
   const change = deps.outbox.update(
     known,
-    { ...entry, failures, nextMs, why: fault.detail, started: fault.unsure },
+    { ...entry, failures, nextMs, setMs, why: fault.detail, started: fault.unsure },
     { isDead },
   );
   const stored = await deps.directory.read(entry.kind, canonicalName(entry.name));

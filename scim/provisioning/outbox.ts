@@ -45,13 +45,15 @@ interface OutboxDeps {
   readonly clock: Clock;
   readonly target: string;
   readonly backends: readonly string[];
-  readonly orderedId: () => string;
+  readonly orderedId: (after?: string) => string;
 }
 
 export class Outbox {
   readonly #deps: OutboxDeps;
   readonly #pending: ReadonlyMap<string, PendingWriteList>;
   #notify: (backend: string) => void = () => undefined;
+  /** The greatest sequence number so far. The clock of the process or node that made it may be ahead. */
+  #lastSequence = "";
 
   constructor(deps: OutboxDeps) {
     this.#deps = deps;
@@ -67,6 +69,7 @@ export class Outbox {
     for (const isDead of [false, true]) {
       store.follow([prefixOf(isDead), target], ({ key, value }) => {
         const place = { backend: String(key[2]), sequence: String(key[3]), isDead };
+        this.#noteSequence(place);
         const list = this.#pending.get(place.backend);
         if (value === null) list?.forgetPlace(place);
         else list?.replace(place, value as OutboxEntry);
@@ -94,7 +97,8 @@ export class Outbox {
     options: { readonly isChecked?: boolean } = {},
   ): OutboxChange {
     const { vault, clock, orderedId } = this.#deps;
-    const place = { backend, sequence: known?.sequence ?? orderedId(), isDead: false };
+    const place = { backend, sequence: known?.sequence ?? orderedId(this.#lastSequence), isDead: false };
+    this.#noteSequence(place);
     const nowMs = clock.nowMs();
     const { from, clears } = earlierNames(asked, { name, known });
     const operation = asked.operation === "remove" ? "remove" : from === undefined ? "put" : "rename";
@@ -112,6 +116,7 @@ export class Outbox {
       sinceMs: known?.entry.sinceMs ?? nowMs,
       attempts: 0,
       nextMs: nowMs,
+      setMs: nowMs,
       // The result of an earlier attempt is unknown for the newer write, too.
       started: started || (known?.entry.started ?? false),
       why: null,
@@ -215,9 +220,22 @@ export class Outbox {
     yield* this.live(backend);
   }
 
-  /** Reads the entries for {@link pendingWrites}. */
+  /** Reads the entries for {@link pendingWrites}, and the last sequence number. */
   async load(): Promise<void> {
-    for (const list of this.#pending.values()) await list.load();
+    const { store, target } = this.#deps;
+    for (const [backend, list] of this.#pending) {
+      await list.load();
+      for (const isDead of [false, true]) {
+        const options = { reverse: true, limit: 1 };
+        for await (const { key } of store.list([prefixOf(isDead), target, backend], options)) {
+          this.#noteSequence({ sequence: String(key[3]) });
+        }
+      }
+    }
+  }
+
+  #noteSequence({ sequence }: Pick<EntryPlace, "sequence">): void {
+    if (sequence > this.#lastSequence) this.#lastSequence = sequence;
   }
 
   /** Pending writes and dead letters of all backends, oldest first. */
@@ -308,6 +326,8 @@ export interface OutboxEntry {
   /** The attempts that failed although the backend was reachable. Absent: none. */
   readonly failures?: number;
   readonly nextMs: number;
+  /** When `nextMs` was set. If the clock shows an earlier time, it was set back. Absent: an earlier version wrote the entry. */
+  readonly setMs?: number;
   /** An attempt started, and its result is unknown. Read the backend before the next attempt. */
   readonly started: boolean;
   readonly why: string | null;

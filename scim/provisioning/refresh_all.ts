@@ -264,7 +264,7 @@ async function decide(
   const stored = await deps.directory.read(kind, canonicalName(name));
   const state = stored?.backends[backend.name];
   // The resource was written after the list began, so the list is older.
-  const isNewer = (state !== undefined && state.sinceMs >= startedMs) || meanwhile.isChangedElsewhere(name);
+  const isNewer = (state !== undefined && state.sinceMs >= startedMs) || meanwhile.isChanged(name);
   const isPending = await deps.outbox.find(backend.name, kind, name) !== null;
   if (isPending || (isNewer && listed === null)) return null;
   if (stored === null && await isEarlierName(deps, { backend: backend.name, kind, name })) return null;

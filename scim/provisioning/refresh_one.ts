@@ -147,8 +147,8 @@ export async function refreshWrite(
 export interface ChangeWatch {
   /** Whether a resource was changed, deleted or delivered since the watch began, so that the list may show an older version. */
   isNewer(name: string, stored: Stored | null): boolean;
-  /** Whether another node may have written the resource since the watch began. Its clock may differ, so times do not tell it. */
-  isChangedElsewhere(name: string): boolean;
+  /** Whether the resource may have been written since the watch began. The clocks of nodes differ, and a clock can be set back, so times do not tell it. */
+  isChanged(name: string): boolean;
   stop(): void;
 }
 
@@ -165,6 +165,8 @@ export async function watchChanges(
 ): Promise<ChangeWatch> {
   const startedMs = clock.nowMs();
   const deleted = new Set<string>();
+  /** With the writes of the refresh itself, which may be more than fit. */
+  const written = new Set<string>();
   const elsewhere = new Set<string>();
   const pending = new Set<string>();
   /** Removing a user changes its groups without a notification. */
@@ -173,10 +175,11 @@ export async function watchChanges(
     if (change.kind === "user") isUserChanged = true;
     if (change.kind !== kind) return;
     if (change.deleted && deleted.size < MAX_NAMES) deleted.add(canonicalName(change.name));
-    if (change.isRemote === true && elsewhere.size < MAX_NAMES) elsewhere.add(canonicalName(change.name));
+    const changed = change.isRemote === true ? elsewhere : written;
+    if (changed.size < MAX_NAMES) changed.add(canonicalName(change.name));
   });
-  const isChangedElsewhere = (name: string) =>
-    elsewhere.size >= MAX_NAMES || elsewhere.has(canonicalName(name));
+  const isChanged = (name: string) =>
+    elsewhere.size >= MAX_NAMES || [elsewhere, written].some((names) => names.has(canonicalName(name)));
   try {
     for await (const { entry } of outbox.all(backend)) {
       if (entry.kind === kind) pending.add(canonicalName(entry.name));
@@ -188,9 +191,9 @@ export async function watchChanges(
   }
   const wasPending = (name: string) => pending.size >= MAX_NAMES || pending.has(canonicalName(name));
   return {
-    isChangedElsewhere,
+    isChanged,
     isNewer(name, stored) {
-      if (isChangedElsewhere(name) || wasPending(name)) return true;
+      if (isChanged(name) || wasPending(name)) return true;
       if (stored === null) return deleted.size >= MAX_NAMES || deleted.has(canonicalName(name));
       return stored.modifiedMs >= startedMs || (kind === "group" && isUserChanged);
     },

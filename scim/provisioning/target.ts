@@ -56,8 +56,8 @@ export interface TargetDeps {
     target: TargetSettings,
     backend: LdapBackendSettings | ScimBackendSettings,
   ): Backend | Promise<Backend>;
-  /** Returns IDs that sort by time. */
-  orderedId(): string;
+  /** Returns IDs that sort by time. @param after an ID that the new one follows, whatever the clock shows */
+  orderedId(after?: string): string;
   /** Users sign in from this target. */
   readonly isLoginTarget?: boolean;
 }

@@ -226,7 +226,7 @@ async function toDirectoryWrite(
     puts?: CalledBackends["puts"] | undefined;
   },
 ): Promise<DirectoryWrite> {
-  const { job: { kind, name, restores }, stored, plan: { after }, password, options } = prepared;
+  const { job: { kind, name, members, restores }, stored, plan: { after }, password, options } = prepared;
   const { content } = after;
   return {
     kind,
@@ -242,6 +242,7 @@ async function toDirectoryWrite(
     },
     password,
     deletion: { actor: options.actor, cause: "deleted" },
+    users: options.users ?? members?.users,
     ...(restores === undefined ? {} : { restores: { id: restores.id, groups } }),
     also: [
       ...await copyMutations(parts, prepared),

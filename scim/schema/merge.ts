@@ -208,11 +208,7 @@ function mergeFirst(
 
 /** Merges entries: first the previous entries that still exist, in their order, then the new ones. */
 function mergeAll(previous: readonly JsonObject[], read: readonly JsonObject[], subs: Subs): JsonObject[] {
-  const waiting = new Map<string, JsonObject[]>();
-  for (const entry of read) {
-    const key = keyOf(entry, subs);
-    waiting.set(key, [...waiting.get(key) ?? [], entry]);
-  }
+  const waiting = Map.groupBy(read, (entry) => keyOf(entry, subs));
   const { kept, matched, replaced } = keepEntries(previous, waiting, subs);
   const added = read.flatMap((entry, at) => {
     if (matched.has(entry)) return [];
@@ -231,10 +227,15 @@ function keepEntries(
 ): { kept: JsonObject[]; matched: Set<JsonObject>; replaced: Set<number> } {
   const matched = new Set<JsonObject>();
   const replaced = new Set<number>();
+  /** How many entries of each key are matched. */
+  const counts = new Map<string, number>();
   const kept: JsonObject[] = [];
   for (const [at, entry] of previous.entries()) {
-    const same = waiting.get(keyOf(entry, subs)) ?? [];
-    const next = same.find((one) => !matched.has(one)) ?? (subs === null ? undefined : same[0]);
+    const key = keyOf(entry, subs);
+    const count = counts.get(key) ?? 0;
+    counts.set(key, count + 1);
+    const same = waiting.get(key) ?? [];
+    const next = same[count] ?? (subs === null ? undefined : same[0]);
     if (next === undefined) replaced.add(at);
     else {
       matched.add(next);

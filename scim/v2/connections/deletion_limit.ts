@@ -36,7 +36,8 @@ const WINDOW_HOURS = 24;
 const NO_LIMIT = 100;
 /** Lost races of one count. */
 const MAX_TRIES = 20;
-const keyOf = (name: string, hour: number): Deno.KvKey => ["scim_deletion", name, hour];
+const prefixOf = (name: string): Deno.KvKey => ["scim_deletion", name];
+const keyOf = (name: string, hour: number): Deno.KvKey => [...prefixOf(name), hour];
 
 /** The users that may be deleted, of all users that the directory had in the window. */
 export function allowedDeletions(percent: number, users: number): number | null {
@@ -71,7 +72,7 @@ export class DeletionLimit {
       const entries = await this.#read(name, hour);
       const state = stateOf(entries, limit);
       if (state.allowed !== null && state.counted + deletions > state.allowed) return { ok: false, state };
-      const current = entries.at(-1);
+      const current = entries.find(({ key }) => key[2] === hour);
       const users = Math.max(limit.users, current?.value?.users ?? 0);
       const count = (current?.value?.count ?? 0) + deletions;
       if (await this.#write(name, hour, { versionstamp: current?.versionstamp ?? null, count, users })) {
@@ -104,10 +105,10 @@ export class DeletionLimit {
     return ok;
   }
 
-  /** The hours of the window; the last one is the current one. */
+  /** The hours of the window. If the clock was set back, later hours have passed, too. */
   async #read(name: string, hour: number): Promise<StoreEntry<HourRecord>[]> {
-    const hours = Array.from({ length: WINDOW_HOURS + 1 }, (_, at) => hour - WINDOW_HOURS + at);
-    return await Promise.all(hours.map((one) => this.#store.get<HourRecord>(keyOf(name, one))));
+    const entries = await Array.fromAsync(this.#store.list<HourRecord>(prefixOf(name)));
+    return entries.filter(({ key }) => Math.abs(Number(key[2]) - hour) <= WINDOW_HOURS);
   }
 
   #hour(): number {

@@ -7,6 +7,12 @@ import type { Stored } from "../../schema/resource.ts";
 /** How many users are read at the same time. */
 const BATCH = 100;
 
+export interface MemberNames {
+  readonly names: readonly string[];
+  /** Those that were read: one of them can get another name, or be deleted, before the write. */
+  readonly users: readonly NamedMember[];
+}
+
 /**
  * The names of users. Members that a group has already are not read: of 10,000 members, a PUT changes few.
  *
@@ -17,15 +23,15 @@ export async function memberNames(
   directory: Pick<TargetDirectory, "readHeadById" | "isSettled">,
   ids: readonly string[],
   { unknown, stored }: { unknown: "refuse" | "ignore"; stored: Stored | null },
-): Promise<string[]> {
+): Promise<MemberNames> {
   // A user who is deleted leaves many groups one after the other. Its name would stay in the group, for a later user.
   const find = nameFinder(stored === null || !await directory.isSettled() ? null : stored);
   const found = ids.map(find);
   const missing = new Set(ids.filter((_, at) => found[at] === undefined));
-  const read = await namedMembers(directory, [...missing], unknown);
-  const names = new Map(read.map(({ id, name }) => [id, name]));
+  const users = await namedMembers(directory, [...missing], unknown);
+  const names = new Map(users.map(({ id, name }) => [id, name]));
   for (const [at, id] of ids.entries()) found[at] ??= names.get(id);
-  return found.filter((name) => name !== undefined);
+  return { names: found.filter((name) => name !== undefined), users };
 }
 
 /**
@@ -65,7 +71,7 @@ export function hiddenMembers({ content, memberIds = [] }: Stored): readonly str
 }
 
 /** A user of an id. */
-interface NamedMember {
+export interface NamedMember {
   readonly id: string;
   readonly name: string;
 }

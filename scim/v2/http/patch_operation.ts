@@ -20,7 +20,7 @@ import {
   writeContent,
   writtenResult,
 } from "./write_operations.ts";
-import { hiddenMembers, memberNames, namedMembers } from "./member_names.ts";
+import { hiddenMembers, type MemberNames, memberNames, namedMembers } from "./member_names.ts";
 import {
   isConditional,
   type Operation,
@@ -135,7 +135,9 @@ async function writeWhole(
   { stored, resource, members }: { stored: Stored; resource: JsonObject; members: MemberChanges | null },
 ): Promise<OperationResult> {
   const { context } = operation;
-  const names = stored.content.kind === "group" ? await membersAfter(operation, stored, members) : [];
+  const { names, users } = stored.content.kind === "group"
+    ? await membersAfter(operation, stored, members)
+    : { names: [], users: [] };
   const converted = toStoredContent(withKept(resource, stored), resourceTypeOf(operation), {
     previous: stored.content,
     members: names,
@@ -145,7 +147,7 @@ async function writeWhole(
   // The user stays as it was. Only the response has no `active` any more.
   const activeUnassigned = content.kind === "user" && property(resource, "active") === undefined;
   const written = await writeContent(operation, {
-    ...{ stored, content, externalId, password, activeUnassigned },
+    ...{ stored, content, externalId, password, users, activeUnassigned },
   });
   if ("stored" in written) return await patchedResult(operation, written.stored, members === null);
   return context.trace.resource?.kind === "group" ? { status: 204, text: null } : written;
@@ -155,16 +157,20 @@ async function membersAfter(
   { context: { target: { directory } } }: Operation,
   stored: Stored,
   members: MemberChanges | null,
-): Promise<readonly string[]> {
+): Promise<MemberNames> {
   const group = stored.content as GroupContent;
-  if (members === null) return group.members;
+  if (members === null) return { names: group.members, users: [] };
   const { replace, remove, add } = members;
   const namesOf = (ids: readonly string[], unknown: "refuse" | "ignore") =>
     memberNames(directory, ids, { unknown, stored });
-  if (replace !== undefined) return [...hiddenMembers(stored), ...await namesOf(replace, "refuse")];
-  const removed = new Set((await namesOf(remove, "ignore")).map(canonicalName));
+  if (replace !== undefined) {
+    const { names, users } = await namesOf(replace, "refuse");
+    return { names: [...hiddenMembers(stored), ...names], users };
+  }
+  const removed = new Set((await namesOf(remove, "ignore")).names.map(canonicalName));
   const kept = group.members.filter((name) => !removed.has(canonicalName(name)));
-  return [...kept, ...await namesOf(add, "refuse")];
+  const { names, users } = await namesOf(add, "refuse");
+  return { names: [...kept, ...names], users };
 }
 
 /** Nothing differs from the resource, so nothing is written. */

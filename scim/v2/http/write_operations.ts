@@ -10,7 +10,7 @@ import type { Content, JsonObject, Stored } from "../../schema/resource.ts";
 import { queryResources } from "../query/query.ts";
 import { readBody } from "../schema/read_body.ts";
 import { memberIdsOf, toStoredContent } from "../schema/stored_content.ts";
-import { hiddenMembers, memberNames } from "./member_names.ts";
+import { hiddenMembers, type MemberNames, memberNames, type NamedMember } from "./member_names.ts";
 import {
   type Operation,
   type OperationContext,
@@ -41,6 +41,7 @@ async function createOnce(operation: Operation): Promise<OperationResult> {
     externalId,
     password,
     managedBy: context.connection.settings.name,
+    users: given.users,
   };
   if (context.connection.settings.dryRun) {
     if (await context.target.directory.read(content.kind, canonicalName(content.name)) !== null) {
@@ -128,6 +129,8 @@ interface GivenContent {
   readonly content: Content;
   readonly externalId: string | undefined;
   readonly password: string | undefined;
+  /** The members that were read for the body. */
+  readonly users: readonly NamedMember[];
 }
 
 async function contentOf(operation: Operation, stored: Stored | null): Promise<GivenContent> {
@@ -142,12 +145,13 @@ async function contentOf(operation: Operation, stored: Stored | null): Promise<G
   const read = readBody(body, type, previous === undefined ? {} : { previous });
   if (!read.ok) throw typedRefusal(read);
   const resource = stored === null ? read.resource : withKept(read.resource, stored);
+  const { names, users } = await membersOf(operation, { resource: read.resource, body, stored });
   const converted = toStoredContent(resource, type, {
     ...(stored === null ? {} : { previous: stored.content }),
-    members: await membersOf(operation, { resource: read.resource, body, stored }),
+    members: names,
   });
   if (!converted.ok) throw typedRefusal(converted);
-  return converted;
+  return { ...converted, users };
 }
 
 /** RFC 7644 §3.5.1 lets a server keep what a PUT omits. An `active` that is omitted, removed or null must not let a user in. */
@@ -159,15 +163,19 @@ export function withKept(resource: JsonObject, { content }: Pick<Stored, "conten
 async function membersOf(
   { context, kind }: Operation,
   { resource, body, stored }: { resource: JsonObject; body: JsonObject; stored: Stored | null },
-): Promise<readonly string[]> {
-  if (kind === "user") return [];
+): Promise<MemberNames> {
+  if (kind === "user") return { names: [], users: [] };
   // An empty list removes all members. RFC 7644 §3.5.1 lets a server keep what a PUT omits, and an omitted list must not remove everybody.
   const sent = Object.keys(body).find(isMembers);
-  if (stored?.content.kind === "group" && sent === undefined) return stored.content.members;
+  if (stored?.content.kind === "group" && sent === undefined) {
+    return { names: stored.content.members, users: [] };
+  }
   const read = memberIdsOf(resource, sent === undefined ? undefined : property(body, sent));
   if (!read.ok) throw typedRefusal(read);
-  const names = await memberNames(context.target.directory, read.ids, { unknown: "refuse", stored });
-  return stored === null ? names : [...hiddenMembers(stored), ...names];
+  const { names, users } = await memberNames(context.target.directory, read.ids, {
+    ...{ unknown: "refuse", stored },
+  });
+  return { names: stored === null ? names : [...hiddenMembers(stored), ...names], users };
 }
 
 function isMembers(name: string): boolean {
@@ -225,6 +233,7 @@ interface ResourceRewrite {
   readonly content: Content;
   readonly externalId: string | null;
   readonly password: string | undefined;
+  readonly users: readonly NamedMember[];
   /** A PATCH removed `active`. */
   readonly activeUnassigned?: boolean;
 }
@@ -232,7 +241,7 @@ interface ResourceRewrite {
 /** @returns the resource after the write, or the result of a dry run. @throws ScimRefusal `changed` or `precondition` after a lost race */
 export async function writeContent(
   operation: Operation,
-  { stored, content, externalId, password, activeUnassigned = false }: ResourceRewrite,
+  { stored, content, externalId, password, users, activeUnassigned = false }: ResourceRewrite,
 ): Promise<{ readonly stored: Stored } | OperationResult> {
   const { context } = operation;
   const { settings } = context.connection;
@@ -257,6 +266,7 @@ export async function writeContent(
     managedBy: settings.name,
     activeUnassigned,
     ifVersion: stored.version,
+    users,
   };
   try {
     const written = isRenamed

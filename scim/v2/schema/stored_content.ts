@@ -386,7 +386,9 @@ function storeEntries(
     const rendered = renderOne(one, definition, "writable");
     if (rendered === undefined) continue;
     const key = canonicalJson(rendered);
-    before.set(key, [...before.get(key) ?? [], one]);
+    const same = before.get(key);
+    if (same === undefined) before.set(key, [one]);
+    else same.push(one);
   }
   const subs = subDefinitions(definition);
   return entries.flatMap((entry): JsonValue[] => {

@@ -467,3 +467,34 @@ Deno.test("PendingWriteList does not list entries that were delivered while the 
   await loading;
   assertEquals(list.oldest(9).map(({ id }) => id), ["a", "c"]);
 });
+
+Deno.test("pending writes do not wait longer after the clock was set back", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  const cloud = stage.backend("cloud");
+  cloud.trouble({ how: "before" });
+  await target.create(user("anna"), { actor: ACTOR });
+  await stage.becomes("three attempts failed", () => (target.pendingWrites(1)[0]?.attempts ?? 0) >= 3);
+  cloud.heal();
+  stage.clock.advance(-30 * 60_000);
+  await target.create(user("berta"), { actor: ACTOR });
+  await settle();
+  assertEquals([...cloud.users.keys()], ["anna", "berta"]);
+});
+
+Deno.test("a pending write keeps its place before later ones if the clock of the next process is behind", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const first = await stage.start();
+  const cloud = stage.backend("cloud");
+  await first.target.create(user("anna"), { actor: ACTOR });
+  await settled(stage, first.target);
+  cloud.trouble({ how: "before" });
+  await first.target.rename("user", "anna", user("berta"), { actor: ACTOR });
+  first.kill();
+  stage.clock.advance(-3600_000);
+  const { target } = await stage.start();
+  await target.create(user("anna"), { actor: ACTOR });
+  cloud.heal();
+  await settled(stage, target);
+  assertEquals([...cloud.users.keys()].sort(), ["anna", "berta"]);
+});

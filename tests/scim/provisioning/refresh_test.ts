@@ -220,6 +220,24 @@ Deno.test("refreshAll() does not delete users who were created while it read", a
   assert(await target.directory.read("user", "zoe") !== null);
 });
 
+Deno.test("refreshAll() does not delete a user who was created after its list began, if the clock is set back", async () => {
+  await using stage = await openStage({ shape: { a: "sync" }, maxDropPercent: 100 });
+  const a = stage.backend("a");
+  const { list } = a;
+  Object.assign(a, {
+    async *list(kind: "user" | "group") {
+      yield* list(kind);
+      if (kind === "group") return;
+      stage.clock.advance(-60_000);
+      await stage.target().create(user("zoe"), { actor: ACTOR });
+    },
+  });
+  const { target } = await stage.start();
+  const report = await target.refreshAll(ACTOR);
+  assertEquals([report.deleted, report.vanished], [0, 0]);
+  assert(await target.directory.read("user", "zoe") !== null);
+});
+
 Deno.test("refreshAll() skips invalid names, and counts them", async () => {
   await using stage = await openStage({ shape: { a: "sync" } });
   const { target } = await stage.start();

@@ -138,6 +138,15 @@ Deno.test("countDeletion() allows ten percent of the users in 24 hours, also whi
   assertEquals(await deleteUsers(stage, connection, 100), 18);
 });
 
+Deno.test("countDeletion() still counts what was deleted before the clock was set back", async () => {
+  const stage = await openConnectionStage();
+  const connection = await connect(stage);
+  stage.users = 200;
+  assertEquals(await deleteUsers(stage, connection, 20), 20);
+  stage.clock.advance(-2 * HOUR_MS);
+  assertEquals(await deleteUsers(stage, connection, 1), 0);
+});
+
 Deno.test("countDeletion() counts all users of a request or none, and a failed write gives them back", async () => {
   const stage = await openConnectionStage();
   const connection = await connect(stage);

@@ -29,7 +29,7 @@ Deno.test("law: memberNames() finds the members of a group in any order, and rea
       };
       const stored = { content, memberIds } as unknown as Stored;
       const isSettled = () => Promise.resolve(true);
-      const names = await memberNames({ readHeadById, isSettled }, ids, { unknown: "refuse", stored });
+      const { names } = await memberNames({ readHeadById, isSettled }, ids, { unknown: "refuse", stored });
       assertEquals(names, ids.map((id) => `${memberIds.includes(id) ? "old" : "new"} ${id}`));
       assertEquals(read, ids.filter((id) => !memberIds.includes(id)));
     },

@@ -338,3 +338,71 @@ for (const isMember of [false, true]) {
     assertEquals(stored?.content.kind === "group" ? stored.content.members : null, isMember ? [] : ["beth"]);
   });
 }
+
+const members = (value: string) => ({ schemas: [], displayName: "team", members: [{ value }] });
+/** Writes of a whole group that name a new member by its id. */
+const WHOLE_WRITES: Readonly<
+  Record<string, (world: V2World, group: string, value: string) => Promise<unknown>>
+> = {
+  PUT: (world, group, value) => world.call("PUT", group, { body: members(value) }),
+  "a PUT with a rename": (world, group, value) =>
+    world.call("PUT", group, { body: { ...members(value), displayName: "others" } }),
+  "a PATCH that replaces the members": (world, group, value) =>
+    world.patch(group, [{ op: "replace", path: "members", value: [{ value }] }]),
+  POST: (world, _group, value) =>
+    world.call("POST", "/Groups", { body: { ...members(value), displayName: "others" } }),
+};
+for (const [title, write] of Object.entries(WHOLE_WRITES)) {
+  Deno.test(`a group keeps no name of a member that is deleted during ${title}`, async () => {
+    await using world = await startV2World();
+    const group = `/Groups/${await world.add("/Groups", { displayName: "team" })}`;
+    const value = await world.add("/Users", user("anna"));
+    const directory = world.gateway.identity.targets.get("default")?.directory;
+    if (directory === undefined) throw new Error("no directory");
+    const readHeadById = directory.readHeadById.bind(directory);
+    Object.assign(directory, {
+      async readHeadById(kind: "user" | "group", id: string) {
+        const found = await readHeadById(kind, id);
+        if (kind === "user" && found !== null) await world.call("DELETE", `/Users/${value}`);
+        return found;
+      },
+    });
+    await write(world, group, value);
+    // A later user would become a member by the name.
+    for await (const { content } of directory.all("group")) {
+      assertEquals(content.kind === "group" ? content.members : null, []);
+    }
+  });
+}
+
+Deno.test("the version of a group differs when a name among its members becomes that of a user", async () => {
+  await using world = await startV2World();
+  const team = await world.add("/Groups", { displayName: "team" });
+  const target = world.gateway.identity.targets.get("default");
+  await target?.changeMembers("team", { add: ["anna"], remove: [] }, { actor: { name: "", source: "" } });
+  const headers = { "if-none-match": (await world.call("GET", `/Groups/${team}`)).headers.get("etag") ?? "" };
+  assertEquals((await world.call("GET", `/Groups/${team}`, { headers })).status, 304);
+  const anna = await world.add("/Users", { userName: "anna" });
+  assertEquals(membersOf((await world.call("GET", `/Groups/${team}`, { headers })).json), [anna]);
+});
+
+Deno.test("the version of a user differs when a group is deleted and created again", async () => {
+  await using world = await startV2World();
+  const anna = await world.add("/Users", { userName: "anna" });
+  const staff = { displayName: "staff", members: [{ value: anna }] };
+  const former = await world.add("/Groups", staff);
+  const headers = { "if-none-match": (await world.call("GET", `/Users/${anna}`)).headers.get("etag") ?? "" };
+  await world.call("DELETE", `/Groups/${former}`);
+  const later = await world.add("/Groups", staff);
+  const { groups } = (await world.call("GET", `/Users/${anna}`, { headers })).json;
+  assertEquals(membersOf({ members: groups }), [later]);
+});
+
+Deno.test("the times of a resource do not go back with the clock", async () => {
+  await using world = await startV2World();
+  const anna = await world.add("/Users", { userName: "anna" });
+  world.gateway.clock.advance(-3600_000);
+  const { json } = await world.patch(`/Users/${anna}`, [{ op: "replace", path: "title", value: "Dr" }]);
+  const { created, lastModified } = json.meta as Record<string, string>;
+  assertEquals(lastModified, created);
+});
