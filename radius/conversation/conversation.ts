@@ -303,7 +303,7 @@ export function createStateTokens(vault: Vault): TokenOf {
 /**
  * Ids that grow with time: 11 characters for time and count, 6 for the process. Random keys would cost the store three to six times as much.
  *
- * @returns `after`: an id of any process that the new one must follow, also if the clock of that process was ahead
+ * @returns a function that makes an id. With `after`, the id of any process, the new id follows it, although the clock of that process was ahead
  */
 export function createOrderedIds(clock: Clock, random: Random): (after?: string) => string {
   const node = random.bytes(PROCESS_CHARACTERS / 2).toHex();
